@@ -1,0 +1,19 @@
+// Virtual time: integer picoseconds since the start of the run. Nothing in emulator/ reads a clock.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace percs {
+
+using Time = std::int64_t;  // picoseconds
+
+inline constexpr Time kPicosecond = 1;
+inline constexpr Time kNanosecond = 1'000;
+inline constexpr Time kMicrosecond = 1'000'000;
+inline constexpr Time kMillisecond = 1'000'000'000;
+inline constexpr Time kSecond = 1'000'000'000'000;
+// "No event": later than every event, with room to add a delay without overflow.
+inline constexpr Time kNever = std::numeric_limits<Time>::max() / 4;
+
+}  // namespace percs

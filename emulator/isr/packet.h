@@ -1,0 +1,99 @@
+// What travels: packet headers, and the runs of flits and credits that cross from hub to hub.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "emulator/base/ids.h"
+#include "emulator/base/payload.h"
+#include "emulator/base/time.h"
+
+namespace percs {
+
+enum class PacketKind : std::uint8_t {
+  kRaw,   // no message layer: delivered or dropped, once
+  kData,  // part of a message of the reliable message layer
+  kAck,   // selective acknowledgement of the message layer, one flit
+};
+
+// Route mode of a packet (paper 000 section VI). Names follow the POWER 775 manual.
+enum class RouteMode : std::uint8_t { kDirect };
+
+// Why a packet was lost. Every lost packet is counted under exactly one of these.
+enum class DropReason : std::uint8_t {
+  kLinkDown,      // its link was or went down
+  kNoRoute,       // the table has no port for its destination
+  kNoVcPosition,  // no position left in L0 D0 L1 D1 L2
+  kTruncated,     // arrived with a poison tail
+  kDuplicate,     // already received by the message layer
+  kHubDown,       // the hub that held it was down
+};
+inline constexpr int kDropReasons = 6;
+const char* DropReasonName(DropReason reason);
+
+// Rides free with the head flit (header_bytes = 0, docs/semantics.md rule 12).
+struct PacketHeader {
+  NodeId source = 0, destination = 0;
+  WindowId source_window = 0, destination_window = 0;
+  std::uint16_t bytes = 0;  // payload, 0..2048
+  std::uint8_t flits = 1;   // 1..16
+  PacketKind kind = PacketKind::kRaw;
+  RouteMode mode = RouteMode::kDirect;
+  std::uint8_t hops = 0;       // links crossed so far
+  std::uint16_t middle = 0;    // middle supernode of an indirect route
+  Epoch epoch = 0;             // tables it was injected under
+  std::uint64_t sequence = 0;  // with source: the identifier of the packet
+  Time created = 0;            // when it was handed to the HFI
+  std::uint64_t path = 0;      // running hash over (hub, output port)
+  // Message layer; zero for raw packets.
+  std::uint32_t flow_sequence = 0;  // data: number of the packet in its flow; ack: lowest not received
+  std::uint32_t flow_base = 0;      // data: nothing below this will be sent again
+  std::uint32_t message = 0;        // number of the message in its flow
+  std::uint32_t tag = 0;
+  std::uint64_t message_bytes = 0;
+  std::uint64_t offset = 0;  // data: of this packet in its message; ack: bitmap above flow_sequence
+  Time message_created = 0;
+  PayloadRef payload;
+};
+
+constexpr int FlitsFor(int bytes) { return bytes <= kFlitBytes ? 1 : (bytes + kFlitBytes - 1) / kFlitBytes; }
+
+// `count` consecutive flits of one packet: flit i becomes eligible at arrival + i * spacing.
+struct FlitRun {
+  Time arrival = 0;
+  Time spacing = 0;
+  NodeId node = 0;  // receiver
+  PortId port = 0;  // receiver's port
+  VcId vc = 0;
+  std::uint8_t count = 0;
+  std::uint8_t first = 0;        // index of the first flit in its packet; 0 brings the header
+  bool tail = false;             // the last of these flits is the packet's tail
+  bool poisoned = false;         // ... and it is a poison tail
+  std::uint32_t generation = 0;  // of the link
+  PacketHeader header;           // always has source, sequence and payload; the rest only if first == 0
+};
+
+// `count` free slots: the i-th exists from arrival + i * spacing on.
+struct CreditRun {
+  Time arrival = 0;
+  Time spacing = 0;
+  NodeId node = 0;  // receiver: the hub whose output gets the credits
+  PortId port = 0;
+  VcId vc = 0;
+  std::uint16_t count = 0;
+  std::uint32_t generation = 0;
+};
+
+// The tail of a packet whose flits were already announced turned out to be a poison tail. Arrives
+// with the tail itself (docs/semantics.md rule 17).
+struct PoisonMark {
+  Time arrival = 0;
+  NodeId node = 0;
+  PortId port = 0;
+  VcId vc = 0;
+  NodeId source = 0;
+  std::uint64_t sequence = 0;
+  std::uint32_t generation = 0;
+};
+
+}  // namespace percs

@@ -1,0 +1,48 @@
+// Parameters of the POWER7-IH hub and its fabric. Unit, range, default and source of each are in
+// proto/percs/v1/p7ih.proto, the one table users see; a test holds these defaults to it.
+#pragma once
+
+#include "emulator/base/ids.h"
+#include "emulator/base/time.h"
+
+namespace percs {
+
+struct LinkParameters {
+  Time flit_time = 0;       // one 128-byte flit, rounded up
+  Time wire = 0;            // propagation, one way
+  int buffer_flits = 0;     // per VC at the receiving end
+};
+
+struct P7ihParameters {
+  LinkParameters ll{5'334, 5'000, 40};     // 24 GB/s (000 section V); < 1 m; gaps.md G6
+  LinkParameters lr{25'600, 25'000, 16};   // 5 GB/s; 5 m of fibre; at least one packet
+  LinkParameters d{12'800, 200'000, 64};   // 10 GB/s; 40 m of fibre
+  LinkParameters hfi{5'334, 0, 64};        // 24 GB/s per HFI port (4 x 24 = W, 000 section VII-A)
+  Time isr_latency = 50'000;               // gaps.md G1, 33-67 ns
+  Time credit_processing = 50'000;         // choice
+  Time w_flit_time = 1'334;                // 96 GB/s per direction over both HFIs
+  int hfi_queue_packets = 2;               // per (HFI port, ISR output), in the ISR
+  int windows_per_hfi = 256;               // "many hundreds", gaps.md G8
+  VcPolicy vc_policy = VcPolicy::kPosition;
+
+  // Message layer.
+  Time send_overhead = 725'000;            // half of gaps.md G1's 1.45 us
+  Time receive_overhead = 725'000;
+  int flow_window_packets = 64;            // in flight per (source, destination), at most 64
+  int ack_every_packets = 16;
+  Time retransmit_timeout = 50 * kMicrosecond;
+  int retransmit_tries = 8;
+
+  // Network management, preset `demo`.
+  Time management_latency = kMicrosecond;  // alert, prepare, acknowledge, commit: one way, out of band
+  Time detect = kMicrosecond;
+  Time plan = 20 * kMicrosecond;
+  Time install = 5 * kMicrosecond;
+  Time stall_limit = 10 * kMillisecond;    // resident flits, none moved: deadlock
+
+  const LinkParameters& link(LinkClass c) const {
+    return c == LinkClass::kLl ? ll : c == LinkClass::kLr ? lr : c == LinkClass::kD ? d : hfi;
+  }
+};
+
+}  // namespace percs

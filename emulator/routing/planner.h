@@ -1,0 +1,54 @@
+// Plans the route tables of every hub from the topology and what network management believes to be
+// broken. Pure: same input, same tables.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "emulator/routing/route_tables.h"
+#include "emulator/topology/topology.h"
+
+namespace percs {
+
+// What alerts have told network management so far. A link is named by its lower (node, port) end.
+struct Failures {
+  std::set<std::pair<NodeId, PortId>> links;
+  std::set<NodeId> hubs;
+  bool empty() const { return links.empty() && hubs.empty(); }
+};
+
+class Planner {
+ public:
+  explicit Planner(const Topology& topology) : topology_(topology) {}
+  // One entry per node, in node order. Equal tables are shared.
+  std::vector<std::shared_ptr<const HubTables>> Plan(const Failures& failures) const;
+
+ private:
+  const Topology& topology_;
+};
+
+// A pair of hubs without a VC-legal path, and why.
+struct Unreachable {
+  NodeId source, destination;
+  std::string witness;
+};
+
+struct CheckReport {
+  std::vector<Unreachable> unreachable;  // first 100
+  std::uint64_t unreachable_pairs = 0;
+  int hops_max = 0;
+};
+
+// Proves a table set: follows every possible choice of every pair of live hubs; every walk ends at its
+// destination within the VC positions and over live links. FAILED_PRECONDITION with a witness for a
+// walk that leads to a dead link, a hole, a loop or out of positions although the pair is reachable;
+// pairs without any legal path are reported, not an error. Also proves the channel dependency graph
+// (links x VCs) free of cycles under `policy`, with the cycle as witness.
+absl::StatusOr<CheckReport> CheckTables(const Topology& topology, const Failures& failures,
+                                        const std::vector<std::shared_ptr<const HubTables>>& tables,
+                                        VcPolicy policy);
+
+}  // namespace percs

@@ -1,0 +1,98 @@
+// A scenario as the machine understands it. The proto message percs.v1.Scenario is its public face;
+// proto/scenario/build.cc is the one translation.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "emulator/base/ids.h"
+#include "emulator/base/time.h"
+#include "emulator/node/p7ih.h"
+#include "emulator/topology/topology.h"
+
+namespace percs {
+
+enum class Pattern : std::uint8_t {
+  kUniform, kHotspot, kNeighbor, kTornado, kTranspose, kBitcomp, kRandperm, kSupernodePair,
+};
+enum class Schedule : std::uint8_t { kSpread, kLinear };
+enum class PayloadMode : std::uint8_t { kLengths, kVerified };  // verified: real bytes, checked on arrival
+
+// Every hub sends `bytes` to every other hub, once.
+struct AllToAllWorkload {
+  std::uint64_t bytes = 65536;  // per pair
+  Schedule schedule = Schedule::kSpread;
+  bool reliable = true;         // message layer; otherwise raw packets
+  PayloadMode payload = PayloadMode::kVerified;
+};
+
+// Synthetic traffic: each hub draws inter-arrival times and destinations from its own stream.
+struct PatternWorkload {
+  Pattern pattern = Pattern::kUniform;
+  std::uint64_t message_bytes = 2048;
+  // Either a fixed count per hub (count > 0, offered back to back or at `load`), or phases.
+  std::uint64_t count = 0;
+  double load = 0.5;             // of 96 GB/s per hub; 0 = as fast as the HFI takes them (with count)
+  Time warm_up = 0, measure = 0; // phases; drain follows. measure == 0 and count == 0: until stopped
+  bool reliable = false;
+  PayloadMode payload = PayloadMode::kLengths;
+  NodeId hotspot = 0;            // kHotspot
+  double hotspot_fraction = 0.2; // kHotspot: this share goes to `hotspot`, the rest is uniform
+  int source_supernode = 0, destination_supernode = 1;  // kSupernodePair
+};
+
+// Packets at given times; tests compare the engine with the reference router on these.
+struct ScriptedPacket {
+  Time at = 0;
+  NodeId source = 0, destination = 0;
+  WindowId source_window = 0, destination_window = 0;
+  int bytes = 2048;
+};
+struct ScriptedWorkload {
+  std::vector<ScriptedPacket> packets;  // raw; any order
+};
+
+// One operation of a GOAL rank.
+struct GoalOp {
+  enum class Kind : std::uint8_t { kCalc, kSend, kRecv };
+  Kind kind = Kind::kCalc;
+  std::uint32_t peer = 0, tag = 0;
+  std::uint32_t cpu = 0, nic = 0;
+  std::uint64_t size = 0;                 // bytes, or nanoseconds of calc
+  std::vector<std::uint32_t> after_finish;  // operations that require this one's end
+  std::vector<std::uint32_t> after_start;   // operations that irequire this one's start
+  std::uint32_t dependencies = 0;           // of this operation, both kinds
+};
+struct GoalTrace {
+  std::vector<std::vector<GoalOp>> ranks;
+};
+enum class RankMapping : std::uint8_t { kBlock, kRoundRobin };  // over hubs
+struct TraceWorkload {
+  GoalTrace trace;
+  RankMapping mapping = RankMapping::kRoundRobin;
+  double calc_scale = 1.0;
+};
+
+using Workload =
+    std::variant<std::monostate, AllToAllWorkload, PatternWorkload, ScriptedWorkload, TraceWorkload>;
+
+struct LinkFault {
+  Time at = 0;
+  LinkEnd link;      // either end
+  bool up = false;   // false: link down
+};
+
+struct Scenario {
+  std::string name = "scenario";
+  std::uint64_t seed = 1;
+  TopologySpec topology;
+  P7ihParameters parameters;
+  Workload workload;
+  std::vector<LinkFault> faults;
+  bool reroute = true;    // network management answers alerts
+  Time stop_at = 0;       // 0: when everything is done
+};
+
+}  // namespace percs
