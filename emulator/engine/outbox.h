@@ -1,0 +1,64 @@
+// What one partition sends to others during a window. Between threads it is a vector handed over at
+// the barrier; between processes the Link stream carries it (daemon/link/codec).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "emulator/base/ids.h"
+#include "emulator/base/time.h"
+#include "emulator/isr/packet.h"
+#include "emulator/routing/route_tables.h"
+
+namespace percs {
+
+// Network management is a partition of its own (docs/semantics.md rule 19).
+inline constexpr NodeId kManagerNode = 0xfffffffeu;
+
+// Out-of-band messages between hubs and network management, and commands from outside.
+struct ControlItem {
+  enum class Kind : std::uint8_t {
+    kLinkFault,  // command: `port`'s link goes down or up at `arrival` (sent to both ends)
+    kAlert,      // hub -> manager: `port` went down or came up at `raised`
+    kPrepare,    // manager -> hub: tables of `epoch` (null: as before), with their hash
+    kPrepared,   // hub -> manager: verified
+    kCommit,     // manager -> hub: `epoch` takes effect at `arrival`
+  };
+  Kind kind = Kind::kAlert;
+  NodeId target = kNoNode, source = kNoNode;
+  PortId port = kNoPort;
+  bool up = false;
+  Epoch epoch = 0;
+  Time arrival = 0, raised = 0;
+  std::uint64_t hash = 0;
+  std::shared_ptr<const HubTables> tables;
+};
+inline constexpr int kControlKinds = 5;
+
+struct Outbox {
+  std::vector<FlitRun> flits;
+  std::vector<CreditRun> credits;
+  std::vector<PoisonMark> marks;
+  std::vector<ControlItem> control;
+
+  bool empty() const { return flits.empty() && credits.empty() && marks.empty() && control.empty(); }
+  // Capacity stays, so a steady state allocates nothing.
+  void Clear() {
+    flits.clear();
+    credits.clear();
+    marks.clear();
+    control.clear();
+  }
+  Time EarliestArrival() const {
+    Time t = kNever;
+    for (const auto& x : flits) t = std::min(t, x.arrival);
+    for (const auto& x : credits) t = std::min(t, x.arrival);
+    for (const auto& x : marks) t = std::min(t, x.arrival);
+    for (const auto& x : control) t = std::min(t, x.arrival);
+    return t;
+  }
+};
+
+}  // namespace percs

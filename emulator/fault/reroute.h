@@ -1,0 +1,24 @@
+// The timeline of one reroute, as network management saw it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "emulator/base/ids.h"
+#include "emulator/base/time.h"
+#include "emulator/topology/topology.h"
+
+namespace percs {
+
+struct Reroute {
+  Epoch epoch = 0;
+  std::vector<LinkEnd> down, up;   // links whose alerts this plan answers
+  Time raised = 0;                 // first alert, at the hub
+  Time alerted = 0;                // its arrival at network management
+  Time planning_started = 0, planned = 0;
+  Time committed = 0;              // at every hub
+  std::uint32_t hubs_changed = 0;  // hubs whose tables differ from before
+  std::uint64_t unreachable_pairs = 0;
+};
+
+}  // namespace percs

@@ -1,0 +1,105 @@
+// Everything one node counts, each defined once (docs/semantics.md part C). Integers only, so that
+// sums are the same on every host and in every order.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "emulator/base/digest.h"
+#include "emulator/base/ids.h"
+#include "emulator/base/time.h"
+#include "emulator/isr/packet.h"
+
+namespace percs {
+
+// Fixed buckets: 8 per power of two of picoseconds, so a quantile is right within 12.5 %.
+class Histogram {
+ public:
+  static constexpr int kBuckets = 8 * 44;
+  void Add(std::uint64_t value) {
+    ++count;
+    sum += value;
+    if (value > max) max = value;
+    ++buckets[Bucket(value)];
+  }
+  void Merge(const Histogram& other);
+  double Mean() const { return count ? static_cast<double>(sum) / static_cast<double>(count) : 0; }
+  // Upper edge of the bucket that holds the quantile, but never above max.
+  std::uint64_t Quantile(double q) const;
+
+  std::uint64_t count = 0, sum = 0, max = 0;
+  std::array<std::uint64_t, kBuckets> buckets{};
+
+  static int Bucket(std::uint64_t v) {
+    if (v < 8) return static_cast<int>(v);
+    const int log = std::bit_width(v) - 1;
+    const int b = (log - 2) * 8 + static_cast<int>((v >> (log - 3)) & 7);
+    return b < kBuckets ? b : kBuckets - 1;
+  }
+};
+
+struct PortStats {
+  std::uint64_t flits = 0, packets = 0, bytes = 0;
+  std::uint64_t credit_stall_ps = 0;
+  std::uint64_t runs = 0;               // commitments
+  std::uint64_t runs_split = 0;         // commitments that ended before the tail
+};
+
+struct NodeStats {
+  std::array<PortStats, kPorts> ports{};
+  std::uint64_t packets_created = 0, flits_created = 0;
+  std::uint64_t packets_delivered = 0, flits_delivered = 0, bytes_delivered = 0;
+  std::uint64_t packets_synthesised = 0, flits_synthesised = 0;
+  std::array<std::uint64_t, kDropReasons> packets_dropped{}, flits_dropped{};
+  std::uint64_t hops_delivered = 0;     // links crossed by delivered packets
+  // Message layer.
+  std::uint64_t messages_sent = 0, messages_acknowledged = 0, messages_failed = 0;
+  std::uint64_t messages_delivered = 0, message_bytes_delivered = 0;
+  std::uint64_t packets_resent = 0, acks_sent = 0;
+  std::uint64_t payload_errors = 0;     // verified bytes that were not the expected ones
+  std::uint64_t payload_bytes_verified = 0;
+  // Measurement phase of a pattern.
+  std::uint64_t measured_bytes_offered = 0, measured_bytes_accepted = 0;
+  // Network management seen from the hub.
+  std::uint64_t alerts_raised = 0, tables_installed = 0;
+  Histogram packet_latency, message_latency;
+
+  // Calls f(value) on every integer, in a fixed order: digest, wire and merge use this one list.
+  template <typename F>
+  void Visit(F&& f) {
+    for (PortStats& p : ports) {
+      f(p.flits), f(p.packets), f(p.bytes), f(p.credit_stall_ps), f(p.runs), f(p.runs_split);
+    }
+    f(packets_created), f(flits_created), f(packets_delivered), f(flits_delivered), f(bytes_delivered);
+    f(packets_synthesised), f(flits_synthesised);
+    for (auto& v : packets_dropped) f(v);
+    for (auto& v : flits_dropped) f(v);
+    f(hops_delivered);
+    f(messages_sent), f(messages_acknowledged), f(messages_failed);
+    f(messages_delivered), f(message_bytes_delivered), f(packets_resent), f(acks_sent);
+    f(payload_errors), f(payload_bytes_verified);
+    f(measured_bytes_offered), f(measured_bytes_accepted), f(alerts_raised), f(tables_installed);
+    for (Histogram* h : {&packet_latency, &message_latency}) {
+      f(h->count), f(h->sum), f(h->max);
+      for (auto& b : h->buckets) f(b);
+    }
+  }
+};
+
+// A message of the message layer that was given up, with the reason of its last loss.
+struct FailedMessage {
+  NodeId source = 0, destination = 0;
+  std::uint32_t message = 0;
+  std::uint64_t bytes = 0;
+  DropReason reason = DropReason::kLinkDown;
+  Time at = 0;
+};
+
+// One rank of a trace.
+struct RankResult {
+  std::uint32_t rank = 0;
+  Time finished = 0, calc = 0, overhead = 0, waiting = 0;
+};
+
+}  // namespace percs

@@ -1,0 +1,106 @@
+// The nodes of a scenario that live in one process, ready to be given windows of virtual time. The
+// in-process run, the threads of one and every daemon drive this same class.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "emulator/base/digest.h"
+#include "emulator/engine/outbox.h"
+#include "emulator/fault/reroute.h"
+#include "emulator/metrics/node_stats.h"
+#include "emulator/sim/scenario.h"
+
+namespace percs {
+
+// Which process owns which node. Network management is owned by `manager_process`.
+struct Placement {
+  std::vector<std::uint16_t> process_of_node;  // by node
+  int processes = 1;                           // ids 0..processes-1
+  int self = 0;
+  int manager_process = 0;
+
+  static Placement Single(NodeId nodes);
+};
+
+// Runs body(0..count-1), possibly at the same time, and returns when all are done. Threads live with
+// the caller, never in emulator/.
+using Executor = std::function<void(int count, absl::FunctionRef<void(int)> body)>;
+
+// What is left to do; a run ends when every process reports none.
+struct WorkLeft {
+  std::uint64_t unfinished = 0;      // tasks, messages, packets of a script not yet sent, plans in flight
+  std::uint64_t resident_packets = 0;
+  bool done() const { return unfinished == 0 && resident_packets == 0; }
+};
+
+// One input waits for an output's credit or VC, seen as an edge; a cycle of these is a deadlock.
+struct WaitEdge {
+  NodeId node;
+  PortId input, output;
+  VcId input_vc, output_vc;
+};
+
+// Result of one node; merged in node order.
+struct NodeResult {
+  NodeId node = 0;
+  Digest digest;
+  NodeStats stats;
+  Time last_event = 0;  // of its last foreground event
+  std::vector<FailedMessage> failed;
+  std::vector<RankResult> ranks;
+  std::uint64_t credits_missing = 0;  // after a drained run, over all live links: a leak if not zero
+};
+
+class Fabric {
+ public:
+  // INVALID_ARGUMENT for a scenario the machine cannot be built from. `threads` partitions the nodes of
+  // this process for RunWindow's executor.
+  static absl::StatusOr<std::unique_ptr<Fabric>> Create(const Scenario& scenario,
+                                                        const Placement& placement, int threads = 1);
+  virtual ~Fabric() = default;
+
+  virtual const Topology& topology() const = 0;
+  virtual const Scenario& scenario() const = 0;
+  // Smallest crossing delay, and the link that sets it.
+  virtual Time lookahead() const = 0;
+  virtual std::string lookahead_source() const = 0;
+
+  // Tables of epoch 1, before the first window. A process that owns network management plans them
+  // itself and hands them out here too.
+  virtual void InstallTables(NodeId node, std::shared_ptr<const HubTables> tables) = 0;
+  virtual std::shared_ptr<const HubTables> tables(NodeId node) const = 0;
+  virtual Epoch epoch(NodeId node) const = 0;
+
+  // Earliest local event, kNever if none.
+  virtual Time NextEventTime() const = 0;
+  // Runs all local events before `end`. REQUIRES: everything that arrives before `end` was accepted.
+  virtual void RunWindow(Time end, const Executor* executor = nullptr) = 0;
+  // What the last windows left for another process; the caller empties it with Clear().
+  virtual Outbox& outbox(int process) = 0;
+  // Takes in what another process sent. INVALID_ARGUMENT names an item that cannot be: a node that is
+  // not here, a port that is not connected, a VC out of range, an arrival before the current window.
+  // Nothing of a refused outbox is applied.
+  virtual absl::Status Accept(Outbox&& incoming) = 0;
+
+  // Commands of a link fault for those of its two ends that live here (and none else).
+  virtual absl::Status InjectLinkFault(const LinkFault& fault) = 0;
+  // Ends workloads that run until stopped.
+  virtual void StopWorkload(Time at) = 0;
+
+  virtual Time now() const = 0;  // end of the last window
+  virtual WorkLeft work_left() const = 0;
+  virtual std::vector<NodeId> local_nodes() const = 0;
+  virtual NodeResult Result(NodeId node) = 0;
+  virtual const NodeStats& stats(NodeId node) const = 0;
+  virtual bool link_up(LinkEnd end) const = 0;
+  virtual std::vector<WaitEdge> WaitEdges() const = 0;
+  // Reroutes so far; empty where network management does not live.
+  virtual const std::vector<Reroute>& reroutes() const = 0;
+};
+
+}  // namespace percs

@@ -1,0 +1,60 @@
+// A scenario from start to end inside one process, and the result every placement prints.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "emulator/sim/fabric.h"
+
+namespace percs {
+
+// Merged over nodes in node order; the same for every placement of the same scenario.
+struct RunResult {
+  std::string scenario;
+  Digest digest;
+  Time virtual_time = 0;  // last foreground event
+  std::uint64_t nodes = 0;
+  NodeStats total;
+  std::uint64_t flit_hops = 0;                                // over LL, LR and D links
+  std::uint64_t packet_hops = 0;
+  std::uint64_t hfi_flits = 0;                                // into HFI ports, reported apart
+  std::array<double, kLinkClasses> utilisation_mean{};        // of connected links, share of the run
+  std::array<double, kLinkClasses> utilisation_max{};
+  std::array<std::uint64_t, kLinkClasses> links{};            // directed
+  std::vector<FailedMessage> failed;
+  std::vector<RankResult> ranks;
+  std::vector<Reroute> reroutes;
+  std::uint64_t windows = 0;
+  std::vector<std::string> violations;  // what the checkers found; empty is right
+};
+
+// Progress of a long run; called between windows, at most every `windows` windows.
+struct RunProgress {
+  Time now = 0;
+  std::uint64_t windows = 0;
+  std::uint64_t packets_delivered = 0;
+};
+
+struct RunOptions {
+  int threads = 1;
+  const Executor* executor = nullptr;  // required when threads > 1
+  std::function<void(const RunProgress&)> progress;
+  std::function<bool()> cancelled;
+  std::uint64_t progress_every_windows = 256;
+};
+
+// Runs to the end. DEADLINE/FAILED_PRECONDITION style errors: deadlock with the wait-for cycle
+// (FAILED_PRECONDITION), cancelled (CANCELLED).
+absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions& options);
+
+// Merges node results (any order; sorted here) and checks conservation.
+RunResult MergeResults(const Scenario& scenario, const Topology& topology,
+                       std::vector<NodeResult> nodes, std::vector<Reroute> reroutes,
+                       std::uint64_t windows);
+// The wait-for cycle among `edges`, as text, or "" if there is none.
+std::string DescribeDeadlock(const Topology& topology, const std::vector<WaitEdge>& edges);
+
+}  // namespace percs
