@@ -17,6 +17,7 @@ struct Reroute {
   Time alerted = 0;                // its arrival at network management
   Time planning_started = 0, planned = 0;
   Time committed = 0;              // at every hub
+  Time first_packet = kNever;      // earliest NodeResult::first_rerouted of this epoch; filled on merging
   std::uint32_t hubs_changed = 0;  // hubs whose tables differ from before
   std::uint64_t unreachable_pairs = 0;
 };

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -53,6 +54,9 @@ struct NodeResult {
   Time last_event = 0;  // of its last foreground event
   std::vector<FailedMessage> failed;
   std::vector<RankResult> ranks;
+  // By epoch: when this hub first routed a packet by a table entry that the epoch changed. Not in the
+  // digest (every delivery already is).
+  std::vector<std::pair<Epoch, Time>> first_rerouted;
   std::uint64_t credits_missing = 0;  // after a drained run, over all live links: a leak if not zero
 };
 
