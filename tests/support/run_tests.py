@@ -1,0 +1,323 @@
+"""Runs GoogleTest programs, unittest files and libFuzzer targets, and counts what they say.
+
+tests/run calls this once per tier. Each program runs in a session of its own, under a time limit,
+and whatever it left running is ended with it. The tally goes to <results>/<tier>.tally as
+"passed failed skipped"; the exit code is 1 when anything failed.
+"""
+
+import argparse
+import concurrent.futures
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TIME_LIMIT_SECONDS = 900
+FUZZ_SECONDS_ALL_TARGETS = 40
+FUZZ_SECONDS_FULL = 300
+LOG_LINES_SHOWN = 60
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What one program (or one shard of it) reported."""
+
+    name: str
+    passed: int = 0
+    failures: list = dataclasses.field(default_factory=list)  # (test name, text)
+    skipped: list = dataclasses.field(default_factory=list)
+    seconds: float = 0.0
+    note: str = ""
+    log: pathlib.Path = None
+
+
+class CountingResult(unittest.TextTestResult):
+    """testsRun minus the failures would count a test with two failed subtests twice."""
+
+    passed = 0
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.passed += 1
+
+
+live_sessions = set()
+
+
+def end_sessions(number, frame):
+    """Ctrl-C: the programs are in sessions of their own, so the terminal does not reach them."""
+    for session in list(live_sessions):
+        try:
+            os.killpg(session, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    os._exit(128 + number)
+
+
+def run_process(command, log, limit, environment=None):
+    """Returns (exit code or None when it ran over its limit, seconds)."""
+    start = time.monotonic()
+    with open(log, "wb") as output:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output,
+                                   stderr=subprocess.STDOUT, cwd=ROOT, env=environment,
+                                   start_new_session=True)
+        live_sessions.add(process.pid)
+        try:
+            code = process.wait(timeout=limit)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            try:  # the session's own group only: what this program started and left behind
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            process.wait()
+            live_sessions.discard(process.pid)
+    return code, time.monotonic() - start
+
+
+def ending(code, limit):
+    if code is None:
+        return f"ran longer than {limit} s and was stopped"
+    if code < 0:
+        return f"ended by signal {-code} ({signal.Signals(-code).name})"
+    return f"exit code {code}"
+
+
+def tail(log, lines=LOG_LINES_SHOWN):
+    text = log.read_text(errors="replace").splitlines()
+    return "\n".join(text[-lines:])
+
+
+def gtest_names(program, pattern):
+    command = [str(program), "--gtest_list_tests"] + ([f"--gtest_filter={pattern}"] if pattern else [])
+    text = subprocess.run(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, check=True,
+                          timeout=60).stdout.decode()
+    return [line for line in text.splitlines() if line.startswith("  ")]
+
+
+def text_of(log_text, test):
+    """The lines between RUN and FAILED of one test."""
+    start = log_text.find(f"[ RUN      ] {test}\n")
+    if start < 0:
+        return ""
+    end = log_text.find(f"[  FAILED  ] {test}", start)
+    return log_text[start:end if end >= 0 else None].rstrip()
+
+
+def read_gtest(outcome, report, log, code, limit):
+    log_text = log.read_text(errors="replace")
+    if report.exists():
+        for suite in json.loads(report.read_text()).get("testsuites", []):
+            for test in suite["testsuite"]:
+                name = f"{suite['name']}.{test['name']}"
+                if test.get("result") == "SKIPPED":
+                    outcome.skipped.append(name)
+                elif test.get("failures"):
+                    outcome.failures.append((name, text_of(log_text, name)))
+                elif test.get("status") == "RUN":
+                    outcome.passed += 1
+    else:  # it died: count what it finished, and name the test it was in
+        outcome.passed += len(re.findall(r"^\[       OK \] \S+ \(\d+ ms\)", log_text, re.M))
+        for name in re.findall(r"^\[  FAILED  \] (\S+?),? .*\(\d+ ms\)", log_text, re.M):
+            outcome.failures.append((name, text_of(log_text, name)))
+        started = re.findall(r"^\[ RUN      \] (\S+)", log_text, re.M)
+        last = started[-1] if started else outcome.name
+        outcome.failures.append((last, f"{ending(code, limit)}\n{tail(log)}"))
+        return
+    if code != 0 and not outcome.failures:
+        outcome.failures.append((outcome.name, f"{ending(code, limit)}\n{tail(log)}"))
+
+
+def run_gtest_shard(options, program, shard, shards):
+    name = program.name if shards == 1 else f"{program.name}.{shard}"
+    log = options.results / f"{options.tier}.{name}.log"
+    report = log.with_suffix(".json")
+    report.unlink(missing_ok=True)
+    environment = dict(os.environ, GTEST_TOTAL_SHARDS=str(shards), GTEST_SHARD_INDEX=str(shard))
+    command = [str(program), f"--gtest_output=json:{report}"]
+    if options.filter:
+        command.append(f"--gtest_filter={options.filter}")
+    limit = TIME_LIMIT_SECONDS * options.slow
+    outcome = Outcome(name=program.name, log=log)
+    code, outcome.seconds = run_process(command, log, limit, environment)
+    read_gtest(outcome, report, log, code, limit)
+    return outcome
+
+
+def run_gtest(options, program):
+    """All shards of one program, side by side, as one outcome."""
+    try:
+        names = gtest_names(program, options.filter)
+    except (subprocess.SubprocessError, OSError) as error:
+        return Outcome(name=program.name, failures=[(program.name, f"cannot list its tests: {error}")])
+    if not names:
+        return Outcome(name=program.name, note="no tests match")
+    shards = min(options.jobs, len(names))
+    start = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(shards) as pool:
+        parts = list(pool.map(lambda i: run_gtest_shard(options, program, i, shards), range(shards)))
+    whole = Outcome(name=program.name, log=parts[0].log, seconds=time.monotonic() - start)
+    for part in parts:
+        whole.passed += part.passed
+        whole.failures += part.failures
+        whole.skipped += part.skipped
+    return whole
+
+
+def filter_to_python(pattern):
+    """GoogleTest's 'A.b:C*.d-E.*' has no twin in unittest; only the positive globs are kept."""
+    return [p.replace("/", "_") for p in pattern.split("-")[0].split(":") if p]
+
+
+def child(file, report, pattern):
+    """Inside the child process: runs one unittest file and writes what happened."""
+    path = pathlib.Path(file)
+    sys.path[:0] = [str(path.parent), str(ROOT / "tests" / "support")]
+    loader = unittest.TestLoader()
+    if pattern:
+        loader.testNamePatterns = [f"*{p}" if not p.startswith("*") else p
+                                   for p in filter_to_python(pattern)]
+    suite = loader.loadTestsFromName(path.stem)
+    runner = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, resultclass=CountingResult)
+    result = runner.run(suite)
+    bad = [(test.id(), text) for test, text in result.failures + result.errors]
+    bad += [(test.id(), "passed although marked as expected to fail")
+            for test in result.unexpectedSuccesses]
+    skipped = [f"{test.id()}: {reason}" for test, reason in result.skipped]
+    pathlib.Path(report).write_text(
+        json.dumps({"passed": result.passed, "failures": bad, "skipped": skipped}))
+    return 0 if not bad else 1
+
+
+def run_python(options, file):
+    label = str(file.relative_to(ROOT))
+    log = options.results / f"{options.tier}.{file.stem}.log"
+    report = log.with_suffix(".json")
+    report.unlink(missing_ok=True)
+    limit = TIME_LIMIT_SECONDS * options.slow
+    command = [sys.executable, "-B", __file__, "--child", str(file), "--report", str(report),
+               "--tier", options.tier]
+    if options.filter:
+        command += ["--filter", options.filter]
+    outcome = Outcome(name=label, log=log)
+    code, outcome.seconds = run_process(command, log, limit)
+    if report.exists():
+        data = json.loads(report.read_text())
+        outcome.passed, outcome.skipped = data["passed"], data["skipped"]
+        outcome.failures = [tuple(pair) for pair in data["failures"]]
+        if not outcome.passed and not outcome.failures and not outcome.skipped:
+            outcome.note = "no tests match"
+    else:
+        outcome.failures.append((label, f"{ending(code, limit)}\n{tail(log)}"))
+    return outcome
+
+
+def run_fuzz(options, program, seconds):
+    name = program.name
+    new_corpus = program.parent.parent / "corpus" / name
+    new_corpus.mkdir(parents=True, exist_ok=True)
+    kept_corpus = ROOT / "tests" / "fuzz" / "corpus" / name.removesuffix("_fuzz")
+    log = options.results / f"{options.tier}.{name}.log"
+    seed = int(os.environ.get("PERCS_SEED", "1")) % (2**31 - 1) + 1  # zero would mean "by the clock"
+    command = [str(program), f"-max_total_time={seconds}", f"-seed={seed}", "-timeout=10",
+               "-rss_limit_mb=2048", "-print_final_stats=1",
+               f"-artifact_prefix={new_corpus.parent}/{name}-", str(new_corpus)]
+    if kept_corpus.is_dir():
+        command.append(str(kept_corpus))
+    limit = seconds + 60
+    outcome = Outcome(name=name, log=log)
+    code, outcome.seconds = run_process(command, log, limit)
+    executed = re.search(r"stat::number_of_executed_units:\s*(\d+)", log.read_text(errors="replace"))
+    if code == 0 and executed and int(executed.group(1)) > 0:
+        outcome.passed, outcome.note = 1, f"{executed.group(1)} inputs"
+    else:
+        what = ending(code, limit) if code != 0 else "it tried no input"
+        outcome.failures.append((name, f"{what}\n{tail(log)}"))
+    return outcome
+
+
+def show(options, outcome):
+    line = f"  {outcome.name:<44} {outcome.passed:>6} passed {len(outcome.failures):>4} failed"
+    if outcome.skipped:
+        line += f" {len(outcome.skipped)} skipped"
+    line += f"  {outcome.seconds:7.1f} s  {outcome.note}"
+    print(line.rstrip(), flush=True)
+    for name in outcome.skipped:
+        print(f"    skipped: {name}")
+    for name, text in outcome.failures:
+        lines = text.splitlines()
+        print(f"    FAILED: {name}")
+        for row in lines[:LOG_LINES_SHOWN]:
+            print(f"      {row}")
+        if len(lines) > LOG_LINES_SHOWN:
+            print(f"      ... {len(lines) - LOG_LINES_SHOWN} more lines in {outcome.log}")
+    if options.verbose and outcome.log and outcome.log.exists() and not outcome.failures:
+        print(outcome.log.read_text(errors="replace"))
+    sys.stdout.flush()
+
+
+def outcomes(options):
+    for name in options.program:
+        program = options.bin / name
+        if program.exists():
+            yield run_gtest(options, program)
+    for folder in options.python:
+        for file in sorted((ROOT / folder).glob("*test*.py")):
+            if file.name.startswith("test_") or file.name.endswith("_test.py"):
+                yield run_python(options, file)
+    if options.fuzz and not options.filter:
+        targets = sorted((ROOT / options.fuzz).glob("*_fuzz"))
+        if targets:
+            rounds = -(-len(targets) // options.jobs)
+            seconds = FUZZ_SECONDS_FULL if options.full else max(3, FUZZ_SECONDS_ALL_TARGETS // rounds)
+            with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+                yield from pool.map(lambda target: run_fuzz(options, target, seconds), targets)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tier", required=True)
+    parser.add_argument("--results", type=pathlib.Path)
+    parser.add_argument("--bin", type=pathlib.Path)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--filter", default="")
+    parser.add_argument("--slow", type=int, default=1, help="factor on the time limits")
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--program", nargs="*", default=[])
+    parser.add_argument("--python", nargs="*", default=[])
+    parser.add_argument("--fuzz", default="")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--report", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main():
+    options = parse_arguments()
+    if options.child:
+        return child(options.child, options.report, options.filter)
+    options.results.mkdir(parents=True, exist_ok=True)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end_sessions)
+    passed = failed = skipped = 0
+    for outcome in outcomes(options):
+        show(options, outcome)
+        passed += outcome.passed
+        failed += len(outcome.failures)
+        skipped += len(outcome.skipped)
+    if passed + failed + skipped == 0:
+        print(f"  the {options.tier} tier holds no tests" + (" that match" if options.filter else ""))
+    (options.results / f"{options.tier}.tally").write_text(f"{passed} {failed} {skipped}\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
