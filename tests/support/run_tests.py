@@ -97,7 +97,7 @@ def tail(log, lines=LOG_LINES_SHOWN):
 
 
 def gtest_names(program, pattern):
-    command = [str(program), "--gtest_list_tests"] + ([f"--gtest_filter={pattern}"] if pattern else [])
+    command = [str(program), "--gtest_list_tests", f"--gtest_filter={pattern or '*'}"]
     text = subprocess.run(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, check=True,
                           timeout=60).stdout.decode()
     return [line for line in text.splitlines() if line.startswith("  ")]
@@ -157,13 +157,18 @@ def run_gtest(options, program):
     try:
         names = gtest_names(program, options.filter)
     except (subprocess.SubprocessError, OSError) as error:
-        return Outcome(name=program.name, failures=[(program.name, f"cannot list its tests: {error}")])
+        message = f"cannot list its tests: {error}"
+        return Outcome(name=program.name, failures=[(program.name, message)])
     if not names:
         return Outcome(name=program.name, note="no tests match")
     shards = min(options.jobs, len(names))
     start = time.monotonic()
+
+    def run_shard(shard):
+        return run_gtest_shard(options, program, shard, shards)
+
     with concurrent.futures.ThreadPoolExecutor(shards) as pool:
-        parts = list(pool.map(lambda i: run_gtest_shard(options, program, i, shards), range(shards)))
+        parts = list(pool.map(run_shard, range(shards)))
     whole = Outcome(name=program.name, log=parts[0].log, seconds=time.monotonic() - start)
     for part in parts:
         whole.passed += part.passed
@@ -198,7 +203,7 @@ def child(file, report, pattern):
 
 
 def run_python(options, file):
-    label = str(file.relative_to(ROOT))
+    label = os.path.relpath(file, ROOT)
     log = options.results / f"{options.tier}.{file.stem}.log"
     report = log.with_suffix(".json")
     report.unlink(missing_ok=True)
@@ -226,7 +231,7 @@ def run_fuzz(options, program, seconds):
     new_corpus.mkdir(parents=True, exist_ok=True)
     kept_corpus = ROOT / "tests" / "fuzz" / "corpus" / name.removesuffix("_fuzz")
     log = options.results / f"{options.tier}.{name}.log"
-    seed = int(os.environ.get("PERCS_SEED", "1")) % (2**31 - 1) + 1  # zero would mean "by the clock"
+    seed = int(os.environ.get("PERCS_SEED", "1")) % (2**31 - 1) + 1  # zero means "by the clock"
     command = [str(program), f"-max_total_time={seconds}", f"-seed={seed}", "-timeout=10",
                "-rss_limit_mb=2048", "-print_final_stats=1",
                f"-artifact_prefix={new_corpus.parent}/{name}-", str(new_corpus)]
@@ -235,7 +240,8 @@ def run_fuzz(options, program, seconds):
     limit = seconds + 60
     outcome = Outcome(name=name, log=log)
     code, outcome.seconds = run_process(command, log, limit)
-    executed = re.search(r"stat::number_of_executed_units:\s*(\d+)", log.read_text(errors="replace"))
+    log_text = log.read_text(errors="replace")
+    executed = re.search(r"stat::number_of_executed_units:\s*(\d+)", log_text)
     if code == 0 and executed and int(executed.group(1)) > 0:
         outcome.passed, outcome.note = 1, f"{executed.group(1)} inputs"
     else:
@@ -273,13 +279,14 @@ def outcomes(options):
         for file in sorted((ROOT / folder).glob("*test*.py")):
             if file.name.startswith("test_") or file.name.endswith("_test.py"):
                 yield run_python(options, file)
-    if options.fuzz and not options.filter:
-        targets = sorted((ROOT / options.fuzz).glob("*_fuzz"))
-        if targets:
-            rounds = -(-len(targets) // options.jobs)
-            seconds = FUZZ_SECONDS_FULL if options.full else max(3, FUZZ_SECONDS_ALL_TARGETS // rounds)
-            with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-                yield from pool.map(lambda target: run_fuzz(options, target, seconds), targets)
+    targets = sorted((ROOT / options.fuzz).glob("*_fuzz")) if options.fuzz else []
+    if targets and not options.filter:
+        rounds = -(-len(targets) // options.jobs)
+        seconds = max(3, FUZZ_SECONDS_ALL_TARGETS // rounds)
+        if options.full:
+            seconds = FUZZ_SECONDS_FULL
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            yield from pool.map(lambda target: run_fuzz(options, target, seconds), targets)
 
 
 def parse_arguments():
@@ -314,7 +321,8 @@ def main():
         failed += len(outcome.failures)
         skipped += len(outcome.skipped)
     if passed + failed + skipped == 0:
-        print(f"  the {options.tier} tier holds no tests" + (" that match" if options.filter else ""))
+        which = " that match" if options.filter else ""
+        print(f"  the {options.tier} tier holds no tests{which}")
     (options.results / f"{options.tier}.tally").write_text(f"{passed} {failed} {skipped}\n")
     return 1 if failed else 0
 

@@ -23,7 +23,8 @@ inline std::uint64_t Seed() {
     errno = 0;
     const std::uint64_t value = std::strtoull(text, &end, 0);
     if (errno != 0 || *end != '\0' || *text == '-') {
-      std::fprintf(stderr, "PERCS_SEED is '%s'; it must be a whole number from 0 to 2^64-1\n", text);
+      std::fprintf(stderr, "PERCS_SEED is '%s'; it must be a whole number from 0 to 2^64-1\n",
+                   text);
       std::exit(2);
     }
     return value;

@@ -1,0 +1,327 @@
+"""Style as a test: the rules of CONTRIBUTING.md that a program can check.
+
+Every rule is a function from a file's text to a list of complaints. TreeTest runs them over every
+file git tracks (or would track); RuleTest shows that each rule fires.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FORMAT_ENFORCED = False  # until the first tree-wide clang-format run; then for good
+LINE_LENGTH = 100
+FILE_LINES = 600
+TEST_FILE_LINES = 800
+FUNCTION_LINES = 70
+TEST_FUNCTION_LINES = 120
+PYTHON_TEST_FOLDERS = {"tests/tidy", "tests/distributed", "tests/engines", "tests/validation",
+                       "tests/chaos"}
+CODE = (".h", ".cc")
+
+# The machine is pure: what it includes decides what it can know.
+EMULATOR_INCLUDES = re.compile(
+    r'#include\s+(?:"emulator/|<absl/|"absl/|<fmt/|"fmt/|<[a-z_0-9]+>)')
+EMULATOR_STANDARD_BANNED = re.compile(
+    r"#include\s+[<\"](?:chrono|ctime|thread|mutex|shared_mutex|condition_variable|future|semaphore|"
+    r"barrier|latch|fstream|filesystem|iostream|cstdio|random|absl/time/clock\.h|"
+    r"absl/synchronization/)")
+EMULATOR_MAY_PRINT = "emulator/base/check.h"  # the last words of a bug
+EMULATOR_CALLS_BANNED = re.compile(
+    r"\b(?:getenv|std::rand|srand|random_device|system_clock|steady_clock|gettimeofday|"
+    r"clock_gettime|std::thread|std::time)\b")
+UNFINISHED = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|X" r"XX|HA" r"CK)\b")
+REGISTRIES = re.compile(
+    r"registry\.npmjs|pypi\.org|files\.pythonhosted|(?:deb|security)\.debian\.org")
+
+
+def tracked_files():
+    """Every file of the project, committed or about to be."""
+    command = "git -c safe.directory=* ls-files -z --cached --others --exclude-standard".split()
+    names = subprocess.run(command, cwd=ROOT, check=True,
+                           stdout=subprocess.PIPE).stdout.decode().split("\0")
+    return [name for name in names if name and (ROOT / name).is_file()]
+
+
+def read(name):
+    """The text of a file, or None when it is not text."""
+    data = (ROOT / name).read_bytes()
+    if b"\0" in data:
+        return None
+    return data.decode("utf-8", errors="replace")
+
+
+def long_lines(name, text):
+    return [f"{name}:{number}: {len(line)} columns, at most {LINE_LENGTH}"
+            for number, line in enumerate(text.splitlines(), 1)
+            if len(line) > LINE_LENGTH and not re.fullmatch(r"\s*(?://|#|\*)?\s*\S+", line)]
+
+
+def long_file(name, text):
+    limit = TEST_FILE_LINES if name.startswith("tests/") else FILE_LINES
+    lines = text.count("\n")
+    return [f"{name}: {lines} lines, at most {limit}: split it by subject"] if lines > limit else []
+
+
+def without_comments_and_strings(text):
+    """Same length and line breaks, with the inside of comments and literals blanked."""
+    pattern = re.compile(r'R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|'
+                         r"(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'|//[^\n]*|/\*.*?\*/", re.S)
+    return pattern.sub(lambda m: re.sub(r"[^\n]", " ", m.group(0)), text)
+
+
+def functions(text):
+    """Yields (first line, lines) of each outermost function body."""
+    text = without_comments_and_strings(text)
+    text = re.sub(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*",
+                  lambda m: re.sub(r"[^\n]", " ", m.group(0)), text, flags=re.M)
+    stack, head, line, head_line = [], "", 1, 1
+    for character in text:
+        if character == "{":
+            inside = "function" in stack
+            container = not re.search(r"\)", head) or re.search(r"\b(?:namespace|extern)\b", head)
+            kind = "nested" if inside else "container" if container else "function"
+            stack.append(kind)
+            if kind == "function":
+                start = head_line
+            head = ""
+        elif character == "}":
+            if stack and stack.pop() == "function":
+                yield start, line - start + 1
+            head = ""
+        elif character == ";":
+            if head.count("(") <= head.count(")"):
+                head = ""
+        elif not head and character.isspace():
+            pass
+        else:
+            if not head:
+                head_line = line
+            head += character
+        if character == "\n":
+            line += 1
+
+
+def long_functions(name, text):
+    limit = TEST_FUNCTION_LINES if name.startswith("tests/") else FUNCTION_LINES
+    return [f"{name}:{start}: a function of {lines} lines, at most {limit}"
+            for start, lines in functions(text) if lines > limit]
+
+
+def impure_emulator(name, text):
+    found = []
+    for number, line in enumerate(without_comments_and_strings_but_includes(text).splitlines(), 1):
+        include = line.lstrip().startswith("#include")
+        if include:
+            banned = EMULATOR_STANDARD_BANNED.search(line) or not EMULATOR_INCLUDES.search(line)
+            if banned and not (name == EMULATOR_MAY_PRINT and "<cstdio>" in line):
+                found.append(f"{name}:{number}: the emulator may not include this: {line.strip()}")
+        elif EMULATOR_CALLS_BANNED.search(line):
+            found.append(f"{name}:{number}: no clock, environment, thread or foreign randomness in "
+                         f"the emulator: {line.strip()}")
+    return found
+
+
+def without_comments_and_strings_but_includes(text):
+    blank = without_comments_and_strings(text).splitlines()
+    return "\n".join(line if line.lstrip().startswith("#include") else blank[i]
+                     for i, line in enumerate(text.splitlines()))
+
+
+def unfinished(name, text):
+    return [f"{name}:{number}: unfinished: {line.strip()}"
+            for number, line in enumerate(text.splitlines(), 1) if UNFINISHED.search(line)]
+
+
+def machine_paths(name, text, places):
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        for place in places:
+            if re.search(rf"(?<![\w.]){re.escape(place)}(?![\w-])", line):
+                found.append(f"{name}:{number}: names a place of one machine: {line.strip()}")
+        if REGISTRIES.search(line):
+            found.append(f"{name}:{number}: names a package host: {line.strip()}")
+    return found
+
+
+def places_of_this_machine():
+    """Folders above this checkout and the home folder; short ones would match by accident."""
+    places = {str(parent) for parent in ROOT.parents} | {os.path.expanduser("~")}
+    return {place for place in places if len(place) >= 5 and place not in ("/home", "/usr/src")}
+
+
+def header_guard(name, text):
+    return [] if "#pragma once" in text else [f"{name}: no #pragma once"]
+
+
+def hidden_tests(name, text):
+    return [f"{name}:{number}: a test that never runs or cannot fail: {line.strip()}"
+            for number, line in enumerate(text.splitlines(), 1)
+            if re.search(r"\bDISABLED_|^\s*//\s*TEST(?:_F|_P)?\(|EXPECT_TRUE\(true\)", line)]
+
+
+def broken_links(name, text):
+    found = []
+    text = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:|#", target):
+            continue
+        if not ((ROOT / name).parent / target.split("#")[0]).exists():
+            found.append(f"{name}: links to {target}, which is not there")
+    return found
+
+
+class TreeTest(unittest.TestCase):
+    """The project as it is."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.texts = {name: text for name in tracked_files() if (text := read(name)) is not None}
+        cls.code = {n: t for n, t in cls.texts.items() if n.endswith(CODE)}
+
+    def check(self, texts, *rules):
+        found = [complaint for name, text in sorted(texts.items())
+                 for rule in rules for complaint in rule(name, text)]
+        self.assertEqual([], found, "\n" + "\n".join(found))
+
+    def test_lines_are_short(self):
+        endings = (".proto", ".py") + (CODE if FORMAT_ENFORCED else ())
+        self.check({n: t for n, t in self.texts.items() if n.endswith(endings)}, long_lines)
+
+    def test_files_are_short(self):
+        self.check({n: t for n, t in self.texts.items() if n.endswith(CODE + (".py",))}, long_file)
+
+    def test_functions_are_short(self):
+        self.check(self.code, long_functions)
+
+    def test_emulator_is_pure(self):
+        emulator = {n: t for n, t in self.code.items() if n.startswith("emulator/")}
+        self.check(emulator, impure_emulator)
+
+    def test_nothing_is_marked_unfinished(self):
+        self.check(self.texts, unfinished)
+
+    def test_no_file_names_a_place_of_this_machine(self):
+        places = places_of_this_machine()
+        self.check(self.texts, lambda name, text: machine_paths(name, text, places))
+
+    def test_headers_have_a_guard(self):
+        self.check({n: t for n, t in self.code.items() if n.endswith(".h")}, header_guard)
+
+    def test_no_test_is_hidden(self):
+        self.check({n: t for n, t in self.code.items() if n.startswith("tests/")}, hidden_tests)
+
+    def test_links_in_documents_lead_somewhere(self):
+        self.check({n: t for n, t in self.texts.items() if n.endswith(".md")}, broken_links)
+
+    def test_every_document_is_in_the_index(self):
+        index = self.texts["docs/README.md"]
+        missing = [n for n in self.texts if re.fullmatch(r"docs/.*\.md", n) and n != "docs/README.md"
+                   and f"({n.removeprefix('docs/')})" not in index]
+        self.assertEqual([], missing, "add a row to docs/README.md")
+
+    def test_file_names_are_snake_case(self):
+        odd = [n for n in self.texts if n.endswith(CODE + (".py", ".proto"))
+               and not re.fullmatch(r"[a-z0-9_./]+", n)]
+        self.assertEqual([], odd)
+
+    def test_python_tests_are_where_the_driver_looks(self):
+        stray = [n for n in self.texts
+                 if re.search(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$", n)
+                 and str(pathlib.PurePath(n).parent) not in PYTHON_TEST_FOLDERS]
+        self.assertEqual([], stray, "tests/run never runs these")
+
+    def test_shell_scripts_parse(self):
+        for name, text in self.texts.items():
+            if re.match(r"#!.*\bbash\b", text):
+                result = subprocess.run(["bash", "-n", ROOT / name], stderr=subprocess.PIPE)
+                self.assertEqual(0, result.returncode, result.stderr.decode())
+                self.assertTrue(os.access(ROOT / name, os.X_OK), f"{name} is not executable")
+
+    def test_every_source_is_built(self):
+        folder = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin")).parent
+        database = folder / "compile_commands.json"
+        if not database.exists():
+            self.skipTest(f"{folder.name} is not configured")
+        built = set()
+        for entry in json.loads(database.read_text()):
+            path = pathlib.Path(entry["directory"], entry["file"]).resolve()
+            if path.is_relative_to(ROOT):
+                built.add(str(path.relative_to(ROOT)))
+        unbuilt = [n for n in self.code if n.endswith(".cc") and n not in built
+                   and not (n.startswith("tests/fuzz/") and n.endswith("_fuzz.cc"))]
+        self.assertEqual([], unbuilt, "no target compiles these; what nobody builds proves nothing")
+
+
+class FormatTest(unittest.TestCase):
+    def test_code_is_formatted(self):
+        tool = shutil.which("clang-format-14")
+        if tool is None:
+            self.skipTest("clang-format-14 is not there; deploy/install --format installs it")
+        names = [n for n in tracked_files() if n.endswith(CODE)]
+        command = [tool, "--dry-run", "-Werror", "--ferror-limit=1", *names]
+        result = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE)
+        output = result.stderr.decode()
+        wrong = sorted(set(re.findall(r"^([^:\s]+):\d+:\d+: error", output, re.M)))
+        if not FORMAT_ENFORCED:
+            print(f"{len(wrong)} files are not as clang-format 14 has them")
+            return
+        self.assertEqual([], wrong, "run: git ls-files '*.h' '*.cc' | xargs clang-format-14 -i")
+
+
+class RuleTest(unittest.TestCase):
+    """Each rule fires on what it is for, and not on its innocent neighbour."""
+
+    def test_long_line(self):
+        self.assertTrue(long_lines("a.cc", "int a = 1; " + "x" * 100))
+        self.assertFalse(long_lines("a.cc", "// https://example.org/" + "x" * 100))
+
+    def test_long_file(self):
+        self.assertTrue(long_file("emulator/a.cc", "\n" * (FILE_LINES + 1)))
+        self.assertFalse(long_file("tests/a.cc", "\n" * (FILE_LINES + 1)))
+
+    def test_long_function(self):
+        body = "  Call();\n" * FUNCTION_LINES
+        self.assertTrue(long_functions("a.cc", "namespace n {\nvoid F() {\n" + body + "}\n}\n"))
+        self.assertTrue(long_functions("a.cc", "class C {\n int G() const {\n" + body + "}\n};\n"))
+        self.assertFalse(long_functions("a.cc", "class C {\n" + "  int f(int a);\n" * 100 + "};\n"))
+        two = "void F() {\n" + body[:200] + "}\nvoid G() {\n" + body[:200] + "}\n"
+        self.assertFalse(long_functions("a.cc", two))
+
+    def test_impure_emulator(self):
+        for line in ("#include <thread>", "#include <grpcpp/grpcpp.h>", '#include "daemon/a.h"',
+                     '#include "percs/v1/link.pb.h"', "#include <chrono>", "#include <fstream>",
+                     '#include "absl/time/clock.h"', "int x = std::rand();", "getenv(name);"):
+            self.assertTrue(impure_emulator("emulator/a.cc", line), line)
+        for line in ("#include <vector>", '#include "emulator/base/ids.h"', "// no getenv here",
+                     '#include "absl/status/status.h"', "#include <fmt/format.h>"):
+            self.assertFalse(impure_emulator("emulator/a.cc", line), line)
+
+    def test_unfinished(self):
+        self.assertTrue(unfinished("a.cc", "// TO" + "DO: later"))
+        self.assertFalse(unfinished("a.cc", "hacksaw"))
+
+    def test_machine_paths(self):
+        self.assertTrue(machine_paths("a.md", "see /srv/place/x", {"/srv/place"}))
+        self.assertFalse(machine_paths("a.md", "see emulator/srv/placement", {"/srv/place"}))
+        self.assertTrue(machine_paths("a.md", "http://deb." + "debian.org/debian", set()))
+
+    def test_hidden_tests(self):
+        self.assertTrue(hidden_tests("a_test.cc", "TEST(A, DIS" "ABLED_B) {"))
+        self.assertTrue(hidden_tests("a_test.cc", "// TEST(A, B) {"))
+
+    def test_broken_links(self):
+        self.assertTrue(broken_links("README.md", "[a](no/such/file.md)"))
+        good = "[a](LICENSE) [b](https://example.org) [c](#here)"
+        self.assertFalse(broken_links("README.md", good))
+
+    def test_header_guard(self):
+        self.assertTrue(header_guard("a.h", "int a;"))
+
+
+if __name__ == "__main__":
+    unittest.main()
