@@ -1,0 +1,281 @@
+#include "proto/scenario/build.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "emulator/workload/goal.h"
+#include "fmt/format.h"
+#include "proto/scenario/units.h"
+#include "proto/scenario/validate.h"
+
+namespace percs {
+namespace {
+
+std::string Text(const absl::Status& status) { return std::string(status.message()); }
+
+TopologySpec BuildTopology(const v1::Topology& message) {
+  TopologySpec spec;
+  if (message.has_supernodes()) spec.supernodes = message.supernodes();
+  if (message.has_drawers()) spec.drawers = message.drawers();
+  if (message.has_hubs()) spec.hubs = message.hubs();
+  if (message.has_d_links_per_pair()) spec.d_links_per_pair = message.d_links_per_pair();
+  return spec;
+}
+
+PayloadMode BuildPayload(v1::Payload payload, PayloadMode otherwise) {
+  if (payload == v1::PAYLOAD_UNSPECIFIED) return otherwise;
+  return payload == v1::PAYLOAD_VERIFIED ? PayloadMode::kVerified : PayloadMode::kLengths;
+}
+
+// Translates one scenario; every problem goes to the list, so that all are reported at once.
+class Builder {
+ public:
+  Builder(const v1::Scenario& message, const std::string& directory, ErrorList* errors)
+      : message_(message), directory_(directory), errors_(*errors) {}
+
+  void Build(Scenario* scenario) {
+    if (message_.has_name()) scenario->name = message_.name();
+    if (message_.has_seed()) scenario->seed = message_.seed();
+    if (message_.has_reroute()) scenario->reroute = message_.reroute();
+    if (message_.has_stop_at()) scenario->stop_at = message_.stop_at();
+    scenario->topology = BuildTopology(message_.topology());
+    scenario->parameters = BuildParameters(message_.parameters());
+    CheckParameters(scenario->parameters, &errors_);
+    windows_ = 2 * scenario->parameters.windows_per_hfi;
+
+    auto topology = Topology::Create(scenario->topology);
+    if (topology.ok()) {
+      topology_.emplace(*std::move(topology));
+    } else {
+      errors_.Add("topology", Text(topology.status()));
+    }
+    scenario->workload = BuildWorkload();
+    BuildFaults(&scenario->faults);
+  }
+
+ private:
+  NodeId Node(const std::string& path, const std::string& name) {
+    if (!topology_) return kNoNode;  // already reported; no name can be checked
+    const auto node = topology_->ParseNode(name);
+    if (node.ok()) return *node;
+    errors_.Add(path, Text(node.status()));
+    return kNoNode;
+  }
+
+  Workload BuildWorkload() {
+    const v1::Workload& workload = message_.workload();
+    switch (workload.kind_case()) {
+      case v1::Workload::kAllToAll: return BuildAllToAll(workload.all_to_all());
+      case v1::Workload::kPattern: return BuildPattern(workload.pattern());
+      case v1::Workload::kPackets: return BuildPackets(workload.packets());
+      case v1::Workload::kTrace: return BuildTrace(workload.trace());
+      case v1::Workload::KIND_NOT_SET: break;
+    }
+    return std::monostate{};
+  }
+
+  static Workload BuildAllToAll(const v1::AllToAll& message) {
+    AllToAllWorkload w;
+    if (message.has_bytes()) w.bytes = static_cast<std::uint64_t>(message.bytes());
+    if (message.schedule() == v1::SCHEDULE_LINEAR) w.schedule = Schedule::kLinear;
+    if (message.has_reliable()) w.reliable = message.reliable();
+    w.payload = BuildPayload(message.payload(), w.payload);
+    return w;
+  }
+
+  Workload BuildPattern(const v1::PatternTraffic& message) {
+    PatternWorkload w;
+    static_assert(v1::PATTERN_UNIFORM == static_cast<int>(Pattern::kUniform) + 1 &&
+                  v1::PATTERN_SUPERNODE_PAIR == static_cast<int>(Pattern::kSupernodePair) + 1);
+    if (message.pattern() != v1::PATTERN_UNSPECIFIED) {
+      w.pattern = static_cast<Pattern>(message.pattern() - 1);
+    }
+    if (message.has_message_bytes()) w.message_bytes = static_cast<std::uint64_t>(message.message_bytes());
+    w.count = static_cast<std::uint64_t>(message.count());
+    if (message.has_count()) w.load = 0;
+    if (message.has_load()) w.load = message.load();
+    w.warm_up = message.warm_up();
+    w.measure = message.measure();
+    if (message.has_reliable()) w.reliable = message.reliable();
+    w.payload = BuildPayload(message.payload(), w.payload);
+    if (message.has_hotspot()) w.hotspot = Node("workload.pattern.hotspot", message.hotspot());
+    if (message.has_hotspot_fraction()) w.hotspot_fraction = message.hotspot_fraction();
+    if (message.has_source_supernode()) w.source_supernode = message.source_supernode();
+    if (message.has_destination_supernode()) w.destination_supernode = message.destination_supernode();
+    CheckPattern(message, w);
+    return w;
+  }
+
+  void CheckPattern(const v1::PatternTraffic& message, const PatternWorkload& w) {
+    const std::string path = "workload.pattern";
+    for (const auto& [given, name] : {std::pair(message.has_warm_up(), "warm_up"),
+                                      std::pair(message.has_measure(), "measure")}) {
+      if (!given || !message.has_count()) continue;
+      errors_.Add(fmt::format("{}.{}", path, name),
+                  fmt::format("count and {} exclude each other; remove one", name));
+    }
+    if (message.has_warm_up() && !message.has_measure() && !message.has_count()) {
+      errors_.Add(path + ".warm_up", "warm_up without measure; write for example `measure: 100us`");
+    }
+    if (w.pattern == Pattern::kSupernodePair && topology_) CheckPair(path, w);
+  }
+
+  void CheckPair(const std::string& path, const PatternWorkload& w) {
+    const int count = topology_->supernodes();
+    if (count < 2) {
+      errors_.Add(path + ".pattern",
+                  "supernode_pair needs two supernodes and the topology has 1; write `supernodes: 2`");
+      return;
+    }
+    for (const auto& [index, name] : {std::pair(w.source_supernode, "source_supernode"),
+                                      std::pair(w.destination_supernode, "destination_supernode")}) {
+      if (index < count) continue;
+      errors_.Add(fmt::format("{}.{}", path, name),
+                  fmt::format("supernode {} does not exist; the topology has {}, allowed: 0 to {}", index,
+                              count, count - 1));
+    }
+    if (w.source_supernode != w.destination_supernode) return;
+    errors_.Add(path + ".destination_supernode",
+                fmt::format("is the source supernode {} itself; write another", w.source_supernode));
+  }
+
+  void CheckWindow(const std::string& path, int window) {
+    if (window < windows_) return;
+    errors_.Add(path, fmt::format("window {} does not exist; a hub has 2 x windows_per_hfi = 2 x {} = {}, "
+                                  "allowed: 0 to {}",
+                                  window, windows_ / 2, windows_, windows_ - 1));
+  }
+
+  Workload BuildPackets(const v1::PacketScript& script) {
+    ScriptedWorkload w;
+    for (int i = 0; i < script.list_size(); ++i) {
+      const v1::Packet& from = script.list(i);
+      const std::string path = fmt::format("workload.packets[{}]", i);
+      ScriptedPacket packet;
+      packet.at = from.at();
+      packet.source = Node(path + ".source", from.source());
+      packet.destination = Node(path + ".destination", from.destination());
+      CheckWindow(path + ".source_window", from.source_window());
+      CheckWindow(path + ".destination_window", from.destination_window());
+      packet.source_window = static_cast<WindowId>(from.source_window());
+      packet.destination_window = static_cast<WindowId>(from.destination_window());
+      if (from.has_bytes()) packet.bytes = static_cast<int>(from.bytes());
+      w.packets.push_back(packet);
+    }
+    return w;
+  }
+
+  Workload BuildTrace(const v1::Trace& message) {
+    TraceWorkload w;
+    if (message.mapping() == v1::RANK_MAPPING_BLOCK) w.mapping = RankMapping::kBlock;
+    if (message.has_calc_scale()) w.calc_scale = message.calc_scale();
+    const auto text = ReadTrace(message, directory_);
+    if (!text.ok()) {
+      errors_.Add("workload.trace.file", Text(text.status()));
+      return w;
+    }
+    auto trace = ParseGoal(*text, message.file());
+    if (trace.ok()) {
+      w.trace = *std::move(trace);
+    } else {
+      errors_.Add("workload.trace.file", Text(trace.status()));
+    }
+    return w;
+  }
+
+  void BuildFaults(std::vector<LinkFault>* faults) {
+    if (!topology_) return;
+    for (int i = 0; i < message_.faults_size(); ++i) {
+      const v1::Fault& from = message_.faults(i);
+      const bool up = from.has_link_up();
+      const std::string path = fmt::format("faults[{}].{}", i, up ? "link_up" : "link_down");
+      const auto link = topology_->ParseLink(up ? from.link_up() : from.link_down());
+      if (!link.ok()) {
+        errors_.Add(path, Text(link.status()));
+        continue;
+      }
+      faults->push_back({from.at(), Canonical(*link), up});
+      fault_paths_.push_back(path);
+    }
+    CheckFaults(*faults);
+  }
+
+  // A link by its lower end, so that both of its names are the same link.
+  LinkEnd Canonical(LinkEnd end) const {
+    const LinkEnd peer = topology_->Peer(end.node, end.port);
+    return peer.node < end.node ? peer : end;
+  }
+
+  // A link cannot go down twice, nor come up while it is up.
+  void CheckFaults(const std::vector<LinkFault>& faults) {
+    std::vector<std::size_t> order(faults.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return faults[a].at < faults[b].at; });
+    std::map<std::pair<NodeId, PortId>, std::size_t> last;
+    for (const std::size_t i : order) {
+      const LinkFault& fault = faults[i];
+      const auto [it, first] = last.try_emplace({fault.link.node, fault.link.port}, i);
+      const bool is_up = first || faults[it->second].up;
+      if (first ? fault.up : fault.up == is_up) {
+        errors_.Add(fault_paths_[i], FaultRepeats(fault, first ? nullptr : &faults[it->second]));
+      } else if (!first && faults[it->second].at == fault.at) {
+        errors_.Add(fault_paths_[i], fmt::format("{} goes down and comes up at the same time {}; put time "
+                                                 "between the two",
+                                                 topology_->LinkName(fault.link), PrintTime(fault.at)));
+      }
+      it->second = i;
+    }
+  }
+
+  std::string FaultRepeats(const LinkFault& fault, const LinkFault* before) const {
+    const std::string since =
+        before == nullptr ? "from the start" : fmt::format("since {}", PrintTime(before->at));
+    return fmt::format("{} is {} already {}; remove this fault or put a {} before it",
+                       topology_->LinkName(fault.link), fault.up ? "up" : "down", since,
+                       fault.up ? "link_down" : "link_up");
+  }
+
+  const v1::Scenario& message_;
+  const std::string& directory_;
+  ErrorList& errors_;
+  std::optional<Topology> topology_;
+  int windows_ = 0;
+  std::vector<std::string> fault_paths_;
+};
+
+}  // namespace
+
+absl::StatusOr<Scenario> BuildScenario(const v1::Scenario& message, const std::string& directory,
+                                       const SourceMarks* marks) {
+  const SourceMarks no_marks;
+  ErrorList errors(marks != nullptr ? marks : &no_marks);
+  CheckFields(message, &errors);
+  if (!errors.empty()) return errors.ToStatus();
+  Scenario scenario;
+  Builder(message, directory, &errors).Build(&scenario);
+  if (!errors.empty()) return errors.ToStatus();
+  return scenario;
+}
+
+absl::StatusOr<Scenario> BuildScenario(const LoadedScenario& loaded) {
+  return BuildScenario(loaded.scenario, loaded.directory, &loaded.marks);
+}
+
+absl::StatusOr<Scenario> BuildScenarioFile(const std::string& path) {
+  const auto loaded = LoadScenarioFile(path);
+  if (!loaded.ok()) return loaded.status();
+  return BuildScenario(*loaded);
+}
+
+Pacing PacingOf(const v1::Scenario& scenario) {
+  Pacing pacing;
+  pacing.live = scenario.run().clock() == v1::CLOCK_LIVE;
+  if (scenario.run().has_pace()) pacing.pace = scenario.run().pace();
+  return pacing;
+}
+
+}  // namespace percs

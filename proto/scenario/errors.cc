@@ -1,0 +1,53 @@
+#include "proto/scenario/errors.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+
+namespace percs {
+namespace {
+constexpr std::size_t kErrorsShown = 20;
+}
+
+Mark SourceMarks::Find(std::string path) const {
+  while (true) {
+    if (const auto it = marks_.find(path); it != marks_.end()) return it->second;
+    if (path.empty()) return {};
+    const std::size_t cut = path.find_last_of(".[");
+    path = cut == std::string::npos ? "" : path.substr(0, cut);
+  }
+}
+
+void ErrorList::Add(Mark mark, const std::string& path, std::string what) {
+  errors_.push_back({mark, path, std::move(what)});
+}
+
+bool ErrorList::Has(const std::string& path) const {
+  return std::any_of(errors_.begin(), errors_.end(), [&](const Error& e) {
+    const char next = e.path.size() > path.size() ? e.path[path.size()] : '.';
+    return e.path.compare(0, path.size(), path) == 0 && (next == '.' || next == '[');
+  });
+}
+
+absl::Status ErrorList::ToStatus() const {
+  if (errors_.empty()) return absl::OkStatus();
+  std::vector<Error> sorted = errors_;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Error& a, const Error& b) {
+    return std::pair(a.mark.line, a.mark.column) < std::pair(b.mark.line, b.mark.column);
+  });
+  std::string text;
+  for (std::size_t i = 0; i < sorted.size() && i < kErrorsShown; ++i) {
+    const Error& e = sorted[i];
+    if (i > 0) text += '\n';
+    text += marks_->name();
+    if (e.mark.line > 0) text += fmt::format(":{}:{}", e.mark.line, e.mark.column);
+    if (!e.path.empty()) text += ": " + e.path;
+    text += ": " + e.what;
+  }
+  if (sorted.size() > kErrorsShown) {
+    text += fmt::format("\n{}: {} more errors", marks_->name(), sorted.size() - kErrorsShown);
+  }
+  return absl::InvalidArgumentError(text);
+}
+
+}  // namespace percs

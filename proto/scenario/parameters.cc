@@ -1,0 +1,120 @@
+#include <cstdint>
+
+#include "fmt/format.h"
+#include "proto/scenario/build.h"
+#include "proto/scenario/units.h"
+
+namespace percs {
+namespace {
+
+// One flit at `rate`, rounded up to a picosecond (docs/semantics.md rule 1).
+Time FlitTime(std::int64_t bytes_per_second) {
+  constexpr std::int64_t kFlitPicoBytes = 128 * kSecond;
+  return (kFlitPicoBytes + bytes_per_second - 1) / bytes_per_second;
+}
+
+template <typename Link>
+void ReadLink(const Link& from, LinkParameters* to) {
+  if (from.has_rate()) to->flit_time = FlitTime(from.rate());
+  if constexpr (requires { from.wire(); }) {
+    if (from.has_wire()) to->wire = from.wire();
+  }
+  if (from.has_buffer_flits()) to->buffer_flits = from.buffer_flits();
+}
+
+void ApplyPreset(v1::ManagementPreset preset, P7ihParameters* p) {
+  if (preset != v1::MANAGEMENT_PRESET_MACHINE) return;  // demo is what the struct starts with
+  p->management_latency = kMillisecond;
+  p->detect = kMillisecond;
+  p->plan = 20 * kMillisecond;
+  p->install = 5 * kMillisecond;
+  p->retransmit_timeout = 10 * kMillisecond;
+  p->stall_limit = kSecond;
+}
+
+void CheckLink(const char* name, const LinkParameters& link, const P7ihParameters& p,
+               ErrorList* errors) {
+  if (link.wire + p.credit_processing > 0) return;
+  errors->Add(fmt::format("parameters.{}.wire", name),
+              fmt::format("a credit would take {0}.wire + credit_processing = 0ps + 0ps = 0ps; whatever "
+                          "crosses a link takes time, so raise one of the two",
+                          name));
+}
+
+void CheckManagement(const P7ihParameters& p, ErrorList* errors) {
+  if (p.detect < p.management_latency) {
+    errors->Add("parameters.detect",
+                fmt::format("detect = {} is less than management_latency = {}, but an alert arrives only "
+                            "after that; write at least {}",
+                            PrintTime(p.detect), PrintTime(p.management_latency),
+                            PrintTime(p.management_latency)));
+  }
+  if (p.install < 3 * p.management_latency) {
+    errors->Add("parameters.install",
+                fmt::format("install = {} is less than 3 x management_latency = 3 x {} = {} for prepare, "
+                            "acknowledge and commit; write at least {}",
+                            PrintTime(p.install), PrintTime(p.management_latency),
+                            PrintTime(3 * p.management_latency), PrintTime(3 * p.management_latency)));
+  }
+}
+
+void CheckRetries(const P7ihParameters& p, ErrorList* errors) {
+  const Time last = p.retransmit_timeout * ((Time{1} << p.retransmit_tries) - 1);
+  const Time rerouted = p.detect + p.plan + p.install;
+  if (last > rerouted) return;
+  errors->Add("parameters.retransmit_tries",
+              fmt::format("the last retransmission comes at retransmit_timeout x (2^retransmit_tries - 1) = "
+                          "{} x (2^{} - 1) = {}, not later than detect + plan + install = {} + {} + {} = "
+                          "{}; raise retransmit_timeout or retransmit_tries",
+                          PrintTime(p.retransmit_timeout), p.retransmit_tries, PrintTime(last),
+                          PrintTime(p.detect), PrintTime(p.plan), PrintTime(p.install),
+                          PrintTime(rerouted)));
+}
+
+}  // namespace
+
+P7ihParameters BuildParameters(const v1::P7ihParameters& message) {
+  P7ihParameters p;
+  ReadLink(message.ll(), &p.ll);
+  ReadLink(message.lr(), &p.lr);
+  ReadLink(message.d(), &p.d);
+  ReadLink(message.hfi(), &p.hfi);
+  ApplyPreset(message.management_preset(), &p);
+  if (message.has_w_rate()) p.w_flit_time = FlitTime(message.w_rate());
+  if (message.vc_policy() == v1::VC_POLICY_SINGLE) p.vc_policy = VcPolicy::kSingle;
+#define PERCS_COPY(field) \
+  if (message.has_##field()) p.field = message.field()
+  PERCS_COPY(isr_latency);
+  PERCS_COPY(credit_processing);
+  PERCS_COPY(hfi_queue_packets);
+  PERCS_COPY(windows_per_hfi);
+  PERCS_COPY(send_overhead);
+  PERCS_COPY(receive_overhead);
+  PERCS_COPY(flow_window_packets);
+  PERCS_COPY(ack_every_packets);
+  PERCS_COPY(retransmit_timeout);
+  PERCS_COPY(retransmit_tries);
+  PERCS_COPY(management_latency);
+  PERCS_COPY(detect);
+  PERCS_COPY(plan);
+  PERCS_COPY(install);
+  PERCS_COPY(stall_limit);
+#undef PERCS_COPY
+  return p;
+}
+
+void CheckParameters(const P7ihParameters& p, ErrorList* errors) {
+  CheckLink("ll", p.ll, p, errors);
+  CheckLink("lr", p.lr, p, errors);
+  CheckLink("d", p.d, p, errors);
+  CheckManagement(p, errors);
+  CheckRetries(p, errors);
+  if (p.ack_every_packets > p.flow_window_packets) {
+    errors->Add("parameters.ack_every_packets",
+                fmt::format("ack_every_packets = {} is more than flow_window_packets = {}, so a sender "
+                            "would wait for an acknowledgement that is not yet due; write at most {}",
+                            p.ack_every_packets, p.flow_window_packets, p.flow_window_packets));
+  }
+}
+
+}  // namespace percs

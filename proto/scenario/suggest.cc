@@ -1,0 +1,49 @@
+#include "proto/scenario/suggest.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "fmt/format.h"
+
+namespace percs {
+namespace {
+char Lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+}  // namespace
+
+int EditDistance(const std::string& a, const std::string& b) {
+  const std::size_t n = a.size(), m = b.size();
+  std::vector<std::vector<int>> d(n + 1, std::vector<int>(m + 1));
+  for (std::size_t i = 0; i <= n; ++i) d[i][0] = static_cast<int>(i);
+  for (std::size_t j = 0; j <= m; ++j) d[0][j] = static_cast<int>(j);
+  for (std::size_t i = 1; i <= n; ++i) {
+    for (std::size_t j = 1; j <= m; ++j) {
+      const bool same = Lower(a[i - 1]) == Lower(b[j - 1]);
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (same ? 0 : 1)});
+      if (i > 1 && j > 1 && Lower(a[i - 1]) == Lower(b[j - 2]) && Lower(a[i - 2]) == Lower(b[j - 1])) {
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return d[n][m];
+}
+
+std::string Nearest(const std::string& wrong, const std::vector<std::string>& names) {
+  std::string best;
+  if (wrong.size() > 64) return best;  // not a slip of the finger
+  int least = 1 + static_cast<int>(wrong.size()) / 3;
+  for (const std::string& name : names) {
+    const int distance = EditDistance(wrong, name);
+    const bool closer = distance < least || (best.empty() && distance == least);
+    if (!closer || distance >= static_cast<int>(name.size())) continue;
+    best = name;
+    least = distance;
+  }
+  return best;
+}
+
+std::string DidYouMean(const std::string& wrong, const std::vector<std::string>& names) {
+  const std::string nearest = Nearest(wrong, names);
+  return nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest);
+}
+
+}  // namespace percs

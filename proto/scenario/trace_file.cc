@@ -1,0 +1,40 @@
+#include <filesystem>
+
+#include "fmt/format.h"
+#include "proto/scenario/build.h"
+#include "proto/scenario/file.h"
+
+namespace percs {
+namespace {
+
+absl::StatusOr<std::string> ReadTraceBytes(const v1::Trace& trace, const std::string& directory) {
+  if (trace.has_inline_trace()) return trace.inline_trace();
+  auto bytes = ReadWholeFile((std::filesystem::path(directory) / trace.file()).string());
+  if (bytes.ok()) return bytes;
+  return absl::Status(bytes.status().code(),
+                      fmt::format("{}; `file` is relative to the scenario file",
+                                  std::string(bytes.status().message())));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadTrace(const v1::Trace& trace, const std::string& directory) {
+  auto bytes = ReadTraceBytes(trace, directory);
+  if (!bytes.ok() || !IsGzip(*bytes)) return bytes;
+  auto text = Gunzip(*bytes);
+  if (text.ok()) return text;
+  return absl::Status(text.status().code(),
+                      fmt::format("{}: {}", trace.file(), std::string(text.status().message())));
+}
+
+absl::Status InlineFiles(v1::Scenario* scenario, const std::string& directory) {
+  if (!scenario->workload().has_trace()) return absl::OkStatus();
+  v1::Trace* trace = scenario->mutable_workload()->mutable_trace();
+  if (trace->has_inline_trace()) return absl::OkStatus();
+  auto bytes = ReadTraceBytes(*trace, directory);
+  if (!bytes.ok()) return bytes.status();
+  trace->set_inline_trace(IsGzip(*bytes) ? *std::move(bytes) : Gzip(*bytes));
+  return absl::OkStatus();
+}
+
+}  // namespace percs

@@ -1,0 +1,170 @@
+#include <map>
+
+#include "fmt/format.h"
+#include "proto/scenario/fields.h"
+#include "proto/scenario/parsers.h"
+#include "proto/scenario/suggest.h"
+#include "yaml-cpp/yaml.h"
+
+namespace percs {
+namespace {
+
+Mark MarkOf(const YAML::Mark& mark) {
+  return mark.is_null() ? Mark{} : Mark{mark.line + 1, mark.column + 1};
+}
+
+// What a node is, for messages.
+std::string Describe(const YAML::Node& node) {
+  if (node.IsMap()) return "a group of fields";
+  if (node.IsSequence()) return "a list";
+  if (node.IsNull()) return "nothing";
+  return fmt::format("\"{}\"", node.Scalar());
+}
+
+// Walks descriptor and document together.
+class YamlReader {
+ public:
+  YamlReader(SourceMarks* marks, ErrorList* errors) : marks_(marks), errors_(errors) {}
+
+  void ReadMessage(const YAML::Node& node, const std::string& path, Message* message) {
+    if (node.IsNull()) return;  // an empty group: all defaults
+    const Descriptor* type = message->GetDescriptor();
+    if (const FieldDescriptor* list = ListOf(type); list != nullptr && node.IsSequence()) {
+      ReadList(node, path, message, list);
+      return;
+    }
+    if (!node.IsMap()) {
+      const std::string wanted =
+          ListOf(type) != nullptr ? "a list"
+                                  : fmt::format("a group of fields: {}", fmt::join(FieldNames(type), ", "));
+      Add(node, path, fmt::format("{} stands here; write {}", Describe(node), wanted));
+      return;
+    }
+    std::map<std::string, Mark> seen;
+    for (const auto& entry : node) ReadEntry(entry.first, entry.second, path, message, &seen);
+  }
+
+ private:
+  void Add(const YAML::Node& node, const std::string& path, std::string what) {
+    errors_->Add(MarkOf(node.Mark()), path, std::move(what));
+  }
+
+  void ReadEntry(const YAML::Node& key, const YAML::Node& value, const std::string& path,
+                 Message* message, std::map<std::string, Mark>* seen) {
+    if (!key.IsScalar()) {
+      Add(key, path, fmt::format("{} stands where a field name belongs", Describe(key)));
+      return;
+    }
+    const Descriptor* type = message->GetDescriptor();
+    const FieldDescriptor* field = type->FindFieldByName(key.Scalar());
+    const std::string at = field != nullptr ? ChildPath(path, field)
+                           : path.empty()   ? key.Scalar()
+                                            : path + "." + key.Scalar();
+    if (field == nullptr || Hidden(field)) {
+      const std::vector<std::string> names = FieldNames(type);
+      Add(key, at, fmt::format("unknown field{}; fields here: {}", DidYouMean(key.Scalar(), names),
+                               fmt::join(names, ", ")));
+      return;
+    }
+    const auto [first, fresh] = seen->emplace(key.Scalar(), MarkOf(key.Mark()));
+    if (!fresh) {
+      Add(key, at, fmt::format("written twice, first in line {}; keep one", first->second.line));
+      return;
+    }
+    if (!CheckOneof(key, at, *message, field)) return;
+    marks_->Set(at, MarkOf(key.Mark()));
+    ReadField(value.IsNull() ? key : value, value, at, message, field);
+  }
+
+  bool CheckOneof(const YAML::Node& key, const std::string& at, const Message& message,
+                  const FieldDescriptor* field) {
+    const auto* oneof = field->real_containing_oneof();
+    if (oneof == nullptr || !message.GetReflection()->HasOneof(message, oneof)) return true;
+    const FieldDescriptor* other = message.GetReflection()->GetOneofFieldDescriptor(message, oneof);
+    Add(key, at, fmt::format("only one of these can be given, and {} is given already; remove one",
+                             other->name()));
+    return false;
+  }
+
+  // `place` is the value, or the key where there is no value.
+  void ReadField(const YAML::Node& place, const YAML::Node& value, const std::string& at,
+                 Message* message, const FieldDescriptor* field) {
+    if (field->is_repeated()) {
+      if (value.IsSequence()) {
+        ReadList(value, at, message, field);
+      } else if (!value.IsNull()) {
+        Add(place, at, fmt::format("{} stands here; write a list", Describe(value)));
+      }
+    } else if (field->message_type() != nullptr) {
+      ReadMessage(value, at, message->GetReflection()->MutableMessage(message, field));
+    } else {
+      ReadScalar(place, value, at, message, field);
+    }
+  }
+
+  void ReadList(const YAML::Node& list, const std::string& at, Message* message,
+                const FieldDescriptor* field) {
+    int index = 0;
+    for (const YAML::Node& element : list) {
+      const std::string element_at = fmt::format("{}[{}]", at, index++);
+      marks_->Set(element_at, MarkOf(element.Mark()));
+      ReadMessage(element, element_at, message->GetReflection()->AddMessage(message, field));
+    }
+  }
+
+  void ReadScalar(const YAML::Node& place, const YAML::Node& value, const std::string& at,
+                  Message* message, const FieldDescriptor* field) {
+    if (value.IsNull()) {
+      Add(place, at, fmt::format("has no value; write for example `{}: {}`", field->name(),
+                                 ExampleOf(field)));
+      return;
+    }
+    if (!value.IsScalar()) {
+      Add(place, at, fmt::format("{} stands here; write one value, for example {}", Describe(value),
+                                 ExampleOf(field)));
+      return;
+    }
+    marks_->Set(at, MarkOf(value.Mark()));
+    if (const std::string wrong = WrongQuotes(value, field); !wrong.empty()) {
+      Add(value, at, wrong);
+      return;
+    }
+    const absl::Status status = SetFromText(message, field, value.Scalar());
+    if (!status.ok()) Add(value, at, std::string(status.message()));
+  }
+
+  // A quoted number or truth value is text. (Quantities, choices and names are text anyway.)
+  static std::string WrongQuotes(const YAML::Node& value, const FieldDescriptor* field) {
+    const bool quoted = value.Tag() == "!";
+    const bool text = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING ||
+                      field->cpp_type() == FieldDescriptor::CPPTYPE_ENUM || QuantityOf(field);
+    if (!quoted || text) return "";
+    const char* what = field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL ? "a truth value" : "a number";
+    return fmt::format("\"{}\" is text where {} belongs; remove the quotes", value.Scalar(), what);
+  }
+
+  SourceMarks* marks_;
+  ErrorList* errors_;
+};
+
+}  // namespace
+
+void ParseYaml(const std::string& text, v1::Scenario* scenario, SourceMarks* marks, ErrorList* errors) {
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.empty() || documents[0].IsNull()) {
+      errors->Add(Mark{1, 1}, "", "the file is empty; write at least `topology:`");
+      return;
+    }
+    if (documents.size() > 1) {
+      errors->Add(MarkOf(documents[1].Mark()), "",
+                  "a second document begins; a scenario file has one, remove `---`");
+    }
+    marks->Set("", MarkOf(documents[0].Mark()));
+    YamlReader(marks, errors).ReadMessage(documents[0], "", scenario);
+  } catch (const YAML::Exception& e) {
+    errors->Add(MarkOf(e.mark), "", fmt::format("not readable as YAML: {}", e.msg));
+  }
+}
+
+}  // namespace percs

@@ -1,0 +1,42 @@
+// Every file in deploy/scenarios must read, and build where the machine can be asked.
+#include <filesystem>
+
+#include "proto/scenario/build.h"
+#include "proto/scenario/reader.h"
+
+namespace percs {
+namespace {
+
+std::vector<std::string> Examples() {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(PERCS_SOURCE_DIR "/deploy/scenarios")) {
+    if (entry.is_regular_file()) files.push_back(entry.path().string());
+  }
+  return files;
+}
+
+TEST(Examples, AllSixOfTheDocumentedOnesAreThere) {
+  const std::string folder = PERCS_SOURCE_DIR "/deploy/scenarios/";
+  for (const char* name : {"two-hubs", "one-drawer", "supernode-alltoall", "four-supernodes",
+                           "link-failure", "trace-replay"}) {
+    EXPECT_TRUE(std::filesystem::exists(folder + name + ".yaml")) << name;
+  }
+}
+
+TEST(Examples, EachReads) {
+  for (const std::string& file : Examples()) {
+    EXPECT_TRUE(ReadScenarioFile(file).ok()) << ReadScenarioFile(file).status();
+  }
+}
+
+TEST(Examples, EachIsNamedAfterItsFileAndDescribed) {
+  for (const std::string& file : Examples()) {
+    const auto scenario = ReadScenarioFile(file);
+    ASSERT_TRUE(scenario.ok()) << scenario.status();
+    EXPECT_EQ(scenario->name(), std::filesystem::path(file).stem().string());
+    EXPECT_FALSE(scenario->description().empty());
+  }
+}
+
+}  // namespace
+}  // namespace percs
