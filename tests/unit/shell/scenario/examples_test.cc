@@ -1,7 +1,7 @@
 // Every file in deploy/scenarios must read, and build where the machine can be asked.
 #include <filesystem>
 
-#include "proto/scenario/build.h"
+#include "gtest/gtest.h"
 #include "proto/scenario/reader.h"
 
 namespace percs {
