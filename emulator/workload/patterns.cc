@@ -1,0 +1,207 @@
+#include "emulator/workload/patterns.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "emulator/base/check.h"
+#include "fmt/format.h"
+
+namespace percs {
+namespace {
+
+// A permutation of 0..size-1 that any hub computes for one value alone, without a table of all: a
+// balanced Feistel network over the next power of four, walked until it lands inside.
+class KeyedPermutation {
+ public:
+  KeyedPermutation(std::uint64_t seed, std::uint32_t size) : size_(size) {
+    RandomStream keys(seed, "randperm");
+    for (std::uint64_t& key : keys_) key = keys.Next();
+    half_bits_ = std::max(1, static_cast<int>(std::bit_width(size - 1) + 1) / 2);
+  }
+  std::uint32_t Forward(std::uint32_t value) const {
+    do value = Encrypt(value);
+    while (value >= size_);
+    return value;
+  }
+  std::uint32_t Backward(std::uint32_t value) const {
+    do value = Decrypt(value);
+    while (value >= size_);
+    return value;
+  }
+
+ private:
+  static constexpr int kRounds = 6;
+  std::uint32_t Round(int round, std::uint32_t half) const {
+    return static_cast<std::uint32_t>(Mix64(keys_[round] ^ half)) & ((1u << half_bits_) - 1);
+  }
+  std::uint32_t Encrypt(std::uint32_t value) const {
+    std::uint32_t left = value >> half_bits_, right = value & ((1u << half_bits_) - 1);
+    for (int r = 0; r < kRounds; ++r) {
+      const std::uint32_t next = left ^ Round(r, right);
+      left = right;
+      right = next;
+    }
+    return left << half_bits_ | right;
+  }
+  std::uint32_t Decrypt(std::uint32_t value) const {
+    std::uint32_t left = value >> half_bits_, right = value & ((1u << half_bits_) - 1);
+    for (int r = kRounds - 1; r >= 0; --r) {
+      const std::uint32_t previous = right ^ Round(r, left);
+      right = left;
+      left = previous;
+    }
+    return left << half_bits_ | right;
+  }
+
+  std::uint32_t size_;
+  int half_bits_;
+  std::uint64_t keys_[kRounds];
+};
+
+// The hubs stand in a random circle and each sends to the one after it: a permutation without a
+// fixed point, whatever the seed.
+NodeId RandomPermutation(std::uint64_t seed, NodeId nodes, NodeId node) {
+  const KeyedPermutation circle(seed, nodes);
+  return circle.Forward((circle.Backward(node) + 1) % nodes);
+}
+
+std::uint32_t HalfWay(std::uint32_t places) { return std::max(1u, (places + 1) / 2 - 1); }
+
+std::string Sizes(const TopologySpec& t) {
+  return fmt::format("{} supernode{} x {} drawer{} x {} hub{} = {} hubs", t.supernodes,
+                     t.supernodes == 1 ? "" : "s", t.drawers, t.drawers == 1 ? "" : "s", t.hubs,
+                     t.hubs == 1 ? "" : "s", t.supernodes * t.drawers * t.hubs);
+}
+
+absl::StatusOr<NodeId> Transpose(const TopologySpec& topology, NodeId nodes, NodeId node) {
+  NodeId side = 1;
+  while (side * side < nodes) ++side;
+  if (side * side != nodes) {
+    return absl::InvalidArgumentError(
+        fmt::format("pattern transpose needs a square number of hubs; this topology has {}, right "
+                    "would be 16 (1 x "
+                    "2 x 8) or 64 (2 x 4 x 8), for example",
+                    Sizes(topology)));
+  }
+  const NodeId to = node % side * side + node / side;
+  return to == node ? kNoNode : to;
+}
+
+absl::StatusOr<NodeId> BitComplement(const TopologySpec& topology, NodeId nodes, NodeId node) {
+  if (!std::has_single_bit(nodes)) {
+    return absl::InvalidArgumentError(
+        fmt::format("pattern bitcomp needs a number of hubs that is a power of two; this topology "
+                    "has {}, right "
+                    "would be {} or {} hubs",
+                    Sizes(topology), std::bit_floor(nodes), std::bit_ceil(nodes)));
+  }
+  return nodes - 1 - node;
+}
+
+absl::StatusOr<NodeId> SupernodePair(const PatternWorkload& w, const TopologySpec& topology,
+                                     NodeId node) {
+  const auto check = [&](const char* field, int supernode) {
+    if (supernode >= 0 && supernode < topology.supernodes) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        fmt::format("{} {} does not exist; this topology has {}, right would be 0 to {}", field,
+                    supernode, Sizes(topology), topology.supernodes - 1));
+  };
+  if (topology.supernodes < 2) {
+    return absl::InvalidArgumentError(
+        fmt::format("pattern supernode_pair needs two supernodes; this topology has {}, right "
+                    "would be at least "
+                    "2 supernodes",
+                    Sizes(topology)));
+  }
+  if (auto s = check("source_supernode", w.source_supernode); !s.ok()) return s;
+  if (auto s = check("destination_supernode", w.destination_supernode); !s.ok()) return s;
+  if (w.source_supernode == w.destination_supernode) {
+    return absl::InvalidArgumentError(fmt::format(
+        "source_supernode and destination_supernode are both {}; right would be two different ones",
+        w.source_supernode));
+  }
+  const NodeId hubs = static_cast<NodeId>(topology.drawers * topology.hubs);
+  if (node / hubs != static_cast<NodeId>(w.source_supernode)) return kNoNode;
+  return static_cast<NodeId>(w.destination_supernode) * hubs + node % hubs;
+}
+
+absl::Status CheckHotspot(const PatternWorkload& w, const TopologySpec& topology, NodeId nodes) {
+  if (w.hotspot >= nodes) {
+    return absl::InvalidArgumentError(
+        fmt::format("hotspot {} does not exist; this topology has {}, right would be 0 to {}",
+                    w.hotspot, Sizes(topology), nodes - 1));
+  }
+  if (!(w.hotspot_fraction >= 0 && w.hotspot_fraction <= 1)) {
+    return absl::InvalidArgumentError(fmt::format(
+        "hotspot_fraction {} is not a share; right would be from 0 to 1", w.hotspot_fraction));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<NodeId> FixedDestination(const PatternWorkload& workload,
+                                        const TopologySpec& topology, std::uint64_t seed,
+                                        NodeId node) {
+  const NodeId supernodes = static_cast<NodeId>(topology.supernodes);
+  const NodeId hubs = static_cast<NodeId>(topology.drawers * topology.hubs);
+  const NodeId nodes = supernodes * hubs;
+  switch (workload.pattern) {
+    case Pattern::kNeighbor:
+      return (node + 1) % nodes;
+    case Pattern::kTornado:
+      return (node + (supernodes > 1 ? HalfWay(supernodes) * hubs : HalfWay(nodes))) % nodes;
+    case Pattern::kTranspose:
+      return Transpose(topology, nodes, node);
+    case Pattern::kBitcomp:
+      return BitComplement(topology, nodes, node);
+    case Pattern::kRandperm:
+      return RandomPermutation(seed, nodes, node);
+    case Pattern::kSupernodePair:
+      return SupernodePair(workload, topology, node);
+    case Pattern::kUniform:
+    case Pattern::kHotspot:
+      break;
+  }
+  PERCS_CHECK(false && "not a pattern of fixed destinations");
+  return kNoNode;
+}
+
+}  // namespace
+
+const char* PatternName(Pattern pattern) {
+  constexpr const char* kNames[] = {"uniform",   "hotspot", "neighbor", "tornado",
+                                    "transpose", "bitcomp", "randperm", "supernode_pair"};
+  PERCS_CHECK(static_cast<std::size_t>(pattern) < std::size(kNames));
+  return kNames[static_cast<int>(pattern)];
+}
+
+absl::StatusOr<DestinationPattern> DestinationPattern::Create(const PatternWorkload& workload,
+                                                              const TopologySpec& topology,
+                                                              std::uint64_t seed, NodeId node) {
+  const NodeId nodes = static_cast<NodeId>(topology.supernodes * topology.drawers * topology.hubs);
+  PERCS_CHECK(node < nodes);
+  if (nodes < 2) {
+    return absl::InvalidArgumentError(
+        fmt::format("pattern {} needs somebody to send to; this topology has {}, right would be at "
+                    "least 2 hubs",
+                    PatternName(workload.pattern), Sizes(topology)));
+  }
+  DestinationPattern p;
+  p.node_ = node;
+  p.nodes_ = nodes;
+  p.hotspot_fraction_ = workload.hotspot_fraction;
+  if (workload.pattern == Pattern::kUniform) {
+    p.kind_ = Kind::kUniform;
+  } else if (workload.pattern == Pattern::kHotspot) {
+    if (auto s = CheckHotspot(workload, topology, nodes); !s.ok()) return s;
+    p.kind_ = node == workload.hotspot ? Kind::kUniform : Kind::kHotspot;
+    p.fixed_ = workload.hotspot;
+  } else {
+    absl::StatusOr<NodeId> fixed = FixedDestination(workload, topology, seed, node);
+    if (!fixed.ok()) return fixed.status();
+    p.fixed_ = *fixed;
+  }
+  return p;
+}
+
+}  // namespace percs

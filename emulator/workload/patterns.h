@@ -1,0 +1,59 @@
+// Where a hub sends next under a synthetic pattern. N hubs, numbered supernode by supernode; hub n
+// sends to
+//   uniform         any other hub, all alike;
+//   hotspot         `hotspot` with probability `hotspot_fraction`, else uniform; the hotspot itself
+//                   is always uniform;
+//   neighbor        (n + 1) mod N;
+//   tornado         half-way round: with S > 1 supernodes the same hub of supernode
+//                   (s + max(1, ceil(S/2) - 1)) mod S, else hub (n + max(1, ceil(N/2) - 1)) mod N;
+//   transpose       N seen as a square matrix, row r and column c to row c and column r; the
+//                   diagonal is silent; N must be a square;
+//   bitcomp         N - 1 - n, every bit of the number inverted; N must be a power of two;
+//   randperm        its successor in one random circle of all hubs, drawn from the scenario's seed
+//                   and the same on every hub: a permutation in which nobody sends to itself;
+//   supernode_pair  hub i of `source_supernode` to hub i of `destination_supernode`, all other hubs
+//                   are silent; S > 1.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "emulator/base/ids.h"
+#include "emulator/base/random.h"
+#include "emulator/sim/scenario.h"
+#include "emulator/topology/topology.h"
+
+namespace percs {
+
+const char* PatternName(Pattern pattern);
+
+class DestinationPattern {
+ public:
+  // INVALID_ARGUMENT when the pattern does not exist on this topology, with the sizes it needs.
+  // REQUIRES: a valid topology, node < its hubs. The answer to every node is the same status.
+  static absl::StatusOr<DestinationPattern> Create(const PatternWorkload& workload,
+                                                   const TopologySpec& topology, std::uint64_t seed,
+                                                   NodeId node);
+
+  // This hub never sends: Draw returns kNoNode.
+  bool silent() const { return kind_ == Kind::kFixed && fixed_ == kNoNode; }
+  // The next destination, never the hub itself. Draws from `random` only for uniform (once) and
+  // hotspot (once, and once more when the uniform share is hit).
+  NodeId Draw(RandomStream& random) const {
+    if (kind_ == Kind::kFixed) return fixed_;
+    if (kind_ == Kind::kHotspot && random.Unit() <= hotspot_fraction_) return fixed_;
+    const NodeId other = random.Below(nodes_ - 1);
+    return other < node_ ? other : other + 1;
+  }
+
+ private:
+  enum class Kind : std::uint8_t { kFixed, kUniform, kHotspot };
+
+  Kind kind_ = Kind::kFixed;
+  NodeId node_ = 0, nodes_ = 0;
+  NodeId fixed_ = kNoNode;
+  double hotspot_fraction_ = 0;
+};
+
+}  // namespace percs

@@ -1,0 +1,172 @@
+// Method: every pattern's whole map on small topologies, against its definition or its property
+// (permutation, no fixed point, frequency within a bound that no seed comes near).
+#include "emulator/workload/patterns.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/support/seed.h"
+
+namespace percs {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TopologySpec Spec(int supernodes, int drawers, int hubs) { return {supernodes, drawers, hubs, 1}; }
+
+NodeId NodesOf(const TopologySpec& t) {
+  return static_cast<NodeId>(t.supernodes * t.drawers * t.hubs);
+}
+
+// First destination of every hub; all later ones must be the same.
+std::vector<NodeId> FixedMap(const PatternWorkload& w, const TopologySpec& t,
+                             std::uint64_t seed = 1) {
+  std::vector<NodeId> map;
+  for (NodeId n = 0; n < NodesOf(t); ++n) {
+    auto p = DestinationPattern::Create(w, t, seed, n);
+    EXPECT_TRUE(p.ok()) << p.status();
+    if (!p.ok()) return map;
+    RandomStream random(seed, "test");
+    map.push_back(p->Draw(random));
+    EXPECT_EQ(p->Draw(random), map.back());
+    EXPECT_EQ(p->silent(), map.back() == kNoNode);
+    EXPECT_NE(map.back(), n);
+  }
+  return map;
+}
+
+std::string ErrorOf(const PatternWorkload& w, const TopologySpec& t) {
+  auto p = DestinationPattern::Create(w, t, 1, 0);
+  EXPECT_EQ(p.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(p.status().message());
+}
+
+PatternWorkload Of(Pattern pattern) {
+  PatternWorkload w;
+  w.pattern = pattern;
+  return w;
+}
+
+std::vector<int> Histogram(const PatternWorkload& w, const TopologySpec& t, NodeId node,
+                           int draws) {
+  auto p = DestinationPattern::Create(w, t, 1, node);
+  EXPECT_TRUE(p.ok()) << p.status();
+  std::vector<int> counts(NodesOf(t));
+  RandomStream random(test::Seed(), "test");
+  for (int i = 0; i < draws; ++i) ++counts.at(p->Draw(random));
+  return counts;
+}
+
+TEST(Patterns, UniformReachesEveryOtherHubAlike) {
+  PERCS_TRACE_SEED();
+  const std::vector<int> counts = Histogram(Of(Pattern::kUniform), Spec(1, 1, 5), 2, 40'000);
+  EXPECT_EQ(counts[2], 0);
+  for (NodeId n : {0, 1, 3, 4}) EXPECT_NEAR(counts[n], 10'000, 600);
+}
+
+TEST(Patterns, HotspotGetsItsShareAndTheUniformPart) {
+  PERCS_TRACE_SEED();
+  PatternWorkload w = Of(Pattern::kHotspot);
+  w.hotspot = 3;
+  w.hotspot_fraction = 0.5;
+  const std::vector<int> counts = Histogram(w, Spec(1, 1, 5), 0, 40'000);
+  EXPECT_EQ(counts[0], 0);
+  EXPECT_NEAR(counts[3], 25'000, 700);  // a half, and a quarter of the other half
+  EXPECT_NEAR(counts[1], 5'000, 500);
+  const std::vector<int> own = Histogram(w, Spec(1, 1, 5), 3, 40'000);
+  EXPECT_EQ(own[3], 0);
+  EXPECT_NEAR(own[0], 10'000, 600);
+}
+
+TEST(Patterns, HotspotFractionsZeroAndOneAreExact) {
+  PatternWorkload w = Of(Pattern::kHotspot);
+  w.hotspot = 1;
+  w.hotspot_fraction = 1;
+  EXPECT_EQ(Histogram(w, Spec(1, 1, 4), 0, 1000)[1], 1000);
+  w.hotspot_fraction = 0;
+  EXPECT_LT(Histogram(w, Spec(1, 1, 4), 0, 1000)[1], 600);
+}
+
+TEST(Patterns, NeighborIsTheNextHubAndWraps) {
+  EXPECT_THAT(FixedMap(Of(Pattern::kNeighbor), Spec(1, 1, 4)), ElementsAre(1, 2, 3, 0));
+}
+
+TEST(Patterns, TornadoGoesHalfWayRoundHubsOrSupernodes) {
+  EXPECT_THAT(FixedMap(Of(Pattern::kTornado), Spec(1, 1, 8)), ElementsAre(3, 4, 5, 6, 7, 0, 1, 2));
+  EXPECT_THAT(FixedMap(Of(Pattern::kTornado), Spec(1, 1, 2)), ElementsAre(1, 0));
+  const std::vector<NodeId> map = FixedMap(Of(Pattern::kTornado), Spec(5, 2, 2));
+  for (NodeId n = 0; n < 20; ++n) EXPECT_EQ(map[n], (n + 2 * 4) % 20);
+}
+
+TEST(Patterns, TransposeSwapsRowsAndColumnsAndTheDiagonalIsSilent) {
+  EXPECT_THAT(FixedMap(Of(Pattern::kTranspose), Spec(1, 1, 4)),
+              ElementsAre(kNoNode, 2, 1, kNoNode));
+  const std::vector<NodeId> map = FixedMap(Of(Pattern::kTranspose), Spec(1, 2, 8));
+  EXPECT_EQ(map[7], 13u);  // row 1, column 3 to row 3, column 1
+  EXPECT_THAT(ErrorOf(Of(Pattern::kTranspose), Spec(1, 4, 8)),
+              AllOf(HasSubstr("square number of hubs"), HasSubstr("= 32 hubs"),
+                    HasSubstr("16 (1 x 2 x 8)")));
+}
+
+TEST(Patterns, BitcompInvertsEveryBit) {
+  EXPECT_THAT(FixedMap(Of(Pattern::kBitcomp), Spec(1, 1, 8)), ElementsAre(7, 6, 5, 4, 3, 2, 1, 0));
+  EXPECT_THAT(ErrorOf(Of(Pattern::kBitcomp), Spec(3, 1, 4)),
+              AllOf(HasSubstr("power of two"), HasSubstr("= 12 hubs"), HasSubstr("8 or 16")));
+}
+
+TEST(Patterns, RandpermIsAPermutationWithoutFixedPointsThatTheSeedDecides) {
+  for (const TopologySpec& t :
+       {Spec(1, 1, 2), Spec(1, 1, 3), Spec(1, 4, 8), Spec(5, 3, 7), Spec(513, 4, 8)}) {
+    const std::vector<NodeId> map = FixedMap(Of(Pattern::kRandperm), t, 7);
+    EXPECT_EQ(std::set<NodeId>(map.begin(), map.end()).size(), NodesOf(t));
+    EXPECT_LT(*std::max_element(map.begin(), map.end()), NodesOf(t));
+  }
+  const TopologySpec t = Spec(1, 4, 8);
+  EXPECT_EQ(FixedMap(Of(Pattern::kRandperm), t, 7), FixedMap(Of(Pattern::kRandperm), t, 7));
+  EXPECT_NE(FixedMap(Of(Pattern::kRandperm), t, 7), FixedMap(Of(Pattern::kRandperm), t, 8));
+}
+
+TEST(Patterns, RandpermReachesEveryDestinationOverSeeds) {
+  std::vector<int> counts(8);
+  for (std::uint64_t seed = 0; seed < 7'000; ++seed) {
+    auto p = DestinationPattern::Create(Of(Pattern::kRandperm), Spec(1, 1, 8), seed, 3);
+    RandomStream unused;
+    ++counts.at(p->Draw(unused));
+  }
+  EXPECT_EQ(counts[3], 0);
+  for (NodeId n : {0, 1, 2, 4, 5, 6, 7}) EXPECT_NEAR(counts[n], 1'000, 180);
+}
+
+TEST(Patterns, SupernodePairSendsHubToHubAndOthersAreSilent) {
+  PatternWorkload w = Of(Pattern::kSupernodePair);
+  w.source_supernode = 2;
+  w.destination_supernode = 0;
+  EXPECT_THAT(FixedMap(w, Spec(3, 1, 2)), ElementsAre(kNoNode, kNoNode, kNoNode, kNoNode, 0, 1));
+}
+
+TEST(Patterns, ImpossibleParametersSayWhatWouldBeRight) {
+  PatternWorkload w = Of(Pattern::kSupernodePair);
+  EXPECT_THAT(ErrorOf(w, Spec(1, 4, 8)), HasSubstr("at least 2 supernodes"));
+  w.destination_supernode = 3;
+  EXPECT_THAT(ErrorOf(w, Spec(3, 1, 2)),
+              AllOf(HasSubstr("destination_supernode 3 does not exist"), HasSubstr("0 to 2")));
+  w.source_supernode = w.destination_supernode = 1;
+  EXPECT_THAT(ErrorOf(w, Spec(3, 1, 2)), HasSubstr("two different ones"));
+  PatternWorkload h = Of(Pattern::kHotspot);
+  h.hotspot = 32;
+  EXPECT_THAT(ErrorOf(h, Spec(1, 4, 8)), AllOf(HasSubstr("hotspot 32"), HasSubstr("0 to 31")));
+  h.hotspot = 0;
+  h.hotspot_fraction = 1.5;
+  EXPECT_THAT(ErrorOf(h, Spec(1, 4, 8)), HasSubstr("from 0 to 1"));
+  EXPECT_THAT(ErrorOf(Of(Pattern::kUniform), Spec(1, 1, 1)), HasSubstr("at least 2 hubs"));
+}
+
+}  // namespace
+}  // namespace percs
