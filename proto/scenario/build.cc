@@ -68,11 +68,16 @@ class Builder {
   Workload BuildWorkload() {
     const v1::Workload& workload = message_.workload();
     switch (workload.kind_case()) {
-      case v1::Workload::kAllToAll: return BuildAllToAll(workload.all_to_all());
-      case v1::Workload::kPattern: return BuildPattern(workload.pattern());
-      case v1::Workload::kPackets: return BuildPackets(workload.packets());
-      case v1::Workload::kTrace: return BuildTrace(workload.trace());
-      case v1::Workload::KIND_NOT_SET: break;
+      case v1::Workload::kAllToAll:
+        return BuildAllToAll(workload.all_to_all());
+      case v1::Workload::kPattern:
+        return BuildPattern(workload.pattern());
+      case v1::Workload::kPackets:
+        return BuildPackets(workload.packets());
+      case v1::Workload::kTrace:
+        return BuildTrace(workload.trace());
+      case v1::Workload::KIND_NOT_SET:
+        break;
     }
     return std::monostate{};
   }
@@ -93,7 +98,8 @@ class Builder {
     if (message.pattern() != v1::PATTERN_UNSPECIFIED) {
       w.pattern = static_cast<Pattern>(message.pattern() - 1);
     }
-    if (message.has_message_bytes()) w.message_bytes = static_cast<std::uint64_t>(message.message_bytes());
+    if (message.has_message_bytes())
+      w.message_bytes = static_cast<std::uint64_t>(message.message_bytes());
     w.count = static_cast<std::uint64_t>(message.count());
     if (message.has_count()) w.load = 0;
     if (message.has_load()) w.load = message.load();
@@ -104,7 +110,8 @@ class Builder {
     if (message.has_hotspot()) w.hotspot = Node("workload.pattern.hotspot", message.hotspot());
     if (message.has_hotspot_fraction()) w.hotspot_fraction = message.hotspot_fraction();
     if (message.has_source_supernode()) w.source_supernode = message.source_supernode();
-    if (message.has_destination_supernode()) w.destination_supernode = message.destination_supernode();
+    if (message.has_destination_supernode())
+      w.destination_supernode = message.destination_supernode();
     CheckPattern(message, w);
     return w;
   }
@@ -126,27 +133,31 @@ class Builder {
   void CheckPair(const std::string& path, const PatternWorkload& w) {
     const int count = topology_->supernodes();
     if (count < 2) {
-      errors_.Add(path + ".pattern",
-                  "supernode_pair needs two supernodes and the topology has 1; write `supernodes: 2`");
+      errors_.Add(
+          path + ".pattern",
+          "supernode_pair needs two supernodes and the topology has 1; write `supernodes: 2`");
       return;
     }
-    for (const auto& [index, name] : {std::pair(w.source_supernode, "source_supernode"),
-                                      std::pair(w.destination_supernode, "destination_supernode")}) {
+    for (const auto& [index, name] :
+         {std::pair(w.source_supernode, "source_supernode"),
+          std::pair(w.destination_supernode, "destination_supernode")}) {
       if (index < count) continue;
       errors_.Add(fmt::format("{}.{}", path, name),
-                  fmt::format("supernode {} does not exist; the topology has {}, allowed: 0 to {}", index,
-                              count, count - 1));
+                  fmt::format("supernode {} does not exist; the topology has {}, allowed: 0 to {}",
+                              index, count, count - 1));
     }
     if (w.source_supernode != w.destination_supernode) return;
-    errors_.Add(path + ".destination_supernode",
-                fmt::format("is the source supernode {} itself; write another", w.source_supernode));
+    errors_.Add(
+        path + ".destination_supernode",
+        fmt::format("is the source supernode {} itself; write another", w.source_supernode));
   }
 
   void CheckWindow(const std::string& path, int window) {
     if (window < windows_) return;
-    errors_.Add(path, fmt::format("window {} does not exist; a hub has 2 x windows_per_hfi = 2 x {} = {}, "
-                                  "allowed: 0 to {}",
-                                  window, windows_ / 2, windows_, windows_ - 1));
+    errors_.Add(
+        path, fmt::format("window {} does not exist; a hub has 2 x windows_per_hfi = 2 x {} = {}, "
+                          "allowed: 0 to {}",
+                          window, windows_ / 2, windows_, windows_ - 1));
   }
 
   Workload BuildPackets(const v1::PacketScript& script) {
@@ -223,9 +234,10 @@ class Builder {
       if (first ? fault.up : fault.up == is_up) {
         errors_.Add(fault_paths_[i], FaultRepeats(fault, first ? nullptr : &faults[it->second]));
       } else if (!first && faults[it->second].at == fault.at) {
-        errors_.Add(fault_paths_[i], fmt::format("{} goes down and comes up at the same time {}; put time "
-                                                 "between the two",
-                                                 topology_->LinkName(fault.link), PrintTime(fault.at)));
+        errors_.Add(fault_paths_[i],
+                    fmt::format("{} goes down and comes up at the same time {}; put time "
+                                "between the two",
+                                topology_->LinkName(fault.link), PrintTime(fault.at)));
       }
       it->second = i;
     }

@@ -1,5 +1,6 @@
-// From the public message to the machine's own struct: the one translation. Checks what fields alone
-// cannot tell: sizes that fit together, names of nodes and links, times that depend on each other.
+// From the public message to the machine's own struct: the one translation. Checks what fields
+// alone cannot tell: sizes that fit together, names of nodes and links, times that depend on each
+// other.
 #pragma once
 
 #include <string>

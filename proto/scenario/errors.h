@@ -30,12 +30,15 @@ class SourceMarks {
 class ErrorList {
  public:
   explicit ErrorList(const SourceMarks* marks) : marks_(marks) {}
-  void Add(const std::string& path, std::string what) { Add(marks_->Find(path), path, std::move(what)); }
+  void Add(const std::string& path, std::string what) {
+    Add(marks_->Find(path), path, std::move(what));
+  }
   void Add(Mark mark, const std::string& path, std::string what);
   bool empty() const { return errors_.empty(); }
   // Whether the field or one inside it is already known to be wrong; more words would only confuse.
   bool Has(const std::string& path) const;
-  // OK, or INVALID_ARGUMENT with one `file:line:column: path: what` per line in the order of the file.
+  // OK, or INVALID_ARGUMENT with one `file:line:column: path: what` per line in the order of the
+  // file.
   absl::Status ToStatus() const;
 
  private:

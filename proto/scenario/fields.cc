@@ -17,8 +17,9 @@ absl::Status Wrong(std::string what) { return absl::InvalidArgumentError(std::mo
 
 bool IsWhole(const std::string& text) {
   const std::size_t sign = !text.empty() && text[0] == '-' ? 1 : 0;
-  return text.size() > sign && std::all_of(text.begin() + static_cast<std::ptrdiff_t>(sign), text.end(),
-                                           [](unsigned char c) { return std::isdigit(c); });
+  return text.size() > sign &&
+         std::all_of(text.begin() + static_cast<std::ptrdiff_t>(sign), text.end(),
+                     [](unsigned char c) { return std::isdigit(c); });
 }
 
 template <typename T>
@@ -35,11 +36,16 @@ absl::Status OutOfRange(const FieldDescriptor* field, const std::string& text) {
 __int128 WholeValue(const Message& message, const FieldDescriptor* field) {
   const auto* reflection = message.GetReflection();
   switch (field->cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32: return reflection->GetInt32(message, field);
-    case FieldDescriptor::CPPTYPE_INT64: return reflection->GetInt64(message, field);
-    case FieldDescriptor::CPPTYPE_UINT32: return reflection->GetUInt32(message, field);
-    case FieldDescriptor::CPPTYPE_UINT64: return reflection->GetUInt64(message, field);
-    default: break;
+    case FieldDescriptor::CPPTYPE_INT32:
+      return reflection->GetInt32(message, field);
+    case FieldDescriptor::CPPTYPE_INT64:
+      return reflection->GetInt64(message, field);
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return reflection->GetUInt32(message, field);
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return reflection->GetUInt64(message, field);
+    default:
+      break;
   }
   PERCS_CHECK(false);
 }
@@ -53,11 +59,16 @@ bool SetWhole(Message* message, const FieldDescriptor* field, const std::string&
   };
   using R = google::protobuf::Reflection;
   switch (field->cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32: return set(std::int32_t{}, &R::SetInt32);
-    case FieldDescriptor::CPPTYPE_INT64: return set(std::int64_t{}, &R::SetInt64);
-    case FieldDescriptor::CPPTYPE_UINT32: return set(std::uint32_t{}, &R::SetUInt32);
-    case FieldDescriptor::CPPTYPE_UINT64: return set(std::uint64_t{}, &R::SetUInt64);
-    default: break;
+    case FieldDescriptor::CPPTYPE_INT32:
+      return set(std::int32_t{}, &R::SetInt32);
+    case FieldDescriptor::CPPTYPE_INT64:
+      return set(std::int64_t{}, &R::SetInt64);
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return set(std::uint32_t{}, &R::SetUInt32);
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return set(std::uint64_t{}, &R::SetUInt64);
+    default:
+      break;
   }
   PERCS_CHECK(false);
 }
@@ -81,8 +92,8 @@ __int128 Bound(const FieldDescriptor* field, const std::string& text) {
 
 absl::Status SetNumber(Message* message, const FieldDescriptor* field, const std::string& text) {
   if (!IsWhole(text)) {
-    return Wrong(fmt::format("\"{}\" is not a whole number; write for example {}", text,
-                             ExampleOf(field)));
+    return Wrong(
+        fmt::format("\"{}\" is not a whole number; write for example {}", text, ExampleOf(field)));
   }
   if (!SetWhole(message, field, text)) return OutOfRange(field, text);
   return absl::OkStatus();
@@ -105,7 +116,8 @@ absl::Status SetFraction(Message* message, const FieldDescriptor* field, const s
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
-    return Wrong(fmt::format("\"{}\" is not a number; write for example {}", text, ExampleOf(field)));
+    return Wrong(
+        fmt::format("\"{}\" is not a number; write for example {}", text, ExampleOf(field)));
   }
   message->GetReflection()->SetDouble(message, field, value);
   return absl::OkStatus();
@@ -184,11 +196,16 @@ std::vector<std::string> ChoiceNames(const EnumDescriptor* type) {
 
 std::optional<Quantity> QuantityOf(const FieldDescriptor* field) {
   switch (RulesOf(field).unit()) {
-    case v1::FieldRules::TIME: return Quantity::kTime;
-    case v1::FieldRules::BYTES: return Quantity::kBytes;
-    case v1::FieldRules::RATE: return Quantity::kRate;
-    case v1::FieldRules::PACE: return Quantity::kPace;
-    default: return std::nullopt;
+    case v1::FieldRules::TIME:
+      return Quantity::kTime;
+    case v1::FieldRules::BYTES:
+      return Quantity::kBytes;
+    case v1::FieldRules::RATE:
+      return Quantity::kRate;
+    case v1::FieldRules::PACE:
+      return Quantity::kPace;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -216,22 +233,32 @@ absl::Status SetFromText(Message* message, const FieldDescriptor* field, const s
     case FieldDescriptor::CPPTYPE_STRING:
       message->GetReflection()->SetString(message, field, text);
       return absl::OkStatus();
-    case FieldDescriptor::CPPTYPE_BOOL: return SetBool(message, field, text);
-    case FieldDescriptor::CPPTYPE_ENUM: return SetChoice(message, field, text);
-    case FieldDescriptor::CPPTYPE_DOUBLE: return SetFraction(message, field, text);
-    default: return SetNumber(message, field, text);
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return SetBool(message, field, text);
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return SetChoice(message, field, text);
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return SetFraction(message, field, text);
+    default:
+      return SetNumber(message, field, text);
   }
 }
 
 std::string ValueText(const Message& message, const FieldDescriptor* field) {
   const auto* reflection = message.GetReflection();
   switch (field->cpp_type()) {
-    case FieldDescriptor::CPPTYPE_STRING: return reflection->GetString(message, field);
-    case FieldDescriptor::CPPTYPE_BOOL: return reflection->GetBool(message, field) ? "true" : "false";
-    case FieldDescriptor::CPPTYPE_ENUM: return ChoiceName(reflection->GetEnum(message, field));
-    case FieldDescriptor::CPPTYPE_DOUBLE: return fmt::format("{}", reflection->GetDouble(message, field));
-    case FieldDescriptor::CPPTYPE_UINT64: return fmt::format("{}", reflection->GetUInt64(message, field));
-    default: break;
+    case FieldDescriptor::CPPTYPE_STRING:
+      return reflection->GetString(message, field);
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return reflection->GetBool(message, field) ? "true" : "false";
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return ChoiceName(reflection->GetEnum(message, field));
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return fmt::format("{}", reflection->GetDouble(message, field));
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return fmt::format("{}", reflection->GetUInt64(message, field));
+    default:
+      break;
   }
   const auto value = static_cast<std::int64_t>(WholeValue(message, field));
   const auto quantity = QuantityOf(field);
@@ -252,7 +279,8 @@ absl::Status CheckValue(const Message& message, const FieldDescriptor* field) {
   if (field->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
     const double value = message.GetReflection()->GetDouble(message, field);
     const double min = std::stod(rules.min());
-    inside = value >= min && value <= std::stod(rules.max()) && !(rules.min_exclusive() && value == min);
+    inside =
+        value >= min && value <= std::stod(rules.max()) && !(rules.min_exclusive() && value == min);
   } else {
     const __int128 value = WholeValue(message, field);
     const bool unpaced = rules.unit() == v1::FieldRules::PACE && value == 0;

@@ -1,5 +1,6 @@
-// Scenario fields by their descriptors: names, units, choices, ranges, values as text. Everything that
-// reads, writes, checks or describes a scenario goes through here, so a field is declared once.
+// Scenario fields by their descriptors: names, units, choices, ranges, values as text. Everything
+// that reads, writes, checks or describes a scenario goes through here, so a field is declared
+// once.
 #pragma once
 
 #include <optional>
@@ -42,8 +43,8 @@ std::string ExampleOf(const FieldDescriptor* field);
 // "1 to 513", or "" without a range.
 std::string RangeText(const FieldDescriptor* field);
 
-// Sets (or adds to a repeated field) the value that `text` stands for. INVALID_ARGUMENT says what is
-// wrong and what would be right, without the path. REQUIRES: not a message field.
+// Sets (or adds to a repeated field) the value that `text` stands for. INVALID_ARGUMENT says what
+// is wrong and what would be right, without the path. REQUIRES: not a message field.
 absl::Status SetFromText(Message* message, const FieldDescriptor* field, const std::string& text);
 // The value as a file spells it, unquoted. REQUIRES: a singular field, not a message.
 std::string ValueText(const Message& message, const FieldDescriptor* field);

@@ -29,7 +29,8 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
   }
   std::ostringstream text;
   if (file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
-  if (file.bad() || text.fail()) return absl::DataLossError(fmt::format("{}: cannot be read", path));
+  if (file.bad() || text.fail())
+    return absl::DataLossError(fmt::format("{}: cannot be read", path));
   return std::move(text).str();
 }
 
@@ -57,7 +58,8 @@ absl::StatusOr<std::string> Gunzip(const std::string& bytes) {
   }
   const std::string reason = stream.msg != nullptr ? stream.msg : "it ends too early";
   inflateEnd(&stream);
-  if (text.size() > kTextMax) return absl::ResourceExhaustedError("more than 2 GiB when uncompressed");
+  if (text.size() > kTextMax)
+    return absl::ResourceExhaustedError("more than 2 GiB when uncompressed");
   if (result != Z_STREAM_END) {
     return absl::InvalidArgumentError(fmt::format("not a whole gzip file: {}", reason));
   }

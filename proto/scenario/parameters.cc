@@ -35,26 +35,29 @@ void ApplyPreset(v1::ManagementPreset preset, P7ihParameters* p) {
 void CheckLink(const char* name, const LinkParameters& link, const P7ihParameters& p,
                ErrorList* errors) {
   if (link.wire + p.credit_processing > 0) return;
-  errors->Add(fmt::format("parameters.{}.wire", name),
-              fmt::format("a credit would take {0}.wire + credit_processing = 0ps + 0ps = 0ps; whatever "
-                          "crosses a link takes time, so raise one of the two",
-                          name));
+  errors->Add(
+      fmt::format("parameters.{}.wire", name),
+      fmt::format("a credit would take {0}.wire + credit_processing = 0ps + 0ps = 0ps; whatever "
+                  "crosses a link takes time, so raise one of the two",
+                  name));
 }
 
 void CheckManagement(const P7ihParameters& p, ErrorList* errors) {
   if (p.detect < p.management_latency) {
-    errors->Add("parameters.detect",
-                fmt::format("detect = {} is less than management_latency = {}, but an alert arrives only "
-                            "after that; write at least {}",
-                            PrintTime(p.detect), PrintTime(p.management_latency),
-                            PrintTime(p.management_latency)));
+    errors->Add(
+        "parameters.detect",
+        fmt::format("detect = {} is less than management_latency = {}, but an alert arrives only "
+                    "after that; write at least {}",
+                    PrintTime(p.detect), PrintTime(p.management_latency),
+                    PrintTime(p.management_latency)));
   }
   if (p.install < 3 * p.management_latency) {
-    errors->Add("parameters.install",
-                fmt::format("install = {} is less than 3 x management_latency = 3 x {} = {} for prepare, "
-                            "acknowledge and commit; write at least {}",
-                            PrintTime(p.install), PrintTime(p.management_latency),
-                            PrintTime(3 * p.management_latency), PrintTime(3 * p.management_latency)));
+    errors->Add(
+        "parameters.install",
+        fmt::format("install = {} is less than 3 x management_latency = 3 x {} = {} for prepare, "
+                    "acknowledge and commit; write at least {}",
+                    PrintTime(p.install), PrintTime(p.management_latency),
+                    PrintTime(3 * p.management_latency), PrintTime(3 * p.management_latency)));
   }
 }
 
@@ -62,13 +65,14 @@ void CheckRetries(const P7ihParameters& p, ErrorList* errors) {
   const Time last = p.retransmit_timeout * ((Time{1} << p.retransmit_tries) - 1);
   const Time rerouted = p.detect + p.plan + p.install;
   if (last > rerouted) return;
-  errors->Add("parameters.retransmit_tries",
-              fmt::format("the last retransmission comes at retransmit_timeout x (2^retransmit_tries - 1) = "
-                          "{} x (2^{} - 1) = {}, not later than detect + plan + install = {} + {} + {} = "
-                          "{}; raise retransmit_timeout or retransmit_tries",
-                          PrintTime(p.retransmit_timeout), p.retransmit_tries, PrintTime(last),
-                          PrintTime(p.detect), PrintTime(p.plan), PrintTime(p.install),
-                          PrintTime(rerouted)));
+  errors->Add(
+      "parameters.retransmit_tries",
+      fmt::format(
+          "the last retransmission comes at retransmit_timeout x (2^retransmit_tries - 1) = "
+          "{} x (2^{} - 1) = {}, not later than detect + plan + install = {} + {} + {} = "
+          "{}; raise retransmit_timeout or retransmit_tries",
+          PrintTime(p.retransmit_timeout), p.retransmit_tries, PrintTime(last), PrintTime(p.detect),
+          PrintTime(p.plan), PrintTime(p.install), PrintTime(rerouted)));
 }
 
 }  // namespace
@@ -110,10 +114,11 @@ void CheckParameters(const P7ihParameters& p, ErrorList* errors) {
   CheckManagement(p, errors);
   CheckRetries(p, errors);
   if (p.ack_every_packets > p.flow_window_packets) {
-    errors->Add("parameters.ack_every_packets",
-                fmt::format("ack_every_packets = {} is more than flow_window_packets = {}, so a sender "
-                            "would wait for an acknowledgement that is not yet due; write at most {}",
-                            p.ack_every_packets, p.flow_window_packets, p.flow_window_packets));
+    errors->Add(
+        "parameters.ack_every_packets",
+        fmt::format("ack_every_packets = {} is more than flow_window_packets = {}, so a sender "
+                    "would wait for an acknowledgement that is not yet due; write at most {}",
+                    p.ack_every_packets, p.flow_window_packets, p.flow_window_packets));
   }
 }
 

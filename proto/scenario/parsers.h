@@ -8,7 +8,8 @@
 
 namespace percs {
 
-void ParseYaml(const std::string& text, v1::Scenario* scenario, SourceMarks* marks, ErrorList* errors);
+void ParseYaml(const std::string& text, v1::Scenario* scenario, SourceMarks* marks,
+               ErrorList* errors);
 void ParseTextproto(const std::string& text, v1::Scenario* scenario, SourceMarks* marks,
                     ErrorList* errors);
 

@@ -15,10 +15,10 @@ absl::StatusOr<ScenarioFormat> FormatOf(const std::string& path) {
   if (extension == ".yaml" || extension == ".yml") return ScenarioFormat::kYaml;
   if (extension == ".json") return ScenarioFormat::kJson;
   if (extension == ".textproto" || extension == ".pbtxt") return ScenarioFormat::kTextproto;
-  return absl::InvalidArgumentError(
-      fmt::format("{}: the extension \"{}\" is no scenario format; name the file .yaml, .yml, .json, "
-                  ".textproto or .pbtxt",
-                  path, extension));
+  return absl::InvalidArgumentError(fmt::format(
+      "{}: the extension \"{}\" is no scenario format; name the file .yaml, .yml, .json, "
+      ".textproto or .pbtxt",
+      path, extension));
 }
 
 absl::StatusOr<LoadedScenario> LoadScenarioText(const std::string& text, const std::string& name,

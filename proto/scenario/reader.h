@@ -1,6 +1,6 @@
-// Reads scenario files: YAML and JSON (JSON is YAML) by walking the message descriptor, textproto by
-// protobuf's own parser. Every error says file:line:column, the path of the field, what is wrong and
-// what would be right; all errors of a file are reported together, one per line.
+// Reads scenario files: YAML and JSON (JSON is YAML) by walking the message descriptor, textproto
+// by protobuf's own parser. Every error says file:line:column, the path of the field, what is wrong
+// and what would be right; all errors of a file are reported together, one per line.
 #pragma once
 
 #include <string>
@@ -23,8 +23,8 @@ struct LoadedScenario {
 // By extension: .yaml .yml .json .textproto .pbtxt; INVALID_ARGUMENT for another.
 absl::StatusOr<ScenarioFormat> FormatOf(const std::string& path);
 
-// Syntax, names, types, units, ranges and required fields; what needs the machine (link names, sizes
-// that do not fit together, the trace) is BuildScenario's.
+// Syntax, names, types, units, ranges and required fields; what needs the machine (link names,
+// sizes that do not fit together, the trace) is BuildScenario's.
 absl::StatusOr<LoadedScenario> LoadScenarioText(const std::string& text, const std::string& name,
                                                 ScenarioFormat format);
 // NOT_FOUND if there is no such file.

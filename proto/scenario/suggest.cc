@@ -8,6 +8,13 @@
 namespace percs {
 namespace {
 char Lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+
+// The whole of `wrong` begins `name`: the rest was left off.
+bool Begins(const std::string& wrong, const std::string& name) {
+  return wrong.size() >= 2 && wrong.size() <= name.size() &&
+         std::equal(wrong.begin(), wrong.end(), name.begin(),
+                    [](char a, char b) { return Lower(a) == Lower(b); });
+}
 }  // namespace
 
 int EditDistance(const std::string& a, const std::string& b) {
@@ -19,7 +26,8 @@ int EditDistance(const std::string& a, const std::string& b) {
     for (std::size_t j = 1; j <= m; ++j) {
       const bool same = Lower(a[i - 1]) == Lower(b[j - 1]);
       d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (same ? 0 : 1)});
-      if (i > 1 && j > 1 && Lower(a[i - 1]) == Lower(b[j - 2]) && Lower(a[i - 2]) == Lower(b[j - 1])) {
+      if (i > 1 && j > 1 && Lower(a[i - 1]) == Lower(b[j - 2]) &&
+          Lower(a[i - 2]) == Lower(b[j - 1])) {
         d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
       }
     }
@@ -32,7 +40,7 @@ std::string Nearest(const std::string& wrong, const std::vector<std::string>& na
   if (wrong.size() > 64) return best;  // not a slip of the finger
   int least = 1 + static_cast<int>(wrong.size()) / 3;
   for (const std::string& name : names) {
-    const int distance = EditDistance(wrong, name);
+    const int distance = Begins(wrong, name) ? 0 : EditDistance(wrong, name);
     const bool closer = distance < least || (best.empty() && distance == least);
     if (!closer || distance >= static_cast<int>(name.size())) continue;
     best = name;

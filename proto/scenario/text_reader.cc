@@ -14,10 +14,12 @@ using google::protobuf::TextFormat;
 
 // protobuf's message, with what would be right where that can be told.
 std::string Explain(const std::string& message) {
-  static const std::regex kUnknownField("Message type \"([^\"]+)\" has no field named \"([^\"]+)\".*");
+  static const std::regex kUnknownField(
+      "Message type \"([^\"]+)\" has no field named \"([^\"]+)\".*");
   std::smatch match;
   if (!std::regex_match(message, match, kUnknownField)) return message;
-  const Descriptor* type = v1::Scenario::descriptor()->file()->pool()->FindMessageTypeByName(match[1]);
+  const Descriptor* type =
+      v1::Scenario::descriptor()->file()->pool()->FindMessageTypeByName(match[1]);
   if (type == nullptr) return message;
   const std::vector<std::string> names = FieldNames(type);
   return fmt::format("{}: unknown field{}; fields here: {}", match[2].str(),
@@ -37,8 +39,8 @@ class Collector : public google::protobuf::io::ErrorCollector {
   ErrorList* errors_;
 };
 
-void SetMarks(const Message& message, const TextFormat::ParseInfoTree& tree, const std::string& path,
-              SourceMarks* marks) {
+void SetMarks(const Message& message, const TextFormat::ParseInfoTree& tree,
+              const std::string& path, SourceMarks* marks) {
   const auto* reflection = message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
   reflection->ListFields(message, &fields);

@@ -16,25 +16,55 @@ struct Unit {
 };
 
 struct Kind {
-  const char* what;       // "is not a ..."
-  const char* base;       // plural of the base unit
+  const char* what;  // "is not a ..."
+  const char* base;  // plural of the base unit
   const char* example;
-  const char* bare_unit;  // what a bare number most likely meant; nullptr: the base unit
+  const char* bare_unit;    // what a bare number most likely meant; nullptr: the base unit
   std::vector<Unit> units;  // falling scale
 };
 
 const Kind& KindOf(Quantity quantity) {
   static const Kind kKinds[] = {
-      {"a time", "picoseconds", "40us", "us",
-       {{"s", 1'000'000'000'000}, {"ms", 1'000'000'000}, {"us", 1'000'000}, {"ns", 1'000}, {"ps", 1}}},
-      {"an amount of data", "bytes", "64KiB", nullptr,
-       {{"GiB", 1 << 30}, {"GB", 1'000'000'000}, {"MiB", 1 << 20}, {"MB", 1'000'000},
-        {"KiB", 1 << 10}, {"kB", 1'000}, {"B", 1}}},
-      {"a rate", "bytes per second", "5GB/s", "GB/s",
-       {{"TB/s", 1'000'000'000'000}, {"GiB/s", 1 << 30}, {"GB/s", 1'000'000'000}, {"MiB/s", 1 << 20},
-        {"MB/s", 1'000'000}, {"KiB/s", 1 << 10}, {"kB/s", 1'000}, {"B/s", 1}}},
-      {"a pace", "picoseconds per second", "1us/s", "us/s",
-       {{"s/s", 1'000'000'000'000}, {"ms/s", 1'000'000'000}, {"us/s", 1'000'000}, {"ns/s", 1'000},
+      {"a time",
+       "picoseconds",
+       "40us",
+       "us",
+       {{"s", 1'000'000'000'000},
+        {"ms", 1'000'000'000},
+        {"us", 1'000'000},
+        {"ns", 1'000},
+        {"ps", 1}}},
+      {"an amount of data",
+       "bytes",
+       "64KiB",
+       nullptr,
+       {{"GiB", 1 << 30},
+        {"GB", 1'000'000'000},
+        {"MiB", 1 << 20},
+        {"MB", 1'000'000},
+        {"KiB", 1 << 10},
+        {"kB", 1'000},
+        {"B", 1}}},
+      {"a rate",
+       "bytes per second",
+       "5GB/s",
+       "GB/s",
+       {{"TB/s", 1'000'000'000'000},
+        {"GiB/s", 1 << 30},
+        {"GB/s", 1'000'000'000},
+        {"MiB/s", 1 << 20},
+        {"MB/s", 1'000'000},
+        {"KiB/s", 1 << 10},
+        {"kB/s", 1'000},
+        {"B/s", 1}}},
+      {"a pace",
+       "picoseconds per second",
+       "1us/s",
+       "us/s",
+       {{"s/s", 1'000'000'000'000},
+        {"ms/s", 1'000'000'000},
+        {"us/s", 1'000'000},
+        {"ns/s", 1'000},
         {"ps/s", 1}}},
   };
   return kKinds[static_cast<int>(quantity)];
@@ -102,7 +132,8 @@ absl::Status UnknownUnit(const Kind& kind, const std::string& text, const std::s
 
 std::string WithDecimals(std::int64_t value, std::int64_t scale) {
   const std::int64_t whole = value / scale;
-  const auto thousandths = static_cast<std::int64_t>(static_cast<__int128>(value % scale) * 1000 / scale);
+  const auto thousandths =
+      static_cast<std::int64_t>(static_cast<__int128>(value % scale) * 1000 / scale);
   std::string text = fmt::format("{}.{:03}", whole, thousandths);
   while (text.back() == '0') text.pop_back();
   if (text.back() == '.') text.pop_back();
@@ -117,8 +148,8 @@ absl::StatusOr<std::int64_t> ParseQuantity(Quantity quantity, const std::string&
   std::string unit;
   if (!text.empty() && text[0] == '-' && text.size() > 1 &&
       std::isdigit(static_cast<unsigned char>(text[1]))) {
-    return Wrong(fmt::format("\"{}\" is negative; write {} from 0 up, for example {}", text, kind.what,
-                             kind.example));
+    return Wrong(fmt::format("\"{}\" is negative; write {} from 0 up, for example {}", text,
+                             kind.what, kind.example));
   }
   if (!Split(text, &number, &unit)) {
     return Wrong(fmt::format("\"{}\" is not {}; write a number and a unit, for example {}", text,
@@ -129,12 +160,14 @@ absl::StatusOr<std::int64_t> ParseQuantity(Quantity quantity, const std::string&
     if (unit != known.name) continue;
     std::int64_t value = 0;
     switch (Scale(number, known.scale, &value)) {
-      case Exactness::kExact: return value;
+      case Exactness::kExact:
+        return value;
       case Exactness::kFraction:
         return Wrong(fmt::format("\"{}\" is not a whole number of {}", text, kind.base));
       case Exactness::kTooLarge:
-        return Wrong(fmt::format("\"{}\" is too large; the most is {}", text,
-                                 PrintQuantity(quantity, std::numeric_limits<std::int64_t>::max())));
+        return Wrong(
+            fmt::format("\"{}\" is too large; the most is {}", text,
+                        PrintQuantity(quantity, std::numeric_limits<std::int64_t>::max())));
     }
   }
   return UnknownUnit(kind, text, unit);

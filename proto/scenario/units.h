@@ -16,7 +16,8 @@ enum class Quantity : std::uint8_t {
   kPace,   // picoseconds of virtual time per wall second: ps/s ns/s us/s ms/s s/s
 };
 
-// INVALID_ARGUMENT quotes the text, says what is wrong and what would be right; a bare number is wrong.
+// INVALID_ARGUMENT quotes the text, says what is wrong and what would be right; a bare number is
+// wrong.
 absl::StatusOr<std::int64_t> ParseQuantity(Quantity quantity, const std::string& text);
 // The shortest text that stands for exactly `value`. ParseQuantity reads it back.
 std::string PrintQuantity(Quantity quantity, std::int64_t value);

@@ -55,16 +55,16 @@ class Checker {
     }
   }
 
-  void CheckUnique(const Message& element, const std::string& list, const std::string& at, int index,
-                   std::map<std::string, int>* seen) {
+  void CheckUnique(const Message& element, const std::string& list, const std::string& at,
+                   int index, std::map<std::string, int>* seen) {
     for (const FieldDescriptor* field : VisibleFields(element.GetDescriptor())) {
       if (!RulesOf(field).unique() || !element.GetReflection()->HasField(element, field)) continue;
       const std::string value = ValueText(element, field);
       const auto [it, fresh] = seen->emplace(value, index);
       if (fresh) continue;
       errors_->Add(ChildPath(at, field),
-                   fmt::format("\"{}\" is already the {} of {}[{}]; write another", value, field->name(),
-                               list, it->second));
+                   fmt::format("\"{}\" is already the {} of {}[{}]; write another", value,
+                               field->name(), list, it->second));
     }
   }
 

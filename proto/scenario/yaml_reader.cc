@@ -1,4 +1,5 @@
 #include <map>
+#include <sstream>
 
 #include "fmt/format.h"
 #include "proto/scenario/fields.h"
@@ -35,8 +36,9 @@ class YamlReader {
     }
     if (!node.IsMap()) {
       const std::string wanted =
-          ListOf(type) != nullptr ? "a list"
-                                  : fmt::format("a group of fields: {}", fmt::join(FieldNames(type), ", "));
+          ListOf(type) != nullptr
+              ? "a list"
+              : fmt::format("a group of fields: {}", fmt::join(FieldNames(type), ", "));
       Add(node, path, fmt::format("{} stands here; write {}", Describe(node), wanted));
       return;
     }
@@ -62,8 +64,9 @@ class YamlReader {
                                             : path + "." + key.Scalar();
     if (field == nullptr || Hidden(field)) {
       const std::vector<std::string> names = FieldNames(type);
-      Add(key, at, fmt::format("unknown field{}; fields here: {}", DidYouMean(key.Scalar(), names),
-                               fmt::join(names, ", ")));
+      Add(key, at,
+          fmt::format("unknown field{}; fields here: {}", DidYouMean(key.Scalar(), names),
+                      fmt::join(names, ", ")));
       return;
     }
     const auto [first, fresh] = seen->emplace(key.Scalar(), MarkOf(key.Mark()));
@@ -81,8 +84,9 @@ class YamlReader {
     const auto* oneof = field->real_containing_oneof();
     if (oneof == nullptr || !message.GetReflection()->HasOneof(message, oneof)) return true;
     const FieldDescriptor* other = message.GetReflection()->GetOneofFieldDescriptor(message, oneof);
-    Add(key, at, fmt::format("only one of these can be given, and {} is given already; remove one",
-                             other->name()));
+    Add(key, at,
+        fmt::format("only one of these can be given, and {} is given already; remove one",
+                    other->name()));
     return false;
   }
 
@@ -115,13 +119,14 @@ class YamlReader {
   void ReadScalar(const YAML::Node& place, const YAML::Node& value, const std::string& at,
                   Message* message, const FieldDescriptor* field) {
     if (value.IsNull()) {
-      Add(place, at, fmt::format("has no value; write for example `{}: {}`", field->name(),
-                                 ExampleOf(field)));
+      Add(place, at,
+          fmt::format("has no value; write for example `{}: {}`", field->name(), ExampleOf(field)));
       return;
     }
     if (!value.IsScalar()) {
-      Add(place, at, fmt::format("{} stands here; write one value, for example {}", Describe(value),
-                                 ExampleOf(field)));
+      Add(place, at,
+          fmt::format("{} stands here; write one value, for example {}", Describe(value),
+                      ExampleOf(field)));
       return;
     }
     marks_->Set(at, MarkOf(value.Mark()));
@@ -139,7 +144,8 @@ class YamlReader {
     const bool text = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING ||
                       field->cpp_type() == FieldDescriptor::CPPTYPE_ENUM || QuantityOf(field);
     if (!quoted || text) return "";
-    const char* what = field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL ? "a truth value" : "a number";
+    const char* what =
+        field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL ? "a truth value" : "a number";
     return fmt::format("\"{}\" is text where {} belongs; remove the quotes", value.Scalar(), what);
   }
 
@@ -147,9 +153,22 @@ class YamlReader {
   ErrorList* errors_;
 };
 
+// YAML forbids tabs as indentation, and the library's own words for that do not say so.
+std::string SyntaxError(const std::string& text, const YAML::Exception& e) {
+  std::istringstream lines(text);
+  std::string line;
+  for (int i = 0; i <= e.mark.line; ++i) std::getline(lines, line);
+  const std::string indent = line.substr(0, line.find_first_not_of(" \t"));
+  if (indent.find('\t') != std::string::npos) {
+    return "a tab indents this line; indent with spaces";
+  }
+  return fmt::format("not readable as YAML: {}", e.msg);
+}
+
 }  // namespace
 
-void ParseYaml(const std::string& text, v1::Scenario* scenario, SourceMarks* marks, ErrorList* errors) {
+void ParseYaml(const std::string& text, v1::Scenario* scenario, SourceMarks* marks,
+               ErrorList* errors) {
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     if (documents.empty() || documents[0].IsNull()) {
@@ -163,7 +182,7 @@ void ParseYaml(const std::string& text, v1::Scenario* scenario, SourceMarks* mar
     marks->Set("", MarkOf(documents[0].Mark()));
     YamlReader(marks, errors).ReadMessage(documents[0], "", scenario);
   } catch (const YAML::Exception& e) {
-    errors->Add(MarkOf(e.mark), "", fmt::format("not readable as YAML: {}", e.msg));
+    errors->Add(MarkOf(e.mark), "", SyntaxError(text, e));
   }
 }
 
