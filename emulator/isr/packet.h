@@ -27,8 +27,9 @@ enum class DropReason : std::uint8_t {
   kTruncated,     // arrived with a poison tail
   kDuplicate,     // already received by the message layer
   kHubDown,       // the hub that held it was down
+  kUnacknowledged,  // messages only: no acknowledgement after the last try
 };
-inline constexpr int kDropReasons = 6;
+inline constexpr int kDropReasons = 7;
 const char* DropReasonName(DropReason reason);
 
 // Rides free with the head flit (header_bytes = 0, docs/semantics.md rule 12).

@@ -1,0 +1,35 @@
+// Objects with stable addresses that are reused, so that a steady state allocates nothing.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace percs {
+
+template <typename T>
+class Pool {
+ public:
+  // The object keeps what its last user left in it, but for `next_free` links kept apart.
+  T* Take() {
+    if (free_.empty()) Grow();
+    T* object = free_.back();
+    free_.pop_back();
+    return object;
+  }
+  void Give(T* object) { free_.push_back(object); }
+
+ private:
+  void Grow() {
+    const std::size_t count = next_;
+    if (next_ < 256) next_ *= 2;
+    chunks_.push_back(std::make_unique<T[]>(count));
+    free_.reserve(total_ += count);
+    for (std::size_t i = count; i-- > 0;) free_.push_back(&chunks_.back()[i]);
+  }
+  std::vector<std::unique_ptr<T[]>> chunks_;
+  std::vector<T*> free_;
+  std::size_t next_ = 16, total_ = 0;
+};
+
+}  // namespace percs

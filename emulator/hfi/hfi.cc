@@ -1,0 +1,134 @@
+#include "emulator/hfi/hfi.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace percs {
+
+bool Hfi::Send(PacketHeader&& header) {
+  header.source = context_.node;
+  header.sequence = next_sequence_++;
+  header.flits = static_cast<std::uint8_t>(FlitsFor(header.bytes));
+  header.epoch = isr_->router().epoch();
+  header.created = context_.now;
+  ++context_.stats.packets_created;
+  context_.stats.flits_created += header.flits;
+  ++context_.work->resident;
+  const PortId in = isr_->router().WindowPort(header.source_window);
+  const PortId out = isr_->router().Route(header, in);
+  if (out == kNoPort) {
+    context_.CountDrop(DropReason::kNoRoute, header.flits, 1);
+    return false;
+  }
+  Packet* p = context_.packets.Take();
+  p->ResetState();
+  p->header = std::move(header);
+  p->in = in;
+  p->out = out;
+  Port& port = ports_[static_cast<std::size_t>(in - kHfiFirst)];
+  if (port.queues.empty()) port.queues.resize(kPorts);
+  SendQueue& queue = port.queues[out];
+  if (queue.tail) {
+    queue.tail->next = p;
+  } else {
+    queue.head = p;
+  }
+  queue.tail = p;
+  port.waiting |= PortBit(out);
+  ++backlog_;
+  pending_ = true;
+  return true;
+}
+
+void Hfi::HandOver() {
+  pending_ = false;
+  if (backlog_ == 0) return;
+  const Time now = context_.now;
+  if (w_in_free_ > now) {
+    if (!w_wake_scheduled_) {
+      w_wake_scheduled_ = true;
+      context_.queue.Push(w_in_free_, EventKey(EventClass::kHfi, kWFree, 0, 0), 0);
+    }
+    return;
+  }
+  for (int i = 1; i <= kHfiPorts; ++i) {
+    const int index = (last_port_ + i) % kHfiPorts;
+    Port& port = ports_[static_cast<std::size_t>(index)];
+    // A busy port asks again by itself when its packet has entered the ISR.
+    if (port.waiting == 0 || port.free_at > now) continue;
+    const PortId hfi_port = static_cast<PortId>(kHfiFirst + index);
+    const int output = ServedOutput(hfi_port, port);
+    if (output < 0) continue;
+    last_port_ = index;
+    Start(hfi_port, port, static_cast<PortId>(output));
+    return;
+  }
+}
+
+int Hfi::ServedOutput(PortId hfi_port, Port& port) {
+  const PortMask above = port.last_output < 0 ? ~PortMask{0} : ~PortMask{0} << (port.last_output + 1);
+  for (const PortMask part : {port.waiting & above, port.waiting & ~above}) {
+    for (PortMask rest = part; rest; rest &= rest - 1) {
+      const int output = std::countr_zero(rest);
+      if (isr_->QueueHasRoom(hfi_port, static_cast<PortId>(output))) return output;
+    }
+  }
+  return -1;
+}
+
+void Hfi::Start(PortId hfi_port, Port& port, PortId output) {
+  SendQueue& queue = port.queues[output];
+  Packet* p = queue.head;
+  queue.head = p->next;
+  if (!queue.head) {
+    queue.tail = nullptr;
+    port.waiting &= ~PortBit(output);
+  }
+  --backlog_;
+  port.last_output = output;
+  const Time now = context_.now;
+  const int flits = p->header.flits;
+  w_in_free_ = now + flits * context_.parameters->w_flit_time;
+  port.free_at = now + flits * context_.parameters->hfi.flit_time;
+  isr_->ReserveQueue(hfi_port, output);
+  context_.queue.Push(
+      port.free_at,
+      EventKey(EventClass::kFlit, hfi_port, 0, static_cast<std::uint64_t>(FlitEvent::kRun)),
+      reinterpret_cast<std::uint64_t>(p));
+  if (backlog_ > 0 && !w_wake_scheduled_) {
+    w_wake_scheduled_ = true;
+    context_.queue.Push(w_in_free_, EventKey(EventClass::kHfi, kWFree, 0, 0), 0);
+  }
+  listener_.OnBacklogShrunk();
+}
+
+void Hfi::OnInjected(PortId port, Packet* packet) {
+  listener_.OnEnteredIsr(packet->header);
+  isr_->OnInjected(packet);
+  if (ports_[static_cast<std::size_t>(port - kHfiFirst)].waiting) pending_ = true;
+}
+
+void Hfi::OnEjected(PortId port, Packet* packet, Time arrival) {
+  context_.queue.Push(arrival, EventKey(EventClass::kHfi, port, 0, 0),
+                      reinterpret_cast<std::uint64_t>(packet));
+}
+
+void Hfi::OnTailArrived(PortId, Packet* packet) {
+  const Time at = std::max(context_.now, w_out_free_);
+  w_out_free_ = at + packet->length * context_.parameters->w_flit_time;
+  if (at == context_.now) {
+    Deliver(packet);
+  } else {
+    context_.queue.Push(at, EventKey(EventClass::kHfi, kDeferredDelivery, 0, 0),
+                        reinterpret_cast<std::uint64_t>(packet));
+  }
+}
+
+void Hfi::OnDeferredDelivery(Packet* packet) { Deliver(packet); }
+
+void Hfi::Deliver(Packet* packet) {
+  isr_->ReturnEjectionCredits(packet->out, packet->length);
+  listener_.OnDelivered(packet);
+}
+
+}  // namespace percs

@@ -1,0 +1,75 @@
+// The two Host Fabric Interfaces of a hub: injection through send queues and W, ejection through W
+// (paper 000 section IV-B; docs/semantics.md rule 15, B.3 and B.6).
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "emulator/isr/isr.h"
+#include "emulator/node/node_context.h"
+
+namespace percs {
+
+class HfiListener {
+ public:
+  virtual ~HfiListener() = default;
+  // The tail of an injected packet has entered the ISR.
+  virtual void OnEnteredIsr(const PacketHeader& header) = 0;
+  // A whole packet reached its window, or (poisoned) only part of it.
+  virtual void OnDelivered(Packet* packet) = 0;
+  // Fewer packets wait in the send queues than before.
+  virtual void OnBacklogShrunk() = 0;
+};
+
+class Hfi : public IsrListener {
+ public:
+  Hfi(NodeContext& context, HfiListener& listener) : context_(context), listener_(listener) {}
+  void SetIsr(Isr* isr) { isr_ = isr; }
+
+  // Gives a packet (header filled) to the HFI, now. False: no route, dropped and counted.
+  bool Send(PacketHeader&& header);
+  std::size_t backlog() const { return backlog_; }
+
+  // --- Events, at context.now.
+  void OnInjected(PortId port, Packet* packet);
+  void OnTailArrived(PortId port, Packet* packet);
+  void OnDeferredDelivery(Packet* packet);
+  void OnWFree() {
+    w_wake_scheduled_ = false;
+    pending_ = true;
+  }
+  void OnEjected(PortId port, Packet* packet, Time arrival) override;
+  void OnQueueRoom() override { pending_ = true; }
+
+  // After everything else of an instant.
+  bool pending() const { return pending_; }
+  void HandOver();
+
+ private:
+  struct SendQueue {
+    Packet* head = nullptr;
+    Packet* tail = nullptr;
+  };
+  struct Port {
+    std::vector<SendQueue> queues;  // by output; made when first used
+    PortMask waiting = 0;           // outputs with a packet in their send queue
+    Time free_at = 0;
+    int last_output = -1;
+  };
+  int ServedOutput(PortId hfi_port, Port& port);
+  void Start(PortId hfi_port, Port& port, PortId output);
+  void Deliver(Packet* packet);
+
+  NodeContext& context_;
+  HfiListener& listener_;
+  Isr* isr_ = nullptr;
+  std::array<Port, kHfiPorts> ports_;
+  Time w_in_free_ = 0, w_out_free_ = 0;
+  int last_port_ = -1;
+  std::size_t backlog_ = 0;
+  std::uint64_t next_sequence_ = 1;
+  bool pending_ = false;
+  bool w_wake_scheduled_ = false;
+};
+
+}  // namespace percs

@@ -1,0 +1,75 @@
+// One output of the crossbar and the link behind it.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "emulator/engine/outbox.h"
+#include "emulator/isr/credit_counter.h"
+#include "emulator/isr/packet_state.h"
+
+namespace percs {
+
+class Isr;
+
+// Inputs that request one output VC: bit = 3 x input port + VC.
+class RequestSet {
+ public:
+  static constexpr int kWords = 3;
+  void Set(int index) { words_[index >> 6] |= std::uint64_t{1} << (index & 63); }
+  void Clear(int index) { words_[index >> 6] &= ~(std::uint64_t{1} << (index & 63)); }
+  bool Has(int index) const { return (words_[index >> 6] >> (index & 63)) & 1; }
+  bool any() const { return (words_[0] | words_[1] | words_[2]) != 0; }
+  void Merge(const RequestSet& other) {
+    for (int w = 0; w < kWords; ++w) words_[w] |= other.words_[w];
+  }
+  // First index above `pointer`, cyclically; -1 if the set is empty.
+  int FirstAfter(int pointer) const {
+    const int start = pointer + 1;
+    for (int w = start >> 6; w < kWords; ++w) {
+      std::uint64_t bits = words_[w];
+      if (w == (start >> 6)) bits &= ~std::uint64_t{0} << (start & 63);
+      if (bits) return (w << 6) + std::countr_zero(bits);
+    }
+    for (int w = 0; w < kWords; ++w) {
+      if (words_[w]) return (w << 6) + std::countr_zero(words_[w]);
+    }
+    return -1;
+  }
+
+ private:
+  std::uint64_t words_[kWords] = {};
+};
+
+struct OutputVc {
+  CreditCounter credits;
+  Packet* owner = nullptr;  // the packet that has begun and not ended on this VC
+  int owner_index = -1;
+  RequestSet requests;
+};
+
+struct OutputPort {
+  // The link. `local` is set when the peer is run by the same thread; otherwise `outbox` takes what
+  // crosses.
+  Isr* local = nullptr;
+  Outbox* outbox = nullptr;
+  NodeId peer = kNoNode;
+  PortId peer_port = kNoPort;
+  Time flit_time = 0, wire = 0;
+  std::uint32_t generation = 0;
+  bool connected = false, up = false;
+
+  Time busy_until = 0;           // end of the running commitment
+  Packet* unfinished = nullptr;  // the packet whose commitment ends at busy_until without its tail
+  int unfinished_index = -1;
+  int pointer = -1;              // round robin
+  int requests = 0;              // over all VCs
+  bool free_scheduled = false;
+  Time stall_since = -1;
+  Time wake_at = kNever;         // pending credit event
+  int vcs = 0;
+  std::array<OutputVc, kMaxVcs> vc;
+};
+
+}  // namespace percs

@@ -1,0 +1,11 @@
+#include "emulator/isr/packet.h"
+
+namespace percs {
+
+const char* DropReasonName(DropReason reason) {
+  constexpr const char* kNames[kDropReasons] = {"link_down", "no_route",  "no_vc_position", "truncated",
+                                                "duplicate", "hub_down", "unacknowledged"};
+  return kNames[static_cast<int>(reason)];
+}
+
+}  // namespace percs

@@ -1,0 +1,64 @@
+// What the blocks of one hub share.
+#pragma once
+
+#include <functional>
+
+#include "emulator/base/pool.h"
+#include "emulator/engine/event_queue.h"
+#include "emulator/engine/outbox.h"
+#include "emulator/isr/packet_state.h"
+#include "emulator/metrics/node_stats.h"
+#include "emulator/node/p7ih.h"
+#include "emulator/topology/topology.h"
+
+namespace percs {
+
+// Work of the nodes of one shard. Packets are counted where they are created and where they end, so a
+// single shard's number may be negative; the sum over shards is what counts.
+struct WorkCounters {
+  std::int64_t unfinished = 0;
+  std::int64_t resident = 0;
+};
+
+// One packet that reached its window; what the digest folds.
+struct Delivery {
+  Time time = 0;
+  NodeId source = 0;
+  std::uint64_t sequence = 0;
+  int flits = 0;
+  std::uint64_t path = 0;
+};
+using DeliveryObserver = std::function<void(NodeId, const Delivery&)>;
+
+struct NodeContext {
+  NodeId node = 0;
+  const Topology* topology = nullptr;
+  const P7ihParameters* parameters = nullptr;
+  WorkCounters* work = nullptr;
+  const DeliveryObserver* on_delivery = nullptr;
+  Time now = 0;
+  Time last_event = 0;  // of the last thing that a result shows
+  EventQueue queue;
+  Pool<Packet> packets;
+  NodeStats stats;
+
+  void CountDrop(DropReason reason, int flits, int tails) {
+    stats.flits_dropped[static_cast<int>(reason)] += static_cast<std::uint64_t>(flits);
+    stats.packets_dropped[static_cast<int>(reason)] += static_cast<std::uint64_t>(tails);
+    work->resident -= tails;
+    last_event = now;
+  }
+  void Release(Packet* p) {
+    p->header.payload = {};
+    packets.Give(p);
+  }
+};
+
+// Events of a hub, in the detail field of their key where class and port do not tell.
+enum class FlitEvent : std::uint64_t { kMark = 0, kRun = 1 };
+enum class TimerEvent : std::uint64_t { kFifo = 0, kOutputFree = 1 };
+// Ports above 55 in keys of class kHfi: what is not tied to a port.
+inline constexpr int kDeferredDelivery = 200, kWFree = 201, kRetransmit = 202, kTask = 203,
+                     kGoalTimer = 204;
+
+}  // namespace percs
