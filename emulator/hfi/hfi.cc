@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <bit>
 
+#include "emulator/hfi/payload_pattern.h"
+
 namespace percs {
 
-bool Hfi::Send(PacketHeader&& header) {
+bool Hfi::Send(PacketHeader&& header, bool verified) {
   header.source = context_.node;
   header.sequence = next_sequence_++;
   header.flits = static_cast<std::uint8_t>(FlitsFor(header.bytes));
@@ -20,6 +22,7 @@ bool Hfi::Send(PacketHeader&& header) {
     context_.CountDrop(DropReason::kNoRoute, header.flits, 1);
     return false;
   }
+  if (verified && header.bytes > 0) FillPayload(header);
   Packet* p = context_.packets.Take();
   p->ResetState();
   p->header = std::move(header);

@@ -26,8 +26,9 @@ class Hfi : public IsrListener {
   Hfi(NodeContext& context, HfiListener& listener) : context_(context), listener_(listener) {}
   void SetIsr(Isr* isr) { isr_ = isr; }
 
-  // Gives a packet (header filled) to the HFI, now. False: no route, dropped and counted.
-  bool Send(PacketHeader&& header);
+  // Gives a packet (header filled) to the HFI, now; `verified` fills its payload. False: no route,
+  // dropped and counted.
+  bool Send(PacketHeader&& header, bool verified);
   std::size_t backlog() const { return backlog_; }
 
   // --- Events, at context.now.

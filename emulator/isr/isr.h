@@ -40,7 +40,10 @@ class Isr {
 
   // --- Events, at context.now.
   void OnRun(Packet* run);                              // first flit of an announced run (B.2)
-  void OnMark(const PoisonMark& mark);                  // B.7
+  void OnMarkEvent(PoisonMark* mark) {
+    OnMark(*mark);
+    marks_.Give(mark);
+  }
   void OnInjected(Packet* packet);                      // B.3: all flits are in the ISR queue
   void OnFifoTimer(PortId port, int vc_or_output);      // commitment over, or flits became eligible
   void OnOutputFree(PortId port);
@@ -95,6 +98,7 @@ class Isr {
   void LoseArrivals(InputFifo& fifo, PortId port);
   void LoseAnnounced(Packet& p);
   void PoisonDeparted(InputFifo& fifo);
+  void OnMark(const PoisonMark& mark);
 
   NodeContext& context_;
   IsrListener& listener_;

@@ -4,22 +4,31 @@
 
 namespace percs {
 
-PortId Router::Route(const PacketHeader& header, PortId in) {
-  if (header.destination == context_.node) return WindowPort(header.destination_window);
+PortMask Router::Lookup(const HubTables& tables, const PacketHeader& header, PortId in) const {
+  const RouteTable* table = TableOf(tables, in);
+  if (!table) return 0;
   const Topology& topology = *context_.topology;
-  const RouteTable* table =
-      in < kLinkPorts ? tables_->port_direct[in].get() : tables_->source_direct.get();
-  if (!table) return kNoPort;
   const int supernode = topology.supernode_of(header.destination);
   const bool intra = supernode == topology.supernode_of(context_.node);
   const std::vector<PortMask>& entries = intra ? table->intra : table->inter;
   const std::size_t entry =
       static_cast<std::size_t>(intra ? topology.hub_in_supernode(header.destination) : supernode);
-  if (entry >= entries.size()) return kNoPort;
-  const PortMask mask = entries[entry];
+  return entry < entries.size() ? entries[entry] : 0;
+}
+
+PortId Router::Route(const PacketHeader& header, PortId in) {
+  if (header.destination == context_.node) return WindowPort(header.destination_window);
+  const PortMask mask = Lookup(*tables_, header, in);
+  if (previous_) NoteRerouted(header, in, mask);
   if (mask == 0) return kNoPort;
   if (std::has_single_bit(mask)) return static_cast<PortId>(std::countr_zero(mask));
-  return Choose(mask, in, supernode);
+  return Choose(mask, in, context_.topology->supernode_of(header.destination));
+}
+
+void Router::NoteRerouted(const PacketHeader& header, PortId in, PortMask mask) {
+  if (mask == 0 || Lookup(*previous_, header, in) == mask) return;
+  first_rerouted_.emplace_back(epoch_, context_.now);
+  previous_ = nullptr;
 }
 
 PortId Router::Choose(PortMask mask, PortId in, int supernode) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "emulator/isr/packet_state.h"
@@ -16,9 +17,12 @@ class Router {
   explicit Router(const NodeContext& context) : context_(context) {}
 
   void Install(std::shared_ptr<const HubTables> tables, Epoch epoch) {
+    previous_ = tables_ == tables ? nullptr : std::move(tables_);
     tables_ = std::move(tables);
     epoch_ = epoch;
   }
+  // By epoch: when a packet was first routed by an entry that the epoch changed.
+  const std::vector<std::pair<Epoch, Time>>& first_rerouted() const { return first_rerouted_; }
   const std::shared_ptr<const HubTables>& tables() const { return tables_; }
   Epoch epoch() const { return epoch_; }
 
@@ -31,11 +35,18 @@ class Router {
   }
 
  private:
+  static const RouteTable* TableOf(const HubTables& tables, PortId in) {
+    return in < kLinkPorts ? tables.port_direct[in].get() : tables.source_direct.get();
+  }
+  PortMask Lookup(const HubTables& tables, const PacketHeader& header, PortId in) const;
+  void NoteRerouted(const PacketHeader& header, PortId in, PortMask mask);
   PortId Choose(PortMask mask, PortId in, int supernode);
 
   const NodeContext& context_;
   std::shared_ptr<const HubTables> tables_;
   Epoch epoch_ = 0;
+  std::shared_ptr<const HubTables> previous_;  // until a packet has used a changed entry
+  std::vector<std::pair<Epoch, Time>> first_rerouted_;
   // Port chosen last + 1, by destination supernode; made when an input first has a choice.
   std::array<std::vector<std::uint8_t>, kPorts> pointers_;
 };

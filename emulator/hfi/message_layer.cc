@@ -1,0 +1,233 @@
+#include "emulator/hfi/message_layer.h"
+
+#include <algorithm>
+
+namespace percs {
+namespace {
+
+std::uint32_t PacketsFor(std::uint64_t bytes) {
+  return bytes == 0 ? 1 : static_cast<std::uint32_t>((bytes + kPacketBytesMax - 1) / kPacketBytesMax);
+}
+
+}  // namespace
+
+// --- Sender ---------------------------------------------------------------------------------------
+
+void MessageLayer::Send(const MessageRequest& request) {
+  auto& flow = senders_[request.destination];
+  if (!flow) flow = std::make_unique<SenderFlow>();
+  Message message;
+  message.number = flow->next_message++;
+  message.tag = request.tag;
+  message.bytes = request.bytes;
+  message.source_window = request.source_window;
+  message.destination_window = request.destination_window;
+  message.packets = PacketsFor(request.bytes);
+  message.created = context_.now;
+  message.verified = request.verified;
+  flow->messages.push_back(message);
+  ++context_.stats.messages_sent;
+  ++context_.work->unfinished;
+  Pump(request.destination, *flow);
+}
+
+void MessageLayer::Pump(NodeId destination, SenderFlow& flow) {
+  const std::size_t window = static_cast<std::size_t>(context_.parameters->flow_window_packets);
+  while (flow.sending < flow.messages.size() && flow.in_flight.size() < window) {
+    Message& message = flow.messages[flow.sending];
+    if (message.finished) {
+      ++flow.sending;
+      continue;
+    }
+    const std::uint32_t sequence = flow.base + static_cast<std::uint32_t>(flow.in_flight.size());
+    flow.in_flight.push_back({message.number, message.sent});
+    if (++message.sent == message.packets) ++flow.sending;
+    SendPacket(destination, flow, sequence);
+  }
+}
+
+void MessageLayer::SendPacket(NodeId destination, SenderFlow& flow, std::uint32_t sequence) {
+  InFlight& packet = flow.in_flight[sequence - flow.base];
+  const Message& message = *Find(flow, packet.message);
+  PacketHeader header;
+  header.source = context_.node;
+  header.destination = destination;
+  header.source_window = message.source_window;
+  header.destination_window = message.destination_window;
+  header.kind = PacketKind::kData;
+  header.flow_sequence = sequence;
+  header.flow_base = flow.base;
+  header.message = message.number;
+  header.tag = message.tag;
+  header.message_bytes = message.bytes;
+  header.message_created = message.created;
+  header.offset = static_cast<std::uint64_t>(packet.packet) * kPacketBytesMax;
+  header.bytes = static_cast<std::uint16_t>(
+      std::min<std::uint64_t>(kPacketBytesMax, message.bytes - header.offset));
+  packet.deadline = kNever;
+  packet.no_route = !hfi_.Send(std::move(header), message.verified);
+  if (packet.no_route) {
+    packet.deadline = context_.now + (context_.parameters->retransmit_timeout << packet.tries);
+    Arm(destination, flow, packet.deadline);
+  }
+}
+
+void MessageLayer::OnEnteredIsr(const PacketHeader& header) {
+  if (header.kind != PacketKind::kData) return;
+  SenderFlow& flow = *senders_.find(header.destination)->second;
+  const std::uint32_t index = header.flow_sequence - flow.base;
+  if (index >= flow.in_flight.size()) return;  // acknowledged meanwhile: this was a second copy
+  InFlight& packet = flow.in_flight[index];
+  if (packet.acknowledged) return;
+  packet.deadline = context_.now + (context_.parameters->retransmit_timeout << packet.tries);
+  Arm(header.destination, flow, packet.deadline);
+}
+
+void MessageLayer::Arm(NodeId destination, SenderFlow& flow, Time deadline) {
+  if (deadline >= flow.timer_at) return;
+  flow.timer_at = deadline;
+  context_.queue.Push(deadline, EventKey(EventClass::kHfi, kRetransmit, 0, destination), 0);
+}
+
+void MessageLayer::OnTimer(NodeId destination) {
+  SenderFlow& flow = *senders_.find(destination)->second;
+  if (flow.timer_at != context_.now) return;
+  flow.timer_at = kNever;
+  const P7ihParameters& parameters = *context_.parameters;
+  for (std::size_t i = 0; i < flow.in_flight.size(); ++i) {
+    InFlight& packet = flow.in_flight[i];
+    if (packet.acknowledged || packet.deadline > context_.now) continue;
+    context_.last_event = context_.now;
+    if (packet.tries == parameters.retransmit_tries) {
+      Fail(destination, flow, packet.message,
+           packet.no_route ? DropReason::kNoRoute : DropReason::kUnacknowledged);
+      continue;
+    }
+    ++packet.tries;
+    ++context_.stats.packets_resent;
+    SendPacket(destination, flow, flow.base + static_cast<std::uint32_t>(i));
+  }
+  Retire(destination, flow);
+  for (std::size_t i = 0; i < flow.in_flight.size(); ++i) {
+    if (!flow.in_flight[i].acknowledged) Arm(destination, flow, flow.in_flight[i].deadline);
+  }
+}
+
+void MessageLayer::OnAck(const PacketHeader& ack) {
+  const auto it = senders_.find(ack.source);
+  if (it == senders_.end()) return;
+  SenderFlow& flow = *it->second;
+  for (std::size_t i = 0; i < flow.in_flight.size(); ++i) {
+    const std::int32_t ahead = static_cast<std::int32_t>(
+        flow.base + static_cast<std::uint32_t>(i) - ack.flow_sequence);
+    if (ahead >= 64) break;
+    if (ahead < 0 || ((ack.offset >> ahead) & 1)) Acknowledge(flow, flow.in_flight[i]);
+  }
+  Retire(ack.source, flow);
+}
+
+void MessageLayer::Acknowledge(SenderFlow& flow, InFlight& packet) {
+  if (packet.acknowledged) return;
+  packet.acknowledged = true;
+  Message* message = Find(flow, packet.message);
+  if (!message || message->finished) return;
+  if (++message->acknowledged < message->packets) return;
+  message->finished = true;
+  ++context_.stats.messages_acknowledged;
+}
+
+void MessageLayer::Fail(NodeId destination, SenderFlow& flow, std::uint32_t number, DropReason reason) {
+  Message& message = *Find(flow, number);
+  if (message.finished) return;
+  message.finished = true;
+  ++context_.stats.messages_failed;
+  failed_.push_back({context_.node, destination, number, message.bytes, reason, context_.now});
+  for (std::size_t i = 0; i < flow.in_flight.size(); ++i) {
+    if (flow.in_flight[i].message == number) flow.in_flight[i].acknowledged = true;
+  }
+}
+
+void MessageLayer::Retire(NodeId destination, SenderFlow& flow) {
+  while (!flow.in_flight.empty() && flow.in_flight.front().acknowledged) {
+    flow.in_flight.pop_front();
+    ++flow.base;
+  }
+  while (!flow.messages.empty() && flow.messages.front().finished) {
+    const Message message = flow.messages.front();
+    // The packets of a message given up may still be ahead of base; nothing asks for it any more.
+    flow.messages.pop_front();
+    if (flow.sending > 0) --flow.sending;
+    --context_.work->unfinished;
+    context_.last_event = context_.now;
+    listener_.OnMessageDone(destination, message.number, message.acknowledged == message.packets);
+  }
+  Pump(destination, flow);
+}
+
+MessageLayer::Message* MessageLayer::Find(SenderFlow& flow, std::uint32_t number) {
+  if (flow.messages.empty()) return nullptr;
+  const std::uint32_t index = number - flow.messages.front().number;
+  return index < flow.messages.size() ? &flow.messages[index] : nullptr;
+}
+
+// --- Receiver -------------------------------------------------------------------------------------
+
+bool MessageLayer::OnData(const PacketHeader& header) {
+  auto& slot = receivers_[header.source];
+  if (!slot) slot = std::make_unique<ReceiverFlow>();
+  ReceiverFlow& flow = *slot;
+  bool completed = false;
+  while (static_cast<std::int32_t>(header.flow_base - flow.base) > 0) completed |= Advance(flow);
+  const std::int32_t ahead = static_cast<std::int32_t>(header.flow_sequence - flow.base);
+  if (ahead < 0 || ((flow.bitmap >> ahead) & 1)) {
+    SendAck(header, flow);
+    return false;
+  }
+  flow.bitmap |= std::uint64_t{1} << ahead;
+  Received& received = flow.window[header.flow_sequence % 64];
+  received.message = {header.source, header.source_window, header.destination_window,
+                      header.message_bytes, header.tag};
+  received.created = header.message_created;
+  received.first = header.offset == 0;
+  received.last = header.offset + header.bytes == header.message_bytes;
+  ++flow.since_ack;
+  const bool last = received.last;
+  while (flow.bitmap & 1) completed |= Advance(flow);
+  if (flow.since_ack >= context_.parameters->ack_every_packets || last || completed) {
+    SendAck(header, flow);
+  }
+  return true;
+}
+
+bool MessageLayer::Advance(ReceiverFlow& flow) {
+  const bool present = flow.bitmap & 1;
+  const Received& received = flow.window[flow.base % 64];
+  ++flow.base;
+  flow.bitmap >>= 1;
+  if (!present) {
+    flow.broken = true;  // the sender has given it up
+    return false;
+  }
+  if (received.first) flow.broken = false;
+  if (!received.last || flow.broken) return false;
+  ++context_.stats.messages_delivered;
+  context_.stats.message_bytes_delivered += received.message.bytes;
+  context_.stats.message_latency.Add(static_cast<std::uint64_t>(context_.now - received.created));
+  listener_.OnMessage(received.message);
+  return true;
+}
+
+void MessageLayer::SendAck(const PacketHeader& data, ReceiverFlow& flow) {
+  flow.since_ack = 0;
+  PacketHeader ack;
+  ack.destination = data.source;
+  ack.source_window = data.destination_window;
+  ack.destination_window = data.source_window;
+  ack.kind = PacketKind::kAck;
+  ack.flow_sequence = flow.base;
+  ack.offset = flow.bitmap;
+  ++context_.stats.acks_sent;
+  hfi_.Send(std::move(ack), false);
+}
+
+}  // namespace percs

@@ -1,0 +1,110 @@
+// The reliable message layer above the HFI: messages become packets, packets are acknowledged
+// selectively and sent again, messages are delivered once and in order (docs/semantics.md rule 20).
+// Hardware gives an unreliable packet transfer only; reliability is software's (paper 000 section IV-B).
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "emulator/base/ring.h"
+#include "emulator/hfi/hfi.h"
+
+namespace percs {
+
+struct MessageRequest {
+  NodeId destination = 0;
+  WindowId source_window = 0, destination_window = 0;
+  std::uint64_t bytes = 0;  // 0 is legal: one packet without payload
+  std::uint32_t tag = 0;
+  bool verified = false;    // real payload bytes, checked on arrival
+};
+
+struct DeliveredMessage {
+  NodeId source = 0;
+  WindowId source_window = 0, destination_window = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t tag = 0;
+};
+
+class MessageListener {
+ public:
+  virtual ~MessageListener() = default;
+  virtual void OnMessage(const DeliveredMessage& message) = 0;
+  // Acknowledged as a whole (delivered exactly once), or given up (delivered at most once).
+  virtual void OnMessageDone(NodeId destination, std::uint32_t message, bool delivered) = 0;
+};
+
+class MessageLayer {
+ public:
+  MessageLayer(NodeContext& context, Hfi& hfi, MessageListener& listener)
+      : context_(context), hfi_(hfi), listener_(listener) {}
+
+  void Send(const MessageRequest& request);
+
+  void OnEnteredIsr(const PacketHeader& header);
+  // A data packet reached its window. False: a duplicate.
+  bool OnData(const PacketHeader& header);
+  void OnAck(const PacketHeader& header);
+  void OnTimer(NodeId destination);
+
+  const std::vector<FailedMessage>& failed() const { return failed_; }
+
+ private:
+  struct Message {
+    std::uint32_t number = 0, tag = 0;
+    std::uint64_t bytes = 0;
+    WindowId source_window = 0, destination_window = 0;
+    std::uint32_t packets = 0, sent = 0, acknowledged = 0;
+    Time created = 0;
+    bool verified = false, finished = false;
+  };
+  struct InFlight {
+    std::uint32_t message = 0;
+    std::uint32_t packet = 0;  // in its message
+    Time deadline = kNever;    // kNever while it waits in the HFI
+    std::uint8_t tries = 0;
+    bool acknowledged = false;
+    bool no_route = false;     // the last try found no route at the source
+  };
+  struct SenderFlow {
+    Ring<Message> messages;    // unfinished ones, oldest first
+    Ring<InFlight> in_flight;  // sequence base + i
+    std::size_t sending = 0;   // index in messages of the first not entirely sent
+    std::uint32_t next_message = 0;
+    std::uint32_t base = 0;    // sequence of in_flight.front()
+    Time timer_at = kNever;
+  };
+  struct Received {
+    DeliveredMessage message;
+    Time created = 0;
+    bool first = false, last = false;
+  };
+  struct ReceiverFlow {
+    std::uint32_t base = 0;      // lowest sequence not received
+    std::uint64_t bitmap = 0;    // bit i: base + i was received
+    int since_ack = 0;
+    bool broken = false;         // a packet of the current message was given up
+    Received window[64];         // by sequence mod 64
+  };
+
+  void Pump(NodeId destination, SenderFlow& flow);
+  void SendPacket(NodeId destination, SenderFlow& flow, std::uint32_t sequence);
+  void Arm(NodeId destination, SenderFlow& flow, Time deadline);
+  void Acknowledge(SenderFlow& flow, InFlight& packet);
+  void Retire(NodeId destination, SenderFlow& flow);
+  void Fail(NodeId destination, SenderFlow& flow, std::uint32_t number, DropReason reason);
+  Message* Find(SenderFlow& flow, std::uint32_t number);
+  // Moves base over one packet; true if that completed a message.
+  bool Advance(ReceiverFlow& flow);
+  void SendAck(const PacketHeader& data, ReceiverFlow& flow);
+
+  NodeContext& context_;
+  Hfi& hfi_;
+  MessageListener& listener_;
+  absl::flat_hash_map<NodeId, std::unique_ptr<SenderFlow>> senders_;
+  absl::flat_hash_map<NodeId, std::unique_ptr<ReceiverFlow>> receivers_;
+  std::vector<FailedMessage> failed_;
+};
+
+}  // namespace percs

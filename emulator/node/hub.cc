@@ -1,0 +1,251 @@
+#include "emulator/node/hub.h"
+
+#include <algorithm>
+
+#include "emulator/hfi/payload_pattern.h"
+
+namespace percs {
+
+Hub::Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCounters* work,
+         const DeliveryObserver* on_delivery)
+    : isr_(context_, hfi_), hfi_(context_, *this), messages_(context_, hfi_, *this) {
+  context_.node = node;
+  context_.topology = &topology;
+  context_.parameters = &scenario.parameters;
+  context_.work = work;
+  context_.on_delivery = on_delivery;
+  hfi_.SetIsr(&isr_);
+  const auto* pattern = std::get_if<PatternWorkload>(&scenario.workload);
+  if (pattern && pattern->measure > 0) {
+    measure_from_ = pattern->warm_up;
+    measure_to_ = pattern->warm_up + pattern->measure;
+  }
+}
+
+absl::Status Hub::MakeWorkload(const Scenario& scenario, const Topology& topology) {
+  auto workload = MakeHubWorkload(scenario, topology, *this);
+  if (!workload.ok()) return workload.status();
+  workload_ = *std::move(workload);
+  return absl::OkStatus();
+}
+
+void Hub::Start() {
+  if (workload_) workload_->Start();
+  if (hfi_.pending()) hfi_.HandOver();
+}
+
+// The order of one instant (docs/semantics.md rules 2 and 3): every input, then arbitration, then
+// what software and the HFIs do, then hand-overs. Swapping the first two would let a grant overlook a
+// credit of its own instant; the last two create nothing for this instant's arbitration.
+void Hub::Run(Time end) {
+  EventQueue& queue = context_.queue;
+  constexpr std::uint64_t kHfiKeys = static_cast<std::uint64_t>(EventClass::kHfi) << 56;
+  while (queue.next_time() < end) {
+    const Time now = context_.now = queue.next_time();
+    while (queue.next_time() == now && queue.next_key() < kHfiKeys) Dispatch(queue.Pop());
+    if (isr_.dirty()) isr_.Arbitrate();
+    while (queue.next_time() == now) DispatchHfi(queue.Pop());
+    if (hfi_.pending()) hfi_.HandOver();
+  }
+}
+
+void Hub::Dispatch(const Event& event) {
+  const PortId port = static_cast<PortId>(event.key.port());
+  switch (event.key.event_class()) {
+    case EventClass::kFlit:
+      if (IsHfi(port)) {
+        hfi_.OnInjected(port, reinterpret_cast<Packet*>(event.data));
+      } else if (event.key.detail() == static_cast<std::uint64_t>(FlitEvent::kRun)) {
+        isr_.OnRun(reinterpret_cast<Packet*>(event.data));
+      } else {
+        isr_.OnMarkEvent(reinterpret_cast<PoisonMark*>(event.data));
+      }
+      return;
+    case EventClass::kCredit:
+      isr_.OnCreditWake(port);
+      return;
+    case EventClass::kTimer:
+      if (event.key.detail() == static_cast<std::uint64_t>(TimerEvent::kFifo)) {
+        isr_.OnFifoTimer(port, event.key.vc());
+      } else {
+        isr_.OnOutputFree(port);
+      }
+      return;
+    case EventClass::kCommand:
+    case EventClass::kEpoch:
+    case EventClass::kLink:
+      OnControl(reinterpret_cast<ControlItem*>(event.data));
+      return;
+    case EventClass::kArbitration:
+    case EventClass::kHfi:
+      break;
+  }
+  PERCS_CHECK(false);
+}
+
+void Hub::DispatchHfi(const Event& event) {
+  const int port = event.key.port();
+  switch (port) {
+    case kDeferredDelivery:
+      hfi_.OnDeferredDelivery(reinterpret_cast<Packet*>(event.data));
+      return;
+    case kWFree:
+      hfi_.OnWFree();
+      return;
+    case kRetransmit:
+      messages_.OnTimer(static_cast<NodeId>(event.key.detail()));
+      return;
+    case kTask:
+      workload_->OnTimer(event.data);
+      return;
+    default:
+      hfi_.OnTailArrived(static_cast<PortId>(port), reinterpret_cast<Packet*>(event.data));
+  }
+}
+
+void Hub::SetTimer(Time at, std::uint64_t token) {
+  context_.queue.Push(at, EventKey(EventClass::kHfi, kTask, 0, token), token);
+}
+
+void Hub::SendRaw(NodeId destination, WindowId source_window, WindowId destination_window,
+                  std::uint64_t bytes, bool verified) {
+  do {
+    PacketHeader header;
+    header.destination = destination;
+    header.source_window = source_window;
+    header.destination_window = destination_window;
+    header.bytes = static_cast<std::uint16_t>(std::min<std::uint64_t>(bytes, kPacketBytesMax));
+    bytes -= header.bytes;
+    hfi_.Send(std::move(header), verified);
+  } while (bytes > 0);
+}
+
+void Hub::OnDelivered(Packet* packet) {
+  const PacketHeader& header = packet->header;
+  context_.last_event = context_.now;
+  if (packet->poisoned) {
+    context_.CountDrop(DropReason::kTruncated, packet->length, 1);
+  } else if (header.kind == PacketKind::kData && !messages_.OnData(header)) {
+    context_.CountDrop(DropReason::kDuplicate, packet->length, 1);
+  } else {
+    Deliver(header);
+    if (header.kind == PacketKind::kAck) messages_.OnAck(header);
+    if (header.kind == PacketKind::kRaw && workload_) workload_->OnRawDelivered(header);
+  }
+  context_.Release(packet);
+}
+
+void Hub::Deliver(const PacketHeader& header) {
+  NodeStats& stats = context_.stats;
+  --context_.work->resident;
+  ++stats.packets_delivered;
+  stats.flits_delivered += header.flits;
+  stats.bytes_delivered += header.bytes;
+  stats.hops_delivered += header.hops;
+  if (header.created >= measure_from_ && header.created < measure_to_) {
+    stats.packet_latency.Add(static_cast<std::uint64_t>(context_.now - header.created));
+  }
+  std::uint64_t payload_hash = 0;
+  if (header.payload) {
+    payload_hash = HashBytes(header.payload.bytes(), header.bytes);
+    stats.payload_bytes_verified += header.bytes;
+    if (CheckPayload(header) >= 0) ++stats.payload_errors;
+  }
+  digest_.Add(static_cast<std::uint64_t>(context_.now));
+  digest_.Add(static_cast<std::uint64_t>(header.source) << 32 | header.flits);
+  digest_.Add(header.sequence);
+  digest_.Add(header.path);
+  if (payload_hash) digest_.Add(payload_hash);
+  if (*context_.on_delivery) {
+    (*context_.on_delivery)(context_.node,
+                            {context_.now, header.source, header.sequence, header.flits, header.path});
+  }
+}
+
+// --- Commands and network management ---------------------------------------------------------------
+
+void Hub::Receive(const ControlItem& item) {
+  ControlItem* copy = control_.Take();
+  *copy = item;
+  EventClass event_class = EventClass::kCommand;
+  if (item.kind == ControlItem::Kind::kLinkFault) event_class = EventClass::kLink;
+  if (item.kind == ControlItem::Kind::kCommit) event_class = EventClass::kEpoch;
+  // Two commands for one port at one instant: down before up.
+  const int port = item.port == kNoPort ? 0 : item.port;
+  context_.queue.Push(item.arrival, EventKey(event_class, port, item.up ? 1 : 0, item.epoch),
+                      reinterpret_cast<std::uint64_t>(copy));
+}
+
+void Hub::OnControl(ControlItem* item) {
+  switch (item->kind) {
+    case ControlItem::Kind::kLinkFault:
+      OnLinkFault(*item);
+      break;
+    case ControlItem::Kind::kPrepare: {
+      if (item->tables && item->tables->Hash() != item->hash) break;  // damaged: not acknowledged
+      prepared_ = item->tables ? item->tables : isr_.router().tables();
+      prepared_epoch_ = item->epoch;
+      ControlItem answer;
+      answer.kind = ControlItem::Kind::kPrepared;
+      answer.epoch = item->epoch;
+      answer.source = context_.node;
+      answer.target = kManagerNode;
+      answer.arrival = context_.now + context_.parameters->management_latency;
+      to_manager_(std::move(answer));
+      break;
+    }
+    case ControlItem::Kind::kCommit:
+      if (item->epoch == prepared_epoch_) {
+        isr_.router().Install(prepared_, prepared_epoch_);
+        ++context_.stats.tables_installed;
+        context_.last_event = context_.now;
+      }
+      break;
+    case ControlItem::Kind::kAlert:
+    case ControlItem::Kind::kPrepared:
+      PERCS_CHECK(false);  // for network management, never for a hub
+  }
+  item->tables = nullptr;
+  control_.Give(item);
+}
+
+void Hub::OnLinkFault(const ControlItem& item) {
+  // The hub that the link is named by accounts for the command.
+  if (item.source == context_.node) --context_.work->unfinished;
+  context_.last_event = context_.now;
+  if (isr_.output(item.port).up == item.up) return;
+  if (item.up) {
+    isr_.LinkUp(item.port);
+  } else {
+    isr_.LinkDown(item.port);
+  }
+  ++context_.stats.alerts_raised;
+  ControlItem alert;
+  alert.kind = ControlItem::Kind::kAlert;
+  alert.source = context_.node;
+  alert.target = kManagerNode;
+  alert.port = item.port;
+  alert.up = item.up;
+  alert.raised = context_.now;
+  alert.arrival = context_.now + context_.parameters->management_latency;
+  to_manager_(std::move(alert));
+}
+
+NodeResult Hub::Result() {
+  NodeResult result;
+  result.node = context_.node;
+  result.stats = context_.stats;
+  result.last_event = context_.last_event;
+  result.failed = messages_.failed();
+  if (workload_) result.ranks = workload_->ranks();
+  result.first_rerouted = isr_.router().first_rerouted();
+  result.credits_missing = isr_.MissingCredits();
+  DigestStream digest = digest_;
+  result.stats.Visit([&digest](std::uint64_t value) { digest.Add(value); });
+  digest.Add(static_cast<std::uint64_t>(result.last_event));
+  digest.Add(result.credits_missing);
+  result.digest = digest.Finish();
+  return result;
+}
+
+}  // namespace percs

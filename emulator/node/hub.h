@@ -1,0 +1,77 @@
+// One PERCS Hub chip as a partition of virtual time: ISR, HFIs, message layer and its part of the
+// workload, driven by one event queue. Run() states the order of an instant.
+#pragma once
+
+#include <memory>
+
+#include "emulator/hfi/message_layer.h"
+#include "emulator/sim/fabric.h"
+#include "emulator/workload/hub_workload.h"
+
+namespace percs {
+
+class Hub : public HfiListener, public MessageListener, public HubServices {
+ public:
+  Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCounters* work,
+      const DeliveryObserver* on_delivery);
+
+  absl::Status MakeWorkload(const Scenario& scenario, const Topology& topology);
+  void Start();  // the workload's first actions, at time 0
+
+  Isr& isr() { return isr_; }
+  NodeContext& context() override { return context_; }
+  Time next_time() const { return context_.queue.next_time(); }
+
+  // Runs every event before `end`.
+  void Run(Time end);
+  void Receive(const ControlItem& item);
+  void Stop() {
+    if (workload_) workload_->Stop();
+  }
+  // Where alerts and acknowledgements of this hub go.
+  void SetManagementOutbox(std::function<void(ControlItem&&)> send) { to_manager_ = std::move(send); }
+
+  NodeResult Result();
+
+  // HubServices
+  void SendRaw(NodeId destination, WindowId source_window, WindowId destination_window,
+               std::uint64_t bytes, bool verified) override;
+  void SendMessage(const MessageRequest& request) override { messages_.Send(request); }
+  void SetTimer(Time at, std::uint64_t token) override;
+  std::size_t backlog() const override { return hfi_.backlog(); }
+
+  // HfiListener
+  void OnEnteredIsr(const PacketHeader& header) override { messages_.OnEnteredIsr(header); }
+  void OnDelivered(Packet* packet) override;
+  void OnBacklogShrunk() override {
+    if (workload_) workload_->OnBacklogShrunk();
+  }
+  // MessageListener
+  void OnMessage(const DeliveredMessage& message) override {
+    if (workload_) workload_->OnMessage(message);
+  }
+  void OnMessageDone(NodeId destination, std::uint32_t message, bool delivered) override {
+    if (workload_) workload_->OnMessageDone(destination, message, delivered);
+  }
+
+ private:
+  void Dispatch(const Event& event);
+  void DispatchHfi(const Event& event);
+  void OnControl(ControlItem* item);
+  void OnLinkFault(const ControlItem& item);
+  void Deliver(const PacketHeader& header);
+
+  NodeContext context_;
+  Isr isr_;
+  Hfi hfi_;
+  MessageLayer messages_;
+  std::unique_ptr<HubWorkload> workload_;
+  std::function<void(ControlItem&&)> to_manager_;
+  Pool<ControlItem> control_;
+  DigestStream digest_;
+  Time measure_from_ = 0, measure_to_ = kNever;  // packets created then count for latency
+  std::shared_ptr<const HubTables> prepared_;
+  Epoch prepared_epoch_ = 0;
+};
+
+}  // namespace percs

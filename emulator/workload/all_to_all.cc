@@ -1,0 +1,49 @@
+#include "emulator/workload/all_to_all.h"
+
+namespace percs {
+
+NodeId AllToAllDestination(const Topology& topology, NodeId node, std::uint32_t step, Schedule schedule) {
+  if (schedule == Schedule::kLinear) return step;
+  const std::uint32_t supernodes = static_cast<std::uint32_t>(topology.supernodes());
+  const std::uint32_t hubs = static_cast<std::uint32_t>(topology.hubs_per_supernode());
+  const std::uint32_t s = static_cast<std::uint32_t>(topology.supernode_of(node));
+  const std::uint32_t h = static_cast<std::uint32_t>(topology.hub_in_supernode(node));
+  const std::uint32_t i = step % supernodes, j = step / supernodes;
+  return topology.node(static_cast<int>((s + h + i) % supernodes), static_cast<int>((h + i + j) % hubs));
+}
+
+void AllToAll::Start() {
+  ++hub_.context().work->unfinished;
+  if (workload_.reliable) {
+    while (SendNext()) continue;
+    return;
+  }
+  OnBacklogShrunk();
+}
+
+void AllToAll::OnBacklogShrunk() {
+  if (workload_.reliable) return;
+  // Enough packets at hand to keep every output of the hub busy.
+  while (hub_.backlog() < kBacklog && SendNext()) continue;
+}
+
+bool AllToAll::SendNext() {
+  const NodeContext& context = hub_.context();
+  if (step_ == topology_.nodes()) return false;
+  const NodeId to = AllToAllDestination(topology_, context.node, step_, workload_.schedule);
+  if (to != context.node) {
+    const WindowId from_window = SpreadWindow(to, *context.parameters);
+    const WindowId to_window = SpreadWindow(context.node, *context.parameters);
+    if (workload_.reliable) {
+      hub_.SendMessage({to, from_window, to_window, workload_.bytes, 0,
+                        workload_.payload == PayloadMode::kVerified});
+    } else {
+      hub_.SendRaw(to, from_window, to_window, workload_.bytes,
+                   workload_.payload == PayloadMode::kVerified);
+    }
+  }
+  if (++step_ == topology_.nodes()) --hub_.context().work->unfinished;
+  return true;
+}
+
+}  // namespace percs

@@ -1,0 +1,32 @@
+#include "emulator/workload/hub_workload.h"
+
+#include "emulator/workload/all_to_all.h"
+#include "emulator/workload/pattern_traffic.h"
+#include "emulator/workload/scripted.h"
+
+namespace percs {
+
+WindowId SpreadWindow(std::uint64_t i, const P7ihParameters& parameters) {
+  const std::uint64_t port = i % kHfiPorts;
+  return static_cast<WindowId>(port / 4 * static_cast<std::uint64_t>(parameters.windows_per_hfi) + port % 4);
+}
+
+absl::StatusOr<std::unique_ptr<HubWorkload>> MakeHubWorkload(const Scenario& scenario,
+                                                             const Topology& topology,
+                                                             HubServices& hub) {
+  if (const auto* all_to_all = std::get_if<AllToAllWorkload>(&scenario.workload)) {
+    return std::make_unique<AllToAll>(*all_to_all, topology, hub);
+  }
+  if (const auto* pattern = std::get_if<PatternWorkload>(&scenario.workload)) {
+    auto destinations = DestinationPattern::Create(*pattern, scenario.topology, scenario.seed,
+                                                   hub.context().node);
+    if (!destinations.ok()) return destinations.status();
+    return std::make_unique<PatternTraffic>(*pattern, *std::move(destinations), scenario.seed, hub);
+  }
+  if (const auto* scripted = std::get_if<ScriptedWorkload>(&scenario.workload)) {
+    return std::make_unique<Scripted>(*scripted, hub);
+  }
+  return std::unique_ptr<HubWorkload>();
+}
+
+}  // namespace percs

@@ -1,0 +1,48 @@
+// The part of a workload that runs on one hub, and what a hub offers to it.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "emulator/hfi/message_layer.h"
+#include "emulator/sim/scenario.h"
+
+namespace percs {
+
+// What a workload can do on its hub; all of it happens now, in virtual time.
+class HubServices {
+ public:
+  virtual ~HubServices() = default;
+  virtual NodeContext& context() = 0;
+  // Raw packets, as many as `bytes` needs.
+  virtual void SendRaw(NodeId destination, WindowId source_window, WindowId destination_window,
+                       std::uint64_t bytes, bool verified) = 0;
+  virtual void SendMessage(const MessageRequest& request) = 0;
+  // OnTimer(token) at `at` (not before now). Tokens of one instant run in their own order.
+  virtual void SetTimer(Time at, std::uint64_t token) = 0;
+  virtual std::size_t backlog() const = 0;  // packets in the HFI's send queues
+};
+
+class HubWorkload {
+ public:
+  virtual ~HubWorkload() = default;
+  virtual void Start() {}
+  virtual void OnTimer(std::uint64_t token) {}
+  virtual void OnRawDelivered(const PacketHeader& header) {}
+  virtual void OnMessage(const DeliveredMessage& message) {}
+  virtual void OnMessageDone(NodeId destination, std::uint32_t message, bool delivered) {}
+  virtual void OnBacklogShrunk() {}
+  virtual void Stop() {}
+  virtual std::vector<RankResult> ranks() const { return {}; }
+};
+
+// The workload's part for the services' hub; null if the scenario has none. INVALID_ARGUMENT if the
+// pattern does not fit the topology.
+absl::StatusOr<std::unique_ptr<HubWorkload>> MakeHubWorkload(const Scenario& scenario,
+                                                             const Topology& topology,
+                                                             HubServices& hub);
+
+// Window number `i` of a hub counted over its eight HFI ports in turn, so that traffic uses both HFIs.
+WindowId SpreadWindow(std::uint64_t i, const P7ihParameters& parameters);
+
+}  // namespace percs

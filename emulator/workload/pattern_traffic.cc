@@ -1,0 +1,106 @@
+#include "emulator/workload/pattern_traffic.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "fmt/format.h"
+
+namespace percs {
+
+double NegativeLog(double u) {
+  // u = m x 2^e with m in [1, 2); ln m by the series of atanh, which converges by 1/9 per term here.
+  const std::uint64_t bits = std::bit_cast<std::uint64_t>(u);
+  const int e = static_cast<int>((bits >> 52) & 0x7ff) - 1023;
+  const double m = std::bit_cast<double>((bits & 0x000fffffffffffffull) | 0x3ff0000000000000ull);
+  const double z = (m - 1.0) / (m + 1.0), z2 = z * z;
+  double sum = 0;
+  for (int k = 25; k >= 1; k -= 2) sum = sum * z2 + 1.0 / k;
+  return -(2.0 * z * sum + e * 0.69314718055994530942);
+}
+
+PatternTraffic::PatternTraffic(const PatternWorkload& workload, DestinationPattern pattern,
+                               std::uint64_t seed, HubServices& hub)
+    : workload_(workload),
+      pattern_(pattern),
+      random_(seed, fmt::format("node/{}/traffic", hub.context().node)),
+      hub_(hub) {
+  // Load 1.0 is 96 GB/s per hub: one flit per W flit time.
+  const double flits = static_cast<double>(workload.message_bytes) / kFlitBytes;
+  if (workload.load > 0) {
+    mean_gap_ps_ = flits * static_cast<double>(hub.context().parameters->w_flit_time) / workload.load;
+  }
+}
+
+void PatternTraffic::Start() {
+  if (pattern_.silent()) return;
+  sending_ = true;
+  ++hub_.context().work->unfinished;
+  if (mean_gap_ps_ > 0) {
+    next_ = Gap();
+    hub_.SetTimer(next_, 0);
+  } else {
+    OnBacklogShrunk();
+  }
+}
+
+Time PatternTraffic::Gap() {
+  return std::max<Time>(1, static_cast<Time>(mean_gap_ps_ * NegativeLog(random_.Unit())));
+}
+
+void PatternTraffic::OnTimer(std::uint64_t) {
+  if (!sending_) return;
+  const Time stop = workload_.measure > 0 ? workload_.warm_up + workload_.measure : kNever;
+  if (next_ >= stop || !more()) {
+    Finish();
+    return;
+  }
+  SendOne();
+  if (!more()) {
+    Finish();
+    return;
+  }
+  next_ += Gap();
+  hub_.SetTimer(next_, 0);
+}
+
+void PatternTraffic::OnBacklogShrunk() {
+  if (!sending_ || mean_gap_ps_ > 0) return;
+  while (more() && hub_.backlog() < kBacklog) SendOne();
+  if (!more()) Finish();
+}
+
+void PatternTraffic::SendOne() {
+  const NodeId to = pattern_.Draw(random_);
+  const P7ihParameters& parameters = *hub_.context().parameters;
+  const WindowId window = SpreadWindow(sent_++, parameters);
+  const bool verified = workload_.payload == PayloadMode::kVerified;
+  if (Measuring()) hub_.context().stats.measured_bytes_offered += workload_.message_bytes;
+  if (workload_.reliable) {
+    hub_.SendMessage({to, window, window, workload_.message_bytes, 0, verified});
+  } else {
+    hub_.SendRaw(to, window, window, workload_.message_bytes, verified);
+  }
+}
+
+bool PatternTraffic::Measuring() const {
+  const Time now = hub_.context().now;
+  return workload_.measure > 0 && now >= workload_.warm_up && now < workload_.warm_up + workload_.measure;
+}
+
+void PatternTraffic::OnRawDelivered(const PacketHeader& header) {
+  if (Measuring()) hub_.context().stats.measured_bytes_accepted += header.bytes;
+}
+
+void PatternTraffic::OnMessage(const DeliveredMessage& message) {
+  if (Measuring()) hub_.context().stats.measured_bytes_accepted += message.bytes;
+}
+
+void PatternTraffic::Finish() {
+  if (!sending_) return;
+  sending_ = false;
+  --hub_.context().work->unfinished;
+}
+
+void PatternTraffic::Stop() { Finish(); }
+
+}  // namespace percs

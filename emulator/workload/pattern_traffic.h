@@ -1,0 +1,42 @@
+// Synthetic traffic of one hub: open loop at a load, or a fixed count.
+#pragma once
+
+#include "emulator/base/random.h"
+#include "emulator/workload/hub_workload.h"
+#include "emulator/workload/patterns.h"
+
+namespace percs {
+
+// -ln(u) for u in (0, 1], from +, * and / only: the same bits on every host, as the digest needs.
+double NegativeLog(double u);
+
+class PatternTraffic : public HubWorkload {
+ public:
+  PatternTraffic(const PatternWorkload& workload, DestinationPattern pattern, std::uint64_t seed,
+                 HubServices& hub);
+  void Start() override;
+  void OnTimer(std::uint64_t token) override;
+  void OnRawDelivered(const PacketHeader& header) override;
+  void OnMessage(const DeliveredMessage& message) override;
+  void OnBacklogShrunk() override;
+  void Stop() override;
+
+ private:
+  static constexpr std::size_t kBacklog = 128;
+  void SendOne();
+  bool more() const { return sending_ && (workload_.count == 0 || sent_ < workload_.count); }
+  void Finish();
+  Time Gap();
+  bool Measuring() const;
+
+  const PatternWorkload& workload_;
+  DestinationPattern pattern_;
+  RandomStream random_;
+  HubServices& hub_;
+  double mean_gap_ps_ = 0;
+  std::uint64_t sent_ = 0;
+  Time next_ = 0;
+  bool sending_ = false;
+};
+
+}  // namespace percs
