@@ -220,6 +220,7 @@ void Hub::OnLinkFault(const ControlItem& item) {
     isr_.LinkDown(item.port);
   }
   ++context_.stats.alerts_raised;
+  ++context_.work->unfinished;  // until network management has heard it
   ControlItem alert;
   alert.kind = ControlItem::Kind::kAlert;
   alert.source = context_.node;

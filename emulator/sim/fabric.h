@@ -14,6 +14,7 @@
 #include "emulator/engine/outbox.h"
 #include "emulator/fault/reroute.h"
 #include "emulator/metrics/node_stats.h"
+#include "emulator/node/node_context.h"
 #include "emulator/sim/scenario.h"
 
 namespace percs {
@@ -32,11 +33,18 @@ struct Placement {
 // the caller, never in emulator/.
 using Executor = std::function<void(int count, absl::FunctionRef<void(int)> body)>;
 
-// What is left to do; a run ends when every process reports none.
+// What is left to do. Things are counted where they begin and where they end, so the numbers of one
+// process may be negative: only the sums over all processes, taken at the same window, mean something.
+// A run ends when both sums are zero.
 struct WorkLeft {
-  std::uint64_t unfinished = 0;      // tasks, messages, packets of a script not yet sent, plans in flight
-  std::uint64_t resident_packets = 0;
+  std::int64_t unfinished = 0;        // tasks, messages, phases, commands to come, alerts, plans in flight
+  std::int64_t resident_packets = 0;  // created or synthesised, not yet delivered or dropped
   bool done() const { return unfinished == 0 && resident_packets == 0; }
+  WorkLeft& operator+=(const WorkLeft& other) {
+    unfinished += other.unfinished;
+    resident_packets += other.resident_packets;
+    return *this;
+  }
 };
 
 // One input waits for an output's credit or VC, seen as an edge; a cycle of these is a deadlock.
@@ -79,6 +87,11 @@ class Fabric {
   virtual void InstallTables(NodeId node, std::shared_ptr<const HubTables> tables) = 0;
   virtual std::shared_ptr<const HubTables> tables(NodeId node) const = 0;
   virtual Epoch epoch(NodeId node) const = 0;
+
+  // Starts workloads at time 0. After all local nodes have tables, before NextEventTime.
+  virtual void Start() = 0;
+  // Called with every delivery of the local nodes; one thread only.
+  virtual void ObserveDeliveries(DeliveryObserver observer) = 0;
 
   // Earliest local event, kNever if none.
   virtual Time NextEventTime() const = 0;

@@ -44,6 +44,8 @@ struct RunOptions {
   std::function<void(const RunProgress&)> progress;
   std::function<bool()> cancelled;
   std::uint64_t progress_every_windows = 256;
+  DeliveryObserver on_delivery;                        // every delivery; one thread only
+  std::function<void(const NodeResult&)> on_result;    // every node's result, in node order
 };
 
 // Runs to the end. DEADLINE/FAILED_PRECONDITION style errors: deadlock with the wait-for cycle

@@ -1,0 +1,152 @@
+#include "emulator/fault/network_manager.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace percs {
+namespace {
+
+// Above this a full proof of every plan would take longer than the run it serves.
+constexpr NodeId kCheckedNodesMax = 2112;
+
+}  // namespace
+
+NetworkManager::NetworkManager(const Topology& topology, const P7ihParameters& parameters, bool reroute,
+                               WorkCounters* work, Send send)
+    : topology_(topology),
+      parameters_(parameters),
+      reroute_(reroute),
+      work_(work),
+      send_(std::move(send)),
+      tables_(topology.nodes()) {}
+
+void NetworkManager::Receive(const ControlItem& item) {
+  ControlItem* copy = items_.Take();
+  *copy = item;
+  const std::uint64_t detail = static_cast<std::uint64_t>(item.source) << 8 | item.port;
+  queue_.Push(item.arrival, EventKey(EventClass::kCommand, item.up ? 1 : 0, 0, detail),
+              reinterpret_cast<std::uint64_t>(copy));
+}
+
+void NetworkManager::Schedule(Time at, Step step) {
+  queue_.Push(at, EventKey(EventClass::kHfi, 0, 0, static_cast<std::uint64_t>(step)), 0);
+}
+
+void NetworkManager::Run(Time end) {
+  while (queue_.next_time() < end) {
+    const Event event = queue_.Pop();
+    now_ = event.time;
+    if (event.key.event_class() == EventClass::kCommand) {
+      ControlItem* item = reinterpret_cast<ControlItem*>(event.data);
+      if (item->kind == ControlItem::Kind::kAlert) {
+        OnAlert(*item);
+      } else {
+        OnPrepared(*item);
+      }
+      items_.Give(item);
+      continue;
+    }
+    switch (static_cast<Step>(event.key.detail())) {
+      case Step::kStartPlanning:
+        StartPlanning();
+        break;
+      case Step::kPlanned:
+        FinishPlanning();
+        break;
+      case Step::kCommitted:
+        Committed();
+        break;
+    }
+  }
+}
+
+void NetworkManager::OnAlert(const ControlItem& alert) {
+  --work_->unfinished;  // the hub counted it when it raised it
+  if (!reroute_) return;
+  news_.push_back(alert);
+  if (busy_) return;
+  busy_ = true;
+  ++work_->unfinished;
+  Schedule(std::max(now_, alert.raised + parameters_.detect), Step::kStartPlanning);
+}
+
+void NetworkManager::StartPlanning() {
+  current_ = Reroute();
+  current_.raised = kNever;
+  current_.alerted = kNever;
+  current_.planning_started = now_;
+  for (const ControlItem& alert : news_) {
+    current_.raised = std::min(current_.raised, alert.raised);
+    current_.alerted = std::min(current_.alerted, alert.arrival);
+    const LinkEnd far = topology_.Peer(alert.source, alert.port);
+    const auto link = std::min(std::pair(alert.source, alert.port), std::pair(far.node, far.port));
+    const bool news = alert.up ? failures_.links.erase(link) > 0 : failures_.links.insert(link).second;
+    if (!news) continue;  // the other end said so already
+    (alert.up ? current_.up : current_.down).push_back({link.first, link.second});
+  }
+  news_.clear();
+  planned_ = Planner(topology_).Plan(failures_);
+  Schedule(now_ + parameters_.plan, Step::kPlanned);
+}
+
+bool NetworkManager::Verified(const std::vector<std::shared_ptr<const HubTables>>& tables,
+                              Reroute* reroute) const {
+  if (topology_.nodes() > kCheckedNodesMax) return true;
+  const auto report = CheckTables(topology_, failures_, tables, parameters_.vc_policy);
+  if (!report.ok()) return false;
+  reroute->unreachable_pairs = report->unreachable_pairs;
+  return true;
+}
+
+void NetworkManager::FinishPlanning() {
+  current_.planned = now_;
+  if (!Verified(planned_, &current_)) {
+    Committed();  // a table set that fails the check is never installed
+    return;
+  }
+  current_.epoch = ++epoch_;
+  answers_missing_ = topology_.nodes();
+  for (NodeId node = 0; node < topology_.nodes(); ++node) {
+    ControlItem prepare;
+    prepare.kind = ControlItem::Kind::kPrepare;
+    prepare.source = kManagerNode;
+    prepare.target = node;
+    prepare.epoch = epoch_;
+    prepare.hash = planned_[node]->Hash();
+    if (prepare.hash != tables_[node]->Hash()) {
+      prepare.tables = planned_[node];
+      ++current_.hubs_changed;
+    }
+    prepare.arrival = now_ + parameters_.management_latency;
+    send_(std::move(prepare));
+  }
+}
+
+void NetworkManager::OnPrepared(const ControlItem& answer) {
+  if (answer.epoch != epoch_ || --answers_missing_ > 0) return;
+  const Time at = current_.planned + parameters_.install;
+  current_.committed = at;
+  for (NodeId node = 0; node < topology_.nodes(); ++node) {
+    ControlItem commit;
+    commit.kind = ControlItem::Kind::kCommit;
+    commit.source = kManagerNode;
+    commit.target = node;
+    commit.epoch = epoch_;
+    commit.arrival = at;
+    send_(std::move(commit));
+  }
+  tables_ = planned_;
+  reroutes_.push_back(current_);
+  Schedule(at, Step::kCommitted);
+}
+
+void NetworkManager::Committed() {
+  busy_ = !news_.empty();
+  if (busy_) {
+    Schedule(std::max(now_, news_.front().raised + parameters_.detect), Step::kStartPlanning);
+  } else {
+    --work_->unfinished;
+  }
+}
+
+}  // namespace percs

@@ -1,0 +1,63 @@
+// Network management: hears alerts, replans, checks, installs in two phases (docs/semantics.md rule
+// 19; paper 000 section VI: hardware alerts, software reroutes). A partition of virtual time of its own,
+// the same code in process and in percs-controller. It never sees the fault list.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "emulator/base/pool.h"
+#include "emulator/engine/event_queue.h"
+#include "emulator/engine/outbox.h"
+#include "emulator/fault/reroute.h"
+#include "emulator/node/node_context.h"
+#include "emulator/routing/planner.h"
+
+namespace percs {
+
+class NetworkManager {
+ public:
+  using Send = std::function<void(ControlItem&&)>;
+  NetworkManager(const Topology& topology, const P7ihParameters& parameters, bool reroute,
+                 WorkCounters* work, Send send);
+
+  void SetTables(NodeId node, std::shared_ptr<const HubTables> tables) { tables_[node] = std::move(tables); }
+
+  void Receive(const ControlItem& item);
+  Time next_time() const { return queue_.next_time(); }
+  void Run(Time end);
+
+  const std::vector<Reroute>& reroutes() const { return reroutes_; }
+  const Failures& failures() const { return failures_; }
+
+ private:
+  enum class Step : std::uint64_t { kStartPlanning, kPlanned, kCommitted };
+  void OnAlert(const ControlItem& alert);
+  void OnPrepared(const ControlItem& answer);
+  void StartPlanning();
+  void FinishPlanning();
+  void Committed();
+  void Schedule(Time at, Step step);
+  bool Verified(const std::vector<std::shared_ptr<const HubTables>>& tables, Reroute* reroute) const;
+
+  const Topology& topology_;
+  const P7ihParameters& parameters_;
+  const bool reroute_;
+  WorkCounters* work_;
+  Send send_;
+  EventQueue queue_;
+  Pool<ControlItem> items_;
+  Time now_ = 0;
+
+  Failures failures_;
+  std::vector<ControlItem> news_;  // alerts that no plan has answered yet
+  bool busy_ = false;              // a plan is scheduled or in flight
+  Epoch epoch_ = 1;
+  std::vector<std::shared_ptr<const HubTables>> tables_, planned_;
+  NodeId answers_missing_ = 0;
+  Reroute current_;
+  std::vector<Reroute> reroutes_;
+};
+
+}  // namespace percs

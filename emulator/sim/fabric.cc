@@ -1,0 +1,392 @@
+#include "emulator/sim/fabric.h"
+
+#include <algorithm>
+
+#include "emulator/fault/network_manager.h"
+#include "emulator/node/hub.h"
+#include "fmt/format.h"
+
+namespace percs {
+namespace {
+
+// Smallest crossing delay a distributed run may have (docs/semantics.md rule 4).
+constexpr Time kDistributedLookaheadMin = 20 * kNanosecond;
+
+// Nodes that one thread runs.
+struct Shard {
+  WorkCounters work;
+  std::vector<std::unique_ptr<Hub>> hubs;
+  std::vector<Outbox> to_shard;    // other threads of this process
+  std::vector<Outbox> to_process;  // other processes
+  Outbox to_manager;
+};
+
+struct Lookahead {
+  Time time = kNever;
+  std::string source;
+};
+
+Lookahead FindLookahead(const Topology& topology, const P7ihParameters& parameters) {
+  Lookahead best{parameters.management_latency, "management latency"};
+  for (PortId port = 0; port < kLinkPorts; ++port) {
+    if (!topology.connected(0, port) && ClassOf(port) != LinkClass::kD) continue;
+    if (ClassOf(port) == LinkClass::kD && topology.supernodes() < 2) continue;
+    const LinkParameters& link = parameters.link(ClassOf(port));
+    const char* name = ClassName(ClassOf(port));
+    const Time credit = link.wire + parameters.credit_processing;
+    const Time flit = parameters.isr_latency + link.flit_time + link.wire;
+    if (credit < best.time) {
+      best = {credit, fmt::format("credit on {}: wire {} ps + credit processing {} ps", name, link.wire,
+                                  parameters.credit_processing)};
+    }
+    if (flit < best.time) {
+      best = {flit, fmt::format("flit on {}: ISR latency {} ps + flit time {} ps + wire {} ps", name,
+                                parameters.isr_latency, link.flit_time, link.wire)};
+    }
+  }
+  return best;
+}
+
+class FabricImpl : public Fabric {
+ public:
+  FabricImpl(const Scenario& scenario, const Topology& topology, const Placement& placement)
+      : scenario_(scenario), topology_(topology), placement_(placement) {}
+
+  absl::Status Build(int threads);
+
+  const Topology& topology() const override { return topology_; }
+  const Scenario& scenario() const override { return scenario_; }
+  Time lookahead() const override { return lookahead_.time; }
+  std::string lookahead_source() const override { return lookahead_.source; }
+
+  void InstallTables(NodeId node, std::shared_ptr<const HubTables> tables) override {
+    if (Hub* hub = HubAt(node)) hub->isr().router().Install(tables, 1);
+    if (manager_) manager_->SetTables(node, std::move(tables));
+  }
+  std::shared_ptr<const HubTables> tables(NodeId node) const override {
+    return hubs_[node]->isr().router().tables();
+  }
+  Epoch epoch(NodeId node) const override { return hubs_[node]->isr().router().epoch(); }
+  void Start() override {
+    for (Hub* hub : local_) hub->Start();
+    Exchange(nullptr);
+  }
+  void ObserveDeliveries(DeliveryObserver observer) override { on_delivery_ = std::move(observer); }
+
+  Time NextEventTime() const override {
+    Time next = manager_ ? manager_->next_time() : kNever;
+    for (const Hub* hub : local_) next = std::min(next, hub->next_time());
+    return next;
+  }
+  void RunWindow(Time end, const Executor* executor) override;
+  Outbox& outbox(int process) override { return shards_[0].to_process[static_cast<std::size_t>(process)]; }
+  absl::Status Accept(Outbox&& incoming) override;
+  absl::Status InjectLinkFault(const LinkFault& fault) override;
+  void StopWorkload(Time) override {
+    for (Hub* hub : local_) hub->Stop();
+  }
+
+  Time now() const override { return now_; }
+  WorkLeft work_left() const override {
+    WorkLeft left{manager_work_.unfinished, manager_work_.resident};
+    for (const Shard& shard : shards_) {
+      left.unfinished += shard.work.unfinished;
+      left.resident_packets += shard.work.resident;
+    }
+    return left;
+  }
+  std::vector<NodeId> local_nodes() const override {
+    std::vector<NodeId> nodes;
+    for (const Hub* hub : local_) nodes.push_back(const_cast<Hub*>(hub)->context().node);
+    return nodes;
+  }
+  NodeResult Result(NodeId node) override { return hubs_[node]->Result(); }
+  const NodeStats& stats(NodeId node) const override { return hubs_[node]->context().stats; }
+  bool link_up(LinkEnd end) const override { return hubs_[end.node]->isr().output(end.port).up; }
+  std::vector<WaitEdge> WaitEdges() const override {
+    std::vector<WaitEdge> edges;
+    for (Hub* hub : local_) hub->isr().CollectWaits(&edges);
+    return edges;
+  }
+  const std::vector<Reroute>& reroutes() const override {
+    static const std::vector<Reroute> kNone;
+    return manager_ ? manager_->reroutes() : kNone;
+  }
+
+ private:
+  Hub* HubAt(NodeId node) const { return node < hubs_.size() ? hubs_[node] : nullptr; }
+  void Wire();
+  void Exchange(const Executor* executor);
+  void RouteControl(ControlItem&& item);
+  void Apply(Outbox& box);
+  absl::Status Check(const Outbox& incoming) const;
+  absl::Status CheckEnd(const char* what, NodeId node, PortId port, VcId vc, Time arrival) const;
+  absl::Status CheckRun(const FlitRun& run) const;
+
+  const Scenario scenario_;
+  const Topology topology_;
+  const Placement placement_;
+  Lookahead lookahead_;
+  DeliveryObserver on_delivery_;
+  std::vector<Shard> shards_;
+  std::vector<Hub*> hubs_;   // by node; null where another process has it
+  std::vector<Hub*> local_;  // in node order
+  std::vector<std::size_t> shard_of_;
+  WorkCounters manager_work_;
+  std::unique_ptr<NetworkManager> manager_;
+  Time now_ = 0;
+};
+
+absl::Status FabricImpl::Build(int threads) {
+  lookahead_ = FindLookahead(topology_, scenario_.parameters);
+  if (placement_.processes > 1 && lookahead_.time < kDistributedLookaheadMin) {
+    return absl::InvalidArgumentError(
+        fmt::format("the lookahead of a distributed run is {} ps ({}); at least {} ps are needed",
+                    lookahead_.time, lookahead_.source, kDistributedLookaheadMin));
+  }
+  std::vector<NodeId> nodes;
+  for (NodeId node = 0; node < topology_.nodes(); ++node) {
+    if (placement_.process_of_node[node] == placement_.self) nodes.push_back(node);
+  }
+  const std::size_t count = std::clamp<std::size_t>(nodes.size(), 1, static_cast<std::size_t>(threads));
+  shards_ = std::vector<Shard>(count);
+  hubs_.resize(topology_.nodes());
+  shard_of_.resize(topology_.nodes());
+  for (Shard& shard : shards_) {
+    shard.to_shard.resize(count);
+    shard.to_process.resize(static_cast<std::size_t>(placement_.processes));
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const std::size_t s = i * count / nodes.size();
+    Shard& shard = shards_[s];
+    shard_of_[nodes[i]] = s;
+    shard.hubs.push_back(
+        std::make_unique<Hub>(nodes[i], scenario_, topology_, &shard.work, &on_delivery_));
+    Hub* hub = shard.hubs.back().get();
+    hub->SetManagementOutbox(
+        [&shard](ControlItem&& item) { shard.to_manager.control.push_back(std::move(item)); });
+    hubs_[nodes[i]] = hub;
+    local_.push_back(hub);
+    if (absl::Status status = hub->MakeWorkload(scenario_, topology_); !status.ok()) return status;
+  }
+  Wire();
+  if (placement_.manager_process == placement_.self) {
+    manager_ = std::make_unique<NetworkManager>(
+        topology_, scenario_.parameters, scenario_.reroute, &manager_work_,
+        [this](ControlItem&& item) { RouteControl(std::move(item)); });
+  }
+  for (const LinkFault& fault : scenario_.faults) {
+    if (absl::Status status = InjectLinkFault(fault); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+void FabricImpl::Wire() {
+  for (Hub* hub : local_) {
+    const NodeId node = hub->context().node;
+    Shard& shard = shards_[shard_of_[node]];
+    for (PortId port = 0; port < kLinkPorts; ++port) {
+      const LinkEnd peer = topology_.Peer(node, port);
+      if (peer.node == kNoNode) continue;
+      Hub* other = HubAt(peer.node);
+      const bool same_thread = other && shard_of_[peer.node] == shard_of_[node];
+      Outbox* outbox = other ? &shard.to_shard[shard_of_[peer.node]]
+                             : &shard.to_process[placement_.process_of_node[peer.node]];
+      hub->isr().Connect(port, peer, same_thread ? &other->isr() : nullptr, outbox);
+    }
+  }
+}
+
+void FabricImpl::RunWindow(Time end, const Executor* executor) {
+  const auto run = [this, end](int s) {
+    for (const auto& hub : shards_[static_cast<std::size_t>(s)].hubs) {
+      if (hub->next_time() < end) hub->Run(end);
+    }
+  };
+  if (shards_.size() == 1) {
+    run(0);
+  } else {
+    (*executor)(static_cast<int>(shards_.size()), run);
+  }
+  if (manager_ && manager_->next_time() < end) manager_->Run(end);
+  now_ = end;
+  Exchange(executor);
+}
+
+// Hands over what crossed between threads and to and from network management.
+void FabricImpl::Exchange(const Executor* executor) {
+  if (shards_.size() > 1) {
+    const auto take = [this](int to) {
+      for (Shard& from : shards_) {
+        Outbox& box = from.to_shard[static_cast<std::size_t>(to)];
+        if (!box.empty()) Apply(box);
+      }
+    };
+    if (executor) {
+      (*executor)(static_cast<int>(shards_.size()), take);
+    } else {
+      for (std::size_t s = 0; s < shards_.size(); ++s) take(static_cast<int>(s));
+    }
+  }
+  for (std::size_t s = 0; s < shards_.size(); ++s) {
+    Outbox& box = shards_[s].to_manager;
+    for (ControlItem& item : box.control) RouteControl(std::move(item));
+    box.Clear();
+    if (s == 0) continue;
+    for (std::size_t p = 0; p < shards_[s].to_process.size(); ++p) {
+      Outbox& from = shards_[s].to_process[p];
+      Outbox& to = shards_[0].to_process[p];
+      for (FlitRun& run : from.flits) to.flits.push_back(std::move(run));
+      to.credits.insert(to.credits.end(), from.credits.begin(), from.credits.end());
+      to.marks.insert(to.marks.end(), from.marks.begin(), from.marks.end());
+      from.Clear();
+    }
+  }
+}
+
+void FabricImpl::RouteControl(ControlItem&& item) {
+  const int process = item.target == kManagerNode ? placement_.manager_process
+                                                  : placement_.process_of_node[item.target];
+  if (process != placement_.self) {
+    outbox(process).control.push_back(std::move(item));
+  } else if (item.target == kManagerNode) {
+    manager_->Receive(item);
+  } else {
+    hubs_[item.target]->Receive(item);
+  }
+}
+
+void FabricImpl::Apply(Outbox& box) {
+  for (FlitRun& run : box.flits) hubs_[run.node]->isr().ReceiveFlits(std::move(run));
+  for (const CreditRun& run : box.credits) hubs_[run.node]->isr().ReceiveCredits(run);
+  for (const PoisonMark& mark : box.marks) hubs_[mark.node]->isr().ReceiveMark(mark);
+  box.Clear();
+}
+
+absl::Status FabricImpl::CheckEnd(const char* what, NodeId node, PortId port, VcId vc, Time arrival) const {
+  if (!HubAt(node)) {
+    return absl::InvalidArgumentError(fmt::format("{} for node {}, which is not in this process", what, node));
+  }
+  if (port >= kLinkPorts || !hubs_[node]->isr().output(port).connected) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} for port {} of {}, where no link is plugged in", what, port, topology_.NodeName(node)));
+  }
+  if (vc >= VcsOf(port)) {
+    return absl::InvalidArgumentError(fmt::format("{} for VC {} of {}, which has VCs 0..{}", what, vc,
+                                                  topology_.LinkName({node, port}), VcsOf(port) - 1));
+  }
+  if (arrival < now_) {
+    return absl::InvalidArgumentError(fmt::format("{} for {} arrives at {} ps, but virtual time is already {} ps",
+                                                  what, topology_.LinkName({node, port}), arrival, now_));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FabricImpl::CheckRun(const FlitRun& run) const {
+  const int last = run.first + run.count;
+  const int windows = kHfisPerHub * scenario_.parameters.windows_per_hfi;
+  const PacketHeader& h = run.header;
+  if (run.count == 0 || last > kPacketFlitsMax + 1 || run.spacing < 0) {
+    return absl::InvalidArgumentError(
+        fmt::format("a run of flits {}..{} of a packet; a packet has 1..{}", run.first, last - 1, kPacketFlitsMax));
+  }
+  if (run.first == 0 &&
+      (h.destination >= topology_.nodes() || h.source >= topology_.nodes() || h.flits == 0 ||
+       h.flits > kPacketFlitsMax || h.bytes > kPacketBytesMax || h.source_window >= windows ||
+       h.destination_window >= windows)) {
+    return absl::InvalidArgumentError(
+        fmt::format("a packet header from node {} window {} to node {} window {} of {} flits and {} bytes; nodes "
+                    "are 0..{}, windows 0..{}, flits 1..16, bytes 0..2048",
+                    h.source, h.source_window, h.destination, h.destination_window, h.flits, h.bytes,
+                    topology_.nodes() - 1, windows - 1));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FabricImpl::Check(const Outbox& incoming) const {
+  for (const FlitRun& run : incoming.flits) {
+    if (absl::Status s = CheckEnd("flits", run.node, run.port, run.vc, run.arrival); !s.ok()) return s;
+    if (absl::Status s = CheckRun(run); !s.ok()) return s;
+  }
+  for (const CreditRun& run : incoming.credits) {
+    if (absl::Status s = CheckEnd("credits", run.node, run.port, run.vc, run.arrival); !s.ok()) return s;
+    const int slots = scenario_.parameters.link(ClassOf(run.port)).buffer_flits;
+    if (run.count == 0 || run.count > slots || run.spacing < 0) {
+      return absl::InvalidArgumentError(fmt::format("{} credits for {}, whose buffers hold {} flits", run.count,
+                                                    topology_.LinkName({run.node, run.port}), slots));
+    }
+  }
+  for (const PoisonMark& mark : incoming.marks) {
+    if (absl::Status s = CheckEnd("a poison mark", mark.node, mark.port, mark.vc, mark.arrival); !s.ok()) return s;
+  }
+  for (const ControlItem& item : incoming.control) {
+    const bool here = item.target == kManagerNode ? manager_ != nullptr : HubAt(item.target) != nullptr;
+    if (!here || item.arrival < now_ || (item.target == kManagerNode && item.source >= topology_.nodes())) {
+      return absl::InvalidArgumentError(fmt::format(
+          "a control message for {} at {} ps; virtual time is {} ps", item.target, item.arrival, now_));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FabricImpl::Accept(Outbox&& incoming) {
+  if (absl::Status status = Check(incoming); !status.ok()) return status;
+  for (const ControlItem& item : incoming.control) {
+    if (item.target == kManagerNode) {
+      manager_->Receive(item);
+    } else {
+      hubs_[item.target]->Receive(item);
+    }
+  }
+  Apply(incoming);
+  return absl::OkStatus();
+}
+
+absl::Status FabricImpl::InjectLinkFault(const LinkFault& fault) {
+  const LinkEnd ends[] = {fault.link, topology_.Peer(fault.link.node, fault.link.port)};
+  if (ends[1].node == kNoNode) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: nothing is plugged in there", topology_.LinkName(fault.link)));
+  }
+  if (fault.at < now_) {
+    return absl::InvalidArgumentError(fmt::format("a fault at {} ps of virtual time, which is already {} ps",
+                                                  fault.at, now_));
+  }
+  for (const LinkEnd& end : ends) {
+    Hub* hub = HubAt(end.node);
+    if (!hub) continue;
+    ControlItem item;
+    item.kind = ControlItem::Kind::kLinkFault;
+    item.source = fault.link.node;  // this end accounts for the command
+    item.target = end.node;
+    item.port = end.port;
+    item.up = fault.up;
+    item.arrival = fault.at;
+    if (end == fault.link) ++hub->context().work->unfinished;
+    hub->Receive(item);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Placement Placement::Single(NodeId nodes) {
+  Placement placement;
+  placement.process_of_node.assign(nodes, 0);
+  return placement;
+}
+
+absl::StatusOr<std::unique_ptr<Fabric>> Fabric::Create(const Scenario& scenario, const Placement& placement,
+                                                       int threads) {
+  auto topology = Topology::Create(scenario.topology);
+  if (!topology.ok()) return topology.status();
+  if (placement.process_of_node.size() != topology->nodes()) {
+    return absl::InvalidArgumentError(fmt::format("a placement of {} nodes for a topology of {}",
+                                                  placement.process_of_node.size(), topology->nodes()));
+  }
+  auto fabric = std::make_unique<FabricImpl>(scenario, *topology, placement);
+  if (absl::Status status = fabric->Build(threads); !status.ok()) return status;
+  return fabric;
+}
+
+}  // namespace percs

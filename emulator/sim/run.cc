@@ -1,0 +1,124 @@
+#include "emulator/sim/run.h"
+
+#include <algorithm>
+#include <map>
+
+#include "emulator/routing/planner.h"
+#include "fmt/format.h"
+
+namespace percs {
+namespace {
+
+std::uint64_t LinkFlits(const Fabric& fabric) {
+  std::uint64_t flits = 0;
+  for (NodeId node : fabric.local_nodes()) {
+    for (PortId port = 0; port < kServicePort; ++port) flits += fabric.stats(node).ports[port].flits;
+  }
+  return flits;
+}
+
+// Resident packets that have not moved for stall_limit are a deadlock even while timers still run.
+class StallWatch {
+ public:
+  explicit StallWatch(Time limit) : limit_(limit) {}
+  bool Stalled(const Fabric& fabric, Time now) {
+    if (now < next_) return false;
+    const std::uint64_t flits = LinkFlits(fabric);
+    const bool stalled = armed_ && flits == flits_ && resident_ > 0 && fabric.work_left().resident_packets > 0;
+    flits_ = flits;
+    resident_ = fabric.work_left().resident_packets;
+    armed_ = true;
+    next_ = now + limit_;
+    return stalled;
+  }
+
+ private:
+  const Time limit_;
+  Time next_ = 0;
+  std::uint64_t flits_ = 0;
+  std::int64_t resident_ = 0;
+  bool armed_ = false;
+};
+
+absl::Status DeadlockError(const Fabric& fabric, Time now) {
+  const WorkLeft left = fabric.work_left();
+  const std::string cycle = DescribeDeadlock(fabric.topology(), fabric.WaitEdges());
+  return absl::FailedPreconditionError(
+      fmt::format("deadlock at {} ps of virtual time: {} packets are in the fabric, {} tasks are unfinished{}", now,
+                  left.resident_packets, left.unfinished,
+                  cycle.empty() ? "; no packet waits for another" : "; wait-for cycle: " + cycle));
+}
+
+}  // namespace
+
+absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions& options) {
+  auto topology = Topology::Create(scenario.topology);
+  if (!topology.ok()) return topology.status();
+  auto created = Fabric::Create(scenario, Placement::Single(topology->nodes()), options.threads);
+  if (!created.ok()) return created.status();
+  Fabric& fabric = **created;
+  if (options.on_delivery) fabric.ObserveDeliveries(options.on_delivery);
+  const auto tables = Planner(fabric.topology()).Plan(Failures());
+  for (NodeId node = 0; node < topology->nodes(); ++node) fabric.InstallTables(node, tables[node]);
+  fabric.Start();
+
+  StallWatch watch(scenario.parameters.stall_limit);
+  std::uint64_t windows = 0;
+  while (true) {
+    const WorkLeft left = fabric.work_left();
+    if (left.done()) break;
+    const Time next = fabric.NextEventTime();
+    if (scenario.stop_at > 0 && next >= scenario.stop_at) break;
+    if (next == kNever || watch.Stalled(fabric, next)) return DeadlockError(fabric, fabric.now());
+    Time end = next + fabric.lookahead();
+    if (scenario.stop_at > 0) end = std::min(end, scenario.stop_at);
+    fabric.RunWindow(end, options.executor);
+    if (++windows % options.progress_every_windows != 0) continue;
+    if (options.cancelled && options.cancelled()) return absl::CancelledError("the run was cancelled");
+    if (options.progress) {
+      std::uint64_t delivered = 0;
+      for (NodeId node : fabric.local_nodes()) delivered += fabric.stats(node).packets_delivered;
+      options.progress({fabric.now(), windows, delivered});
+    }
+  }
+  std::vector<NodeResult> nodes;
+  for (NodeId node : fabric.local_nodes()) {
+    nodes.push_back(fabric.Result(node));
+    if (options.on_result) options.on_result(nodes.back());
+  }
+  return MergeResults(scenario, fabric.topology(), std::move(nodes), fabric.reroutes(), windows);
+}
+
+std::string DescribeDeadlock(const Topology& topology, const std::vector<WaitEdge>& edges) {
+  // An input (node, port, VC) waits for the input behind its output, (peer, peer port, output VC).
+  using Place = std::tuple<NodeId, PortId, VcId>;
+  std::map<Place, const WaitEdge*> waits;
+  for (const WaitEdge& edge : edges) {
+    if (edge.input < kLinkPorts) waits[{edge.node, edge.input, edge.input_vc}] = &edge;
+  }
+  for (const auto& [start, unused] : waits) {
+    std::vector<Place> walk;
+    Place at = start;
+    for (std::size_t step = 0; step <= waits.size(); ++step) {
+      const auto found = std::find(walk.begin(), walk.end(), at);
+      if (found != walk.end()) {
+        std::string text;
+        for (auto it = found; it != walk.end(); ++it) {
+          const auto& [node, port, vc] = *it;
+          const WaitEdge& edge = *waits[*it];
+          text += fmt::format("{} VC {} -> {} VC {}; ", topology.LinkName({node, port}), vc,
+                              topology.LinkName({node, edge.output}), edge.output_vc);
+        }
+        return text.substr(0, text.size() - 2);
+      }
+      const auto next = waits.find(at);
+      if (next == waits.end() || next->second->output >= kLinkPorts) break;
+      walk.push_back(at);
+      const LinkEnd peer = topology.Peer(next->second->node, next->second->output);
+      at = {peer.node, peer.port, next->second->output_vc};
+    }
+  }
+  return "";
+}
+
+}  // namespace percs
