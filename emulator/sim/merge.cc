@@ -79,7 +79,6 @@ RunResult MergeResults(const Scenario& scenario, const Topology& topology, std::
   result.nodes = nodes.size();
   result.windows = windows;
   result.reroutes = std::move(reroutes);
-  result.topology = scenario.topology;
   DigestStream digest;
   for (NodeResult& node : nodes) {
     digest.Add(node.node);
