@@ -8,12 +8,10 @@ namespace percs {
 
 Hub::Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCounters* work,
          const DeliveryObserver* on_delivery)
-    : isr_(context_, hfi_), hfi_(context_, *this), messages_(context_, hfi_, *this) {
-  context_.node = node;
-  context_.topology = &topology;
-  context_.parameters = &scenario.parameters;
-  context_.work = work;
-  context_.on_delivery = on_delivery;
+    : context_(node, topology, scenario.parameters, work, on_delivery),
+      isr_(context_, hfi_),
+      hfi_(context_, *this),
+      messages_(context_, hfi_, *this) {
   hfi_.SetIsr(&isr_);
   const auto* pattern = std::get_if<PatternWorkload>(&scenario.workload);
   if (pattern && pattern->measure > 0) {

@@ -31,11 +31,15 @@ struct Delivery {
 using DeliveryObserver = std::function<void(NodeId, const Delivery&)>;
 
 struct NodeContext {
-  NodeId node = 0;
-  const Topology* topology = nullptr;
-  const P7ihParameters* parameters = nullptr;
-  WorkCounters* work = nullptr;
-  const DeliveryObserver* on_delivery = nullptr;
+  NodeContext(NodeId node, const Topology& topology, const P7ihParameters& parameters, WorkCounters* work,
+              const DeliveryObserver* on_delivery)
+      : node(node), topology(&topology), parameters(&parameters), work(work), on_delivery(on_delivery) {}
+
+  const NodeId node;
+  const Topology* const topology;
+  const P7ihParameters* const parameters;
+  WorkCounters* const work;
+  const DeliveryObserver* const on_delivery;
   Time now = 0;
   Time last_event = 0;  // of the last thing that a result shows
   EventQueue queue;
