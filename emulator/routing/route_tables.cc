@@ -1,0 +1,151 @@
+// Serialised form, all integers little-endian base-128 unless noted:
+//   "PRT1", hubs, supernodes, number of tables,
+//   each table: runs (length, mask as 8 bytes) over intra then inter,
+//   then one table index per use: source direct, source indirect, 47 direct, 47 indirect.
+#include "emulator/routing/route_tables.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/status/status.h"
+#include "emulator/base/digest.h"
+#include "fmt/format.h"
+
+namespace percs {
+namespace {
+
+constexpr char kMagic[] = {'P', 'R', 'T', '1'};
+constexpr std::uint64_t kHubsMax = 32, kSupernodesMax = 513, kUses = 2 + 2 * kLinkPorts;
+
+// Every place of a hub that has a table, in the order they are written.
+template <typename Tables, typename Visit>
+void ForEachUse(Tables& tables, Visit visit) {
+  visit(tables.source_direct);
+  visit(tables.source_indirect);
+  for (auto& table : tables.port_direct) visit(table);
+  for (auto& table : tables.port_indirect) visit(table);
+}
+
+void PutNumber(std::string* out, std::uint64_t value) {
+  for (; value >= 128; value >>= 7) out->push_back(static_cast<char>(value | 128));
+  out->push_back(static_cast<char>(value));
+}
+
+void PutMasks(std::string* out, const std::vector<PortMask>& masks) {
+  for (std::size_t i = 0; i < masks.size();) {
+    std::size_t end = i + 1;
+    while (end < masks.size() && masks[end] == masks[i]) ++end;
+    PutNumber(out, end - i);
+    for (int byte = 0; byte < 8; ++byte) out->push_back(static_cast<char>(masks[i] >> (8 * byte)));
+    i = end;
+  }
+}
+
+class Reader {
+ public:
+  explicit Reader(absl::Span<const std::uint8_t> bytes) : bytes_(bytes) {}
+
+  absl::Status Error(const char* what) const {
+    return absl::InvalidArgumentError(
+        fmt::format("route tables, byte {} of {}: {}", at_, bytes_.size(), what));
+  }
+  bool Number(std::uint64_t low, std::uint64_t high, std::uint64_t* value) {
+    *value = 0;
+    for (int shift = 0; shift < 63 && at_ < bytes_.size(); shift += 7) {
+      const std::uint8_t byte = bytes_[at_++];
+      *value |= static_cast<std::uint64_t>(byte & 127) << shift;
+      if (byte < 128) return *value >= low && *value <= high;
+    }
+    return false;
+  }
+  bool Magic() {
+    if (bytes_.size() < sizeof kMagic || std::memcmp(bytes_.data(), kMagic, sizeof kMagic) != 0)
+      return false;
+    at_ = sizeof kMagic;
+    return true;
+  }
+  bool Masks(std::size_t count, std::vector<PortMask>* masks) {
+    masks->reserve(count);
+    while (masks->size() < count) {
+      std::uint64_t run = 0;
+      if (!Number(1, count - masks->size(), &run) || bytes_.size() - at_ < 8) return false;
+      PortMask mask = 0;
+      for (int byte = 0; byte < 8; ++byte)
+        mask |= static_cast<PortMask>(bytes_[at_++]) << (8 * byte);
+      if (mask >> kLinkPorts) return false;
+      masks->insert(masks->end(), run, mask);
+    }
+    return true;
+  }
+  bool done() const { return at_ == bytes_.size(); }
+
+ private:
+  absl::Span<const std::uint8_t> bytes_;
+  std::size_t at_ = 0;
+};
+
+// The distinct tables in order of first use, and each use's index.
+void Distinct(const HubTables& hub, std::vector<const RouteTable*>* tables,
+              std::vector<std::size_t>* uses) {
+  static const RouteTable kEmpty;
+  ForEachUse(hub, [&](const std::shared_ptr<const RouteTable>& pointer) {
+    const RouteTable* table = pointer ? pointer.get() : &kEmpty;
+    const auto same = [&](const RouteTable* other) { return other == table || *other == *table; };
+    const auto found = std::find_if(tables->begin(), tables->end(), same);
+    uses->push_back(static_cast<std::size_t>(found - tables->begin()));
+    if (found == tables->end()) tables->push_back(table);
+  });
+}
+
+}  // namespace
+
+std::uint64_t HubTables::Hash() const {
+  const std::string bytes = Serialize();
+  return HashBytes(bytes.data(), bytes.size());
+}
+
+std::string HubTables::Serialize() const {
+  std::vector<const RouteTable*> tables;
+  std::vector<std::size_t> uses;
+  Distinct(*this, &tables, &uses);
+  std::string out(kMagic, sizeof kMagic);
+  PutNumber(&out, tables[0]->intra.size());
+  PutNumber(&out, tables[0]->inter.size());
+  PutNumber(&out, tables.size());
+  for (const RouteTable* table : tables) {
+    PutMasks(&out, table->intra);
+    PutMasks(&out, table->inter);
+  }
+  for (std::size_t use : uses) PutNumber(&out, use);
+  return out;
+}
+
+absl::StatusOr<HubTables> HubTables::Parse(absl::Span<const std::uint8_t> bytes) {
+  Reader reader(bytes);
+  if (!reader.Magic()) return reader.Error("does not start with PRT1");
+  std::uint64_t hubs = 0, supernodes = 0, count = 0, use = 0;
+  if (!reader.Number(1, kHubsMax, &hubs)) return reader.Error("hubs per supernode must be 1..32");
+  if (!reader.Number(1, kSupernodesMax, &supernodes))
+    return reader.Error("supernodes must be 1..513");
+  if (!reader.Number(1, kUses, &count)) return reader.Error("number of tables must be 1..96");
+  std::vector<std::shared_ptr<const RouteTable>> tables;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    auto table = std::make_shared<RouteTable>();
+    if (!reader.Masks(hubs, &table->intra) || !reader.Masks(supernodes, &table->inter)) {
+      return reader.Error(
+          "a run of port masks is cut off, too long or names a port that is no link");
+    }
+    tables.push_back(std::move(table));
+  }
+  HubTables hub;
+  bool good = true;
+  ForEachUse(hub, [&](std::shared_ptr<const RouteTable>& pointer) {
+    good = good && reader.Number(0, count - 1, &use);
+    if (good) pointer = tables[use];
+  });
+  if (!good) return reader.Error("a table index is cut off or beyond the last table");
+  if (!reader.done()) return reader.Error("bytes after the end");
+  return hub;
+}
+
+}  // namespace percs

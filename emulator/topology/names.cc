@@ -1,0 +1,150 @@
+// Names of hubs and links, and what to suggest when a name does not exist.
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "emulator/topology/topology.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace percs {
+namespace {
+
+std::string PortName(PortId port) {
+  switch (ClassOf(port)) {
+    case LinkClass::kLl:
+      return fmt::format("LL{}", port - kLlFirst);
+    case LinkClass::kLr:
+      return fmt::format("LR{}", port - kLrFirst);
+    case LinkClass::kD:
+      return fmt::format("D{}", port - kDFirst);
+    case LinkClass::kHfi:
+      return fmt::format("HFI{}", port - kHfiFirst);
+    case LinkClass::kService:
+      return "service";
+  }
+  return fmt::format("port{}", port);
+}
+
+int EditDistance(std::string_view a, std::string_view b) {
+  std::vector<int> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    int diagonal = std::exchange(row[0], static_cast<int>(i));
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const int change = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({change, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+// "a, b or c": the three existing names that take the fewest edits.
+std::string Nearest(std::string_view name, const std::vector<std::string>& existing) {
+  // A name from outside may be any length; what lies beyond the longest real name tells nothing.
+  name = name.substr(0, 64);
+  std::vector<std::pair<int, std::size_t>> ranked;
+  ranked.reserve(existing.size());
+  for (std::size_t i = 0; i < existing.size(); ++i)
+    ranked.emplace_back(EditDistance(name, existing[i]), i);
+  const std::size_t count = std::min<std::size_t>(3, ranked.size());
+  std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count),
+                    ranked.end());
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) {
+    text += (i == 0 ? "" : i + 1 == count ? " or " : ", ") + existing[ranked[i].second];
+  }
+  return text;
+}
+
+// A decimal number after `prefix`, without sign or leading zeros; advances `text`.
+std::optional<int> TakeNumber(std::string_view& text, std::string_view prefix) {
+  if (text.substr(0, prefix.size()) != prefix) return std::nullopt;
+  const std::string_view digits = text.substr(prefix.size());
+  int value = 0;
+  if (digits.empty() || digits[0] < '0' || digits[0] > '9') return std::nullopt;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const auto length = static_cast<std::size_t>(end - digits.data());
+  if (error != std::errc() || (digits[0] == '0' && length > 1)) return std::nullopt;
+  text = digits.substr(length);
+  return value;
+}
+
+}  // namespace
+
+std::string Topology::NodeName(NodeId node) const {
+  if (node >= nodes()) return fmt::format("hub{}", node);
+  const int hub = hub_in_supernode(node);
+  return fmt::format("sn{}-d{}-h{}", supernode_of(node), hub / spec_.hubs, hub % spec_.hubs);
+}
+
+std::string Topology::LinkName(LinkEnd end) const {
+  return NodeName(end.node) + ":" + PortName(end.port);
+}
+
+absl::StatusOr<NodeId> Topology::ParseNode(const std::string& name) const {
+  std::string_view rest = name;
+  const auto supernode = TakeNumber(rest, "sn");
+  const auto drawer = supernode ? TakeNumber(rest, "-d") : std::nullopt;
+  const auto hub = drawer ? TakeNumber(rest, "-h") : std::nullopt;
+  if (hub && rest.empty() && *supernode < spec_.supernodes && *drawer < spec_.drawers &&
+      *hub < spec_.hubs) {
+    return node(*supernode, *drawer * spec_.hubs + *hub);
+  }
+  std::vector<std::string> names;
+  names.reserve(nodes());
+  for (NodeId n = 0; n < nodes(); ++n) names.push_back(NodeName(n));
+  return absl::NotFoundError(
+      fmt::format("no hub is named \"{}\"; the nearest are {}", name, Nearest(name, names)));
+}
+
+absl::StatusOr<LinkEnd> Topology::ParseLink(const std::string& name) const {
+  const std::size_t colon = name.find(':'), slash = name.find('/');
+  if (colon == std::string::npos && slash == std::string::npos) {
+    return absl::InvalidArgumentError(
+        fmt::format("\"{}\" is no link name; a link is written {} or by its two ends, {}/{}", name,
+                    LinkName(Links().front()), NodeName(Links().front().node),
+                    NodeName(Peer(Links().front().node, Links().front().port).node)));
+  }
+  if (colon != std::string::npos && (slash == std::string::npos || colon < slash)) {
+    const auto node = ParseNode(name.substr(0, colon));
+    if (!node.ok()) return node.status();
+    std::vector<std::string> names;
+    for (int p = 0; p < kLinkPorts; ++p) {
+      const LinkEnd end{*node, static_cast<PortId>(p)};
+      if (!connected(end.node, end.port)) continue;
+      names.push_back(LinkName(end));
+      if (names.back() == name) return end;
+    }
+    return absl::NotFoundError(
+        fmt::format("no link is named \"{}\"; the nearest are {}", name, Nearest(name, names)));
+  }
+  const auto a = ParseNode(name.substr(0, slash));
+  if (!a.ok()) return a.status();
+  const auto b = ParseNode(name.substr(slash + 1));
+  if (!b.ok()) return b.status();
+  std::vector<LinkEnd> between;
+  std::vector<std::string> names, from_a;
+  for (int p = 0; p < kLinkPorts; ++p) {
+    const PortId port = static_cast<PortId>(p);
+    const LinkEnd peer = Peer(*a, port);
+    if (peer.node == kNoNode) continue;
+    from_a.push_back(NodeName(*a) + "/" + NodeName(peer.node));
+    if (peer.node != *b) continue;
+    between.push_back({*a, port});
+    names.push_back(LinkName(between.back()));
+  }
+  if (between.size() == 1) return between[0];
+  if (between.empty()) {
+    return absl::NotFoundError(fmt::format("no link joins {} and {}; the nearest are {}",
+                                           NodeName(*a), NodeName(*b), Nearest(name, from_a)));
+  }
+  return absl::InvalidArgumentError(fmt::format("\"{}\" names {} parallel links; say which: {}",
+                                                name, between.size(), fmt::join(names, ", ")));
+}
+
+}  // namespace percs

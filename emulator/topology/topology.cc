@@ -1,0 +1,144 @@
+#include "emulator/topology/topology.h"
+
+#include <bit>
+
+#include "absl/status/status.h"
+#include "emulator/base/check.h"
+#include "fmt/format.h"
+
+namespace percs {
+namespace {
+
+constexpr int kSupernodesMax = 513, kDrawersMax = 4, kHubsMax = 8;
+
+absl::Status Invalid(const std::string& message) { return absl::InvalidArgumentError(message); }
+
+absl::Status CheckRange(const char* what, int value, int low, int high) {
+  if (value >= low && value <= high) return absl::OkStatus();
+  return Invalid(fmt::format("topology.{}: {} is outside {}..{}", what, value, low, high));
+}
+
+}  // namespace
+
+absl::StatusOr<Topology> Topology::Create(const TopologySpec& spec) {
+  if (auto s = CheckRange("supernodes", spec.supernodes, 1, kSupernodesMax); !s.ok()) return s;
+  if (auto s = CheckRange("drawers", spec.drawers, 1, kDrawersMax); !s.ok()) return s;
+  if (auto s = CheckRange("hubs", spec.hubs, 1, kHubsMax); !s.ok()) return s;
+  const int hubs = spec.drawers * spec.hubs;
+  if (spec.supernodes * hubs < 2) {
+    return Invalid(
+        "topology: 1 supernode x 1 drawer x 1 hub is a single hub; a network needs at least 2");
+  }
+  if (spec.supernodes == 1) {
+    if (spec.d_links_per_pair < 0) {
+      return Invalid(
+          fmt::format("topology.d_links_per_pair: {} is negative", spec.d_links_per_pair));
+    }
+    return Topology(spec);
+  }
+  if (spec.d_links_per_pair < 1) {
+    return Invalid(
+        fmt::format("topology.d_links_per_pair: {} leaves {} supernodes without a link between "
+                    "them; at least 1 is needed",
+                    spec.d_links_per_pair, spec.supernodes));
+  }
+  const int others = spec.supernodes - 1, room = kDPorts * hubs;
+  const std::int64_t needed = static_cast<std::int64_t>(spec.d_links_per_pair) * others;
+  if (needed > room) {
+    const std::string most = room / others > 0
+                                 ? fmt::format("at most {} link{} per pair fit", room / others,
+                                               room / others == 1 ? "" : "s")
+                                 : fmt::format("at most {} supernodes fit", room + 1);
+    return Invalid(fmt::format(
+        "topology: {} D link{} per pair x {} other supernodes = {} D ports per supernode, but {} "
+        "drawer{} x {} "
+        "hub{} x {} D ports = {}; {}",
+        spec.d_links_per_pair, spec.d_links_per_pair == 1 ? "" : "s", others, needed, spec.drawers,
+        spec.drawers == 1 ? "" : "s", spec.hubs, spec.hubs == 1 ? "" : "s", kDPorts, room, most));
+  }
+  return Topology(spec);
+}
+
+LinkEnd Topology::Peer(NodeId node, PortId port) const {
+  PERCS_CHECK(node < nodes());
+  const int supernode = supernode_of(node), hub = hub_in_supernode(node);
+  const int drawer = hub / spec_.hubs, in_drawer = hub % spec_.hubs;
+  if (port < kLrFirst) {  // LL k = the drawer's other hubs in order
+    const int k = port - kLlFirst, other = k < in_drawer ? k : k + 1;
+    if (other >= spec_.hubs) return {};
+    const NodeId peer = this->node(supernode, drawer * spec_.hubs + other);
+    return {peer, LPort(peer, node)};
+  }
+  if (port < kDFirst) {  // LR k = 8 x (rank among the other drawers) + hub
+    const int rank = (port - kLrFirst) / kHubsMax, other = (port - kLrFirst) % kHubsMax;
+    const int other_drawer = rank < drawer ? rank : rank + 1;
+    if (other_drawer >= spec_.drawers || other >= spec_.hubs) return {};
+    const NodeId peer = this->node(supernode, other_drawer * spec_.hubs + other);
+    return {peer, LPort(peer, node)};
+  }
+  if (port >= kHfiFirst || spec_.supernodes == 1) return {};
+  const int others = spec_.supernodes - 1;
+  const int slot = (port - kDFirst) * hubs_per_supernode_ + hub;
+  if (slot >= spec_.d_links_per_pair * others) return {};
+  const int copy = slot / others, distance = slot % others + 1;
+  const int peer_slot = copy * others + (spec_.supernodes - distance) - 1;
+  return {this->node((supernode + distance) % spec_.supernodes, peer_slot % hubs_per_supernode_),
+          static_cast<PortId>(kDFirst + peer_slot / hubs_per_supernode_)};
+}
+
+PortId Topology::LPort(NodeId a, NodeId b) const {
+  PERCS_CHECK(a != b && supernode_of(a) == supernode_of(b));
+  const int hub_a = hub_in_supernode(a), hub_b = hub_in_supernode(b);
+  const int drawer_a = hub_a / spec_.hubs, drawer_b = hub_b / spec_.hubs;
+  const int in_a = hub_a % spec_.hubs, in_b = hub_b % spec_.hubs;
+  if (drawer_a == drawer_b) return static_cast<PortId>(kLlFirst + (in_b < in_a ? in_b : in_b - 1));
+  const int rank = drawer_b < drawer_a ? drawer_b : drawer_b - 1;
+  return static_cast<PortId>(kLrFirst + kHubsMax * rank + in_b);
+}
+
+PortMask Topology::DPorts(NodeId node, int supernode) const {
+  const int own = supernode_of(node), hub = hub_in_supernode(node);
+  PERCS_CHECK(supernode != own);
+  const int others = spec_.supernodes - 1;
+  const int distance = (supernode - own + spec_.supernodes) % spec_.supernodes;
+  PortMask mask = 0;
+  for (int copy = 0; copy < spec_.d_links_per_pair; ++copy) {
+    const int slot = copy * others + distance - 1;
+    if (slot % hubs_per_supernode_ == hub) {
+      mask |= PortBit(static_cast<PortId>(kDFirst + slot / hubs_per_supernode_));
+    }
+  }
+  return mask;
+}
+
+int Topology::SupernodeBehind(NodeId node, PortId d_port) const {
+  PERCS_CHECK(IsD(d_port));
+  const LinkEnd peer = Peer(node, d_port);
+  return peer.node == kNoNode ? -1 : supernode_of(peer.node);
+}
+
+std::uint32_t Topology::ExitHubs(int from, int to) const {
+  PERCS_CHECK(from != to);
+  const int others = spec_.supernodes - 1;
+  const int distance = (to - from + spec_.supernodes) % spec_.supernodes;
+  std::uint32_t hubs = 0;
+  for (int copy = 0; copy < spec_.d_links_per_pair; ++copy) {
+    hubs |= 1u << ((copy * others + distance - 1) % hubs_per_supernode_);
+  }
+  return hubs;
+}
+
+std::vector<LinkEnd> Topology::Links() const {
+  std::vector<LinkEnd> links;
+  for (NodeId node = 0; node < nodes(); ++node) {
+    for (int p = 0; p < kLinkPorts; ++p) {
+      const PortId port = static_cast<PortId>(p);
+      const LinkEnd peer = Peer(node, port);
+      // No link joins a hub to itself, so comparing nodes decides which end is the lower.
+      if (peer.node != kNoNode && node < peer.node) links.push_back({node, port});
+    }
+  }
+  return links;
+}
+
+}  // namespace percs
