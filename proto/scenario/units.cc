@@ -96,11 +96,14 @@ enum class Exactness { kExact, kFraction, kTooLarge };
 
 Exactness Scale(const Number& number, std::int64_t scale, std::int64_t* value) {
   constexpr __int128 kMax = std::numeric_limits<std::int64_t>::max();
+  // 10^38 fits; beyond it no mantissa and scale of ours hold enough twos and fives to be whole.
+  constexpr std::size_t kDecimalsMax = 38;
   __int128 mantissa = 0, divisor = 1;
   for (char c : number.whole + number.decimals) {
     mantissa = mantissa * 10 + (c - '0');
     if (mantissa > kMax) return Exactness::kTooLarge;
   }
+  if (number.decimals.size() > kDecimalsMax) return Exactness::kFraction;
   for (std::size_t i = 0; i < number.decimals.size(); ++i) divisor *= 10;
   const __int128 scaled = mantissa * scale;
   if (scaled % divisor != 0) return Exactness::kFraction;

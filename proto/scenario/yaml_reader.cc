@@ -5,6 +5,7 @@
 #include "proto/scenario/fields.h"
 #include "proto/scenario/parsers.h"
 #include "proto/scenario/suggest.h"
+#include "yaml-cpp/eventhandler.h"
 #include "yaml-cpp/yaml.h"
 
 namespace percs {
@@ -165,22 +166,62 @@ std::string SyntaxError(const std::string& text, const YAML::Exception& e) {
   return fmt::format("not readable as YAML: {}", e.msg);
 }
 
+// Where the first thing of the last document stands.
+class FirstMark : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark&) override { first = YAML::Mark::null_mark(); }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { See(mark); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { See(mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                const std::string&) override {
+    See(mark);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    See(mark);
+  }
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    See(mark);
+  }
+  void OnMapEnd() override {}
+
+  YAML::Mark first = YAML::Mark::null_mark();
+
+ private:
+  void See(const YAML::Mark& mark) {
+    if (first.is_null()) first = mark;
+  }
+};
+
+// Null if the text holds one document. Not YAML::LoadAll: on some broken texts it finds documents
+// without end.
+YAML::Mark SecondDocument(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  FirstMark mark;
+  const bool second = parser.HandleNextDocument(mark) && parser.HandleNextDocument(mark);
+  return second ? mark.first : YAML::Mark::null_mark();
+}
+
 }  // namespace
 
 void ParseYaml(const std::string& text, v1::Scenario* scenario, SourceMarks* marks,
                ErrorList* errors) {
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.empty() || documents[0].IsNull()) {
+    const YAML::Node document = YAML::Load(text);
+    if (document.IsNull()) {
       errors->Add(Mark{1, 1}, "", "the file is empty; write at least `topology:`");
       return;
     }
-    if (documents.size() > 1) {
-      errors->Add(MarkOf(documents[1].Mark()), "",
+    if (const YAML::Mark second = SecondDocument(text); !second.is_null()) {
+      errors->Add(MarkOf(second), "",
                   "a second document begins; a scenario file has one, remove `---`");
     }
-    marks->Set("", MarkOf(documents[0].Mark()));
-    YamlReader(marks, errors).ReadMessage(documents[0], "", scenario);
+    marks->Set("", MarkOf(document.Mark()));
+    YamlReader(marks, errors).ReadMessage(document, "", scenario);
   } catch (const YAML::Exception& e) {
     errors->Add(MarkOf(e.mark), "", SyntaxError(text, e));
   }

@@ -230,11 +230,14 @@ def run_fuzz(options, program, seconds):
     new_corpus = program.parent.parent / "corpus" / name
     new_corpus.mkdir(parents=True, exist_ok=True)
     kept_corpus = ROOT / "tests" / "fuzz" / "corpus" / name.removesuffix("_fuzz")
+    dictionary = kept_corpus.with_suffix(".dict")
     log = options.results / f"{options.tier}.{name}.log"
     seed = int(os.environ.get("PERCS_SEED", "1")) % (2**31 - 1) + 1  # zero means "by the clock"
     command = [str(program), f"-max_total_time={seconds}", f"-seed={seed}", "-timeout=10",
                "-rss_limit_mb=2048", "-print_final_stats=1",
                f"-artifact_prefix={new_corpus.parent}/{name}-", str(new_corpus)]
+    if dictionary.exists():
+        command.insert(-1, f"-dict={dictionary}")
     if kept_corpus.is_dir():
         command.append(str(kept_corpus))
     limit = seconds + 60
