@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "emulator/workload/goal.h"
+#include "emulator/workload/patterns.h"
 #include "fmt/format.h"
 #include "proto/scenario/units.h"
 #include "proto/scenario/validate.h"
@@ -127,29 +128,9 @@ class Builder {
     if (message.has_warm_up() && !message.has_measure() && !message.has_count()) {
       errors_.Add(path + ".warm_up", "warm_up without measure; write for example `measure: 100us`");
     }
-    if (w.pattern == Pattern::kSupernodePair && topology_) CheckPair(path, w);
-  }
-
-  void CheckPair(const std::string& path, const PatternWorkload& w) {
-    const int count = topology_->supernodes();
-    if (count < 2) {
-      errors_.Add(
-          path + ".pattern",
-          "supernode_pair needs two supernodes and the topology has 1; write `supernodes: 2`");
-      return;
-    }
-    for (const auto& [index, name] :
-         {std::pair(w.source_supernode, "source_supernode"),
-          std::pair(w.destination_supernode, "destination_supernode")}) {
-      if (index < count) continue;
-      errors_.Add(fmt::format("{}.{}", path, name),
-                  fmt::format("supernode {} does not exist; the topology has {}, allowed: 0 to {}",
-                              index, count, count - 1));
-    }
-    if (w.source_supernode != w.destination_supernode) return;
-    errors_.Add(
-        path + ".destination_supernode",
-        fmt::format("is the source supernode {} itself; write another", w.source_supernode));
+    if (!topology_) return;
+    const auto pattern = DestinationPattern::Create(w, topology_->spec(), message_.seed(), 0);
+    if (!pattern.ok()) errors_.Add(path + ".pattern", Text(pattern.status()));
   }
 
   void CheckWindow(const std::string& path, int window) {
