@@ -125,10 +125,10 @@ class Builder {
       errors_.Add(fmt::format("{}.{}", path, name),
                   fmt::format("count and {} exclude each other; remove one", name));
     }
-    if (message.has_warm_up() && !message.has_measure() && !message.has_count()) {
+    if (w.warm_up > 0 && !message.has_measure() && !message.has_count()) {
       errors_.Add(path + ".warm_up", "warm_up without measure; write for example `measure: 100us`");
     }
-    if (!topology_) return;
+    if (!topology_ || w.hotspot == kNoNode) return;
     const auto pattern = DestinationPattern::Create(w, topology_->spec(), message_.seed(), 0);
     if (!pattern.ok()) errors_.Add(path + ".pattern", Text(pattern.status()));
   }

@@ -114,11 +114,9 @@ class SchemaWriter {
       }
     }
     if (QuantityOf(field)) text += fmt::format(" Range: {}.", RangeText(field));
-    if (!rules.default_text().empty()) text += fmt::format(" Default: {}.", rules.default_text());
+    if (!DefaultValue(field).empty()) text += fmt::format(" Default: {}.", rules.default_text());
     if (!rules.source().empty()) text += fmt::format(" Source: {}.", rules.source());
-    std::string escaped;  // Quote() leaves line breaks alone
-    for (char c : text) escaped += c == '\n' ? std::string(" / ") : std::string(1, c);
-    return escaped;
+    return text;
   }
 
   static std::string Value(const FieldDescriptor* field) {
