@@ -110,7 +110,7 @@ class SchemaWriter {
     if (field->enum_type() != nullptr) {
       for (const EnumValueDescriptor* value : Choices(field->enum_type())) {
         text +=
-            fmt::format("\n{}: {}", ChoiceName(value), value->options().GetExtension(v1::meaning));
+            fmt::format(" {}: {}.", ChoiceName(value), value->options().GetExtension(v1::meaning));
       }
     }
     if (QuantityOf(field)) text += fmt::format(" Range: {}.", RangeText(field));
