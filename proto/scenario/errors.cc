@@ -29,6 +29,11 @@ bool ErrorList::Has(const std::string& path) const {
   });
 }
 
+bool ErrorList::HasExactly(const std::string& path) const {
+  return std::any_of(errors_.begin(), errors_.end(),
+                     [&](const Error& e) { return e.path == path; });
+}
+
 absl::Status ErrorList::ToStatus() const {
   if (errors_.empty()) return absl::OkStatus();
   std::vector<Error> sorted = errors_;

@@ -13,6 +13,7 @@ class Checker {
   explicit Checker(ErrorList* errors) : errors_(errors) {}
 
   void Check(const Message& message, const std::string& path) {
+    if (errors_->HasExactly(path)) return;
     const Descriptor* type = message.GetDescriptor();
     for (int i = 0; i < type->field_count(); ++i) {
       const FieldDescriptor* field = type->field(i);

@@ -5,11 +5,15 @@
 #include "proto/scenario/fields.h"
 #include "proto/scenario/parsers.h"
 #include "proto/scenario/suggest.h"
+#include "yaml-cpp/depthguard.h"
 #include "yaml-cpp/eventhandler.h"
 #include "yaml-cpp/yaml.h"
 
 namespace percs {
 namespace {
+
+// Longer texts are no slip of the finger; quoting them would hide the message.
+constexpr std::size_t kTextShown = 100;
 
 Mark MarkOf(const YAML::Mark& mark) {
   return mark.is_null() ? Mark{} : Mark{mark.line + 1, mark.column + 1};
@@ -20,6 +24,9 @@ std::string Describe(const YAML::Node& node) {
   if (node.IsMap()) return "a group of fields";
   if (node.IsSequence()) return "a list";
   if (node.IsNull()) return "nothing";
+  if (node.Scalar().size() > kTextShown) {
+    return fmt::format("a text of {} bytes", node.Scalar().size());
+  }
   return fmt::format("\"{}\"", node.Scalar());
 }
 
@@ -54,7 +61,7 @@ class YamlReader {
 
   void ReadEntry(const YAML::Node& key, const YAML::Node& value, const std::string& path,
                  Message* message, std::map<std::string, Mark>* seen) {
-    if (!key.IsScalar()) {
+    if (!key.IsScalar() || key.Scalar().size() > kTextShown) {
       Add(key, path, fmt::format("{} stands where a field name belongs", Describe(key)));
       return;
     }
@@ -124,7 +131,8 @@ class YamlReader {
           fmt::format("has no value; write for example `{}: {}`", field->name(), ExampleOf(field)));
       return;
     }
-    if (!value.IsScalar()) {
+    const bool text = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+    if (!value.IsScalar() || (!text && value.Scalar().size() > kTextShown)) {
       Add(place, at,
           fmt::format("{} stands here; write one value, for example {}", Describe(value),
                       ExampleOf(field)));
@@ -156,6 +164,9 @@ class YamlReader {
 
 // YAML forbids tabs as indentation, and the library's own words for that do not say so.
 std::string SyntaxError(const std::string& text, const YAML::Exception& e) {
+  if (dynamic_cast<const YAML::DeepRecursion*>(&e) != nullptr) {
+    return "groups and lists are nested too deep for a scenario";
+  }
   std::istringstream lines(text);
   std::string line;
   for (int i = 0; i <= e.mark.line; ++i) std::getline(lines, line);

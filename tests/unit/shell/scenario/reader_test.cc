@@ -231,6 +231,24 @@ TEST(Reader, SaysWhatShapeIsWrong) {
   for (const Bad& bad : kBadShapes) EXPECT_EQ(ErrorOf(bad.text), bad.message) << bad.text;
 }
 
+TEST(Reader, StandsHostileFiles) {
+  const std::string long_text(1'000, 'x');
+  EXPECT_EQ(ErrorOf(std::string(100'000, '[')),
+            "bad.yaml:1:1: groups and lists are nested too deep for a scenario");
+  EXPECT_EQ(ErrorOf("seed: " + long_text),
+            "bad.yaml:1:7: seed: a text of 1000 bytes stands here; write one value, for example 1");
+  EXPECT_EQ(ErrorOf(long_text + ": 1"),
+            "bad.yaml:1:1: a text of 1000 bytes stands where a field name belongs");
+  EXPECT_EQ(
+      ErrorOf("faults: &a [*a]\n"),
+      "bad.yaml:1:9: faults[0]: a list stands here; write a group of fields: id, at, link_down, "
+      "link_up");
+  EXPECT_EQ(
+      ErrorOf("workload: &w {pattern: *w}\n"),
+      "bad.yaml:1:11: workload.pattern.pattern: a group of fields stands here; write one value, "
+      "for example uniform");
+}
+
 TEST(Reader, ReportsAllErrorsInTheOrderOfTheFile) {
   EXPECT_EQ(ErrorOf("sed: 1\ntopology:\n  hubs: 9\n  drawers: x\nstop_at: 5\n"),
             "bad.yaml:1:1: sed: unknown field; did you mean \"seed\"?; fields here: name, "
