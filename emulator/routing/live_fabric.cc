@@ -1,5 +1,6 @@
 #include "emulator/routing/live_fabric.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace percs {
@@ -9,7 +10,9 @@ LiveFabric::LiveFabric(const Topology& topology, const Failures& failures)
       intact_(failures.empty()),
       ports_(topology.nodes()),
       neighbors_(topology.nodes()),
-      alive_hubs_(static_cast<std::size_t>(topology.supernodes())) {
+      alive_hubs_(static_cast<std::size_t>(topology.supernodes())),
+      two_hops_(topology.nodes()),
+      landing_max_(static_cast<std::size_t>(topology.supernodes())) {
   const int hubs = topology.hubs_per_supernode();
   l_port_.resize(static_cast<std::size_t>(hubs * hubs), kNoPort);
   for (int a = 0; a < hubs; ++a) {
@@ -19,22 +22,7 @@ LiveFabric::LiveFabric(const Topology& topology, const Failures& failures)
             topology.LPort(topology.node(0, a), topology.node(0, b));
     }
   }
-  for (NodeId node = 0; node < topology.nodes(); ++node) {
-    if (failures.hubs.count(node)) continue;
-    alive_hubs_[Supernode(node)] |= Bit(node);
-    for (int p = 0; p < kLinkPorts; ++p) {
-      const LinkEnd peer = topology.Peer(node, static_cast<PortId>(p));
-      if (peer.node == kNoNode || failures.hubs.count(peer.node)) continue;
-      ports_[node] |= PortBit(static_cast<PortId>(p));
-    }
-  }
-  for (const auto& [node, port] : failures.links) {
-    if (node >= topology.nodes() || port >= kLinkPorts) continue;
-    const LinkEnd peer = topology.Peer(node, port);
-    if (peer.node == kNoNode) continue;
-    ports_[node] &= ~PortBit(port);
-    ports_[peer.node] &= ~PortBit(peer.port);
-  }
+  FindPorts(failures);
   for (NodeId node = 0; node < topology.nodes(); ++node) {
     const int own = topology.hub_in_supernode(node);
     for (int other = 0; other < hubs; ++other) {
@@ -42,6 +30,30 @@ LiveFabric::LiveFabric(const Topology& topology, const Failures& failures)
       if (port(node, l_port_[static_cast<std::size_t>(own * hubs + other)]))
         neighbors_[node] |= HubBit(other);
     }
+  }
+  for (NodeId node = 0; node < topology.nodes(); ++node) {
+    two_hops_[node] = Within(node, 2);
+    int& most = landing_max_[Supernode(node)];
+    most = std::max(most, std::popcount(two_hops_[node]));
+  }
+}
+
+void LiveFabric::FindPorts(const Failures& failures) {
+  for (NodeId node = 0; node < topology_.nodes(); ++node) {
+    if (failures.hubs.count(node)) continue;
+    alive_hubs_[Supernode(node)] |= Bit(node);
+    for (int p = 0; p < kLinkPorts; ++p) {
+      const LinkEnd peer = topology_.Peer(node, static_cast<PortId>(p));
+      if (peer.node == kNoNode || failures.hubs.count(peer.node)) continue;
+      ports_[node] |= PortBit(static_cast<PortId>(p));
+    }
+  }
+  for (const auto& [node, port] : failures.links) {
+    if (node >= topology_.nodes() || port >= kLinkPorts) continue;
+    const LinkEnd peer = topology_.Peer(node, port);
+    if (peer.node == kNoNode) continue;
+    ports_[node] &= ~PortBit(port);
+    ports_[peer.node] &= ~PortBit(peer.port);
   }
 }
 

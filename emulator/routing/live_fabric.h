@@ -35,12 +35,20 @@ class LiveFabric {
   HubMask neighbors(NodeId node) const { return neighbors_[node]; }
   // Hubs of its supernode at most `hops` live L links away, itself included; none for a dead hub.
   HubMask Within(NodeId node, int hops) const;
+  // What a packet that lands on `node` over a D link at that position can still reach in the
+  // supernode: two L hops are left after D0, one after D1.
+  HubMask Landing(NodeId node, Position position) const {
+    return position == kD0 ? two_hops_[node] : Within(node, 1);
+  }
+  // Most hubs that a landing anywhere in the supernode can reach.
+  int landing_max(int supernode) const { return landing_max_[static_cast<std::size_t>(supernode)]; }
   // L ports of hub `hub` to each of `hubs`. The same in every supernode.
   PortMask LPorts(int hub, HubMask hubs) const;
   // Live D links from one supernode to another, by copy number.
   void DLinks(int from, int to, std::vector<DLink>* links) const;
 
  private:
+  void FindPorts(const Failures& failures);
   std::size_t Supernode(NodeId node) const {
     return static_cast<std::size_t>(topology_.supernode_of(node));
   }
@@ -51,7 +59,9 @@ class LiveFabric {
   std::vector<PortMask> ports_;
   std::vector<HubMask> neighbors_;
   std::vector<HubMask> alive_hubs_;
-  std::vector<PortId> l_port_;  // hub x hub
+  std::vector<HubMask> two_hops_;
+  std::vector<int> landing_max_;  // by supernode
+  std::vector<PortId> l_port_;    // hub x hub
 };
 
 }  // namespace percs

@@ -42,11 +42,11 @@ struct CheckReport {
   int hops_max = 0;
 };
 
-// Proves a table set: follows every possible choice of every pair of live hubs; every walk ends at its
-// destination within the VC positions and over live links. FAILED_PRECONDITION with a witness for a
-// walk that leads to a dead link, a hole, a loop or out of positions although the pair is reachable;
-// pairs without any legal path are reported, not an error. Also proves the channel dependency graph
-// (links x VCs) free of cycles under `policy`, with the cycle as witness.
+// Proves a table set: follows every possible choice of every pair of live hubs; every walk ends at
+// its destination within the VC positions and over live links. FAILED_PRECONDITION with a witness
+// for a walk that leads to a dead link, a hole, a loop or out of positions although the pair is
+// reachable; pairs without any legal path are reported, not an error. Also proves the channel
+// dependency graph (links x VCs) free of cycles under `policy`, with the cycle as witness.
 absl::StatusOr<CheckReport> CheckTables(const Topology& topology, const Failures& failures,
                                         const std::vector<std::shared_ptr<const HubTables>>& tables,
                                         VcPolicy policy);

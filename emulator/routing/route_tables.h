@@ -1,6 +1,6 @@
 // Route tables of a hub (paper 000 section VI): source tables used by packets the HFI injects and
-// per-port tables used on every further hop; in each, intra- and inter-supernode routes apart, direct
-// and indirect apart. An entry is the set of output ports a packet may take, as a mask.
+// per-port tables used on every further hop; in each, intra- and inter-supernode routes apart,
+// direct and indirect apart. An entry is the set of output ports a packet may take, as a mask.
 #pragma once
 
 #include <array>
@@ -15,7 +15,8 @@
 
 namespace percs {
 
-// Routes out of one place of a hub. Immutable once installed; shared between ports and hubs when equal.
+// Routes out of one place of a hub. Immutable once installed; shared between ports and hubs when
+// equal.
 struct RouteTable {
   std::vector<PortMask> intra;  // by hub in supernode; empty mask = no route
   std::vector<PortMask> inter;  // by supernode; own supernode's entry is unused and 0
@@ -30,8 +31,8 @@ struct HubTables {
   std::array<std::shared_ptr<const RouteTable>, kLinkPorts> port_direct;
   std::array<std::shared_ptr<const RouteTable>, kLinkPorts> port_indirect;
 
-  std::uint64_t Hash() const;        // over contents; the hub verifies it before it acknowledges
-  std::string Serialize() const;     // compact binary; equal tables are written once
+  std::uint64_t Hash() const;     // over contents; the hub verifies it before it acknowledges
+  std::string Serialize() const;  // compact binary; equal tables are written once
   static absl::StatusOr<HubTables> Parse(absl::Span<const std::uint8_t> bytes);
 };
 
