@@ -310,9 +310,15 @@ bool TableCheck::Improvable(NodeId source, NodeId destination, HubMask served) {
   const HubMask hub = HubBit(topology_.hub_in_supernode(destination));
   const bool inside = supernode == topology_.supernode_of(source);
   if (inside && live_.Within(source, 3) & hub) return true;
+  const HubMask required = inside ? hub : served | hub;
+  bool landing = false;  // is there one at all that would do?
+  for (int h = 0; h < topology_.hubs_per_supernode(); ++h) {
+    landing = landing || !(required & ~live_.Landing(topology_.node(supernode, h), kD0));
+  }
+  if (!landing) return false;
   UsedOnTheWayTo(supernode);
   PlaceSet seen;
-  return Finds({source, kNoPort, kInjected}, supernode, inside ? hub : served | hub, &seen);
+  return Finds({source, kNoPort, kInjected}, supernode, required, &seen);
 }
 
 bool TableCheck::Finds(const Place& place, int supernode, HubMask required, PlaceSet* seen) const {
