@@ -1,0 +1,98 @@
+#include "tests/differential/checkers.h"
+
+#include <map>
+#include <tuple>
+
+#include "fmt/format.h"
+
+namespace percs::reference {
+
+std::vector<std::string> CheckConservation(const std::vector<NodeStats>& nodes) {
+  std::uint64_t flits_in = 0, flits_out = 0, packets_in = 0, packets_out = 0;
+  for (const NodeStats& s : nodes) {
+    flits_in += s.flits_created + s.flits_synthesised;
+    packets_in += s.packets_created + s.packets_synthesised;
+    flits_out += s.flits_delivered;
+    packets_out += s.packets_delivered;
+    for (std::uint64_t v : s.flits_dropped) flits_out += v;
+    for (std::uint64_t v : s.packets_dropped) packets_out += v;
+  }
+  std::vector<std::string> wrong;
+  if (flits_in != flits_out) {
+    wrong.push_back(fmt::format("flits: created and synthesised {}, delivered and dropped {}",
+                                flits_in, flits_out));
+  }
+  if (packets_in != packets_out) {
+    wrong.push_back(fmt::format("packets: created and synthesised {}, delivered and dropped {}",
+                                packets_in, packets_out));
+  }
+  return wrong;
+}
+
+std::vector<std::string> CheckFlitOrder(const std::vector<std::vector<ReferenceGrant>>& grants,
+                                        const P7ihParameters& parameters, bool links_failed) {
+  std::vector<std::string> wrong;
+  for (std::size_t node = 0; node < grants.size(); ++node) {
+    struct Open {
+      NodeId source;
+      std::uint64_t sequence;
+      int next_flit;
+    };
+    std::map<std::pair<int, int>, Open> open;  // by (output, VC)
+    std::map<int, Time> busy_until;
+    for (const ReferenceGrant& g : grants[node]) {
+      const std::string where =
+          fmt::format("node {} port {} VC {} at {}: packet ({}, {}) flit {}", node, g.output,
+                      g.output_vc, g.time, g.source, g.sequence, g.first_flit);
+      if (g.time < busy_until[g.output]) wrong.push_back(where + " while the port was busy");
+      busy_until[g.output] = g.time + g.flits * parameters.link(ClassOf(g.output)).flit_time;
+      auto it = open.find({g.output, g.output_vc});
+      const bool same =
+          it != open.end() && it->second.source == g.source && it->second.sequence == g.sequence;
+      if (g.first_flit == 0) {
+        if (same) wrong.push_back(where + " sent twice");
+        if (it != open.end() && !same && !links_failed) {
+          wrong.push_back(where + " on the VC of another packet");
+        }
+      } else if (!same) {
+        wrong.push_back(where + " of a packet that has not begun there");
+      } else if (it->second.next_flit != g.first_flit) {
+        wrong.push_back(where + " out of order");
+      }
+      if (g.tail) {
+        open.erase({g.output, g.output_vc});
+      } else {
+        open[{g.output, g.output_vc}] = {g.source, g.sequence, g.first_flit + g.flits};
+      }
+    }
+  }
+  return wrong;
+}
+
+std::vector<std::string> CheckVcPositions(const std::vector<std::vector<ReferenceGrant>>& grants) {
+  std::vector<std::string> wrong;
+  for (std::size_t node = 0; node < grants.size(); ++node) {
+    for (const ReferenceGrant& g : grants[node]) {
+      if (IsHfi(g.output) && g.output_vc == 0) continue;
+      const Position next = NextPosition(PositionOf(g.input, g.input_vc), g.output);
+      if (!IsHfi(g.output) && next != kNoPosition && VcOfPosition(next) == g.output_vc) continue;
+      wrong.push_back(
+          fmt::format("node {} at {}: packet ({}, {}) from port {} VC {} to port {} VC {}", node,
+                      g.time, g.source, g.sequence, g.input, g.input_vc, g.output, g.output_vc));
+    }
+  }
+  return wrong;
+}
+
+std::vector<std::string> CheckDrained(const ReferenceResult& result) {
+  std::vector<std::string> wrong;
+  if (result.resident_packets != 0) {
+    wrong.push_back(fmt::format("deadlock: {} packets wait for ever", result.resident_packets));
+  }
+  if (result.credits_wrong != 0) {
+    wrong.push_back(fmt::format("{} VCs without all their credits", result.credits_wrong));
+  }
+  return wrong;
+}
+
+}  // namespace percs::reference

@@ -1,0 +1,26 @@
+// What must hold in every run, checked from the record of what was granted where.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "emulator/topology/topology.h"
+#include "tests/differential/reference_router.h"
+
+namespace percs::reference {
+
+// Each returns what is wrong, one line per violation; empty is right.
+
+// Created + synthesised = delivered + dropped, in flits and in packets, over all nodes.
+std::vector<std::string> CheckConservation(const std::vector<NodeStats>& nodes);
+// Flits of a packet leave each output in order, from 0 to the tail, and no other packet uses its VC
+// in between; commitments of an output do not overlap. Where links failed, a cut packet never ends
+// on its VC, and the next one may start there.
+std::vector<std::string> CheckFlitOrder(const std::vector<std::vector<ReferenceGrant>>& grants,
+                                        const P7ihParameters& parameters, bool links_failed);
+// Every output VC is the lowest position strictly above the one the packet came in on.
+std::vector<std::string> CheckVcPositions(const std::vector<std::vector<ReferenceGrant>>& grants);
+// Nothing is left without an event, and every credit of every live link is back.
+std::vector<std::string> CheckDrained(const ReferenceResult& result);
+
+}  // namespace percs::reference

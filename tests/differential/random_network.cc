@@ -1,0 +1,223 @@
+#include "tests/differential/random_network.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <set>
+
+#include "emulator/base/payload.h"
+#include "emulator/base/random.h"
+#include "emulator/routing/planner.h"
+#include "fmt/format.h"
+
+namespace percs::reference {
+namespace {
+
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed) : random_(seed, "random network") {
+    scenario_.name = fmt::format("random network {}", seed);
+    scenario_.seed = seed;
+  }
+  Scenario Make() {
+    // On a coarse grid many things happen at the same instant; off it, nearly nothing does.
+    grid_ = Chance(70) ? 1000 : 1;
+    // Latencies below a packet's time on its link: what was announced and what is still leaving
+    // overlap.
+    tight_ = Chance(15);
+    scenario_.topology = MakeTopology();
+    scenario_.parameters = MakeParameters();
+    scenario_.workload = MakeTraffic();
+    if (Chance(tight_ ? 80 : 50)) MakeFaults();
+    scenario_.reroute = !scenario_.faults.empty() && Chance(50);
+    return scenario_;
+  }
+
+ private:
+  int Range(int low, int high) {
+    return low + static_cast<int>(random_.Below(static_cast<std::uint32_t>(high - low + 1)));
+  }
+  bool Chance(int percent) { return Range(1, 100) <= percent; }
+  template <typename T>
+  T Pick(std::initializer_list<T> values) {
+    return values.begin()[random_.Below(static_cast<std::uint32_t>(values.size()))];
+  }
+  // `low..high` thousand picoseconds, on the grid.
+  Time Duration(int low, int high) {
+    return grid_ == 1000 ? Range(low, high) * grid_ : Range(low * 1000, high * 1000);
+  }
+
+  TopologySpec MakeTopology() {
+    TopologySpec spec;
+    spec.supernodes = Pick({1, 1, 1, 2, 2, 3});
+    do {
+      spec.drawers = Range(1, 4);
+      spec.hubs = Range(1, 8);
+    } while (spec.supernodes * spec.drawers * spec.hubs < 2 ||
+             spec.supernodes * spec.drawers * spec.hubs > 8);
+    spec.d_links_per_pair = Range(1, 4);
+    nodes_ = spec.supernodes * spec.drawers * spec.hubs;
+    return spec;
+  }
+
+  LinkParameters MakeLink() {
+    LinkParameters link;
+    link.flit_time = Duration(1, 8);
+    link.wire = Duration(0, tight_ ? 1 : Pick({2, 10, 40}));
+    link.buffer_flits = Chance(40) ? Range(1, 4) : Range(1, 24);
+    return link;
+  }
+
+  P7ihParameters MakeParameters() {
+    P7ihParameters p;
+    p.ll = MakeLink();
+    p.lr = MakeLink();
+    p.d = MakeLink();
+    p.hfi.flit_time = Duration(1, 5);
+    p.hfi.wire = 0;
+    p.hfi.buffer_flits = Range(16, 40);
+    p.isr_latency = Duration(1, tight_ ? 2 : Pick({5, 60}));
+    p.credit_processing = Duration(1, tight_ ? 2 : Pick({5, 60}));
+    p.w_flit_time = std::max<Time>(1, p.hfi.flit_time / Pick({1, 2, 4, 4}));
+    p.hfi_queue_packets = Range(1, 3);
+    p.windows_per_hfi = Pick({4, 256});
+    p.management_latency = Duration(60, 120);
+    p.detect = p.management_latency + Duration(0, 100);
+    p.plan = Duration(0, 300);
+    p.install = 3 * p.management_latency + Duration(0, 100);
+    return p;
+  }
+
+  ScriptedWorkload MakeTraffic() {
+    ScriptedWorkload script;
+    const int count = Range(2, Pick({20, 60, 120}));
+    const int flits_max = Pick({1, 3, 8, 16, 16, 16});
+    const bool mixed = Chance(70);
+    const int windows = Pick({1, 2, 8});
+    const int hot_percent = Pick({0, 0, 50, 100});
+    const int hot = Range(0, nodes_ - 1);
+    const bool to_self = Chance(5);
+    // From all at once (saturated) to one packet at a time.
+    span_ = count * Pick({0, 1, 4, 16, 60}) + 1;
+    for (int i = 0; i < count; ++i) {
+      ScriptedPacket packet;
+      packet.at = Duration(0, span_);
+      packet.source = static_cast<NodeId>(Range(0, nodes_ - 1));
+      do {
+        packet.destination = static_cast<NodeId>(Chance(hot_percent) ? hot : Range(0, nodes_ - 1));
+        if (packet.destination == packet.source && !to_self) packet.source = Other(packet.source);
+      } while (packet.destination == packet.source && !to_self);
+      packet.source_window = Window(windows);
+      packet.destination_window = Window(windows);
+      packet.bytes = mixed ? Range(0, flits_max * kFlitBytes) : flits_max * kFlitBytes;
+      script.packets.push_back(packet);
+    }
+    return script;
+  }
+  NodeId Other(NodeId node) { return (node + Range(1, nodes_ - 1)) % nodes_; }
+  WindowId Window(int windows) {
+    const int i = Range(0, windows - 1);  // over both HFIs and their four ports
+    return static_cast<WindowId>((i % 2) * scenario_.parameters.windows_per_hfi + i / 2);
+  }
+
+  void MakeFaults() {
+    const Topology topology = Topology::Create(scenario_.topology).value();
+    const std::vector<LinkEnd> links = topology.Links();
+    const int broken = Range(1, std::min<int>(4, static_cast<int>(links.size())));
+    std::set<std::size_t> used;
+    for (int i = 0; i < broken; ++i) {
+      const std::size_t link = random_.Below(static_cast<std::uint32_t>(links.size()));
+      if (!used.insert(link).second) continue;
+      LinkEnd end = links[link];
+      if (Chance(50)) end = topology.Peer(end.node, end.port);
+      std::set<Time> times;  // down, up, down, ...
+      for (int k = tight_ ? Range(4, 20) : Range(1, 4); k > 0; --k) {
+        const Time at = *times.insert(Duration(0, 2 * span_ + 200)).first;
+        // A short flap: back before what was on its way has arrived.
+        if (Chance(tight_ ? 90 : 40)) times.insert(at + Duration(1, tight_ ? 8 : 30));
+      }
+      bool up = false;
+      for (Time at : times) {
+        scenario_.faults.push_back({at, end, up});
+        up = !up;
+      }
+    }
+  }
+
+  RandomStream random_;
+  Scenario scenario_;
+  Time grid_ = 1000;
+  bool tight_ = false;
+  int nodes_ = 0, span_ = 0;
+};
+
+std::string DescribeLink(const char* name, const LinkParameters& link) {
+  return fmt::format("  {:4} flit_time={} wire={} buffer_flits={}\n", name, link.flit_time,
+                     link.wire, link.buffer_flits);
+}
+
+}  // namespace
+
+Scenario RandomNetwork(std::uint64_t seed) { return Generator(seed).Make(); }
+
+TableSet RandomTables(const Topology& topology, std::uint64_t seed) {
+  RandomStream random(seed, "random tables");
+  TableSet tables;
+  for (const auto& planned : Planner(topology).Plan({})) {
+    const auto node = static_cast<NodeId>(tables.size());
+    std::vector<PortId> ports;
+    for (PortId p = 0; p < kLinkPorts; ++p) {
+      if (topology.connected(node, p)) ports.push_back(p);
+    }
+    const auto change = [&](PortMask& mask) {
+      const std::uint32_t draw = random.Below(100);
+      if (draw < 75) return;
+      mask = 0;
+      if (draw < 80) return;
+      for (int k = 0; k < 2; ++k) {
+        mask |= PortBit(ports[random.Below(static_cast<std::uint32_t>(ports.size()))]);
+      }
+    };
+    const auto disturbed = [&](const std::shared_ptr<const RouteTable>& table) {
+      auto copy = std::make_shared<RouteTable>(*table);
+      for (PortMask& mask : copy->intra) change(mask);
+      for (PortMask& mask : copy->inter) change(mask);
+      return copy;
+    };
+    auto hub = std::make_shared<HubTables>(*planned);
+    hub->source_direct = disturbed(planned->source_direct);
+    for (auto& table : hub->port_direct) {
+      if (table) table = disturbed(table);
+    }
+    tables.push_back(hub);
+  }
+  return tables;
+}
+
+std::string Describe(const Scenario& s) {
+  const P7ihParameters& p = s.parameters;
+  std::string text =
+      fmt::format("{}: {} supernodes x {} drawers x {} hubs, {} D links per pair, reroute={}\n",
+                  s.name, s.topology.supernodes, s.topology.drawers, s.topology.hubs,
+                  s.topology.d_links_per_pair, s.reroute);
+  text += DescribeLink("LL", p.ll) + DescribeLink("LR", p.lr) + DescribeLink("D", p.d) +
+          DescribeLink("HFI", p.hfi);
+  text += fmt::format(
+      "  isr_latency={} credit_processing={} w_flit_time={} hfi_queue_packets={} "
+      "windows_per_hfi={} "
+      "single_vc={}\n  management_latency={} detect={} plan={} install={}\n",
+      p.isr_latency, p.credit_processing, p.w_flit_time, p.hfi_queue_packets, p.windows_per_hfi,
+      p.vc_policy == VcPolicy::kSingle, p.management_latency, p.detect, p.plan, p.install);
+  if (const auto* script = std::get_if<ScriptedWorkload>(&s.workload)) {
+    for (const ScriptedPacket& k : script->packets) {
+      text += fmt::format("  at {} from {}.{} to {}.{} bytes {}\n", k.at, k.source, k.source_window,
+                          k.destination, k.destination_window, k.bytes);
+    }
+  }
+  for (const LinkFault& f : s.faults) {
+    text += fmt::format("  at {} link {}:{} {}\n", f.at, f.link.node, f.link.port,
+                        f.up ? "up" : "down");
+  }
+  return text;
+}
+
+}  // namespace percs::reference

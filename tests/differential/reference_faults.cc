@@ -1,0 +1,120 @@
+// Link down and up: docs/semantics.md B.7. Both ends see the event at the same instant.
+#include <algorithm>
+
+#include "emulator/base/check.h"
+#include "tests/differential/reference_network.h"
+
+namespace percs::reference {
+
+void Network::ApplyFault(const LinkFault& fault) {
+  Link& link = LinkAt(fault.link.node, fault.link.port);
+  if (link.up == fault.up) return;
+  link.up = fault.up;
+  link.was_down = true;
+  ++link.generation;
+  for (const LinkEnd end : {fault.link, topology_.Peer(fault.link.node, fault.link.port)}) {
+    Hub& hub = hubs_[end.node];
+    if (fault.up) {
+      ReceiverUp(hub, end.port);
+    } else {
+      SenderDown(hub, end.port);
+      ReceiverDown(hub, end.port);
+    }
+    Wake(end.node, now_);
+  }
+}
+
+void Network::SenderDown(Hub& hub, PortId port) {
+  Output& output = hub.outputs.at(port);
+  if (output.busy_until > now_) ++result_.coverage.down_mid_commitment;
+  for (OutputVc& vc : output.vcs) {
+    vc.owner = nullptr;
+    vc.credits.clear();
+  }
+  output.last = nullptr;
+  for (auto& [key, fifo] : hub.fifos) {
+    if (fifo.packets.empty()) continue;
+    QueuedPacket& front = *fifo.packets.front();
+    if (front.output != port || front.drop || front.all_committed()) continue;
+    if (front.front_since == kNever) continue;
+    front.drop = DropReason::kLinkDown;
+    if (front.begun) {
+      ++result_.coverage.begun_packets_drained;
+    } else {
+      ++result_.coverage.waiting_packets_drained;
+    }
+  }
+}
+
+void Network::ReceiverDown(Hub& hub, PortId port) {
+  for (int vc = 0; vc < VcsOf(port); ++vc) {
+    Fifo& fifo = hub.fifos.at({port, vc});
+    if (fifo.packets.empty()) continue;
+    QueuedPacket& last = *fifo.packets.back();
+    if (last.complete() && last.flits.back()->arrival < now_) continue;
+    if (last.truncated_here) {  // synthesised flits are not on the wire and cannot be lost again
+      ++result_.coverage.down_again_before_poison;
+      continue;
+    }
+    Truncate(hub, port, last);
+  }
+}
+
+// The flits that were still to arrive are replaced; the packet gets a poison tail.
+void Network::Truncate(Hub& hub, PortId port, QueuedPacket& packet) {
+  NodeStats& stats = Stats(hub.id);
+  ++result_.coverage.down_mid_packet;
+  packet.truncated_here = true;
+  for (const auto& flit : packet.flits) {
+    if (flit->arrival < now_) continue;
+    ++stats.flits_dropped[static_cast<int>(DropReason::kLinkDown)];
+    ++stats.flits_synthesised;
+    if (!flit->tail) continue;
+    ++stats.packets_dropped[static_cast<int>(DropReason::kLinkDown)];
+    ++stats.packets_synthesised;
+    flit->poisoned = true;
+    ++result_.coverage.poison_tails_in_place;
+    if (flit->leaves != kNever) ++result_.coverage.poison_overtaken;
+  }
+  if (packet.complete()) return;
+  const Time after_last = packet.flits.back()->arrival + ClassParameters(port).flit_time;
+  auto poison = std::make_shared<Flit>();
+  poison->packet = packet.packet;
+  poison->arrival = std::max(now_, after_last);
+  poison->tail = poison->poisoned = poison->set_aside = true;
+  packet.flits.push_back(poison);
+  ++stats.flits_synthesised;
+  ++stats.packets_synthesised;
+  ++result_.coverage.poison_tails_added;
+  Wake(hub.id, poison->arrival);
+}
+
+// The receiver grants what is free now; slots that a running commitment frees later follow at their
+// own times, as one run. Flits announced before the link died may have been promised slots that are
+// still occupied by leaving flits: those slots are taken, so the first to leave return no credit.
+void Network::ReceiverUp(Hub& hub, PortId port) {
+  for (int vc = 0; vc < VcsOf(port); ++vc) {
+    Fifo& fifo = hub.fifos.at({port, vc});
+    int held = 0, leaving = 0;
+    Time first_leaves = kNever, spacing = 0;
+    for (const auto& packet : fifo.packets) {
+      for (const auto& flit : packet->flits) {
+        if (flit->set_aside || flit->leaves <= now_) continue;
+        ++held;
+        if (flit->leaves == kNever) continue;
+        ++leaving;
+        first_leaves = std::min(first_leaves, flit->leaves);
+        spacing = packet->commitment_flit_time;
+      }
+    }
+    const int promised_twice = std::max(0, held - fifo.slots);
+    PERCS_CHECK(promised_twice <= leaving);
+    SendCredits(hub.id, port, vc, now_, 0, std::max(0, fifo.slots - held));
+    SendCredits(hub.id, port, vc, first_leaves + promised_twice * spacing, spacing,
+                leaving - promised_twice);
+    result_.coverage.credits_after_up += leaving;
+    result_.coverage.slots_promised_twice += promised_twice;
+  }
+}
+
+}  // namespace percs::reference

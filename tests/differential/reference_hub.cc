@@ -1,0 +1,354 @@
+// One hub: docs/semantics.md B.2 (arrival and routing), B.4 (requests), B.5 (arbitration).
+#include <algorithm>
+
+#include "emulator/base/check.h"
+#include "emulator/base/random.h"
+#include "tests/differential/reference_network.h"
+
+namespace percs::reference {
+namespace {
+
+PortMask Lookup(const RouteTable* table, bool intra, int index) {
+  if (!table) return 0;
+  const auto& entries = intra ? table->intra : table->inter;
+  return static_cast<std::size_t>(index) < entries.size() ? entries[index] : 0;
+}
+
+// The lowest port of `mask` above `pointer`, cyclically.
+int NextPort(PortMask mask, int pointer) {
+  for (int k = 1; k <= kPorts; ++k) {
+    const int port = (pointer + k) % kPorts;
+    if (mask & PortBit(static_cast<PortId>(port))) return port;
+  }
+  return -1;
+}
+
+}  // namespace
+
+void Network::RoutePacket(Hub& hub, PortId input, int input_vc, QueuedPacket* queued, bool source) {
+  const ScriptedPacket& script = queued->packet->script;
+  if (script.destination == hub.id) {
+    queued->output = static_cast<PortId>(
+        kHfiFirst + 4 * (script.destination_window / parameters_.windows_per_hfi) +
+        script.destination_window % 4);
+    return;
+  }
+  const HubTables& tables = *tables_[hub.id];
+  const RouteTable* table = source ? tables.source_direct.get() : tables.port_direct[input].get();
+  const int supernode = topology_.supernode_of(script.destination);
+  const bool intra = supernode == topology_.supernode_of(hub.id);
+  const PortMask mask =
+      Lookup(table, intra, intra ? topology_.hub_in_supernode(script.destination) : supernode);
+  if (mask == 0) {
+    queued->drop = DropReason::kNoRoute;
+    ++result_.coverage.no_route;
+    return;
+  }
+  int port = NextPort(mask, -1);
+  if ((mask & (mask - 1)) != 0) {
+    int& pointer = hub.route_pointers.try_emplace({input, supernode}, -1).first->second;
+    port = pointer = NextPort(mask, pointer);
+    ++result_.coverage.route_choices;
+  }
+  queued->output = static_cast<PortId>(port);
+  if (parameters_.vc_policy == VcPolicy::kPosition) {
+    const Position came_in_on = source ? kInjected : PositionOf(input, static_cast<VcId>(input_vc));
+    const Position next = NextPosition(came_in_on, queued->output);
+    if (next == kNoPosition) {
+      queued->drop = DropReason::kNoVcPosition;
+      ++result_.coverage.no_vc_position;
+      return;
+    }
+    queued->output_vc = VcOfPosition(next);
+  }
+  if (!LinkUp(hub.id, queued->output)) queued->drop = DropReason::kLinkDown;
+}
+
+// A commitment of the far end, at the arrival of its first flit.
+void Network::Announce(NodeId node, PortId port, int vc, std::uint64_t generation,
+                       std::vector<std::shared_ptr<Flit>> flits) {
+  Hub& hub = hubs_[node];
+  const Link& link = LinkAt(node, port);
+  if (!link.up || link.generation != generation) {
+    NodeStats& stats = Stats(node);
+    for (const auto& flit : flits) {
+      ++stats.flits_dropped[static_cast<int>(DropReason::kLinkDown)];
+      if (flit->tail) ++stats.packets_dropped[static_cast<int>(DropReason::kLinkDown)];
+    }
+    return;
+  }
+  Fifo& fifo = hub.fifos.at({port, vc});
+  const bool head = fifo.packets.empty() || fifo.packets.back()->complete();
+  if (head) {
+    auto queued = std::make_shared<QueuedPacket>();
+    queued->packet = flits.front()->packet;
+    RoutePacket(hub, port, vc, queued.get(), /*source=*/false);
+    fifo.packets.push_back(queued);
+  }
+  QueuedPacket& open = *fifo.packets.back();
+  PERCS_CHECK(open.packet == flits.front()->packet);
+  for (auto& flit : flits) {
+    Wake(node, flit->arrival);
+    open.flits.push_back(std::move(flit));
+  }
+}
+
+// After all inputs of an instant: who is front, and what is dropped now.
+void Network::Settle(NodeId node) {
+  for (auto& [key, fifo] : hubs_[node].fifos) {
+    SettleFifo(hubs_[node], fifo);
+    int present = 0;
+    for (const auto& queued : fifo.packets) {
+      for (const auto& flit : queued->flits) {
+        present += flit->arrival <= now_ && flit->leaves > now_ && !flit->set_aside;
+      }
+    }
+    PERCS_CHECK(IsHfi(fifo.port) || present <= fifo.slots);
+  }
+}
+
+void Network::SettleFifo(Hub& hub, Fifo& fifo) {
+  while (!fifo.packets.empty()) {
+    QueuedPacket& front = *fifo.packets.front();
+    if (front.front_since == kNever) {
+      front.front_since = now_;
+      if (!front.drop && !LinkUp(hub.id, front.output)) {
+        front.drop = DropReason::kLinkDown;
+        ++result_.coverage.waiting_packets_drained;
+      }
+    }
+    if (front.drop) DropArrived(hub, fifo, front);
+    if (!front.all_committed() || front.flits.back()->leaves > now_) return;
+    if (IsHfi(fifo.port)) --hub.hfi[fifo.port - kHfiFirst].isr_packets[front.output];
+    for (auto& [port, output] : hub.outputs) {
+      for (OutputVc& vc : output.vcs) PERCS_CHECK(vc.owner != &front);
+    }
+    fifo.packets.pop_front();
+  }
+}
+
+void Network::DropArrived(Hub& hub, Fifo& fifo, QueuedPacket& packet) {
+  if (packet.commitment_end > now_) return;
+  NodeStats& stats = Stats(hub.id);
+  const int reason = static_cast<int>(*packet.drop);
+  int credits = 0;
+  for (; packet.next < packet.flits.size(); ++packet.next) {
+    Flit& flit = *packet.flits[packet.next];
+    if (flit.arrival > now_) break;
+    flit.leaves = now_;
+    ++stats.flits_dropped[reason];
+    if (flit.tail) ++stats.packets_dropped[reason];
+    credits += !flit.set_aside;
+  }
+  if (!IsHfi(fifo.port)) SendCredits(hub.id, fifo.port, fifo.lane, now_, 0, credits);
+}
+
+bool Network::Requests(Hub& hub, const Fifo& fifo, const QueuedPacket& packet) {
+  if (packet.drop || packet.all_committed()) return false;
+  if (packet.begun) {
+    return packet.next < packet.flits.size() && packet.flits[packet.next]->arrival <= now_;
+  }
+  if (IsHfi(fifo.port)) return true;
+  const Time f = ClassParameters(packet.output).flit_time;
+  Time from = kNever;
+  if (packet.complete()) {
+    Time e1 = 0;
+    for (std::size_t i = 0; i < packet.flits.size(); ++i) {
+      e1 = std::max(e1, packet.flits[i]->arrival - static_cast<Time>(i) * f);
+    }
+    from = e1;
+  }
+  if (fifo.slots < packet.length() && static_cast<int>(packet.flits.size()) >= fifo.slots) {
+    from = std::min(from, packet.flits[fifo.slots - 1]->arrival);
+  }
+  if (from > now_ && from != kNever) Wake(hub.id, from);
+  return from <= now_;
+}
+
+void Network::Arbitrate(NodeId node) {
+  Hub& hub = hubs_[node];
+  for (auto& [port, output] : hub.outputs) ArbitrateOutput(hub, port, output);
+}
+
+void Network::ArbitrateOutput(Hub& hub, PortId port, Output& output) {
+  if (output.busy_until > now_ || !LinkUp(hub.id, port)) {
+    UpdateStall(hub, port, output, false);
+    return;
+  }
+  bool lacks_only_credit = false;
+  std::map<int, Fifo*> can_be_granted;  // by index
+  Fifo* continues = nullptr;
+  for (auto& [key, fifo] : hub.fifos) {
+    if (fifo.packets.empty()) continue;
+    const QueuedPacket& front = *fifo.packets.front();
+    if (front.output != port || !Requests(hub, fifo, front)) continue;
+    const OutputVc& vc = output.vcs[front.output_vc];
+    if (vc.owner != (front.begun ? &front : nullptr)) continue;
+    if (vc.credits.empty() || *vc.credits.begin() > now_) {
+      lacks_only_credit = true;
+      continue;
+    }
+    can_be_granted[fifo.index()] = &fifo;
+    if (output.busy_until == now_ && output.last == &front) continues = &fifo;
+  }
+  UpdateStall(hub, port, output, can_be_granted.empty() && lacks_only_credit);
+  if (can_be_granted.size() > 1) ++result_.coverage.contended_grants;
+  if (output.last && output.busy_until == now_ && !continues && !can_be_granted.empty()) {
+    ++result_.coverage.lost_after_split;
+  }
+  if (continues) {
+    Grant(hub, port, output, *continues, /*continued=*/true);
+  } else if (!can_be_granted.empty()) {
+    auto winner = can_be_granted.upper_bound(output.pointer);
+    if (winner == can_be_granted.end()) winner = can_be_granted.begin();
+    output.pointer = winner->first;
+    Grant(hub, port, output, *winner->second, /*continued=*/false);
+  }
+}
+
+// The longest run whose flits and credits are certain, from what is announced by now.
+int Network::CommitmentLength(const QueuedPacket& packet, const OutputVc& vc, Time flit_time) {
+  int m = 0;
+  auto credit = vc.credits.begin();
+  while (packet.next + m < packet.flits.size()) {
+    const Time start = now_ + m * flit_time;
+    if (packet.flits[packet.next + m]->arrival > start) break;
+    if (credit == vc.credits.end() || *credit > start) {
+      ++result_.coverage.runs_split_by_credit;
+      return m;
+    }
+    if (*credit > now_) ++result_.coverage.future_credits_used;
+    ++m;
+    ++credit;
+  }
+  if (packet.next + m < static_cast<std::size_t>(packet.length())) {
+    ++result_.coverage.runs_split_by_presence;
+  }
+  return m;
+}
+
+void Network::Grant(Hub& hub, PortId port, Output& output, Fifo& fifo, bool continued) {
+  const std::shared_ptr<QueuedPacket> shared = fifo.packets.front();
+  QueuedPacket& packet = *shared;
+  OutputVc& vc = output.vcs[packet.output_vc];
+  const Time f = ClassParameters(port).flit_time;
+  const int m = CommitmentLength(packet, vc, f);
+  PERCS_CHECK(m >= 1);
+  NoteGrant(hub, port, output, fifo, packet, m, continued);
+  if (!packet.begun) {
+    Packet& p = *packet.packet;
+    p.path = Mix64(p.path ^ (((static_cast<std::uint64_t>(hub.id) << 8) | port) + 1));
+    if (!IsHfi(port)) ++p.hops;
+  }
+  packet.begun = true;
+
+  const std::size_t first = packet.next;
+  int slots = 0;
+  for (int i = 0; i < m; ++i) {
+    Flit& flit = *packet.flits[packet.next++];
+    flit.leaves = now_ + (i + 1) * f;
+    slots += !flit.set_aside;
+    vc.credits.erase(vc.credits.begin());
+  }
+  packet.commitment_end = output.busy_until = now_ + m * f;
+  packet.commitment_flit_time = f;
+  Wake(hub.id, output.busy_until);
+  const bool tail = packet.all_committed();
+  vc.owner = tail ? nullptr : &packet;
+  output.last = tail ? nullptr : &packet;
+  if (!IsHfi(fifo.port)) SendCredits(hub.id, fifo.port, fifo.lane, now_ + f, f, slots);
+  SendFlits(hub, port, packet, shared, first, m);
+}
+
+void Network::SendFlits(Hub& hub, PortId port, QueuedPacket& packet,
+                        std::shared_ptr<QueuedPacket> shared, std::size_t first, int count) {
+  const LinkParameters& link = ClassParameters(port);
+  const Time delay = parameters_.isr_latency + link.flit_time + (IsHfi(port) ? 0 : link.wire);
+  if (IsHfi(port)) {
+    if (!packet.all_committed()) return;  // only the tail matters to the HFI
+    const Time at = now_ + (count - 1) * link.flit_time + delay;
+    Schedule(at, kEject, hub.id, port, 0,
+             [this, node = hub.id, port, shared] { Eject(node, port, shared); });
+    return;
+  }
+  std::vector<std::shared_ptr<Flit>> flits;
+  for (int i = 0; i < count; ++i) {
+    const auto& flit = packet.flits[first + i];
+    flits.push_back(std::make_shared<Flit>(Flit{.packet = packet.packet,
+                                                .arrival = now_ + i * link.flit_time + delay,
+                                                .tail = flit->tail,
+                                                .from = flit}));
+  }
+  const LinkEnd peer = topology_.Peer(hub.id, port);
+  Schedule(now_ + delay, kFlit, peer.node, peer.port, packet.output_vc,
+           [this, peer, vc = packet.output_vc, generation = LinkAt(hub.id, port).generation,
+            flits = std::move(flits)] { Announce(peer.node, peer.port, vc, generation, flits); });
+}
+
+// `count` slots of input (port, vc), free from `first_free` on, return to the far end as one run.
+void Network::SendCredits(NodeId node, PortId port, int vc, Time first_free, Time spacing,
+                          int count) {
+  const Link& link = LinkAt(node, port);
+  if (count == 0 || !link.up) return;
+  const Time first = first_free + ClassParameters(port).wire + parameters_.credit_processing;
+  const LinkEnd peer = topology_.Peer(node, port);
+  Schedule(first, kCredit, peer.node, peer.port, vc,
+           [this, peer, vc, first, spacing, count, generation = link.generation] {
+             const Link& now = LinkAt(peer.node, peer.port);
+             if (!now.up || now.generation != generation) {
+               ++result_.coverage.credits_of_old_generation;
+               return;
+             }
+             AddCredits(peer.node, peer.port, vc, first, spacing, count);
+           });
+}
+
+void Network::AddCredits(NodeId node, PortId port, int vc, Time first, Time spacing, int count) {
+  for (int i = 0; i < count; ++i) {
+    hubs_[node].outputs.at(port).vcs[vc].credits.insert(first + i * spacing);
+    Wake(node, first + i * spacing);
+  }
+}
+
+void Network::UpdateStall(Hub& hub, PortId port, Output& output, bool stalled) {
+  if (output.stalled_since != kNever) {
+    Stats(hub.id).ports[port].credit_stall_ps += now_ - output.stalled_since;
+    if (!stalled && now_ > output.stalled_since) ++result_.coverage.credit_stalls;
+  }
+  output.stalled_since = stalled ? now_ : kNever;
+}
+
+void Network::NoteGrant(Hub& hub, PortId port, const Output& output, const Fifo& fifo,
+                        const QueuedPacket& packet, int count, bool continued) {
+  const bool tail = packet.complete() && packet.next + count == packet.flits.size();
+  PortStats& stats = Stats(hub.id).ports[port];
+  stats.flits += count;
+  stats.packets += tail;
+  stats.runs += 1;
+  stats.runs_split += !tail;
+  for (int i = 0; i < count; ++i) {
+    const int before = static_cast<int>(packet.next + i) * kFlitBytes;
+    stats.bytes += std::clamp(packet.packet->script.bytes - before, 0, kFlitBytes);
+  }
+  result_.nodes[hub.id].grants.push_back({now_, port, fifo.port, packet.output_vc,
+                                          static_cast<VcId>(IsHfi(fifo.port) ? 0 : fifo.lane),
+                                          packet.packet->script.source, packet.packet->sequence,
+                                          static_cast<int>(packet.next), count, tail, continued});
+
+  Coverage& coverage = result_.coverage;
+  coverage.continuations += continued;
+  if (!IsHfi(port) && LinkAt(hub.id, port).was_down) ++coverage.grants_after_up;
+  for (std::size_t vc = 0; vc < output.vcs.size(); ++vc) {
+    if (vc != packet.output_vc && output.vcs[vc].owner) ++coverage.vc_interleaves;
+  }
+  if (packet.begun || IsHfi(fifo.port)) return;
+  const Time f_in = ClassParameters(fifo.port).flit_time, f_out = ClassParameters(port).flit_time;
+  if (f_in > f_out && packet.complete() && now_ > packet.flits[0]->arrival &&
+      now_ == packet.flits.back()->arrival - static_cast<Time>(packet.flits.size() - 1) * f_out) {
+    ++coverage.slow_to_fast_waits;
+  }
+  if (f_in < f_out && packet.flits.size() > 1) ++coverage.fast_to_slow;
+  if (!packet.complete() && fifo.slots < packet.length()) ++coverage.buffer_full_starts;
+}
+
+}  // namespace percs::reference

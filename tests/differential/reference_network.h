@@ -1,0 +1,180 @@
+// State of the reference router, named as in docs/semantics.md part B.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tests/differential/reference_router.h"
+
+namespace percs::reference {
+
+struct Packet {
+  ScriptedPacket script;
+  std::uint64_t sequence = 0;
+  int flits = 1;
+  int hops = 0;
+  std::uint64_t path = 0;
+};
+
+// One flit in (or announced to) one hub. The next hub has its own Flit that points back to this
+// one, so that a poison mark travels with the tail.
+struct Flit {
+  std::shared_ptr<Packet> packet;
+  Time arrival = 0;
+  bool tail = false;
+  bool poisoned = false;   // made a poison tail at this hub
+  bool set_aside = false;  // the added poison tail: holds no slot, returns no credit
+  Time leaves = kNever;    // its slot is free
+  std::shared_ptr<const Flit> from;
+};
+
+bool Poisoned(const Flit& flit);
+
+// A packet in one input FIFO of one hub.
+struct QueuedPacket {
+  std::shared_ptr<Packet> packet;
+  PortId output = kNoPort;
+  VcId output_vc = 0;
+  std::optional<DropReason> drop;            // verdict of routing, or being drained
+  std::vector<std::shared_ptr<Flit>> flits;  // announced so far
+  std::size_t next = 0;                      // first flit neither committed nor dropped
+  Time front_since = kNever;
+  Time commitment_end = 0;
+  Time commitment_flit_time = 0;
+  bool begun = false;
+  bool truncated_here = false;
+
+  bool complete() const { return !flits.empty() && flits.back()->tail; }
+  int length() const { return complete() ? static_cast<int>(flits.size()) : packet->flits; }
+  bool all_committed() const { return complete() && next == flits.size(); }
+};
+
+struct Fifo {
+  PortId port = 0;
+  int lane = 0;   // VC of a link port, output port of an HFI port
+  int slots = 0;  // flits; HFI ports count packets at injection instead
+  std::deque<std::shared_ptr<QueuedPacket>> packets;
+  int index() const { return 3 * port + (IsHfi(port) ? 0 : lane); }
+};
+
+struct OutputVc {
+  std::multiset<Time> credits;  // when each known credit exists
+  QueuedPacket* owner = nullptr;
+};
+
+struct Output {
+  std::vector<OutputVc> vcs;
+  Time busy_until = 0;
+  QueuedPacket* last = nullptr;  // packet of the last commitment, if that ended without the tail
+  int pointer = -1;              // round robin over input indices
+  Time stalled_since = kNever;
+};
+
+struct HfiPort {
+  Time free_at = 0;
+  int last_output = -1;
+  std::map<PortId, std::deque<std::shared_ptr<QueuedPacket>>> send;
+  std::map<PortId, int> isr_packets;  // in the ISR queue or being handed over
+};
+
+struct Hub {
+  NodeId id = 0;
+  std::map<std::pair<int, int>, Fifo> fifos;  // (input port, lane)
+  std::map<PortId, Output> outputs;
+  std::array<HfiPort, kHfiPorts> hfi;
+  int last_hfi_port = -1;
+  Time w_in_free = 0, w_out_free = 0;
+  std::map<std::tuple<int, int>, int> route_pointers;  // (input port, destination supernode)
+  std::uint64_t created = 0;
+};
+
+struct Link {
+  bool up = true;
+  bool was_down = false;
+  std::uint64_t generation = 0;  // changes at every down and up
+};
+
+class Network {
+ public:
+  explicit Network(const ReferenceInput& input);
+  ReferenceResult Run();
+
+ private:
+  // Order of events at one instant (rule 2); a hub settles and arbitrates after all its inputs.
+  enum Class { kFault, kEpoch, kCredit, kFlit, kSettle, kArbitrate, kEject, kCreate, kInject };
+  struct Key {
+    Time time;
+    int order;
+    NodeId node;
+    int port, lane;
+    std::uint64_t serial;
+    auto operator<=>(const Key&) const = default;
+  };
+
+  // reference_network.cc: events, topology, start and end.
+  void Schedule(Time at, Class order, NodeId node, int port, int lane,
+                std::function<void()> action);
+  void Wake(NodeId node, Time at);
+  void WakeInjection(NodeId node, Time at);
+  void BuildHub(NodeId node);
+  void ScheduleInput(const ReferenceInput& input);
+  ReferenceResult Finish();
+  Link& LinkAt(NodeId node, PortId port);
+  bool LinkUp(NodeId node, PortId port) { return IsHfi(port) || LinkAt(node, port).up; }
+  const LinkParameters& ClassParameters(PortId port) const;
+  NodeStats& Stats(NodeId node) { return result_.nodes[node].stats; }
+
+  // reference_hfi.cc: B.3 and B.6.
+  void Create(std::size_t script_index);
+  void Inject(NodeId node);
+  void HandOver(Hub& hub, int hfi_port, PortId output);
+  void Eject(NodeId node, PortId port, std::shared_ptr<QueuedPacket> packet);
+  void Deliver(NodeId node, PortId port, const QueuedPacket& packet, bool poisoned);
+
+  // reference_hub.cc: B.2, B.4 and B.5.
+  void RoutePacket(Hub& hub, PortId input, int input_vc, QueuedPacket* packet, bool source);
+  void Announce(NodeId node, PortId port, int vc, std::uint64_t generation,
+                std::vector<std::shared_ptr<Flit>> flits);
+  void Settle(NodeId node);
+  void SettleFifo(Hub& hub, Fifo& fifo);
+  void DropArrived(Hub& hub, Fifo& fifo, QueuedPacket& packet);
+  bool Requests(Hub& hub, const Fifo& fifo, const QueuedPacket& packet);
+  void Arbitrate(NodeId node);
+  void ArbitrateOutput(Hub& hub, PortId port, Output& output);
+  void Grant(Hub& hub, PortId port, Output& output, Fifo& fifo, bool continued);
+  int CommitmentLength(const QueuedPacket& packet, const OutputVc& vc, Time flit_time);
+  void SendFlits(Hub& hub, PortId port, QueuedPacket& packet, std::shared_ptr<QueuedPacket> shared,
+                 std::size_t first, int count);
+  void SendCredits(NodeId node, PortId port, int vc, Time first_free, Time spacing, int count);
+  void AddCredits(NodeId node, PortId port, int vc, Time first, Time spacing, int count);
+  void UpdateStall(Hub& hub, PortId port, Output& output, bool stalled);
+  void NoteGrant(Hub& hub, PortId port, const Output& output, const Fifo& fifo,
+                 const QueuedPacket& packet, int count, bool continued);
+
+  // reference_faults.cc: B.7.
+  void ApplyFault(const LinkFault& fault);
+  void SenderDown(Hub& hub, PortId port);
+  void ReceiverDown(Hub& hub, PortId port);
+  void Truncate(Hub& hub, PortId port, QueuedPacket& packet);
+  void ReceiverUp(Hub& hub, PortId port);
+
+  const Topology& topology_;
+  const P7ihParameters parameters_;
+  std::vector<ScriptedPacket> packets_;
+  TableSet tables_;
+  std::vector<Hub> hubs_;
+  std::map<std::pair<NodeId, PortId>, Link> links_;  // by the lower (node, port) end
+  std::map<Key, std::function<void()>> events_;
+  std::uint64_t serial_ = 0;
+  Time now_ = 0;
+  ReferenceResult result_;
+};
+
+}  // namespace percs::reference

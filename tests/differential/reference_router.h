@@ -1,0 +1,105 @@
+// The reference router: a whole small network, flit by flit, with one ordered event map. It is slow
+// and meant to be obviously right. It is written from docs/semantics.md (part B), never from the
+// engine, and shares with it only types, parameters, the topology and the installed tables.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/metrics/node_stats.h"
+#include "emulator/node/p7ih.h"
+#include "emulator/routing/route_tables.h"
+#include "emulator/sim/scenario.h"
+#include "emulator/topology/topology.h"
+
+namespace percs::reference {
+
+using TableSet = std::vector<std::shared_ptr<const HubTables>>;  // by node
+
+// Tables that every hub uses from `at` on; the first set is for time 0.
+struct TableSwitch {
+  Time at = 0;
+  TableSet tables;
+};
+
+struct ReferenceInput {
+  const Topology* topology = nullptr;
+  P7ihParameters parameters;
+  std::vector<TableSwitch> tables;
+  std::vector<ScriptedPacket> packets;  // any order; equal times of a source keep this order
+  std::vector<LinkFault> faults;
+};
+
+struct ReferenceDelivery {
+  Time time = 0;
+  NodeId source = 0;
+  std::uint64_t sequence = 0;
+  int flits = 0;
+  std::uint64_t path = 0;  // Mix64(path ^ ((node << 8 | output) + 1)) at every hub
+  bool operator==(const ReferenceDelivery&) const = default;
+};
+
+// One commitment of an output.
+struct ReferenceGrant {
+  Time time = 0;
+  PortId output = 0, input = 0;
+  VcId output_vc = 0, input_vc = 0;
+  NodeId source = 0;
+  std::uint64_t sequence = 0;
+  int first_flit = 0, flits = 0;
+  bool tail = false, continued = false;
+};
+
+struct ReferenceNode {
+  std::vector<ReferenceDelivery> deliveries;
+  std::vector<ReferenceGrant> grants;
+  NodeStats stats;  // what docs/semantics.md part C names, and the latency histogram
+};
+
+// How often each situation occurred: a campaign that never met one proves nothing about it.
+struct Coverage {
+  std::uint64_t credit_stalls = 0;       // stalls of an output that ended
+  std::uint64_t slow_to_fast_waits = 0;  // begun later than the head's arrival to avoid underrun
+  std::uint64_t fast_to_slow = 0;        // begun from a faster link onto a slower one
+  std::uint64_t buffer_full_starts = 0;  // begun because the input buffer was full: depth < packet
+  std::uint64_t vc_interleaves = 0;  // a link granted while a packet of another VC is open on it
+  std::uint64_t runs_split_by_credit = 0;
+  std::uint64_t runs_split_by_presence = 0;
+  std::uint64_t continuations = 0;        // a packet kept its link after a split run
+  std::uint64_t lost_after_split = 0;     // ... or lost it to another one
+  std::uint64_t future_credits_used = 0;  // commitments that counted on announced credits
+  std::uint64_t down_mid_packet = 0;      // receiver had an open packet
+  std::uint64_t down_mid_commitment = 0;  // sender had a commitment running
+  std::uint64_t poison_tails_added = 0, poison_tails_in_place = 0;
+  std::uint64_t poison_overtaken = 0;  // the tail had already been announced onwards
+  std::uint64_t down_again_before_poison =
+      0;  // a second failure before the poison tail has arrived
+  std::uint64_t begun_packets_drained = 0, waiting_packets_drained = 0;
+  std::uint64_t credits_of_old_generation = 0, credits_after_up = 0;
+  std::uint64_t slots_promised_twice = 0;  // up: slots of leaving flits already promised
+  std::uint64_t grants_after_up = 0;
+  std::uint64_t injection_waits_for_w = 0, ejection_waits_for_w = 0, isr_queue_full = 0;
+  std::uint64_t contended_grants = 0;  // more than one input could be granted
+  std::uint64_t route_choices = 0;     // round robin over parallel ports
+  std::uint64_t truncated = 0, no_route = 0, no_vc_position = 0;
+
+  void Add(const Coverage& other);
+  // Names of the counters that are zero.
+  std::vector<std::string> Missing() const;
+  std::string ToString() const;
+};
+
+struct ReferenceResult {
+  std::vector<ReferenceNode> nodes;
+  Coverage coverage;
+  std::uint64_t resident_packets = 0;  // without an event left: a deadlock
+  std::uint64_t credits_wrong = 0;     // VCs of live links without exactly all their credits
+  std::uint64_t events = 0;
+  Time end = 0;  // of the last event
+};
+
+ReferenceResult RunReference(const ReferenceInput& input);
+
+}  // namespace percs::reference
