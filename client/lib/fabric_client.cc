@@ -1,0 +1,126 @@
+#include "client/lib/fabric_client.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+
+#include <climits>
+
+#include "client/lib/grpc_status.h"
+
+namespace percs {
+namespace {
+
+constexpr double kWatchIntervalSeconds = 0.2;
+
+std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(INT_MAX);  // counters of a large machine
+  arguments.SetMaxSendMessageSize(INT_MAX);     // a scenario with its trace
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+}  // namespace
+
+FabricClient::FabricClient(std::string address)
+    : address_(std::move(address)), stub_(v1::Control::NewStub(OpenChannel(address_))) {}
+
+template <typename Reply, typename Request>
+absl::StatusOr<Reply> FabricClient::Call(
+    const char* method,
+    grpc::Status (v1::Control::Stub::*call)(grpc::ClientContext*, const Request&, Reply*),
+    const Request& request, Duration deadline) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + deadline);
+  Reply reply;
+  const grpc::Status status = (stub_.get()->*call)(&context, request, &reply);
+  if (!status.ok()) return FromGrpc(status, method, address_);
+  return reply;
+}
+
+absl::StatusOr<v1::VersionReply> FabricClient::Version() {
+  return Call("Control.Version", &v1::Control::Stub::Version, v1::VersionRequest(), deadline_);
+}
+
+absl::StatusOr<v1::StatusReply> FabricClient::Status() {
+  return Call("Control.Status", &v1::Control::Stub::Status, v1::StatusRequest(), deadline_);
+}
+
+absl::StatusOr<v1::ApplyReply> FabricClient::Apply(const v1::ApplyRequest& request,
+                                                   Duration deadline) {
+  return Call("Control.Apply", &v1::Control::Stub::Apply, request, deadline);
+}
+
+absl::StatusOr<v1::GetResultReply> FabricClient::WatchRun(
+    std::uint64_t run, const std::function<bool(const v1::RunProgress&)>& progress) {
+  grpc::ClientContext context;  // no deadline: a run lasts as long as it lasts
+  v1::WatchRunRequest request;
+  request.set_run(run);
+  request.set_wall_interval_seconds(kWatchIntervalSeconds);
+  const auto stream = stub_->WatchRun(&context, request);
+  absl::StatusOr<v1::GetResultReply> result =
+      absl::InternalError("Control.WatchRun: the stream ended without a result");
+  bool left = false;
+  for (v1::RunEvent event; stream->Read(&event);) {
+    if (event.has_result()) result = std::move(*event.mutable_result());
+    if (event.has_progress() && !left && !progress(event.progress())) {
+      left = true;
+      context.TryCancel();
+    }
+  }
+  const grpc::Status status = stream->Finish();
+  if (left) return absl::CancelledError("no longer watching; the run goes on");
+  if (!status.ok()) return FromGrpc(status, "Control.WatchRun", address_);
+  return result;
+}
+
+absl::StatusOr<v1::GetResultReply> FabricClient::GetResult(std::uint64_t run) {
+  v1::GetResultRequest request;
+  request.set_run(run);
+  return Call("Control.GetResult", &v1::Control::Stub::GetResult, request, deadline_);
+}
+
+absl::StatusOr<v1::StopReply> FabricClient::Stop() {
+  return Call("Control.Stop", &v1::Control::Stub::Stop, v1::StopRequest(), deadline_);
+}
+
+absl::StatusOr<v1::ResetReply> FabricClient::Reset() {
+  return Call("Control.Reset", &v1::Control::Stub::Reset, v1::ResetRequest(), deadline_);
+}
+
+absl::StatusOr<v1::ShutdownReply> FabricClient::Shutdown() {
+  return Call("Control.Shutdown", &v1::Control::Stub::Shutdown, v1::ShutdownRequest(), deadline_);
+}
+
+absl::StatusOr<v1::ListLinksReply> FabricClient::ListLinks(const std::string& node) {
+  v1::ListLinksRequest request;
+  request.set_node(node);
+  return Call("Control.ListLinks", &v1::Control::Stub::ListLinks, request, deadline_);
+}
+
+absl::StatusOr<v1::GetRoutesReply> FabricClient::GetRoutes(const std::string& source,
+                                                           const std::string& destination) {
+  v1::GetRoutesRequest request;
+  request.set_source(source);
+  request.set_destination(destination);
+  return Call("Control.GetRoutes", &v1::Control::Stub::GetRoutes, request, deadline_);
+}
+
+absl::StatusOr<v1::GetCountersReply> FabricClient::GetCounters(const std::string& node,
+                                                               bool per_node) {
+  v1::GetCountersRequest request;
+  request.set_node(node);
+  request.set_per_node(per_node);
+  return Call("Control.GetCounters", &v1::Control::Stub::GetCounters, request, deadline_);
+}
+
+absl::StatusOr<v1::InjectLinkFaultReply> FabricClient::InjectLinkFault(const std::string& link,
+                                                                       bool up, std::int64_t at) {
+  v1::InjectLinkFaultRequest request;
+  request.set_link(link);
+  request.set_up(up);
+  if (at >= 0) request.set_at(at);
+  return Call("Control.InjectLinkFault", &v1::Control::Stub::InjectLinkFault, request, deadline_);
+}
+
+}  // namespace percs

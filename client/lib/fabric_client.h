@@ -1,0 +1,56 @@
+// Client of a fabric's control plane: one blocking call per method of percs.v1.Control.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "percs/v1/control.grpc.pb.h"
+
+namespace percs {
+
+// THREAD: any number of threads may call at the same time.
+class FabricClient {
+ public:
+  using Duration = std::chrono::milliseconds;
+  // `address` as gRPC takes it: `unix:/path`, `127.0.0.1:18515`. Connects with the first call.
+  explicit FabricClient(std::string address);
+
+  const std::string& address() const { return address_; }
+  // Deadline of a call that only asks; calls that build or drain the fabric have their own.
+  void set_deadline(Duration deadline) { deadline_ = deadline; }
+
+  absl::StatusOr<v1::VersionReply> Version();
+  absl::StatusOr<v1::StatusReply> Status();
+  absl::StatusOr<v1::ApplyReply> Apply(const v1::ApplyRequest& request, Duration deadline);
+  // Blocks until run `run` (0: the current or last one) has ended. `progress` may return false to
+  // stop watching, which is CANCELLED here and leaves the run alone.
+  absl::StatusOr<v1::GetResultReply> WatchRun(
+      std::uint64_t run, const std::function<bool(const v1::RunProgress&)>& progress);
+  absl::StatusOr<v1::GetResultReply> GetResult(std::uint64_t run);
+  absl::StatusOr<v1::StopReply> Stop();
+  absl::StatusOr<v1::ResetReply> Reset();
+  absl::StatusOr<v1::ShutdownReply> Shutdown();
+  absl::StatusOr<v1::ListLinksReply> ListLinks(const std::string& node);
+  absl::StatusOr<v1::GetRoutesReply> GetRoutes(const std::string& source,
+                                               const std::string& destination);
+  absl::StatusOr<v1::GetCountersReply> GetCounters(const std::string& node, bool per_node);
+  // `at`: virtual picoseconds, or a negative number for now.
+  absl::StatusOr<v1::InjectLinkFaultReply> InjectLinkFault(const std::string& link, bool up,
+                                                           std::int64_t at);
+
+ private:
+  template <typename Reply, typename Request>
+  absl::StatusOr<Reply> Call(const char* method,
+                             grpc::Status (v1::Control::Stub::*call)(grpc::ClientContext*,
+                                                                     const Request&, Reply*),
+                             const Request& request, Duration deadline);
+
+  std::string address_;
+  Duration deadline_{10'000};
+  std::unique_ptr<v1::Control::Stub> stub_;
+};
+
+}  // namespace percs

@@ -1,0 +1,70 @@
+// What `percsctl up` remembers about the processes it started, under
+// ${XDG_STATE_HOME:-~/.local/state}/percs/<name>/fabric.json, so that a later percsctl finds them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/lib/process.h"
+
+namespace percs {
+
+struct FabricProcess {
+  std::string role;  // controller, percsd
+  ProcessId id;
+  std::string log;
+};
+
+struct FabricRecord {
+  std::string name;
+  std::string transport;                 // unix, tcp
+  std::string controller;                // its address as gRPC takes it; "" until it is known
+  std::string scenario;                  // file it was sized from, or ""
+  std::string sockets;                   // folder of the Unix sockets
+  std::vector<FabricProcess> processes;  // the controller first
+
+  int running() const;
+  std::vector<ProcessId> ids() const;
+};
+
+// INVALID_ARGUMENT unless 1 to 32 letters, digits, dots, dashes and underscores, not led by a dot.
+absl::Status CheckFabricName(const std::string& name);
+
+class FabricStore {
+ public:
+  // At the user's state directory. FAILED_PRECONDITION if neither XDG_STATE_HOME nor HOME is set.
+  static absl::StatusOr<FabricStore> Open();
+  explicit FabricStore(std::string root) : root_(std::move(root)) {}
+
+  std::string FolderOf(const std::string& name) const { return root_ + "/" + name; }
+  // Folder for sockets: the fabric's own, or a short one in the temporary directory where a
+  // socket's path would not fit into the 107 bytes the kernel allows.
+  std::string SocketFolderOf(const std::string& name) const;
+  std::vector<std::string> Names() const;
+  // NOT_FOUND names the fabrics there are.
+  absl::StatusOr<FabricRecord> Load(const std::string& name) const;
+  // Replaces the file in one step: a crash leaves the old or the new one.
+  absl::Status Save(const FabricRecord& record) const;
+  // Sockets and record go; logs stay until the next `up`.
+  void Remove(const FabricRecord& record) const;
+
+ private:
+  std::string root_;
+};
+
+// Held while a fabric of this name is brought up or down; ABORTED if another percsctl holds it.
+class FabricLock {
+ public:
+  static absl::StatusOr<FabricLock> Take(const FabricStore& store, const std::string& name);
+  FabricLock(FabricLock&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  FabricLock& operator=(FabricLock&&) = delete;
+  ~FabricLock();
+
+ private:
+  explicit FabricLock(int fd) : fd_(fd) {}
+  int fd_;
+};
+
+}  // namespace percs

@@ -1,0 +1,180 @@
+#include "client/lib/local_fabric.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "client/lib/fabric_client.h"
+
+namespace percs {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kPoll = std::chrono::milliseconds(20);
+constexpr auto kCleanupGrace = std::chrono::milliseconds(3'000);
+constexpr int kLogLines = 12;
+
+std::string Message(const absl::Status& status) {
+  return std::string(status.message().data(), status.message().size());
+}
+
+// One start in progress: whatever goes wrong, the destructor takes it back.
+class Starter {
+ public:
+  Starter(const FabricStore& store, const StartOptions& options)
+      : store_(store), options_(options), deadline_(Clock::now() + options.timeout) {
+    record_.name = options.name;
+    record_.transport = options.tcp ? "tcp" : "unix";
+    record_.scenario = options.scenario;
+    record_.sockets = store.SocketFolderOf(options.name);
+  }
+  ~Starter() {
+    if (done_) return;
+    StopProcesses(record_.ids(), kCleanupGrace);
+    store_.Remove(record_);
+  }
+
+  absl::StatusOr<FabricRecord> Run() {
+    std::error_code error;
+    fs::create_directories(record_.sockets, error);
+    fs::permissions(record_.sockets, fs::perms::owner_all, error);
+    for (auto step : {&Starter::StartController, &Starter::AwaitController, &Starter::StartDaemons,
+                      &Starter::AwaitDaemons}) {
+      if (absl::Status status = (this->*step)(); !status.ok()) return status;
+    }
+    done_ = true;
+    return record_;
+  }
+
+ private:
+  absl::Status Start(const std::string& role, std::vector<std::string> command,
+                     const std::string& log_name) {
+    const auto program = FindProgram(command[0]);
+    if (!program.ok()) return program.status();
+    command[0] = *program;
+    const std::string log = store_.FolderOf(options_.name) + "/" + log_name;
+    fs::remove(log);
+    const auto process = StartDetached(command, log);
+    if (!process.ok()) return process.status();
+    record_.processes.push_back({role, *process, log});
+    return store_.Save(record_);
+  }
+
+  absl::Status StartController() {
+    const std::string listen = options_.tcp
+                                   ? fmt::format("127.0.0.1:{}", options_.port)
+                                   : fmt::format("unix:{}/controller.sock", record_.sockets);
+    return Start(
+        "controller",
+        {"percs-controller", "--listen", listen, "--daemons", fmt::format("{}", options_.daemons),
+         "--state-dir", store_.FolderOf(options_.name)},
+        "controller.log");
+  }
+
+  // The controller's first line of output is `listening ADDRESS`.
+  absl::Status AwaitController() {
+    constexpr std::string_view kWord = "listening ";
+    while (true) {
+      std::ifstream log(record_.processes[0].log);
+      for (std::string line; std::getline(log, line);) {
+        if (line.rfind(kWord, 0) != 0 || log.eof()) continue;
+        record_.controller = line.substr(kWord.size());
+        return store_.Save(record_);
+      }
+      const absl::Status status = Pause("the controller to listen");
+      if (!status.ok()) return status;
+    }
+  }
+
+  absl::Status StartDaemons() {
+    for (int i = 0; i < options_.daemons; ++i) {
+      const std::string listen =
+          options_.tcp ? "127.0.0.1:0" : fmt::format("unix:{}/d{}.sock", record_.sockets, i);
+      const absl::Status status =
+          Start("percsd",
+                {"percsd", "--controller", record_.controller, "--listen", listen, "--name",
+                 fmt::format("d{}", i), "--index", fmt::format("{}", i)},
+                fmt::format("d{}.log", i));
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AwaitDaemons() {
+    FabricClient client(record_.controller);
+    while (true) {
+      const auto reply = client.Status();
+      if (!reply.ok()) return WithLog(record_.processes[0], Message(reply.status()));
+      if (reply->state() != v1::FABRIC_STATE_JOINING) return absl::OkStatus();
+      const std::string what = fmt::format("all daemons to join ({} of {} have)",
+                                           reply->processes_size(), options_.daemons);
+      if (absl::Status status = Pause(what); !status.ok()) return status;
+    }
+  }
+
+  // One beat of waiting for `what`; an error if that has become pointless.
+  absl::Status Pause(const std::string& what) {
+    for (const FabricProcess& process : record_.processes) {
+      if (!IsRunning(process.id))
+        return WithLog(process, fmt::format("{} ended at once", process.role));
+    }
+    if (options_.cancelled && options_.cancelled()) return absl::CancelledError("interrupted");
+    if (Clock::now() >= deadline_) {
+      return WithLog(record_.processes[0], fmt::format("gave up after {} s waiting for {}",
+                                                       options_.timeout.count() / 1000.0, what));
+    }
+    std::this_thread::sleep_for(kPoll);
+    return absl::OkStatus();
+  }
+
+  static absl::Status WithLog(const FabricProcess& process, const std::string& what) {
+    const std::string lines = LastLines(process.log, kLogLines);
+    return absl::AbortedError(
+        fmt::format("{}{}{}", what, lines.empty() ? "" : "; its log ends with:\n", lines));
+  }
+
+  const FabricStore& store_;
+  const StartOptions& options_;
+  const Clock::time_point deadline_;
+  FabricRecord record_;
+  bool done_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<FabricRecord> StartFabric(const FabricStore& store, const StartOptions& options) {
+  const auto lock = FabricLock::Take(store, options.name);
+  if (!lock.ok()) return lock.status();
+  const auto old = store.Load(options.name);
+  if (old.ok() && old->running() > 0) {
+    return absl::AlreadyExistsError(fmt::format(
+        "fabric \"{0}\" is up already, with {1} processes; `percsctl down --name {0}` stops "
+        "it, another --name starts a second one",
+        options.name, old->running()));
+  }
+  if (old.ok()) store.Remove(*old);  // what a crash left
+  return Starter(store, options).Run();
+}
+
+absl::StatusOr<StopReport> StopFabric(const FabricStore& store, const std::string& name,
+                                      std::chrono::milliseconds grace) {
+  const auto known = store.Load(name);  // before the lock, which would make a folder for any name
+  if (!known.ok()) return known.status();
+  const auto lock = FabricLock::Take(store, name);
+  if (!lock.ok()) return lock.status();
+  const auto record = store.Load(name);
+  if (!record.ok()) return record.status();
+  StopReport report;
+  report.gone = static_cast<int>(record->processes.size()) - record->running();
+  const StopResult result = StopProcesses(record->ids(), grace);
+  report.stopped = result.stopped;
+  report.killed = result.killed;
+  store.Remove(*record);
+  return report;
+}
+
+}  // namespace percs

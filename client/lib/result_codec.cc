@@ -1,0 +1,181 @@
+#include "client/lib/result_codec.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+namespace percs {
+namespace {
+
+template <typename Enum>
+std::optional<Enum> ByName(const std::string& name, int count, const char* (*name_of)(Enum)) {
+  for (int i = 0; i < count; ++i) {
+    if (name == name_of(static_cast<Enum>(i))) return static_cast<Enum>(i);
+  }
+  return std::nullopt;
+}
+
+absl::Status Unknown(const char* what, const std::string& value) {
+  return absl::InvalidArgumentError(fmt::format(
+      "the controller's answer has {} \"{}\", which this percsctl does not know", what, value));
+}
+
+using Drops = std::array<std::uint64_t, kDropReasons>;
+absl::Status ReadDrops(const google::protobuf::Map<std::string, std::uint64_t>& map, Drops& drops) {
+  for (const auto& [name, count] : map) {
+    const auto reason = ByName<DropReason>(name, kDropReasons, DropReasonName);
+    if (!reason) return Unknown("drop reason", name);
+    drops[static_cast<int>(*reason)] = count;
+  }
+  return absl::OkStatus();
+}
+
+Histogram ReadHistogram(const v1::Histogram& message) {
+  Histogram h;
+  h.count = message.count();
+  h.sum = message.sum();
+  h.max = message.max();
+  for (int i = 0; i < message.buckets_size() && i < Histogram::kBuckets; ++i) {
+    h.buckets[i] = message.buckets(i);
+  }
+  return h;
+}
+
+absl::Status ReadPorts(const v1::Counters& message, NodeStats& stats) {
+  for (const v1::PortCounters& p : message.ports()) {
+    if (p.port() >= kPorts) return Unknown("port", fmt::format("{}", p.port()));
+    stats.ports[p.port()] = {p.flits(),           p.packets(), p.bytes(),
+                             p.credit_stall_ps(), p.runs(),    p.runs_split()};
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadLinks(const google::protobuf::RepeatedPtrField<std::string>& names,
+                       const Topology& topology, std::vector<LinkEnd>& links) {
+  for (const std::string& name : names) {
+    const auto link = topology.ParseLink(name);
+    if (!link.ok()) return Unknown("link", name);
+    links.push_back(*link);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Reroute> ReadReroute(const v1::Reroute& message, const Topology& topology) {
+  Reroute r;
+  r.epoch = message.epoch();
+  if (auto s = ReadLinks(message.down(), topology, r.down); !s.ok()) return s;
+  if (auto s = ReadLinks(message.up(), topology, r.up); !s.ok()) return s;
+  r.raised = message.raised();
+  r.alerted = message.alerted();
+  r.planning_started = message.planning_started();
+  r.planned = message.planned();
+  r.committed = message.committed();
+  if (message.has_first_packet()) r.first_packet = message.first_packet();
+  r.hubs_changed = message.hubs_changed();
+  r.unreachable_pairs = message.unreachable_pairs();
+  return r;
+}
+
+absl::StatusOr<Digest> ReadDigest(const std::string& text) {
+  if (text.size() != 32 || text.find_first_not_of("0123456789abcdef") != std::string::npos) {
+    return Unknown("digest", text);
+  }
+  return Digest{std::stoull(text.substr(0, 16), nullptr, 16),
+                std::stoull(text.substr(16), nullptr, 16)};
+}
+
+const char* NameOfClass(LinkClass c) { return ClassName(c); }
+
+absl::Status ReadLinkClasses(const v1::RunResult& message, RunResult& r) {
+  for (const v1::LinkClassUse& use : message.link_classes()) {
+    const auto c = ByName<LinkClass>(use.link_class(), kLinkClasses, NameOfClass);
+    if (!c) return Unknown("link class", use.link_class());
+    const int i = static_cast<int>(*c);
+    r.links[i] = use.links();
+    r.utilisation_mean[i] = use.utilisation_mean();
+    r.utilisation_max[i] = use.utilisation_max();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadFailed(const v1::RunResult& message, RunResult& r) {
+  for (const v1::FailedMessage& f : message.failed()) {
+    const auto reason = ByName<DropReason>(f.reason(), kDropReasons, DropReasonName);
+    if (!reason) return Unknown("drop reason", f.reason());
+    r.failed.push_back({f.source(), f.destination(), f.message(), f.bytes(), *reason, f.at()});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+TopologySpec SpecFromProto(const v1::Topology& m) {
+  TopologySpec spec;
+  if (m.has_supernodes()) spec.supernodes = m.supernodes();
+  if (m.has_drawers()) spec.drawers = m.drawers();
+  if (m.has_hubs()) spec.hubs = m.hubs();
+  if (m.has_d_links_per_pair()) spec.d_links_per_pair = m.d_links_per_pair();
+  return spec;
+}
+
+absl::StatusOr<NodeStats> StatsFromProto(const v1::Counters& m) {
+  NodeStats s;
+  if (auto status = ReadPorts(m, s); !status.ok()) return status;
+  if (auto status = ReadDrops(m.packets_dropped(), s.packets_dropped); !status.ok()) return status;
+  if (auto status = ReadDrops(m.flits_dropped(), s.flits_dropped); !status.ok()) return status;
+  s.packets_created = m.packets_created();
+  s.flits_created = m.flits_created();
+  s.packets_delivered = m.packets_delivered();
+  s.flits_delivered = m.flits_delivered();
+  s.bytes_delivered = m.bytes_delivered();
+  s.packets_synthesised = m.packets_synthesised();
+  s.flits_synthesised = m.flits_synthesised();
+  s.hops_delivered = m.hops_delivered();
+  s.messages_sent = m.messages_sent();
+  s.messages_acknowledged = m.messages_acknowledged();
+  s.messages_failed = m.messages_failed();
+  s.messages_delivered = m.messages_delivered();
+  s.message_bytes_delivered = m.message_bytes_delivered();
+  s.packets_resent = m.packets_resent();
+  s.acks_sent = m.acks_sent();
+  s.payload_errors = m.payload_errors();
+  s.payload_bytes_verified = m.payload_bytes_verified();
+  s.measured_bytes_offered = m.measured_bytes_offered();
+  s.measured_bytes_accepted = m.measured_bytes_accepted();
+  s.alerts_raised = m.alerts_raised();
+  s.tables_installed = m.tables_installed();
+  s.packet_latency = ReadHistogram(m.packet_latency());
+  s.message_latency = ReadHistogram(m.message_latency());
+  return s;
+}
+
+absl::StatusOr<RunResult> ResultFromProto(const v1::RunResult& m, const Topology& topology) {
+  RunResult r;
+  auto digest = ReadDigest(m.digest());
+  if (!digest.ok()) return digest.status();
+  auto total = StatsFromProto(m.total());
+  if (!total.ok()) return total.status();
+  r.scenario = m.scenario();
+  r.digest = *digest;
+  r.virtual_time = m.virtual_time();
+  r.nodes = m.nodes();
+  r.total = *total;
+  r.flit_hops = m.flit_hops();
+  r.packet_hops = m.packet_hops();
+  r.hfi_flits = m.hfi_flits();
+  r.windows = m.windows();
+  if (auto s = ReadLinkClasses(m, r); !s.ok()) return s;
+  if (auto s = ReadFailed(m, r); !s.ok()) return s;
+  for (const v1::RankResult& x : m.ranks()) {
+    r.ranks.push_back({x.rank(), x.finished(), x.calc(), x.overhead(), x.waiting()});
+  }
+  for (const v1::Reroute& x : m.reroutes()) {
+    auto reroute = ReadReroute(x, topology);
+    if (!reroute.ok()) return reroute.status();
+    r.reroutes.push_back(*std::move(reroute));
+  }
+  r.violations.assign(m.violations().begin(), m.violations().end());
+  return r;
+}
+
+}  // namespace percs

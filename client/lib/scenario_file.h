@@ -1,0 +1,39 @@
+// A scenario from a file, with what the command line changes in it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "emulator/sim/scenario.h"
+#include "percs/v1/scenario.pb.h"
+
+namespace percs {
+
+struct ScenarioInput {
+  v1::Scenario message;
+  Scenario scenario;      // built from it
+  std::string directory;  // of the file; trace files are relative to it
+};
+
+// Reads, applies `settings` (each `path=value`, the path as in error messages) and the seed,
+// builds. INVALID_ARGUMENT or NOT_FOUND with one line per error.
+absl::StatusOr<ScenarioInput> LoadScenario(const std::string& path,
+                                           const std::vector<std::string>& settings,
+                                           std::optional<std::uint64_t> seed);
+
+// `topology.supernodes=4`, `faults[0].at=7us`, `workload.pattern.load=0.3`.
+absl::Status ApplySetting(v1::Scenario* message, const std::string& setting);
+
+// Whether the workload goes on until somebody stops it.
+bool RunsUntilStopped(const Scenario& scenario);
+
+// How many packets the workload will deliver, for an estimate of the time left; 0 if it cannot be
+// said. Acknowledgements count.
+std::uint64_t ExpectedPackets(const Scenario& scenario);
+// End of the run in virtual time as far as the scenario says it; 0 if it does not.
+Time ExpectedEnd(const Scenario& scenario);
+
+}  // namespace percs

@@ -1,0 +1,162 @@
+// percsctl apply: a scenario over the daemons of a running fabric; `result` and `stop`, which end
+// it.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "client/lib/interrupt.h"
+#include "client/lib/result_codec.h"
+#include "client/lib/scenario_file.h"
+#include "client/percsctl/command.h"
+#include "client/percsctl/fabric_options.h"
+#include "client/percsctl/format.h"
+#include "client/percsctl/progress.h"
+#include "client/percsctl/report.h"
+#include "proto/scenario/build.h"
+#include "proto/scenario/units.h"
+
+namespace percs {
+namespace {
+
+struct ApplyArguments {
+  FabricOptions fabric;
+  std::string file, pace, timeout = "wall:120s";
+  std::vector<std::uint64_t> placement;
+  std::vector<std::string> settings;
+  std::optional<std::uint64_t> seed;
+  bool wait = false, hold = false;
+};
+
+struct ResultArguments {
+  FabricOptions fabric;
+  std::uint64_t run = 0;
+  bool wait = false;
+};
+
+Outcome PrintResult(const v1::GetResultReply& reply, const Topology& topology, bool json) {
+  auto result = ResultFromProto(reply.result(), topology);
+  if (!result.ok()) return Outcome::Fail(ExitCode::kFailed, Text(result.status()));
+  const RunReport report{*std::move(result), reply.wall_seconds(),
+                         fmt::format("{} daemon{} over {}", reply.processes(),
+                                     reply.processes() == 1 ? "" : "s", reply.transport())};
+  return PrintReport(report, topology, json);
+}
+
+// The run's own error: a deadlock is the fabric's, everything else is a failure of the run.
+Outcome RunError(const absl::Status& status) {
+  Outcome outcome = FromStatus(status);
+  if (status.code() == absl::StatusCode::kFailedPrecondition &&
+      Text(status).find("deadlock") != std::string::npos) {
+    outcome.code = ExitCode::kDeadlock;
+  }
+  return outcome;
+}
+
+Outcome AwaitResult(FabricClient& client, std::uint64_t run, const Scenario& scenario, bool json) {
+  const auto topology = Topology::Create(scenario.topology);
+  if (!topology.ok()) return FromStatus(topology.status());
+  InterruptGuard interrupt;
+  ProgressLine progress(scenario);
+  const auto reply = client.WatchRun(run, [&](const v1::RunProgress& p) {
+    progress.Show(p.virtual_time(), p.packets_delivered());
+    return !InterruptGuard::raised();
+  });
+  progress.Clear();
+  if (!reply.ok()) return RunError(reply.status());
+  return PrintResult(*reply, *topology, json);
+}
+
+absl::Status SetPace(const std::string& text, v1::Scenario& scenario) {
+  if (text.empty()) return absl::OkStatus();
+  if (text == "max") {
+    scenario.mutable_run()->set_clock(v1::CLOCK_BATCH);
+    return absl::OkStatus();
+  }
+  scenario.mutable_run()->set_clock(v1::CLOCK_LIVE);
+  return ApplySetting(&scenario, "run.pace=" + text);
+}
+
+absl::StatusOr<v1::ApplyRequest> MakeRequest(const ApplyArguments& a, ScenarioInput& input) {
+  if (auto set = SetPace(a.pace, input.message); !set.ok()) return set;
+  if (auto inlined = InlineFiles(&input.message, input.directory); !inlined.ok()) return inlined;
+  v1::ApplyRequest request;
+  *request.mutable_scenario() = input.message;
+  request.set_hold(a.hold);
+  for (std::uint64_t nodes : a.placement) request.add_nodes_per_process(nodes);
+  return request;
+}
+
+void PrintApplied(const v1::ApplyReply& reply, bool json) {
+  if (json) {
+    fmt::print("{}\n", nlohmann::json{{"run", reply.run()},
+                                      {"nodes", reply.nodes()},
+                                      {"processes", reply.processes()},
+                                      {"lookahead_ps", reply.lookahead()},
+                                      {"lookahead_source", reply.lookahead_source()},
+                                      {"wall_configure_seconds", reply.wall_configure_seconds()}}
+                           .dump(2));
+    return;
+  }
+  fmt::print("run {}: {} hubs on {} daemons, ready after {}; lookahead {} ({})\n", reply.run(),
+             reply.nodes(), reply.processes(), FormatWall(reply.wall_configure_seconds()),
+             FormatVirtual(reply.lookahead()), reply.lookahead_source());
+}
+
+Outcome Apply(const ApplyArguments& a) {
+  const auto timeout = ParseWallTime(a.timeout);
+  if (!timeout.ok()) return Outcome::Fail(ExitCode::kUsage, "--timeout: " + Text(timeout.status()));
+  auto input = LoadScenario(a.file, a.settings, a.seed);
+  if (!input.ok()) return FromStatus(input.status());
+  const auto request = MakeRequest(a, *input);
+  if (!request.ok()) return FromStatus(request.status());
+  return WithFabric(a.fabric, [&](FabricClient& client) {
+    const auto reply = client.Apply(*request, *timeout);
+    if (!reply.ok()) return FromStatus(reply.status());
+    const bool json = IsJson(a.fabric.format);
+    if (!a.wait || !json) PrintApplied(*reply, json);
+    return a.wait ? AwaitResult(client, reply->run(), input->scenario, json) : Outcome::Ok();
+  });
+}
+
+Outcome Result(const ResultArguments& a) {
+  return WithFabric(a.fabric, [&](FabricClient& client) {
+    const auto reply = a.wait ? client.WatchRun(a.run, [](const v1::RunProgress&) { return true; })
+                              : client.GetResult(a.run);
+    if (!reply.ok()) return RunError(reply.status());
+    const auto topology = Topology::Create(SpecFromProto(reply->topology()));
+    if (!topology.ok()) return FromStatus(topology.status());
+    return PrintResult(*reply, *topology, IsJson(a.fabric.format));
+  });
+}
+
+}  // namespace
+
+CommandBody AddApply(CLI::App& app) {
+  auto a = std::make_shared<ApplyArguments>();
+  app.add_option("FILE", a->file, "Scenario: .yaml, .json or .textproto")->required();
+  app.add_flag("--wait", a->wait, "Wait for the end and print the report");
+  app.add_flag("--hold", a->hold, "Stay up with nothing left to do, until `percsctl stop`");
+  app.add_option("--pace", a->pace, "Virtual time per wall second, like 1us/s; max does not wait");
+  app.add_option("--placement", a->placement, "Hubs per daemon, like 8,8,8,8; default: even blocks")
+      ->delimiter(',');
+  app.add_option("--seed", a->seed, "Seed instead of the file's");
+  app.add_option("--set", a->settings, "Change a field: path=value (repeatable)")
+      ->take_all()
+      ->expected(1)
+      ->allow_extra_args(false);
+  app.add_option("--timeout", a->timeout, "How long building the machine may take")
+      ->capture_default_str();
+  AddFabricOptions(app, a->fabric);
+  return [a] { return Apply(*a); };
+}
+
+CommandBody AddResult(CLI::App& app) {
+  auto a = std::make_shared<ResultArguments>();
+  app.add_option("--run", a->run, "Number of the run; default: the last one that ended");
+  app.add_flag("--wait", a->wait, "Wait for the run to end");
+  AddFabricOptions(app, a->fabric);
+  return [a] { return Result(*a); };
+}
+
+}  // namespace percs

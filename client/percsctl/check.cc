@@ -1,0 +1,72 @@
+// percsctl check: reads and builds scenario files without running them, and reports every error.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "client/lib/scenario_file.h"
+#include "client/percsctl/command.h"
+
+namespace percs {
+namespace {
+
+struct CheckArguments {
+  std::vector<std::string> files;
+  std::string format;
+};
+
+const char* WorkloadName(const Scenario& scenario) {
+  constexpr const char* kNames[] = {"no workload", "all-to-all", "pattern", "packets", "trace"};
+  return kNames[scenario.workload.index()];
+}
+
+std::vector<std::string> Lines(const absl::Status& status) {
+  std::vector<std::string> lines;
+  const std::string text = Text(status);
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    lines.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return lines;
+}
+
+// One file; appends to `report` when JSON is wanted.
+std::size_t CheckOne(const std::string& file, bool json, nlohmann::json& report) {
+  const auto input = LoadScenario(file, {}, std::nullopt);
+  const std::vector<std::string> errors =
+      input.ok() ? std::vector<std::string>{} : Lines(input.status());
+  if (json) {
+    report.push_back({{"file", file}, {"ok", errors.empty()}, {"errors", errors}});
+  } else if (input.ok()) {
+    const TopologySpec& t = input->scenario.topology;
+    fmt::print("{}: ok ({}: {} hubs, {}, {} faults)\n", file, input->scenario.name,
+               t.supernodes * t.drawers * t.hubs, WorkloadName(input->scenario),
+               input->scenario.faults.size());
+  } else {
+    for (const std::string& error : errors) fmt::print(stderr, "{}\n", error);
+  }
+  return errors.size();
+}
+
+Outcome Check(const CheckArguments& a) {
+  nlohmann::json report = nlohmann::json::array();
+  std::size_t errors = 0;
+  for (const std::string& file : a.files) errors += CheckOne(file, IsJson(a.format), report);
+  if (IsJson(a.format)) fmt::print("{}\n", report.dump(2));
+  if (errors == 0) return Outcome::Ok();
+  return Outcome::Fail(ExitCode::kBadInput,
+                       fmt::format("{} error{} in {} file{}", errors, errors == 1 ? "" : "s",
+                                   a.files.size(), a.files.size() == 1 ? "" : "s"));
+}
+
+}  // namespace
+
+CommandBody AddCheck(CLI::App& app) {
+  auto a = std::make_shared<CheckArguments>();
+  app.add_option("FILE", a->files, "Scenarios: .yaml, .json or .textproto")->required();
+  AddFormatOption(app, a->format);
+  return [a] { return Check(*a); };
+}
+
+}  // namespace percs

@@ -1,0 +1,148 @@
+// The visible table of commands, and what is the same for all of them.
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "client/percsctl/command.h"
+
+namespace percs {
+namespace {
+
+constexpr const char* kInProcess = "In this process";
+constexpr const char* kLocal = "Local fabrics (daemons on this machine)";
+constexpr const char* kControl = "Control of a running fabric";
+constexpr const char* kOther = "Other";
+
+constexpr Command kCommands[] = {
+    {"run", kInProcess, "Run a scenario from start to end and report",
+     R"(  percsctl run deploy/scenarios/supernode-alltoall.yaml
+  percsctl run deploy/scenarios/link-failure.yaml --threads 2 --format json
+  percsctl run deploy/scenarios/two-hubs.yaml --seed 7 --set topology.hubs=4)",
+     AddRun},
+    {"check", kInProcess, "Check scenario files and report every error",
+     R"(  percsctl check deploy/scenarios/*.yaml)", AddCheck},
+    {"schema", kInProcess, "Print the JSON Schema of scenario files, for editors",
+     R"(  percsctl schema > percs-scenario.schema.json)", AddSchema},
+    {"up", kLocal, "Start a controller and daemons",
+     R"(  percsctl up
+  percsctl up deploy/scenarios/four-supernodes.yaml --name lab --daemons 4
+  percsctl up --name other --daemons 8 --tcp)",
+     AddUp},
+    {"down", kLocal, "Stop what `up` started, and clear what a crash left",
+     R"(  percsctl down
+  percsctl down --name lab
+  percsctl down --all)",
+     AddDown},
+    {"ps", kLocal, "List local fabrics and their processes",
+     R"(  percsctl ps
+  percsctl ps --format json)",
+     AddPs},
+    {"apply", kControl, "Build a scenario's machine over the daemons and start it",
+     R"(  percsctl apply deploy/scenarios/supernode-alltoall.yaml --wait
+  percsctl apply deploy/scenarios/trace-replay.yaml --name lab --placement 8,8,8,8 --wait
+  percsctl apply deploy/scenarios/link-failure.yaml --pace 10us/s --hold)",
+     AddApply},
+    {"status", kControl, "Show what the fabric is doing",
+     R"(  percsctl status
+  percsctl status --controller 127.0.0.1:18515 --format json)",
+     AddStatus},
+    {"result", kControl, "Print the report of the last run",
+     R"(  percsctl result
+  percsctl result --run 3 --format json)",
+     AddResult},
+    {"links", kControl, "List links: up or down, flits, utilisation",
+     R"(  percsctl links
+  percsctl links sn0-d1-h3
+  percsctl links --down)",
+     AddLinks},
+    {"routes", kControl, "Show every route that the installed tables allow between two hubs",
+     R"(  percsctl routes sn0-d0-h0 sn0-d3-h7)", AddRoutes},
+    {"fault", kControl, "Take a link down or bring it up",
+     R"(  percsctl fault link-down sn0-d0-h0/sn0-d1-h0
+  percsctl fault link-up sn0-d0-h0:LR0 --at 80us
+  percsctl fault link-down sn0-d0-h0:LL2 --at wall:5s)",
+     AddFault},
+    {"counters", kControl, "Show what a hub, or the whole machine, has counted",
+     R"(  percsctl counters
+  percsctl counters sn0-d1-h3
+  percsctl counters --per-node --format json)",
+     AddCounters},
+    {"stop", kControl, "End workloads that run until stopped, and drain the fabric",
+     R"(  percsctl stop --wait)", AddStop},
+    {"version", kOther, "Print versions: software, wire, file format, model",
+     R"(  percsctl version --format json)", AddVersion},
+    {"completion", kOther, "Print a completion script for a shell",
+     R"(  source <(percsctl completion bash)
+  percsctl completion zsh > ~/.zfunc/_percsctl
+  percsctl completion fish > ~/.config/fish/completions/percsctl.fish)",
+     AddCompletion},
+};
+
+constexpr const char* kFooter =
+    R"(Times are virtual (of the emulated machine) unless written wall:30s.
+Exit codes: 0 done, 1 it could not be done, 2 wrong command line, 3 wrong scenario, trace, link or hub,
+4 no controller answers, 5 the emulated fabric is deadlocked, 6 a checker found a violation,
+130 interrupted. `percsctl COMMAND --help` has examples.)";
+
+int UsageError(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* used = &app;
+  while (!used->get_subcommands().empty()) used = used->get_subcommands().back();
+  std::string path = used->get_name();
+  for (const CLI::App* a = used->get_parent(); a; a = a->get_parent())
+    path = a->get_name() + " " + path;
+  fmt::print(stderr, "{}: {}\nSee `{} --help`.\n", path, error.what(), path);
+  return static_cast<int>(ExitCode::kUsage);
+}
+
+int Finish(const std::string& command, const Outcome& outcome) {
+  std::fflush(stdout);
+  if (!outcome.message.empty()) {
+    fmt::print(stderr, "percsctl {}: {}\n", command, outcome.message);
+  }
+  return static_cast<int>(outcome.code);
+}
+
+}  // namespace
+
+absl::Span<const Command> Commands() { return kCommands; }
+
+void AddFormatOption(CLI::App& app, std::string& format) {
+  format = "human";
+  app.add_option("--format", format, "human or json")
+      ->check(CLI::IsMember({"human", "json"}))
+      ->capture_default_str();
+}
+
+std::vector<CommandBody> DeclareCommands(CLI::App& app) {
+  app.name("percsctl");
+  app.description("PERCS network emulator: run scenarios, start fabrics, watch and break them.");
+  app.footer(kFooter);
+  app.require_subcommand(1);
+  std::vector<CommandBody> bodies;
+  for (const Command& command : Commands()) {
+    CLI::App* sub = app.add_subcommand(command.name, command.summary);
+    sub->group(command.group);
+    sub->footer(fmt::format("Examples:\n{}", command.examples));
+    bodies.push_back(command.add(*sub));
+  }
+  return bodies;
+}
+
+int RunPercsctl(int argc, const char* const* argv) {
+  CLI::App app;
+  const std::vector<CommandBody> bodies = DeclareCommands(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    return UsageError(app, error);
+  }
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    const Command& command = Commands()[i];
+    if (app.got_subcommand(command.name)) return Finish(command.name, bodies[i]());
+  }
+  return static_cast<int>(ExitCode::kUsage);
+}
+
+}  // namespace percs

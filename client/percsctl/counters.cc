@@ -1,0 +1,77 @@
+// percsctl counters: what a hub, or the whole machine, has counted so far.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "client/lib/result_codec.h"
+#include "client/percsctl/command.h"
+#include "client/percsctl/fabric_options.h"
+#include "client/percsctl/format.h"
+#include "client/percsctl/report.h"
+
+namespace percs {
+namespace {
+
+using Json = nlohmann::json;
+
+struct CountersArguments {
+  FabricOptions fabric;
+  std::string node;
+  bool per_node = false;
+};
+
+std::string PerNodeText(const std::vector<std::pair<std::string, NodeStats>>& nodes) {
+  Table table(
+      {"hub", "created", "delivered", "bytes", "dropped", "resent", "latency mean (virtual)"});
+  for (const auto& [name, s] : nodes) {
+    table.Add({name, FormatCount(s.packets_created), FormatCount(s.packets_delivered),
+               FormatBytes(s.bytes_delivered), FormatCount(PacketsDropped(s)),
+               FormatCount(s.packets_resent),
+               FormatTime(static_cast<Time>(s.packet_latency.Mean()))});
+  }
+  return table.ToString();
+}
+
+Outcome Counters(const CountersArguments& a) {
+  return WithFabric(a.fabric, [&](FabricClient& client) {
+    const auto reply = client.GetCounters(a.node, a.per_node);
+    if (!reply.ok()) return FromStatus(reply.status());
+    std::vector<std::pair<std::string, NodeStats>> nodes;
+    for (const v1::NodeCounters& n : reply->nodes()) {
+      auto stats = StatsFromProto(n.counters());
+      if (!stats.ok()) return Outcome::Fail(ExitCode::kFailed, Text(stats.status()));
+      nodes.emplace_back(n.node().empty() ? "all hubs" : n.node(), *stats);
+    }
+    if (IsJson(a.fabric.format)) {
+      Json list = Json::array();
+      for (const auto& [name, stats] : nodes) {
+        Json one = CountersJson(stats);
+        one["node"] = name;
+        list.push_back(std::move(one));
+      }
+      fmt::print("{}\n",
+                 Json{{"virtual_ps", reply->virtual_time()}, {"nodes", std::move(list)}}.dump(2));
+      return Outcome::Ok();
+    }
+    fmt::print("counted up to {}\n", FormatVirtual(reply->virtual_time()));
+    if (a.per_node) {
+      fmt::print("{}", PerNodeText(nodes));
+    } else {
+      for (const auto& [name, stats] : nodes) fmt::print("\n{}\n{}", name, CountersText(stats));
+    }
+    return Outcome::Ok();
+  });
+}
+
+}  // namespace
+
+CommandBody AddCounters(CLI::App& app) {
+  auto a = std::make_shared<CountersArguments>();
+  app.add_option("NODE", a->node, "One hub, like sn0-d1-h3; default: the sum over all");
+  app.add_flag("--per-node", a->per_node, "Every hub on a line of its own");
+  AddFabricOptions(app, a->fabric);
+  return [a] { return Counters(*a); };
+}
+
+}  // namespace percs

@@ -1,0 +1,90 @@
+#include "client/percsctl/fabric_options.h"
+
+#include <fmt/format.h>
+
+#include "client/lib/fabric_record.h"
+#include "client/percsctl/command.h"
+#include "proto/scenario/units.h"
+
+namespace percs {
+namespace {
+
+constexpr char kWallPrefix[] = "wall:";
+
+}  // namespace
+
+void AddNameOption(CLI::App& app, std::string& name) {
+  app.add_option("--name", name, "Name of the local fabric")->capture_default_str();
+}
+
+void AddFabricOptions(CLI::App& app, FabricOptions& options) {
+  AddNameOption(app, options.name);
+  app.add_option("--controller", options.controller,
+                 "Address of the controller instead: host:port or unix:/path");
+  AddFormatOption(app, options.format);
+}
+
+absl::StatusOr<std::unique_ptr<FabricClient>> Connect(const FabricOptions& options) {
+  if (!options.controller.empty()) return std::make_unique<FabricClient>(options.controller);
+  const auto store = FabricStore::Open();
+  if (!store.ok()) return store.status();
+  const auto record = store->Load(options.name);
+  if (!record.ok()) return record.status();
+  if (record->controller.empty()) {
+    return absl::NotFoundError(fmt::format(
+        "local fabric \"{0}\" was not brought up completely; `percsctl down --name {0}` "
+        "clears it",
+        options.name));
+  }
+  return std::make_unique<FabricClient>(record->controller);
+}
+
+Outcome WithFabric(const FabricOptions& options, const ClientBody& body) {
+  const auto client = Connect(options);
+  if (client.ok()) return body(**client);
+  Outcome outcome = FromStatus(client.status());
+  if (client.status().code() == absl::StatusCode::kNotFound) outcome.code = ExitCode::kUnreachable;
+  return outcome;
+}
+
+absl::StatusOr<UserTime> ParseUserTime(const std::string& text) {
+  UserTime result;
+  result.wall = text.rfind(kWallPrefix, 0) == 0;
+  const auto time = ParseTime(result.wall ? text.substr(sizeof(kWallPrefix) - 1) : text);
+  if (!time.ok()) return time.status();
+  result.time = *time;
+  return result;
+}
+
+absl::StatusOr<std::chrono::milliseconds> ParseWallTime(const std::string& text) {
+  const auto time = ParseUserTime(text);
+  if (!time.ok()) return time.status();
+  if (!time->wall) {
+    return absl::InvalidArgumentError(fmt::format(
+        "\"{0}\" is a virtual time, but this waits on the wall clock; write wall:{0}", text));
+  }
+  return std::chrono::milliseconds(time->time / kMillisecond);
+}
+
+const char* StateName(v1::FabricState state) {
+  switch (state) {
+    case v1::FABRIC_STATE_JOINING:
+      return "joining";
+    case v1::FABRIC_STATE_EMPTY:
+      return "empty";
+    case v1::FABRIC_STATE_CONFIGURING:
+      return "configuring";
+    case v1::FABRIC_STATE_RUNNING:
+      return "running";
+    case v1::FABRIC_STATE_IDLE:
+      return "idle";
+    case v1::FABRIC_STATE_FINISHED:
+      return "finished";
+    case v1::FABRIC_STATE_FAILED:
+      return "failed";
+    default:
+      return "unknown";
+  }
+}
+
+}  // namespace percs

@@ -1,0 +1,100 @@
+#include "client/percsctl/format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace percs {
+namespace {
+
+// `value` with up to `decimals` decimals and no trailing zeros.
+std::string Trimmed(double value, int decimals) {
+  std::string text = fmt::format("{:.{}f}", value, decimals);
+  if (text.find('.') == std::string::npos) return text;
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+std::string FormatTime(Time time) {
+  if (time >= kNever) return "never";
+  if (time < 0) return fmt::format("-{}", FormatTime(-time));
+  if (time < kNanosecond) return fmt::format("{}ps", time);
+  constexpr struct {
+    Time unit;
+    const char* name;
+  } kUnits[] = {{kSecond, "s"}, {kMillisecond, "ms"}, {kMicrosecond, "us"}, {kNanosecond, "ns"}};
+  for (const auto& [unit, name] : kUnits) {
+    if (time >= unit) {
+      return Trimmed(static_cast<double>(time) / static_cast<double>(unit), 3) + name;
+    }
+  }
+  return "0ps";
+}
+
+std::string FormatVirtual(Time time) { return FormatTime(time) + " virtual"; }
+
+std::string FormatWall(double seconds) {
+  if (!(seconds >= 0)) return "unknown";
+  if (seconds < 0.001) return fmt::format("{:.0f} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.0f} ms", seconds * 1e3);
+  if (seconds < 120) return fmt::format("{:.2f} s", seconds);
+  const auto whole = static_cast<std::uint64_t>(std::llround(seconds));
+  if (whole < 7200) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
+}
+
+std::string FormatBytes(std::uint64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  int unit = 0;
+  double value = static_cast<double>(bytes);
+  while (value >= 1024 && unit < 4) {
+    value /= 1024;
+    ++unit;
+  }
+  return fmt::format("{} {}", Trimmed(value, 2), kUnits[unit]);
+}
+
+std::string FormatCount(std::uint64_t n) {
+  std::string text = fmt::format("{}", n);
+  for (int i = static_cast<int>(text.size()) - 3; i > 0; i -= 3) text.insert(i, ",");
+  return text;
+}
+
+std::string FormatPercent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
+
+std::string FormatRate(double bytes_per_second) {
+  constexpr const char* kUnits[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+  int unit = 0;
+  while (bytes_per_second >= 1000 && unit < 4) {
+    bytes_per_second /= 1000;
+    ++unit;
+  }
+  return fmt::format("{} {}", Trimmed(bytes_per_second, 2), kUnits[unit]);
+}
+
+std::string Table::ToString(int indent) const {
+  std::vector<std::size_t> width;
+  for (const auto& row : rows_) {
+    width.resize(std::max(width.size(), row.size()), 0);
+    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows_) {
+    std::string line(indent, ' ');
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const bool right = align_[std::min(i, align_.size() - 1)] == 'r';
+      line +=
+          right ? fmt::format("{:>{}}", row[i], width[i]) : fmt::format("{:<{}}", row[i], width[i]);
+      line += "  ";
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace percs

@@ -1,0 +1,37 @@
+// How percsctl writes quantities and tables for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "emulator/base/time.h"
+
+namespace percs {
+
+// `5.2us`, `21.034ms`; up to four significant decimals, exact below a microsecond.
+std::string FormatTime(Time time);
+// With the mark that tells virtual time from wall time: `5.2us virtual`.
+std::string FormatVirtual(Time time);
+std::string FormatWall(double seconds);           // `0.42 s`, `2 min 05 s`
+std::string FormatBytes(std::uint64_t bytes);     // `64 KiB`
+std::string FormatCount(std::uint64_t n);         // `12,345,678`
+std::string FormatPercent(double fraction);       // `12.3 %`
+std::string FormatRate(double bytes_per_second);  // `24.0 GB/s`
+
+// Columns as wide as their widest cell; the first is left-aligned, the rest as `align` says
+// ('l' or 'r', by column; the last letter repeats).
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header, std::string align = "lr")
+      : align_(std::move(align)), rows_{std::move(header)} {}
+  void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  bool empty() const { return rows_.size() == 1; }
+  std::string ToString(int indent = 0) const;
+
+ private:
+  std::string align_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace percs

@@ -1,0 +1,35 @@
+// How a command ends: exit code and message. Only main() exits.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace percs {
+
+// Documented in docs/cli.md and in `percsctl --help`.
+enum class ExitCode : int {
+  kOk = 0,
+  kFailed = 1,       // what was asked for could not be done
+  kUsage = 2,        // the command line is wrong
+  kBadInput = 3,     // a scenario, trace, link or hub name is wrong
+  kUnreachable = 4,  // no controller answers
+  kDeadlock = 5,     // the emulated fabric is deadlocked
+  kViolation = 6,    // a checker found a violation, or payload bytes were wrong
+  kInterrupted = 130,
+};
+
+struct [[nodiscard]] Outcome {
+  ExitCode code = ExitCode::kOk;
+  std::string message;  // for stderr; "" if all was said
+
+  static Outcome Ok() { return {}; }
+  static Outcome Fail(ExitCode code, std::string message) { return {code, std::move(message)}; }
+};
+
+std::string Text(const absl::Status& status);  // the message alone
+// By code: INVALID_ARGUMENT, NOT_FOUND and OUT_OF_RANGE are bad input, UNAVAILABLE and
+// DEADLINE_EXCEEDED an unreachable controller, CANCELLED an interrupt; everything else failed.
+Outcome FromStatus(const absl::Status& status);
+
+}  // namespace percs

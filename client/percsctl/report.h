@@ -1,0 +1,33 @@
+// What a run prints: one function for people, one for programs. Both see the same RunReport,
+// whether the run was in this process or over daemons.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "client/percsctl/outcome.h"
+#include "emulator/sim/run.h"
+#include "emulator/topology/topology.h"
+
+namespace percs {
+
+struct RunReport {
+  RunResult result;
+  double wall_seconds = 0;
+  std::string placement;  // `1 thread`, `4 daemons`
+};
+
+nlohmann::json ReportJson(const RunReport& report, const Topology& topology);
+std::string ReportText(const RunReport& report, const Topology& topology);
+
+// Prints the report to standard output; kViolation if a checker or a payload check failed.
+Outcome PrintReport(const RunReport& report, const Topology& topology, bool json);
+
+// The counters of a hub or of all, without what only a finished run knows.
+nlohmann::json CountersJson(const NodeStats& stats);
+std::string CountersText(const NodeStats& stats);
+// Over the ports of one class.
+PortStats SumOfClass(const NodeStats& stats, LinkClass c);
+std::uint64_t PacketsDropped(const NodeStats& stats);
+
+}  // namespace percs

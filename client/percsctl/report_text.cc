@@ -1,0 +1,253 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "client/percsctl/format.h"
+#include "client/percsctl/report.h"
+
+namespace percs {
+namespace {
+
+constexpr std::size_t kFailuresShown = 10;
+constexpr std::size_t kViolationsShown = 20;
+constexpr std::size_t kRanksShown = 8;
+
+std::string Line(const char* label, const std::string& value) {
+  return fmt::format("{:<16} {}\n", label, value);
+}
+
+std::string Summary(const RunReport& report) {
+  const RunResult& r = report.result;
+  const NodeStats& s = r.total;
+  const double seconds = static_cast<double>(r.virtual_time) / static_cast<double>(kSecond);
+  std::string text = Line("scenario", fmt::format("{} ({} hubs)", r.scenario, r.nodes));
+  text += Line("digest", r.digest.ToString());
+  text += Line("virtual time", FormatVirtual(r.virtual_time));
+  text += Line("wall time", fmt::format("{} ({}, {} windows)", FormatWall(report.wall_seconds),
+                                        report.placement, FormatCount(r.windows)));
+  text +=
+      Line("packets", fmt::format("{} delivered of {} created, {} in payload",
+                                  FormatCount(s.packets_delivered), FormatCount(s.packets_created),
+                                  FormatBytes(s.bytes_delivered)));
+  if (seconds > 0) {
+    text += Line(
+        "delivered rate",
+        fmt::format("{} virtual", FormatRate(static_cast<double>(s.bytes_delivered) / seconds)));
+  }
+  text += Line("flit-hops",
+               fmt::format("{} ({} packet-hops; {} flits into HFI ports)", FormatCount(r.flit_hops),
+                           FormatCount(r.packet_hops), FormatCount(r.hfi_flits)));
+  if (s.packets_delivered > 0) {
+    text += Line("hops", fmt::format("{:.3f} mean", static_cast<double>(s.hops_delivered) /
+                                                        static_cast<double>(s.packets_delivered)));
+  }
+  if (s.measured_bytes_offered > 0) {
+    text +=
+        Line("measured",
+             fmt::format("{} accepted of {} offered ({})", FormatBytes(s.measured_bytes_accepted),
+                         FormatBytes(s.measured_bytes_offered),
+                         FormatPercent(static_cast<double>(s.measured_bytes_accepted) /
+                                       static_cast<double>(s.measured_bytes_offered))));
+  }
+  return text;
+}
+
+void AddLatency(Table& table, const char* name, const Histogram& h) {
+  if (h.count == 0) return;
+  table.Add({name, FormatTime(static_cast<Time>(h.Mean())),
+             FormatTime(static_cast<Time>(h.Quantile(0.5))),
+             FormatTime(static_cast<Time>(h.Quantile(0.99))), FormatTime(static_cast<Time>(h.max)),
+             FormatCount(h.count)});
+}
+
+std::string Latency(const NodeStats& s) {
+  Table table({"latency (virtual)", "mean", "p50", "p99", "max", "count"});
+  AddLatency(table, "packet", s.packet_latency);
+  AddLatency(table, "message", s.message_latency);
+  return table.empty() ? "" : "\n" + table.ToString();
+}
+
+std::string Utilisation(const RunResult& r) {
+  Table table({"links", "count", "mean load", "max load", "flits", "credit stall (virtual)"});
+  for (LinkClass c : {LinkClass::kLl, LinkClass::kLr, LinkClass::kD, LinkClass::kHfi}) {
+    const int i = static_cast<int>(c);
+    if (r.links[i] == 0) continue;
+    const PortStats sum = SumOfClass(r.total, c);
+    table.Add({ClassName(c), FormatCount(r.links[i]), FormatPercent(r.utilisation_mean[i]),
+               FormatPercent(r.utilisation_max[i]), FormatCount(sum.flits),
+               FormatTime(static_cast<Time>(sum.credit_stall_ps))});
+  }
+  return table.empty() ? "" : "\n" + table.ToString();
+}
+
+std::string Drops(const NodeStats& s) {
+  if (PacketsDropped(s) == 0) return "\nno packet was dropped\n";
+  Table table({"dropped", "packets", "flits"});
+  for (int i = 0; i < kDropReasons; ++i) {
+    if (s.packets_dropped[i] == 0 && s.flits_dropped[i] == 0) continue;
+    table.Add({DropReasonName(static_cast<DropReason>(i)), FormatCount(s.packets_dropped[i]),
+               FormatCount(s.flits_dropped[i])});
+  }
+  return "\n" + table.ToString();
+}
+
+std::string Messages(const NodeStats& s) {
+  if (s.messages_sent == 0) return "";
+  std::string text = "\n";
+  text += Line("messages",
+               fmt::format("{} sent, {} delivered, {} acknowledged, {} failed",
+                           FormatCount(s.messages_sent), FormatCount(s.messages_delivered),
+                           FormatCount(s.messages_acknowledged), FormatCount(s.messages_failed)));
+  text += Line("", fmt::format("{} packets resent, {} acknowledgements sent",
+                               FormatCount(s.packets_resent), FormatCount(s.acks_sent)));
+  if (s.payload_bytes_verified > 0 || s.payload_errors > 0) {
+    text +=
+        Line("payload", fmt::format("{} verified, {} wrong", FormatBytes(s.payload_bytes_verified),
+                                    FormatCount(s.payload_errors)));
+  }
+  return text;
+}
+
+std::string Failures(const RunResult& r, const Topology& topology) {
+  if (r.failed.empty()) return "";
+  std::string text;
+  std::map<std::string, std::uint64_t> reasons;
+  for (const FailedMessage& f : r.failed) ++reasons[DropReasonName(f.reason)];
+  for (const auto& [reason, count] : reasons) {
+    text += Line("failed", fmt::format("{} messages: {}", FormatCount(count), reason));
+  }
+  Table table({"failed message", "to", "number", "bytes", "reason", "given up (virtual)"},
+              "llrrlr");
+  for (std::size_t i = 0; i < std::min(r.failed.size(), kFailuresShown); ++i) {
+    const FailedMessage& f = r.failed[i];
+    table.Add({topology.NodeName(f.source), topology.NodeName(f.destination),
+               fmt::format("{}", f.message), FormatCount(f.bytes), DropReasonName(f.reason),
+               FormatTime(f.at)});
+  }
+  text += table.ToString();
+  if (r.failed.size() > kFailuresShown) {
+    text +=
+        fmt::format("... and {} more (all with --format json)\n", r.failed.size() - kFailuresShown);
+  }
+  return text;
+}
+
+std::string Cause(const Reroute& x, const Topology& topology) {
+  std::vector<std::string> parts;
+  for (const LinkEnd& link : x.down) parts.push_back(topology.LinkName(link) + " down");
+  for (const LinkEnd& link : x.up) parts.push_back(topology.LinkName(link) + " up");
+  if (parts.size() > 3) {
+    return fmt::format("{}, {} and {} more", parts[0], parts[1], parts.size() - 2);
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string Reroutes(const RunResult& r, const Topology& topology) {
+  if (r.reroutes.empty()) return "";
+  Table table({"reroute (virtual times)", "raised", "alerted", "planning", "planned", "committed",
+               "first packet on new path", "hubs changed", "unreachable pairs"});
+  for (const Reroute& x : r.reroutes) {
+    table.Add({fmt::format("epoch {}: {}", x.epoch, Cause(x, topology)), FormatTime(x.raised),
+               FormatTime(x.alerted), FormatTime(x.planning_started), FormatTime(x.planned),
+               FormatTime(x.committed), FormatTime(x.first_packet), FormatCount(x.hubs_changed),
+               FormatCount(x.unreachable_pairs)});
+  }
+  return "\n" + table.ToString();
+}
+
+void AddRank(Table& table, const std::string& name, Time finished, Time calc, Time overhead,
+             Time waiting) {
+  const double whole = finished > 0 ? static_cast<double>(finished) : 1;
+  const auto part = [whole](Time t) {
+    return fmt::format("{} ({})", FormatTime(t), FormatPercent(static_cast<double>(t) / whole));
+  };
+  table.Add({name, FormatTime(finished), part(calc), part(overhead), part(waiting)});
+}
+
+std::string Ranks(const RunResult& r) {
+  if (r.ranks.empty()) return "";
+  std::vector<RankResult> ranks = r.ranks;
+  std::stable_sort(ranks.begin(), ranks.end(), [](const RankResult& a, const RankResult& b) {
+    return a.finished > b.finished;
+  });
+  double finished = 0, calc = 0, overhead = 0, waiting = 0;
+  for (const RankResult& x : ranks) {
+    finished += static_cast<double>(x.finished), calc += static_cast<double>(x.calc);
+    overhead += static_cast<double>(x.overhead), waiting += static_cast<double>(x.waiting);
+  }
+  const double n = static_cast<double>(ranks.size());
+  const auto mean = [n](double sum) { return static_cast<Time>(sum / n); };
+  Table table({"rank (virtual times)", "finished", "calc", "send/receive overhead", "waiting"});
+  AddRank(table, "mean", mean(finished), mean(calc), mean(overhead), mean(waiting));
+  const std::size_t shown = std::min(ranks.size(), kRanksShown);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const RankResult& x = ranks[i];
+    AddRank(table, fmt::format("{}{}", x.rank, i == 0 ? " (slowest)" : ""), x.finished, x.calc,
+            x.overhead, x.waiting);
+  }
+  std::string text =
+      "\n" + Line("trace", fmt::format("{} ranks, slowest is rank {} at {}", ranks.size(),
+                                       ranks[0].rank, FormatVirtual(ranks[0].finished)));
+  text += table.ToString();
+  if (shown < ranks.size()) {
+    text += fmt::format("... and {} faster ranks (all with --format json)\n", ranks.size() - shown);
+  }
+  return text;
+}
+
+std::string Violations(const RunResult& r) {
+  if (r.violations.empty()) return "\ncheckers: all held\n";
+  std::string text = fmt::format("\ncheckers: {} violations\n", r.violations.size());
+  for (std::size_t i = 0; i < std::min(r.violations.size(), kViolationsShown); ++i) {
+    text += fmt::format("  {}\n", r.violations[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string ReportText(const RunReport& report, const Topology& topology) {
+  const RunResult& r = report.result;
+  return Summary(report) + Latency(r.total) + Utilisation(r) + Drops(r.total) + Messages(r.total) +
+         Failures(r, topology) + Reroutes(r, topology) + Ranks(r) + Violations(r);
+}
+
+std::string CountersText(const NodeStats& s) {
+  Table table({"ports", "flits", "packets", "bytes", "credit stall (virtual)"});
+  for (LinkClass c : {LinkClass::kLl, LinkClass::kLr, LinkClass::kD, LinkClass::kHfi}) {
+    const PortStats sum = SumOfClass(s, c);
+    if (sum.flits == 0 && sum.credit_stall_ps == 0) continue;
+    table.Add({ClassName(c), FormatCount(sum.flits), FormatCount(sum.packets),
+               FormatBytes(sum.bytes), FormatTime(static_cast<Time>(sum.credit_stall_ps))});
+  }
+  std::string text =
+      Line("packets",
+           fmt::format("{} created, {} delivered, {} in payload", FormatCount(s.packets_created),
+                       FormatCount(s.packets_delivered), FormatBytes(s.bytes_delivered)));
+  if (s.alerts_raised + s.tables_installed > 0) {
+    text += Line("management",
+                 fmt::format("{} alerts raised, {} tables installed", FormatCount(s.alerts_raised),
+                             FormatCount(s.tables_installed)));
+  }
+  return text + Latency(s) + (table.empty() ? "" : "\n" + table.ToString()) + Drops(s) +
+         Messages(s);
+}
+
+Outcome PrintReport(const RunReport& report, const Topology& topology, bool json) {
+  const RunResult& r = report.result;
+  fmt::print("{}",
+             json ? ReportJson(report, topology).dump(2) + "\n" : ReportText(report, topology));
+  if (!r.violations.empty()) {
+    return Outcome::Fail(ExitCode::kViolation, fmt::format("{} checker violations, the first: {}",
+                                                           r.violations.size(), r.violations[0]));
+  }
+  if (r.total.payload_errors > 0) {
+    return Outcome::Fail(ExitCode::kViolation,
+                         fmt::format("{} payloads arrived wrong", r.total.payload_errors));
+  }
+  return Outcome::Ok();
+}
+
+}  // namespace percs

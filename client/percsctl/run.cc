@@ -1,0 +1,109 @@
+// percsctl run: a scenario from start to end inside this process.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "client/lib/executor.h"
+#include "client/lib/interrupt.h"
+#include "client/lib/scenario_file.h"
+#include "client/percsctl/command.h"
+#include "client/percsctl/progress.h"
+#include "client/percsctl/report.h"
+#include "proto/scenario/build.h"
+
+namespace percs {
+namespace {
+
+constexpr int kThreadsMax = 256;
+
+struct RunArguments {
+  std::string file, format;
+  int threads = 1;
+  std::optional<std::uint64_t> seed;
+  std::vector<std::string> settings;
+};
+
+Outcome RunFailed(const absl::Status& status) {
+  Outcome outcome = FromStatus(status);
+  if (status.code() == absl::StatusCode::kFailedPrecondition) outcome.code = ExitCode::kDeadlock;
+  return outcome;
+}
+
+// Holds virtual time back to its pace against the wall clock, for clock `live`.
+class Pacer {
+ public:
+  explicit Pacer(const Pacing& pacing) : pace_(pacing.live ? pacing.pace : 0) {}
+  bool active() const { return pace_ > 0; }
+  void Await(Time now) const {
+    if (!active()) return;
+    const std::chrono::duration<double> due(static_cast<double>(now) / static_cast<double>(pace_));
+    while (!InterruptGuard::raised() && std::chrono::steady_clock::now() - start_ < due) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
+ private:
+  Time pace_;  // virtual time per wall second; 0: do not wait
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+Outcome Run(const RunArguments& a) {
+  const auto input = LoadScenario(a.file, a.settings, a.seed);
+  if (!input.ok()) return FromStatus(input.status());
+  if (RunsUntilStopped(input->scenario)) {
+    return Outcome::Fail(
+        ExitCode::kBadInput,
+        fmt::format("{}: this workload goes on until it is stopped; say where with "
+                    "`--set stop_at=1ms`, or use `percsctl up` and `apply`",
+                    a.file));
+  }
+  const auto topology = Topology::Create(input->scenario.topology);
+  if (!topology.ok()) return FromStatus(topology.status());
+
+  InterruptGuard interrupt;
+  ThreadPool pool(a.threads);
+  const Executor executor = pool.executor();
+  ProgressLine progress(input->scenario);
+  const Pacer pacer(PacingOf(input->message));
+  RunOptions options;
+  if (pacer.active()) options.progress_every_windows = 1;
+  options.threads = a.threads;
+  options.executor = a.threads > 1 ? &executor : nullptr;
+  options.progress = [&](const RunProgress& p) {
+    progress.Show(p.now, p.packets_delivered);
+    pacer.Await(p.now);
+  };
+  options.cancelled = [] { return InterruptGuard::raised(); };
+  auto result = RunScenario(input->scenario, options);
+  const double wall_seconds = progress.wall_seconds();
+  progress.Clear();
+  if (!result.ok()) return RunFailed(result.status());
+  const RunReport report{*std::move(result), wall_seconds,
+                         fmt::format("{} thread{}", a.threads, a.threads == 1 ? "" : "s")};
+  return PrintReport(report, *topology, IsJson(a.format));
+}
+
+}  // namespace
+
+CommandBody AddRun(CLI::App& app) {
+  auto a = std::make_shared<RunArguments>();
+  app.add_option("FILE", a->file, "Scenario: .yaml, .json or .textproto")->required();
+  app.add_option("--threads", a->threads,
+                 "Threads to run on; the results are the same for any number")
+      ->check(CLI::Range(1, kThreadsMax))
+      ->capture_default_str();
+  app.add_option("--seed", a->seed, "Seed instead of the file's");
+  app.add_option("--set", a->settings, "Change a field: path=value (repeatable)")
+      ->take_all()
+      ->expected(1)
+      ->allow_extra_args(false);
+  AddFormatOption(app, a->format);
+  return [a] { return Run(*a); };
+}
+
+}  // namespace percs

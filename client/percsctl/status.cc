@@ -1,0 +1,126 @@
+// percsctl status: what a fabric is doing.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "client/percsctl/command.h"
+#include "client/percsctl/fabric_options.h"
+#include "client/percsctl/format.h"
+#include "proto/scenario/units.h"
+
+namespace percs {
+namespace {
+
+using Json = nlohmann::json;
+
+Json ProcessesJson(const v1::StatusReply& s) {
+  Json json = Json::array();
+  for (const v1::ProcessStatus& p : s.processes()) {
+    json.push_back({{"process", p.process()},
+                    {"name", p.name()},
+                    {"pid", p.pid()},
+                    {"link_address", p.link_address()},
+                    {"connected", p.connected()},
+                    {"first_node", p.first_node()},
+                    {"nodes", p.nodes()},
+                    {"reconnects", p.reconnects()},
+                    {"windows", p.windows()}});
+  }
+  return json;
+}
+
+Json StatusJson(const v1::StatusReply& s) {
+  return {{"state", StateName(s.state())},
+          {"versions",
+           {{"wire", s.versions().wire()},
+            {"format", s.versions().format()},
+            {"model", s.versions().model()},
+            {"software", s.versions().software()}}},
+          {"controller_pid", s.pid()},
+          {"daemons_expected", s.daemons_expected()},
+          {"processes", ProcessesJson(s)},
+          {"error", s.error()},
+          {"scenario", s.scenario()},
+          {"run", s.run()},
+          {"nodes", s.nodes()},
+          {"virtual_ps", s.virtual_time()},
+          {"windows", s.windows()},
+          {"windows_per_second", s.windows_per_second()},
+          {"lookahead_ps", s.lookahead()},
+          {"lookahead_source", s.lookahead_source()},
+          {"epoch", s.epoch()},
+          {"clock", s.clock() == v1::CLOCK_LIVE ? "live" : "batch"},
+          {"pace_ps_per_wall_second", s.pace()},
+          {"pace_reached", s.pace_reached()},
+          {"wall_behind_seconds", s.wall_behind_seconds()},
+          {"packets_delivered", s.packets_delivered()},
+          {"unfinished", s.unfinished()},
+          {"wall_seconds", s.wall_seconds()}};
+}
+
+std::string ClockText(const v1::StatusReply& s) {
+  if (s.clock() != v1::CLOCK_LIVE) return "batch: as fast as this machine allows";
+  const std::string reached = FormatTime(static_cast<Time>(s.pace_reached()));
+  std::string text = fmt::format("live: {}/s asked for, {}/s reached",
+                                 s.pace() > 0 ? FormatTime(s.pace()) : "no limit", reached);
+  if (s.wall_behind_seconds() >= 0.1) {
+    text += fmt::format(", behind by {}", FormatWall(s.wall_behind_seconds()));
+  }
+  return text;
+}
+
+std::string ScenarioText(const v1::StatusReply& s) {
+  if (s.scenario().empty()) return "scenario      none; `percsctl apply FILE` brings one\n";
+  std::string text =
+      fmt::format("scenario      {} (run {}, {} hubs)\n", s.scenario(), s.run(), s.nodes());
+  text += fmt::format("virtual time  {} after {} of wall time\n", FormatVirtual(s.virtual_time()),
+                      FormatWall(s.wall_seconds()));
+  text += fmt::format("windows       {} ({:.0f} per second), lookahead {} ({})\n",
+                      FormatCount(s.windows()), s.windows_per_second(),
+                      FormatVirtual(s.lookahead()), s.lookahead_source());
+  text += fmt::format("clock         {}\n", ClockText(s));
+  text += fmt::format("routes        epoch {}\n", s.epoch());
+  text += fmt::format(
+      "packets       {} delivered; work left: {}\n", FormatCount(s.packets_delivered()),
+      FormatCount(static_cast<std::uint64_t>(std::max<std::int64_t>(s.unfinished(), 0))));
+  return text;
+}
+
+std::string StatusText(const v1::StatusReply& s) {
+  int connected = 0;
+  for (const v1::ProcessStatus& p : s.processes()) connected += p.connected() ? 1 : 0;
+  std::string text = fmt::format("state         {}\n", StateName(s.state()));
+  if (!s.error().empty()) text += fmt::format("error         {}\n", s.error());
+  text += fmt::format("controller    pid {}\n", s.pid());
+  text += fmt::format("daemons       {} of {} connected\n", connected, s.daemons_expected());
+  text += ScenarioText(s) + "\n";
+  Table table({"daemon", "name", "pid", "hubs", "connected", "reconnects", "windows", "address"},
+              "llrrlrrl");
+  for (const v1::ProcessStatus& p : s.processes()) {
+    const std::string hubs =
+        p.nodes() == 0 ? "-" : fmt::format("{}-{}", p.first_node(), p.first_node() + p.nodes() - 1);
+    table.Add({fmt::format("{}", p.process()), p.name(), fmt::format("{}", p.pid()), hubs,
+               p.connected() ? "yes" : "no", FormatCount(p.reconnects()), FormatCount(p.windows()),
+               p.link_address()});
+  }
+  return text + (table.empty() ? "" : table.ToString());
+}
+
+}  // namespace
+
+CommandBody AddStatus(CLI::App& app) {
+  auto a = std::make_shared<FabricOptions>();
+  AddFabricOptions(app, *a);
+  return [a] {
+    return WithFabric(*a, [&](FabricClient& client) {
+      const auto reply = client.Status();
+      if (!reply.ok()) return FromStatus(reply.status());
+      fmt::print("{}", IsJson(a->format) ? StatusJson(*reply).dump(2) + "\n" : StatusText(*reply));
+      return Outcome::Ok();
+    });
+  };
+}
+
+}  // namespace percs

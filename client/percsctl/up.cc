@@ -1,0 +1,232 @@
+// percsctl up, down, ps: fabrics of processes on this machine.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "client/lib/interrupt.h"
+#include "client/lib/local_fabric.h"
+#include "client/lib/scenario_file.h"
+#include "client/percsctl/command.h"
+#include "client/percsctl/fabric_options.h"
+#include "client/percsctl/format.h"
+
+namespace percs {
+namespace {
+
+using Json = nlohmann::json;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr int kDaemonsDefault = 32;
+constexpr int kDaemonsMax = 4096;
+
+struct UpArguments {
+  StartOptions start;
+  std::string file, format, timeout = "wall:60s";
+  int daemons = 0;
+};
+
+struct DownArguments {
+  std::string name = "default", format, grace = "wall:10s";
+  bool all = false;
+};
+
+double SecondsSince(SteadyClock::time_point start) {
+  return std::chrono::duration<double>(SteadyClock::now() - start).count();
+}
+
+Outcome LocalFailure(const absl::Status& status) {
+  Outcome outcome = FromStatus(status);
+  if (outcome.code == ExitCode::kUnreachable) outcome.code = ExitCode::kFailed;
+  return outcome;
+}
+
+Json RecordJson(const FabricRecord& record) {
+  Json processes = Json::array();
+  for (const FabricProcess& p : record.processes) {
+    processes.push_back(
+        {{"role", p.role}, {"pid", p.id.pid}, {"running", IsRunning(p.id)}, {"log", p.log}});
+  }
+  return {{"name", record.name},
+          {"transport", record.transport},
+          {"controller", record.controller},
+          {"scenario", record.scenario},
+          {"processes", std::move(processes)}};
+}
+
+// How many daemons: as told, as many as the scenario has hubs, or the default.
+absl::StatusOr<int> DaemonsFor(const UpArguments& a) {
+  if (a.file.empty()) return a.daemons > 0 ? a.daemons : kDaemonsDefault;
+  const auto input = LoadScenario(a.file, {}, std::nullopt);
+  if (!input.ok()) return input.status();
+  const auto topology = Topology::Create(input->scenario.topology);
+  if (!topology.ok()) return topology.status();
+  const int hubs = static_cast<int>(topology->nodes());
+  if (a.daemons > hubs) {
+    return absl::InvalidArgumentError(
+        fmt::format("--daemons {}: {} has only {} hubs, and every daemon needs at least one",
+                    a.daemons, a.file, hubs));
+  }
+  if (a.daemons == 0 && hubs > kDaemonsMax) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} has {} hubs; say with --daemons (at most {}) how many processes share them",
+                    a.file, hubs, kDaemonsMax));
+  }
+  return a.daemons > 0 ? a.daemons : hubs;
+}
+
+Outcome Up(UpArguments& a) {
+  const auto timeout = ParseWallTime(a.timeout);
+  if (!timeout.ok()) return Outcome::Fail(ExitCode::kUsage, "--timeout: " + Text(timeout.status()));
+  const auto store = FabricStore::Open();
+  if (!store.ok()) return FromStatus(store.status());
+  const auto daemons = DaemonsFor(a);
+  if (!daemons.ok()) return FromStatus(daemons.status());
+  if (a.start.port != 0) a.start.tcp = true;
+  a.start.daemons = *daemons;
+  a.start.scenario = a.file;
+  a.start.timeout = *timeout;
+  a.start.cancelled = [] { return InterruptGuard::raised(); };
+  InterruptGuard interrupt;
+  const auto start = SteadyClock::now();
+  const auto record = StartFabric(*store, a.start);
+  if (!record.ok()) return LocalFailure(record.status());
+  if (IsJson(a.format)) {
+    Json json = RecordJson(*record);
+    json["wall_seconds"] = SecondsSince(start);
+    fmt::print("{}\n", json.dump(2));
+    return Outcome::Ok();
+  }
+  const std::string name = a.start.name == "default" ? "" : " --name " + a.start.name;
+  fmt::print("fabric \"{}\" is up after {}: controller at {}, {} daemon{} over {}\n", record->name,
+             FormatWall(SecondsSince(start)), record->controller, *daemons,
+             *daemons == 1 ? "" : "s", record->transport);
+  fmt::print("next: percsctl apply {}{} --wait; percsctl down{} ends it\n",
+             a.file.empty() ? "FILE" : a.file, name, name);
+  return Outcome::Ok();
+}
+
+Outcome DownAll(const FabricStore& store, const std::vector<std::string>& names,
+                const DownArguments& a, std::chrono::milliseconds grace) {
+  Json list = Json::array();
+  for (const std::string& name : names) {
+    const auto report = StopFabric(store, name, grace);
+    if (!report.ok()) return LocalFailure(report.status());
+    if (IsJson(a.format)) {
+      list.push_back({{"name", name},
+                      {"stopped", report->stopped},
+                      {"killed", report->killed},
+                      {"gone", report->gone}});
+      continue;
+    }
+    fmt::print("fabric \"{}\": {} processes stopped", name, report->stopped);
+    if (report->killed > 0)
+      fmt::print(", {} killed because they did not end in time", report->killed);
+    if (report->gone > 0) fmt::print(", {} had ended before", report->gone);
+    fmt::print("\n");
+  }
+  if (IsJson(a.format)) fmt::print("{}\n", list.dump(2));
+  if (!IsJson(a.format) && names.empty()) fmt::print("no local fabric to stop\n");
+  return Outcome::Ok();
+}
+
+Outcome Down(const DownArguments& a) {
+  const auto grace = ParseWallTime(a.grace);
+  if (!grace.ok()) return Outcome::Fail(ExitCode::kUsage, "--grace: " + Text(grace.status()));
+  const auto store = FabricStore::Open();
+  if (!store.ok()) return FromStatus(store.status());
+  return DownAll(*store, a.all ? store->Names() : std::vector<std::string>{a.name}, a, *grace);
+}
+
+// What its controller says, or why it says nothing.
+struct Seen {
+  std::string state;
+  Time virtual_time = -1;
+};
+Seen Look(const FabricRecord& record) {
+  if (record.running() == 0) return {"gone; `percsctl down` clears it"};
+  if (record.controller.empty()) return {"starting"};
+  FabricClient client(record.controller);
+  client.set_deadline(std::chrono::seconds(2));
+  const auto reply = client.Status();
+  if (!reply.ok()) return {"controller does not answer"};
+  return {StateName(reply->state()), reply->scenario().empty() ? -1 : reply->virtual_time()};
+}
+
+std::string PidsText(const FabricRecord& record) {
+  std::vector<std::string> pids;
+  for (const FabricProcess& p : record.processes) {
+    if (IsRunning(p.id)) pids.push_back(fmt::format("{}", p.id.pid));
+  }
+  constexpr std::size_t kShown = 6;
+  if (pids.size() <= kShown) return fmt::format("{}", fmt::join(pids, " "));
+  return fmt::format("{} ... {}", fmt::join(pids.begin(), pids.begin() + kShown - 2, " "),
+                     pids.back());
+}
+
+Outcome Ps(const std::string& format) {
+  const auto store = FabricStore::Open();
+  if (!store.ok()) return FromStatus(store.status());
+  Json list = Json::array();
+  Table table({"name", "processes", "state", "time", "controller", "pids"}, "lrl");
+  for (const std::string& name : store->Names()) {
+    const auto record = store->Load(name);
+    if (!record.ok()) {
+      table.Add({name, "-", "record unreadable", "-", "-", "-"});
+      continue;
+    }
+    const Seen seen = Look(*record);
+    Json json = RecordJson(*record);
+    json["state"] = seen.state;
+    json["virtual_ps"] = seen.virtual_time < 0 ? Json() : Json(seen.virtual_time);
+    list.push_back(std::move(json));
+    table.Add({name, fmt::format("{}/{}", record->running(), record->processes.size()), seen.state,
+               seen.virtual_time < 0 ? "-" : FormatVirtual(seen.virtual_time), record->controller,
+               PidsText(*record)});
+  }
+  if (IsJson(format)) {
+    fmt::print("{}\n", list.dump(2));
+  } else if (table.empty()) {
+    fmt::print("no local fabric; `percsctl up` starts one\n");
+  } else {
+    fmt::print("{}", table.ToString());
+  }
+  return Outcome::Ok();
+}
+
+}  // namespace
+
+CommandBody AddUp(CLI::App& app) {
+  auto a = std::make_shared<UpArguments>();
+  app.add_option("FILE", a->file,
+                 "Scenario whose hubs set the number of daemons (it is not started)");
+  AddNameOption(app, a->start.name);
+  app.add_option("--daemons", a->daemons, "How many percsd; default: one per hub of FILE, or 32")
+      ->check(CLI::Range(1, kDaemonsMax));
+  app.add_flag("--tcp", a->start.tcp, "Loopback TCP instead of Unix sockets");
+  app.add_option("--port", a->start.port,
+                 "TCP port of the controller (implies --tcp); default: any free")
+      ->check(CLI::Range(1, 65535));
+  app.add_option("--timeout", a->timeout, "How long starting may take")->capture_default_str();
+  AddFormatOption(app, a->format);
+  return [a] { return Up(*a); };
+}
+
+CommandBody AddDown(CLI::App& app) {
+  auto a = std::make_shared<DownArguments>();
+  AddNameOption(app, a->name);
+  app.add_flag("--all", a->all, "Every local fabric");
+  app.add_option("--grace", a->grace, "How long processes get before they are killed")
+      ->capture_default_str();
+  AddFormatOption(app, a->format);
+  return [a] { return Down(*a); };
+}
+
+CommandBody AddPs(CLI::App& app) {
+  auto format = std::make_shared<std::string>();
+  AddFormatOption(app, *format);
+  return [format] { return Ps(*format); };
+}
+
+}  // namespace percs

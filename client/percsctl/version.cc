@@ -1,0 +1,48 @@
+// percsctl version: what has to match between processes and files.
+#include "daemon/config/version.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "client/percsctl/command.h"
+
+namespace percs {
+namespace {
+
+std::string Build() {
+  return fmt::format("{}, {} {}", PERCS_BUILD_TYPE,
+#ifdef __clang__
+                     "clang", __clang_version__
+#else
+                     "gcc", __VERSION__
+#endif
+  );
+}
+
+}  // namespace
+
+CommandBody AddVersion(CLI::App& app) {
+  auto format = std::make_shared<std::string>();
+  AddFormatOption(app, *format);
+  return [format] {
+    if (IsJson(*format)) {
+      fmt::print("{}\n", nlohmann::json{{"software", kSoftwareVersion},
+                                        {"wire", kWireVersion},
+                                        {"format", kFormatVersion},
+                                        {"model", kModelVersion},
+                                        {"build", Build()}}
+                             .dump(2));
+      return Outcome::Ok();
+    }
+    fmt::print("percsctl {}\n", kSoftwareVersion);
+    fmt::print("wire    {}  between processes: must match exactly\n", kWireVersion);
+    fmt::print("format  {}  of scenario files: older ones are read\n", kFormatVersion);
+    fmt::print("model   {}  equal models give equal digests\n", kModelVersion);
+    fmt::print("build   {}\n", Build());
+    return Outcome::Ok();
+  };
+}
+
+}  // namespace percs

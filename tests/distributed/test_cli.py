@@ -1,0 +1,390 @@
+"""percsctl as a user meets it: real binaries, whole messages, exit codes.
+
+Method: every test runs the built percsctl (PERCS_BIN_DIR, or build/bin) with a state directory of
+its own. Messages are compared whole, because they are what a user has. Fabrics that a test starts
+are stopped when it ends, whatever happens.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin"))
+SCENARIOS = ROOT / "deploy" / "scenarios"
+LIMIT_SECONDS = 100
+
+OK, FAILED, USAGE, BAD_INPUT, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+TINY = """\
+name: tiny
+topology: {supernodes: 1, drawers: 2, hubs: 2}
+workload:
+  all_to_all: {bytes: 8KiB}
+"""
+BROKEN_LINK = TINY + """\
+faults:
+  - {id: cut, at: 1us, link_down: sn0-d0-h0/sn0-d1-h0}
+"""
+ENDLESS = """\
+name: endless
+topology: {supernodes: 1, drawers: 2, hubs: 2}
+workload:
+  pattern: {pattern: uniform, load: 0.05, reliable: true, payload: verified}
+run: {clock: live, pace: 10us/s}
+"""
+
+
+def running(pid):
+    try:
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state not in "ZX"
+
+
+class CliTest(unittest.TestCase):
+    """Gives each test a folder, a state directory and a percsctl."""
+
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="percs-cli-"))
+        self.env = dict(os.environ, XDG_STATE_HOME=str(self.folder / "state"), LC_ALL="C")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.addCleanup(lambda: self.ctl("down", "--all", "--grace", "wall:3s"))
+
+    def ctl(self, *arguments):
+        return subprocess.run([BIN / "percsctl", *map(str, arguments)], env=self.env, text=True,
+                              capture_output=True, timeout=LIMIT_SECONDS, cwd=self.folder)
+
+    def good(self, *arguments):
+        done = self.ctl(*arguments)
+        self.assertEqual(OK, done.returncode, f"percsctl {arguments}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def good_json(self, *arguments):
+        return json.loads(self.good(*arguments, "--format", "json"))
+
+    def bad(self, code, message, *arguments):
+        """The command fails with `code`, and its whole error output is `message`."""
+        done = self.ctl(*arguments)
+        self.assertEqual(message.strip(), done.stderr.strip())
+        self.assertEqual(code, done.returncode)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return name  # commands run in the folder, so that messages have no changing path
+
+
+class InProcessTest(CliTest):
+    def test_a_run_reports_what_is_documented(self):
+        report = self.good_json("run", self.write("tiny.yaml", TINY))
+        for key in ("digest", "virtual_seconds", "wall_seconds", "packets_delivered", "flit_hops",
+                    "drops", "latency_ns", "link_utilisation"):
+            self.assertIn(key, report)
+        self.assertRegex(report["digest"], "^[0-9a-f]{32}$")
+        self.assertEqual(12, report["messages"]["delivered"])
+        self.assertEqual(12 * 8192, report["messages"]["payload_bytes_verified"])
+        self.assertEqual([], report["violations"])
+        self.assertEqual({"LL", "LR", "D", "HFI"}, set(report["link_utilisation"]))
+
+    def test_people_get_a_report_with_virtual_times_marked(self):
+        text = self.good("run", self.write("tiny.yaml", TINY))
+        self.assertRegex(text, r"(?m)^virtual time +[0-9.]+us virtual$")
+        self.assertIn("checkers: all held", text)
+
+    def test_threads_do_not_change_the_digest_and_seeds_do(self):
+        file = self.write("drawer.yaml", (SCENARIOS / "one-drawer.yaml").read_text())
+        one = self.good_json("run", file)["digest"]
+        self.assertEqual(one, self.good_json("run", file, "--threads", 2)["digest"])
+        self.assertNotEqual(one, self.good_json("run", file, "--seed", 99)["digest"])
+
+    def test_a_setting_changes_the_scenario(self):
+        file = self.write("tiny.yaml", TINY)
+        report = self.good_json("run", file, "--set", "topology.hubs=4", "--set", "name=wider")
+        self.assertEqual(("wider", 8), (report["scenario"], report["nodes"]))
+        self.bad(BAD_INPUT,
+                 'percsctl run: --set topology.hub=4: no field "hub" in "topology"; did you mean '
+                 '"hubs"?', "run", file, "--set", "topology.hub=4")
+
+    def test_a_cut_link_is_reported_with_its_timeline(self):
+        report = self.good_json("run", SCENARIOS / "link-failure.yaml")
+        self.assertGreater(report["drops"]["link_down"], 0)
+        self.assertEqual(0, report["messages"]["failed"])
+        first = report["reroutes"][0]
+        self.assertEqual(["sn0-d0-h0:LR0"], first["down"])
+        self.assertLess(first["raised_ns"], first["committed_ns"])
+        self.assertLess(first["first_packet_ns"], 120_000)
+
+    def test_ctrl_c_ends_a_run(self):
+        file = self.write("endless.yaml", ENDLESS + "stop_at: 1000s\n")
+        process = subprocess.Popen([BIN / "percsctl", "run", file], env=self.env, cwd=self.folder,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=10)
+        self.assertEqual(INTERRUPTED, process.returncode)
+        self.assertIn("percsctl run: ", error)
+        self.assertNotIn("\r", error, "no progress line where no terminal is")
+
+    def test_check_reports_every_error_with_its_place(self):
+        self.assertIn("tiny.yaml: ok (tiny: 4 hubs, all-to-all, 0 faults)",
+                      self.good("check", self.write("tiny.yaml", TINY)))
+        text = TINY.replace("hubs: 2", "hubs: 2, hub: 3").replace("8KiB", "8")
+        bad = self.write("bad.yaml", text)
+        done = self.ctl("check", bad)
+        self.assertEqual(BAD_INPUT, done.returncode)
+        self.assertRegex(done.stderr, r'(?m)^bad\.yaml:2:\d+: topology\.hub: .*"hubs"')
+        self.assertRegex(done.stderr, r"(?m)^bad\.yaml:4:\d+: workload\.all_to_all\.bytes: .*8")
+        self.assertIn("percsctl check: 2 errors in 1 file", done.stderr)
+        listed = json.loads(self.ctl("check", bad, "--format", "json").stdout)
+        self.assertEqual(2, len(listed[0]["errors"]))
+
+    def test_the_documented_scenarios_are_good(self):
+        self.good("check", *sorted(SCENARIOS.glob("*.yaml")))
+
+    def test_what_never_ends_is_refused_in_process(self):
+        self.bad(BAD_INPUT,
+                 "percsctl run: endless.yaml: this workload goes on until it is stopped; say where "
+                 "with `--set stop_at=1ms`, or use `percsctl up` and `apply`",
+                 "run", self.write("endless.yaml", ENDLESS))
+
+    def test_a_file_that_is_not_there(self):
+        done = self.ctl("run", "nowhere.yaml")
+        self.assertEqual(BAD_INPUT, done.returncode)
+        self.assertRegex(done.stderr, r"^percsctl run: .*nowhere\.yaml.*No such file or directory")
+
+    def test_an_impossible_machine_shows_the_arithmetic(self):
+        file = self.write("big.yaml", TINY.replace("supernodes: 1", "supernodes: 513"))
+        done = self.ctl("run", file)
+        self.assertEqual(BAD_INPUT, done.returncode)
+        self.assertRegex(done.stderr, r"big\.yaml:\d+:\d+: topology.*512")
+
+    def test_usage_errors(self):
+        self.bad(USAGE, "percsctl: A subcommand is required\nSee `percsctl --help`.")
+        self.bad(USAGE, "percsctl run: FILE is required\nSee `percsctl run --help`.", "run")
+        self.bad(USAGE,
+                 "percsctl fault: A subcommand is required\nSee `percsctl fault --help`.", "fault")
+        done = self.ctl("run", self.write("tiny.yaml", TINY), "--threads", 0)
+        self.assertEqual(USAGE, done.returncode)
+        self.bad(USAGE,
+                 'percsctl up: --timeout: "5s" is a virtual time, but this waits on the wall '
+                 "clock; write wall:5s", "up", "--timeout", "5s")
+
+    def test_every_command_has_help_with_examples(self):
+        text = self.good("--help")
+        commands = re.findall(r"(?m)^  ([a-z]+)  ", text)
+        self.assertIn("run", commands)
+        self.assertIn("counters", commands)
+        for command in commands:
+            text = self.good(command, "--help")
+            self.assertRegex(text, rf"Examples:\n.*percsctl {command}", command)
+
+    def test_schema_version_and_completion(self):
+        self.assertIn("Scenario", json.loads(self.good("schema"))["definitions"])
+        version = self.good_json("version")
+        self.assertEqual({"software", "wire", "format", "model", "build"}, set(version))
+        for shell in ("bash", "zsh", "fish"):
+            script = self.good("completion", shell)
+            self.assertIn("counters", script)
+            self.assertIn("threads", script)
+        checked = subprocess.run(["bash", "-n"], input=self.good("completion", "bash"), text=True)
+        self.assertEqual(0, checked.returncode)
+
+
+class UnreachableTest(CliTest):
+    def test_no_local_fabric(self):
+        for command in (["status"], ["links"], ["counters"], ["stop"], ["result"],
+                        ["routes", "sn0-d0-h0", "sn0-d0-h1"],
+                        ["fault", "link-down", "sn0-d0-h0:LL0"]):
+            self.bad(UNREACHABLE,
+                     f'percsctl {command[0]}: no local fabric is called "default"; there is none, '
+                     "`percsctl up` starts one", *command)
+        self.assertEqual("no local fabric; `percsctl up` starts one\n", self.good("ps"))
+        self.assertEqual("no local fabric to stop\n", self.good("down", "--all"))
+        self.bad(BAD_INPUT, 'percsctl down: no local fabric is called "lab"; there is none, '
+                 "`percsctl up` starts one", "down", "--name", "lab")
+
+    def test_nobody_listens_there(self):
+        done = self.ctl("status", "--controller", "unix:/nonexistent/controller.sock")
+        self.assertEqual(UNREACHABLE, done.returncode)
+        self.assertRegex(done.stderr, r"^percsctl status: no controller answers at "
+                         r"unix:/nonexistent/controller\.sock \(Control\.Status: .*\); "
+                         r"`percsctl ps` lists the local fabrics\n$")
+
+    def test_a_name_that_is_a_path(self):
+        self.bad(BAD_INPUT, 'percsctl up: fabric name "../x": expected 1 to 32 letters, digits, '
+                 "'-', '_' and '.', not led by a '.'", "up", "--name", "../x")
+
+
+@unittest.skipUnless((BIN / "percsd").exists(), "percsd was not built")
+class LocalFabricTest(CliTest):
+    def pids(self, name):
+        for fabric in self.good_json("ps"):
+            if fabric["name"] == name:
+                return [p["pid"] for p in fabric["processes"] if p["running"]]
+        return []
+
+    def test_two_fabrics_live_side_by_side_and_down_stops_only_its_own(self):
+        self.good("up", "--name", "one", "--daemons", 2)
+        self.good("up", "--name", "two", "--daemons", 1, "--tcp")
+        one, two = self.pids("one"), self.pids("two")
+        self.assertEqual((3, 2), (len(one), len(two)))
+        self.bad(FAILED,
+                 'percsctl up: fabric "one" is up already, with 3 processes; `percsctl down '
+                 "--name one` stops it, another --name starts a second one", "up", "--name", "one")
+        self.assertRegex(self.good("ps"), r"(?m)^one +3/3 +empty")
+        self.assertIn('fabric "one": 3 processes stopped\n', self.good("down", "--name", "one"))
+        self.assertFalse(any(map(running, one)))
+        self.assertTrue(all(map(running, two)))
+        self.good("status", "--name", "two")
+
+    def test_down_clears_what_a_crash_left(self):
+        self.good("up", "--daemons", 2)
+        pids = self.pids("default")
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        self.assertRegex(self.good("ps"), r"(?m)^default +0/3 +gone; `percsctl down` clears it")
+        self.assertIn("3 had ended before", self.good("down"))
+        self.assertEqual([], list((self.folder / "state").rglob("*.sock")))
+        self.good("up", "--daemons", 1)
+
+    def test_down_leaves_a_recycled_pid_alone(self):
+        self.good("up", "--daemons", 1)
+        record = self.folder / "state" / "percs" / "default" / "fabric.json"
+        data = json.loads(record.read_text())
+        stranger = subprocess.Popen(["sleep", "60"])
+        self.addCleanup(stranger.kill)
+        data["processes"].append({"role": "percsd", "pid": stranger.pid, "start": 1, "log": ""})
+        record.write_text(json.dumps(data))
+        self.good("down")
+        self.assertIsNone(stranger.poll())
+
+    def test_a_port_in_use_names_its_holder(self):
+        with socket.socket() as holder:
+            holder.bind(("127.0.0.1", 0))
+            holder.listen()
+            port = holder.getsockname()[1]
+            done = self.ctl("up", "--daemons", 1, "--port", port)
+            self.assertEqual(FAILED, done.returncode)
+            self.assertIn(f"cannot listen on 127.0.0.1:{port}: port {port} is taken by ",
+                          done.stderr)
+            self.assertIn(f"(pid {os.getpid()})", done.stderr)
+        self.assertEqual([], self.good_json("ps"))
+        self.good("up", "--daemons", 1, "--port", port)
+
+    def test_a_scenario_sets_the_number_of_daemons(self):
+        file = self.write("tiny.yaml", TINY)
+        self.bad(BAD_INPUT, "percsctl up: --daemons 9: tiny.yaml has only 4 hubs, and every daemon "
+                 "needs at least one", "up", file, "--daemons", 9)
+        self.good("up", file)
+        self.assertEqual(5, len(self.pids("default")))
+
+
+@unittest.skipUnless((BIN / "percsd").exists(), "percsd was not built")
+class ControlTest(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.good("up", "--daemons", 2)
+
+    def await_state(self, wanted):
+        for _ in range(200):
+            status = self.good_json("status")
+            if status["state"] == wanted:
+                return status
+            time.sleep(0.05)
+        self.fail(f"the fabric is {status['state']}, not {wanted}: {status['error']}")
+
+    def test_a_run_over_daemons_has_the_digest_of_the_run_in_process(self):
+        for text in (TINY, BROKEN_LINK):
+            file = self.write("one.yaml", text)
+            local = self.good_json("run", file)
+            live = self.good_json("apply", file, "--wait")
+            for key in ("digest", "virtual_ps", "drops", "messages", "latency_ns", "reroutes",
+                        "flit_hops", "ports", "failed_messages", "violations"):
+                self.assertEqual(local[key], live[key], key)
+            self.assertEqual("2 daemons over unix", live["placement"])
+            self.assertEqual(live["digest"], self.good_json("result")["digest"])
+            uneven = self.good_json("apply", file, "--placement", "1,3", "--wait")
+            self.assertEqual(local["digest"], uneven["digest"])
+
+    def test_a_scenario_that_is_wrong_changes_nothing(self):
+        self.good("apply", self.write("tiny.yaml", TINY), "--wait")
+        bad = self.write("bad.yaml", TINY.replace("tiny", "bad").replace("8KiB", "8"))
+        done = self.ctl("apply", bad)
+        self.assertEqual(BAD_INPUT, done.returncode)
+        self.assertRegex(done.stderr,
+                         r"^percsctl apply: bad\.yaml:4:\d+: workload\.all_to_all\.bytes")
+        self.assertEqual("tiny", self.good_json("status")["scenario"])
+        done = self.ctl("apply", "tiny.yaml", "--placement", "1,1")
+        self.assertNotEqual(OK, done.returncode)
+        self.assertIn("Control.Apply: ", done.stderr)
+        self.good("apply", "tiny.yaml", "--wait")
+
+    def test_a_live_fabric_can_be_watched_broken_and_stopped(self):
+        self.good("apply", self.write("endless.yaml", ENDLESS))
+        status = self.await_state("running")
+        self.assertEqual(("live", 10_000_000), (status["clock"], status["pace_ps_per_wall_second"]))
+        before = self.good_json("routes", "sn0-d0-h0", "sn0-d1-h0")
+        self.assertEqual(["sn0-d0-h0:LR0"], [r["hops"][0]["link"] for r in before["routes"]])
+        fault = self.good_json("fault", "link-down", "sn0-d0-h0/sn0-d1-h0")
+        self.assertEqual(("sn0-d0-h0:LR0", "down"), (fault["link"], fault["state"]))
+        for _ in range(200):
+            if self.good_json("status")["epoch"] == 2:
+                break
+            time.sleep(0.1)
+        down = self.good_json("links", "--down")["links"]
+        self.assertEqual(["sn0-d0-h0:LR0"], [link["name"] for link in down])
+        after = self.good_json("routes", "sn0-d0-h0", "sn0-d1-h0")
+        self.assertEqual(2, after["epoch"])
+        self.assertTrue(all(len(r["hops"]) == 3 for r in after["routes"]), after)
+        self.assertIn("alerts raised", self.good("counters"))
+        self.assertEqual("sn0-d0-h1", self.good_json("counters", "sn0-d0-h1")["nodes"][0]["node"])
+        self.assertEqual(4, len(self.good_json("counters", "--per-node")["nodes"]))
+        self.good("stop", "--wait")
+        result = self.good_json("result")
+        self.assertEqual(0, result["messages"]["failed"])
+        self.assertEqual(1, len(result["reroutes"]))
+        self.assertIn("state         finished", self.good("status"))
+
+    def test_wrong_names_and_times_are_answered_with_what_would_be_right(self):
+        self.good("apply", self.write("tiny.yaml", TINY), "--hold")
+        self.await_state("idle")
+        for arguments, message in (
+                (("fault", "link-down", "sn0-d0-h0:LL9"),
+                 r"Control\.InjectLinkFault: .*sn0-d0-h0:LL9"),
+                (("fault", "link-down", "nonsense"), r"Control\.InjectLinkFault: .*nonsense"),
+                (("fault", "link-down", "sn0-d0-h0:LL0", "--at", "1ps"),
+                 r"Control\.InjectLinkFault: .*1ps"),
+                (("routes", "sn0-d0-h0", "sn0-d7-h0"), r"Control\.GetRoutes: .*sn0-d7-h0"),
+                (("counters", "sn9-d0-h0"), r"Control\.GetCounters: .*sn9-d0-h0"),
+                (("links", "sn0-d0-h9"), r"Control\.ListLinks: .*sn0-d0-h9"),
+                (("result", "--run", "77"), r"Control\.GetResult: .*77")):
+            done = self.ctl(*arguments)
+            self.assertIn(done.returncode, (FAILED, BAD_INPUT), done.stderr)
+            self.assertRegex(done.stderr, rf"^percsctl {arguments[0]}: {message}")
+        done = self.ctl("fault", "link-down", "sn0-d0-h0:LL0", "--at", "5")
+        self.assertEqual(USAGE, done.returncode)
+        self.assertRegex(done.stderr, '^percsctl fault: --at: "5"')
+        self.good("fault", "link-down", "sn0-d0-h0:LL0")
+        self.good("stop", "--wait")
+
+    def test_nothing_applied_yet(self):
+        done = self.ctl("links")
+        self.assertEqual(FAILED, done.returncode)
+        self.assertRegex(done.stderr, r"^percsctl links: Control\.ListLinks: ")
+        self.assertIn("scenario      none; `percsctl apply FILE` brings one", self.good("status"))
+
+
+if __name__ == "__main__":
+    unittest.main()

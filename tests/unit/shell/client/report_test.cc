@@ -1,0 +1,176 @@
+// Method: formats a RunResult made by hand and compares the lines that matter; the JSON is compared
+// value by value. A result that went over the wire has to print the same.
+#include "client/percsctl/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "client/lib/result_codec.h"
+#include "client/percsctl/format.h"
+#include "client/percsctl/progress.h"
+
+namespace percs {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+Topology TwoDrawers() { return *Topology::Create({.supernodes = 1, .drawers = 2, .hubs = 4}); }
+
+RunReport HandMade() {
+  RunReport report;
+  RunResult& r = report.result;
+  r.scenario = "by-hand";
+  r.digest = {0x0123456789abcdef, 0xfedcba9876543210};
+  r.virtual_time = 12'345'678;
+  r.nodes = 8;
+  r.flit_hops = 1'234'567;
+  r.packet_hops = 77'160;
+  r.windows = 4'321;
+  r.links[static_cast<int>(LinkClass::kLl)] = 24;
+  r.utilisation_mean[static_cast<int>(LinkClass::kLl)] = 0.25;
+  r.utilisation_max[static_cast<int>(LinkClass::kLl)] = 0.5;
+  r.total.packets_created = 1'010;
+  r.total.packets_delivered = 1'000;
+  r.total.hops_delivered = 1'500;
+  r.total.bytes_delivered = 2'048'000;
+  r.total.ports[0].flits = 16'000;
+  r.total.packets_dropped[static_cast<int>(DropReason::kLinkDown)] = 7;
+  r.total.packets_dropped[static_cast<int>(DropReason::kTruncated)] = 3;
+  for (int i = 0; i < 100; ++i) r.total.packet_latency.Add(500'000 + 1'000 * i);
+  report.wall_seconds = 0.25;
+  report.placement = "1 thread";
+  return report;
+}
+
+void AddMessagesAndReroute(RunResult& r) {
+  r.total.messages_sent = 56;
+  r.total.messages_delivered = 55;
+  r.total.messages_acknowledged = 55;
+  r.total.messages_failed = 1;
+  r.total.packets_resent = 10;
+  r.total.payload_bytes_verified = 1 << 20;
+  r.failed.push_back({0, 5, 2, 65'536, DropReason::kNoRoute, 9'000'000});
+  Reroute x;
+  x.epoch = 2;
+  x.down = {{0, static_cast<PortId>(kLrFirst)}};
+  x.raised = 5'000'000, x.alerted = 6'000'000, x.planning_started = 6'000'000,
+  x.planned = 26'000'000;
+  x.committed = 31'000'000, x.first_packet = 31'250'000, x.hubs_changed = 2;
+  r.reroutes.push_back(x);
+}
+
+TEST(ReportTest, PeopleReadDigestTimesLatencyDropsAndUtilisation) {
+  const std::string text = ReportText(HandMade(), TwoDrawers());
+  EXPECT_THAT(text, HasSubstr("digest           0123456789abcdeffedcba9876543210\n"));
+  EXPECT_THAT(text, HasSubstr("virtual time     12.346us virtual\n"));
+  EXPECT_THAT(text, HasSubstr("wall time        250 ms (1 thread, 4,321 windows)\n"));
+  EXPECT_THAT(text, HasSubstr("1,000 delivered of 1,010 created"));
+  EXPECT_THAT(text, HasSubstr("hops             1.500 mean\n"));
+  EXPECT_THAT(text, HasSubstr("549.5ns"));  // mean packet latency
+  EXPECT_THAT(text, HasSubstr("599ns"));    // max
+  EXPECT_THAT(text, testing::ContainsRegex("LL +24 +25.0 % +50.0 % +16,000"));
+  EXPECT_THAT(text, testing::ContainsRegex("link_down +7 "));
+  EXPECT_THAT(text, testing::ContainsRegex("truncated +3 "));
+  EXPECT_THAT(text, HasSubstr("checkers: all held\n"));
+  EXPECT_THAT(text, Not(HasSubstr("reroute")));
+  EXPECT_THAT(text, Not(HasSubstr("messages")));
+}
+
+TEST(ReportTest, AFailureShowsItsTimelineAndTheMessagesItCost) {
+  RunReport report = HandMade();
+  AddMessagesAndReroute(report.result);
+  const std::string text = ReportText(report, TwoDrawers());
+  EXPECT_THAT(text, HasSubstr("56 sent, 55 delivered, 55 acknowledged, 1 failed"));
+  EXPECT_THAT(text, HasSubstr("10 packets resent"));
+  EXPECT_THAT(text, HasSubstr("1 MiB verified, 0 wrong"));
+  EXPECT_THAT(text, HasSubstr("1 messages: no_route"));
+  EXPECT_THAT(text, testing::ContainsRegex(
+                        "epoch 2: sn0-d0-h0:LR0 down +5us +6us +6us +26us +31us +31.25us +2 +0"));
+}
+
+TEST(ReportTest, ATraceShowsTheSlowestRankFirst) {
+  RunReport report = HandMade();
+  report.result.ranks = {{0, 1'000'000, 400'000, 100'000, 500'000},
+                         {1, 2'000'000, 1'000'000, 0, 1'000'000}};
+  const std::string text = ReportText(report, TwoDrawers());
+  EXPECT_THAT(text, HasSubstr("2 ranks, slowest is rank 1 at 2us virtual"));
+  EXPECT_THAT(text, testing::ContainsRegex("1 \\(slowest\\) +2us +1us \\(50.0 %\\)"));
+}
+
+TEST(ReportTest, ViolationsAreShownAndSetTheExitCode) {
+  RunReport report = HandMade();
+  report.result.violations = {"flits: created 5, delivered 4"};
+  EXPECT_THAT(ReportText(report, TwoDrawers()),
+              HasSubstr("checkers: 1 violations\n  flits: created 5"));
+  testing::internal::CaptureStdout();
+  const Outcome outcome = PrintReport(report, TwoDrawers(), false);
+  testing::internal::GetCapturedStdout();
+  EXPECT_EQ(outcome.code, ExitCode::kViolation);
+  EXPECT_EQ(outcome.message, "1 checker violations, the first: flits: created 5, delivered 4");
+}
+
+TEST(ReportTest, ProgramsGetTheFieldsTheyAreDocumented) {
+  RunReport report = HandMade();
+  AddMessagesAndReroute(report.result);
+  const nlohmann::json json = ReportJson(report, TwoDrawers());
+  EXPECT_EQ(json["digest"], "0123456789abcdeffedcba9876543210");
+  EXPECT_DOUBLE_EQ(json["virtual_seconds"], 12.345678e-6);
+  EXPECT_DOUBLE_EQ(json["wall_seconds"], 0.25);
+  EXPECT_EQ(json["packets_delivered"], 1000);
+  EXPECT_EQ(json["flit_hops"], 1'234'567);
+  EXPECT_EQ(json["drops"]["link_down"], 7);
+  EXPECT_EQ(json["drops"]["hub_down"], 0);
+  EXPECT_DOUBLE_EQ(json["latency_ns"]["packet"]["mean"], 549.5);
+  EXPECT_DOUBLE_EQ(json["latency_ns"]["packet"]["max"], 599);
+  EXPECT_DOUBLE_EQ(json["link_utilisation"]["LL"]["max"], 0.5);
+  EXPECT_EQ(json["link_utilisation"].size(), 4u);
+  EXPECT_EQ(json["reroutes"][0]["down"][0], "sn0-d0-h0:LR0");
+  EXPECT_EQ(json["reroutes"][0]["first_packet_ns"], 31'250);
+  EXPECT_EQ(json["failed_messages"][0]["reason"], "no_route");
+  EXPECT_EQ(json["failed_messages"][0]["destination"], TwoDrawers().NodeName(5));
+}
+
+TEST(ReportTest, AResultFromTheWirePrintsTheSame) {
+  v1::RunResult message;
+  message.set_scenario("by-hand");
+  message.set_digest("0123456789abcdeffedcba9876543210");
+  message.set_virtual_time(12'345'678);
+  message.mutable_total()->set_packets_delivered(1'000);
+  (*message.mutable_total()->mutable_packets_dropped())["truncated"] = 3;
+  auto* reroute = message.add_reroutes();
+  reroute->add_down("sn0-d0-h0:LR0");
+  const auto result = ResultFromProto(message, TwoDrawers());
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->digest, HandMade().result.digest);
+  EXPECT_EQ(result->total.packets_dropped[static_cast<int>(DropReason::kTruncated)], 3u);
+  ASSERT_EQ(result->reroutes.size(), 1u);
+  EXPECT_EQ(result->reroutes[0].down[0], (LinkEnd{0, static_cast<PortId>(kLrFirst)}));
+  EXPECT_EQ(result->reroutes[0].first_packet, kNever);
+  (*message.mutable_total()->mutable_packets_dropped())["eaten"] = 1;
+  EXPECT_THAT(ResultFromProto(message, TwoDrawers()).status().message(), HasSubstr("\"eaten\""));
+}
+
+TEST(FormatTest, TimesKeepThreeDecimalsAtMost) {
+  EXPECT_EQ(FormatTime(0), "0ps");
+  EXPECT_EQ(FormatTime(999), "999ps");
+  EXPECT_EQ(FormatTime(5'334), "5.334ns");
+  EXPECT_EQ(FormatTime(5'200'000), "5.2us");
+  EXPECT_EQ(FormatTime(21'034'567'890), "21.035ms");
+  EXPECT_EQ(FormatVirtual(3 * kSecond), "3s virtual");
+  EXPECT_EQ(FormatCount(1'234'567), "1,234,567");
+  EXPECT_EQ(FormatBytes(65'536), "64 KiB");
+  EXPECT_EQ(FormatRate(24e9), "24 GB/s");
+}
+
+TEST(ProgressTest, TheLineHasVirtualTimeWallTimeAndAnEstimate) {
+  EXPECT_EQ(ProgressLine::Text(5'000'000, 250, 2.0, 0, 1'000),
+            "5us virtual, wall 2.00 s, 250 packets, 25 %, ETA 6.00 s");
+  EXPECT_EQ(ProgressLine::Text(5'000'000, 250, 2.0, 0, 0),
+            "5us virtual, wall 2.00 s, 250 packets, ETA unknown");
+}
+
+}  // namespace
+}  // namespace percs

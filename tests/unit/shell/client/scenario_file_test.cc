@@ -1,0 +1,67 @@
+// Method: applies `--set` texts to a message and compares values and whole error messages.
+#include "client/lib/scenario_file.h"
+
+#include <gtest/gtest.h>
+
+#include "client/percsctl/fabric_options.h"
+
+namespace percs {
+namespace {
+
+std::string Refusal(v1::Scenario message, const std::string& setting) {
+  const absl::Status status = ApplySetting(&message, setting);
+  return std::string(status.message().data(), status.message().size());
+}
+
+TEST(SettingTest, PathsReachIntoGroupsOneofsAndLists) {
+  v1::Scenario message;
+  message.add_faults()->set_link_down("sn0-d0-h0:LR0");
+  ASSERT_TRUE(ApplySetting(&message, "topology.supernodes=4").ok());
+  ASSERT_TRUE(ApplySetting(&message, "workload.all_to_all.bytes=2KiB").ok());
+  ASSERT_TRUE(ApplySetting(&message, "faults[0].at=7us").ok());
+  ASSERT_TRUE(ApplySetting(&message, "name=other").ok());
+  EXPECT_EQ(message.topology().supernodes(), 4);
+  EXPECT_EQ(message.workload().all_to_all().bytes(), 2048);
+  EXPECT_EQ(message.faults(0).at(), 7'000'000);
+  EXPECT_EQ(message.name(), "other");
+}
+
+TEST(SettingTest, WhatIsWrongIsSaidWithWhatWouldBeRight) {
+  v1::Scenario message;
+  EXPECT_EQ(Refusal(message, "seed"),
+            "--set seed: expected path=value, like topology.supernodes=4");
+  EXPECT_EQ(Refusal(message, "topology.supernode=4"),
+            "--set topology.supernode=4: no field \"supernode\" in \"topology\"; did you mean "
+            "\"supernodes\"?");
+  EXPECT_EQ(Refusal(message, "topology=4"),
+            "--set topology=4: \"topology\" is a group; set one of its fields: supernodes, "
+            "drawers, hubs, "
+            "d_links_per_pair");
+  EXPECT_EQ(Refusal(message, "faults[0].at=1us"),
+            "--set faults[0].at=1us: the list \"faults\" is empty");
+  EXPECT_NE(Refusal(message, "topology.supernodes=9999").find("513"), std::string::npos);
+  EXPECT_NE(Refusal(message, "parameters.detect=5").find("5us"), std::string::npos)
+      << "unit missing";
+}
+
+TEST(UserTimeTest, TimesAreVirtualUnlessMarkedWall) {
+  EXPECT_FALSE(ParseUserTime("40us")->wall);
+  EXPECT_EQ(ParseUserTime("40us")->time, 40 * kMicrosecond);
+  EXPECT_TRUE(ParseUserTime("wall:30s")->wall);
+  EXPECT_FALSE(ParseUserTime("40").ok());
+  EXPECT_EQ(*ParseWallTime("wall:30s"), std::chrono::seconds(30));
+  EXPECT_EQ(ParseWallTime("30s").status().message(),
+            "\"30s\" is a virtual time, but this waits on the wall clock; write wall:30s");
+}
+
+TEST(ExpectationTest, AnAllToAllCountsDataAndAcknowledgements) {
+  Scenario scenario;
+  scenario.workload =
+      AllToAllWorkload{};  // 32 hubs, 64 KiB: 32 packets and 2 acknowledgements a pair
+  EXPECT_EQ(ExpectedPackets(scenario), 32u * 31 * 34);
+  scenario.workload = PatternWorkload{.warm_up = 5, .measure = 10};
+  EXPECT_EQ(ExpectedEnd(scenario), 15);
+}
+
+}  // namespace
+}  // namespace percs
