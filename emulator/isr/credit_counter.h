@@ -2,9 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <vector>
 
-#include "emulator/base/check.h"
-#include "emulator/base/ring.h"
 #include "emulator/base/time.h"
 
 namespace percs {
@@ -13,61 +12,66 @@ class CreditCounter {
  public:
   void Reset(int credits) {
     credits_ = credits;
-    pending_.clear();
+    runs_.clear();
+    next_ = kNever;
   }
   // Link down: nothing of an older generation may ever count.
   void Drop(std::uint32_t generation) {
     credits_ = 0;
-    while (!pending_.empty() && pending_.front().generation < generation) pending_.pop_front();
+    std::erase_if(runs_, [generation](const Run& run) { return run.generation < generation; });
+    Refresh();
   }
   void Announce(Time start, Time spacing, int count, std::uint32_t generation) {
-    pending_.push_back({start, spacing, count, generation});
+    runs_.push_back({start, spacing, count, generation, false});
+    next_ = std::min(next_, start);
   }
   // Credits that exist at t.
   int Available(Time t) {
-    while (!pending_.empty() && pending_.front().start <= t) {
-      Run& run = pending_.front();
-      if (run.start + (run.count - 1) * run.spacing <= t) {
+    if (t < next_) return credits_;
+    for (std::size_t i = 0; i < runs_.size();) {
+      Run& run = runs_[i];
+      if (run.start > t) {
+        ++i;
+      } else if (run.start + (run.count - 1) * run.spacing <= t) {
         credits_ += run.count;
-        pending_.pop_front();
-        continue;
+        Remove(i);
+      } else {
+        const int matured = static_cast<int>((t - run.start) / run.spacing) + 1;
+        credits_ += matured;
+        run.start += matured * run.spacing;
+        run.count -= matured;
+        run.known = true;
+        ++i;
       }
-      const int matured = static_cast<int>((t - run.start) / run.spacing) + 1;
-      credits_ += matured;
-      run.start += matured * run.spacing;
-      run.count -= matured;
-      run.known = true;
-      break;
     }
+    Refresh();
     return credits_;
   }
-  // Largest m <= wanted such that for every i < m at least i + 1 credits exist by t + i * spacing, out of
-  // those announced by t. REQUIRES: Available(t) was called and is >= 1.
-  int Certain(Time t, Time spacing, int wanted) const {
-    int m = std::min(credits_, wanted);
-    if (m == wanted || pending_.empty()) return m;
-    const Run& run = pending_.front();  // only the front run can have begun to arrive
-    if (!run.known) return m;
-    for (int i = 0; m < wanted && i < run.count && run.start + i * run.spacing <= t + m * spacing; ++i) ++m;
-    return m;
-  }
-  void Take(int count) {
-    const int existing = std::min(count, credits_);
-    credits_ -= existing;
-    count -= existing;
-    if (count == 0) return;
-    Run& run = pending_.front();
-    PERCS_CHECK(run.known && run.count >= count);
-    run.start += count * run.spacing;
-    run.count -= count;
-    if (run.count == 0) pending_.pop_front();
+  // Takes the largest m <= wanted credits such that for every i < m at least i + 1 exist by t + i *
+  // spacing, out of those announced by t. REQUIRES: Available(t) was called.
+  int TakeCertain(Time t, Time spacing, int wanted) {
+    int taken = std::min(credits_, wanted);
+    credits_ -= taken;
+    if (taken == wanted || runs_.empty()) return taken;
+    for (; taken < wanted; ++taken) {
+      std::size_t earliest = runs_.size();
+      for (std::size_t i = 0; i < runs_.size(); ++i) {
+        if (runs_[i].known && (earliest == runs_.size() || runs_[i].start < runs_[earliest].start)) earliest = i;
+      }
+      if (earliest == runs_.size() || runs_[earliest].start > t + taken * spacing) break;
+      Run& run = runs_[earliest];
+      run.start += run.spacing;
+      if (--run.count == 0) Remove(earliest);
+    }
+    Refresh();
+    return taken;
   }
   // Time of the next credit that does not exist yet, kNever if none is announced or under way.
-  Time Next() const { return pending_.empty() ? kNever : pending_.front().start; }
+  Time Next() const { return next_; }
   // Everything that exists or is under way (for the check at the end of a run).
   int Total() const {
     int total = credits_;
-    for (std::size_t i = 0; i < pending_.size(); ++i) total += pending_[i].count;
+    for (const Run& run : runs_) total += run.count;
     return total;
   }
 
@@ -76,9 +80,19 @@ class CreditCounter {
     Time start = 0, spacing = 0;
     int count = 0;
     std::uint32_t generation = 0;
-    bool known = false;  // its first credit has arrived, which announces the others
+    bool known = false;  // its first credit has arrived, which announced the others
   };
-  Ring<Run> pending_;
+  void Remove(std::size_t i) {
+    runs_[i] = runs_.back();
+    runs_.pop_back();
+  }
+  void Refresh() {
+    next_ = kNever;
+    for (const Run& run : runs_) next_ = std::min(next_, run.start);
+  }
+
+  std::vector<Run> runs_;  // in no order; keeps its capacity
+  Time next_ = kNever;
   int credits_ = 0;
 };
 

@@ -11,13 +11,13 @@ Isr::Isr(NodeContext& context, IsrListener& listener)
     : context_(context),
       listener_(listener),
       router_(context),
-      link_fifos_(kLinkPorts * kMaxVcs),
+      link_buffers_(kLinkPorts * kMaxVcs),
       outputs_(kPorts) {
   for (int port = 0; port < kLinkPorts; ++port) {
     for (int vc = 0; vc < kMaxVcs; ++vc) {
-      InputFifo& fifo = link_fifos_[static_cast<std::size_t>(port * kMaxVcs + vc)];
-      fifo.port = static_cast<PortId>(port);
-      fifo.vc = static_cast<VcId>(vc);
+      InputBuffer& buffer = link_buffers_[static_cast<std::size_t>(port * kMaxVcs + vc)];
+      buffer.port = static_cast<PortId>(port);
+      buffer.vc = static_cast<VcId>(vc);
     }
   }
   for (int port = 0; port < kPorts; ++port) {
@@ -42,8 +42,8 @@ void Isr::Connect(PortId port, LinkEnd peer, Isr* local, Outbox* outbox) {
   for (int v = 0; v < out.vcs; ++v) out.vc[static_cast<std::size_t>(v)].credits.Reset(BufferSlots(port));
 }
 
-InputFifo& Isr::QueueFifo(PortId hfi_port, PortId output) {
-  std::vector<InputFifo>& queues = queue_fifos_[static_cast<std::size_t>(hfi_port - kHfiFirst)];
+InputBuffer& Isr::Queue(PortId hfi_port, PortId output) {
+  std::vector<InputBuffer>& queues = queues_[static_cast<std::size_t>(hfi_port - kHfiFirst)];
   if (queues.empty()) {
     queues.resize(kPorts);
     for (int o = 0; o < kPorts; ++o) {
@@ -100,49 +100,45 @@ void Isr::OnRun(Packet* run) {
     context_.Release(run);
     return;
   }
-  InputFifo& fifo = LinkFifo(port, run->in_vc);
-  fifo.held = static_cast<std::uint16_t>(fifo.held + run->segment.count);
-  PERCS_CHECK(fifo.held <= BufferSlots(port));
+  InputBuffer& buffer = LinkBuffer(port, run->in_vc);
+  buffer.held = static_cast<std::uint16_t>(buffer.held + run->segment.count);
+  PERCS_CHECK(buffer.held <= BufferSlots(port));
   if (run->segment.first == 0) {
-    BeginPacket(fifo, run);
+    BeginPacket(buffer, run);
   } else {
-    ContinuePacket(fifo, run);
+    ContinuePacket(buffer, run);
   }
 }
 
-void Isr::BeginPacket(InputFifo& fifo, Packet* p) {
+void Isr::BeginPacket(InputBuffer& buffer, Packet* p) {
   p->announced = p->segment.count;
   p->length = p->run_has_tail ? p->announced : p->header.flits;
-  p->out = router_.Route(p->header, fifo.port);
-  if (p->out == kNoPort) {
-    p->draining = true;
+  p->out = router_.Route(p->header, buffer.port);
+  p->out_vc = 0;
+  p->draining = true;
+  if (p->out == kNoPort || !outputs_[p->out].connected) {
     p->reason = DropReason::kNoRoute;
-  } else if (!IsHfi(p->out)) {
-    const Position next = NextPosition(PositionOf(fifo.port, fifo.vc), p->out);
-    const bool single = context_.parameters->vc_policy == VcPolicy::kSingle;
-    if (!single && next == kNoPosition) {
-      p->draining = true;
-      p->reason = DropReason::kNoVcPosition;
-    } else if (!outputs_[p->out].up) {
-      p->draining = true;
-      p->reason = outputs_[p->out].connected ? DropReason::kLinkDown : DropReason::kNoRoute;
-    } else {
-      p->out_vc = single ? VcId{0} : VcOfPosition(next);
-    }
+  } else if (!outputs_[p->out].up) {
+    p->reason = DropReason::kLinkDown;
+  } else if (IsHfi(p->out) || context_.parameters->vc_policy == VcPolicy::kSingle) {
+    p->draining = false;
   } else {
-    p->out_vc = 0;
+    const Position next = NextPosition(PositionOf(buffer.port, buffer.vc), p->out);
+    p->reason = DropReason::kNoVcPosition;
+    p->draining = next == kNoPosition;
+    p->out_vc = VcOfPosition(next);
   }
-  fifo.PushBack(p);
-  if (fifo.head != p) return;
-  if (fifo.busy_until <= context_.now) {
-    BecomeFront(fifo);
-  } else {
-    ScheduleFifo(fifo, fifo.busy_until);
+  const bool front = !p->draining && buffer.Front(p->out) == nullptr;
+  buffer.PushBack(p);
+  if (p->draining) {
+    Drain(buffer, p);
+  } else if (front) {
+    Advance(buffer, p);
   }
 }
 
-void Isr::ContinuePacket(InputFifo& fifo, Packet* run) {
-  Packet* p = fifo.tail;
+void Isr::ContinuePacket(InputBuffer& buffer, Packet* run) {
+  Packet* p = buffer.newest;
   PERCS_CHECK(p != nullptr && p->header.sequence == run->header.sequence &&
               p->announced == run->segment.first);
   p->Announce(run->segment);
@@ -151,42 +147,49 @@ void Isr::ContinuePacket(InputFifo& fifo, Packet* run) {
     p->poisoned = p->poisoned || run->poisoned;
   }
   context_.Release(run);
-  if (p == fifo.head && fifo.busy_until <= context_.now) BecomeFront(fifo);
+  if (p->draining) {
+    Drain(buffer, p);
+  } else if (buffer.Front(p->out) == p) {
+    Advance(buffer, p);
+  }
 }
 
 void Isr::OnInjected(Packet* p) {
-  InputFifo& fifo = QueueFifo(p->in, p->out);
+  InputBuffer& queue = Queue(p->in, p->out);
   p->segment = {context_.now, 0, 0, p->header.flits};
   p->length = p->announced = p->header.flits;
   p->out_vc = 0;
-  fifo.PushBack(p);
-  if (fifo.head != p) return;
-  if (fifo.busy_until <= context_.now) {
-    BecomeFront(fifo);
-  } else {
-    ScheduleFifo(fifo, fifo.busy_until);
+  queue.PushBack(p);
+  if (!outputs_[p->out].up) {
+    Doom(queue, p);
+  } else if (queue.Front(p->out) == p) {
+    Advance(queue, p);
   }
 }
 
-// --- The front of a FIFO --------------------------------------------------------------------------
+// --- Requests -------------------------------------------------------------------------------------
 
-void Isr::BecomeFront(InputFifo& fifo) {
-  Packet* p = fifo.head;
-  if (!p->draining && !outputs_[p->out].up) {
-    p->draining = true;
-    p->reason = DropReason::kLinkDown;
-  }
-  if (p->draining) {
-    Drain(fifo);
-  } else {
-    RequestWhenEligible(fifo);
+// A packet behind another one for the same output requests as soon as that one's tail is committed:
+// the output is busy until the tail has left, so nothing can come of it earlier (B.4).
+void Isr::Advance(InputBuffer& buffer, Packet* p) {
+  if (p->requesting) return;
+  const Time e = Eligible(*p);
+  if (e <= context_.now) {
+    Request(buffer, p);
+  } else if (e < kNever) {
+    Wake(buffer, p->out, e);
   }
 }
 
 Time Isr::Eligible(const Packet& p) const {
-  if (IsHfi(p.in)) return context_.now;
-  if (p.begun) return p.announced > p.sent ? p.ArrivalOf(p.sent) : kNever;
-  const Time f = outputs_[p.out].flit_time;
+  if (IsHfi(p.in) && !p.begun) return context_.now;
+  const OutputPort& out = outputs_[p.out];
+  if (p.begun) {
+    if (p.announced == p.sent) return kNever;
+    // Its own commitment is the last of the output while it runs.
+    return std::max(p.ArrivalOf(p.sent), out.unfinished == &p ? out.busy_until : Time{0});
+  }
+  const Time f = out.flit_time;
   Time e = kNever;
   if (p.complete()) {
     const auto latest = [f](const Segment& s) {
@@ -201,59 +204,43 @@ Time Isr::Eligible(const Packet& p) const {
   return e;
 }
 
-void Isr::RequestWhenEligible(InputFifo& fifo) {
-  if (fifo.head->requesting) return;
-  const Time e = Eligible(*fifo.head);
-  if (e <= context_.now) {
-    Request(fifo);
-  } else if (e < kNever) {
-    ScheduleFifo(fifo, e);
-  }
-}
-
-void Isr::Request(InputFifo& fifo) {
-  Packet* p = fifo.head;
+void Isr::Request(InputBuffer& buffer, Packet* p) {
   p->requesting = true;
   OutputPort& out = outputs_[p->out];
-  out.vc[p->out_vc].requests.Set(fifo.index());
+  out.vc[p->out_vc].requests.Set(buffer.index());
   ++out.requests;
   dirty_ |= PortBit(p->out);
 }
 
-void Isr::ClearRequest(InputFifo& fifo) {
-  Packet* p = fifo.head;
+void Isr::ClearRequest(InputBuffer& buffer, Packet* p) {
   if (!p->requesting) return;
   p->requesting = false;
   OutputPort& out = outputs_[p->out];
-  out.vc[p->out_vc].requests.Clear(fifo.index());
+  out.vc[p->out_vc].requests.Clear(buffer.index());
   --out.requests;
   dirty_ |= PortBit(p->out);
 }
 
-void Isr::ScheduleFifo(InputFifo& fifo, Time at) {
-  if (at == fifo.busy_until) {
-    if (fifo.advance_scheduled) return;
-    fifo.advance_scheduled = true;
-  }
-  const bool queue = fifo.queue_output != kNoPort;
-  context_.queue.Push(at,
-                      EventKey(EventClass::kTimer, fifo.port, queue ? fifo.queue_output : fifo.vc,
-                               static_cast<std::uint64_t>(TimerEvent::kFifo)),
-                      0);
+void Isr::Wake(InputBuffer& buffer, PortId output, Time at) {
+  const std::uint64_t detail =
+      static_cast<std::uint64_t>(TimerEvent::kInput) | static_cast<std::uint64_t>(output) << 8;
+  context_.queue.Push(at, EventKey(EventClass::kTimer, buffer.port, buffer.vc, detail), 0);
 }
 
-void Isr::OnFifoTimer(PortId port, int vc_or_output) {
-  InputFifo& fifo = IsHfi(port) ? QueueFifo(port, static_cast<PortId>(vc_or_output))
-                                : LinkFifo(port, static_cast<VcId>(vc_or_output));
-  if (fifo.busy_until > context_.now) return;  // told before a later commitment; that one has its own
-  fifo.advance_scheduled = false;
-  if (fifo.room_wanted) {
-    fifo.room_wanted = false;
+void Isr::OnInputTimer(PortId port, int vc, PortId output) {
+  InputBuffer& buffer = IsHfi(port) ? Queue(port, output) : LinkBuffer(port, static_cast<VcId>(vc));
+  if (buffer.room_wanted && buffer.tail_leaves <= context_.now) {
+    buffer.room_wanted = false;
     listener_.OnQueueRoom();
   }
-  if (fifo.head) {
-    if (!fifo.head->draining && fifo.head->begun) dirty_ |= PortBit(fifo.head->out);
-    BecomeFront(fifo);
+  if (Packet* p = buffer.Front(output)) {
+    if (p->begun) dirty_ |= PortBit(output);
+    Advance(buffer, p);
+  }
+  for (Packet* p = buffer.head; p;) {
+    Packet* next = p->next;
+    if (p->draining && p->out == output) Drain(buffer, p);
+    p = next;
   }
 }
 
@@ -279,47 +266,51 @@ void Isr::Arbitrate() {
 
 void Isr::ArbitrateOutput(PortId port) {
   OutputPort& out = outputs_[port];
-  const Time now = context_.now;
-  if (out.busy_until > now) {
+  if (out.busy_until > context_.now) {
     if (out.requests > 0) ScheduleFree(port, out);
     return;
   }
-  int winner = -1;
-  if (out.requests > 0) {
-    if (out.unfinished && out.busy_until == now && CanContinue(out)) {
-      winner = out.unfinished_index;
+  if (out.requests == 0) {
+    UpdateStall(port, out, false);
+    return;
+  }
+  const int winner = Arbitrated(port, out);
+  if (winner < 0) return;
+  UpdateStall(port, out, false);
+  const PortId in = static_cast<PortId>(winner / 3);
+  InputBuffer& buffer = IsHfi(in) ? Queue(in, port) : LinkBuffer(in, static_cast<VcId>(winner % 3));
+  Commit(port, out, buffer, buffer.Front(port));
+}
+
+int Isr::Arbitrated(PortId port, OutputPort& out) {
+  const Time now = context_.now;
+  if (out.unfinished && out.busy_until == now && CanContinue(out)) return out.unfinished_index;
+  RequestSet candidates;
+  bool stalled = false;
+  Time wake = kNever;
+  for (int v = 0; v < out.vcs; ++v) {
+    OutputVc& vc = out.vc[static_cast<std::size_t>(v)];
+    if (vc.owner ? !vc.requests.Has(vc.owner_index) : !vc.requests.any()) continue;
+    if (vc.credits.Available(now) < 1) {
+      stalled = true;
+      wake = std::min(wake, vc.credits.Next());
+    } else if (vc.owner) {
+      candidates.Set(vc.owner_index);
     } else {
-      RequestSet candidates;
-      bool stalled = false;
-      Time wake = kNever;
-      for (int v = 0; v < out.vcs; ++v) {
-        OutputVc& vc = out.vc[static_cast<std::size_t>(v)];
-        if (vc.owner ? !vc.requests.Has(vc.owner_index) : !vc.requests.any()) continue;
-        if (vc.credits.Available(now) < 1) {
-          stalled = true;
-          wake = std::min(wake, vc.credits.Next());
-        } else if (vc.owner) {
-          candidates.Set(vc.owner_index);
-        } else {
-          candidates.Merge(vc.requests);
-        }
-      }
-      winner = candidates.FirstAfter(out.pointer);
-      if (winner < 0) {
-        UpdateStall(port, out, stalled);
-        if (wake < out.wake_at) {
-          out.wake_at = wake;
-          context_.queue.Push(wake, EventKey(EventClass::kCredit, port, 0, 0), 0);
-        }
-        return;
-      }
-      out.pointer = winner;
+      candidates.Merge(vc.requests);
     }
   }
-  UpdateStall(port, out, false);
-  if (winner < 0) return;
-  const PortId in = static_cast<PortId>(winner / 3);
-  Commit(port, out, IsHfi(in) ? QueueFifo(in, port) : LinkFifo(in, static_cast<VcId>(winner % 3)));
+  const int winner = candidates.FirstAfter(out.pointer);
+  if (winner >= 0) {
+    out.pointer = winner;
+    return winner;
+  }
+  UpdateStall(port, out, stalled);
+  if (wake < out.wake_at) {
+    out.wake_at = wake;
+    context_.queue.Push(wake, EventKey(EventClass::kCredit, port, 0, 0), 0);
+  }
+  return -1;
 }
 
 void Isr::ScheduleFree(PortId port, OutputPort& out) {
@@ -346,141 +337,126 @@ void Isr::UpdateStall(PortId port, OutputPort& out, bool stalled) {
   }
 }
 
-int Isr::CommitmentLength(OutputPort& out, const Packet& p) {
-  const Time now = context_.now, f = out.flit_time;
+int Isr::FlitsInTime(const OutputPort& out, const Packet& p) const {
   const int rest = p.announced - p.sent;
-  int m;
-  if (p.more.empty() && p.segment.spacing <= f) {
-    m = rest;  // the first is there and the others keep up
-  } else {
-    m = 1;
-    while (m < rest && p.ArrivalOf(p.sent + m) <= now + m * f) ++m;
-  }
-  return out.vc[p.out_vc].credits.Certain(now, f, m);
+  const Time f = out.flit_time;
+  if (p.more.empty() && p.segment.spacing <= f) return rest;  // the first is there, the others keep up
+  int m = 1;
+  while (m < rest && p.ArrivalOf(p.sent + m) <= context_.now + m * f) ++m;
+  return m;
 }
 
-void Isr::Commit(PortId port, OutputPort& out, InputFifo& fifo) {
-  Packet* p = fifo.head;
+void Isr::CountCommitment(PortId port, const Packet& p, int count, bool tail) {
+  PortStats& stats = context_.stats.ports[port];
+  stats.flits += static_cast<std::uint64_t>(count);
+  stats.bytes += static_cast<std::uint64_t>(
+      std::clamp(p.header.bytes - p.sent * kFlitBytes, 0, count * kFlitBytes));
+  ++stats.runs;
+  ++(tail ? stats.packets : stats.runs_split);
+}
+
+void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p) {
   const Time now = context_.now, f = out.flit_time;
   OutputVc& vc = out.vc[p->out_vc];
-  vc.credits.Available(now);
-  const int m = CommitmentLength(out, *p);
+  const int m = vc.credits.TakeCertain(now, f, FlitsInTime(out, *p));
   PERCS_CHECK(m >= 1);
-  vc.credits.Take(m);
   const bool tail = p->sent + m == p->length;
-
-  PortStats& stats = context_.stats.ports[port];
-  stats.flits += static_cast<std::uint64_t>(m);
-  const int from = p->sent * kFlitBytes;
-  stats.bytes += static_cast<std::uint64_t>(
-      std::clamp(p->header.bytes - from, 0, m * kFlitBytes));
-  ++stats.runs;
-  if (tail) {
-    ++stats.packets;
-  } else {
-    ++stats.runs_split;
-  }
+  CountCommitment(port, *p, m, tail);
 
   p->requesting = false;
-  vc.requests.Clear(fifo.index());
+  vc.requests.Clear(buffer.index());
   --out.requests;
-  out.busy_until = fifo.busy_until = now + m * f;
-  int slots = m;
-  if (p->spare_slot && tail) --slots;
-  fifo.commitment_flit_time = f;
-  fifo.commitment_flits = static_cast<std::uint16_t>(m);
-  fifo.commitment_has_spare = slots < m;
-  if (fifo.queue_output == kNoPort) {
-    fifo.held = static_cast<std::uint16_t>(fifo.held - slots);
-    ReturnCredits(fifo, now + f, f, slots);
+  out.busy_until = now + m * f;
+  out.committed_flits = m;
+  out.committed_port = buffer.port;
+  out.committed_vc = buffer.vc;
+  out.committed_spare = tail && p->spare_slot;
+  if (!buffer.is_queue()) {
+    const int slots = m - (out.committed_spare ? 1 : 0);
+    buffer.held = static_cast<std::uint16_t>(buffer.held - slots);
+    ReturnCredits(buffer, now + f, f, slots);
   }
-  fifo.advance_scheduled = false;
   if (tail) {
     vc.owner = nullptr;
     out.unfinished = nullptr;
-    fifo.PopFront();
-    SendRun(port, out, fifo, p, m, true);
-    FinishFront(fifo);
+    buffer.Remove(p);
+    if (buffer.is_queue()) {
+      --buffer.packets;
+      buffer.tail_leaves = out.busy_until;
+      if (buffer.room_wanted) Wake(buffer, port, out.busy_until);
+    }
+    SendRun(port, out, buffer, p, m, true);
+    if (Packet* next = buffer.Front(port)) Advance(buffer, next);
   } else {
-    vc.owner = p;
-    vc.owner_index = out.unfinished_index = fifo.index();
-    out.unfinished = p;
-    SendRun(port, out, fifo, p, m, false);
+    vc.owner = out.unfinished = p;
+    vc.owner_index = out.unfinished_index = buffer.index();
+    SendRun(port, out, buffer, p, m, false);
     p->begun = true;
     p->sent = static_cast<std::uint8_t>(p->sent + m);
-    ScheduleFifo(fifo, fifo.busy_until);
+    Wake(buffer, port, out.busy_until);
   }
   if (out.requests > 0) ScheduleFree(port, out);
 }
 
-void Isr::FinishFront(InputFifo& fifo) {
-  if (fifo.queue_output != kNoPort) {
-    --fifo.packets;
-    if (fifo.head || fifo.room_wanted) ScheduleFifo(fifo, fifo.busy_until);
-  } else if (fifo.head) {
-    ScheduleFifo(fifo, fifo.busy_until);
-  }
-}
-
-void Isr::SendRun(PortId port, OutputPort& out, InputFifo& fifo, Packet* p, int count, bool tail) {
+void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count, bool tail) {
   const Time f = out.flit_time;
   const Time arrival = context_.now + context_.parameters->isr_latency + f + out.wire;
-  const bool head = p->sent == 0;
-  if (head) {
+  if (p->sent == 0) {
     const std::uint64_t hop = ((static_cast<std::uint64_t>(context_.node) << 8) | port) + 1;
     p->header.path = Mix64(p->header.path ^ hop);
     if (!IsHfi(port)) ++p->header.hops;
   }
   const Time tail_onward = arrival + (count - 1) * f;
-  if (tail && !IsHfi(p->in) && p->last_segment().last() > context_.now) {
-    NoteDeparted(fifo, *p, out, tail_onward);
-  } else if (tail) {
-    fifo.departed.source = kNoNode;
+  if (tail && !buffer.is_queue() && p->last_segment().last() > context_.now) {
+    NoteDeparted(buffer, *p, out, tail_onward);
   }
   if (IsHfi(port)) {
-    if (!tail) return;
-    listener_.OnEjected(port, p, tail_onward);
+    if (tail) listener_.OnEjected(port, p, tail_onward);
     return;
   }
-  const VcId vc = p->out_vc;
   if (out.local) {
-    Packet* run = out.local->context_.packets.Take();
-    run->ResetState();
-    if (head && tail) {
-      run->header = std::move(p->header);
-    } else if (head) {
-      run->header = p->header;
-    } else {
-      run->header.source = p->header.source;
-      run->header.sequence = p->header.sequence;
-    }
-    run->segment = {arrival, f, p->sent, static_cast<std::uint8_t>(count)};
-    run->run_has_tail = tail;
-    run->poisoned = tail && p->poisoned;
-    run->run_generation = out.generation;
-    run->in = out.peer_port;
-    run->in_vc = vc;
-    out.local->context_.queue.Push(
-        arrival,
-        EventKey(EventClass::kFlit, out.peer_port, vc, static_cast<std::uint64_t>(FlitEvent::kRun)),
-        reinterpret_cast<std::uint64_t>(run));
+    SendLocal(out, p, arrival, count, tail);
   } else {
-    out.outbox->flits.push_back({arrival, f, out.peer, out.peer_port, vc,
+    out.outbox->flits.push_back({arrival, f, out.peer, out.peer_port, p->out_vc,
                                  static_cast<std::uint8_t>(count), p->sent, tail,
                                  tail && p->poisoned, out.generation, p->header});
   }
   if (tail) context_.Release(p);
 }
 
-void Isr::ReturnCredits(InputFifo& fifo, Time first_free, Time spacing, int count) {
-  OutputPort& back = outputs_[fifo.port];  // credits leave on the reverse direction of the link
+// The run goes straight into a packet object of the next hub: its header is copied or moved once.
+void Isr::SendLocal(const OutputPort& out, Packet* p, Time arrival, int count, bool tail) {
+  Packet* run = out.local->context_.packets.Take();
+  run->ResetState();
+  if (p->sent == 0 && tail) {
+    run->header = std::move(p->header);
+  } else if (p->sent == 0) {
+    run->header = p->header;
+  } else {
+    run->header.source = p->header.source;
+    run->header.sequence = p->header.sequence;
+  }
+  run->segment = {arrival, out.flit_time, p->sent, static_cast<std::uint8_t>(count)};
+  run->run_has_tail = tail;
+  run->poisoned = tail && p->poisoned;
+  run->run_generation = out.generation;
+  run->in = out.peer_port;
+  run->in_vc = p->out_vc;
+  out.local->context_.queue.Push(
+      arrival,
+      EventKey(EventClass::kFlit, out.peer_port, p->out_vc, static_cast<std::uint64_t>(FlitEvent::kRun)),
+      reinterpret_cast<std::uint64_t>(run));
+}
+
+void Isr::ReturnCredits(InputBuffer& buffer, Time first_free, Time spacing, int count) {
+  OutputPort& back = outputs_[buffer.port];  // credits leave on the reverse direction of the link
   if (!back.up || count == 0) return;
   PERCS_CHECK(count > 0);
   const CreditRun run{first_free + back.wire + context_.parameters->credit_processing,
                       spacing,
                       back.peer,
                       back.peer_port,
-                      fifo.vc,
+                      buffer.vc,
                       static_cast<std::uint16_t>(count),
                       back.generation};
   if (back.local) {
@@ -493,17 +469,16 @@ void Isr::ReturnCredits(InputFifo& fifo, Time first_free, Time spacing, int coun
 // --- HFI side -------------------------------------------------------------------------------------
 
 bool Isr::QueueHasRoom(PortId hfi_port, PortId output) {
-  InputFifo& fifo = QueueFifo(hfi_port, output);
-  // The packet that left last holds its place until its tail has left; one that has begun is counted
-  // in `packets` until then.
-  const bool leaving = fifo.busy_until > context_.now && !(fifo.head && fifo.head->begun);
-  if (fifo.packets + (leaving ? 1 : 0) < context_.parameters->hfi_queue_packets) return true;
-  fifo.room_wanted = true;
-  if (leaving) ScheduleFifo(fifo, fifo.busy_until);
+  InputBuffer& queue = Queue(hfi_port, output);
+  // The packet whose tail was committed last holds its place until the tail has left.
+  const bool leaving = queue.tail_leaves > context_.now;
+  if (queue.packets + (leaving ? 1 : 0) < context_.parameters->hfi_queue_packets) return true;
+  if (leaving && !queue.room_wanted) Wake(queue, output, queue.tail_leaves);
+  queue.room_wanted = true;
   return false;
 }
 
-void Isr::ReserveQueue(PortId hfi_port, PortId output) { ++QueueFifo(hfi_port, output).packets; }
+void Isr::ReserveQueue(PortId hfi_port, PortId output) { ++Queue(hfi_port, output).packets; }
 
 void Isr::ReturnEjectionCredits(PortId port, int flits) {
   ReceiveCredits({context_.now + context_.parameters->credit_processing, 0, context_.node, port, 0,

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "emulator/isr/input_fifo.h"
+#include "emulator/isr/input_buffer.h"
 #include "emulator/isr/output_port.h"
 #include "emulator/isr/router.h"
 #include "emulator/node/node_context.h"
@@ -45,7 +45,7 @@ class Isr {
     marks_.Give(mark);
   }
   void OnInjected(Packet* packet);                      // B.3: all flits are in the ISR queue
-  void OnFifoTimer(PortId port, int vc_or_output);      // commitment over, or flits became eligible
+  void OnInputTimer(PortId port, int vc, PortId output);  // a packet for `output` may request or be dropped
   void OnOutputFree(PortId port);
   void OnCreditWake(PortId port);
   void LinkDown(PortId port);
@@ -66,46 +66,46 @@ class Isr {
   void CollectWaits(std::vector<struct WaitEdge>* edges) const;
 
  private:
-  InputFifo& LinkFifo(PortId port, VcId vc) { return link_fifos_[port * kMaxVcs + vc]; }
-  InputFifo& QueueFifo(PortId hfi_port, PortId output);
-  InputFifo& FifoOf(const Packet& p) {
-    return IsHfi(p.in) ? QueueFifo(p.in, p.out) : LinkFifo(p.in, p.in_vc);
-  }
+  InputBuffer& LinkBuffer(PortId port, VcId vc) { return link_buffers_[port * kMaxVcs + vc]; }
+  InputBuffer& Queue(PortId hfi_port, PortId output);
   int BufferSlots(PortId port) const { return context_.parameters->link(ClassOf(port)).buffer_flits; }
 
-  void BeginPacket(InputFifo& fifo, Packet* p);
-  void ContinuePacket(InputFifo& fifo, Packet* run);
-  void BecomeFront(InputFifo& fifo);      // B.4, or B.7 when it is to be dropped
-  void RequestWhenEligible(InputFifo& fifo);
-  Time Eligible(const Packet& p) const;   // min(e1, e2) of B.4
-  void Request(InputFifo& fifo);
-  void ClearRequest(InputFifo& fifo);
-  void ScheduleFifo(InputFifo& fifo, Time at);
+  void BeginPacket(InputBuffer& buffer, Packet* p);
+  void ContinuePacket(InputBuffer& buffer, Packet* run);
+  void Advance(InputBuffer& buffer, Packet* p);  // p is a front: it requests as soon as it may (B.4)
+  Time Eligible(const Packet& p) const;          // min(e1, e2) of B.4
+  void Request(InputBuffer& buffer, Packet* p);
+  void ClearRequest(InputBuffer& buffer, Packet* p);
+  void Wake(InputBuffer& buffer, PortId output, Time at);
 
   void ArbitrateOutput(PortId port);
   void ScheduleFree(PortId port, OutputPort& out);
+  int Arbitrated(PortId port, OutputPort& out);  // winner's index, -1 if none
   bool CanContinue(OutputPort& out);
-  void Commit(PortId port, OutputPort& out, InputFifo& fifo);
-  int CommitmentLength(OutputPort& out, const Packet& p);
-  void SendRun(PortId port, OutputPort& out, InputFifo& fifo, Packet* p, int count, bool tail);
-  void ReturnCredits(InputFifo& fifo, Time first_free, Time spacing, int count);
-  void NoteDeparted(InputFifo& fifo, const Packet& p, const OutputPort& out, Time tail_onward);
-  void FinishFront(InputFifo& fifo);      // after the front packet left the FIFO
+  void Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p);
+  int FlitsInTime(const OutputPort& out, const Packet& p) const;
+  void CountCommitment(PortId port, const Packet& p, int count, bool tail);
+  void SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count, bool tail);
+  void SendLocal(const OutputPort& out, Packet* p, Time arrival, int count, bool tail);
+  void ReturnCredits(InputBuffer& buffer, Time first_free, Time spacing, int count);
+  void NoteDeparted(InputBuffer& buffer, const Packet& p, const OutputPort& out, Time tail_onward);
   void UpdateStall(PortId port, OutputPort& out, bool stalled);
 
-  void Drain(InputFifo& fifo);            // B.7
-  void DoomFront(InputFifo& fifo);        // front packet's link died
-  void LoseArrivals(InputFifo& fifo, PortId port);
+  void DoomPackets(InputBuffer& buffer, PortId port);  // of a port that died
+  void Doom(InputBuffer& buffer, Packet* p);
+  void Drain(InputBuffer& buffer, Packet* p);          // B.7
+  void LoseArrivals(InputBuffer& buffer);
   void LoseAnnounced(Packet& p);
-  void PoisonDeparted(InputFifo& fifo);
+  void PoisonDeparted(InputBuffer& buffer);
   void OnMark(const PoisonMark& mark);
+  void RegrantCredits(InputBuffer& buffer);
 
   NodeContext& context_;
   IsrListener& listener_;
   Router router_;
   std::uint64_t dirty_ = 0;  // outputs to arbitrate at this instant
-  std::vector<InputFifo> link_fifos_;
-  std::array<std::vector<InputFifo>, kHfiPorts> queue_fifos_;  // made when an HFI port is first used
+  std::vector<InputBuffer> link_buffers_;
+  std::array<std::vector<InputBuffer>, kHfiPorts> queues_;  // made when an HFI port is first used
   std::vector<OutputPort> outputs_;
   Pool<PoisonMark> marks_;
 };

@@ -20,27 +20,36 @@ void Isr::LinkDown(PortId port) {
   }
   out.unfinished = nullptr;
   // Arrivals first: they may end a packet that is then drained below.
-  for (int v = 0; v < out.vcs; ++v) LoseArrivals(LinkFifo(port, static_cast<VcId>(v)), port);
-  for (InputFifo& fifo : link_fifos_) {
-    if (fifo.head && fifo.head->out == port) DoomFront(fifo);
-  }
-  for (std::vector<InputFifo>& queues : queue_fifos_) {
-    if (!queues.empty() && queues[port].head) DoomFront(queues[port]);
+  for (int v = 0; v < out.vcs; ++v) LoseArrivals(LinkBuffer(port, static_cast<VcId>(v)));
+  for (InputBuffer& buffer : link_buffers_) DoomPackets(buffer, port);
+  for (std::vector<InputBuffer>& queues : queues_) {
+    if (!queues.empty()) DoomPackets(queues[port], port);
   }
 }
 
-void Isr::DoomFront(InputFifo& fifo) {
-  // Behind a commitment that still runs only a packet that has begun is the front.
-  if (fifo.head->draining || (!fifo.head->begun && fifo.busy_until > context_.now)) return;
-  ClearRequest(fifo);
-  fifo.head->draining = true;
-  fifo.head->reason = DropReason::kLinkDown;
-  if (fifo.busy_until <= context_.now) Drain(fifo);
+void Isr::DoomPackets(InputBuffer& buffer, PortId port) {
+  for (Packet* p = buffer.head; p;) {
+    Packet* next = p->next;
+    if (p->out == port && !p->draining) Doom(buffer, p);
+    p = next;
+  }
 }
 
-void Isr::Drain(InputFifo& fifo) {
-  Packet* p = fifo.head;
+void Isr::Doom(InputBuffer& buffer, Packet* p) {
+  ClearRequest(buffer, p);
+  p->draining = true;
+  p->reason = DropReason::kLinkDown;
+  // The commitment of a packet that has begun plays out first; its end wakes the drain.
+  const OutputPort& out = outputs_[p->out];
+  const bool committed = p->begun && out.busy_until > context_.now &&
+                         out.committed_port == buffer.port && out.committed_vc == buffer.vc;
+  p->drains_from = committed ? out.busy_until : context_.now;
+  Drain(buffer, p);
+}
+
+void Isr::Drain(InputBuffer& buffer, Packet* p) {
   const Time now = context_.now;
+  if (p->drains_from > now) return;
   int dropped = 0;
   while (p->sent < p->announced && p->ArrivalOf(p->sent) <= now) {
     ++p->sent;
@@ -49,36 +58,39 @@ void Isr::Drain(InputFifo& fifo) {
   const bool tail = p->sent == p->length;
   if (dropped > 0) {
     context_.CountDrop(p->reason, dropped, tail ? 1 : 0);
-    const int slots = dropped - (tail && p->spare_slot ? 1 : 0);
-    if (fifo.queue_output == kNoPort) {
-      fifo.held = static_cast<std::uint16_t>(fifo.held - slots);
-      ReturnCredits(fifo, now, 0, slots);
+    if (!buffer.is_queue()) {
+      const int slots = dropped - (tail && p->spare_slot ? 1 : 0);
+      buffer.held = static_cast<std::uint16_t>(buffer.held - slots);
+      ReturnCredits(buffer, now, 0, slots);
     }
   }
   if (!tail) {
-    if (p->announced > p->sent) ScheduleFifo(fifo, p->ArrivalOf(p->sent));
+    if (p->announced > p->sent) Wake(buffer, p->out, p->ArrivalOf(p->sent));
     return;
   }
-  fifo.PopFront();
-  fifo.departed.source = kNoNode;
+  buffer.Remove(p);
   context_.Release(p);
-  if (fifo.queue_output != kNoPort) {
-    --fifo.packets;
+  if (buffer.is_queue()) {
+    --buffer.packets;
+    buffer.room_wanted = false;
     listener_.OnQueueRoom();
   }
-  if (fifo.head) BecomeFront(fifo);
 }
 
-// Flits of the packet that is arriving on this FIFO, announced for now or later, never come.
-void Isr::LoseArrivals(InputFifo& fifo, PortId port) {
-  if (!fifo.tail) {
-    PoisonDeparted(fifo);
+// Flits of the packet that is arriving here, announced for now or later, never come.
+void Isr::LoseArrivals(InputBuffer& buffer) {
+  Packet* p = buffer.newest;
+  if (!p) {
+    PoisonDeparted(buffer);
     return;
   }
-  Packet* p = fifo.tail;
   if (p->complete() && p->last_segment().last() < context_.now) return;
   LoseAnnounced(*p);
-  if (p == fifo.head && fifo.busy_until <= context_.now && !p->requesting) BecomeFront(fifo);
+  if (p->draining) {
+    Drain(buffer, p);
+  } else if (buffer.Front(p->out) == p) {
+    Advance(buffer, p);
+  }
 }
 
 void Isr::LoseAnnounced(Packet& p) {
@@ -99,13 +111,13 @@ void Isr::LoseAnnounced(Packet& p) {
   p.length = p.announced;
 }
 
-void Isr::NoteDeparted(InputFifo& fifo, const Packet& p, const OutputPort& out, Time tail_onward) {
-  fifo.departed = {p.header.source, p.header.sequence, p.last_segment(), p.out, p.out_vc, tail_onward,
+void Isr::NoteDeparted(InputBuffer& buffer, const Packet& p, const OutputPort& out, Time tail_onward) {
+  buffer.departed = {p.header.source, p.header.sequence, p.last_segment(), p.out, p.out_vc, tail_onward,
                    out.generation, IsHfi(p.out) ? const_cast<Packet*>(&p) : nullptr};
 }
 
-void Isr::PoisonDeparted(InputFifo& fifo) {
-  InputFifo::Departed& gone = fifo.departed;
+void Isr::PoisonDeparted(InputBuffer& buffer) {
+  InputBuffer::Departed& gone = buffer.departed;
   if (gone.source == kNoNode || gone.last.last() < context_.now) return;
   int lost = 0;
   while (lost < gone.last.count && gone.last.arrival(gone.last.count - 1 - lost) >= context_.now) ++lost;
@@ -113,19 +125,19 @@ void Isr::PoisonDeparted(InputFifo& fifo) {
   context_.stats.flits_synthesised += static_cast<std::uint64_t>(lost);
   ++context_.stats.packets_synthesised;
   ++context_.work->resident;
-  OnMark({context_.now, context_.node, fifo.port, fifo.vc, gone.source, gone.sequence,
-          outputs_[fifo.port].generation});
+  OnMark({context_.now, context_.node, buffer.port, buffer.vc, gone.source, gone.sequence,
+          outputs_[buffer.port].generation});
 }
 
 void Isr::OnMark(const PoisonMark& mark) {
   if (mark.generation != outputs_[mark.port].generation) return;  // the tail itself was lost
-  InputFifo& fifo = LinkFifo(mark.port, mark.vc);
-  Packet* p = fifo.tail;
+  InputBuffer& buffer = LinkBuffer(mark.port, mark.vc);
+  Packet* p = buffer.newest;
   if (p && p->header.source == mark.source && p->header.sequence == mark.sequence) {
     p->poisoned = true;
     return;
   }
-  InputFifo::Departed& gone = fifo.departed;
+  InputBuffer::Departed& gone = buffer.departed;
   if (gone.source != mark.source || gone.sequence != mark.sequence) return;
   if (gone.ejecting) {
     gone.ejecting->poisoned = true;
@@ -145,17 +157,21 @@ void Isr::LinkUp(PortId port) {
   OutputPort& out = outputs_[port];
   if (out.up) return;
   out.up = true;
-  const Time now = context_.now;
-  for (int v = 0; v < out.vcs; ++v) {
-    InputFifo& fifo = LinkFifo(port, static_cast<VcId>(v));
-    const int flits_leaving = fifo.FlitsLeavingAfter(now);
-    const int slots_leaving =
-        flits_leaving > 0 && fifo.commitment_has_spare ? flits_leaving - 1 : flits_leaving;
-    ReturnCredits(fifo, now, 0, BufferSlots(port) - fifo.held - slots_leaving);
-    // Flits committed before and leaving after return theirs at their own times.
-    const Time f = fifo.commitment_flit_time;
-    ReturnCredits(fifo, fifo.busy_until - (flits_leaving - 1) * f, f, slots_leaving);
+  for (int v = 0; v < out.vcs; ++v) RegrantCredits(LinkBuffer(port, static_cast<VcId>(v)));
+}
+
+// All free slots at once; those of flits committed before and leaving after, at their own times.
+void Isr::RegrantCredits(InputBuffer& buffer) {
+  int free = BufferSlots(buffer.port) - buffer.held;
+  for (const OutputPort& out : outputs_) {
+    if (out.committed_port != buffer.port || out.committed_vc != buffer.vc) continue;
+    const int flits = out.FlitsLeavingAfter(context_.now);
+    if (flits == 0) continue;
+    const int slots = flits - (out.committed_spare ? 1 : 0);
+    free -= slots;
+    ReturnCredits(buffer, out.busy_until - (flits - 1) * out.flit_time, out.flit_time, slots);
   }
+  ReturnCredits(buffer, context_.now, 0, free);
 }
 
 std::uint64_t Isr::MissingCredits() const {
@@ -173,14 +189,15 @@ std::uint64_t Isr::MissingCredits() const {
 }
 
 void Isr::CollectWaits(std::vector<WaitEdge>* edges) const {
-  const auto add = [&](const InputFifo& fifo) {
-    const Packet* p = fifo.head;
-    if (!p || p->draining || p->out == kNoPort) return;
-    edges->push_back({context_.node, fifo.port, p->out, fifo.vc, p->out_vc});
+  const auto add = [&](const InputBuffer& buffer) {
+    for (const Packet* p = buffer.head; p; p = p->next) {
+      if (p->draining || buffer.Front(p->out) != p) continue;
+      edges->push_back({context_.node, buffer.port, p->out, buffer.vc, p->out_vc});
+    }
   };
-  for (const InputFifo& fifo : link_fifos_) add(fifo);
-  for (const std::vector<InputFifo>& queues : queue_fifos_) {
-    for (const InputFifo& fifo : queues) add(fifo);
+  for (const InputBuffer& buffer : link_buffers_) add(buffer);
+  for (const std::vector<InputBuffer>& queues : queues_) {
+    for (const InputBuffer& queue : queues) add(queue);
   }
 }
 

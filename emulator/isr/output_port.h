@@ -60,7 +60,13 @@ struct OutputPort {
   std::uint32_t generation = 0;
   bool connected = false, up = false;
 
-  Time busy_until = 0;           // end of the running commitment
+  // The last commitment: its flits leave flit_time apart, the last one at busy_until.
+  Time busy_until = 0;
+  int committed_flits = 0;
+  PortId committed_port = kNoPort;  // input it takes them from
+  VcId committed_vc = 0;
+  bool committed_spare = false;     // its last flit is a poison tail in the slot set aside for it
+
   Packet* unfinished = nullptr;  // the packet whose commitment ends at busy_until without its tail
   int unfinished_index = -1;
   int pointer = -1;              // round robin
@@ -70,6 +76,13 @@ struct OutputPort {
   Time wake_at = kNever;         // pending credit event
   int vcs = 0;
   std::array<OutputVc, kMaxVcs> vc;
+
+  // Flits of the last commitment that leave after t.
+  int FlitsLeavingAfter(Time t) const {
+    if (busy_until <= t) return 0;
+    const Time left = (busy_until - t + flit_time - 1) / flit_time;
+    return static_cast<int>(left < committed_flits ? left : committed_flits);
+  }
 };
 
 }  // namespace percs

@@ -18,9 +18,10 @@ struct Segment {
 
 struct Packet {
   PacketHeader header;
-  Packet* next = nullptr;  // in the FIFO or queue that holds it
+  Packet* next = nullptr;  // in the buffer or queue that holds it
+  Packet* previous = nullptr;
 
-  // The run that is arriving (before it is linked into its FIFO) or the first one (after).
+  // The run that is arriving (before it is linked into its buffer) or the first one (after).
   Segment segment;
   std::vector<Segment> more;  // later runs; keeps its capacity when the object is reused
   bool run_has_tail = false;
@@ -37,12 +38,14 @@ struct Packet {
   bool poisoned = false;       // its tail is a poison tail
   bool spare_slot = false;     // the poison tail sits in the slot set aside for it
   DropReason reason = DropReason::kLinkDown;
+  Time drains_from = 0;        // not before the end of its running commitment
 
   void ResetState() {
     next = nullptr;
     more.clear();
     length = announced = sent = 0;
     out = kNoPort;
+    drains_from = 0;
     begun = requesting = draining = poisoned = spare_slot = false;
   }
   const Segment& last_segment() const { return more.empty() ? segment : more.back(); }

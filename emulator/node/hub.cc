@@ -63,8 +63,8 @@ void Hub::Dispatch(const Event& event) {
       isr_.OnCreditWake(port);
       return;
     case EventClass::kTimer:
-      if (event.key.detail() == static_cast<std::uint64_t>(TimerEvent::kFifo)) {
-        isr_.OnFifoTimer(port, event.key.vc());
+      if ((event.key.detail() & 0xff) == static_cast<std::uint64_t>(TimerEvent::kInput)) {
+        isr_.OnInputTimer(port, event.key.vc(), static_cast<PortId>(event.key.detail() >> 8));
       } else {
         isr_.OnOutputFree(port);
       }

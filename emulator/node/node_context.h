@@ -60,7 +60,7 @@ struct NodeContext {
 
 // Events of a hub, in the detail field of their key where class and port do not tell.
 enum class FlitEvent : std::uint64_t { kMark = 0, kRun = 1 };
-enum class TimerEvent : std::uint64_t { kFifo = 0, kOutputFree = 1 };
+enum class TimerEvent : std::uint64_t { kInput = 0, kOutputFree = 1 };  // low byte; kInput: output above
 // Ports above 55 in keys of class kHfi: what is not tied to a port.
 inline constexpr int kDeferredDelivery = 200, kWFree = 201, kRetransmit = 202, kTask = 203,
                      kGoalTimer = 204;

@@ -30,7 +30,8 @@ class Planner {
   const Topology& topology_;
 };
 
-// A pair of hubs without a VC-legal path, and why.
+// A pair of hubs that packets cannot travel between, and why: no VC-legal path, or one that tables
+// cannot express without taking from other pairs (docs/routing.md).
 struct Unreachable {
   NodeId source, destination;
   std::string witness;
@@ -44,9 +45,9 @@ struct CheckReport {
 
 // Proves a table set: follows every possible choice of every pair of live hubs; every walk ends at
 // its destination within the VC positions and over live links. FAILED_PRECONDITION with a witness
-// for a walk that leads to a dead link, a hole, a loop or out of positions although the pair is
-// reachable; pairs without any legal path are reported, not an error. Also proves the channel
-// dependency graph (links x VCs) free of cycles under `policy`, with the cycle as witness.
+// for an entry that names a dead link, and for a walk into a hole, a loop or out of positions
+// although tables could serve the pair; other pairs are reported, not an error. Also proves the
+// channel dependency graph (links x VCs) free of cycles under `policy`, with the cycle as witness.
 absl::StatusOr<CheckReport> CheckTables(const Topology& topology, const Failures& failures,
                                         const std::vector<std::shared_ptr<const HubTables>>& tables,
                                         VcPolicy policy);

@@ -62,6 +62,50 @@ TEST(Planner, SourceTakesItsOwnDLinksOrAllExitHubs) {
             PortBit(kLlFirst) | PortBit(kLlFirst + 1) | PortBit(kLlFirst + 2));
 }
 
+// L0 D0 to the middle supernode, L1 D1 to the destination's, L2 to the hub; at most.
+int WalkIndirect(const Topology& topology, const TableSet& tables, NodeId at, PortId in_port,
+                 Position position, int middle, NodeId to) {
+  if (at == to) return 0;
+  const int here = topology.supernode_of(at), last = topology.supernode_of(to);
+  if (here == middle) middle = last;
+  const HubTables& hub = *tables[at];
+  const RouteTable& table = in_port == kNoPort ? *hub.source_indirect : *hub.port_indirect[in_port];
+  const PortMask mask = here == middle
+                            ? table.intra[static_cast<std::size_t>(topology.hub_in_supernode(to))]
+                            : table.inter[static_cast<std::size_t>(middle)];
+  int longest = -1;
+  for (int p = 0; p < kLinkPorts; ++p) {
+    const PortId port = static_cast<PortId>(p);
+    if (!(mask & PortBit(port))) continue;
+    const Position next = NextPosition(position, port);
+    const LinkEnd peer = topology.Peer(at, port);
+    if (next == kNoPosition || peer.node == kNoNode) return -1;
+    const int rest = WalkIndirect(topology, tables, peer.node, peer.port, next, middle, to);
+    if (rest < 0) return -1;
+    longest = std::max(longest, rest + 1);
+  }
+  return longest;
+}
+
+TEST(Planner, IndirectTablesReachEveryHubOverEveryMiddleSupernode) {
+  for (const TopologySpec& spec :
+       std::vector<TopologySpec>{{3, 1, 1, 1}, {4, 2, 2, 1}, {4, 1, 3, 5}, {7, 2, 3, 2}}) {
+    const Topology topology = Make(spec);
+    const TableSet tables = Planner(topology).Plan({});
+    for (NodeId a = 0; a < topology.nodes(); ++a) {
+      for (NodeId b = 0; b < topology.nodes(); ++b) {
+        for (int middle = 0; middle < topology.supernodes(); ++middle) {
+          const int from = topology.supernode_of(a), to = topology.supernode_of(b);
+          if (from == to || middle == from || middle == to) continue;
+          const int hops = WalkIndirect(topology, tables, a, kNoPort, kInjected, middle, b);
+          ASSERT_GE(hops, 2);
+          ASSERT_LE(hops, 5);
+        }
+      }
+    }
+  }
+}
+
 TEST(Planner, EqualTablesAreShared) {
   const Topology topology = Make({3, 2, 4, 2});
   const TableSet tables = Planner(topology).Plan({});

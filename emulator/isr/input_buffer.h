@@ -1,0 +1,58 @@
+// One input buffer of the crossbar: a (link port, VC), or one output's queue on an HFI port. Its packets
+// share its slots and queue per output: the first one for an output is that queue's front.
+#pragma once
+
+#include "emulator/isr/packet_state.h"
+
+namespace percs {
+
+struct InputBuffer {
+  Packet* head = nullptr;    // in order of arrival
+  Packet* tail = nullptr;
+  Packet* newest = nullptr;  // the packet that arrived last, while it is here: flits may still come
+  std::uint16_t held = 0;    // slots of flits announced and not committed
+  std::uint16_t packets = 0; // HFI queues: from the start of the hand-over until the tail is committed
+  Time tail_leaves = 0;      // HFI queues: when the tail committed last has left
+  PortId port = 0;
+  VcId vc = 0;
+  PortId queue_output = kNoPort;  // HFI queues: the one output they feed
+  bool room_wanted = false;       // HFI queues: the HFI waits for a free place
+
+  // The newest packet, when it left while flits of it were still announced only: a link that dies now
+  // must poison it where it went.
+  struct Departed {
+    NodeId source = kNoNode;
+    std::uint64_t sequence = 0;
+    Segment last;              // its last run
+    PortId out = kNoPort;
+    VcId out_vc = 0;
+    Time tail_onward = 0;      // when its tail reaches the next hub
+    std::uint32_t generation = 0;
+    Packet* ejecting = nullptr;  // out is an HFI port: the packet on its way to the HFI
+  } departed;
+
+  bool is_queue() const { return queue_output != kNoPort; }
+  // Index of the requester at an output, docs/semantics.md B.5.
+  int index() const { return 3 * port + (is_queue() ? 0 : vc); }
+
+  // First packet for `output` that is not being dropped.
+  Packet* Front(PortId output) const {
+    Packet* p = head;
+    while (p && (p->out != output || p->draining)) p = p->next;
+    return p;
+  }
+  void PushBack(Packet* p) {
+    p->next = nullptr;
+    p->previous = tail;
+    (tail ? tail->next : head) = p;
+    tail = p;
+    newest = p;
+  }
+  void Remove(Packet* p) {
+    (p->previous ? p->previous->next : head) = p->next;
+    (p->next ? p->next->previous : tail) = p->previous;
+    if (newest == p) newest = nullptr;
+  }
+};
+
+}  // namespace percs
