@@ -16,7 +16,7 @@ struct LinkParameters {
 struct P7ihParameters {
   LinkParameters ll{5'334, 5'000, 40};     // 24 GB/s (000 section V); < 1 m; gaps.md G6
   LinkParameters lr{25'600, 25'000, 16};   // 5 GB/s; 5 m of fibre; at least one packet
-  LinkParameters d{12'800, 200'000, 64};   // 10 GB/s; 40 m of fibre
+  LinkParameters d{12'800, 200'000, 128};  // 10 GB/s; 40 m of fibre
   LinkParameters hfi{5'334, 0, 64};        // 24 GB/s per HFI port (4 x 24 = W, 000 section VII-A)
   Time isr_latency = 50'000;               // gaps.md G1, 33-67 ns
   Time credit_processing = 50'000;         // choice

@@ -8,7 +8,8 @@ namespace percs {
 // Destination of step 0..nodes-1 of a hub's schedule; one of them is the hub itself. `linear` goes
 // through all hubs in node order, so everyone aims at the same hub at once. `spread` starts everyone
 // elsewhere and changes supernode at every step, so that at any step the hubs of a supernode aim at
-// different supernodes and no two hubs at the same hub.
+// different supernodes, no two hubs anywhere at the same hub, and what one supernode sends to another
+// goes to all its hubs in turn.
 NodeId AllToAllDestination(const Topology& topology, NodeId node, std::uint32_t step, Schedule schedule);
 
 class AllToAll : public HubWorkload {
