@@ -1,0 +1,135 @@
+#include "daemon/config/address.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "daemon/config/port_holder.h"
+#include "fmt/format.h"
+#include "grpcpp/security/server_credentials.h"
+
+namespace percs {
+namespace {
+
+constexpr std::size_t kUnixPathMax = sizeof(sockaddr_un::sun_path) - 1;
+
+// OK if nobody listens there; what a crash left is removed by binding.
+absl::Status CheckUnixFree(const std::string& path) {
+  sockaddr_un where{};
+  where.sun_family = AF_UNIX;
+  std::memcpy(where.sun_path, path.data(), path.size());
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0 && !S_ISSOCK(info.st_mode)) {
+    return absl::AlreadyExistsError(
+        fmt::format("cannot listen on unix:{}: there is a file that is not a socket", path));
+  }
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return absl::UnavailableError(fmt::format("socket: {}", std::strerror(errno)));
+  absl::Status status;
+  if (connect(fd, reinterpret_cast<sockaddr*>(&where), sizeof(where)) == 0) {
+    ucred holder{};
+    socklen_t size = sizeof(holder);
+    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &holder, &size);
+    status = absl::AlreadyExistsError(fmt::format(
+        "cannot listen on unix:{}: {} listens there", path, DescribeProcess(holder.pid)));
+  }
+  close(fd);
+  return status;
+}
+
+absl::Status BindError(const Address& address) {
+  if (address.is_unix()) {
+    return absl::UnavailableError(fmt::format(
+        "cannot listen on {}: its folder must exist and be writable", address.ToString()));
+  }
+  const int pid = TcpPortHolder(address.port);
+  if (pid != 0) {
+    return absl::AlreadyExistsError(fmt::format("cannot listen on {}: port {} is taken by {}",
+                                                address.ToString(), address.port,
+                                                DescribeProcess(pid)));
+  }
+  if (TcpPortTaken(address.port)) {
+    return absl::AlreadyExistsError(
+        fmt::format("cannot listen on {}: port {} is taken by a process of another user",
+                    address.ToString(), address.port));
+  }
+  return absl::UnavailableError(
+      fmt::format("cannot listen on {}: {} is not an address of this host, or the port is not "
+                  "permitted",
+                  address.ToString(), address.host));
+}
+
+}  // namespace
+
+std::string Address::ToString() const {
+  return is_unix() ? "unix:" + unix_path : fmt::format("{}:{}", host, port);
+}
+
+absl::StatusOr<Address> ParseAddress(const std::string& text, int default_port) {
+  Address address;
+  if (text.rfind("unix:", 0) == 0) {
+    address.unix_path = text.substr(5);
+    if (address.unix_path.empty() || address.unix_path.size() > kUnixPathMax) {
+      return absl::InvalidArgumentError(
+          fmt::format("address \"{}\": the path of a Unix socket has 1 to {} bytes, this one {}",
+                      text, kUnixPathMax, address.unix_path.size()));
+    }
+    return address;
+  }
+  if (text == "tcp") {
+    address.host = "0.0.0.0";
+    address.port = default_port;
+    return address;
+  }
+  const std::size_t colon = text.rfind(':');
+  char* end = nullptr;
+  const std::string port = colon == std::string::npos ? "" : text.substr(colon + 1);
+  const long number = std::strtol(port.c_str(), &end, 10);
+  if (colon == 0 || port.empty() || *end != '\0' || number < 0 || number > 65535) {
+    return absl::InvalidArgumentError(fmt::format(
+        "address \"{}\": expected unix:PATH, HOST:PORT with a port from 0 to 65535, or tcp", text));
+  }
+  address.host = text.substr(0, colon);
+  address.port = static_cast<int>(number);
+  return address;
+}
+
+absl::StatusOr<std::unique_ptr<grpc::Server>> StartServer(grpc::ServerBuilder* builder,
+                                                          Address* address) {
+  if (address->is_unix()) {
+    if (absl::Status free = CheckUnixFree(address->unix_path); !free.ok()) return free;
+  }
+  int bound = 0;
+  // Without this a second server on the same port would get half of the connections.
+  builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder->AddListeningPort(address->ToString(), grpc::InsecureServerCredentials(), &bound);
+  std::unique_ptr<grpc::Server> server = builder->BuildAndStart();
+  if (!server || bound == 0) return BindError(*address);
+  if (!address->is_unix()) address->port = bound;
+  return server;
+}
+
+absl::StatusOr<SocketFolder> SocketFolder::Create() {
+  const char* base = std::getenv("TMPDIR");
+  std::string name = fmt::format("{}/percs-XXXXXX", base != nullptr && *base ? base : "/tmp");
+  if (name.size() > kUnixPathMax - 16) name = "/tmp/percs-XXXXXX";
+  if (mkdtemp(name.data()) == nullptr) {
+    return absl::UnavailableError(
+        fmt::format("cannot make a folder for sockets, {}: {}", name, std::strerror(errno)));
+  }
+  return SocketFolder(name);
+}
+
+SocketFolder::~SocketFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace percs

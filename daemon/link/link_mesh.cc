@@ -1,0 +1,91 @@
+#include "daemon/link/link_mesh.h"
+
+#include <algorithm>
+
+#include "daemon/config/version.h"
+#include "fmt/format.h"
+
+namespace percs {
+namespace {
+
+constexpr std::size_t kWaitingMax = 1024;
+
+}  // namespace
+
+grpc::ServerBidiReactor<v1::LinkMessage, v1::LinkMessage>* LinkMesh::Service::Exchange(
+    grpc::CallbackServerContext* context) {
+  const std::lock_guard<std::mutex> lock(*mesh_->mutex_);
+  auto* stream = new LinkServerStream(mesh_->mutex_, mesh_->streams_, context);
+  stream->Start(std::make_unique<LinkListener>(stream, mesh_));
+  return stream;
+}
+
+void LinkMesh::Join(const LinkIdentity& self, const std::vector<LinkPeerSpec>& peers) {
+  Leave();
+  self_ = self;
+  for (const LinkPeerSpec& spec : peers) {
+    auto peer = std::make_shared<LinkPeer>(mutex_, streams_, self, spec, events_);
+    peers_[spec.process] = peer;
+    if (peer->dials()) peer->Dial();
+  }
+  std::vector<Waiting> waiting = std::move(waiting_);
+  waiting_.clear();
+  for (const Waiting& w : waiting) {
+    if (!Admit(w.listener, w.hello).ok()) w.listener->port()->Cancel();
+  }
+}
+
+void LinkMesh::Leave() {
+  reconnects_before_ = reconnects();
+  for (auto& [process, peer] : peers_) peer->Leave();
+  peers_.clear();
+}
+
+bool LinkMesh::all_reached() const {
+  return std::all_of(peers_.begin(), peers_.end(),
+                     [](const auto& entry) { return entry.second->reached(); });
+}
+
+std::uint64_t LinkMesh::reconnects() const {
+  std::uint64_t sum = reconnects_before_;
+  for (const auto& [process, peer] : peers_) sum += peer->reconnects();
+  return sum;
+}
+
+LinkPeer* LinkMesh::peer(std::uint32_t process) {
+  const auto it = peers_.find(process);
+  return it == peers_.end() ? nullptr : it->second.get();
+}
+
+absl::Status LinkMesh::OnHello(LinkListener* listener, const v1::LinkHello& hello) {
+  const std::string who = fmt::format("process {}", hello.process());
+  if (absl::Status status = CheckVersions(hello.versions(), who); !status.ok()) return status;
+  // The peer may have been configured before us.
+  const bool early = hello.run() > self_.run && (self_.run == 0 || hello.fabric() == self_.fabric);
+  if (!early) return Admit(listener, hello);
+  if (waiting_.size() >= kWaitingMax) {
+    return absl::ResourceExhaustedError("too many peers wait for this process to be configured");
+  }
+  waiting_.push_back({listener, hello});
+  return absl::OkStatus();
+}
+
+void LinkMesh::OnGone(LinkListener* listener) {
+  const auto gone = [&](const Waiting& w) { return w.listener == listener; };
+  waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), gone), waiting_.end());
+}
+
+absl::Status LinkMesh::Admit(LinkListener* listener, const v1::LinkHello& hello) {
+  const auto it = peers_.find(hello.process());
+  if (it == peers_.end() || it->second->dials()) {
+    return absl::FailedPreconditionError(
+        fmt::format("miswired link stream: process {} of run {} expects no stream from process {} "
+                    "of run {} (which speaks to process {})",
+                    self_.process, self_.run, hello.process(), hello.run(), hello.peer()));
+  }
+  if (absl::Status status = it->second->CheckHello(hello); !status.ok()) return status;
+  it->second->Offer(listener, hello);
+  return absl::OkStatus();
+}
+
+}  // namespace percs

@@ -1,0 +1,61 @@
+// All Link streams of a process: the service that peers dial and the peers that we dial.
+//
+// THREAD: everything is called with the process's lock held.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "daemon/link/link_peer.h"
+
+namespace percs {
+
+class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
+ public:
+  LinkMesh(std::mutex* mutex, StreamCount* streams, LinkEvents events)
+      : mutex_(mutex), streams_(streams), events_(std::move(events)) {}
+
+  // Service that a server registers; it lives as long as this.
+  v1::Link::CallbackService* service() { return &service_; }
+
+  // Starts the links of a run; those of an earlier one end.
+  void Join(const LinkIdentity& self, const std::vector<LinkPeerSpec>& peers);
+  void Leave();
+
+  bool all_reached() const;
+  std::uint64_t reconnects() const;
+  // Null if we share no link with it.
+  LinkPeer* peer(std::uint32_t process);
+
+  absl::Status OnHello(LinkListener* listener, const v1::LinkHello& hello) override;
+  void OnGone(LinkListener* listener) override;
+
+ private:
+  class Service final : public v1::Link::CallbackService {
+   public:
+    explicit Service(LinkMesh* mesh) : mesh_(mesh) {}
+    grpc::ServerBidiReactor<v1::LinkMessage, v1::LinkMessage>* Exchange(
+        grpc::CallbackServerContext* context) override;
+
+   private:
+    LinkMesh* mesh_;
+  };
+  struct Waiting {
+    LinkListener* listener;
+    v1::LinkHello hello;
+  };
+  absl::Status Admit(LinkListener* listener, const v1::LinkHello& hello);
+
+  std::mutex* mutex_;
+  StreamCount* streams_;
+  LinkEvents events_;
+  Service service_{this};
+  LinkIdentity self_;
+  std::map<std::uint32_t, std::shared_ptr<LinkPeer>> peers_;
+  std::vector<Waiting> waiting_;  // peers of a run that we have not been told of yet
+  std::uint64_t reconnects_before_ = 0;
+};
+
+}  // namespace percs

@@ -1,0 +1,128 @@
+#include "daemon/link/link_peer.h"
+
+#include <chrono>
+
+#include "daemon/config/version.h"
+#include "daemon/stream/channel.h"
+#include "emulator/base/check.h"
+#include "fmt/format.h"
+
+namespace percs {
+namespace {
+
+// Credits and delays of links let a process be a handful of windows ahead of what its peer has
+// acknowledged, never this far.
+constexpr std::size_t kUnacknowledgedMax = 4096;
+constexpr std::chrono::milliseconds kRedialAfter(20);
+
+// The peer said no, and will say it again.
+bool IsRefusal(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kFailedPrecondition ||
+         status.code() == absl::StatusCode::kInvalidArgument ||
+         status.code() == absl::StatusCode::kUnimplemented || absl::IsDataLoss(status);
+}
+
+}  // namespace
+
+LinkPeer::LinkPeer(std::mutex* mutex, StreamCount* streams, const LinkIdentity& self,
+                   const LinkPeerSpec& spec, const LinkEvents& events)
+    : Endpoint(kUnacknowledgedMax),
+      mutex_(mutex),
+      streams_(streams),
+      self_(self),
+      spec_(spec),
+      events_(events),
+      decoder_(spec.open_packets_max) {}
+
+void LinkPeer::Dial() {
+  if (!stub_) stub_ = v1::Link::NewStub(MakeChannel(spec_.address));
+  auto* stream = new LinkClientStream(mutex_, streams_);
+  stub_->async()->Exchange(stream->context(), stream);
+  Begin(stream);
+}
+
+void LinkPeer::FillHello(v1::LinkHello* hello) const {
+  *hello->mutable_versions() = OurVersions();
+  hello->set_fabric(self_.fabric);
+  hello->set_run(self_.run);
+  hello->set_process(self_.process);
+  hello->set_peer(spec_.process);
+  hello->set_incarnation(self_.incarnation);
+}
+
+absl::Status LinkPeer::CheckHello(const v1::LinkHello& hello) const {
+  const std::string who = fmt::format("process {}", hello.process());
+  if (absl::Status status = CheckVersions(hello.versions(), who); !status.ok()) return status;
+  const auto wrong = [&](const char* what, std::uint64_t expected, std::uint64_t got) {
+    return absl::FailedPreconditionError(
+        fmt::format("miswired link stream: expected {} {}, got {} (process {} speaks to process {})",
+                    what, expected, got, hello.process(), hello.peer()));
+  };
+  if (hello.fabric() != self_.fabric) return wrong("fabric", self_.fabric, hello.fabric());
+  if (hello.run() != self_.run) return wrong("run", self_.run, hello.run());
+  if (hello.peer() != self_.process) {
+    return wrong("a peer of process", self_.process, hello.peer());
+  }
+  if (hello.process() != spec_.process) return wrong("process", spec_.process, hello.process());
+  if (hello.incarnation() != spec_.incarnation) {
+    return wrong("incarnation", spec_.incarnation, hello.incarnation());
+  }
+  return absl::OkStatus();
+}
+
+std::uint64_t LinkPeer::Send(const Outbox& outbox) {
+  std::unique_ptr<v1::LinkMessage> message = session().Prepare();
+  EncodeOutbox(outbox, message->mutable_batch());
+  return session().Send(std::move(message));
+}
+
+absl::Status LinkPeer::OnMessage(v1::LinkMessage& message) {
+  const std::string& bytes = message.batch();
+  const auto span =
+      absl::MakeConstSpan(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  absl::Status status = decoder_.Decode(span, &arrived_.emplace_back());
+  if (!status.ok()) {
+    status = absl::InvalidArgumentError(fmt::format("from process {}: {}", spec_.process,
+                                                    std::string(status.message())));
+    events_.failure(status);
+    return status;
+  }
+  events_.progress();
+  return absl::OkStatus();
+}
+
+absl::Status LinkPeer::Take(std::uint64_t number,
+                            absl::FunctionRef<absl::Status(Outbox&&)> take) {
+  PERCS_CHECK(Arrived(number));
+  while (taken_ < number) {
+    ++taken_;
+    absl::Status status = take(std::move(arrived_.front()));
+    arrived_.pop_front();
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(fmt::format("batch {} of process {}: {}", taken_,
+                                                    spec_.process, std::string(status.message())));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void LinkPeer::OnReached() {
+  reached_ = true;
+  events_.progress();
+}
+
+void LinkPeer::OnLost(const absl::Status& status) {
+  if (IsRefusal(status)) {
+    return events_.failure(absl::Status(
+        status.code(), fmt::format("link to process {} at {}: {}", spec_.process, spec_.address,
+                                   std::string(status.message()))));
+  }
+  if (!dials()) return;
+  auto self = std::static_pointer_cast<LinkPeer>(shared_from_this());
+  alarm_.Set(std::chrono::system_clock::now() + kRedialAfter, [self](bool) {
+    const std::lock_guard<std::mutex> lock(*self->mutex_);
+    if (!self->left() && !self->has_stream()) self->Dial();
+  });
+}
+
+}  // namespace percs

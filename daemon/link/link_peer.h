@@ -1,0 +1,84 @@
+// One other process that we share links with: the session of batches with it. The process with the
+// lower index dials, and dials again whenever the connection breaks.
+//
+// THREAD: everything is called with the process's lock held.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "daemon/link/codec.h"
+#include "daemon/stream/endpoint.h"
+#include "grpcpp/alarm.h"
+#include "percs/v1/link.grpc.pb.h"
+
+namespace percs {
+
+using LinkClientStream = ClientStream<v1::LinkMessage, v1::LinkMessage>;
+using LinkServerStream = ServerStream<v1::LinkMessage, v1::LinkMessage>;
+using LinkListener = SessionListener<v1::LinkMessage, v1::LinkMessage>;
+
+// Who we are in the run that the links belong to.
+struct LinkIdentity {
+  std::uint64_t fabric = 0, run = 0, incarnation = 0;
+  std::uint32_t process = 0;
+};
+
+struct LinkPeerSpec {
+  std::uint32_t process = 0;
+  std::string address;
+  std::uint64_t incarnation = 0;
+  std::size_t open_packets_max = 0;  // VCs of the links with it
+};
+
+// What the owner of the peers wants to hear.
+struct LinkEvents {
+  std::function<void()> progress;                     // a batch arrived, or a peer was reached
+  std::function<void(const absl::Status&)> failure;   // the run cannot go on
+};
+
+class LinkPeer final : public Endpoint<v1::LinkMessage, v1::LinkMessage> {
+ public:
+  LinkPeer(std::mutex* mutex, StreamCount* streams, const LinkIdentity& self,
+           const LinkPeerSpec& spec, const LinkEvents& events);
+
+  bool dials() const { return self_.process < spec_.process; }
+  void Dial();
+  bool reached() const { return reached_; }
+  const LinkPeerSpec& spec() const { return spec_; }
+
+  // Number of the batch.
+  std::uint64_t Send(const Outbox& outbox);
+  bool Arrived(std::uint64_t number) const { return session().received() >= number; }
+  // Hands over batches up to `number` that were not taken yet, in order.
+  absl::Status Take(std::uint64_t number, absl::FunctionRef<absl::Status(Outbox&&)> take);
+
+  // FAILED_PRECONDITION that names what was expected and what came.
+  absl::Status CheckHello(const v1::LinkHello& hello) const override;
+
+ private:
+  void FillHello(v1::LinkHello* hello) const override;
+  absl::Status OnMessage(v1::LinkMessage& message) override;
+  void OnReached() override;
+  void OnLost(const absl::Status& status) override;
+
+  std::mutex* mutex_;
+  StreamCount* streams_;
+  const LinkIdentity self_;
+  const LinkPeerSpec spec_;
+  const LinkEvents events_;
+  std::unique_ptr<v1::Link::Stub> stub_;
+  grpc::Alarm alarm_;
+  OutboxDecoder decoder_;
+  std::deque<Outbox> arrived_;  // not taken yet
+  std::uint64_t taken_ = 0;
+  bool reached_ = false;
+};
+
+}  // namespace percs

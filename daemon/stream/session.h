@@ -1,0 +1,153 @@
+// A conversation between two processes that outlives the streams that carry it: messages are
+// numbered, acknowledged cumulatively and sent again after a reconnect, so that each arrives exactly
+// once and in order. Both Link and Sync are made of these.
+//
+// THREAD: everything here is called with the owning process's lock held.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "emulator/base/check.h"
+#include "fmt/format.h"
+
+namespace percs {
+
+// The stream that carries a session at the moment.
+template <class Out>
+class StreamPort {
+ public:
+  virtual ~StreamPort() = default;
+  // REQUIRES: the completion of the previous write was delivered; `message` stays until its own is.
+  virtual void Write(const Out& message) = 0;
+  // Ends the stream early; its end is reported like any other.
+  virtual void Cancel() = 0;
+};
+
+template <class Out, class In>
+class Session {
+ public:
+  // More unacknowledged messages than this are a bug: emulated credits allow fewer.
+  explicit Session(std::size_t unacknowledged_max) : unacknowledged_max_(unacknowledged_max) {}
+
+  // A cleared message to fill and to give to Send.
+  std::unique_ptr<Out> Prepare() {
+    if (free_.empty()) return std::make_unique<Out>();
+    std::unique_ptr<Out> message = std::move(free_.back());
+    free_.pop_back();
+    message->Clear();
+    return message;
+  }
+  // Returns its number.
+  std::uint64_t Send(std::unique_ptr<Out> message) {
+    message->set_sequence(++sent_);
+    queue_.push_back(std::move(message));
+    PERCS_CHECK(queue_.size() <= unacknowledged_max_);
+    Pump();
+    return sent_;
+  }
+
+  bool attached() const { return port_ != nullptr; }
+  StreamPort<Out>* port() const { return port_; }
+  std::uint64_t received() const { return received_; }
+  std::uint64_t sent() const { return sent_; }
+  bool all_acknowledged() const { return queue_.empty(); }
+
+  // From now on `port` carries the session; the other side has `peer_received` of our messages.
+  // REQUIRES: an earlier stream was reported Closed.
+  absl::Status Attach(StreamPort<Out>* port, std::uint64_t peer_received) {
+    PERCS_CHECK(port_ == nullptr && writing_ == nullptr);
+    if (absl::Status status = Acknowledge(peer_received); !status.ok()) return status;
+    port_ = port;
+    unsent_ = 0;
+    Pump();
+    return absl::OkStatus();
+  }
+  // The stream takes no more writes; one may still be under way until Closed.
+  void Broken() { port_ = nullptr; }
+  void Closed() {
+    port_ = nullptr;
+    Written();
+  }
+  // The completion of a write was delivered.
+  void Written() {
+    writing_ = nullptr;
+    if (held_) Recycle(std::move(held_));
+    Pump();
+  }
+
+  // True if `message` is new and is to be acted upon; false for a repetition or a bare
+  // acknowledgement. DATA_LOSS if one before it is missing.
+  absl::StatusOr<bool> Receive(const In& message) {
+    if (absl::Status status = Acknowledge(message.acknowledged()); !status.ok()) return status;
+    if (message.sequence() == 0 || message.sequence() <= received_) return false;
+    if (message.sequence() != received_ + 1) {
+      return absl::DataLossError(fmt::format("message {} follows message {}: those between are lost",
+                                             message.sequence(), received_));
+    }
+    ++received_;
+    return true;
+  }
+  // Lets a bare acknowledgement go if many messages came and nothing went back.
+  void AcknowledgeIfDue() { Pump(); }
+
+ private:
+  static constexpr std::uint64_t kAcknowledgeEvery = 16;
+  static constexpr std::size_t kFreeMax = 4;
+  static constexpr std::size_t kKeepBytesMax = 16 * 1024;
+
+  void Pump() {
+    if (port_ == nullptr || writing_ != nullptr) return;
+    Out* next = nullptr;
+    if (unsent_ < queue_.size()) {
+      next = queue_[unsent_++].get();
+    } else if (received_ - acknowledged_ >= kAcknowledgeEvery) {
+      bare_.Clear();
+      next = &bare_;
+    } else {
+      return;
+    }
+    next->set_acknowledged(received_);
+    acknowledged_ = received_;
+    writing_ = next;
+    port_->Write(*next);
+  }
+  absl::Status Acknowledge(std::uint64_t number) {
+    if (number > sent_) {
+      return absl::DataLossError(
+          fmt::format("the other side acknowledges message {}, but only {} were sent", number, sent_));
+    }
+    while (!queue_.empty() && queue_.front()->sequence() <= number) {
+      if (unsent_ > 0) --unsent_;
+      if (queue_.front().get() == writing_) {
+        held_ = std::move(queue_.front());
+      } else {
+        Recycle(std::move(queue_.front()));
+      }
+      queue_.pop_front();
+    }
+    return absl::OkStatus();
+  }
+  void Recycle(std::unique_ptr<Out> message) {
+    if (free_.size() < kFreeMax && message->ByteSizeLong() < kKeepBytesMax) {
+      free_.push_back(std::move(message));
+    }
+  }
+
+  const std::size_t unacknowledged_max_;
+  StreamPort<Out>* port_ = nullptr;
+  const Out* writing_ = nullptr;       // its completion is outstanding
+  std::unique_ptr<Out> held_;          // acknowledged while still being written
+  std::deque<std::unique_ptr<Out>> queue_;  // sent, but not acknowledged
+  std::size_t unsent_ = 0;             // index in queue_ of the next to send on this stream
+  std::vector<std::unique_ptr<Out>> free_;
+  Out bare_;
+  std::uint64_t sent_ = 0, received_ = 0, acknowledged_ = 0;
+};
+
+}  // namespace percs

@@ -1,0 +1,151 @@
+// gRPC streams of either side as a StreamPort: they take the process's lock, hand what happens to
+// their listener and delete themselves when gRPC is done with them.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "absl/status/status.h"
+#include "daemon/config/status_translation.h"
+#include "daemon/stream/session.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/client_callback.h"
+#include "grpcpp/support/server_callback.h"
+
+namespace percs {
+
+// THREAD: all calls come with the lock held.
+template <class In>
+class StreamListener {
+ public:
+  virtual ~StreamListener() = default;
+  // An error ends the stream; a server's client sees it as the stream's status.
+  virtual absl::Status OnMessage(In& message) = 0;
+  virtual void OnWritten() = 0;
+  // The last message was read; writes would fail.
+  virtual void OnBroken() = 0;
+  // Nothing comes after this: the stream is gone when the call returns. OK on a server.
+  virtual void OnClosed(const absl::Status& status) = 0;
+};
+
+// Streams of a process that have not closed yet: it may not end before they have.
+class StreamCount {
+ public:
+  void Add() { ++count_; }
+  void Remove() { --count_; }
+  int count() const { return count_; }
+
+ private:
+  int count_ = 0;
+};
+
+template <class Out, class In>
+class ClientStream final : public grpc::ClientBidiReactor<Out, In>, public StreamPort<Out> {
+ public:
+  ClientStream(std::mutex* mutex, StreamCount* count) : mutex_(mutex), count_(count) {
+    count_->Add();
+    context_.set_wait_for_ready(true);
+  }
+  grpc::ClientContext* context() { return &context_; }
+  // After the stub has bound this reactor. Owns the listener.
+  void Start(std::unique_ptr<StreamListener<In>> listener) {
+    listener_ = std::move(listener);
+    this->StartRead(&in_);
+    this->StartCall();
+  }
+  void Write(const Out& message) override { this->StartWrite(&message); }
+  void Cancel() override { context_.TryCancel(); }
+
+  void OnReadDone(bool ok) override {
+    const std::lock_guard<std::mutex> lock(*mutex_);
+    if (!ok) return listener_->OnBroken();
+    if (error_.ok()) error_ = listener_->OnMessage(in_);
+    if (!error_.ok()) context_.TryCancel();
+    this->StartRead(&in_);
+  }
+  void OnWriteDone(bool ok) override {
+    const std::lock_guard<std::mutex> lock(*mutex_);
+    if (ok) listener_->OnWritten();  // otherwise the read fails as well and OnClosed follows
+  }
+  void OnDone(const grpc::Status& status) override {
+    {
+      const std::lock_guard<std::mutex> lock(*mutex_);
+      listener_->OnClosed(error_.ok() ? StatusFromGrpc(status, "stream ended") : error_);
+      count_->Remove();
+    }
+    delete this;
+  }
+
+ private:
+  std::mutex* mutex_;
+  StreamCount* count_;
+  std::unique_ptr<StreamListener<In>> listener_;
+  grpc::ClientContext context_;
+  absl::Status error_;
+  In in_;
+};
+
+template <class Out, class In>
+class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public StreamPort<Out> {
+ public:
+  ServerStream(std::mutex* mutex, StreamCount* count, grpc::CallbackServerContext* context)
+      : mutex_(mutex), count_(count), context_(context) {
+    count_->Add();
+  }
+  // Owns the listener.
+  void Start(std::unique_ptr<StreamListener<In>> listener) {
+    listener_ = std::move(listener);
+    this->StartRead(&in_);
+  }
+  void Write(const Out& message) override { this->StartWrite(&message); }
+  void Cancel() override { context_->TryCancel(); }
+
+  void OnReadDone(bool ok) override {
+    const std::lock_guard<std::mutex> lock(*mutex_);
+    if (!ok) {
+      listener_->OnBroken();
+      if (!finished_) this->Finish(grpc::Status::OK);
+      finished_ = true;
+      return;
+    }
+    if (!finished_) {
+      if (absl::Status status = listener_->OnMessage(in_); !status.ok()) {
+        listener_->OnBroken();
+        this->Finish(ToGrpc(status));
+        finished_ = true;
+        return;
+      }
+    }
+    this->StartRead(&in_);
+  }
+  void OnWriteDone(bool ok) override {
+    const std::lock_guard<std::mutex> lock(*mutex_);
+    if (ok) listener_->OnWritten();
+  }
+  // Ends a stream whose fate is decided outside of OnMessage.
+  void Refuse(const absl::Status& status) {
+    if (finished_) return;
+    finished_ = true;
+    listener_->OnBroken();
+    this->Finish(ToGrpc(status));
+  }
+  void OnDone() override {
+    {
+      const std::lock_guard<std::mutex> lock(*mutex_);
+      listener_->OnClosed(absl::OkStatus());
+      count_->Remove();
+    }
+    delete this;
+  }
+
+ private:
+  std::mutex* mutex_;
+  StreamCount* count_;
+  grpc::CallbackServerContext* context_;
+  std::unique_ptr<StreamListener<In>> listener_;
+  bool finished_ = false;
+  In in_;
+};
+
+}  // namespace percs
