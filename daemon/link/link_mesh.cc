@@ -14,8 +14,8 @@ constexpr std::size_t kWaitingMax = 1024;
 
 grpc::ServerBidiReactor<v1::LinkMessage, v1::LinkMessage>* LinkMesh::Service::Exchange(
     grpc::CallbackServerContext* context) {
-  const std::lock_guard<std::mutex> lock(*mesh_->mutex_);
-  auto* stream = new LinkServerStream(mesh_->mutex_, mesh_->streams_, context);
+  const LockGuard guard(mesh_->lock_->mutex());
+  auto* stream = new LinkServerStream(mesh_->lock_, context);
   stream->Start(std::make_unique<LinkListener>(stream, mesh_));
   return stream;
 }
@@ -24,7 +24,7 @@ void LinkMesh::Join(const LinkIdentity& self, const std::vector<LinkPeerSpec>& p
   Leave();
   self_ = self;
   for (const LinkPeerSpec& spec : peers) {
-    auto peer = std::make_shared<LinkPeer>(mutex_, streams_, self, spec, events_);
+    auto peer = std::make_shared<LinkPeer>(lock_, self, spec, events_);
     peers_[spec.process] = peer;
     if (peer->dials()) peer->Dial();
   }

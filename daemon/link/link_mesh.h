@@ -5,7 +5,6 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "daemon/link/link_peer.h"
@@ -14,8 +13,8 @@ namespace percs {
 
 class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
  public:
-  LinkMesh(std::mutex* mutex, StreamCount* streams, LinkEvents events)
-      : mutex_(mutex), streams_(streams), events_(std::move(events)) {}
+  LinkMesh(ProcessLock* lock, LinkEvents events)
+      : lock_(lock), events_(std::move(events)) {}
 
   // Service that a server registers; it lives as long as this.
   v1::Link::CallbackService* service() { return &service_; }
@@ -48,8 +47,7 @@ class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
   };
   absl::Status Admit(LinkListener* listener, const v1::LinkHello& hello);
 
-  std::mutex* mutex_;
-  StreamCount* streams_;
+  ProcessLock* lock_;
   LinkEvents events_;
   Service service_{this};
   LinkIdentity self_;

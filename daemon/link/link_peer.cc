@@ -24,19 +24,19 @@ bool IsRefusal(const absl::Status& status) {
 
 }  // namespace
 
-LinkPeer::LinkPeer(std::mutex* mutex, StreamCount* streams, const LinkIdentity& self,
+LinkPeer::LinkPeer(ProcessLock* lock, const LinkIdentity& self,
                    const LinkPeerSpec& spec, const LinkEvents& events)
     : Endpoint(kUnacknowledgedMax),
-      mutex_(mutex),
-      streams_(streams),
+      lock_(lock),
       self_(self),
       spec_(spec),
       events_(events),
+      redial_(lock),
       decoder_(spec.open_packets_max) {}
 
 void LinkPeer::Dial() {
   if (!stub_) stub_ = v1::Link::NewStub(MakeChannel(spec_.address));
-  auto* stream = new LinkClientStream(mutex_, streams_);
+  auto* stream = new LinkClientStream(lock_);
   stub_->async()->Exchange(stream->context(), stream);
   Begin(stream);
 }
@@ -118,10 +118,8 @@ void LinkPeer::OnLost(const absl::Status& status) {
                                    std::string(status.message()))));
   }
   if (!dials()) return;
-  auto self = std::static_pointer_cast<LinkPeer>(shared_from_this());
-  alarm_.Set(std::chrono::system_clock::now() + kRedialAfter, [self](bool) {
-    const std::lock_guard<std::mutex> lock(*self->mutex_);
-    if (!self->left() && !self->has_stream()) self->Dial();
+  redial_.Set(kRedialAfter, [this] {
+    if (!left() && !has_stream()) Dial();
   });
 }
 

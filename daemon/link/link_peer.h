@@ -8,14 +8,12 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "daemon/link/codec.h"
 #include "daemon/stream/endpoint.h"
-#include "grpcpp/alarm.h"
 #include "percs/v1/link.grpc.pb.h"
 
 namespace percs {
@@ -45,7 +43,7 @@ struct LinkEvents {
 
 class LinkPeer final : public Endpoint<v1::LinkMessage, v1::LinkMessage> {
  public:
-  LinkPeer(std::mutex* mutex, StreamCount* streams, const LinkIdentity& self,
+  LinkPeer(ProcessLock* lock, const LinkIdentity& self,
            const LinkPeerSpec& spec, const LinkEvents& events);
 
   bool dials() const { return self_.process < spec_.process; }
@@ -68,13 +66,12 @@ class LinkPeer final : public Endpoint<v1::LinkMessage, v1::LinkMessage> {
   void OnReached() override;
   void OnLost(const absl::Status& status) override;
 
-  std::mutex* mutex_;
-  StreamCount* streams_;
+  ProcessLock* lock_;
   const LinkIdentity self_;
   const LinkPeerSpec spec_;
   const LinkEvents events_;
   std::unique_ptr<v1::Link::Stub> stub_;
-  grpc::Alarm alarm_;
+  Timer redial_;
   OutboxDecoder decoder_;
   std::deque<Outbox> arrived_;  // not taken yet
   std::uint64_t taken_ = 0;

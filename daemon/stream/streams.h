@@ -3,10 +3,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 
 #include "absl/status/status.h"
 #include "daemon/config/status_translation.h"
+#include "daemon/stream/process_lock.h"
 #include "daemon/stream/session.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/server_context.h"
@@ -29,22 +29,11 @@ class StreamListener {
   virtual void OnClosed(const absl::Status& status) = 0;
 };
 
-// Streams of a process that have not closed yet: it may not end before they have.
-class StreamCount {
- public:
-  void Add() { ++count_; }
-  void Remove() { --count_; }
-  int count() const { return count_; }
-
- private:
-  int count_ = 0;
-};
-
 template <class Out, class In>
 class ClientStream final : public grpc::ClientBidiReactor<Out, In>, public StreamPort<Out> {
  public:
-  ClientStream(std::mutex* mutex, StreamCount* count) : mutex_(mutex), count_(count) {
-    count_->Add();
+  ClientStream(ProcessLock* lock) : lock_(lock) {
+    lock_->Add();
     context_.set_wait_for_ready(true);
   }
   grpc::ClientContext* context() { return &context_; }
@@ -58,28 +47,28 @@ class ClientStream final : public grpc::ClientBidiReactor<Out, In>, public Strea
   void Cancel() override { context_.TryCancel(); }
 
   void OnReadDone(bool ok) override {
-    const std::lock_guard<std::mutex> lock(*mutex_);
+    const LockGuard guard(lock_->mutex());
     if (!ok) return listener_->OnBroken();
     if (error_.ok()) error_ = listener_->OnMessage(in_);
     if (!error_.ok()) context_.TryCancel();
     this->StartRead(&in_);
   }
   void OnWriteDone(bool ok) override {
-    const std::lock_guard<std::mutex> lock(*mutex_);
+    const LockGuard guard(lock_->mutex());
     if (ok) listener_->OnWritten();  // otherwise the read fails as well and OnClosed follows
   }
   void OnDone(const grpc::Status& status) override {
     {
-      const std::lock_guard<std::mutex> lock(*mutex_);
+      const LockGuard guard(lock_->mutex());
       listener_->OnClosed(error_.ok() ? StatusFromGrpc(status, "stream ended") : error_);
-      count_->Remove();
+      listener_.reset();  // may be the last to hold its endpoint, which goes with the lock held
+      lock_->Remove();
     }
     delete this;
   }
 
  private:
-  std::mutex* mutex_;
-  StreamCount* count_;
+  ProcessLock* lock_;
   std::unique_ptr<StreamListener<In>> listener_;
   grpc::ClientContext context_;
   absl::Status error_;
@@ -89,9 +78,9 @@ class ClientStream final : public grpc::ClientBidiReactor<Out, In>, public Strea
 template <class Out, class In>
 class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public StreamPort<Out> {
  public:
-  ServerStream(std::mutex* mutex, StreamCount* count, grpc::CallbackServerContext* context)
-      : mutex_(mutex), count_(count), context_(context) {
-    count_->Add();
+  ServerStream(ProcessLock* lock, grpc::CallbackServerContext* context)
+      : lock_(lock), context_(context) {
+    lock_->Add();
   }
   // Owns the listener.
   void Start(std::unique_ptr<StreamListener<In>> listener) {
@@ -102,7 +91,7 @@ class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public Strea
   void Cancel() override { context_->TryCancel(); }
 
   void OnReadDone(bool ok) override {
-    const std::lock_guard<std::mutex> lock(*mutex_);
+    const LockGuard guard(lock_->mutex());
     if (!ok) {
       listener_->OnBroken();
       if (!finished_) this->Finish(grpc::Status::OK);
@@ -120,7 +109,7 @@ class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public Strea
     this->StartRead(&in_);
   }
   void OnWriteDone(bool ok) override {
-    const std::lock_guard<std::mutex> lock(*mutex_);
+    const LockGuard guard(lock_->mutex());
     if (ok) listener_->OnWritten();
   }
   // Ends a stream whose fate is decided outside of OnMessage.
@@ -132,16 +121,16 @@ class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public Strea
   }
   void OnDone() override {
     {
-      const std::lock_guard<std::mutex> lock(*mutex_);
+      const LockGuard guard(lock_->mutex());
       listener_->OnClosed(absl::OkStatus());
-      count_->Remove();
+      listener_.reset();
+      lock_->Remove();
     }
     delete this;
   }
 
  private:
-  std::mutex* mutex_;
-  StreamCount* count_;
+  ProcessLock* lock_;
   grpc::CallbackServerContext* context_;
   std::unique_ptr<StreamListener<In>> listener_;
   bool finished_ = false;

@@ -1,0 +1,24 @@
+#include "daemon/config/process_setup.h"
+
+#include <malloc.h>
+
+#include <cstdlib>
+
+#include "daemon/config/signals.h"
+#include "spdlog/sinks/stdout_sinks.h"
+#include "spdlog/spdlog.h"
+
+namespace percs {
+
+void SetUpProcess(const char* name) {
+  // One arena: threads take turns under the process's lock anyway, and 32 daemons share a host.
+  mallopt(M_ARENA_MAX, 1);
+  mallopt(M_TRIM_THRESHOLD, 256 * 1024);
+  // Our own messages say what failed; gRPC's would say it again with its source lines.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  BlockEndSignals();
+  spdlog::set_default_logger(spdlog::stderr_logger_mt(name));
+  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %n %P %l: %v");
+}
+
+}  // namespace percs

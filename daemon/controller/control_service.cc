@@ -1,0 +1,335 @@
+#include "daemon/controller/control_service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/config/status_translation.h"
+#include "daemon/config/version.h"
+#include "daemon/controller/results.h"
+#include "daemon/controller/route_walk.h"
+#include "daemon/controller/run_watch.h"
+#include "fmt/format.h"
+#include "spdlog/spdlog.h"
+
+namespace percs {
+namespace {
+
+using Context = grpc::CallbackServerContext;
+using Reactor = grpc::ServerUnaryReactor;
+
+constexpr std::size_t kRoutesMax = 64;
+constexpr double kWatchIntervalDefault = 0.5, kWatchIntervalMin = 0.02, kWatchIntervalMax = 3600;
+
+// Share of virtual time that an output was busy.
+double Utilisation(const FabricRun& run, PortId port, const PortStats& stats) {
+  const Time now = run.virtual_time();
+  if (now <= 0) return 0;
+  const Time flit = run.scenario().parameters.link(ClassOf(port)).flit_time;
+  return static_cast<double>(stats.flits) * static_cast<double>(flit) / static_cast<double>(now);
+}
+
+absl::StatusOr<std::vector<NodeId>> NamedNode(const Topology& topology, const std::string& name) {
+  if (name.empty()) return std::vector<NodeId>();
+  auto node = topology.ParseNode(name);
+  if (!node.ok()) return node.status();
+  return std::vector<NodeId>{*node};
+}
+
+void FillLink(const FabricRun& run, LinkEnd lower, const FabricRun::NodeState* near,
+              const FabricRun::NodeState* far_state, v1::LinkStatus* message) {
+  const Topology& topology = run.topology();
+  const LinkEnd far = topology.Peer(lower.node, lower.port);
+  message->set_name(topology.LinkName(lower));
+  message->set_ends(EndsOf(topology, lower));
+  message->set_link_class(ClassName(ClassOf(lower.port)));
+  bool up = true;
+  if (near != nullptr) {
+    up = up && (near->links_up & PortBit(lower.port)) != 0;
+    PortToProto(lower.port, near->stats.ports[lower.port], message->mutable_forward());
+    message->set_utilisation_forward(Utilisation(run, lower.port, near->stats.ports[lower.port]));
+  }
+  if (far_state != nullptr) {
+    up = up && (far_state->links_up & PortBit(far.port)) != 0;
+    PortToProto(far.port, far_state->stats.ports[far.port], message->mutable_backward());
+    message->set_utilisation_backward(Utilisation(run, far.port, far_state->stats.ports[far.port]));
+  }
+  message->set_up(up);
+}
+
+// Links of `node`, or all, by their lower ends.
+std::vector<LinkEnd> LinksOf(const Topology& topology, const std::vector<NodeId>& nodes) {
+  if (nodes.empty()) return topology.Links();
+  std::vector<LinkEnd> links;
+  for (PortId port = 0; port < kLinkPorts; ++port) {
+    if (topology.connected(nodes[0], port)) links.push_back(LowerEnd(topology, {nodes[0], port}));
+  }
+  return links;
+}
+
+}  // namespace
+
+void FillRunStatus(const FabricRun& run, v1::StatusReply* reply) {
+  const WindowMaster& master = run.master();
+  const PaceKeeper& pace = run.pace();
+  reply->set_scenario(run.scenario().name);
+  reply->set_run(run.number());
+  reply->set_nodes(run.topology().nodes());
+  reply->set_virtual_time(run.virtual_time());
+  reply->set_windows(master.windows());
+  const double wall = run.wall_seconds();
+  // A run that has ended shows its average, a young one what it has.
+  const bool average = run.ended() || pace.windows_per_second() == 0;
+  const double windows = static_cast<double>(master.windows());
+  reply->set_windows_per_second(!average ? pace.windows_per_second() : wall > 0 ? windows / wall : 0);
+  reply->set_lookahead(master.lookahead());
+  reply->set_lookahead_source(run.lookahead_source());
+  reply->set_epoch(run.epoch());
+  reply->set_clock(pace.pacing().live ? v1::CLOCK_LIVE : v1::CLOCK_BATCH);
+  reply->set_pace(pace.paced() ? pace.pacing().pace : 0);
+  reply->set_pace_reached(!average   ? pace.pace_reached()
+                          : wall > 0 ? static_cast<double>(run.virtual_time()) / wall
+                                     : 0);
+  if (!run.ended()) {
+    reply->set_wall_behind_seconds(pace.BehindSeconds(FabricRun::Clock::now(), run.virtual_time()));
+  }
+  reply->set_packets_delivered(master.packets_delivered());
+  reply->set_unfinished(master.left().unfinished);
+  reply->set_wall_seconds(wall);
+}
+
+class ControlService::Handlers final : public v1::Control::CallbackService {
+ public:
+  Handlers(ControlService* service, Controller* controller)
+      : service_(service), controller_(controller) {}
+
+  Reactor* Version(Context* context, const v1::VersionRequest*, v1::VersionReply* reply) override {
+    *reply->mutable_versions() = OurVersions();
+    return Answer(context, absl::OkStatus());
+  }
+  Reactor* Status(Context* context, const v1::StatusRequest*, v1::StatusReply* reply) override {
+    const LockGuard guard(mutex());
+    controller_->FillStatus(reply);
+    return Answer(context, absl::OkStatus());
+  }
+  Reactor* Apply(Context* context, const v1::ApplyRequest* request, v1::ApplyReply* reply) override {
+    Reactor* reactor = context->DefaultReactor();
+    const LockGuard guard(mutex());
+    controller_->Apply(*request, [reactor, reply](absl::StatusOr<v1::ApplyReply> answer) {
+      if (answer.ok()) *reply = *std::move(answer);
+      reactor->Finish(ToGrpc(answer.status()));
+    });
+    return reactor;
+  }
+  grpc::ServerWriteReactor<v1::RunEvent>* WatchRun(Context*,
+                                                   const v1::WatchRunRequest* request) override {
+    const LockGuard guard(mutex());
+    const FabricRun* run = controller_->run();
+    const std::uint64_t number = request->run() != 0 ? request->run() : run ? run->number() : 0;
+    const double asked = request->wall_interval_seconds();
+    const double seconds =
+        std::clamp(asked > 0 ? asked : kWatchIntervalDefault, kWatchIntervalMin, kWatchIntervalMax);
+    auto* watch = new RunWatch(controller_, service_, number,
+                               std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)));
+    if (service_->leaving()) {
+      watch->Refuse(absl::UnavailableError("the controller is ending"));
+    } else {
+      watch->Begin();
+    }
+    return watch;
+  }
+  Reactor* GetResult(Context* context, const v1::GetResultRequest* request,
+                     v1::GetResultReply* reply) override {
+    const LockGuard guard(mutex());
+    auto result = controller_->Result(request->run());
+    if (result.ok()) *reply = *std::move(result);
+    return Answer(context, result.status());
+  }
+  Reactor* Stop(Context* context, const v1::StopRequest*, v1::StopReply* reply) override {
+    const LockGuard guard(mutex());
+    auto run = ActiveRun(/*going_on=*/true);
+    if (!run.ok()) return Answer(context, run.status());
+    Reactor* reactor = context->DefaultReactor();
+    const std::uint64_t number = (*run)->number();
+    (*run)->Stop([this, reactor, reply, number](absl::StatusOr<Time> at) {
+      if (at.ok()) {
+        reply->set_at(*at);
+        controller_->journal().Stopped(number, *at);
+      }
+      reactor->Finish(ToGrpc(at.status()));
+    });
+    return reactor;
+  }
+  Reactor* Reset(Context* context, const v1::ResetRequest*, v1::ResetReply*) override {
+    const LockGuard guard(mutex());
+    return Answer(context, controller_->Reset());
+  }
+  Reactor* Shutdown(Context* context, const v1::ShutdownRequest*, v1::ShutdownReply*) override {
+    const LockGuard guard(mutex());
+    spdlog::info("shutdown was asked for");
+    controller_->End();
+    return Answer(context, absl::OkStatus());
+  }
+  Reactor* ListLinks(Context* context, const v1::ListLinksRequest* request,
+                     v1::ListLinksReply* reply) override;
+  Reactor* GetRoutes(Context* context, const v1::GetRoutesRequest* request,
+                     v1::GetRoutesReply* reply) override;
+  Reactor* GetCounters(Context* context, const v1::GetCountersRequest* request,
+                       v1::GetCountersReply* reply) override;
+  Reactor* InjectLinkFault(Context* context, const v1::InjectLinkFaultRequest* request,
+                           v1::InjectLinkFaultReply* reply) override;
+
+ private:
+  std::mutex& mutex() { return controller_->lock().mutex(); }
+  static Reactor* Answer(Context* context, const absl::Status& status) {
+    Reactor* reactor = context->DefaultReactor();
+    reactor->Finish(ToGrpc(status));
+    return reactor;
+  }
+  absl::StatusOr<FabricRun*> ActiveRun(bool going_on) {
+    auto run = controller_->ActiveRun();
+    if (!run.ok() || !going_on || !(*run)->ended()) return run;
+    return absl::FailedPreconditionError(
+        fmt::format("run {} has ended at {} ps of virtual time; apply a scenario, with hold to keep "
+                    "it up when nothing is left to do",
+                    (*run)->number(), (*run)->virtual_time()));
+  }
+
+  ControlService* service_;
+  Controller* controller_;
+};
+
+Reactor* ControlService::Handlers::ListLinks(Context* context, const v1::ListLinksRequest* request,
+                                             v1::ListLinksReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(false);
+  if (!run.ok()) return Answer(context, run.status());
+  auto named = NamedNode((*run)->topology(), request->node());
+  if (!named.ok()) return Answer(context, named.status());
+  const auto links = LinksOf((*run)->topology(), *named);
+  std::vector<NodeId> nodes;
+  if (!named->empty()) {
+    nodes = *named;
+    for (const LinkEnd& link : links) {
+      nodes.push_back(link.node);
+      nodes.push_back((*run)->topology().Peer(link.node, link.port).node);
+    }
+    std::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  }
+  Reactor* reactor = context->DefaultReactor();
+  (*run)->Snapshot(nodes, [reactor, reply, links, run = *run](
+                              absl::StatusOr<std::vector<FabricRun::NodeState>> states) {
+    if (!states.ok()) return reactor->Finish(ToGrpc(states.status()));
+    const auto state_of = [&](NodeId node) -> const FabricRun::NodeState* {
+      const auto it = std::lower_bound(
+          states->begin(), states->end(), node,
+          [](const FabricRun::NodeState& s, NodeId n) { return s.node < n; });
+      return it != states->end() && it->node == node ? &*it : nullptr;
+    };
+    reply->set_virtual_time(run->virtual_time());
+    for (const LinkEnd& link : links) {
+      FillLink(*run, link, state_of(link.node),
+               state_of(run->topology().Peer(link.node, link.port).node), reply->add_links());
+    }
+    reactor->Finish(grpc::Status::OK);
+  });
+  return reactor;
+}
+
+Reactor* ControlService::Handlers::GetRoutes(Context* context, const v1::GetRoutesRequest* request,
+                                             v1::GetRoutesReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(false);
+  if (!run.ok()) return Answer(context, run.status());
+  const Topology& topology = (*run)->topology();
+  auto source = topology.ParseNode(request->source());
+  if (!source.ok()) return Answer(context, source.status());
+  auto destination = topology.ParseNode(request->destination());
+  if (!destination.ok()) return Answer(context, destination.status());
+  reply->set_epoch((*run)->epoch());
+  const TablesOf tables = [run = *run](NodeId node) { return run->tables(node); };
+  for (v1::Route& route : WalkRoutes(topology, tables, *source, *destination, kRoutesMax)) {
+    *reply->add_routes() = std::move(route);
+  }
+  return Answer(context, absl::OkStatus());
+}
+
+Reactor* ControlService::Handlers::GetCounters(Context* context,
+                                               const v1::GetCountersRequest* request,
+                                               v1::GetCountersReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(false);
+  if (!run.ok()) return Answer(context, run.status());
+  auto nodes = NamedNode((*run)->topology(), request->node());
+  if (!nodes.ok()) return Answer(context, nodes.status());
+  const bool sum = nodes->empty() && !request->per_node();
+  Reactor* reactor = context->DefaultReactor();
+  (*run)->Snapshot(*nodes, [reactor, reply, sum, run = *run](
+                               absl::StatusOr<std::vector<FabricRun::NodeState>> states) {
+    if (!states.ok()) return reactor->Finish(ToGrpc(states.status()));
+    reply->set_virtual_time(run->virtual_time());
+    NodeStats total;
+    for (const FabricRun::NodeState& state : *states) {
+      AddStats(state.stats, &total);
+      if (sum) continue;
+      v1::NodeCounters* node = reply->add_nodes();
+      node->set_node(run->topology().NodeName(state.node));
+      CountersToProto(state.stats, node->mutable_counters());
+    }
+    if (sum) CountersToProto(total, reply->add_nodes()->mutable_counters());
+    reactor->Finish(grpc::Status::OK);
+  });
+  return reactor;
+}
+
+Reactor* ControlService::Handlers::InjectLinkFault(Context* context,
+                                                   const v1::InjectLinkFaultRequest* request,
+                                                   v1::InjectLinkFaultReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(/*going_on=*/true);
+  if (!run.ok()) return Answer(context, run.status());
+  const Topology& topology = (*run)->topology();
+  auto link = topology.ParseLink(request->link());
+  if (!link.ok()) return Answer(context, link.status());
+  std::optional<Time> at;
+  if (request->has_at()) at = request->at();
+  if (at && (*at < 0 || *at >= kNever)) {
+    return Answer(context, absl::InvalidArgumentError(
+                               fmt::format("at: {} ps is not a virtual time", *at)));
+  }
+  const LinkEnd lower = LowerEnd(topology, *link);
+  reply->set_link(topology.LinkName(lower));
+  reply->set_ends(EndsOf(topology, lower));
+  Reactor* reactor = context->DefaultReactor();
+  const bool up = request->up();
+  const std::uint64_t number = (*run)->number();
+  (*run)->InjectLinkFault(lower, up, at, [this, reactor, reply, number, up](absl::StatusOr<Time> t) {
+    if (t.ok()) {
+      reply->set_at(*t);
+      controller_->journal().Fault(number, *t, reply->link(), up);
+      spdlog::info("run {}: {} goes {} at {} ps", number, reply->ends(), up ? "up" : "down", *t);
+    }
+    reactor->Finish(ToGrpc(t.status()));
+  });
+  return reactor;
+}
+
+ControlService::ControlService(Controller* controller)
+    : controller_(controller), handlers_(std::make_unique<Handlers>(this, controller)) {}
+
+ControlService::~ControlService() = default;
+
+grpc::Service* ControlService::service() { return handlers_.get(); }
+
+void ControlService::OnRunEnded(std::uint64_t number) {
+  for (RunWatch* watch : watches_) {
+    if (watch->run() == number) watch->Look();
+  }
+}
+
+void ControlService::Leave() {
+  leaving_ = true;
+  for (RunWatch* watch : watches_) watch->Refuse(absl::UnavailableError("the controller is ending"));
+}
+
+}  // namespace percs

@@ -1,0 +1,40 @@
+// The Control service: reads requests, asks the controller, writes answers. Every error becomes a gRPC
+// status in ToGrpc and nowhere else.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "daemon/controller/controller.h"
+#include "percs/v1/control.grpc.pb.h"
+
+namespace percs {
+
+class RunWatch;
+
+void FillRunStatus(const FabricRun& run, v1::StatusReply* reply);
+
+class ControlService {
+ public:
+  explicit ControlService(Controller* controller);
+  ~ControlService();
+  grpc::Service* service();
+
+  // With the lock held.
+  void OnRunEnded(std::uint64_t number);
+  void Leave();
+  void AddWatch(RunWatch* watch) { watches_.insert(watch); }
+  void RemoveWatch(RunWatch* watch) { watches_.erase(watch); }
+  bool leaving() const { return leaving_; }
+
+ private:
+  class Handlers;
+  Controller* controller_;
+  std::unique_ptr<Handlers> handlers_;
+  std::set<RunWatch*> watches_;
+  bool leaving_ = false;
+};
+
+}  // namespace percs

@@ -1,0 +1,280 @@
+#include "daemon/controller/controller.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "daemon/config/version.h"
+#include "daemon/controller/control_service.h"
+#include "daemon/controller/results.h"
+#include "daemon/stream/channel.h"
+#include "fmt/format.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "spdlog/spdlog.h"
+
+namespace percs {
+namespace {
+
+constexpr std::size_t kResultsKept = 16;
+constexpr std::chrono::milliseconds kShutdownGrace(200);
+constexpr int kFarewellPolls = 100;
+constexpr std::chrono::milliseconds kFarewellPoll(10);
+
+std::uint64_t RandomNumber() {
+  std::random_device device;
+  return (static_cast<std::uint64_t>(device()) << 32) | device();
+}
+
+}  // namespace
+
+Controller::Controller(ControllerOptions options)
+    : options_(std::move(options)),
+      membership_(&lock_, options_.daemons, RandomNumber(), options_.lost_after,
+                  {[this](std::uint32_t place, v1::DaemonMessage& message) {
+                     if (run_) run_->OnMessage(place, message);
+                     return absl::OkStatus();
+                   },
+                   [] {},
+                   [this](std::uint32_t place, const std::string& who) {
+                     last_error_ = fmt::format("lost {}", who);
+                     if (run_) run_->Abandon(absl::UnavailableError(last_error_));
+                   }}),
+      control_(std::make_unique<ControlService>(this)) {}
+
+absl::StatusOr<std::unique_ptr<Controller>> Controller::Start(ControllerOptions options) {
+  std::unique_ptr<Controller> controller(new Controller(std::move(options)));
+  if (absl::Status s = controller->journal_.Open(controller->options_.state_dir); !s.ok()) return s;
+  if (absl::Status s = controller->Listen(); !s.ok()) return s;
+  return controller;
+}
+
+absl::Status Controller::Listen() {
+  auto address = ParseAddress(options_.listen, kControllerPort);
+  if (!address.ok()) return address.status();
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  ConfigureServer(&builder);
+  builder.RegisterService(membership_.service());
+  builder.RegisterService(control_->service());
+  auto server = StartServer(&builder, &*address);
+  if (!server.ok()) return server.status();
+  server_ = *std::move(server);
+  address_ = address->ToString();
+  return absl::OkStatus();
+}
+
+void Controller::Wait() {
+  std::unique_lock<std::mutex> lock(lock_.mutex());
+  ended_.wait(lock, [this] { return has_ended_; });
+}
+
+void Controller::Stop() {
+  const LockGuard guard(lock_.mutex());
+  End();
+}
+
+void Controller::End() {
+  has_ended_ = true;
+  ended_.notify_all();
+}
+
+Controller::~Controller() {
+  {
+    const LockGuard guard(lock_.mutex());
+    if (run_ && !run_->ended()) run_->Fail(absl::CancelledError("the controller is ending"));
+    membership_.Goodbye();
+  }
+  for (int i = 0; i < kFarewellPolls; ++i) {
+    std::this_thread::sleep_for(kFarewellPoll);
+    const LockGuard guard(lock_.mutex());
+    if (membership_.farewells_delivered()) break;
+  }
+  {
+    const LockGuard guard(lock_.mutex());
+    control_->Leave();
+    membership_.Leave();
+  }
+  if (server_) server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+  {
+    const LockGuard guard(lock_.mutex());
+    run_.reset();
+  }
+  lock_.WaitForNone();
+}
+
+absl::Status Controller::CheckIdle() const {
+  if (run_ && !run_->ended()) {
+    return absl::FailedPreconditionError(fmt::format(
+        "run {} ({}) is going on; wait for it, Stop it or Reset", run_->number(),
+        run_->scenario().name));
+  }
+  if (!membership_.complete()) {
+    return absl::FailedPreconditionError(fmt::format("{} of {} daemons have joined",
+                                                     membership_.ready(), membership_.places()));
+  }
+  return absl::OkStatus();
+}
+
+void Controller::Apply(const v1::ApplyRequest& request, ApplyDone done) {
+  if (absl::Status status = CheckIdle(); !status.ok()) return done(status);
+  applied_at_ = std::chrono::steady_clock::now();
+  auto run = FabricRun::Create(
+      runs_ + 1, request, membership_.places(), &lock_, this,
+      {[this](const absl::Status& status) {
+         ApplyDone answer = std::exchange(apply_done_, nullptr);
+         if (!answer) return;
+         if (!status.ok()) return answer(status);
+         v1::ApplyReply reply;
+         reply.set_run(run_->number());
+         reply.set_nodes(run_->topology().nodes());
+         reply.set_processes(membership_.places());
+         reply.set_lookahead(run_->master().lookahead());
+         reply.set_lookahead_source(run_->lookahead_source());
+         reply.set_wall_configure_seconds(
+             std::chrono::duration<double>(std::chrono::steady_clock::now() - applied_at_).count());
+         answer(std::move(reply));
+       },
+       [this] { OnRunEnded(); }});
+  if (!run.ok()) return done(run.status());
+  ++runs_;
+  last_error_.clear();
+  run_ = *std::move(run);
+  apply_done_ = std::move(done);
+  journal_.Applied(runs_, run_->message());
+  run_->Configure();
+}
+
+void Controller::OnRunEnded() {
+  const auto& result = run_->result();
+  if (!result.ok()) last_error_ = std::string(result.status().message());
+  journal_.Ended(run_->number(), result.ok() ? "digest " + result->digest.ToString() : last_error_);
+  KeepResult();
+  control_->OnRunEnded(run_->number());
+}
+
+void Controller::KeepResult() {
+  const auto& result = run_->result();
+  if (!result.ok()) {
+    finished_.push_back({run_->number(), result.status()});
+  } else {
+    v1::GetResultReply reply;
+    reply.set_run(run_->number());
+    ResultToProto(*result, run_->topology(), reply.mutable_result());
+    reply.set_wall_seconds(run_->wall_seconds());
+    reply.set_processes(membership_.places());
+    reply.set_transport(Transport());
+    TopologyToProto(run_->topology().spec(), reply.mutable_topology());
+    finished_.push_back({run_->number(), std::move(reply)});
+  }
+  if (finished_.size() > kResultsKept) finished_.pop_front();
+}
+
+std::string Controller::Transport() const {
+  for (std::uint32_t p = 0; p < membership_.places(); ++p) {
+    const Member* member = membership_.member(p);
+    if (member && member->link_address().rfind("unix:", 0) != 0) return "tcp";
+  }
+  return "unix";
+}
+
+absl::StatusOr<v1::GetResultReply> Controller::Result(std::uint64_t number) const {
+  if (run_ && !run_->ended() && run_->number() == number) {
+    return absl::FailedPreconditionError(fmt::format("run {} has not ended yet", number));
+  }
+  if (number == 0 && !finished_.empty()) return finished_.back().reply;
+  for (const Finished& f : finished_) {
+    if (f.number == number) return f.reply;
+  }
+  return absl::NotFoundError(
+      number == 0 ? std::string("no run has ended yet")
+                  : fmt::format("run {} is not known; there were {} runs, and the results of the last "
+                                "{} are kept",
+                                number, runs_, kResultsKept));
+}
+
+absl::StatusOr<FabricRun*> Controller::ActiveRun() {
+  if (!run_) return absl::FailedPreconditionError("no scenario is applied");
+  if (run_->state() == v1::FABRIC_STATE_CONFIGURING) {
+    return absl::FailedPreconditionError("the fabric is still being configured");
+  }
+  if (run_->ended() && !run_->result().ok()) {
+    return absl::FailedPreconditionError(
+        fmt::format("run {} has failed: {}; apply a scenario", run_->number(), last_error_));
+  }
+  return run_.get();
+}
+
+absl::Status Controller::Reset() {
+  if (!run_) return absl::OkStatus();
+  if (!run_->ended()) run_->Fail(absl::CancelledError("the fabric was reset"));
+  for (std::uint32_t p = 0; p < membership_.places(); ++p) {
+    if (!membership_.member(p)) continue;
+    auto message = Prepare(p);
+    message->mutable_drop()->set_run(run_->number());
+    Send(p, std::move(message));
+  }
+  run_.reset();
+  last_error_.clear();
+  return absl::OkStatus();
+}
+
+v1::FabricState Controller::State() const {
+  if (!membership_.complete()) return v1::FABRIC_STATE_JOINING;
+  return run_ ? run_->state() : v1::FABRIC_STATE_EMPTY;
+}
+
+void Controller::FillStatus(v1::StatusReply* reply) const {
+  *reply->mutable_versions() = OurVersions();
+  reply->set_state(State());
+  reply->set_pid(static_cast<std::uint32_t>(getpid()));
+  reply->set_daemons_expected(membership_.places());
+  reply->set_error(last_error_);
+  std::uint64_t first = 0;
+  for (std::uint32_t p = 0; p < membership_.places(); ++p) {
+    const std::uint64_t nodes =
+        run_ ? static_cast<std::uint64_t>(std::count(run_->placement().process_of_node.begin(),
+                                                     run_->placement().process_of_node.end(), p))
+             : 0;
+    if (const Member* member = membership_.member(p)) {
+      v1::ProcessStatus* process = reply->add_processes();
+      process->set_process(p);
+      process->set_name(member->name());
+      process->set_pid(member->pid());
+      process->set_link_address(member->link_address());
+      process->set_connected(member->connected());
+      process->set_first_node(first);
+      process->set_nodes(nodes);
+      process->set_reconnects(member->reconnects() +
+                              (run_ ? run_->master().reconnects_of(static_cast<int>(p)) : 0));
+      process->set_windows(run_ ? run_->master().windows_of(static_cast<int>(p)) : 0);
+    }
+    first += nodes;
+  }
+  if (run_) FillRunStatus(*run_, reply);
+}
+
+std::unique_ptr<v1::ControllerMessage> Controller::Prepare(std::uint32_t process) {
+  Member* member = membership_.member(process);
+  return member ? member->session().Prepare() : std::make_unique<v1::ControllerMessage>();
+}
+
+void Controller::Send(std::uint32_t process, std::unique_ptr<v1::ControllerMessage> message) {
+  if (Member* member = membership_.member(process)) member->session().Send(std::move(message));
+}
+
+v1::Peer Controller::Describe(std::uint32_t process) const {
+  v1::Peer peer;
+  peer.set_process(process);
+  if (const Member* member = membership_.member(process)) {
+    peer.set_link_address(member->link_address());
+    peer.set_incarnation(member->incarnation());
+  }
+  return peer;
+}
+
+}  // namespace percs

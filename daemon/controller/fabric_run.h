@@ -1,0 +1,173 @@
+// One scenario on the joined daemons, from its configuration to its result: deals out hubs, opens
+// windows, runs network management, passes commands on, collects.
+//
+// THREAD: everything is called with the process's lock held.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "daemon/controller/pace_keeper.h"
+#include "daemon/controller/window_master.h"
+#include "daemon/stream/process_lock.h"
+#include "emulator/sim/fabric.h"
+#include "emulator/sim/run.h"
+#include "percs/v1/control.pb.h"
+#include "percs/v1/sync.pb.h"
+#include "proto/scenario/build.h"
+
+namespace percs {
+
+// How a run reaches the daemons.
+class DaemonPort {
+ public:
+  virtual ~DaemonPort() = default;
+  virtual std::unique_ptr<v1::ControllerMessage> Prepare(std::uint32_t process) = 0;
+  virtual void Send(std::uint32_t process, std::unique_ptr<v1::ControllerMessage> message) = 0;
+  virtual v1::Peer Describe(std::uint32_t process) const = 0;
+};
+
+class FabricRun {
+ public:
+  using Clock = std::chrono::steady_clock;
+  struct Events {
+    std::function<void(const absl::Status&)> configured;  // running, or why not
+    std::function<void()> ended;                          // result() is there
+  };
+  // State of one hub at one virtual time.
+  struct NodeState {
+    NodeId node = 0;
+    NodeStats stats;
+    PortMask links_up = 0;
+    Epoch epoch = 0;
+  };
+  using SnapshotDone = std::function<void(absl::StatusOr<std::vector<NodeState>>)>;
+  using TimeDone = std::function<void(absl::StatusOr<Time>)>;
+
+  // INVALID_ARGUMENT for a scenario that cannot be built or dealt out.
+  static absl::StatusOr<std::unique_ptr<FabricRun>> Create(std::uint64_t number,
+                                                           const v1::ApplyRequest& request,
+                                                           std::uint32_t daemons, ProcessLock* lock,
+                                                           DaemonPort* port, Events events);
+
+  // Sends every daemon its part; windows open when all are ready.
+  void Configure();
+  void OnMessage(std::uint32_t process, v1::DaemonMessage& message);
+  // Ends the run with an error; the daemons forget it.
+  void Fail(const absl::Status& why);
+  // A daemon is lost: ends the run, and if it has ended, hubs can be asked no more.
+  void Abandon(const absl::Status& why);
+
+  void Snapshot(std::vector<NodeId> nodes, SnapshotDone done);
+  // Calls back with the virtual time of the effect. INVALID_ARGUMENT for a time that has passed.
+  void InjectLinkFault(LinkEnd link, bool up, std::optional<Time> at, TimeDone done);
+  void Stop(TimeDone done);
+
+  v1::FabricState state() const;
+  bool ended() const { return result_.has_value(); }
+  // REQUIRES: ended().
+  const absl::StatusOr<RunResult>& result() const { return *result_; }
+  std::uint64_t number() const { return number_; }
+  const Scenario& scenario() const { return scenario_; }
+  const v1::Scenario& message() const { return message_; }
+  const Topology& topology() const { return manager_->topology(); }
+  const Placement& placement() const { return placement_; }
+  const WindowMaster& master() const { return master_; }
+  const PaceKeeper& pace() const { return pace_; }
+  Time virtual_time() const;
+  double wall_seconds() const;
+  std::string lookahead_source() const { return manager_->lookahead_source(); }
+  Epoch epoch() const;
+  std::shared_ptr<const HubTables> tables(NodeId node) const { return manager_->tables(node); }
+
+ private:
+  enum class Phase { kConfiguring, kRunning, kIdle, kCollecting, kDeadlocked, kEnded };
+  struct Query {
+    std::uint64_t id = 0;
+    std::vector<NodeId> nodes;  // empty: all
+    SnapshotDone done;
+    std::vector<NodeState> states;
+    int awaited = 0;
+    bool sent = false;
+  };
+  struct Command {
+    std::optional<LinkFault> fault;  // else stop
+    bool now = false;
+    TimeDone done;
+  };
+
+  FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scenario scenario,
+            std::unique_ptr<Fabric> manager, Placement placement, ProcessLock* lock,
+            DaemonPort* port, Events events);
+
+  void SendConfigure(std::uint32_t process);
+  void OnReady(std::uint32_t process, const v1::Ready& ready);
+  void OnReport(std::uint32_t process, v1::WindowReport& report);
+  absl::Status TakeManagement(const std::string& bytes);
+  void Start();
+
+  // Goes on as far as possible: until a daemon has to answer, the pace holds, or the end.
+  void Step();
+  bool busy() const { return master_.anyone_running() || answers_awaited_ > 0; }
+  void SendQueries();
+  void TakeCommands();
+  void TakeFault(const Command& command, Time boundary);
+  // False if there is nothing to open now.
+  bool OpenWindow();
+  bool Stalled(Time next);
+  void SendGrant(int process);
+  void RunManager();
+  void Collect(v1::Collect::What what);
+  void OnResults(std::uint32_t process, const v1::NodeResults& results);
+  void OnSnapshot(const v1::Snapshot& snapshot);
+  void OnWaitEdges(const v1::WaitEdges& edges);
+  void FinishRun();
+  void FinishDeadlock();
+  void End(absl::StatusOr<RunResult> result);
+
+  const std::uint64_t number_;
+  const v1::Scenario message_;
+  const Scenario scenario_;
+  const std::unique_ptr<Fabric> manager_;  // hosts no hub, only network management
+  const Placement placement_;
+  const std::vector<std::uint64_t> nodes_per_process_;
+  const std::uint32_t daemons_;
+  const std::uint64_t windows_limit_;
+  bool hold_;
+  DaemonPort* port_;
+  Events events_;
+  WindowMaster master_;
+  PaceKeeper pace_;
+  Timer pace_timer_;
+
+  Phase phase_ = Phase::kConfiguring;
+  std::uint32_t daemons_ready_ = 0;
+  Outbox manager_inbox_;
+  std::vector<std::vector<v1::LinkFaultCommand>> faults_;  // by process, until its next grant
+  std::vector<bool> stops_;                                // by process, until its next grant
+  int commands_undelivered_ = 0;
+  std::list<Command> commands_;
+  std::list<Query> queries_;
+  std::uint64_t query_number_ = 0;
+  int answers_awaited_ = 0;
+  absl::Status unreachable_;  // why hubs cannot be asked any more
+  std::vector<NodeResult> results_;
+  std::vector<WaitEdge> wait_edges_;
+  // Resident packets of which none moves for stall_limit are a deadlock although timers still run.
+  Time stall_check_ = 0;
+  std::uint64_t stall_flits_ = 0;
+  bool stall_armed_ = false;
+
+  Clock::time_point started_, ended_at_;
+  bool has_started_ = false;
+  std::optional<absl::StatusOr<RunResult>> result_;
+};
+
+}  // namespace percs

@@ -1,0 +1,281 @@
+// The part of FabricRun that moves virtual time: windows, commands, questions, the end.
+#include <algorithm>
+#include <utility>
+
+#include "daemon/controller/fabric_run.h"
+#include "daemon/link/codec.h"
+#include "daemon/sync/node_result_codec.h"
+#include "emulator/base/check.h"
+#include "fmt/format.h"
+
+namespace percs {
+namespace {
+
+// Looking at the clock costs more than a small window should.
+constexpr std::uint64_t kMeasureEveryWindows = 16;
+
+}  // namespace
+
+void FabricRun::Step() {
+  while (!busy() && (phase_ == Phase::kRunning || phase_ == Phase::kIdle)) {
+    if (!queries_.empty()) SendQueries();
+    if (busy()) return;
+    if (!commands_.empty()) TakeCommands();
+    if (!OpenWindow()) return;
+  }
+}
+
+bool FabricRun::OpenWindow() {
+  const WorkLeft left = master_.left();
+  const bool done = left.done() && commands_undelivered_ == 0;
+  const Time next = master_.next();
+  if (done && !hold_) return Collect(v1::Collect::WHAT_RESULTS), false;
+  if (scenario_.stop_at > 0 && next >= scenario_.stop_at) {
+    return Collect(v1::Collect::WHAT_RESULTS), false;
+  }
+  if (next == kNever && done) return phase_ = Phase::kIdle, false;
+  if (next == kNever || Stalled(next)) return Collect(v1::Collect::WHAT_WAIT_EDGES), false;
+  if (windows_limit_ > 0 && master_.windows() >= windows_limit_) {
+    Fail(absl::ResourceExhaustedError(
+        fmt::format("the limit of {} windows is reached at {} ps of virtual time, unfinished",
+                    windows_limit_, master_.now())));
+    return false;
+  }
+  phase_ = Phase::kRunning;
+  Time end = next + master_.lookahead();
+  if (scenario_.stop_at > 0) end = std::min(end, scenario_.stop_at);
+  if (pace_.paced()) {
+    const auto wait = pace_.WaitFor(end, Clock::now());
+    if (wait.count() > 0) return pace_timer_.Set(wait, [this] { Step(); }), false;
+  }
+  bool manager = false;
+  for (const int process : master_.Open(end)) {
+    if (process == static_cast<int>(daemons_)) {
+      manager = true;
+    } else {
+      SendGrant(process);
+    }
+  }
+  if (manager) RunManager();
+  if (master_.windows() % kMeasureEveryWindows == 0) {
+    pace_.Measure(Clock::now(), master_.now(), master_.windows());
+  }
+  return true;
+}
+
+bool FabricRun::Stalled(Time next) {
+  if (next < stall_check_) return false;
+  const std::uint64_t flits = master_.flits_moved();
+  const bool resident = master_.left().resident_packets > 0;
+  const bool stalled = stall_armed_ && resident && flits == stall_flits_;
+  stall_flits_ = flits;
+  stall_armed_ = resident;
+  stall_check_ = next + scenario_.parameters.stall_limit;
+  return stalled;
+}
+
+void FabricRun::SendGrant(int process) {
+  const auto p = static_cast<std::uint32_t>(process);
+  auto message = port_->Prepare(p);
+  v1::WindowGrant* grant = message->mutable_grant();
+  master_.FillGrant(process, grant);
+  Outbox& management = manager_->outbox(process);
+  if (!management.empty()) {
+    EncodeOutbox(management, grant->mutable_management());
+    management.Clear();
+  }
+  if (!faults_[p].empty()) {
+    for (const auto& fault : std::exchange(faults_[p], {})) *grant->add_faults() = fault;
+    --commands_undelivered_;
+  }
+  if (stops_[p]) {
+    grant->set_stop(true);
+    stops_[p] = false;
+    --commands_undelivered_;
+  }
+  port_->Send(p, std::move(message));
+}
+
+void FabricRun::RunManager() {
+  if (absl::Status status = manager_->Accept(std::move(manager_inbox_)); !status.ok()) {
+    return Fail(status);
+  }
+  manager_inbox_.Clear();
+  manager_->RunWindow(master_.now());
+  v1::WindowReport report;
+  for (std::uint32_t process = 0; process < daemons_; ++process) {
+    const Outbox& outbox = manager_->outbox(static_cast<int>(process));
+    if (outbox.empty()) continue;
+    // What a daemon has not been granted yet is announced again, which changes nothing.
+    report.add_peers(process);
+    report.add_batches(0);
+    report.add_arrivals(outbox.EarliestArrival());
+  }
+  report.set_next_event(manager_->NextEventTime());
+  const WorkLeft left = manager_->work_left();
+  report.set_unfinished(left.unfinished);
+  report.set_resident(left.resident_packets);
+  if (absl::Status status = master_.OnReport(static_cast<int>(daemons_), report); !status.ok()) {
+    Fail(status);
+  }
+}
+
+void FabricRun::InjectLinkFault(LinkEnd link, bool up, std::optional<Time> at, TimeDone done) {
+  commands_.push_back({LinkFault{at.value_or(0), link, up}, !at.has_value(), std::move(done)});
+  Step();
+}
+
+void FabricRun::Stop(TimeDone done) {
+  commands_.push_back({std::nullopt, true, std::move(done)});
+  Step();
+}
+
+void FabricRun::TakeCommands() {
+  const Time boundary = virtual_time();
+  for (Command& command : std::exchange(commands_, {})) {
+    if (command.fault) {
+      TakeFault(command, boundary);
+      continue;
+    }
+    hold_ = false;
+    for (std::uint32_t p = 0; p < daemons_; ++p) {
+      if (!stops_[p]) ++commands_undelivered_;
+      stops_[p] = true;
+      master_.Wake(static_cast<int>(p), boundary);
+    }
+    command.done(boundary);
+  }
+}
+
+void FabricRun::TakeFault(const Command& command, Time boundary) {
+  const LinkFault& fault = *command.fault;
+  const Time at = command.now ? boundary : fault.at;
+  if (at < boundary) {
+    return command.done(absl::InvalidArgumentError(
+        fmt::format("a fault at {} ps is in the past: virtual time is {} ps", at, boundary)));
+  }
+  const LinkEnd far = topology().Peer(fault.link.node, fault.link.port);
+  std::vector<std::uint32_t> owners{placement_.process_of_node[fault.link.node],
+                                    placement_.process_of_node[far.node]};
+  if (owners[0] == owners[1]) owners.pop_back();
+  for (const std::uint32_t p : owners) {
+    v1::LinkFaultCommand& message = faults_[p].emplace_back();
+    message.set_at(at);
+    message.set_node(fault.link.node);
+    message.set_port(fault.link.port);
+    message.set_up(fault.up);
+    if (faults_[p].size() == 1) ++commands_undelivered_;
+    master_.Wake(static_cast<int>(p), at);
+  }
+  command.done(at);
+}
+
+void FabricRun::Snapshot(std::vector<NodeId> nodes, SnapshotDone done) {
+  if (!unreachable_.ok()) return done(unreachable_);
+  Query query;
+  query.id = ++query_number_;
+  query.nodes = std::move(nodes);
+  query.done = std::move(done);
+  queries_.push_back(std::move(query));
+  if (phase_ == Phase::kEnded) {
+    SendQueries();
+  } else {
+    Step();
+  }
+}
+
+void FabricRun::SendQueries() {
+  for (Query& query : queries_) {
+    if (query.sent) continue;
+    query.sent = true;
+    std::vector<std::vector<NodeId>> wanted(daemons_);
+    for (const NodeId node : query.nodes) wanted[placement_.process_of_node[node]].push_back(node);
+    for (std::uint32_t p = 0; p < daemons_; ++p) {
+      if (!query.nodes.empty() && wanted[p].empty()) continue;
+      auto message = port_->Prepare(p);
+      message->mutable_collect()->set_what(v1::Collect::WHAT_SNAPSHOT);
+      message->mutable_collect()->set_query(query.id);
+      for (const NodeId node : wanted[p]) message->mutable_collect()->add_nodes(node);
+      port_->Send(p, std::move(message));
+      ++query.awaited;
+      ++answers_awaited_;
+    }
+  }
+}
+
+void FabricRun::OnSnapshot(const v1::Snapshot& snapshot) {
+  const auto it = std::find_if(queries_.begin(), queries_.end(),
+                               [&](const Query& q) { return q.id == snapshot.query(); });
+  if (it == queries_.end()) return;
+  for (const v1::NodeSnapshot& s : snapshot.nodes()) {
+    auto stats = UnpackStats(s.stats());
+    if (!stats.ok()) return Fail(stats.status());
+    it->states.push_back({s.node(), *stats, s.links_up(), s.epoch()});
+  }
+  --answers_awaited_;
+  if (--it->awaited == 0) {
+    Query query = std::move(*it);
+    queries_.erase(it);
+    std::sort(query.states.begin(), query.states.end(),
+              [](const NodeState& a, const NodeState& b) { return a.node < b.node; });
+    query.done(std::move(query.states));
+  }
+  if (!busy()) Step();
+}
+
+void FabricRun::Collect(v1::Collect::What what) {
+  phase_ = what == v1::Collect::WHAT_RESULTS ? Phase::kCollecting : Phase::kDeadlocked;
+  for (std::uint32_t p = 0; p < daemons_; ++p) {
+    auto message = port_->Prepare(p);
+    message->mutable_collect()->set_what(what);
+    port_->Send(p, std::move(message));
+    ++answers_awaited_;
+  }
+}
+
+void FabricRun::OnResults(std::uint32_t process, const v1::NodeResults& results) {
+  if (phase_ != Phase::kCollecting) return;
+  for (const v1::NodeResult& message : results.nodes()) {
+    auto result = UnpackResult(message);
+    if (!result.ok()) return Fail(result.status());
+    if (result->node >= topology().nodes() || placement_.process_of_node[result->node] != process) {
+      return Fail(absl::InvalidArgumentError(fmt::format(
+          "process {} has a result of node {}, which is not there", process, result->node)));
+    }
+    results_.push_back(*std::move(result));
+  }
+  if (--answers_awaited_ == 0) FinishRun();
+}
+
+void FabricRun::FinishRun() {
+  if (results_.size() != topology().nodes()) {
+    return Fail(absl::DataLossError(fmt::format("results of {} hubs came back, not of {}",
+                                                results_.size(), topology().nodes())));
+  }
+  End(MergeResults(scenario_, topology(), std::move(results_), manager_->reroutes(),
+                   master_.windows()));
+  if (!queries_.empty()) SendQueries();
+}
+
+void FabricRun::OnWaitEdges(const v1::WaitEdges& edges) {
+  if (phase_ != Phase::kDeadlocked) return;
+  for (const v1::WaitEdge& e : edges.edges()) {
+    wait_edges_.push_back({e.node(), static_cast<PortId>(e.input()), static_cast<PortId>(e.output()),
+                           static_cast<VcId>(e.input_vc()), static_cast<VcId>(e.output_vc())});
+  }
+  if (--answers_awaited_ == 0) FinishDeadlock();
+}
+
+void FabricRun::FinishDeadlock() {
+  std::sort(wait_edges_.begin(), wait_edges_.end(), [](const WaitEdge& a, const WaitEdge& b) {
+    return std::tie(a.node, a.input, a.input_vc) < std::tie(b.node, b.input, b.input_vc);
+  });
+  const WorkLeft left = master_.left();
+  const std::string cycle = DescribeDeadlock(topology(), wait_edges_);
+  End(absl::FailedPreconditionError(fmt::format(
+      "deadlock at {} ps of virtual time: {} packets are in the fabric, {} tasks are unfinished{}",
+      master_.now(), left.resident_packets, left.unfinished,
+      cycle.empty() ? "; no packet waits for another" : "; wait-for cycle: " + cycle)));
+}
+
+}  // namespace percs

@@ -1,0 +1,28 @@
+// What came from outside, with the virtual time at which it took effect: the scenario of each run and
+// every command. One JSON object per line.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "emulator/base/time.h"
+#include "percs/v1/scenario.pb.h"
+
+namespace percs {
+
+class Journal {
+ public:
+  // "": keeps nothing. UNAVAILABLE if the folder cannot be written to.
+  absl::Status Open(const std::string& folder);
+  // The scenario is stored beside the journal, as JSON.
+  void Applied(std::uint64_t run, const v1::Scenario& scenario);
+  void Fault(std::uint64_t run, Time at, const std::string& link, bool up);
+  void Stopped(std::uint64_t run, Time at);
+  void Ended(std::uint64_t run, const std::string& outcome);
+
+ private:
+  void Write(const std::string& line);
+  std::string folder_;
+};
+
+}  // namespace percs

@@ -1,0 +1,192 @@
+#include "daemon/controller/membership.h"
+
+#include <csignal>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "daemon/config/version.h"
+#include "fmt/format.h"
+#include "spdlog/spdlog.h"
+
+namespace percs {
+namespace {
+
+constexpr std::size_t kUnacknowledgedMax = 4096;
+constexpr std::chrono::milliseconds kLookEvery(100);
+
+// On this host, a daemon whose process is gone need not be waited for.
+bool ProcessIsGone(const Member& member) {
+  return member.link_address().rfind("unix:", 0) == 0 &&
+         kill(static_cast<pid_t>(member.pid()), 0) != 0 && errno == ESRCH;
+}
+
+}  // namespace
+
+Member::Member(Membership* membership, ProcessLock* lock, std::uint32_t place, v1::JoinRequest joined)
+    : Endpoint(kUnacknowledgedMax),
+      membership_(membership),
+      place_(place),
+      joined_(std::move(joined)),
+      lost_(lock) {}
+
+std::string Member::Describe() const {
+  return fmt::format("{} in place {} (pid {})", name(), place_, pid());
+}
+
+void Member::ExpectConnection() { CheckAlive(std::chrono::milliseconds(0)); }
+
+void Member::CheckAlive(std::chrono::milliseconds waited) {
+  if (connected() || left()) return;
+  if (waited >= membership_->lost_after_ || ProcessIsGone(*this)) return membership_->Lose(place_);
+  lost_.Set(kLookEvery, [this, waited] { CheckAlive(waited + kLookEvery); });
+}
+
+absl::Status Member::CheckHello(const v1::SessionHello& hello) const {
+  if (hello.fabric() == membership_->fabric_ && hello.incarnation() == incarnation()) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(fmt::format(
+      "place {} of this fabric ({}) belongs to another daemon than the one that speaks (of fabric {}); "
+      "join anew",
+      place_, membership_->fabric_, hello.fabric()));
+}
+
+void Member::FillHello(v1::SessionHello* hello) const {
+  hello->set_fabric(membership_->fabric_);
+  hello->set_process(place_);
+  hello->set_incarnation(incarnation());
+}
+
+absl::Status Member::OnMessage(v1::DaemonMessage& message) {
+  return membership_->events_.message(place_, message);
+}
+
+void Member::OnReached() {
+  lost_.Cancel();
+  if (!ever_connected_) spdlog::info("{} has joined, links at {}", Describe(), link_address());
+  ever_connected_ = true;
+  membership_->events_.reached();
+}
+
+Membership::Membership(ProcessLock* lock, std::uint32_t places, std::uint64_t fabric,
+                       std::chrono::milliseconds lost_after, Events events)
+    : lock_(lock),
+      fabric_(fabric),
+      lost_after_(lost_after),
+      events_(std::move(events)),
+      members_(places) {}
+
+grpc::ServerUnaryReactor* Membership::Service::Join(grpc::CallbackServerContext* context,
+                                                    const v1::JoinRequest* request,
+                                                    v1::JoinReply* reply) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const LockGuard guard(membership_->lock_->mutex());
+  const auto place = membership_->Join(*request);
+  if (place.ok()) {
+    reply->set_process(*place);
+    reply->set_fabric(membership_->fabric_);
+    reply->set_processes(membership_->places());
+  } else {
+    spdlog::warn("refused {} (pid {}): {}", request->name(), request->pid(),
+                 std::string(place.status().message()));
+  }
+  reactor->Finish(ToGrpc(place.status()));
+  return reactor;
+}
+
+grpc::ServerBidiReactor<v1::DaemonMessage, v1::ControllerMessage>* Membership::Service::Session(
+    grpc::CallbackServerContext* context) {
+  const LockGuard guard(membership_->lock_->mutex());
+  auto* stream =
+      new ServerStream<v1::ControllerMessage, v1::DaemonMessage>(membership_->lock_, context);
+  stream->Start(std::make_unique<SyncListener>(stream, membership_));
+  return stream;
+}
+
+absl::StatusOr<std::uint32_t> Membership::FindPlace(const v1::JoinRequest& request) const {
+  for (std::uint32_t place = 0; place < places(); ++place) {
+    // The reply to an earlier try was lost.
+    if (members_[place] && members_[place]->incarnation() == request.incarnation()) return place;
+  }
+  if (request.has_place()) {
+    const std::uint32_t place = request.place();
+    if (place >= places()) {
+      return absl::OutOfRangeError(fmt::format("place {} was asked for; this fabric has places 0 to {}",
+                                               place, places() - 1));
+    }
+    if (!members_[place]) return place;
+    return absl::AlreadyExistsError(fmt::format("place {} is taken by {}; free places have other numbers",
+                                                place, members_[place]->Describe()));
+  }
+  for (std::uint32_t place = 0; place < places(); ++place) {
+    if (!members_[place]) return place;
+  }
+  return absl::ResourceExhaustedError(
+      fmt::format("all {} places of this fabric are taken; start percs-controller with more --daemons",
+                  places()));
+}
+
+absl::StatusOr<std::uint32_t> Membership::Join(const v1::JoinRequest& request) {
+  if (leaving_) return absl::FailedPreconditionError("the controller is ending");
+  const std::string who = fmt::format("{} (pid {})", request.name(), request.pid());
+  if (absl::Status status = CheckVersions(request.versions(), who); !status.ok()) return status;
+  if (request.link_address().empty()) {
+    return absl::InvalidArgumentError(fmt::format("{} tells no address for links", who));
+  }
+  auto place = FindPlace(request);
+  if (!place.ok() || members_[*place]) return place;
+  members_[*place] = std::make_shared<Member>(this, lock_, *place, request);
+  members_[*place]->ExpectConnection();
+  return place;
+}
+
+absl::Status Membership::OnHello(SyncListener* listener, const v1::SessionHello& hello) {
+  if (hello.process() >= places() || !members_[hello.process()]) {
+    return absl::FailedPreconditionError(
+        fmt::format("no daemon has joined in place {}; join first", hello.process()));
+  }
+  Member& member = *members_[hello.process()];
+  if (absl::Status status = member.CheckHello(hello); !status.ok()) return status;
+  member.Offer(listener, hello);
+  return absl::OkStatus();
+}
+
+void Membership::Lose(std::uint32_t place) {
+  const std::shared_ptr<Member> member = std::move(members_[place]);
+  members_[place] = nullptr;
+  member->Leave();
+  spdlog::warn("lost {}", member->Describe());
+  if (!leaving_) events_.lost(place, member->Describe());
+}
+
+std::uint32_t Membership::ready() const {
+  return static_cast<std::uint32_t>(
+      std::count_if(members_.begin(), members_.end(),
+                    [](const auto& m) { return m && m->ever_connected(); }));
+}
+
+void Membership::Goodbye() {
+  leaving_ = true;
+  for (const auto& member : members_) {
+    if (!member) continue;
+    auto message = member->session().Prepare();
+    message->mutable_bye();
+    member->session().Send(std::move(message));
+  }
+}
+
+bool Membership::farewells_delivered() const {
+  return std::none_of(members_.begin(), members_.end(),
+                      [](const auto& m) { return m && m->connected(); });
+}
+
+void Membership::Leave() {
+  leaving_ = true;
+  for (auto& member : members_) {
+    if (member) member->Leave();
+    member = nullptr;
+  }
+}
+
+}  // namespace percs

@@ -1,0 +1,39 @@
+// Virtual time against wall time: holds it back to the pace in live mode and measures what is reached.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "emulator/base/time.h"
+#include "proto/scenario/build.h"
+
+namespace percs {
+
+class PaceKeeper {
+ public:
+  using Clock = std::chrono::steady_clock;
+  explicit PaceKeeper(const Pacing& pacing) : pacing_(pacing) {}
+
+  const Pacing& pacing() const { return pacing_; }
+  bool paced() const { return pacing_.live && pacing_.pace > 0; }
+  void Start(Clock::time_point now);
+  // Virtual time may not be beyond this now; kNever when not paced.
+  Time Allowed(Clock::time_point now) const;
+  // Wall time from now until virtual time may be `t`; zero if it may.
+  std::chrono::nanoseconds WaitFor(Time t, Clock::time_point now) const;
+  // Called often; keeps rates over about the last second.
+  void Measure(Clock::time_point now, Time virtual_time, std::uint64_t windows);
+
+  double windows_per_second() const { return windows_per_second_; }
+  double pace_reached() const { return pace_reached_; }  // virtual picoseconds per wall second
+  double BehindSeconds(Clock::time_point now, Time virtual_time) const;
+
+ private:
+  const Pacing pacing_;
+  Clock::time_point start_, sampled_;
+  Time sampled_virtual_ = 0;
+  std::uint64_t sampled_windows_ = 0;
+  double windows_per_second_ = 0, pace_reached_ = 0;
+};
+
+}  // namespace percs

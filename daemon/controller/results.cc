@@ -1,0 +1,166 @@
+#include "daemon/controller/results.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "fmt/format.h"
+
+namespace percs {
+namespace {
+
+void HistogramToProto(const Histogram& histogram, v1::Histogram* message) {
+  message->set_count(histogram.count);
+  message->set_sum(histogram.sum);
+  message->set_max(histogram.max);
+  std::size_t used = histogram.buckets.size();
+  while (used > 0 && histogram.buckets[used - 1] == 0) --used;
+  for (std::size_t b = 0; b < used; ++b) message->add_buckets(histogram.buckets[b]);
+}
+
+template <typename Drops>
+void DropsToProto(const Drops& drops, google::protobuf::Map<std::string, std::uint64_t>* map) {
+  for (int i = 0; i < kDropReasons; ++i) {
+    if (drops[i] > 0) (*map)[DropReasonName(static_cast<DropReason>(i))] = drops[i];
+  }
+}
+
+void RerouteToProto(const Reroute& reroute, const Topology& topology, v1::Reroute* message) {
+  message->set_epoch(reroute.epoch);
+  for (const LinkEnd& link : reroute.down) message->add_down(topology.LinkName(link));
+  for (const LinkEnd& link : reroute.up) message->add_up(topology.LinkName(link));
+  message->set_raised(reroute.raised);
+  message->set_alerted(reroute.alerted);
+  message->set_planning_started(reroute.planning_started);
+  message->set_planned(reroute.planned);
+  message->set_committed(reroute.committed);
+  if (reroute.first_packet != kNever) message->set_first_packet(reroute.first_packet);
+  message->set_hubs_changed(reroute.hubs_changed);
+  message->set_unreachable_pairs(reroute.unreachable_pairs);
+}
+
+void TrafficToProto(const NodeStats& s, v1::Counters* m) {
+  m->set_packets_created(s.packets_created);
+  m->set_flits_created(s.flits_created);
+  m->set_packets_delivered(s.packets_delivered);
+  m->set_flits_delivered(s.flits_delivered);
+  m->set_bytes_delivered(s.bytes_delivered);
+  m->set_packets_synthesised(s.packets_synthesised);
+  m->set_flits_synthesised(s.flits_synthesised);
+  m->set_hops_delivered(s.hops_delivered);
+  DropsToProto(s.packets_dropped, m->mutable_packets_dropped());
+  DropsToProto(s.flits_dropped, m->mutable_flits_dropped());
+}
+
+void MessagesToProto(const NodeStats& s, v1::Counters* m) {
+  m->set_messages_sent(s.messages_sent);
+  m->set_messages_acknowledged(s.messages_acknowledged);
+  m->set_messages_failed(s.messages_failed);
+  m->set_messages_delivered(s.messages_delivered);
+  m->set_message_bytes_delivered(s.message_bytes_delivered);
+  m->set_packets_resent(s.packets_resent);
+  m->set_acks_sent(s.acks_sent);
+  m->set_payload_errors(s.payload_errors);
+  m->set_payload_bytes_verified(s.payload_bytes_verified);
+}
+
+void ExtrasToProto(const RunResult& result, v1::RunResult* message) {
+  for (int c = 0; c < kLinkClasses; ++c) {
+    if (result.links[c] == 0) continue;
+    v1::LinkClassUse* use = message->add_link_classes();
+    use->set_link_class(ClassName(static_cast<LinkClass>(c)));
+    use->set_links(result.links[c]);
+    use->set_utilisation_mean(result.utilisation_mean[c]);
+    use->set_utilisation_max(result.utilisation_max[c]);
+  }
+  for (const FailedMessage& f : result.failed) {
+    v1::FailedMessage* m = message->add_failed();
+    m->set_source(f.source);
+    m->set_destination(f.destination);
+    m->set_message(f.message);
+    m->set_bytes(f.bytes);
+    m->set_reason(DropReasonName(f.reason));
+    m->set_at(f.at);
+  }
+  for (const RankResult& r : result.ranks) {
+    v1::RankResult* m = message->add_ranks();
+    m->set_rank(r.rank);
+    m->set_finished(r.finished);
+    m->set_calc(r.calc);
+    m->set_overhead(r.overhead);
+    m->set_waiting(r.waiting);
+  }
+}
+
+}  // namespace
+
+void PortToProto(PortId port, const PortStats& stats, v1::PortCounters* message) {
+  message->set_port(port);
+  message->set_flits(stats.flits);
+  message->set_packets(stats.packets);
+  message->set_bytes(stats.bytes);
+  message->set_credit_stall_ps(stats.credit_stall_ps);
+  message->set_runs(stats.runs);
+  message->set_runs_split(stats.runs_split);
+}
+
+void CountersToProto(const NodeStats& stats, v1::Counters* message) {
+  for (int port = 0; port < kPorts; ++port) {
+    const PortStats& p = stats.ports[port];
+    if (p.flits == 0 && p.credit_stall_ps == 0) continue;
+    PortToProto(static_cast<PortId>(port), p, message->add_ports());
+  }
+  TrafficToProto(stats, message);
+  MessagesToProto(stats, message);
+  message->set_measured_bytes_offered(stats.measured_bytes_offered);
+  message->set_measured_bytes_accepted(stats.measured_bytes_accepted);
+  message->set_alerts_raised(stats.alerts_raised);
+  message->set_tables_installed(stats.tables_installed);
+  HistogramToProto(stats.packet_latency, message->mutable_packet_latency());
+  HistogramToProto(stats.message_latency, message->mutable_message_latency());
+}
+
+void ResultToProto(const RunResult& result, const Topology& topology, v1::RunResult* message) {
+  message->set_scenario(result.scenario);
+  message->set_digest(result.digest.ToString());
+  message->set_virtual_time(result.virtual_time);
+  message->set_nodes(result.nodes);
+  CountersToProto(result.total, message->mutable_total());
+  message->set_flit_hops(result.flit_hops);
+  message->set_packet_hops(result.packet_hops);
+  message->set_hfi_flits(result.hfi_flits);
+  message->set_windows(result.windows);
+  ExtrasToProto(result, message);
+  for (const Reroute& r : result.reroutes) RerouteToProto(r, topology, message->add_reroutes());
+  for (const std::string& v : result.violations) message->add_violations(v);
+}
+
+void TopologyToProto(const TopologySpec& spec, v1::Topology* message) {
+  message->set_supernodes(spec.supernodes);
+  message->set_drawers(spec.drawers);
+  message->set_hubs(spec.hubs);
+  message->set_d_links_per_pair(spec.d_links_per_pair);
+}
+
+void AddStats(const NodeStats& from, NodeStats* to) {
+  std::vector<std::uint64_t> values;
+  const_cast<NodeStats&>(from).Visit([&values](std::uint64_t& v) { values.push_back(v); });
+  const std::uint64_t packet_max = std::max(from.packet_latency.max, to->packet_latency.max);
+  const std::uint64_t message_max = std::max(from.message_latency.max, to->message_latency.max);
+  std::size_t i = 0;
+  to->Visit([&](std::uint64_t& v) { v += values[i++]; });
+  to->packet_latency.max = packet_max;
+  to->message_latency.max = message_max;
+}
+
+LinkEnd LowerEnd(const Topology& topology, LinkEnd link) {
+  const LinkEnd far = topology.Peer(link.node, link.port);
+  return std::pair(far.node, far.port) < std::pair(link.node, link.port) ? far : link;
+}
+
+std::string EndsOf(const Topology& topology, LinkEnd link) {
+  const LinkEnd lower = LowerEnd(topology, link);
+  return fmt::format("{}/{}", topology.NodeName(lower.node),
+                     topology.NodeName(topology.Peer(lower.node, lower.port).node));
+}
+
+}  // namespace percs

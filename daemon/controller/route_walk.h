@@ -1,0 +1,20 @@
+// Follows route tables from one hub to another, over every choice they leave.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "emulator/routing/route_tables.h"
+#include "emulator/topology/topology.h"
+#include "percs/v1/control.pb.h"
+
+namespace percs {
+
+using TablesOf = std::function<std::shared_ptr<const HubTables>(NodeId)>;
+
+// Direct routes under the position policy; at most `routes_max` of them.
+std::vector<v1::Route> WalkRoutes(const Topology& topology, const TablesOf& tables, NodeId source,
+                                  NodeId destination, std::size_t routes_max);
+
+}  // namespace percs

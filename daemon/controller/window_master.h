@@ -1,0 +1,65 @@
+// Decides the windows of virtual time from what processes report (docs/semantics.md rule 5). Pure: no
+// gRPC, no clock; the in-process run opens the same windows.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "emulator/base/time.h"
+#include "emulator/sim/fabric.h"
+#include "percs/v1/sync.pb.h"
+
+namespace percs {
+
+class WindowMaster {
+ public:
+  WindowMaster(int processes, Time lookahead) : lookahead_(lookahead), states_(processes) {}
+
+  // INVALID_ARGUMENT for what no process can mean: peers that do not exist, arrivals too early.
+  absl::Status OnReport(int process, const v1::WindowReport& report);
+  // A command makes the process run from `at` on.
+  void Wake(int process, Time at);
+
+  bool anyone_running() const { return running_ > 0; }
+  // Earliest event or undelivered arrival of all; kNever if none.
+  Time next() const;
+  // End of the last window.
+  Time now() const { return now_; }
+  Time lookahead() const { return lookahead_; }
+  WorkLeft left() const;
+  std::uint64_t packets_delivered() const;
+  std::uint64_t flits_moved() const;
+  std::uint64_t windows() const { return windows_; }
+  std::uint64_t windows_of(int process) const { return states_[process].windows; }
+  std::uint64_t reconnects_of(int process) const { return states_[process].reconnects; }
+
+  // Opens the window up to `end`. REQUIRES: nobody is running. Returns the processes that have
+  // something to do in it; each runs until its report.
+  const std::vector<int>& Open(Time end);
+  // What the process must have before it runs.
+  void FillGrant(int process, v1::WindowGrant* grant);
+
+ private:
+  struct Needed {
+    std::uint32_t process;
+    std::uint64_t batches;
+  };
+  struct State {
+    Time next_event = kNever;
+    Time arrival = kNever;  // earliest among what was sent to it since its last grant
+    std::vector<Needed> needed;
+    WorkLeft left;
+    std::uint64_t packets_delivered = 0, flits_moved = 0, windows = 0, reconnects = 0;
+    bool running = false;
+  };
+
+  const Time lookahead_;
+  std::vector<State> states_;
+  std::vector<int> granted_;
+  int running_ = 0;
+  Time now_ = 0;
+  std::uint64_t windows_ = 0;
+};
+
+}  // namespace percs

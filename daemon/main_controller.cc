@@ -1,0 +1,49 @@
+// percs-controller: network management, virtual time and the Control service of a fabric.
+#include <cstdio>
+#include <memory>
+
+#include "CLI/CLI.hpp"
+#include "daemon/config/process_setup.h"
+#include "daemon/config/signals.h"
+#include "daemon/config/version.h"
+#include "daemon/controller/controller.h"
+#include "spdlog/spdlog.h"
+
+int main(int argc, char** argv) {
+  percs::SetUpProcess("percs-controller");
+  CLI::App app("Network management and virtual time of an emulated PERCS network");
+  percs::ControllerOptions options;
+  double lost_after_seconds = 5;
+  app.add_option("--listen", options.listen,
+                 fmt::format("Where daemons and clients reach it: unix:PATH, HOST:PORT, or tcp for "
+                             "every interface at port {}",
+                             percs::kControllerPort))
+      ->required();
+  app.add_option("--daemons", options.daemons, "Daemons to wait for")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  app.add_option("--state-dir", options.state_dir,
+                 "Folder for the journal of scenarios and commands; default: none is kept");
+  app.add_option("--lost-after", lost_after_seconds,
+                 "Wall seconds without a connection after which a daemon is lost")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.set_version_flag("--version", percs::kSoftwareVersion);
+  CLI11_PARSE(app, argc, argv);
+  options.lost_after =
+      std::chrono::milliseconds(static_cast<std::int64_t>(lost_after_seconds * 1000));
+  auto started = percs::Controller::Start(options);
+  if (!started.ok()) {
+    spdlog::error("{}", std::string(started.status().message()));
+    return 1;
+  }
+  std::shared_ptr<percs::Controller> controller = *std::move(started);
+  std::printf("listening %s\n", controller->address().c_str());
+  std::fflush(stdout);
+  percs::OnEndSignal([ending = std::weak_ptr<percs::Controller>(controller)](int) {
+    if (const auto controller = ending.lock()) controller->Stop();
+  });
+  controller->Wait();
+  controller.reset();
+  return 0;
+}

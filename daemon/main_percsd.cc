@@ -1,0 +1,65 @@
+// percsd: hosts the hubs that a controller gives it.
+#include <cstdio>
+
+#include "CLI/CLI.hpp"
+#include "daemon/config/process_setup.h"
+#include "daemon/config/signals.h"
+#include "daemon/config/version.h"
+#include "daemon/node/daemon.h"
+#include "spdlog/spdlog.h"
+
+namespace {
+
+struct Flags {
+  percs::DaemonOptions options;
+  int place = -1;
+  double timeout_seconds = 10;
+};
+
+void Declare(CLI::App* app, Flags* flags) {
+  app->add_option("--controller", flags->options.controller,
+                  "Address of percs-controller: unix:PATH or HOST:PORT")
+      ->required();
+  app->add_option("--listen", flags->options.listen,
+                  "Where other daemons reach this one: unix:PATH or HOST:PORT (port 0: any free one); "
+                  "default: a Unix socket in a folder of its own");
+  app->add_option("--advertise-link", flags->options.advertise_link,
+                  "Address told to other daemons, if it differs from --listen");
+  app->add_option("--name", flags->options.name, "Name in status reports")->capture_default_str();
+  app->add_option("--index", flags->place, "Place among the daemons, from 0; default: given by the controller")
+      ->check(CLI::Range(0, 65534));
+  app->add_option("--controller-timeout", flags->timeout_seconds,
+                  "Wall seconds to go on without the controller")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app->set_version_flag("--version", percs::kSoftwareVersion);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  percs::SetUpProcess("percsd");
+  CLI::App app("Hosts hubs of a PERCS network and carries their flits");
+  Flags flags;
+  Declare(&app, &flags);
+  CLI11_PARSE(app, argc, argv);
+  if (flags.place >= 0) flags.options.place = static_cast<std::uint32_t>(flags.place);
+  flags.options.controller_timeout =
+      std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout_seconds * 1000));
+  auto started = percs::Daemon::Start(flags.options);
+  if (!started.ok()) {
+    spdlog::error("{}", std::string(started.status().message()));
+    return 1;
+  }
+  std::shared_ptr<percs::Daemon> daemon = *std::move(started);
+  std::printf("listening %s\n", daemon->address().c_str());
+  std::fflush(stdout);
+  percs::OnEndSignal([ending = std::weak_ptr<percs::Daemon>(daemon)](int) {
+    if (const auto daemon = ending.lock()) daemon->Stop();
+  });
+  const absl::Status outcome = daemon->Wait();
+  daemon.reset();
+  if (outcome.ok()) return 0;
+  spdlog::error("{}", std::string(outcome.message()));
+  return 1;
+}

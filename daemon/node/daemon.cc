@@ -1,0 +1,130 @@
+#include "daemon/node/daemon.h"
+
+#include <unistd.h>
+
+#include <random>
+#include <utility>
+
+#include "daemon/stream/channel.h"
+#include "fmt/format.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "spdlog/spdlog.h"
+
+namespace percs {
+namespace {
+
+constexpr std::chrono::milliseconds kShutdownGrace(200);
+
+std::uint64_t RandomNumber() {
+  std::random_device device;
+  return (static_cast<std::uint64_t>(device()) << 32) | device();
+}
+
+}  // namespace
+
+Daemon::Daemon(DaemonOptions options)
+    : options_(std::move(options)),
+      incarnation_(RandomNumber()),
+      mesh_(&lock_, {[this] { host_.Progress(); },
+                     [this](const absl::Status& status) { host_.Fail(status); }}),
+      host_(&mesh_,
+            {[this] { return sync_->session().Prepare(); },
+             [this](std::unique_ptr<v1::DaemonMessage> m) { sync_->session().Send(std::move(m)); }},
+            options_.tap) {}
+
+absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(DaemonOptions options) {
+  std::unique_ptr<Daemon> daemon(new Daemon(std::move(options)));
+  if (absl::Status status = daemon->Listen(); !status.ok()) return status;
+  daemon->JoinController();
+  return daemon;
+}
+
+absl::Status Daemon::Listen() {
+  if (options_.listen.empty()) {
+    auto folder = SocketFolder::Create();
+    if (!folder.ok()) return folder.status();
+    folder_.emplace(*std::move(folder));
+    options_.listen = fmt::format("unix:{}/link", folder_->path());
+  }
+  auto address = ParseAddress(options_.listen, 0);
+  if (!address.ok()) return address.status();
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  ConfigureServer(&builder);
+  builder.RegisterService(mesh_.service());
+  auto server = StartServer(&builder, &*address);
+  if (!server.ok()) return server.status();
+  server_ = *std::move(server);
+  address_ = address->ToString();
+  return absl::OkStatus();
+}
+
+void Daemon::JoinController() {
+  SyncClientOptions sync;
+  sync.controller = options_.controller;
+  sync.place = options_.place;
+  sync.name = options_.name;
+  sync.link_address = options_.advertise_link.empty() ? address_ : options_.advertise_link;
+  sync.incarnation = incarnation_;
+  sync.timeout = options_.controller_timeout;
+  const LockGuard guard(lock_.mutex());
+  sync_ = std::make_shared<SyncClient>(
+      &lock_, std::move(sync),
+      SyncClient::Events{
+          [this] { spdlog::info("joined {} as process {}", options_.controller, sync_->process()); },
+          [this](v1::ControllerMessage& message) { return OnControllerMessage(message); },
+          [this](const absl::Status& status) { End(status); }});
+  sync_->Start();
+}
+
+absl::Status Daemon::OnControllerMessage(v1::ControllerMessage& message) {
+  if (message.has_grant()) {
+    host_.Grant(message.mutable_grant());
+  } else if (message.has_configure()) {
+    spdlog::info("run {}: building", message.configure().run());
+    host_.Configure(message.configure(),
+                    LinkIdentity{sync_->fabric(), 0, incarnation_, sync_->process()});
+    delete message.release_configure();  // it may be large, and no window needs it again
+  } else if (message.has_collect()) {
+    host_.Collect(message.collect());
+  } else if (message.has_drop()) {
+    host_.Drop();
+  } else if (message.has_bye()) {
+    End(absl::OkStatus());
+  }
+  return absl::OkStatus();
+}
+
+void Daemon::End(const absl::Status& status) {
+  if (has_ended_) return;
+  has_ended_ = true;
+  outcome_ = status;
+  ended_.notify_all();
+}
+
+absl::Status Daemon::Wait() {
+  std::unique_lock<std::mutex> lock(lock_.mutex());
+  ended_.wait(lock, [this] { return has_ended_; });
+  return outcome_;
+}
+
+void Daemon::Stop() {
+  const LockGuard guard(lock_.mutex());
+  End(absl::OkStatus());
+}
+
+Daemon::~Daemon() {
+  {
+    const LockGuard guard(lock_.mutex());
+    if (sync_) sync_->Stop();
+    host_.Drop();
+  }
+  if (server_) server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+  lock_.WaitForNone();
+  const LockGuard guard(lock_.mutex());
+  sync_.reset();
+}
+
+}  // namespace percs

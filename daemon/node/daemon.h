@@ -1,0 +1,62 @@
+// One percsd: its server, its session with the controller, its links and its hubs.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "daemon/config/address.h"
+#include "daemon/link/link_mesh.h"
+#include "daemon/node/host.h"
+#include "daemon/sync/sync_client.h"
+
+namespace percs {
+
+struct DaemonOptions {
+  std::string controller;                  // address
+  std::string listen;                      // "": a Unix socket in a folder of our own
+  std::string advertise_link;              // "": where it listens; a proxy may stand in between
+  std::string name = "percsd";
+  std::optional<std::uint32_t> place;
+  std::chrono::milliseconds controller_timeout{10'000};
+  Host::Tap tap;
+};
+
+class Daemon {
+ public:
+  // Listens, then joins the controller in the background.
+  static absl::StatusOr<std::unique_ptr<Daemon>> Start(DaemonOptions options);
+  ~Daemon();
+
+  const std::string& address() const { return address_; }
+  // Blocks until the end: OK after the controller's goodbye or Stop, or why it cannot go on.
+  absl::Status Wait();
+  void Stop();
+
+ private:
+  explicit Daemon(DaemonOptions options);
+  absl::Status Listen();
+  void JoinController();
+  absl::Status OnControllerMessage(v1::ControllerMessage& message);
+  void End(const absl::Status& status);
+
+  DaemonOptions options_;
+  std::string address_;
+  std::optional<SocketFolder> folder_;
+  ProcessLock lock_;
+  std::condition_variable ended_;
+  bool has_ended_ = false;
+  absl::Status outcome_;
+  std::uint64_t incarnation_ = 0;
+  LinkMesh mesh_;
+  Host host_;
+  std::shared_ptr<SyncClient> sync_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace percs

@@ -1,0 +1,276 @@
+#include "daemon/node/host.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "daemon/sync/node_result_codec.h"
+#include "daemon/sync/placement.h"
+#include "fmt/format.h"
+#include "proto/scenario/build.h"
+
+namespace percs {
+namespace {
+
+absl::Span<const std::uint8_t> Bytes(const std::string& text) {
+  return absl::MakeConstSpan(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+}
+
+// Management batches carry no flits, so no packet stays open.
+constexpr std::size_t kNoOpenPackets = 0;
+
+}  // namespace
+
+void Host::Configure(const v1::Configure& message, LinkIdentity self) {
+  Drop();
+  run_ = message.run();
+  self.run = run_;
+  if (absl::Status status = Build(message, self); !status.ok()) return Fail(status);
+  Progress();
+}
+
+absl::Status Host::Build(const v1::Configure& message, const LinkIdentity& self) {
+  auto scenario = BuildScenario(message.scenario(), "");
+  if (!scenario.ok()) return scenario.status();
+  auto topology = percs::Topology::Create(scenario->topology);
+  if (!topology.ok()) return topology.status();
+  auto placement = MakePlacement(topology->nodes(), message.nodes_per_process(),
+                                 static_cast<int>(self.process));
+  if (!placement.ok()) return placement.status();
+  auto fabric = Fabric::Create(*scenario, *placement);
+  if (!fabric.ok()) return fabric.status();
+  fabric_ = *std::move(fabric);
+  nodes_ = fabric_->local_nodes();
+  manager_ = static_cast<std::uint32_t>(placement->manager_process);
+  if (absl::Status status = InstallTables(message); !status.ok()) return status;
+  fabric_->Start();
+
+  auto channels = SharedChannels(*topology, *placement, self.process);
+  std::vector<LinkPeerSpec> specs;
+  for (const v1::Peer& peer : message.peers()) {
+    specs.push_back({peer.process(), peer.link_address(), peer.incarnation(),
+                     channels[peer.process()]});
+    peers_.push_back(peer.process());
+  }
+  for (const auto& [process, count] : channels) {
+    if (std::find(peers_.begin(), peers_.end(), process) != peers_.end()) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("the configuration tells no address of process {}, with which process {} "
+                    "shares links",
+                    process, self.process));
+  }
+  mesh_->Join(self, specs);
+  return absl::OkStatus();
+}
+
+absl::Status Host::InstallTables(const v1::Configure& message) {
+  std::shared_ptr<const HubTables> tables;
+  std::size_t installed = 0;
+  for (const v1::NodeTables& entry : message.tables()) {
+    const bool here = std::binary_search(nodes_.begin(), nodes_.end(), entry.node());
+    if (!here) {
+      return absl::InvalidArgumentError(
+          fmt::format("route tables for node {}, which is not in this process", entry.node()));
+    }
+    if (!entry.tables().empty()) {
+      auto parsed = HubTables::Parse(Bytes(entry.tables()));
+      if (!parsed.ok()) return parsed.status();
+      tables = std::make_shared<const HubTables>(*std::move(parsed));
+    }
+    if (!tables || tables->Hash() != entry.hash()) {
+      return absl::DataLossError(fmt::format("route tables of node {} have hash {:016x}, not {:016x}",
+                                             entry.node(), tables ? tables->Hash() : 0, entry.hash()));
+    }
+    fabric_->InstallTables(entry.node(), tables);
+    ++installed;
+  }
+  if (installed == nodes_.size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("route tables for {} hubs, but this process has {}",
+                                                installed, nodes_.size()));
+}
+
+void Host::Drop() {
+  mesh_->Leave();
+  fabric_.reset();
+  nodes_.clear();
+  peers_.clear();
+  ready_ = granted_ = false;
+}
+
+void Host::Fail(const absl::Status& status) {
+  if (!fabric_ && ready_) return;
+  auto message = events_.prepare();
+  v1::Failure* failure = message->mutable_failure();
+  failure->set_run(run_);
+  failure->set_code(static_cast<std::uint32_t>(status.raw_code()));
+  failure->set_message(std::string(status.message()));
+  Drop();
+  events_.send(std::move(message));
+}
+
+void Host::Grant(v1::WindowGrant* grant) {
+  if (!fabric_) return;  // the run was dropped here, and the controller is about to learn it
+  if (!ready_ || granted_) {
+    return Fail(absl::FailedPreconditionError("a window was granted before the last one was reported"));
+  }
+  grant_.Swap(grant);
+  granted_ = true;
+  Progress();
+}
+
+void Host::Progress() {
+  if (!fabric_) return;
+  if (!ready_) {
+    if (!mesh_->all_reached()) return;
+    ready_ = true;
+    auto message = events_.prepare();
+    message->mutable_ready()->set_run(run_);
+    SendOutboxes(message->mutable_ready()->mutable_report());
+    FillReport(message->mutable_ready()->mutable_report());
+    return events_.send(std::move(message));
+  }
+  if (!granted_) return;
+  for (int i = 0; i < grant_.peers_size(); ++i) {
+    LinkPeer* peer = mesh_->peer(grant_.peers(i));
+    if (peer == nullptr) {
+      return Fail(absl::InvalidArgumentError(
+          fmt::format("a grant waits for process {}, with which no link is shared", grant_.peers(i))));
+    }
+    if (!peer->Arrived(grant_.batches(i))) return;
+  }
+  granted_ = false;
+  if (absl::Status status = RunGranted(); !status.ok()) Fail(status);
+}
+
+absl::Status Host::TakeArrivals() {
+  for (int i = 0; i < grant_.peers_size(); ++i) {
+    absl::Status status = mesh_->peer(grant_.peers(i))
+                              ->Take(grant_.batches(i), [this](Outbox&& outbox) {
+                                return fabric_->Accept(std::move(outbox));
+                              });
+    if (!status.ok()) return status;
+  }
+  if (grant_.management().empty()) return absl::OkStatus();
+  Outbox management;
+  OutboxDecoder decoder(kNoOpenPackets);
+  absl::Status status = decoder.Decode(Bytes(grant_.management()), &management);
+  return status.ok() ? fabric_->Accept(std::move(management)) : status;
+}
+
+absl::Status Host::TakeCommands() {
+  for (const v1::LinkFaultCommand& command : grant_.faults()) {
+    if (command.node() >= fabric_->topology().nodes() || command.port() >= kLinkPorts) {
+      return absl::InvalidArgumentError(fmt::format("a fault of node {} port {}, which do not exist",
+                                                    command.node(), command.port()));
+    }
+    const LinkFault fault{command.at(), {command.node(), static_cast<PortId>(command.port())},
+                          command.up()};
+    if (absl::Status status = fabric_->InjectLinkFault(fault); !status.ok()) return status;
+  }
+  if (grant_.stop()) fabric_->StopWorkload(fabric_->now());
+  return absl::OkStatus();
+}
+
+absl::Status Host::RunGranted() {
+  if (absl::Status status = TakeArrivals(); !status.ok()) return status;
+  if (absl::Status status = TakeCommands(); !status.ok()) return status;
+  if (grant_.end() < fabric_->now()) {
+    return absl::InvalidArgumentError(fmt::format("a window up to {} ps; virtual time is already {} ps",
+                                                  grant_.end(), fabric_->now()));
+  }
+  fabric_->RunWindow(grant_.end());
+  auto message = events_.prepare();
+  v1::WindowReport* report = message->mutable_report();
+  SendOutboxes(report);
+  FillReport(report);
+  events_.send(std::move(message));
+  return absl::OkStatus();
+}
+
+void Host::SendOutboxes(v1::WindowReport* report) {
+  for (const std::uint32_t process : peers_) {
+    Outbox& outbox = fabric_->outbox(static_cast<int>(process));
+    if (outbox.empty()) continue;
+    if (tap_) tap_(process, &outbox);
+    report->add_peers(process);
+    report->add_arrivals(outbox.EarliestArrival());
+    report->add_batches(mesh_->peer(process)->Send(outbox));
+    outbox.Clear();
+  }
+  Outbox& management = fabric_->outbox(static_cast<int>(manager_));
+  if (management.empty()) return;
+  report->add_peers(manager_);
+  report->add_arrivals(management.EarliestArrival());
+  report->add_batches(0);
+  EncodeOutbox(management, report->mutable_management());
+  management.Clear();
+}
+
+void Host::FillReport(v1::WindowReport* report) {
+  report->set_next_event(fabric_->NextEventTime());
+  const WorkLeft left = fabric_->work_left();
+  report->set_unfinished(left.unfinished);
+  report->set_resident(left.resident_packets);
+  std::uint64_t delivered = 0, flits = 0;
+  for (const NodeId node : nodes_) {
+    const NodeStats& stats = fabric_->stats(node);
+    delivered += stats.packets_delivered;
+    for (PortId port = 0; port < kServicePort; ++port) flits += stats.ports[port].flits;
+  }
+  report->set_packets_delivered(delivered);
+  report->set_flits_moved(flits);
+  report->set_reconnects(mesh_->reconnects());
+}
+
+void Host::Collect(const v1::Collect& request) {
+  if (!fabric_) return;
+  auto message = events_.prepare();
+  switch (request.what()) {
+    case v1::Collect::WHAT_RESULTS: {
+      v1::NodeResults* results = message->mutable_results();
+      results->set_query(request.query());
+      for (const NodeId node : nodes_) PackResult(fabric_->Result(node), results->add_nodes());
+      break;
+    }
+    case v1::Collect::WHAT_SNAPSHOT: {
+      v1::Snapshot* snapshot = message->mutable_snapshot();
+      snapshot->set_query(request.query());
+      for (const NodeId node : nodes_) {
+        const auto& wanted = request.nodes();
+        if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), node) == wanted.end()) continue;
+        v1::NodeSnapshot* s = snapshot->add_nodes();
+        s->set_node(node);
+        PackStats(fabric_->stats(node), s->mutable_stats());
+        s->set_epoch(fabric_->epoch(node));
+        PortMask up = 0;
+        for (PortId port = 0; port < kLinkPorts; ++port) {
+          if (fabric_->topology().connected(node, port) && fabric_->link_up({node, port})) {
+            up |= PortBit(port);
+          }
+        }
+        s->set_links_up(up);
+      }
+      break;
+    }
+    case v1::Collect::WHAT_WAIT_EDGES: {
+      v1::WaitEdges* edges = message->mutable_wait_edges();
+      edges->set_query(request.query());
+      for (const WaitEdge& edge : fabric_->WaitEdges()) {
+        v1::WaitEdge* e = edges->add_edges();
+        e->set_node(edge.node);
+        e->set_input(edge.input);
+        e->set_output(edge.output);
+        e->set_input_vc(edge.input_vc);
+        e->set_output_vc(edge.output_vc);
+      }
+      break;
+    }
+    default:
+      return Fail(absl::UnimplementedError(
+          fmt::format("the controller collects {}, which this version does not have",
+                      static_cast<int>(request.what()))));
+  }
+  events_.send(std::move(message));
+}
+
+}  // namespace percs

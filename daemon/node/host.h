@@ -1,0 +1,65 @@
+// The hubs of one process and the windows of virtual time they are given: takes in what peers sent,
+// runs, sends what crosses, reports.
+//
+// THREAD: everything is called with the process's lock held.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "daemon/link/link_mesh.h"
+#include "emulator/sim/fabric.h"
+#include "percs/v1/sync.pb.h"
+
+namespace percs {
+
+class Host {
+ public:
+  struct Events {
+    // A message to fill; goes to the controller when given to `send`.
+    std::function<std::unique_ptr<v1::DaemonMessage>()> prepare;
+    std::function<void(std::unique_ptr<v1::DaemonMessage>)> send;
+  };
+  // Sees, and may change, every outbox before it leaves: tests tamper here.
+  using Tap = std::function<void(std::uint32_t process, Outbox* outbox)>;
+
+  Host(LinkMesh* mesh, Events events, Tap tap)
+      : mesh_(mesh), events_(std::move(events)), tap_(std::move(tap)) {}
+
+  // Builds the hubs and starts the links; Ready is sent when every peer was reached. Errors are sent
+  // as a Failure of the run.
+  void Configure(const v1::Configure& message, LinkIdentity self);
+  void Grant(v1::WindowGrant* grant);
+  void Collect(const v1::Collect& message);
+  void Drop();
+
+  // Something arrived or was reached: go on if that was what was missing.
+  void Progress();
+  void Fail(const absl::Status& status);
+
+ private:
+  absl::Status Build(const v1::Configure& message, const LinkIdentity& self);
+  absl::Status InstallTables(const v1::Configure& message);
+  absl::Status TakeArrivals();
+  absl::Status TakeCommands();
+  absl::Status RunGranted();
+  void SendOutboxes(v1::WindowReport* report);
+  void FillReport(v1::WindowReport* report);
+
+  LinkMesh* mesh_;
+  Events events_;
+  Tap tap_;
+  std::uint64_t run_ = 0;
+  std::unique_ptr<Fabric> fabric_;
+  std::vector<NodeId> nodes_;
+  std::vector<std::uint32_t> peers_;  // processes we share links with
+  std::uint32_t manager_ = 0;
+  bool ready_ = false;                // Ready was sent
+  bool granted_ = false;              // grant_ waits for batches
+  v1::WindowGrant grant_;
+};
+
+}  // namespace percs

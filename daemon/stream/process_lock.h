@@ -1,0 +1,71 @@
+// The one lock of a process and what is still under way in gRPC's hands: a process may not end before
+// all of that has come back. Reactions, timers and requests all run with the lock held, one at a time.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "grpcpp/alarm.h"
+
+namespace percs {
+
+class ProcessLock {
+ public:
+  std::mutex& mutex() { return mutex_; }
+  // REQUIRES: locked.
+  void Add() { ++outstanding_; }
+  void Remove() {
+    if (--outstanding_ == 0) none_.notify_all();
+  }
+  // Blocks until nothing is outstanding.
+  void WaitForNone() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    none_.wait(lock, [this] { return outstanding_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable none_;
+  int outstanding_ = 0;
+};
+
+using LockGuard = std::lock_guard<std::mutex>;
+
+// Calls back once after a wall time, with the lock held. THREAD: used with the lock held.
+class Timer {
+ public:
+  explicit Timer(ProcessLock* lock) : lock_(lock), generation_(std::make_shared<int>(0)) {}
+  ~Timer() { Cancel(); }
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+  // Replaces what was set before.
+  void Set(std::chrono::nanoseconds after, std::function<void()> then) {
+    Cancel();
+    lock_->Add();
+    alarm_ = std::make_unique<grpc::Alarm>();
+    const auto when = std::chrono::system_clock::now() +
+                      std::chrono::duration_cast<std::chrono::system_clock::duration>(after);
+    alarm_->Set(when, [lock = lock_, current = generation_, generation = *generation_,
+                       then = std::move(then)](bool rang) {
+      const LockGuard guard(lock->mutex());
+      if (rang && *current == generation) then();
+      lock->Remove();
+    });
+  }
+  void Cancel() {
+    ++*generation_;
+    alarm_.reset();
+  }
+
+ private:
+  ProcessLock* lock_;
+  std::shared_ptr<int> generation_;
+  std::unique_ptr<grpc::Alarm> alarm_;
+};
+
+}  // namespace percs

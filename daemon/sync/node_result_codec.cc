@@ -1,0 +1,107 @@
+#include "daemon/sync/node_result_codec.h"
+
+#include "fmt/format.h"
+
+namespace percs {
+namespace {
+
+// NodeStats can only be visited for writing.
+template <typename F>
+void VisitConst(const NodeStats& stats, F&& f) {
+  const_cast<NodeStats&>(stats).Visit([&f](const std::uint64_t& v) { f(v); });
+}
+
+int CountersPerNode() {
+  static const int count = [] {
+    int n = 0;
+    NodeStats stats;
+    stats.Visit([&n](std::uint64_t&) { ++n; });
+    return n;
+  }();
+  return count;
+}
+
+absl::StatusOr<DropReason> ReasonByName(const std::string& name) {
+  for (int i = 0; i < kDropReasons; ++i) {
+    if (name == DropReasonName(static_cast<DropReason>(i))) return static_cast<DropReason>(i);
+  }
+  return absl::InvalidArgumentError(fmt::format("drop reason \"{}\" is not known", name));
+}
+
+}  // namespace
+
+void PackStats(const NodeStats& stats, google::protobuf::RepeatedField<std::uint64_t>* packed) {
+  packed->Reserve(CountersPerNode());
+  VisitConst(stats, [&](std::uint64_t v) { packed->Add(v); });
+}
+
+absl::StatusOr<NodeStats> UnpackStats(const google::protobuf::RepeatedField<std::uint64_t>& packed) {
+  if (packed.size() != CountersPerNode()) {
+    return absl::InvalidArgumentError(fmt::format("a hub with {} counters; this version has {}",
+                                                  packed.size(), CountersPerNode()));
+  }
+  NodeStats stats;
+  int i = 0;
+  stats.Visit([&](std::uint64_t& v) { v = packed[i++]; });
+  return stats;
+}
+
+void PackResult(const NodeResult& result, v1::NodeResult* message) {
+  message->set_node(result.node);
+  message->set_digest_high(result.digest.high);
+  message->set_digest_low(result.digest.low);
+  PackStats(result.stats, message->mutable_stats());
+  message->set_last_event(result.last_event);
+  for (const FailedMessage& f : result.failed) {
+    v1::FailedMessage* m = message->add_failed();
+    m->set_source(f.source);
+    m->set_destination(f.destination);
+    m->set_message(f.message);
+    m->set_bytes(f.bytes);
+    m->set_reason(DropReasonName(f.reason));
+    m->set_at(f.at);
+  }
+  for (const RankResult& r : result.ranks) {
+    v1::RankResult* m = message->add_ranks();
+    m->set_rank(r.rank);
+    m->set_finished(r.finished);
+    m->set_calc(r.calc);
+    m->set_overhead(r.overhead);
+    m->set_waiting(r.waiting);
+  }
+  for (const auto& [epoch, time] : result.first_rerouted) {
+    message->add_rerouted_epochs(epoch);
+    message->add_rerouted_times(time);
+  }
+  message->set_credits_missing(result.credits_missing);
+}
+
+absl::StatusOr<NodeResult> UnpackResult(const v1::NodeResult& message) {
+  NodeResult result;
+  result.node = message.node();
+  result.digest = {message.digest_high(), message.digest_low()};
+  auto stats = UnpackStats(message.stats());
+  if (!stats.ok()) return stats.status();
+  result.stats = *stats;
+  result.last_event = message.last_event();
+  for (const v1::FailedMessage& m : message.failed()) {
+    const auto reason = ReasonByName(m.reason());
+    if (!reason.ok()) return reason.status();
+    result.failed.push_back({m.source(), m.destination(), m.message(), m.bytes(), *reason, m.at()});
+  }
+  for (const v1::RankResult& m : message.ranks()) {
+    result.ranks.push_back({m.rank(), m.finished(), m.calc(), m.overhead(), m.waiting()});
+  }
+  if (message.rerouted_epochs_size() != message.rerouted_times_size()) {
+    return absl::InvalidArgumentError(
+        fmt::format("node {}: {} epochs with {} times of first use", message.node(),
+                    message.rerouted_epochs_size(), message.rerouted_times_size()));
+  }
+  for (int i = 0; i < message.rerouted_epochs_size(); ++i) {
+    result.first_rerouted.emplace_back(message.rerouted_epochs(i), message.rerouted_times(i));
+  }
+  result.credits_missing = message.credits_missing();
+  return result;
+}
+
+}  // namespace percs

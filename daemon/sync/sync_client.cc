@@ -1,0 +1,135 @@
+#include "daemon/sync/sync_client.h"
+
+#include <unistd.h>
+
+#include "daemon/config/version.h"
+#include "daemon/stream/channel.h"
+#include "fmt/format.h"
+
+namespace percs {
+namespace {
+
+// Reports, answers and acknowledgements of a daemon that waits for a lost stream.
+constexpr std::size_t kUnacknowledgedMax = 4096;
+constexpr std::chrono::milliseconds kRetryAfter(50);
+constexpr std::chrono::seconds kJoinDeadline(5);
+
+// Trying again may help.
+bool IsAbsence(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsCancelled(status) || absl::IsUnknown(status) || status.ok();
+}
+
+}  // namespace
+
+struct SyncClient::JoinCall {
+  grpc::ClientContext context;
+  v1::JoinRequest request;
+  v1::JoinReply reply;
+};
+
+SyncClient::SyncClient(ProcessLock* lock, SyncClientOptions options,
+                       Events events)
+    : Endpoint(kUnacknowledgedMax),
+      lock_(lock),
+      options_(std::move(options)),
+      events_(std::move(events)),
+      retry_(lock),
+      give_up_(lock) {}
+
+void SyncClient::Start() {
+  stub_ = v1::Sync::NewStub(MakeChannel(options_.controller));
+  away_since_ = Clock::now();
+  Join();
+}
+
+void SyncClient::Stop() {
+  stopped_ = true;
+  Leave();
+  retry_.Cancel();
+  give_up_.Cancel();
+}
+
+void SyncClient::Join() {
+  auto call = std::make_shared<JoinCall>();
+  *call->request.mutable_versions() = OurVersions();
+  if (options_.place) call->request.set_place(*options_.place);
+  call->request.set_name(options_.name);
+  call->request.set_pid(static_cast<std::uint32_t>(getpid()));
+  call->request.set_link_address(options_.link_address);
+  call->request.set_incarnation(options_.incarnation);
+  call->context.set_deadline(std::chrono::system_clock::now() + kJoinDeadline);
+  lock_->Add();
+  stub_->async()->Join(&call->context, &call->request, &call->reply,
+                       [this, call](const grpc::Status& status) {
+                         const LockGuard guard(lock_->mutex());
+                         OnJoinReply(status, call->reply);
+                         lock_->Remove();
+                       });
+}
+
+void SyncClient::OnJoinReply(const grpc::Status& status, const v1::JoinReply& reply) {
+  if (stopped_) return;
+  if (!status.ok()) return RetryOrGiveUp(StatusFromGrpc(status, "Join"));
+  joined_ = true;
+  process_ = reply.process();
+  fabric_ = reply.fabric();
+  events_.joined();
+  Dial();
+}
+
+void SyncClient::Dial() {
+  auto* stream = new ClientStream<v1::DaemonMessage, v1::ControllerMessage>(lock_);
+  stub_->async()->Session(stream->context(), stream);
+  Begin(stream);
+}
+
+void SyncClient::RetryOrGiveUp(const absl::Status& status) {
+  if (stopped_) return;
+  if (!IsAbsence(status)) {
+    stopped_ = true;
+    return events_.gone(absl::Status(
+        status.code(),
+        fmt::format("controller at {}: {}", options_.controller, std::string(status.message()))));
+  }
+  if (!watching_) {
+    // A dead controller's socket may hold the next connection attempt, so time is watched apart.
+    watching_ = true;
+    if (joined_) away_since_ = Clock::now();
+    give_up_.Set(options_.timeout, [this] { Away(); });
+  }
+  retry_.Set(kRetryAfter, [this] {
+    if (!joined_) return Join();
+    if (!has_stream()) Dial();
+  });
+}
+
+void SyncClient::Away() {
+  watching_ = false;
+  if (stopped_ || connected()) return;
+  stopped_ = true;
+  const double seconds = std::chrono::duration<double>(Clock::now() - away_since_).count();
+  events_.gone(absl::UnavailableError(
+      fmt::format("controller at {}: {} for {:.1f} s; is percs-controller running there?",
+                  options_.controller, joined_ ? "has been away" : "nobody answered", seconds)));
+}
+
+void SyncClient::OnReached() {
+  watching_ = false;
+  give_up_.Cancel();
+}
+
+void SyncClient::FillHello(v1::SessionHello* hello) const {
+  hello->set_fabric(fabric_);
+  hello->set_process(process_);
+  hello->set_incarnation(options_.incarnation);
+}
+
+absl::Status SyncClient::CheckHello(const v1::SessionHello& hello) const {
+  if (hello.fabric() == fabric_) return absl::OkStatus();
+  return absl::FailedPreconditionError(fmt::format(
+      "it is another controller than the one that was joined: fabric {} instead of {}",
+      hello.fabric(), fabric_));
+}
+
+}  // namespace percs

@@ -1,0 +1,68 @@
+// A daemon's side of Sync: joins the controller and keeps the session with it, over as many
+// connections as it takes, until the controller is gone for good.
+//
+// THREAD: everything is called with the process's lock held.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "daemon/stream/endpoint.h"
+#include "percs/v1/sync.grpc.pb.h"
+
+namespace percs {
+
+struct SyncClientOptions {
+  std::string controller;
+  std::optional<std::uint32_t> place;
+  std::string name;
+  std::string link_address;
+  std::uint64_t incarnation = 0;
+  std::chrono::milliseconds timeout{10'000};  // without the controller
+};
+
+class SyncClient final : public Endpoint<v1::DaemonMessage, v1::ControllerMessage> {
+ public:
+  struct Events {
+    std::function<void()> joined;
+    std::function<absl::Status(v1::ControllerMessage&)> message;
+    std::function<void(const absl::Status&)> gone;  // refused, or away for too long
+  };
+  SyncClient(ProcessLock* lock, SyncClientOptions options, Events events);
+
+  void Start();
+  void Stop();
+  std::uint32_t process() const { return process_; }
+  std::uint64_t fabric() const { return fabric_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct JoinCall;
+  void Join();
+  void OnJoinReply(const grpc::Status& status, const v1::JoinReply& reply);
+  void Dial();
+  void RetryOrGiveUp(const absl::Status& status);
+  void Away();
+
+  void FillHello(v1::SessionHello* hello) const override;
+  absl::Status CheckHello(const v1::SessionHello& hello) const override;
+  absl::Status OnMessage(v1::ControllerMessage& message) override { return events_.message(message); }
+  void OnReached() override;
+  void OnLost(const absl::Status& status) override { RetryOrGiveUp(status); }
+
+  ProcessLock* lock_;
+  const SyncClientOptions options_;
+  Events events_;
+  std::unique_ptr<v1::Sync::Stub> stub_;
+  Timer retry_, give_up_;
+  Clock::time_point away_since_ = Clock::now();
+  bool joined_ = false, stopped_ = false, watching_ = false;
+  std::uint32_t process_ = 0;
+  std::uint64_t fabric_ = 0;
+};
+
+}  // namespace percs
