@@ -24,6 +24,9 @@ class NetworkManager {
 
   void SetTables(NodeId node, std::shared_ptr<const HubTables> tables) { tables_[node] = std::move(tables); }
 
+  // What it has had installed, or is about to.
+  const std::shared_ptr<const HubTables>& tables(NodeId node) const { return tables_[node]; }
+
   void Receive(const ControlItem& item);
   Time next_time() const { return queue_.next_time(); }
   void Run(Time end);

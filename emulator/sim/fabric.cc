@@ -64,7 +64,8 @@ class FabricImpl : public Fabric {
     if (manager_) manager_->SetTables(node, std::move(tables));
   }
   std::shared_ptr<const HubTables> tables(NodeId node) const override {
-    return hubs_[node]->isr().router().tables();
+    if (Hub* hub = HubAt(node)) return hub->isr().router().tables();
+    return manager_ ? manager_->tables(node) : nullptr;
   }
   Epoch epoch(NodeId node) const override { return hubs_[node]->isr().router().epoch(); }
   void Start() override {
