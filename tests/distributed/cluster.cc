@@ -1,0 +1,139 @@
+#include "tests/distributed/cluster.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "daemon/config/status_translation.h"
+#include "daemon/stream/channel.h"
+#include "fmt/format.h"
+#include "proto/scenario/build.h"
+#include "proto/scenario/reader.h"
+
+namespace percs::test {
+namespace {
+
+constexpr std::chrono::seconds kPatience(120);
+
+void SetDeadline(grpc::ClientContext* context) {
+  context->set_deadline(std::chrono::system_clock::now() + kPatience);
+}
+
+}  // namespace
+
+Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
+  folder_.emplace(*SocketFolder::Create());
+  ControllerOptions controller;
+  controller.listen =
+      options_.tcp ? "127.0.0.1:0" : fmt::format("unix:{}/controller", folder_->path());
+  controller.daemons = options_.daemons;
+  controller.lost_after = options_.lost_after;
+  auto started = Controller::Start(controller);
+  if (!started.ok()) {
+    ADD_FAILURE() << started.status();
+    return;
+  }
+  controller_ = *std::move(started);
+  control_ = v1::Control::NewStub(MakeChannel(controller_->address()));
+  for (std::uint32_t i = 0; i < options_.daemons; ++i) {
+    const absl::Status status = AddDaemon();
+    EXPECT_TRUE(status.ok()) << status;
+  }
+}
+
+Cluster::~Cluster() {
+  daemons_.clear();
+  controller_.reset();
+}
+
+absl::Status Cluster::AddDaemon() {
+  const auto index = static_cast<std::uint32_t>(daemons_.size());
+  DaemonOptions options;
+  options.controller = controller_->address();
+  if (index < options_.daemons) options.place = index;
+  options.name = fmt::format("percsd-{}", index);
+  if (options_.tcp) options.listen = "127.0.0.1:0";
+  if (options_.proxy) {
+    options.controller = options_.proxy(options.controller);
+    options.listen = fmt::format("unix:{}/daemon-{}", folder_->path(), index);
+    options.advertise_link = options_.proxy(options.listen);
+  }
+  if (options_.tap) {
+    options.tap = [tap = options_.tap, index](std::uint32_t to, Outbox* outbox) {
+      tap(index, to, outbox);
+    };
+  }
+  auto daemon = Daemon::Start(std::move(options));
+  if (!daemon.ok()) return daemon.status();
+  daemons_.push_back(*std::move(daemon));
+  return absl::OkStatus();
+}
+
+v1::StatusReply Cluster::Status() {
+  grpc::ClientContext context;
+  SetDeadline(&context);
+  v1::StatusReply reply;
+  const grpc::Status status = control_->Status(&context, {}, &reply);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return reply;
+}
+
+bool Cluster::WaitUntilJoined() {
+  for (int i = 0; i < 2000; ++i) {
+    if (Status().state() != v1::FABRIC_STATE_JOINING) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+absl::StatusOr<v1::ApplyReply> Cluster::Apply(const v1::ApplyRequest& request) {
+  if (!WaitUntilJoined()) return absl::UnavailableError("the daemons did not join");
+  grpc::ClientContext context;
+  SetDeadline(&context);
+  v1::ApplyReply reply;
+  const grpc::Status status = control_->Apply(&context, request, &reply);
+  if (!status.ok()) return StatusFromGrpc(status, "Apply");
+  return reply;
+}
+
+absl::StatusOr<v1::GetResultReply> Cluster::WaitForResult() {
+  grpc::ClientContext context;
+  SetDeadline(&context);
+  v1::WatchRunRequest watch;
+  const auto reader = control_->WatchRun(&context, watch);
+  v1::RunEvent event;
+  v1::GetResultReply result;
+  while (reader->Read(&event)) {
+    if (event.has_result()) result = event.result();
+  }
+  const grpc::Status status = reader->Finish();
+  if (!status.ok()) return StatusFromGrpc(status, "WatchRun");
+  return result;
+}
+
+absl::StatusOr<v1::GetResultReply> Cluster::Run(const v1::ApplyRequest& request) {
+  auto applied = Apply(request);
+  if (!applied.ok()) return applied.status();
+  return WaitForResult();
+}
+
+v1::ApplyRequest RequestFromFile(const std::string& path) {
+  auto loaded = LoadScenarioFile(std::string(PERCS_SOURCE_DIR) + "/" + path);
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  v1::ApplyRequest request;
+  if (!loaded.ok()) return request;
+  *request.mutable_scenario() = loaded->scenario;
+  const absl::Status inlined = InlineFiles(request.mutable_scenario(), loaded->directory);
+  EXPECT_TRUE(inlined.ok()) << inlined;
+  return request;
+}
+
+RunResult RunHere(const v1::Scenario& scenario) {
+  auto built = BuildScenario(scenario, "");
+  EXPECT_TRUE(built.ok()) << built.status();
+  auto result = RunScenario(*built, {});
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? *std::move(result) : RunResult{};
+}
+
+}  // namespace percs::test

@@ -1,0 +1,60 @@
+// A controller and its daemons inside the test's process, talking over real gRPC streams on Unix
+// sockets: every byte that processes would exchange is exchanged, and a test can tamper with it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "daemon/controller/controller.h"
+#include "daemon/node/daemon.h"
+#include "emulator/sim/run.h"
+#include "percs/v1/control.grpc.pb.h"
+
+namespace percs::test {
+
+struct ClusterOptions {
+  std::uint32_t daemons = 2;
+  bool tcp = false;
+  // Address to dial instead of a daemon's or the controller's own, for a proxy in between.
+  std::function<std::string(const std::string& real)> proxy;
+  std::function<void(std::uint32_t from, std::uint32_t to, Outbox* outbox)> tap;
+  std::chrono::milliseconds lost_after{5000};
+};
+
+class Cluster {
+ public:
+  explicit Cluster(ClusterOptions options);
+  ~Cluster();
+
+  v1::Control::Stub& control() { return *control_; }
+  const std::string& controller_address() const { return controller_->address(); }
+  void KillDaemon(std::size_t index) { daemons_[index].reset(); }
+  // Starts one more, in the lowest free place.
+  absl::Status AddDaemon();
+  // Until all have joined; false after 20 s.
+  bool WaitUntilJoined();
+  v1::StatusReply Status();
+
+  // Applies and waits for the result.
+  absl::StatusOr<v1::GetResultReply> Run(const v1::ApplyRequest& request);
+  absl::StatusOr<v1::ApplyReply> Apply(const v1::ApplyRequest& request);
+  absl::StatusOr<v1::GetResultReply> WaitForResult();
+
+ private:
+  ClusterOptions options_;
+  std::optional<SocketFolder> folder_;
+  std::unique_ptr<Controller> controller_;
+  std::vector<std::unique_ptr<Daemon>> daemons_;
+  std::unique_ptr<v1::Control::Stub> control_;
+};
+
+// A scenario file below the source tree as a request, with its files inlined.
+v1::ApplyRequest RequestFromFile(const std::string& path);
+// The same scenario run in this process by one thread.
+RunResult RunHere(const v1::Scenario& scenario);
+
+}  // namespace percs::test
