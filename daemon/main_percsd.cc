@@ -20,13 +20,15 @@ void Declare(CLI::App* app, Flags* flags) {
   app->add_option("--controller", flags->options.controller,
                   "Address of percs-controller: unix:PATH or HOST:PORT")
       ->required();
-  app->add_option("--listen", flags->options.listen,
-                  "Where other daemons reach this one: unix:PATH or HOST:PORT (port 0: any free one); "
-                  "default: a Unix socket in a folder of its own");
+  app->add_option(
+      "--listen", flags->options.listen,
+      "Where other daemons reach this one: unix:PATH or HOST:PORT (port 0: any free one); "
+      "default: a Unix socket in a folder of its own");
   app->add_option("--advertise-link", flags->options.advertise_link,
                   "Address told to other daemons, if it differs from --listen");
   app->add_option("--name", flags->options.name, "Name in status reports")->capture_default_str();
-  app->add_option("--index", flags->place, "Place among the daemons, from 0; default: given by the controller")
+  app->add_option("--index", flags->place,
+                  "Place among the daemons, from 0; default: given by the controller")
       ->check(CLI::Range(0, 65534));
   app->add_option("--controller-timeout", flags->timeout_seconds,
                   "Wall seconds to go on without the controller")

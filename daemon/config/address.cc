@@ -37,8 +37,8 @@ absl::Status CheckUnixFree(const std::string& path) {
     ucred holder{};
     socklen_t size = sizeof(holder);
     getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &holder, &size);
-    status = absl::AlreadyExistsError(fmt::format(
-        "cannot listen on unix:{}: {} listens there", path, DescribeProcess(holder.pid)));
+    status = absl::AlreadyExistsError(fmt::format("cannot listen on unix:{}: {} listens there",
+                                                  path, DescribeProcess(holder.pid)));
   }
   close(fd);
   return status;

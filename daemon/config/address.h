@@ -29,11 +29,14 @@ absl::StatusOr<Address> ParseAddress(const std::string& text, int default_port);
 absl::StatusOr<std::unique_ptr<grpc::Server>> StartServer(grpc::ServerBuilder* builder,
                                                           Address* address);
 
-// A folder of our own for sockets, below $TMPDIR or /tmp; removed with everything in it on destruction.
+// A folder of our own for sockets, below $TMPDIR or /tmp; removed with everything in it on
+// destruction.
 class SocketFolder {
  public:
   static absl::StatusOr<SocketFolder> Create();
-  SocketFolder(SocketFolder&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
+  SocketFolder(SocketFolder&& other) noexcept : path_(std::move(other.path_)) {
+    other.path_.clear();
+  }
   SocketFolder& operator=(SocketFolder&&) = delete;
   ~SocketFolder();
   const std::string& path() const { return path_; }

@@ -80,7 +80,9 @@ void FillRunStatus(const FabricRun& run, v1::StatusReply* reply) {
   // A run that has ended shows its average, a young one what it has.
   const bool average = run.ended() || pace.windows_per_second() == 0;
   const double windows = static_cast<double>(master.windows());
-  reply->set_windows_per_second(!average ? pace.windows_per_second() : wall > 0 ? windows / wall : 0);
+  reply->set_windows_per_second(!average   ? pace.windows_per_second()
+                                : wall > 0 ? windows / wall
+                                           : 0);
   reply->set_lookahead(master.lookahead());
   reply->set_lookahead_source(run.lookahead_source());
   reply->set_epoch(run.epoch());
@@ -111,7 +113,8 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
     controller_->FillStatus(reply);
     return Answer(context, absl::OkStatus());
   }
-  Reactor* Apply(Context* context, const v1::ApplyRequest* request, v1::ApplyReply* reply) override {
+  Reactor* Apply(Context* context, const v1::ApplyRequest* request,
+                 v1::ApplyReply* reply) override {
     Reactor* reactor = context->DefaultReactor();
     const LockGuard guard(mutex());
     controller_->Apply(*request, [reactor, reply](absl::StatusOr<v1::ApplyReply> answer) {
@@ -128,8 +131,9 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
     const double asked = request->wall_interval_seconds();
     const double seconds =
         std::clamp(asked > 0 ? asked : kWatchIntervalDefault, kWatchIntervalMin, kWatchIntervalMax);
-    auto* watch = new RunWatch(controller_, service_, number,
-                               std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)));
+    auto* watch =
+        new RunWatch(controller_, service_, number,
+                     std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)));
     if (service_->leaving()) {
       watch->Refuse(absl::UnavailableError("the controller is ending"));
     } else {
@@ -188,10 +192,10 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
   absl::StatusOr<FabricRun*> ActiveRun(bool going_on) {
     auto run = controller_->ActiveRun();
     if (!run.ok() || !going_on || !(*run)->ended()) return run;
-    return absl::FailedPreconditionError(
-        fmt::format("run {} has ended at {} ps of virtual time; apply a scenario, with hold to keep "
-                    "it up when nothing is left to do",
-                    (*run)->number(), (*run)->virtual_time()));
+    return absl::FailedPreconditionError(fmt::format(
+        "run {} has ended at {} ps of virtual time; apply a scenario, with hold to keep "
+        "it up when nothing is left to do",
+        (*run)->number(), (*run)->virtual_time()));
   }
 
   ControlService* service_;
@@ -217,13 +221,13 @@ Reactor* ControlService::Handlers::ListLinks(Context* context, const v1::ListLin
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   }
   Reactor* reactor = context->DefaultReactor();
-  (*run)->Snapshot(nodes, [reactor, reply, links, run = *run](
-                              absl::StatusOr<std::vector<FabricRun::NodeState>> states) {
+  (*run)->Snapshot(nodes, [reactor, reply, links,
+                           run = *run](absl::StatusOr<std::vector<FabricRun::NodeState>> states) {
     if (!states.ok()) return reactor->Finish(ToGrpc(states.status()));
     const auto state_of = [&](NodeId node) -> const FabricRun::NodeState* {
-      const auto it = std::lower_bound(
-          states->begin(), states->end(), node,
-          [](const FabricRun::NodeState& s, NodeId n) { return s.node < n; });
+      const auto it =
+          std::lower_bound(states->begin(), states->end(), node,
+                           [](const FabricRun::NodeState& s, NodeId n) { return s.node < n; });
       return it != states->end() && it->node == node ? &*it : nullptr;
     };
     reply->set_virtual_time(run->virtual_time());
@@ -264,8 +268,8 @@ Reactor* ControlService::Handlers::GetCounters(Context* context,
   if (!nodes.ok()) return Answer(context, nodes.status());
   const bool sum = nodes->empty() && !request->per_node();
   Reactor* reactor = context->DefaultReactor();
-  (*run)->Snapshot(*nodes, [reactor, reply, sum, run = *run](
-                               absl::StatusOr<std::vector<FabricRun::NodeState>> states) {
+  (*run)->Snapshot(*nodes, [reactor, reply, sum,
+                            run = *run](absl::StatusOr<std::vector<FabricRun::NodeState>> states) {
     if (!states.ok()) return reactor->Finish(ToGrpc(states.status()));
     reply->set_virtual_time(run->virtual_time());
     NodeStats total;
@@ -294,8 +298,8 @@ Reactor* ControlService::Handlers::InjectLinkFault(Context* context,
   std::optional<Time> at;
   if (request->has_at()) at = request->at();
   if (at && (*at < 0 || *at >= kNever)) {
-    return Answer(context, absl::InvalidArgumentError(
-                               fmt::format("at: {} ps is not a virtual time", *at)));
+    return Answer(context,
+                  absl::InvalidArgumentError(fmt::format("at: {} ps is not a virtual time", *at)));
   }
   const LinkEnd lower = LowerEnd(topology, *link);
   reply->set_link(topology.LinkName(lower));
@@ -303,14 +307,16 @@ Reactor* ControlService::Handlers::InjectLinkFault(Context* context,
   Reactor* reactor = context->DefaultReactor();
   const bool up = request->up();
   const std::uint64_t number = (*run)->number();
-  (*run)->InjectLinkFault(lower, up, at, [this, reactor, reply, number, up](absl::StatusOr<Time> t) {
-    if (t.ok()) {
-      reply->set_at(*t);
-      controller_->journal().Fault(number, *t, reply->link(), up);
-      spdlog::info("run {}: {} goes {} at {} ps", number, reply->ends(), up ? "up" : "down", *t);
-    }
-    reactor->Finish(ToGrpc(t.status()));
-  });
+  (*run)->InjectLinkFault(lower, up, at,
+                          [this, reactor, reply, number, up](absl::StatusOr<Time> t) {
+                            if (t.ok()) {
+                              reply->set_at(*t);
+                              controller_->journal().Fault(number, *t, reply->link(), up);
+                              spdlog::info("run {}: {} goes {} at {} ps", number, reply->ends(),
+                                           up ? "up" : "down", *t);
+                            }
+                            reactor->Finish(ToGrpc(t.status()));
+                          });
   return reactor;
 }
 
@@ -329,7 +335,8 @@ void ControlService::OnRunEnded(std::uint64_t number) {
 
 void ControlService::Leave() {
   leaving_ = true;
-  for (RunWatch* watch : watches_) watch->Refuse(absl::UnavailableError("the controller is ending"));
+  for (RunWatch* watch : watches_)
+    watch->Refuse(absl::UnavailableError("the controller is ending"));
 }
 
 }  // namespace percs

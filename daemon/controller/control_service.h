@@ -1,5 +1,5 @@
-// The Control service: reads requests, asks the controller, writes answers. Every error becomes a gRPC
-// status in ToGrpc and nowhere else.
+// The Control service: reads requests, asks the controller, writes answers. Every error becomes a
+// gRPC status in ToGrpc and nowhere else.
 #pragma once
 
 #include <cstdint>

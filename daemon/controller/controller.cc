@@ -109,13 +109,13 @@ Controller::~Controller() {
 
 absl::Status Controller::CheckIdle() const {
   if (run_ && !run_->ended()) {
-    return absl::FailedPreconditionError(fmt::format(
-        "run {} ({}) is going on; wait for it, Stop it or Reset", run_->number(),
-        run_->scenario().name));
+    return absl::FailedPreconditionError(
+        fmt::format("run {} ({}) is going on; wait for it, Stop it or Reset", run_->number(),
+                    run_->scenario().name));
   }
   if (!membership_.complete()) {
-    return absl::FailedPreconditionError(fmt::format("{} of {} daemons have joined",
-                                                     membership_.ready(), membership_.places()));
+    return absl::FailedPreconditionError(
+        fmt::format("{} of {} daemons have joined", membership_.ready(), membership_.places()));
   }
   return absl::OkStatus();
 }
@@ -191,10 +191,11 @@ absl::StatusOr<v1::GetResultReply> Controller::Result(std::uint64_t number) cons
     if (f.number == number) return f.reply;
   }
   return absl::NotFoundError(
-      number == 0 ? std::string("no run has ended yet")
-                  : fmt::format("run {} is not known; there were {} runs, and the results of the last "
-                                "{} are kept",
-                                number, runs_, kResultsKept));
+      number == 0
+          ? std::string("no run has ended yet")
+          : fmt::format("run {} is not known; there were {} runs, and the results of the last "
+                        "{} are kept",
+                        number, runs_, kResultsKept));
 }
 
 absl::StatusOr<FabricRun*> Controller::ActiveRun() {

@@ -24,7 +24,7 @@ class ControlService;
 struct ControllerOptions {
   std::string listen;
   std::uint32_t daemons = 1;
-  std::string state_dir;                       // "": no journal
+  std::string state_dir;                        // "": no journal
   std::chrono::milliseconds lost_after{5'000};  // a daemon without a connection for so long is lost
 };
 

@@ -21,7 +21,8 @@ absl::Status CheckSelfContained(const v1::Scenario& scenario) {
   const v1::Workload& workload = scenario.workload();
   if (!workload.has_trace() || workload.trace().has_inline_trace()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "workload.trace.file: the controller reads no files; send the trace's content in inline_trace");
+      "workload.trace.file: the controller reads no files; send the trace's content in "
+      "inline_trace");
 }
 
 }  // namespace
@@ -51,7 +52,8 @@ absl::StatusOr<std::unique_ptr<FabricRun>> FabricRun::Create(std::uint64_t numbe
   const auto tables = Planner(*topology).Plan(Failures());
   if (topology->nodes() <= kCheckedNodesMax) {
     auto report = CheckTables(*topology, Failures(), tables, scenario->parameters.vc_policy);
-    if (!report.ok() && scenario->parameters.vc_policy == VcPolicy::kPosition) return report.status();
+    if (!report.ok() && scenario->parameters.vc_policy == VcPolicy::kPosition)
+      return report.status();
   }
   for (NodeId node = 0; node < topology->nodes(); ++node) {
     (*manager)->InstallTables(node, tables[node]);
@@ -206,10 +208,14 @@ void FabricRun::End(absl::StatusOr<RunResult> result) {
 
 v1::FabricState FabricRun::state() const {
   switch (phase_) {
-    case Phase::kConfiguring: return v1::FABRIC_STATE_CONFIGURING;
-    case Phase::kIdle: return v1::FABRIC_STATE_IDLE;
-    case Phase::kEnded: return result_->ok() ? v1::FABRIC_STATE_FINISHED : v1::FABRIC_STATE_FAILED;
-    default: return v1::FABRIC_STATE_RUNNING;
+    case Phase::kConfiguring:
+      return v1::FABRIC_STATE_CONFIGURING;
+    case Phase::kIdle:
+      return v1::FABRIC_STATE_IDLE;
+    case Phase::kEnded:
+      return result_->ok() ? v1::FABRIC_STATE_FINISHED : v1::FABRIC_STATE_FAILED;
+    default:
+      return v1::FABRIC_STATE_RUNNING;
   }
 }
 

@@ -260,8 +260,9 @@ void FabricRun::FinishRun() {
 void FabricRun::OnWaitEdges(const v1::WaitEdges& edges) {
   if (phase_ != Phase::kDeadlocked) return;
   for (const v1::WaitEdge& e : edges.edges()) {
-    wait_edges_.push_back({e.node(), static_cast<PortId>(e.input()), static_cast<PortId>(e.output()),
-                           static_cast<VcId>(e.input_vc()), static_cast<VcId>(e.output_vc())});
+    wait_edges_.push_back({e.node(), static_cast<PortId>(e.input()),
+                           static_cast<PortId>(e.output()), static_cast<VcId>(e.input_vc()),
+                           static_cast<VcId>(e.output_vc())});
   }
   if (--answers_awaited_ == 0) FinishDeadlock();
 }

@@ -1,5 +1,5 @@
-// What came from outside, with the virtual time at which it took effect: the scenario of each run and
-// every command. One JSON object per line.
+// What came from outside, with the virtual time at which it took effect: the scenario of each run
+// and every command. One JSON object per line.
 #pragma once
 
 #include <string>

@@ -1,9 +1,8 @@
 #include "daemon/controller/membership.h"
 
-#include <csignal>
-
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 
 #include "daemon/config/version.h"
 #include "fmt/format.h"
@@ -23,7 +22,8 @@ bool ProcessIsGone(const Member& member) {
 
 }  // namespace
 
-Member::Member(Membership* membership, ProcessLock* lock, std::uint32_t place, v1::JoinRequest joined)
+Member::Member(Membership* membership, ProcessLock* lock, std::uint32_t place,
+               v1::JoinRequest joined)
     : Endpoint(kUnacknowledgedMax),
       membership_(membership),
       place_(place),
@@ -46,10 +46,11 @@ absl::Status Member::CheckHello(const v1::SessionHello& hello) const {
   if (hello.fabric() == membership_->fabric_ && hello.incarnation() == incarnation()) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(fmt::format(
-      "place {} of this fabric ({}) belongs to another daemon than the one that speaks (of fabric {}); "
-      "join anew",
-      place_, membership_->fabric_, hello.fabric()));
+  return absl::FailedPreconditionError(
+      fmt::format("place {} of this fabric ({}) belongs to another daemon than the one that speaks "
+                  "(of fabric {}); "
+                  "join anew",
+                  place_, membership_->fabric_, hello.fabric()));
 }
 
 void Member::FillHello(v1::SessionHello* hello) const {
@@ -112,19 +113,20 @@ absl::StatusOr<std::uint32_t> Membership::FindPlace(const v1::JoinRequest& reque
   if (request.has_place()) {
     const std::uint32_t place = request.place();
     if (place >= places()) {
-      return absl::OutOfRangeError(fmt::format("place {} was asked for; this fabric has places 0 to {}",
-                                               place, places() - 1));
+      return absl::OutOfRangeError(fmt::format(
+          "place {} was asked for; this fabric has places 0 to {}", place, places() - 1));
     }
     if (!members_[place]) return place;
-    return absl::AlreadyExistsError(fmt::format("place {} is taken by {}; free places have other numbers",
-                                                place, members_[place]->Describe()));
+    return absl::AlreadyExistsError(
+        fmt::format("place {} is taken by {}; free places have other numbers", place,
+                    members_[place]->Describe()));
   }
   for (std::uint32_t place = 0; place < places(); ++place) {
     if (!members_[place]) return place;
   }
-  return absl::ResourceExhaustedError(
-      fmt::format("all {} places of this fabric are taken; start percs-controller with more --daemons",
-                  places()));
+  return absl::ResourceExhaustedError(fmt::format(
+      "all {} places of this fabric are taken; start percs-controller with more --daemons",
+      places()));
 }
 
 absl::StatusOr<std::uint32_t> Membership::Join(const v1::JoinRequest& request) {
@@ -161,9 +163,8 @@ void Membership::Lose(std::uint32_t place) {
 }
 
 std::uint32_t Membership::ready() const {
-  return static_cast<std::uint32_t>(
-      std::count_if(members_.begin(), members_.end(),
-                    [](const auto& m) { return m && m->ever_connected(); }));
+  return static_cast<std::uint32_t>(std::count_if(
+      members_.begin(), members_.end(), [](const auto& m) { return m && m->ever_connected(); }));
 }
 
 void Membership::Goodbye() {

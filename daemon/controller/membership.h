@@ -1,4 +1,5 @@
-// Who takes part: gives daemons their places, keeps a session with each, and notices when one is lost.
+// Who takes part: gives daemons their places, keeps a session with each, and notices when one is
+// lost.
 //
 // THREAD: everything is called with the process's lock held.
 #pragma once

@@ -1,4 +1,5 @@
-// Virtual time against wall time: holds it back to the pace in live mode and measures what is reached.
+// Virtual time against wall time: holds it back to the pace in live mode and measures what is
+// reached.
 #pragma once
 
 #include <chrono>

@@ -41,7 +41,8 @@ class Walk {
       return GiveUp("no_vc_position at " + topology_.LinkName({node, out}));
     }
     const LinkEnd far = topology_.Peer(node, out);
-    if (far.node == kNoNode) return GiveUp("nothing plugged in at " + topology_.LinkName({node, out}));
+    if (far.node == kNoNode)
+      return GiveUp("nothing plugged in at " + topology_.LinkName({node, out}));
     v1::RouteHop& hop = hops_.emplace_back();
     hop.set_node(topology_.NodeName(node));
     hop.set_link(topology_.LinkName({node, out}));

@@ -11,17 +11,17 @@ absl::Status WindowMaster::OnReport(int process, const v1::WindowReport& report)
   State& state = states_[process];
   const int sent = report.peers_size();
   if (report.batches_size() != sent || report.arrivals_size() != sent) {
-    return absl::InvalidArgumentError(fmt::format(
-        "process {} reports {} peers, {} batches and {} arrivals", process, sent,
-        report.batches_size(), report.arrivals_size()));
+    return absl::InvalidArgumentError(
+        fmt::format("process {} reports {} peers, {} batches and {} arrivals", process, sent,
+                    report.batches_size(), report.arrivals_size()));
   }
   for (int i = 0; i < sent; ++i) {
     const std::uint32_t to = report.peers(i);
     if (to >= states_.size() || static_cast<int>(to) == process || report.arrivals(i) < now_) {
-      return absl::InvalidArgumentError(
-          fmt::format("process {} reports a batch to process {} that arrives at {} ps; there are {} "
-                      "processes and virtual time is {} ps",
-                      process, to, report.arrivals(i), states_.size(), now_));
+      return absl::InvalidArgumentError(fmt::format(
+          "process {} reports a batch to process {} that arrives at {} ps; there are {} "
+          "processes and virtual time is {} ps",
+          process, to, report.arrivals(i), states_.size(), now_));
     }
     State& receiver = states_[to];
     receiver.arrival = std::min(receiver.arrival, report.arrivals(i));

@@ -1,5 +1,5 @@
-// Decides the windows of virtual time from what processes report (docs/semantics.md rule 5). Pure: no
-// gRPC, no clock; the in-process run opens the same windows.
+// Decides the windows of virtual time from what processes report (docs/semantics.md rule 5). Pure:
+// no gRPC, no clock; the in-process run opens the same windows.
 #pragma once
 
 #include <cstdint>

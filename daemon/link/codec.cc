@@ -191,8 +191,8 @@ class BatchReader {
   bool failed() const { return !status_.ok(); }
   void Fail(const std::string& what) {
     if (failed()) return;
-    status_ = absl::InvalidArgumentError(
-        fmt::format("batch of {} bytes, {} at byte {}: {}", end_ - begin_, part_, p_ - begin_, what));
+    status_ = absl::InvalidArgumentError(fmt::format("batch of {} bytes, {} at byte {}: {}",
+                                                     end_ - begin_, part_, p_ - begin_, what));
     p_ = end_;
   }
   std::uint64_t Number(std::uint64_t limit, const char* what) {
@@ -269,11 +269,13 @@ absl::Status BatchReader::Read(Outbox* outbox) {
   outbox->flits.reserve(outbox->flits.size() + flits);
   for (std::size_t i = 0; i < flits && !failed(); ++i) ReadRun(&outbox->flits.emplace_back());
   part_ = "credit run";
-  for (std::size_t i = 0; i < credits && !failed(); ++i) ReadCredit(&outbox->credits.emplace_back());
+  for (std::size_t i = 0; i < credits && !failed(); ++i)
+    ReadCredit(&outbox->credits.emplace_back());
   part_ = "poison mark";
   for (std::size_t i = 0; i < marks && !failed(); ++i) ReadMark(&outbox->marks.emplace_back());
   part_ = "control item";
-  for (std::size_t i = 0; i < control && !failed(); ++i) ReadControl(&outbox->control.emplace_back());
+  for (std::size_t i = 0; i < control && !failed(); ++i)
+    ReadControl(&outbox->control.emplace_back());
   part_ = "end";
   if (p_ != end_) Fail(fmt::format("{} bytes too many", end_ - p_));
   return status_;
@@ -353,7 +355,8 @@ void BatchReader::ReadPayload(bool head, FlitRun* run) {
     if (it != open.end()) open.erase(it);
   } else if (head) {
     if (it == open.end() && open.size() >= decoder_->open_packets_max_) {
-      return Fail(fmt::format("more than {} packets are open at once", decoder_->open_packets_max_));
+      return Fail(
+          fmt::format("more than {} packets are open at once", decoder_->open_packets_max_));
     }
     open[key] = {h.source, h.sequence, h.payload};
   }

@@ -1,6 +1,6 @@
-// An outbox as bytes: what crosses between processes. Little-endian base-128 numbers, times relative
-// to the batch's earliest; the layout is docs/protocol.md. Input from a peer is never trusted: every
-// number is checked before it is used.
+// An outbox as bytes: what crosses between processes. Little-endian base-128 numbers, times
+// relative to the batch's earliest; the layout is docs/protocol.md. Input from a peer is never
+// trusted: every number is checked before it is used.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ class OutboxDecoder {
   // At most so many packets may be open at a time: VCs of the links between the two processes.
   explicit OutboxDecoder(std::size_t open_packets_max) : open_packets_max_(open_packets_max) {}
 
-  // Appends to `outbox`. INVALID_ARGUMENT names the part and its byte offset; `outbox` is then of no
-  // use, nor is this decoder.
+  // Appends to `outbox`. INVALID_ARGUMENT names the part and its byte offset; `outbox` is then of
+  // no use, nor is this decoder.
   absl::Status Decode(absl::Span<const std::uint8_t> bytes, Outbox* outbox);
 
   std::size_t open_packets() const { return open_.size(); }

@@ -13,8 +13,7 @@ namespace percs {
 
 class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
  public:
-  LinkMesh(ProcessLock* lock, LinkEvents events)
-      : lock_(lock), events_(std::move(events)) {}
+  LinkMesh(ProcessLock* lock, LinkEvents events) : lock_(lock), events_(std::move(events)) {}
 
   // Service that a server registers; it lives as long as this.
   v1::Link::CallbackService* service() { return &service_; }

@@ -24,8 +24,8 @@ bool IsRefusal(const absl::Status& status) {
 
 }  // namespace
 
-LinkPeer::LinkPeer(ProcessLock* lock, const LinkIdentity& self,
-                   const LinkPeerSpec& spec, const LinkEvents& events)
+LinkPeer::LinkPeer(ProcessLock* lock, const LinkIdentity& self, const LinkPeerSpec& spec,
+                   const LinkEvents& events)
     : Endpoint(kUnacknowledgedMax),
       lock_(lock),
       self_(self),
@@ -54,9 +54,9 @@ absl::Status LinkPeer::CheckHello(const v1::LinkHello& hello) const {
   const std::string who = fmt::format("process {}", hello.process());
   if (absl::Status status = CheckVersions(hello.versions(), who); !status.ok()) return status;
   const auto wrong = [&](const char* what, std::uint64_t expected, std::uint64_t got) {
-    return absl::FailedPreconditionError(
-        fmt::format("miswired link stream: expected {} {}, got {} (process {} speaks to process {})",
-                    what, expected, got, hello.process(), hello.peer()));
+    return absl::FailedPreconditionError(fmt::format(
+        "miswired link stream: expected {} {}, got {} (process {} speaks to process {})", what,
+        expected, got, hello.process(), hello.peer()));
   };
   if (hello.fabric() != self_.fabric) return wrong("fabric", self_.fabric, hello.fabric());
   if (hello.run() != self_.run) return wrong("run", self_.run, hello.run());
@@ -82,8 +82,8 @@ absl::Status LinkPeer::OnMessage(v1::LinkMessage& message) {
       absl::MakeConstSpan(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   absl::Status status = decoder_.Decode(span, &arrived_.emplace_back());
   if (!status.ok()) {
-    status = absl::InvalidArgumentError(fmt::format("from process {}: {}", spec_.process,
-                                                    std::string(status.message())));
+    status = absl::InvalidArgumentError(
+        fmt::format("from process {}: {}", spec_.process, std::string(status.message())));
     events_.failure(status);
     return status;
   }
@@ -91,8 +91,7 @@ absl::Status LinkPeer::OnMessage(v1::LinkMessage& message) {
   return absl::OkStatus();
 }
 
-absl::Status LinkPeer::Take(std::uint64_t number,
-                            absl::FunctionRef<absl::Status(Outbox&&)> take) {
+absl::Status LinkPeer::Take(std::uint64_t number, absl::FunctionRef<absl::Status(Outbox&&)> take) {
   PERCS_CHECK(Arrived(number));
   while (taken_ < number) {
     ++taken_;
@@ -113,9 +112,9 @@ void LinkPeer::OnReached() {
 
 void LinkPeer::OnLost(const absl::Status& status) {
   if (IsRefusal(status)) {
-    return events_.failure(absl::Status(
-        status.code(), fmt::format("link to process {} at {}: {}", spec_.process, spec_.address,
-                                   std::string(status.message()))));
+    return events_.failure(
+        absl::Status(status.code(), fmt::format("link to process {} at {}: {}", spec_.process,
+                                                spec_.address, std::string(status.message()))));
   }
   if (!dials()) return;
   redial_.Set(kRedialAfter, [this] {

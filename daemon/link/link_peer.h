@@ -37,14 +37,14 @@ struct LinkPeerSpec {
 
 // What the owner of the peers wants to hear.
 struct LinkEvents {
-  std::function<void()> progress;                     // a batch arrived, or a peer was reached
-  std::function<void(const absl::Status&)> failure;   // the run cannot go on
+  std::function<void()> progress;                    // a batch arrived, or a peer was reached
+  std::function<void(const absl::Status&)> failure;  // the run cannot go on
 };
 
 class LinkPeer final : public Endpoint<v1::LinkMessage, v1::LinkMessage> {
  public:
-  LinkPeer(ProcessLock* lock, const LinkIdentity& self,
-           const LinkPeerSpec& spec, const LinkEvents& events);
+  LinkPeer(ProcessLock* lock, const LinkIdentity& self, const LinkPeerSpec& spec,
+           const LinkEvents& events);
 
   bool dials() const { return self_.process < spec_.process; }
   void Dial();

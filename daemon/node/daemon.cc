@@ -73,7 +73,9 @@ void Daemon::JoinController() {
   sync_ = std::make_shared<SyncClient>(
       &lock_, std::move(sync),
       SyncClient::Events{
-          [this] { spdlog::info("joined {} as process {}", options_.controller, sync_->process()); },
+          [this] {
+            spdlog::info("joined {} as process {}", options_.controller, sync_->process());
+          },
           [this](v1::ControllerMessage& message) { return OnControllerMessage(message); },
           [this](const absl::Status& status) { End(status); }});
   sync_->Start();

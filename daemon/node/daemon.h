@@ -18,9 +18,9 @@
 namespace percs {
 
 struct DaemonOptions {
-  std::string controller;                  // address
-  std::string listen;                      // "": a Unix socket in a folder of our own
-  std::string advertise_link;              // "": where it listens; a proxy may stand in between
+  std::string controller;      // address
+  std::string listen;          // "": a Unix socket in a folder of our own
+  std::string advertise_link;  // "": where it listens; a proxy may stand in between
   std::string name = "percsd";
   std::optional<std::uint32_t> place;
   std::chrono::milliseconds controller_timeout{10'000};

@@ -34,8 +34,8 @@ absl::Status Host::Build(const v1::Configure& message, const LinkIdentity& self)
   if (!scenario.ok()) return scenario.status();
   auto topology = percs::Topology::Create(scenario->topology);
   if (!topology.ok()) return topology.status();
-  auto placement = MakePlacement(topology->nodes(), message.nodes_per_process(),
-                                 static_cast<int>(self.process));
+  auto placement =
+      MakePlacement(topology->nodes(), message.nodes_per_process(), static_cast<int>(self.process));
   if (!placement.ok()) return placement.status();
   auto fabric = Fabric::Create(*scenario, *placement);
   if (!fabric.ok()) return fabric.status();
@@ -48,8 +48,8 @@ absl::Status Host::Build(const v1::Configure& message, const LinkIdentity& self)
   auto channels = SharedChannels(*topology, *placement, self.process);
   std::vector<LinkPeerSpec> specs;
   for (const v1::Peer& peer : message.peers()) {
-    specs.push_back({peer.process(), peer.link_address(), peer.incarnation(),
-                     channels[peer.process()]});
+    specs.push_back(
+        {peer.process(), peer.link_address(), peer.incarnation(), channels[peer.process()]});
     peers_.push_back(peer.process());
   }
   for (const auto& [process, count] : channels) {
@@ -78,15 +78,16 @@ absl::Status Host::InstallTables(const v1::Configure& message) {
       tables = std::make_shared<const HubTables>(*std::move(parsed));
     }
     if (!tables || tables->Hash() != entry.hash()) {
-      return absl::DataLossError(fmt::format("route tables of node {} have hash {:016x}, not {:016x}",
-                                             entry.node(), tables ? tables->Hash() : 0, entry.hash()));
+      return absl::DataLossError(
+          fmt::format("route tables of node {} have hash {:016x}, not {:016x}", entry.node(),
+                      tables ? tables->Hash() : 0, entry.hash()));
     }
     fabric_->InstallTables(entry.node(), tables);
     ++installed;
   }
   if (installed == nodes_.size()) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format("route tables for {} hubs, but this process has {}",
-                                                installed, nodes_.size()));
+  return absl::InvalidArgumentError(
+      fmt::format("route tables for {} hubs, but this process has {}", installed, nodes_.size()));
 }
 
 void Host::Drop() {
@@ -111,7 +112,8 @@ void Host::Fail(const absl::Status& status) {
 void Host::Grant(v1::WindowGrant* grant) {
   if (!fabric_) return;  // the run was dropped here, and the controller is about to learn it
   if (!ready_ || granted_) {
-    return Fail(absl::FailedPreconditionError("a window was granted before the last one was reported"));
+    return Fail(
+        absl::FailedPreconditionError("a window was granted before the last one was reported"));
   }
   grant_.Swap(grant);
   granted_ = true;
@@ -133,8 +135,8 @@ void Host::Progress() {
   for (int i = 0; i < grant_.peers_size(); ++i) {
     LinkPeer* peer = mesh_->peer(grant_.peers(i));
     if (peer == nullptr) {
-      return Fail(absl::InvalidArgumentError(
-          fmt::format("a grant waits for process {}, with which no link is shared", grant_.peers(i))));
+      return Fail(absl::InvalidArgumentError(fmt::format(
+          "a grant waits for process {}, with which no link is shared", grant_.peers(i))));
     }
     if (!peer->Arrived(grant_.batches(i))) return;
   }
@@ -144,10 +146,10 @@ void Host::Progress() {
 
 absl::Status Host::TakeArrivals() {
   for (int i = 0; i < grant_.peers_size(); ++i) {
-    absl::Status status = mesh_->peer(grant_.peers(i))
-                              ->Take(grant_.batches(i), [this](Outbox&& outbox) {
-                                return fabric_->Accept(std::move(outbox));
-                              });
+    absl::Status status =
+        mesh_->peer(grant_.peers(i))->Take(grant_.batches(i), [this](Outbox&& outbox) {
+          return fabric_->Accept(std::move(outbox));
+        });
     if (!status.ok()) return status;
   }
   if (grant_.management().empty()) return absl::OkStatus();
@@ -160,11 +162,11 @@ absl::Status Host::TakeArrivals() {
 absl::Status Host::TakeCommands() {
   for (const v1::LinkFaultCommand& command : grant_.faults()) {
     if (command.node() >= fabric_->topology().nodes() || command.port() >= kLinkPorts) {
-      return absl::InvalidArgumentError(fmt::format("a fault of node {} port {}, which do not exist",
-                                                    command.node(), command.port()));
+      return absl::InvalidArgumentError(fmt::format(
+          "a fault of node {} port {}, which do not exist", command.node(), command.port()));
     }
-    const LinkFault fault{command.at(), {command.node(), static_cast<PortId>(command.port())},
-                          command.up()};
+    const LinkFault fault{
+        command.at(), {command.node(), static_cast<PortId>(command.port())}, command.up()};
     if (absl::Status status = fabric_->InjectLinkFault(fault); !status.ok()) return status;
   }
   if (grant_.stop()) fabric_->StopWorkload(fabric_->now());
@@ -175,8 +177,8 @@ absl::Status Host::RunGranted() {
   if (absl::Status status = TakeArrivals(); !status.ok()) return status;
   if (absl::Status status = TakeCommands(); !status.ok()) return status;
   if (grant_.end() < fabric_->now()) {
-    return absl::InvalidArgumentError(fmt::format("a window up to {} ps; virtual time is already {} ps",
-                                                  grant_.end(), fabric_->now()));
+    return absl::InvalidArgumentError(fmt::format(
+        "a window up to {} ps; virtual time is already {} ps", grant_.end(), fabric_->now()));
   }
   fabric_->RunWindow(grant_.end());
   auto message = events_.prepare();
@@ -237,7 +239,8 @@ void Host::Collect(const v1::Collect& request) {
       snapshot->set_query(request.query());
       for (const NodeId node : nodes_) {
         const auto& wanted = request.nodes();
-        if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), node) == wanted.end()) continue;
+        if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), node) == wanted.end())
+          continue;
         v1::NodeSnapshot* s = snapshot->add_nodes();
         s->set_node(node);
         PackStats(fabric_->stats(node), s->mutable_stats());

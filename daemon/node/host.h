@@ -29,8 +29,8 @@ class Host {
   Host(LinkMesh* mesh, Events events, Tap tap)
       : mesh_(mesh), events_(std::move(events)), tap_(std::move(tap)) {}
 
-  // Builds the hubs and starts the links; Ready is sent when every peer was reached. Errors are sent
-  // as a Failure of the run.
+  // Builds the hubs and starts the links; Ready is sent when every peer was reached. Errors are
+  // sent as a Failure of the run.
   void Configure(const v1::Configure& message, LinkIdentity self);
   void Grant(v1::WindowGrant* grant);
   void Collect(const v1::Collect& message);
@@ -57,8 +57,8 @@ class Host {
   std::vector<NodeId> nodes_;
   std::vector<std::uint32_t> peers_;  // processes we share links with
   std::uint32_t manager_ = 0;
-  bool ready_ = false;                // Ready was sent
-  bool granted_ = false;              // grant_ waits for batches
+  bool ready_ = false;    // Ready was sent
+  bool granted_ = false;  // grant_ waits for batches
   v1::WindowGrant grant_;
 };
 

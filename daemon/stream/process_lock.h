@@ -1,5 +1,6 @@
-// The one lock of a process and what is still under way in gRPC's hands: a process may not end before
-// all of that has come back. Reactions, timers and requests all run with the lock held, one at a time.
+// The one lock of a process and what is still under way in gRPC's hands: a process may not end
+// before all of that has come back. Reactions, timers and requests all run with the lock held, one
+// at a time.
 #pragma once
 
 #include <chrono>

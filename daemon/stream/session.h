@@ -1,6 +1,6 @@
 // A conversation between two processes that outlives the streams that carry it: messages are
-// numbered, acknowledged cumulatively and sent again after a reconnect, so that each arrives exactly
-// once and in order. Both Link and Sync are made of these.
+// numbered, acknowledged cumulatively and sent again after a reconnect, so that each arrives
+// exactly once and in order. Both Link and Sync are made of these.
 //
 // THREAD: everything here is called with the owning process's lock held.
 #pragma once
@@ -87,8 +87,8 @@ class Session {
     if (absl::Status status = Acknowledge(message.acknowledged()); !status.ok()) return status;
     if (message.sequence() == 0 || message.sequence() <= received_) return false;
     if (message.sequence() != received_ + 1) {
-      return absl::DataLossError(fmt::format("message {} follows message {}: those between are lost",
-                                             message.sequence(), received_));
+      return absl::DataLossError(fmt::format(
+          "message {} follows message {}: those between are lost", message.sequence(), received_));
     }
     ++received_;
     return true;
@@ -119,8 +119,8 @@ class Session {
   }
   absl::Status Acknowledge(std::uint64_t number) {
     if (number > sent_) {
-      return absl::DataLossError(
-          fmt::format("the other side acknowledges message {}, but only {} were sent", number, sent_));
+      return absl::DataLossError(fmt::format(
+          "the other side acknowledges message {}, but only {} were sent", number, sent_));
     }
     while (!queue_.empty() && queue_.front()->sequence() <= number) {
       if (unsent_ > 0) --unsent_;
@@ -141,10 +141,10 @@ class Session {
 
   const std::size_t unacknowledged_max_;
   StreamPort<Out>* port_ = nullptr;
-  const Out* writing_ = nullptr;       // its completion is outstanding
-  std::unique_ptr<Out> held_;          // acknowledged while still being written
+  const Out* writing_ = nullptr;            // its completion is outstanding
+  std::unique_ptr<Out> held_;               // acknowledged while still being written
   std::deque<std::unique_ptr<Out>> queue_;  // sent, but not acknowledged
-  std::size_t unsent_ = 0;             // index in queue_ of the next to send on this stream
+  std::size_t unsent_ = 0;                  // index in queue_ of the next to send on this stream
   std::vector<std::unique_ptr<Out>> free_;
   Out bare_;
   std::uint64_t sent_ = 0, received_ = 0, acknowledged_ = 0;

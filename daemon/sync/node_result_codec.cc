@@ -35,7 +35,8 @@ void PackStats(const NodeStats& stats, google::protobuf::RepeatedField<std::uint
   VisitConst(stats, [&](std::uint64_t v) { packed->Add(v); });
 }
 
-absl::StatusOr<NodeStats> UnpackStats(const google::protobuf::RepeatedField<std::uint64_t>& packed) {
+absl::StatusOr<NodeStats> UnpackStats(
+    const google::protobuf::RepeatedField<std::uint64_t>& packed) {
   if (packed.size() != CountersPerNode()) {
     return absl::InvalidArgumentError(fmt::format("a hub with {} counters; this version has {}",
                                                   packed.size(), CountersPerNode()));
@@ -93,9 +94,9 @@ absl::StatusOr<NodeResult> UnpackResult(const v1::NodeResult& message) {
     result.ranks.push_back({m.rank(), m.finished(), m.calc(), m.overhead(), m.waiting()});
   }
   if (message.rerouted_epochs_size() != message.rerouted_times_size()) {
-    return absl::InvalidArgumentError(
-        fmt::format("node {}: {} epochs with {} times of first use", message.node(),
-                    message.rerouted_epochs_size(), message.rerouted_times_size()));
+    return absl::InvalidArgumentError(fmt::format("node {}: {} epochs with {} times of first use",
+                                                  message.node(), message.rerouted_epochs_size(),
+                                                  message.rerouted_times_size()));
   }
   for (int i = 0; i < message.rerouted_epochs_size(); ++i) {
     result.first_rerouted.emplace_back(message.rerouted_epochs(i), message.rerouted_times(i));

@@ -1,5 +1,5 @@
-// Results and snapshots of hubs on their way from the daemons, which compute them, to the controller,
-// which only merges.
+// Results and snapshots of hubs on their way from the daemons, which compute them, to the
+// controller, which only merges.
 #pragma once
 
 #include "absl/status/statusor.h"

@@ -14,13 +14,14 @@ std::vector<std::uint64_t> EvenBlocks(std::uint64_t nodes, std::uint64_t process
   return blocks;
 }
 
-absl::StatusOr<Placement> MakePlacement(NodeId nodes, absl::Span<const std::uint64_t> nodes_per_process,
+absl::StatusOr<Placement> MakePlacement(NodeId nodes,
+                                        absl::Span<const std::uint64_t> nodes_per_process,
                                         int self) {
   const std::uint64_t sum =
       std::accumulate(nodes_per_process.begin(), nodes_per_process.end(), std::uint64_t{0});
   if (sum != nodes) {
-    return absl::InvalidArgumentError(fmt::format(
-        "nodes_per_process deals out {} hubs, but the topology has {}", sum, nodes));
+    return absl::InvalidArgumentError(
+        fmt::format("nodes_per_process deals out {} hubs, but the topology has {}", sum, nodes));
   }
   Placement placement;
   placement.processes = static_cast<int>(nodes_per_process.size()) + 1;
@@ -35,7 +36,8 @@ absl::StatusOr<Placement> MakePlacement(NodeId nodes, absl::Span<const std::uint
 }
 
 std::map<std::uint32_t, std::size_t> SharedChannels(const Topology& topology,
-                                                    const Placement& placement, std::uint32_t self) {
+                                                    const Placement& placement,
+                                                    std::uint32_t self) {
   std::map<std::uint32_t, std::size_t> channels;
   for (NodeId node = 0; node < topology.nodes(); ++node) {
     if (placement.process_of_node[node] != self) continue;

@@ -1,5 +1,5 @@
-// Which process has which hubs, and which processes share links. Controller and daemons compute both
-// from the same few numbers.
+// Which process has which hubs, and which processes share links. Controller and daemons compute
+// both from the same few numbers.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ std::vector<std::uint64_t> EvenBlocks(std::uint64_t nodes, std::uint64_t process
 
 // Contiguous blocks of hubs for the daemons, in the order of processes; network management lives in
 // the process after the last of them, the controller. INVALID_ARGUMENT with the sums.
-absl::StatusOr<Placement> MakePlacement(NodeId nodes, absl::Span<const std::uint64_t> nodes_per_process,
+absl::StatusOr<Placement> MakePlacement(NodeId nodes,
+                                        absl::Span<const std::uint64_t> nodes_per_process,
                                         int self);
 
 // Virtual channels of the links that `self` shares with each other process, in both directions; no

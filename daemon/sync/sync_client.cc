@@ -28,8 +28,7 @@ struct SyncClient::JoinCall {
   v1::JoinReply reply;
 };
 
-SyncClient::SyncClient(ProcessLock* lock, SyncClientOptions options,
-                       Events events)
+SyncClient::SyncClient(ProcessLock* lock, SyncClientOptions options, Events events)
     : Endpoint(kUnacknowledgedMax),
       lock_(lock),
       options_(std::move(options)),
@@ -127,9 +126,9 @@ void SyncClient::FillHello(v1::SessionHello* hello) const {
 
 absl::Status SyncClient::CheckHello(const v1::SessionHello& hello) const {
   if (hello.fabric() == fabric_) return absl::OkStatus();
-  return absl::FailedPreconditionError(fmt::format(
-      "it is another controller than the one that was joined: fabric {} instead of {}",
-      hello.fabric(), fabric_));
+  return absl::FailedPreconditionError(
+      fmt::format("it is another controller than the one that was joined: fabric {} instead of {}",
+                  hello.fabric(), fabric_));
 }
 
 }  // namespace percs

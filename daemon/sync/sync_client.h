@@ -50,7 +50,9 @@ class SyncClient final : public Endpoint<v1::DaemonMessage, v1::ControllerMessag
 
   void FillHello(v1::SessionHello* hello) const override;
   absl::Status CheckHello(const v1::SessionHello& hello) const override;
-  absl::Status OnMessage(v1::ControllerMessage& message) override { return events_.message(message); }
+  absl::Status OnMessage(v1::ControllerMessage& message) override {
+    return events_.message(message);
+  }
   void OnReached() override;
   void OnLost(const absl::Status& status) override { RetryOrGiveUp(status); }
 

@@ -1,5 +1,5 @@
-// The same scenario has the same digest wherever its hubs live. Method: run it in this process by one
-// thread, then over daemons in several placements, and compare digests and counters.
+// The same scenario has the same digest wherever its hubs live. Method: run it in this process by
+// one thread, then over daemons in several placements, and compare digests and counters.
 #include <gtest/gtest.h>
 
 #include "tests/distributed/cluster.h"

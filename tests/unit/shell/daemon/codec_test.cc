@@ -46,7 +46,7 @@ PacketHeader RandomHeader(RandomStream* random) {
   return h;
 }
 
-FlitRun Run(const PacketHeader& h, int first, int count, Time arrival) {
+FlitRun MakeRun(const PacketHeader& h, int first, int count, Time arrival) {
   FlitRun run;
   run.arrival = arrival;
   run.spacing = 5334;
@@ -78,7 +78,7 @@ TEST(CodecTest, RandomHeadersComeBackAsTheyWere) {
   Outbox sent;
   for (int i = 0; i < 500; ++i) {
     const PacketHeader h = RandomHeader(&random);
-    sent.flits.push_back(Run(h, 0, h.flits, static_cast<Time>(random.Next() >> 20)));
+    sent.flits.push_back(MakeRun(h, 0, h.flits, static_cast<Time>(random.Next() >> 20)));
   }
   std::string bytes;
   EncodeOutbox(sent, &bytes);
@@ -147,7 +147,7 @@ TEST(CodecTest, RunsOfOnePacketShareOnePayloadBlock) {
   PayloadRef payload;
   for (const auto& [first, count] : {std::pair{0, 5}, {5, 1}, {6, 10}}) {
     Outbox sent, got;
-    sent.flits.push_back(Run(h, first, count, 1000));
+    sent.flits.push_back(MakeRun(h, first, count, 1000));
     if (first > 0) sent.flits[0].header.bytes = 0;  // only a head is sure to know it
     std::string bytes;
     EncodeOutbox(sent, &bytes);
@@ -169,7 +169,7 @@ TEST(CodecTest, FlitsWithoutTheirHeadAreRefused) {
   h.payload = PayloadRef::Make();
   std::memset(h.payload.bytes(), 0, kPacketBytesMax);
   Outbox sent, got;
-  sent.flits.push_back(Run(h, 4, 2, 1000));
+  sent.flits.push_back(MakeRun(h, 4, 2, 1000));
   std::string bytes;
   EncodeOutbox(sent, &bytes);
   OutboxDecoder decoder(10);
@@ -187,7 +187,7 @@ TEST(CodecTest, MoreOpenPacketsThanVcsAreRefused) {
   std::memset(h.payload.bytes(), 0, kPacketBytesMax);
   Outbox sent, got;
   for (int vc = 0; vc < 3; ++vc) {
-    sent.flits.push_back(Run(h, 0, 2, 1000));
+    sent.flits.push_back(MakeRun(h, 0, 2, 1000));
     sent.flits.back().vc = static_cast<VcId>(vc);
   }
   std::string bytes;
@@ -207,7 +207,7 @@ std::string MixedBatch(RandomStream* random) {
       h.payload = PayloadRef::Make();
       std::memset(h.payload.bytes(), i, kPacketBytesMax);
     }
-    sent.flits.push_back(Run(h, 0, 3, 1000 * i));
+    sent.flits.push_back(MakeRun(h, 0, 3, 1000 * i));
   }
   sent.credits.push_back({123456, 5334, 4, 46, 1, 16, 2});
   sent.marks.push_back({99999, 5, 3, 2, 17, 5, 4});
