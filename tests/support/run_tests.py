@@ -23,6 +23,7 @@ TIME_LIMIT_SECONDS = 900
 FUZZ_SECONDS_ALL_TARGETS = 40
 FUZZ_SECONDS_FULL = 300
 LOG_LINES_SHOWN = 60
+LOG_COLUMNS_SHOWN = 300
 
 
 @dataclasses.dataclass
@@ -265,7 +266,8 @@ def show(options, outcome):
         lines = text.splitlines()
         print(f"    FAILED: {name}")
         for row in lines[:LOG_LINES_SHOWN]:
-            print(f"      {row}")
+            cut = f" ... ({len(row)} columns)" if len(row) > LOG_COLUMNS_SHOWN else ""
+            print(f"      {row[:LOG_COLUMNS_SHOWN]}{cut}")
         if len(lines) > LOG_LINES_SHOWN:
             print(f"      ... {len(lines) - LOG_LINES_SHOWN} more lines in {outcome.log}")
     if options.verbose and outcome.log and outcome.log.exists() and not outcome.failures:
