@@ -75,8 +75,16 @@ struct TraceWorkload {
   double calc_scale = 1.0;
 };
 
-using Workload =
-    std::variant<std::monostate, AllToAllWorkload, PatternWorkload, ScriptedWorkload, TraceWorkload>;
+// One event at a time on the first `hubs` hubs, all at the same instants, and nothing on any link:
+// what a window of virtual time costs by itself.
+struct TickWorkload {
+  std::uint64_t hubs = 0;  // in node order; 0: all
+  Time period = kMicrosecond;
+  std::uint64_t count = 1000;  // per hub
+};
+
+using Workload = std::variant<std::monostate, AllToAllWorkload, PatternWorkload, ScriptedWorkload,
+                              TraceWorkload, TickWorkload>;
 
 struct LinkFault {
   Time at = 0;

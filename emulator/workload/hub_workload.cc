@@ -3,6 +3,7 @@
 #include "emulator/workload/all_to_all.h"
 #include "emulator/workload/pattern_traffic.h"
 #include "emulator/workload/scripted.h"
+#include "emulator/workload/ticks.h"
 #include "emulator/workload/trace_traffic.h"
 
 namespace percs {
@@ -29,6 +30,9 @@ absl::StatusOr<std::unique_ptr<HubWorkload>> MakeHubWorkload(const Scenario& sce
   }
   if (const auto* trace = std::get_if<TraceWorkload>(&scenario.workload)) {
     return TraceTraffic::Create(*trace, topology, hub);
+  }
+  if (const auto* ticks = std::get_if<TickWorkload>(&scenario.workload)) {
+    return std::make_unique<Ticks>(*ticks, hub);
   }
   return std::unique_ptr<HubWorkload>();
 }

@@ -77,6 +77,8 @@ class Builder {
         return BuildPackets(workload.packets());
       case v1::Workload::kTrace:
         return BuildTrace(workload.trace());
+      case v1::Workload::kTicks:
+        return BuildTicks(workload.ticks());
       case v1::Workload::KIND_NOT_SET:
         break;
     }
@@ -174,6 +176,19 @@ class Builder {
       w.trace = *std::move(trace);
     } else {
       errors_.Add("workload.trace.file", Text(trace.status()));
+    }
+    return w;
+  }
+
+  Workload BuildTicks(const v1::Ticks& message) {
+    TickWorkload w;
+    if (message.has_hubs()) w.hubs = static_cast<std::uint64_t>(message.hubs());
+    if (message.has_period()) w.period = message.period();
+    if (message.has_count()) w.count = static_cast<std::uint64_t>(message.count());
+    if (topology_ && w.hubs > topology_->nodes()) {
+      errors_.Add("workload.ticks.hubs",
+                  fmt::format("{} hubs cannot tick, the machine has {}; write at most {}", w.hubs,
+                              topology_->nodes(), topology_->nodes()));
     }
     return w;
   }

@@ -149,6 +149,17 @@ workload:
   EXPECT_EQ(w.packets[1].bytes, ScriptedPacket().bytes);
 }
 
+TEST(Build, TicksArrive) {
+  const auto w = WorkloadOf<TickWorkload>("workload: {ticks: {hubs: 4, period: 3us, count: 7}}");
+  EXPECT_EQ(w.hubs, 4u);
+  EXPECT_EQ(w.period, 3 * kMicrosecond);
+  EXPECT_EQ(w.count, 7u);
+  const auto defaults = WorkloadOf<TickWorkload>("workload: {ticks: {}}");
+  EXPECT_EQ(defaults.hubs, TickWorkload().hubs);
+  EXPECT_EQ(defaults.period, TickWorkload().period);
+  EXPECT_EQ(defaults.count, TickWorkload().count);
+}
+
 TEST(Build, FaultsNameTheLowerEndOfTheirLink) {
   const auto scenario = Build(R"(
 faults:
@@ -179,6 +190,8 @@ TEST(Build, RefusesWhatTheMachineCannotDo) {
       {"workload:\n  packets: [{source: sn0-d0-h0, destination: sn0-d0-h1, source_window: 512}]\n",
        "a.yaml:2:72: workload.packets[0].source_window: window 512 does not exist; a hub has "
        "2 x windows_per_hfi = 2 x 256 = 512, allowed: 0 to 511"},
+      {"topology: {drawers: 1, hubs: 4}\nworkload: {ticks: {hubs: 5}}\n",
+       "a.yaml:2:26: workload.ticks.hubs: 5 hubs cannot tick, the machine has 4; write at most 4"},
       {"parameters: {detect: 10ns}\n",
        "a.yaml:1:22: parameters.detect: detect = 10ns is less than management_latency = 1us, but "
        "an "

@@ -1,0 +1,39 @@
+// What the benchmarks run; tests/bench/headline asks percsctl for the same scenarios.
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/sim/scenario.h"
+
+namespace percs::bench {
+
+// One supernode, raw packets to random hubs at half of what a hub can offer.
+inline Scenario UniformAtHalfLoad(std::uint64_t packet_bytes, Time measure) {
+  Scenario scenario;
+  scenario.name = "uniform-half-load";
+  scenario.topology = {1, 4, 8, 1};
+  PatternWorkload workload;
+  workload.message_bytes = packet_bytes;
+  workload.load = 0.5;
+  workload.measure = measure;
+  scenario.workload = workload;
+  return scenario;
+}
+
+// Whole packets as fast as the HFIs take them over links whose buffers hold one packet, which is less
+// than LL needs for its credit round trip. A packet fits its buffer, so that a run never ends because
+// flits have yet to arrive; what ends one early is a credit.
+inline Scenario TightBuffers(std::uint64_t packets_per_hub) {
+  Scenario scenario;
+  scenario.name = "tight-buffers";
+  scenario.topology = {1, 4, 8, 1};
+  scenario.parameters.ll.buffer_flits = 16;
+  scenario.parameters.lr.buffer_flits = 16;
+  PatternWorkload workload;
+  workload.load = 0;
+  workload.count = packets_per_hub;
+  scenario.workload = workload;
+  return scenario;
+}
+
+}  // namespace percs::bench
