@@ -1,4 +1,5 @@
-// Local events of a hub at regular instants, the same on every hub that has them; nothing leaves it.
+// Local events of a hub at regular instants, the same on every hub that has them; nothing leaves
+// it.
 #pragma once
 
 #include "emulator/workload/hub_workload.h"

@@ -1,6 +1,6 @@
-// Builds and routes the largest machine in one process, 512 supernodes of 32 hubs, and tells what that
-// takes: as JSON, seconds and the high-water mark of resident memory. Then sends one packet per hub
-// through it, which shows that it works and what a run adds.
+// Builds and routes the largest machine in one process, 512 supernodes of 32 hubs, and tells what
+// that takes: as JSON, seconds and the high-water mark of resident memory. Then sends one packet
+// per hub through it, which shows that it works and what a run adds.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -81,9 +81,10 @@ int Main() {
   if (delivered != topology->nodes()) {
     return Fail(fmt::format("{} of {} packets were delivered", delivered, topology->nodes()));
   }
-  fmt::print("{{\"hubs\": {}, \"built_mib\": {:.1f}, \"run_mib\": {:.1f}, \"build_seconds\": {:.2f}, "
-             "\"route_seconds\": {:.2f}, \"run_seconds\": {:.2f}, \"packets_delivered\": {}}}\n",
-             topology->nodes(), built_mib, MaxResidentMib(), build, route, run, delivered);
+  fmt::print(
+      "{{\"hubs\": {}, \"built_mib\": {:.1f}, \"run_mib\": {:.1f}, \"build_seconds\": {:.2f}, "
+      "\"route_seconds\": {:.2f}, \"run_seconds\": {:.2f}, \"packets_delivered\": {}}}\n",
+      topology->nodes(), built_mib, MaxResidentMib(), build, route, run, delivered);
   return 0;
 }
 

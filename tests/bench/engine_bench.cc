@@ -56,7 +56,7 @@ void BM_UniformHalfLoad(benchmark::State& state) {
 BENCHMARK(BM_UniformHalfLoad)->ArgName("flits")->Arg(16)->Arg(1)->Unit(benchmark::kMillisecond);
 
 void BM_TightBuffers(benchmark::State& state) {
-  const Scenario scenario = bench::TightBuffers(1000);
+  const Scenario scenario = bench::TightBuffers(200);
   RunResult sum;
   for (auto _ : state) {
     if (!RunOnce(state, scenario, {}, &sum)) return;

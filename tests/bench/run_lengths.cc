@@ -1,6 +1,7 @@
-// How the engine moves flits over links: how many go in runs of more than one, and how many runs end
-// before the tail of their packet. Every hub is a process of its own as far as the fabric is
-// concerned, so each run crosses an outbox, where it is counted; the engine needs no counter for it.
+// How the engine moves flits over links: how many go in runs of more than one, and how many runs
+// end before the tail of their packet. Every hub is a process of its own as far as the fabric is
+// concerned, so each run crosses an outbox, where it is counted; the engine needs no counter for
+// it.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -95,8 +96,9 @@ absl::StatusOr<Counts> Run(const Scenario& scenario) {
     }
   }
   if (flits != counts.flits || runs_split != counts.runs_split) {
-    return absl::InternalError(fmt::format("{} flits and {} split runs crossed, the hubs counted {} and {}",
-                                           counts.flits, counts.runs_split, flits, runs_split));
+    return absl::InternalError(
+        fmt::format("{} flits and {} split runs crossed, the hubs counted {} and {}", counts.flits,
+                    counts.runs_split, flits, runs_split));
   }
   return counts;
 }
@@ -106,7 +108,7 @@ int Main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "half-load") == 0) {
     scenario = bench::UniformAtHalfLoad(2048, 100 * kMicrosecond);
   } else if (argc == 2 && std::strcmp(argv[1], "tight-buffers") == 0) {
-    scenario = bench::TightBuffers(2000);
+    scenario = bench::TightBuffers(500);
   } else {
     std::fprintf(stderr, "usage: run_lengths half-load | tight-buffers\n");
     return 2;
@@ -116,8 +118,8 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "run_lengths: %s\n", counts.status().ToString().c_str());
     return 1;
   }
-  fmt::print("{{\"flits\": {}, \"flits_in_runs\": {}, \"runs\": {}, \"runs_split\": {}}}\n", counts->flits,
-             counts->flits_in_runs, counts->runs, counts->runs_split);
+  fmt::print("{{\"flits\": {}, \"flits_in_runs\": {}, \"runs\": {}, \"runs_split\": {}}}\n",
+             counts->flits, counts->flits_in_runs, counts->runs, counts->runs_split);
   return 0;
 }
 

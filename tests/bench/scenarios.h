@@ -20,15 +20,19 @@ inline Scenario UniformAtHalfLoad(std::uint64_t packet_bytes, Time measure) {
   return scenario;
 }
 
-// Whole packets as fast as the HFIs take them over links whose buffers hold one packet, which is less
-// than LL needs for its credit round trip. A packet fits its buffer, so that a run never ends because
-// flits have yet to arrive; what ends one early is a credit.
+// Four supernodes, whole packets as fast as the HFIs take them, over links whose buffers hold one
+// packet: less than LL and D need for their credit round trip, and a packet that waits at a slower
+// link gives its slots back more slowly than the faster link before it fills them. A packet fits
+// its buffer, so that a run never ends because flits have yet to arrive; what ends one early is a
+// credit.
 inline Scenario TightBuffers(std::uint64_t packets_per_hub) {
   Scenario scenario;
   scenario.name = "tight-buffers";
-  scenario.topology = {1, 4, 8, 1};
-  scenario.parameters.ll.buffer_flits = 16;
-  scenario.parameters.lr.buffer_flits = 16;
+  scenario.topology = {4, 4, 8, 4};
+  for (LinkParameters* link :
+       {&scenario.parameters.ll, &scenario.parameters.lr, &scenario.parameters.d}) {
+    link->buffer_flits = 16;
+  }
   PatternWorkload workload;
   workload.load = 0;
   workload.count = packets_per_hub;
