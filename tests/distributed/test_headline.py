@@ -21,7 +21,8 @@ def headline(*arguments, **environment):
 
 class HeadlineTest(unittest.TestCase):
     def test_rows_have_name_value_and_unit(self):
-        wanted = ["share_of_flits_in_runs", "share_of_runs_split_by_credits", "windows_per_second_4x8"]
+        wanted = ["share_of_flits_in_runs", "share_of_runs_split_by_credits",
+                  "windows_per_second_4x8"]
         done = headline("--only", ",".join(wanted), "--format", "json")
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = {row["name"]: row for row in json.loads(done.stdout)}
@@ -42,8 +43,8 @@ class HeadlineTest(unittest.TestCase):
         done = headline("--only", "up_and_routed_seconds", PERCS_BIN_DIR="/nonexistent")
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stderr,
-                         "headline: /nonexistent/percsd is not there. Build it: cmake --preset release "
-                         "&& cmake --build build --target percsd\n")
+                         "headline: /nonexistent/percsd is not there. Build it: "
+                         "cmake --preset release && cmake --build build --target percsd\n")
 
 
 if __name__ == "__main__":
