@@ -1,0 +1,125 @@
+#include "tests/support/split_run.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "emulator/base/random.h"
+#include "emulator/routing/planner.h"
+
+namespace percs::test {
+namespace {
+
+struct Batch {
+  int from = 0, to = 0;
+  Time earliest = kNever;
+  Outbox box;
+};
+
+class Split {
+ public:
+  Split(const Scenario& scenario, const SplitOptions& options)
+      : scenario_(scenario), options_(options), random_(options.seed, "split") {}
+
+  absl::StatusOr<RunResult> Run() {
+    if (absl::Status status = Build(); !status.ok()) return status;
+    std::uint64_t windows = 0;
+    while (true) {
+      WorkLeft left;
+      Time next = kNever;
+      for (const auto& fabric : fabrics_) {
+        left += fabric->work_left();
+        next = std::min(next, fabric->NextEventTime());
+      }
+      for (const Batch& batch : in_flight_) next = std::min(next, batch.earliest);
+      if (left.done() || (scenario_.stop_at > 0 && next >= scenario_.stop_at)) break;
+      if (next == kNever) return absl::FailedPreconditionError("deadlock");
+      if (absl::Status status = Window(next + fabrics_[0]->lookahead()); !status.ok()) return status;
+      ++windows;
+    }
+    return Merge(windows);
+  }
+
+ private:
+  absl::Status Build() {
+    auto topology = Topology::Create(scenario_.topology);
+    if (!topology.ok()) return topology.status();
+    Placement placement;
+    placement.processes = options_.processes + 1;
+    placement.manager_process = options_.processes;
+    for (NodeId node = 0; node < topology->nodes(); ++node) {
+      placement.process_of_node.push_back(static_cast<std::uint16_t>(
+          options_.process_of ? options_.process_of(node)
+                              : static_cast<int>(node) * options_.processes / static_cast<int>(topology->nodes())));
+    }
+    const auto tables = Planner(*topology).Plan(Failures());
+    for (placement.self = 0; placement.self < placement.processes; ++placement.self) {
+      auto fabric = Fabric::Create(scenario_, placement);
+      if (!fabric.ok()) return fabric.status();
+      fabrics_.push_back(*std::move(fabric));
+      for (NodeId node = 0; node < topology->nodes(); ++node) fabrics_.back()->InstallTables(node, tables[node]);
+    }
+    for (std::size_t p = 0; p < fabrics_.size(); ++p) {
+      fabrics_[p]->Start();
+      Collect(static_cast<int>(p));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Window(Time end) {
+    if (scenario_.stop_at > 0) end = std::min(end, scenario_.stop_at);
+    // Only what this window needs has to be in; of the rest, chance decides.
+    for (std::size_t i = in_flight_.size(); i > 1; --i) {
+      std::swap(in_flight_[i - 1], in_flight_[random_.Below(static_cast<std::uint32_t>(i))]);
+    }
+    std::vector<Batch> later;
+    for (Batch& batch : in_flight_) {
+      if (batch.earliest >= end && random_.Below(2) == 0) {
+        later.push_back(std::move(batch));
+        continue;
+      }
+      absl::Status status = fabrics_[static_cast<std::size_t>(batch.to)]->Accept(std::move(batch.box));
+      if (!status.ok()) return status;
+    }
+    in_flight_ = std::move(later);
+    for (std::size_t p = 0; p < fabrics_.size(); ++p) {
+      if (fabrics_[p]->NextEventTime() < end) fabrics_[p]->RunWindow(end);
+      Collect(static_cast<int>(p));
+    }
+    return absl::OkStatus();
+  }
+
+  void Collect(int from) {
+    for (int to = 0; to < static_cast<int>(fabrics_.size()); ++to) {
+      Outbox& box = fabrics_[static_cast<std::size_t>(from)]->outbox(to);
+      if (box.empty()) continue;
+      if (options_.tamper) options_.tamper(from, to, box);
+      Batch batch{from, to, box.EarliestArrival(), std::move(box)};
+      box = Outbox();
+      in_flight_.push_back(std::move(batch));
+    }
+  }
+
+  RunResult Merge(std::uint64_t windows) {
+    std::vector<NodeResult> nodes;
+    for (const auto& fabric : fabrics_) {
+      for (NodeId node : fabric->local_nodes()) nodes.push_back(fabric->Result(node));
+    }
+    return MergeResults(scenario_, fabrics_[0]->topology(), std::move(nodes), fabrics_.back()->reroutes(), windows);
+  }
+
+  const Scenario& scenario_;
+  const SplitOptions& options_;
+  RandomStream random_;
+  std::vector<std::unique_ptr<Fabric>> fabrics_;
+  std::vector<Batch> in_flight_;
+};
+
+}  // namespace
+
+absl::StatusOr<RunResult> SplitRun(const Scenario& scenario, const SplitOptions& options) {
+  return Split(scenario, options).Run();
+}
+
+}  // namespace percs::test

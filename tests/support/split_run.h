@@ -1,0 +1,25 @@
+// Runs a scenario as several processes would, inside one: a Fabric per process, batches handed over in a
+// random order and as late as rule 5 of docs/semantics.md allows. The cheapest test of the determinism
+// contract across placements.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "emulator/sim/run.h"
+
+namespace percs::test {
+
+struct SplitOptions {
+  int processes = 4;  // with nodes; network management gets one of its own
+  // Process of a node; contiguous and as even as possible if not set.
+  std::function<int(NodeId)> process_of;
+  std::uint64_t seed = 1;  // of the order of batches
+  // Sees every outbox before it is delivered, and may spoil it.
+  std::function<void(int from, int to, Outbox&)> tamper;
+};
+
+absl::StatusOr<RunResult> SplitRun(const Scenario& scenario, const SplitOptions& options);
+
+}  // namespace percs::test

@@ -1,0 +1,171 @@
+// Method: the same scenario in one thread, in several, and split over processes whose batches arrive in
+// random order; digests must be equal. Then one thing is spoiled, and the digest must notice.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <thread>
+
+#include "tests/support/seed.h"
+#include "tests/support/split_run.h"
+
+namespace percs {
+namespace {
+
+using test::SplitOptions;
+using test::SplitRun;
+
+// Threads only to prove independence of them; a real executor lives in client/lib.
+const Executor kThreads = [](int count, absl::FunctionRef<void(int)> body) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) threads.emplace_back([i, body] { body(i); });
+  for (std::thread& thread : threads) thread.join();
+};
+
+PatternWorkload Uniform(double load, std::uint64_t bytes) {
+  PatternWorkload w;
+  w.load = load;
+  w.message_bytes = bytes;
+  w.measure = 3 * kMicrosecond;
+  return w;
+}
+
+LinkFault Fault(Time at, const char* link, bool up, const TopologySpec& spec) {
+  return {at, *Topology::Create(spec)->ParseLink(link), up};
+}
+
+std::map<std::string, Scenario> Scenarios() {
+  std::map<std::string, Scenario> all;
+  const TopologySpec drawer{1, 1, 8, 1}, two{2, 2, 4, 2};
+  Scenario s;
+  s.topology = drawer;
+  s.workload = AllToAllWorkload{8192, Schedule::kSpread, true, PayloadMode::kVerified};
+  all["all-to-all, verified"] = s;
+  s.workload = Uniform(1.0, 2048);
+  all["saturation"] = s;
+  s.topology = two;
+  s.workload = Uniform(0.9, 2048);
+  s.parameters.d.buffer_flits = 5;
+  s.parameters.lr.buffer_flits = 3;
+  all["saturation, shallow buffers, two supernodes"] = s;
+  s = Scenario();
+  s.topology = two;
+  s.workload = AllToAllWorkload{16384, Schedule::kLinear, true, PayloadMode::kVerified};
+  s.faults = {Fault(2 * kMicrosecond, "sn0-d0-h0/sn0-d1-h0", false, two),
+              Fault(3 * kMicrosecond, "sn0-d0-h1:D0", false, two),
+              Fault(200 * kMicrosecond, "sn0-d0-h0/sn0-d1-h0", true, two)};
+  all["two links cut, one mended, reroutes"] = s;
+  s = Scenario();
+  s.topology = drawer;
+  PatternWorkload hotspot = Uniform(0.7, 4096);
+  hotspot.pattern = Pattern::kHotspot;
+  hotspot.reliable = true;
+  s.workload = hotspot;
+  all["hotspot, reliable"] = s;
+  s.topology = {3, 1, 2, 1};
+  s.workload = Uniform(0.6, 128);
+  s.faults = {Fault(kMicrosecond, "sn0-d0-h0:D0", false, s.topology)};
+  s.reroute = false;
+  all["one-flit packets, a cable lost, nobody reroutes"] = s;
+  return all;
+}
+
+TEST(Placement, DigestIsTheSameInThreadsAndProcesses) {
+  PERCS_TRACE_SEED();
+  const std::uint64_t seed = test::Seed();
+  for (const auto& [name, scenario] : Scenarios()) {
+    SCOPED_TRACE(name);
+    const auto one = RunScenario(scenario, RunOptions());
+    ASSERT_TRUE(one.ok()) << one.status();
+    EXPECT_TRUE(one->violations.empty()) << one->violations.front();
+    EXPECT_GT(one->total.packets_delivered, 100u);
+    RunOptions threads;
+    threads.threads = 2;
+    threads.executor = &kThreads;
+    const auto two = RunScenario(scenario, threads);
+    ASSERT_TRUE(two.ok()) << two.status();
+    EXPECT_EQ(one->digest, two->digest);
+    for (int processes : {2, 3, 5}) {
+      SplitOptions options;
+      options.processes = processes;
+      options.seed = seed + static_cast<std::uint64_t>(processes);
+      const auto split = SplitRun(scenario, options);
+      ASSERT_TRUE(split.ok()) << split.status();
+      EXPECT_EQ(one->digest, split->digest) << processes << " processes";
+      EXPECT_EQ(one->virtual_time, split->virtual_time);
+      EXPECT_EQ(one->reroutes.size(), split->reroutes.size());
+    }
+    SplitOptions scattered;
+    scattered.processes = 3;
+    scattered.process_of = [](NodeId node) { return static_cast<int>(node * 7 % 3); };
+    scattered.seed = seed;
+    const auto split = SplitRun(scenario, scattered);
+    ASSERT_TRUE(split.ok()) << split.status();
+    EXPECT_EQ(one->digest, split->digest) << "scattered";
+  }
+}
+
+class Tamper : public ::testing::Test {
+ protected:
+  // Spoils the first outbox for which `spoil` says it did; returns whether anything noticed.
+  bool Noticed(const std::function<bool(Outbox&)>& spoil) {
+    Scenario scenario = Scenarios().at("all-to-all, verified");
+    const auto clean = RunScenario(scenario, RunOptions());
+    bool done = false;
+    SplitOptions options;
+    options.processes = 4;
+    int skipped = 0;
+    options.tamper = [&](int, int, Outbox& box) {
+      if (!done && ++skipped > 20) done = spoil(box);
+    };
+    const auto spoiled = SplitRun(scenario, options);
+    EXPECT_TRUE(done);
+    return !spoiled.ok() || !spoiled->violations.empty() || spoiled->digest != clean->digest;
+  }
+};
+
+TEST_F(Tamper, OnePayloadByteIsNoticed) {
+  EXPECT_TRUE(Noticed([](Outbox& box) {
+    for (FlitRun& run : box.flits) {
+      if (!run.header.payload) continue;
+      run.header.payload.bytes()[100] ^= 1;
+      return true;
+    }
+    return false;
+  }));
+}
+
+TEST_F(Tamper, OneWithheldCreditIsNoticed) {
+  EXPECT_TRUE(Noticed([](Outbox& box) {
+    for (CreditRun& run : box.credits) {
+      if (run.count < 2) continue;
+      --run.count;
+      return true;
+    }
+    return false;
+  }));
+}
+
+TEST_F(Tamper, OneFlitLaterIsNoticed) {
+  EXPECT_TRUE(Noticed([](Outbox& box) {
+    if (box.flits.empty()) return false;
+    box.flits.back().arrival += 1;
+    return true;
+  }));
+}
+
+TEST_F(Tamper, TwoPacketsInTheWrongOrderAreNoticed) {
+  EXPECT_TRUE(Noticed([](Outbox& box) {
+    for (std::size_t i = 0; i + 1 < box.flits.size(); ++i) {
+      FlitRun& a = box.flits[i];
+      FlitRun& b = box.flits[i + 1];
+      if (a.first != 0 || b.first != 0 || a.node != b.node || a.header.flits != b.header.flits) continue;
+      std::swap(a.header, b.header);
+      return true;
+    }
+    return false;
+  }));
+}
+
+}  // namespace
+}  // namespace percs
