@@ -38,6 +38,11 @@ class Split {
       if (absl::Status status = Window(next + fabrics_[0]->lookahead()); !status.ok()) return status;
       ++windows;
     }
+    // Credits still under way at the end count as credits.
+    for (Batch& batch : in_flight_) {
+      absl::Status status = fabrics_[static_cast<std::size_t>(batch.to)]->Accept(std::move(batch.box));
+      if (!status.ok()) return status;
+    }
     return Merge(windows);
   }
 
