@@ -32,25 +32,24 @@ void Network::SenderDown(Hub& hub, PortId port) {
     vc.credits.clear();
   }
   output.last = nullptr;
-  for (auto& [key, fifo] : hub.fifos) {
-    if (fifo.packets.empty()) continue;
-    QueuedPacket& front = *fifo.packets.front();
-    if (front.output != port || front.drop || front.all_committed()) continue;
-    if (front.front_since == kNever) continue;
-    front.drop = DropReason::kLinkDown;
-    if (front.begun) {
-      ++result_.coverage.begun_packets_drained;
-    } else {
-      ++result_.coverage.waiting_packets_drained;
+  for (auto& [key, buffer] : hub.buffers) {
+    for (const auto& packet : buffer.packets) {
+      if (packet->output != port || packet->drop || packet->all_committed()) continue;
+      packet->drop = DropReason::kLinkDown;
+      if (packet->begun) {
+        ++result_.coverage.begun_packets_drained;
+      } else {
+        ++result_.coverage.waiting_packets_drained;
+      }
     }
   }
 }
 
 void Network::ReceiverDown(Hub& hub, PortId port) {
   for (int vc = 0; vc < VcsOf(port); ++vc) {
-    Fifo& fifo = hub.fifos.at({port, vc});
-    if (fifo.packets.empty()) continue;
-    QueuedPacket& last = *fifo.packets.back();
+    Buffer& buffer = hub.buffers.at({port, vc});
+    if (buffer.packets.empty()) continue;
+    QueuedPacket& last = *buffer.packets.back();
     if (last.complete() && last.flits.back()->arrival < now_) continue;
     if (last.truncated_here) {  // synthesised flits are not on the wire and cannot be lost again
       ++result_.coverage.down_again_before_poison;
@@ -94,25 +93,37 @@ void Network::Truncate(Hub& hub, PortId port, QueuedPacket& packet) {
 // still occupied by leaving flits: those slots are taken, so the first to leave return no credit.
 void Network::ReceiverUp(Hub& hub, PortId port) {
   for (int vc = 0; vc < VcsOf(port); ++vc) {
-    Fifo& fifo = hub.fifos.at({port, vc});
-    int held = 0, leaving = 0;
-    Time first_leaves = kNever, spacing = 0;
-    for (const auto& packet : fifo.packets) {
+    Buffer& buffer = hub.buffers.at({port, vc});
+    int held = 0;
+    std::vector<std::vector<Time>> commitments;  // when the flits of each have left
+    std::vector<Time> leaving;
+    for (const auto& packet : buffer.packets) {
+      commitments.emplace_back();
       for (const auto& flit : packet->flits) {
         if (flit->set_aside || flit->leaves <= now_) continue;
         ++held;
         if (flit->leaves == kNever) continue;
-        ++leaving;
-        first_leaves = std::min(first_leaves, flit->leaves);
-        spacing = packet->commitment_flit_time;
+        commitments.back().push_back(flit->leaves);
+        leaving.push_back(flit->leaves);
       }
     }
-    const int promised_twice = std::max(0, held - fifo.slots);
-    PERCS_CHECK(promised_twice <= leaving);
-    SendCredits(hub.id, port, vc, now_, 0, std::max(0, fifo.slots - held));
-    SendCredits(hub.id, port, vc, first_leaves + promised_twice * spacing, spacing,
-                leaving - promised_twice);
-    result_.coverage.credits_after_up += leaving;
+    SendCredits(hub.id, port, vc, now_, 0, std::max(0, buffer.slots - held));
+    const int promised_twice = std::max(0, held - buffer.slots);
+    PERCS_CHECK(promised_twice <= static_cast<int>(leaving.size()));
+    std::sort(leaving.begin(), leaving.end());
+    std::multiset<Time> withheld(leaving.begin(), leaving.begin() + promised_twice);
+    for (std::vector<Time>& times : commitments) {
+      std::erase_if(times, [&](Time at) {
+        const auto it = withheld.find(at);
+        if (it == withheld.end()) return false;
+        withheld.erase(it);
+        return true;
+      });
+      if (times.empty()) continue;
+      const Time spacing = times.size() > 1 ? times[1] - times[0] : 0;
+      SendCredits(hub.id, port, vc, times[0], spacing, static_cast<int>(times.size()));
+    }
+    result_.coverage.credits_after_up += leaving.size();
     result_.coverage.slots_promised_twice += promised_twice;
   }
 }

@@ -89,10 +89,12 @@ void Network::HandOver(Hub& hub, int hfi_port, PortId output) {
       packet->flits.push_back(std::make_shared<Flit>(Flit{
           .packet = packet->packet, .arrival = now_, .tail = i == flits - 1, .from = nullptr}));
     }
-    Fifo& fifo = hubs_[node].fifos[{isr_port, packet->output}];
-    fifo.port = isr_port;
-    fifo.lane = packet->output;
-    fifo.packets.push_back(packet);
+    Buffer& buffer = hubs_[node].buffers[{isr_port, packet->output}];
+    buffer.port = isr_port;
+    buffer.lane = packet->output;
+    buffer.packets.push_back(packet);
+    // A packet from the send queue meets the state of its port when it enters the ISR (B.7).
+    if (!LinkUp(node, packet->output)) packet->drop = DropReason::kLinkDown;
     Wake(node, now_);
   });
 }

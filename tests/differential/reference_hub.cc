@@ -61,7 +61,7 @@ void Network::RoutePacket(Hub& hub, PortId input, int input_vc, QueuedPacket* qu
     }
     queued->output_vc = VcOfPosition(next);
   }
-  if (!LinkUp(hub.id, queued->output)) queued->drop = DropReason::kLinkDown;
+  if (!source && !LinkUp(hub.id, queued->output)) queued->drop = DropReason::kLinkDown;
 }
 
 // A commitment of the far end, at the arrival of its first flit.
@@ -77,15 +77,15 @@ void Network::Announce(NodeId node, PortId port, int vc, std::uint64_t generatio
     }
     return;
   }
-  Fifo& fifo = hub.fifos.at({port, vc});
-  const bool head = fifo.packets.empty() || fifo.packets.back()->complete();
+  Buffer& buffer = hub.buffers.at({port, vc});
+  const bool head = buffer.packets.empty() || buffer.packets.back()->complete();
   if (head) {
     auto queued = std::make_shared<QueuedPacket>();
     queued->packet = flits.front()->packet;
     RoutePacket(hub, port, vc, queued.get(), /*source=*/false);
-    fifo.packets.push_back(queued);
+    buffer.packets.push_back(queued);
   }
-  QueuedPacket& open = *fifo.packets.back();
+  QueuedPacket& open = *buffer.packets.back();
   PERCS_CHECK(open.packet == flits.front()->packet);
   for (auto& flit : flits) {
     Wake(node, flit->arrival);
@@ -93,41 +93,30 @@ void Network::Announce(NodeId node, PortId port, int vc, std::uint64_t generatio
   }
 }
 
-// After all inputs of an instant: who is front, and what is dropped now.
+// After all inputs of an instant: what is dropped now, and who has left.
 void Network::Settle(NodeId node) {
-  for (auto& [key, fifo] : hubs_[node].fifos) {
-    SettleFifo(hubs_[node], fifo);
-    int present = 0;
-    for (const auto& queued : fifo.packets) {
-      for (const auto& flit : queued->flits) {
-        present += flit->arrival <= now_ && flit->leaves > now_ && !flit->set_aside;
-      }
-    }
-    PERCS_CHECK(IsHfi(fifo.port) || present <= fifo.slots);
-  }
+  for (auto& [key, buffer] : hubs_[node].buffers) SettleBuffer(hubs_[node], buffer);
 }
 
-void Network::SettleFifo(Hub& hub, Fifo& fifo) {
-  while (!fifo.packets.empty()) {
-    QueuedPacket& front = *fifo.packets.front();
-    if (front.front_since == kNever) {
-      front.front_since = now_;
-      if (!front.drop && !LinkUp(hub.id, front.output)) {
-        front.drop = DropReason::kLinkDown;
-        ++result_.coverage.waiting_packets_drained;
-      }
+void Network::SettleBuffer(Hub& hub, Buffer& buffer) {
+  int present = 0;
+  for (auto it = buffer.packets.begin(); it != buffer.packets.end();) {
+    QueuedPacket& packet = **it;
+    if (packet.drop) DropArrived(hub, buffer, packet);
+    for (const auto& flit : packet.flits) {
+      present += flit->arrival <= now_ && flit->leaves > now_ && !flit->set_aside;
     }
-    if (front.drop) DropArrived(hub, fifo, front);
-    if (!front.all_committed() || front.flits.back()->leaves > now_) return;
-    if (IsHfi(fifo.port)) --hub.hfi[fifo.port - kHfiFirst].isr_packets[front.output];
-    for (auto& [port, output] : hub.outputs) {
-      for (OutputVc& vc : output.vcs) PERCS_CHECK(vc.owner != &front);
+    if (!packet.all_committed() || packet.flits.back()->leaves > now_) {
+      ++it;
+      continue;
     }
-    fifo.packets.pop_front();
+    if (IsHfi(buffer.port)) --hub.hfi[buffer.port - kHfiFirst].isr_packets[packet.output];
+    it = buffer.packets.erase(it);
   }
+  PERCS_CHECK(IsHfi(buffer.port) || present <= buffer.slots);
 }
 
-void Network::DropArrived(Hub& hub, Fifo& fifo, QueuedPacket& packet) {
+void Network::DropArrived(Hub& hub, Buffer& buffer, QueuedPacket& packet) {
   if (packet.commitment_end > now_) return;
   NodeStats& stats = Stats(hub.id);
   const int reason = static_cast<int>(*packet.drop);
@@ -140,15 +129,15 @@ void Network::DropArrived(Hub& hub, Fifo& fifo, QueuedPacket& packet) {
     if (flit.tail) ++stats.packets_dropped[reason];
     credits += !flit.set_aside;
   }
-  if (!IsHfi(fifo.port)) SendCredits(hub.id, fifo.port, fifo.lane, now_, 0, credits);
+  if (!IsHfi(buffer.port)) SendCredits(hub.id, buffer.port, buffer.lane, now_, 0, credits);
 }
 
-bool Network::Requests(Hub& hub, const Fifo& fifo, const QueuedPacket& packet) {
+bool Network::Requests(Hub& hub, const Buffer& buffer, const QueuedPacket& packet) {
   if (packet.drop || packet.all_committed()) return false;
   if (packet.begun) {
     return packet.next < packet.flits.size() && packet.flits[packet.next]->arrival <= now_;
   }
-  if (IsHfi(fifo.port)) return true;
+  if (IsHfi(buffer.port)) return true;
   const Time f = ClassParameters(packet.output).flit_time;
   Time from = kNever;
   if (packet.complete()) {
@@ -158,8 +147,8 @@ bool Network::Requests(Hub& hub, const Fifo& fifo, const QueuedPacket& packet) {
     }
     from = e1;
   }
-  if (fifo.slots < packet.length() && static_cast<int>(packet.flits.size()) >= fifo.slots) {
-    from = std::min(from, packet.flits[fifo.slots - 1]->arrival);
+  if (buffer.slots < packet.length() && static_cast<int>(packet.flits.size()) >= buffer.slots) {
+    from = std::min(from, packet.flits[buffer.slots - 1]->arrival);
   }
   if (from > now_ && from != kNever) Wake(hub.id, from);
   return from <= now_;
@@ -176,20 +165,20 @@ void Network::ArbitrateOutput(Hub& hub, PortId port, Output& output) {
     return;
   }
   bool lacks_only_credit = false;
-  std::map<int, Fifo*> can_be_granted;  // by index
-  Fifo* continues = nullptr;
-  for (auto& [key, fifo] : hub.fifos) {
-    if (fifo.packets.empty()) continue;
-    const QueuedPacket& front = *fifo.packets.front();
-    if (front.output != port || !Requests(hub, fifo, front)) continue;
+  std::map<int, Buffer*> can_be_granted;  // by index
+  Buffer* continues = nullptr;
+  for (auto& [key, buffer] : hub.buffers) {
+    const std::shared_ptr<QueuedPacket> oldest = buffer.Front(port);
+    if (!oldest || !Requests(hub, buffer, *oldest)) continue;
+    const QueuedPacket& front = *oldest;
     const OutputVc& vc = output.vcs[front.output_vc];
     if (vc.owner != (front.begun ? &front : nullptr)) continue;
     if (vc.credits.empty() || *vc.credits.begin() > now_) {
       lacks_only_credit = true;
       continue;
     }
-    can_be_granted[fifo.index()] = &fifo;
-    if (output.busy_until == now_ && output.last == &front) continues = &fifo;
+    can_be_granted[buffer.index()] = &buffer;
+    if (output.busy_until == now_ && output.last == &front) continues = &buffer;
   }
   UpdateStall(hub, port, output, can_be_granted.empty() && lacks_only_credit);
   if (can_be_granted.size() > 1) ++result_.coverage.contended_grants;
@@ -227,14 +216,14 @@ int Network::CommitmentLength(const QueuedPacket& packet, const OutputVc& vc, Ti
   return m;
 }
 
-void Network::Grant(Hub& hub, PortId port, Output& output, Fifo& fifo, bool continued) {
-  const std::shared_ptr<QueuedPacket> shared = fifo.packets.front();
+void Network::Grant(Hub& hub, PortId port, Output& output, Buffer& buffer, bool continued) {
+  const std::shared_ptr<QueuedPacket> shared = buffer.Front(port);
   QueuedPacket& packet = *shared;
   OutputVc& vc = output.vcs[packet.output_vc];
   const Time f = ClassParameters(port).flit_time;
   const int m = CommitmentLength(packet, vc, f);
   PERCS_CHECK(m >= 1);
-  NoteGrant(hub, port, output, fifo, packet, m, continued);
+  NoteGrant(hub, port, output, buffer, packet, m, continued);
   if (!packet.begun) {
     Packet& p = *packet.packet;
     p.path = Mix64(p.path ^ (((static_cast<std::uint64_t>(hub.id) << 8) | port) + 1));
@@ -251,12 +240,11 @@ void Network::Grant(Hub& hub, PortId port, Output& output, Fifo& fifo, bool cont
     vc.credits.erase(vc.credits.begin());
   }
   packet.commitment_end = output.busy_until = now_ + m * f;
-  packet.commitment_flit_time = f;
   Wake(hub.id, output.busy_until);
   const bool tail = packet.all_committed();
   vc.owner = tail ? nullptr : &packet;
   output.last = tail ? nullptr : &packet;
-  if (!IsHfi(fifo.port)) SendCredits(hub.id, fifo.port, fifo.lane, now_ + f, f, slots);
+  if (!IsHfi(buffer.port)) SendCredits(hub.id, buffer.port, buffer.lane, now_ + f, f, slots);
   SendFlits(hub, port, packet, shared, first, m);
 }
 
@@ -318,7 +306,7 @@ void Network::UpdateStall(Hub& hub, PortId port, Output& output, bool stalled) {
   output.stalled_since = stalled ? now_ : kNever;
 }
 
-void Network::NoteGrant(Hub& hub, PortId port, const Output& output, const Fifo& fifo,
+void Network::NoteGrant(Hub& hub, PortId port, const Output& output, const Buffer& buffer,
                         const QueuedPacket& packet, int count, bool continued) {
   const bool tail = packet.complete() && packet.next + count == packet.flits.size();
   PortStats& stats = Stats(hub.id).ports[port];
@@ -330,8 +318,8 @@ void Network::NoteGrant(Hub& hub, PortId port, const Output& output, const Fifo&
     const int before = static_cast<int>(packet.next + i) * kFlitBytes;
     stats.bytes += std::clamp(packet.packet->script.bytes - before, 0, kFlitBytes);
   }
-  result_.nodes[hub.id].grants.push_back({now_, port, fifo.port, packet.output_vc,
-                                          static_cast<VcId>(IsHfi(fifo.port) ? 0 : fifo.lane),
+  result_.nodes[hub.id].grants.push_back({now_, port, buffer.port, packet.output_vc,
+                                          static_cast<VcId>(IsHfi(buffer.port) ? 0 : buffer.lane),
                                           packet.packet->script.source, packet.packet->sequence,
                                           static_cast<int>(packet.next), count, tail, continued});
 
@@ -341,14 +329,14 @@ void Network::NoteGrant(Hub& hub, PortId port, const Output& output, const Fifo&
   for (std::size_t vc = 0; vc < output.vcs.size(); ++vc) {
     if (vc != packet.output_vc && output.vcs[vc].owner) ++coverage.vc_interleaves;
   }
-  if (packet.begun || IsHfi(fifo.port)) return;
-  const Time f_in = ClassParameters(fifo.port).flit_time, f_out = ClassParameters(port).flit_time;
+  if (packet.begun || IsHfi(buffer.port)) return;
+  const Time f_in = ClassParameters(buffer.port).flit_time, f_out = ClassParameters(port).flit_time;
   if (f_in > f_out && packet.complete() && now_ > packet.flits[0]->arrival &&
       now_ == packet.flits.back()->arrival - static_cast<Time>(packet.flits.size() - 1) * f_out) {
     ++coverage.slow_to_fast_waits;
   }
   if (f_in < f_out && packet.flits.size() > 1) ++coverage.fast_to_slow;
-  if (!packet.complete() && fifo.slots < packet.length()) ++coverage.buffer_full_starts;
+  if (!packet.complete() && buffer.slots < packet.length()) ++coverage.buffer_full_starts;
 }
 
 }  // namespace percs::reference

@@ -10,6 +10,13 @@ namespace percs::reference {
 
 bool Poisoned(const Flit& flit) { return flit.poisoned || (flit.from && Poisoned(*flit.from)); }
 
+std::shared_ptr<QueuedPacket> Buffer::Front(PortId output) const {
+  for (const auto& queued : packets) {
+    if (queued->output == output && !queued->drop) return queued;
+  }
+  return nullptr;
+}
+
 Network::Network(const ReferenceInput& input)
     : topology_(*input.topology), parameters_(input.parameters) {
   result_.nodes.resize(topology_.nodes());
@@ -30,8 +37,8 @@ void Network::BuildHub(NodeId node) {
     for (OutputVc& vc : output.vcs) {
       for (int i = 0; i < depth; ++i) vc.credits.insert(0);
     }
-    if (IsHfi(port)) continue;  // the FIFOs of an HFI port, one per output, are made on first use
-    for (int vc = 0; vc < VcsOf(port); ++vc) hub.fifos[{port, vc}] = Fifo{port, vc, depth, {}};
+    if (IsHfi(port)) continue;  // the queues of an HFI port, one per output, are made on first use
+    for (int vc = 0; vc < VcsOf(port); ++vc) hub.buffers[{port, vc}] = Buffer{port, vc, depth, {}};
   }
 }
 
@@ -94,7 +101,7 @@ ReferenceResult Network::Run() {
 ReferenceResult Network::Finish() {
   result_.end = now_;
   for (Hub& hub : hubs_) {
-    for (auto& [key, fifo] : hub.fifos) result_.resident_packets += fifo.packets.size();
+    for (auto& [key, buffer] : hub.buffers) result_.resident_packets += buffer.packets.size();
     for (auto& [port, output] : hub.outputs) {
       if (!LinkUp(hub.id, port)) continue;
       const int depth = ClassParameters(port).buffer_flits;

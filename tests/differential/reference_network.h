@@ -37,7 +37,7 @@ struct Flit {
 
 bool Poisoned(const Flit& flit);
 
-// A packet in one input FIFO of one hub.
+// A packet in one input buffer of one hub.
 struct QueuedPacket {
   std::shared_ptr<Packet> packet;
   PortId output = kNoPort;
@@ -45,9 +45,7 @@ struct QueuedPacket {
   std::optional<DropReason> drop;            // verdict of routing, or being drained
   std::vector<std::shared_ptr<Flit>> flits;  // announced so far
   std::size_t next = 0;                      // first flit neither committed nor dropped
-  Time front_since = kNever;
   Time commitment_end = 0;
-  Time commitment_flit_time = 0;
   bool begun = false;
   bool truncated_here = false;
 
@@ -56,12 +54,17 @@ struct QueuedPacket {
   bool all_committed() const { return complete() && next == flits.size(); }
 };
 
-struct Fifo {
+// Packets of one input (port, VC) in order of arrival; they queue per output. For an HFI port, one
+// queue of the ISR, towards one output.
+struct Buffer {
   PortId port = 0;
   int lane = 0;   // VC of a link port, output port of an HFI port
   int slots = 0;  // flits; HFI ports count packets at injection instead
   std::deque<std::shared_ptr<QueuedPacket>> packets;
+
   int index() const { return 3 * port + (IsHfi(port) ? 0 : lane); }
+  // The oldest packet for `output` that is not being dropped; null if there is none.
+  std::shared_ptr<QueuedPacket> Front(PortId output) const;
 };
 
 struct OutputVc {
@@ -86,7 +89,7 @@ struct HfiPort {
 
 struct Hub {
   NodeId id = 0;
-  std::map<std::pair<int, int>, Fifo> fifos;  // (input port, lane)
+  std::map<std::pair<int, int>, Buffer> buffers;  // (input port, lane)
   std::map<PortId, Output> outputs;
   std::array<HfiPort, kHfiPorts> hfi;
   int last_hfi_port = -1;
@@ -143,19 +146,19 @@ class Network {
   void Announce(NodeId node, PortId port, int vc, std::uint64_t generation,
                 std::vector<std::shared_ptr<Flit>> flits);
   void Settle(NodeId node);
-  void SettleFifo(Hub& hub, Fifo& fifo);
-  void DropArrived(Hub& hub, Fifo& fifo, QueuedPacket& packet);
-  bool Requests(Hub& hub, const Fifo& fifo, const QueuedPacket& packet);
+  void SettleBuffer(Hub& hub, Buffer& buffer);
+  void DropArrived(Hub& hub, Buffer& buffer, QueuedPacket& packet);
+  bool Requests(Hub& hub, const Buffer& buffer, const QueuedPacket& packet);
   void Arbitrate(NodeId node);
   void ArbitrateOutput(Hub& hub, PortId port, Output& output);
-  void Grant(Hub& hub, PortId port, Output& output, Fifo& fifo, bool continued);
+  void Grant(Hub& hub, PortId port, Output& output, Buffer& buffer, bool continued);
   int CommitmentLength(const QueuedPacket& packet, const OutputVc& vc, Time flit_time);
   void SendFlits(Hub& hub, PortId port, QueuedPacket& packet, std::shared_ptr<QueuedPacket> shared,
                  std::size_t first, int count);
   void SendCredits(NodeId node, PortId port, int vc, Time first_free, Time spacing, int count);
   void AddCredits(NodeId node, PortId port, int vc, Time first, Time spacing, int count);
   void UpdateStall(Hub& hub, PortId port, Output& output, bool stalled);
-  void NoteGrant(Hub& hub, PortId port, const Output& output, const Fifo& fifo,
+  void NoteGrant(Hub& hub, PortId port, const Output& output, const Buffer& buffer,
                  const QueuedPacket& packet, int count, bool continued);
 
   // reference_faults.cc: B.7.

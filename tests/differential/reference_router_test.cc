@@ -281,6 +281,58 @@ TEST(ReferenceRouter, ALinkThatComesUpStartsWithTheGrantedCredits) {
   EXPECT_EQ(bench.Port(0, 1).credit_stall_ps, 45u);
 }
 
+TEST(ReferenceRouter, APacketOfTheHfiMeetsItsPortWhenItEntersTheIsr) {
+  Bench bench(kTwoOnLl);
+  bench.Fault(900, 0, 1, false);
+  bench.Fault(1005, 0, 1, true);
+  bench.Send(1000, 0, 1, 1);  // enters at 1010; the credits are there at 1005 + 5 + 50
+  bench.Run();
+  EXPECT_EQ(bench.Delivered(1), Times{1060 + 115 + 110});
+}
+
+TEST(ReferenceRouter, APacketPassesAnotherOneThatIsForASlowerOutput) {
+  Bench bench({.supernodes = 1, .drawers = 2, .hubs = 2});
+  bench.Via(0, 3, 1);
+  bench.Send(0, 0, 3, 4);
+  bench.Send(0, 0, 1, 1);
+  bench.Run();
+  // Both come to hub 1 on VC 0 of one link: the first from 155 on, leaving on LR at 185..275; the
+  // second at 80 + 115, and goes to the HFI at once.
+  EXPECT_EQ(bench.Delivered(1), Times{195 + 110});
+}
+
+TEST(ReferenceRouter, ASecondFailureBeforeThePoisonTailChangesNothing) {
+  Bench bench(kTwoOnLl);
+  bench.Send(0, 0, 1, 4);
+  bench.Fault(160, 0, 1, false);  // flits at 155..185: three are lost, the tail among them
+  bench.Fault(162, 0, 1, true);
+  bench.Fault(170, 0, 1, false);
+  bench.Run();
+  EXPECT_EQ(bench.Stats(1).flits_synthesised, 3u);
+  EXPECT_EQ(bench.Stats(1).packets_synthesised, 1u);
+  EXPECT_EQ(bench.Dropped(1, DropReason::kLinkDown), 3u);
+  EXPECT_EQ(bench.Dropped(1, DropReason::kTruncated), 4u);
+  EXPECT_EQ(bench.result.coverage.down_again_before_poison, 1u);
+}
+
+TEST(ReferenceRouter, ALinkThatReturnsWhileItsSlotsArePromisedTwiceGrantsThemOnce) {
+  P7ihParameters p = RoundNumbers();
+  p.isr_latency = 1;
+  p.ll = {10, 1, 8};
+  p.hfi.flit_time = 20;
+  p.credit_processing = 1;
+  Bench bench(kTwoOnLl, p);
+  bench.Send(0, 0, 1, 8, /*from=*/0);
+  bench.Send(0, 0, 1, 8, /*from=*/1);
+  bench.Fault(253, 0, 1, false);
+  bench.Fault(254, 0, 1, true);
+  bench.Run();
+  // The first packet leaves hub 1 at 192, 212, ..; at 240 hub 0 counts on 194, 214, .. 274 and
+  // sends five flits, announced at 252. Then four flits are still leaving: nine for eight slots.
+  EXPECT_EQ(bench.result.coverage.slots_promised_twice, 1u);
+  EXPECT_EQ(bench.result.credits_wrong, 0u);
+}
+
 TEST(ReferenceRouter, APacketOutOfPositionsOrWithoutARouteIsDropped) {
   Bench bench(kFour);
   bench.Via(0, 3, 1);
