@@ -24,12 +24,19 @@ class PayloadRef {
     if (block_) block_->references.fetch_add(1, std::memory_order_relaxed);
   }
   PayloadRef(PayloadRef&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
-  PayloadRef& operator=(PayloadRef other) noexcept {
-    std::swap(block_, other.block_);
+  PayloadRef& operator=(const PayloadRef& other) noexcept {
+    if (block_ != other.block_) *this = PayloadRef(other);
     return *this;
   }
-  ~PayloadRef() {
-    if (block_ && block_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete block_;
+  PayloadRef& operator=(PayloadRef&& other) noexcept {
+    Block* block = std::exchange(other.block_, nullptr);
+    Clear();
+    block_ = block;
+    return *this;
+  }
+  ~PayloadRef() { Clear(); }
+  void Clear() {
+    if (block_) Drop(std::exchange(block_, nullptr));
   }
   explicit operator bool() const { return block_ != nullptr; }
   std::uint8_t* bytes() { return block_->bytes; }
@@ -40,6 +47,9 @@ class PayloadRef {
     std::atomic<std::uint32_t> references{1};
     std::uint8_t bytes[kPacketBytesMax];
   };
+  [[gnu::noinline]] static void Drop(Block* block) {
+    if (block->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete block;
+  }
   Block* block_ = nullptr;
 };
 

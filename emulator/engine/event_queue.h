@@ -40,110 +40,148 @@ class EventQueue {
  public:
   EventQueue() : heads_(kBuckets, kNil) {}
 
-  bool empty() const { return wheel_size_ == 0 && heap_.empty(); }
+  bool empty() const { return next_ == kNever; }
   // Time of the earliest event, kNever if none.
   Time next_time() const { return next_; }
   std::uint64_t next_key() const { return next_key_; }
 
   void Push(Time time, EventKey key, std::uint64_t data) {
-    if (time < next_ || (time == next_ && key.value < next_key_)) {
-      next_ = time;
-      next_key_ = key.value;
-    }
     const std::int64_t slot = time >> kShift;
-    if (slot >= base_ + kBuckets || slot < base_) {
-      heap_.push_back({time, key, data});
-      std::push_heap(heap_.begin(), heap_.end(), Later);
+    if (static_cast<std::uint64_t>(slot - base_) >= kBuckets) {
+      PushHeap({time, key, data});
       return;
     }
-    const std::uint32_t node = Allocate();
-    nodes_[node].event = {time, key, data};
-    std::uint32_t* link = &heads_[static_cast<std::size_t>(slot & (kBuckets - 1))];
-    const std::uint32_t bucket = static_cast<std::uint32_t>(slot & (kBuckets - 1));
-    occupied_[bucket >> 6] |= std::uint64_t{1} << (bucket & 63);
-    while (*link != kNil && !Earlier(time, key, nodes_[*link].event)) link = &nodes_[*link].next;
-    nodes_[node].next = *link;
-    *link = node;
-    ++wheel_size_;
+    if (free_ == kNil) Grow();
+    const std::uint32_t index = free_;
+    Node* const nodes = nodes_.data();
+    Node& node = nodes[index];
+    free_ = node.next;
+    node.event = {time, key, data};
+    const std::uint32_t bucket = Bucket(slot);
+    if (Earlier(time, key.value, next_, next_key_)) {
+      next_ = time;
+      next_key_ = key.value;
+      next_in_heap_ = false;
+    }
+    if (slot < first_) first_ = slot;
+    std::uint32_t* link = &heads_[bucket];
+    if (*link == kNil) Mark(bucket);
+    while (*link != kNil && !Earlier(time, key.value, nodes[*link].event.time, nodes[*link].event.key.value)) {
+      link = &nodes[*link].next;
+    }
+    node.next = *link;
+    *link = index;
   }
 
   // REQUIRES: !empty().
   Event Pop() {
-    Event event;
-    const std::uint32_t bucket = FirstBucket();
-    if (bucket == kNil || (!heap_.empty() && !Earlier2(nodes_[heads_[bucket]].event, heap_.front()))) {
-      event = heap_.front();
-      std::pop_heap(heap_.begin(), heap_.end(), Later);
-      heap_.pop_back();
-    } else {
-      const std::uint32_t node = heads_[bucket];
-      event = nodes_[node].event;
-      heads_[bucket] = nodes_[node].next;
-      if (heads_[bucket] == kNil) occupied_[bucket >> 6] &= ~(std::uint64_t{1} << (bucket & 63));
-      nodes_[node].next = free_;
-      free_ = node;
-      --wheel_size_;
-    }
-    base_ = event.time >> kShift;
+    if (next_in_heap_) return PopHeap();
+    base_ = first_;
+    std::uint32_t& head = heads_[Bucket(first_)];
+    const std::uint32_t index = head;
+    Node& node = nodes_[index];
+    const Event event = node.event;
+    head = node.next;
+    node.next = free_;
+    free_ = index;
+    if (head == kNil) FindFirst();
     Refresh();
     return event;
   }
 
  private:
-  static constexpr int kShift = 10;           // 1,024 ps per bucket
-  static constexpr std::int64_t kBuckets = 512;  // 0.5 us ahead: a packet on LL, LR or D fits
+  static constexpr int kShift = 9;                // 512 ps per bucket: about one event in each under load
+  static constexpr std::uint32_t kBuckets = 1024;  // 0.5 us ahead: a packet on LL, LR or D fits
   static constexpr std::uint32_t kNil = 0xffffffffu;
   struct Node {
     Event event;
     std::uint32_t next;
   };
 
-  static bool Earlier(Time time, EventKey key, const Event& other) {
-    return time != other.time ? time < other.time : key.value < other.key.value;
+  static std::uint32_t Bucket(std::int64_t slot) { return static_cast<std::uint32_t>(slot) & (kBuckets - 1); }
+  static bool Earlier(Time time, std::uint64_t key, Time other_time, std::uint64_t other_key) {
+    return time < other_time || (time == other_time && key < other_key);
   }
-  static bool Earlier2(const Event& a, const Event& b) { return Earlier(a.time, a.key, b); }
-  static bool Later(const Event& a, const Event& b) { return Earlier(b.time, b.key, a); }
+  static bool Later(const Event& a, const Event& b) {
+    return Earlier(b.time, b.key.value, a.time, a.key.value);
+  }
 
-  std::uint32_t Allocate() {
-    if (free_ == kNil) {
-      nodes_.push_back({});
-      return static_cast<std::uint32_t>(nodes_.size() - 1);
+  [[gnu::noinline]] void Grow() {
+    const std::size_t size = nodes_.size(), more = size ? size : 16;
+    nodes_.resize(size + more);
+    for (std::size_t i = size + more; i-- > size;) {
+      nodes_[i].next = free_;
+      free_ = static_cast<std::uint32_t>(i);
     }
-    const std::uint32_t node = free_;
-    free_ = nodes_[node].next;
-    return node;
   }
-  // First occupied bucket at or after base_, cyclically; every wheel event lies within one turn.
-  std::uint32_t FirstBucket() const {
-    if (wheel_size_ == 0) return kNil;
-    constexpr int kWords = kBuckets / 64;
-    const std::uint32_t start = static_cast<std::uint32_t>(base_ & (kBuckets - 1));
+  void Mark(std::uint32_t bucket) {
+    occupied_[bucket >> 6] |= std::uint64_t{1} << (bucket & 63);
+    words_ |= std::uint32_t{1} << (bucket >> 6);
+  }
+  // Bucket `first_` has become empty: finds the next one, cyclically; every wheel event lies within one turn.
+  void FindFirst() {
+    const std::uint32_t start = Bucket(first_);
     std::uint32_t word = start >> 6;
-    std::uint64_t bits = occupied_[word] & (~std::uint64_t{0} << (start & 63));
-    for (int i = 0; i <= kWords; ++i) {
-      if (bits) return (word << 6) | static_cast<std::uint32_t>(std::countr_zero(bits));
-      word = (word + 1) & (kWords - 1);
+    std::uint64_t bits = occupied_[word] &= ~(std::uint64_t{1} << (start & 63));
+    if (bits == 0) words_ &= ~(std::uint32_t{1} << word);
+    bits &= ~std::uint64_t{0} << (start & 63);
+    if (bits == 0) {
+      if (words_ == 0) {
+        first_ = kNever;
+        return;
+      }
+      const std::uint32_t above = words_ & (~std::uint32_t{1} << word);
+      word = static_cast<std::uint32_t>(std::countr_zero(above ? above : words_));
       bits = occupied_[word];
     }
-    return kNil;
+    const std::uint32_t bucket = (word << 6) | static_cast<std::uint32_t>(std::countr_zero(bits));
+    first_ += (bucket - start) & (kBuckets - 1);
   }
   void Refresh() {
-    const std::uint32_t bucket = FirstBucket();
-    const Event* first = bucket == kNil ? nullptr : &nodes_[heads_[bucket]].event;
-    if (!heap_.empty() && (!first || Earlier2(heap_.front(), *first))) first = &heap_.front();
-    next_ = first ? first->time : kNever;
-    next_key_ = first ? first->key.value : 0;
+    next_in_heap_ = false;
+    if (first_ != kNever) {
+      const Event& first = nodes_[heads_[Bucket(first_)]].event;
+      next_ = first.time;
+      next_key_ = first.key.value;
+    } else {
+      next_ = kNever;
+      next_key_ = 0;
+    }
+    if (!heap_.empty()) CompareHeap();
+  }
+  void CompareHeap() {
+    const Event& first = heap_.front();
+    if (Earlier(next_, next_key_, first.time, first.key.value)) return;
+    next_in_heap_ = true;
+    next_ = first.time;
+    next_key_ = first.key.value;
+  }
+  // Rare: what happens more than a turn of the wheel from now.
+  [[gnu::noinline]] void PushHeap(const Event& event) {
+    heap_.push_back(event);
+    std::push_heap(heap_.begin(), heap_.end(), Later);
+    CompareHeap();
+  }
+  [[gnu::noinline]] Event PopHeap() {
+    const Event event = heap_.front();
+    std::pop_heap(heap_.begin(), heap_.end(), Later);
+    heap_.pop_back();
+    base_ = event.time >> kShift;
+    Refresh();
+    return event;
   }
 
-  std::vector<std::uint32_t> heads_;
-  std::uint64_t occupied_[kBuckets / 64] = {};
-  std::vector<Node> nodes_;
-  std::uint32_t free_ = kNil;
-  std::uint32_t wheel_size_ = 0;
-  std::int64_t base_ = 0;  // bucket number of the last event taken
-  Time next_ = kNever;
+  Time next_ = kNever;  // the earliest event
   std::uint64_t next_key_ = 0;
+  bool next_in_heap_ = false;
+  std::uint32_t free_ = kNil;
+  std::int64_t base_ = 0;        // bucket number (not yet modulo a turn) of the last event taken
+  std::int64_t first_ = kNever;  // bucket number of the earliest event in the wheel
+  std::vector<Node> nodes_;
+  std::vector<std::uint32_t> heads_;
   std::vector<Event> heap_;
+  std::uint32_t words_ = 0;  // bit w: occupied_[w] has a bit
+  std::uint64_t occupied_[kBuckets / 64] = {};
 };
 
 }  // namespace percs

@@ -25,31 +25,15 @@ class CreditCounter {
     runs_.push_back({start, spacing, count, generation, false});
     next_ = std::min(next_, start);
   }
-  // Credits that exist at t.
-  int Available(Time t) {
-    if (t < next_) return credits_;
-    for (std::size_t i = 0; i < runs_.size();) {
-      Run& run = runs_[i];
-      if (run.start > t) {
-        ++i;
-      } else if (run.start + (run.count - 1) * run.spacing <= t) {
-        credits_ += run.count;
-        Remove(i);
-      } else {
-        const int matured = static_cast<int>((t - run.start) / run.spacing) + 1;
-        credits_ += matured;
-        run.start += matured * run.spacing;
-        run.count -= matured;
-        run.known = true;
-        ++i;
-      }
-    }
-    Refresh();
-    return credits_;
+  // Whether a credit exists at t. Announced ones are looked at only when none is left of those counted.
+  bool Any(Time t) {
+    if (credits_ == 0) Mature(t);
+    return credits_ > 0;
   }
   // Takes the largest m <= wanted credits such that for every i < m at least i + 1 exist by t + i *
-  // spacing, out of those announced by t. REQUIRES: Available(t) was called.
+  // spacing, out of those announced by t.
   int TakeCertain(Time t, Time spacing, int wanted) {
+    if (credits_ < wanted) Mature(t);
     int taken = std::min(credits_, wanted);
     credits_ -= taken;
     if (taken == wanted || runs_.empty()) return taken;
@@ -66,7 +50,8 @@ class CreditCounter {
     Refresh();
     return taken;
   }
-  // Time of the next credit that does not exist yet, kNever if none is announced or under way.
+  // Time of the next credit that does not exist yet, kNever if none is announced or under way. REQUIRES:
+  // !Any(t).
   Time Next() const { return next_; }
   // Everything that exists or is under way (for the check at the end of a run).
   int Total() const {
@@ -82,6 +67,28 @@ class CreditCounter {
     std::uint32_t generation = 0;
     bool known = false;  // its first credit has arrived, which announced the others
   };
+  // Counts the announced credits that exist at t.
+  void Mature(Time t) {
+    if (t < next_) return;
+    next_ = kNever;
+    for (std::size_t i = 0; i < runs_.size();) {
+      Run& run = runs_[i];
+      if (run.start <= t) {
+        if (run.start + (run.count - 1) * run.spacing <= t) {
+          credits_ += run.count;
+          Remove(i);
+          continue;
+        }
+        const int matured = static_cast<int>((t - run.start) / run.spacing) + 1;
+        credits_ += matured;
+        run.start += matured * run.spacing;
+        run.count -= matured;
+        run.known = true;
+      }
+      next_ = std::min(next_, run.start);
+      ++i;
+    }
+  }
   void Remove(std::size_t i) {
     runs_[i] = runs_.back();
     runs_.pop_back();

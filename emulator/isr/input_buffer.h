@@ -6,6 +6,19 @@
 
 namespace percs {
 
+// The newest packet of a link's buffer, when it left while flits of it were still announced only: a link
+// that dies now must poison it where it went. Kept apart from the buffer, which is in the inner loop.
+struct Departed {
+  NodeId source = kNoNode;
+  std::uint64_t sequence = 0;
+  Segment last;              // its last run
+  PortId out = kNoPort;
+  VcId out_vc = 0;
+  Time tail_onward = 0;      // when its tail reaches the next hub
+  std::uint32_t generation = 0;
+  Packet* ejecting = nullptr;  // out is an HFI port: the packet on its way to the HFI
+};
+
 struct InputBuffer {
   Packet* head = nullptr;    // in order of arrival
   Packet* tail = nullptr;
@@ -18,22 +31,9 @@ struct InputBuffer {
   PortId queue_output = kNoPort;  // HFI queues: the one output they feed
   bool room_wanted = false;       // HFI queues: the HFI waits for a free place
 
-  // The newest packet, when it left while flits of it were still announced only: a link that dies now
-  // must poison it where it went.
-  struct Departed {
-    NodeId source = kNoNode;
-    std::uint64_t sequence = 0;
-    Segment last;              // its last run
-    PortId out = kNoPort;
-    VcId out_vc = 0;
-    Time tail_onward = 0;      // when its tail reaches the next hub
-    std::uint32_t generation = 0;
-    Packet* ejecting = nullptr;  // out is an HFI port: the packet on its way to the HFI
-  } departed;
-
   bool is_queue() const { return queue_output != kNoPort; }
-  // Index of the requester at an output, docs/semantics.md B.5.
-  int index() const { return 3 * port + (is_queue() ? 0 : vc); }
+  // Index of the requester at an output, docs/semantics.md B.5; the VC of a queue is 0.
+  int index() const { return 3 * port + vc; }
 
   // First packet for `output` that is not being dropped.
   Packet* Front(PortId output) const {

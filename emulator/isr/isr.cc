@@ -1,6 +1,7 @@
 #include "emulator/isr/isr.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "emulator/base/check.h"
 #include "emulator/base/random.h"
@@ -12,6 +13,7 @@ Isr::Isr(NodeContext& context, IsrListener& listener)
       listener_(listener),
       router_(context),
       link_buffers_(kLinkPorts * kMaxVcs),
+      departed_(kLinkPorts * kMaxVcs),
       outputs_(kPorts) {
   for (int port = 0; port < kLinkPorts; ++port) {
     for (int vc = 0; vc < kMaxVcs; ++vc) {
@@ -42,16 +44,13 @@ void Isr::Connect(PortId port, LinkEnd peer, Isr* local, Outbox* outbox) {
   for (int v = 0; v < out.vcs; ++v) out.vc[static_cast<std::size_t>(v)].credits.Reset(BufferSlots(port));
 }
 
-InputBuffer& Isr::Queue(PortId hfi_port, PortId output) {
+void Isr::MakeQueues(PortId hfi_port) {
   std::vector<InputBuffer>& queues = queues_[static_cast<std::size_t>(hfi_port - kHfiFirst)];
-  if (queues.empty()) {
-    queues.resize(kPorts);
-    for (int o = 0; o < kPorts; ++o) {
-      queues[static_cast<std::size_t>(o)].port = hfi_port;
-      queues[static_cast<std::size_t>(o)].queue_output = static_cast<PortId>(o);
-    }
+  queues.resize(kPorts);
+  for (int o = 0; o < kPorts; ++o) {
+    queues[static_cast<std::size_t>(o)].port = hfi_port;
+    queues[static_cast<std::size_t>(o)].queue_output = static_cast<PortId>(o);
   }
-  return queues[output];
 }
 
 // --- Arrivals -------------------------------------------------------------------------------------
@@ -208,6 +207,7 @@ void Isr::Request(InputBuffer& buffer, Packet* p) {
   p->requesting = true;
   OutputPort& out = outputs_[p->out];
   out.vc[p->out_vc].requests.Set(buffer.index());
+  out.requested_vcs |= static_cast<std::uint8_t>(1 << p->out_vc);
   ++out.requests;
   dirty_ |= PortBit(p->out);
 }
@@ -215,9 +215,7 @@ void Isr::Request(InputBuffer& buffer, Packet* p) {
 void Isr::ClearRequest(InputBuffer& buffer, Packet* p) {
   if (!p->requesting) return;
   p->requesting = false;
-  OutputPort& out = outputs_[p->out];
-  out.vc[p->out_vc].requests.Clear(buffer.index());
-  --out.requests;
+  outputs_[p->out].TakeRequest(p->out_vc, buffer.index());
   dirty_ |= PortBit(p->out);
 }
 
@@ -285,22 +283,20 @@ void Isr::ArbitrateOutput(PortId port) {
 int Isr::Arbitrated(PortId port, OutputPort& out) {
   const Time now = context_.now;
   if (out.unfinished && out.busy_until == now && CanContinue(out)) return out.unfinished_index;
-  RequestSet candidates;
   bool stalled = false;
   Time wake = kNever;
-  for (int v = 0; v < out.vcs; ++v) {
-    OutputVc& vc = out.vc[static_cast<std::size_t>(v)];
-    if (vc.owner ? !vc.requests.Has(vc.owner_index) : !vc.requests.any()) continue;
-    if (vc.credits.Available(now) < 1) {
+  int winner = -1;
+  for (unsigned rest = out.requested_vcs; rest; rest &= rest - 1) {
+    OutputVc& vc = out.vc[static_cast<std::size_t>(std::countr_zero(rest))];
+    if (vc.owner && !vc.requests.Has(vc.owner_index)) continue;
+    if (!vc.credits.Any(now)) {
       stalled = true;
       wake = std::min(wake, vc.credits.Next());
-    } else if (vc.owner) {
-      candidates.Set(vc.owner_index);
-    } else {
-      candidates.Merge(vc.requests);
+      continue;
     }
+    const int first = vc.owner ? vc.owner_index : vc.requests.FirstAfter(out.pointer);
+    if (winner < 0 || RequestSet::Before(first, winner, out.pointer)) winner = first;
   }
-  const int winner = candidates.FirstAfter(out.pointer);
   if (winner >= 0) {
     out.pointer = winner;
     return winner;
@@ -324,7 +320,7 @@ void Isr::ScheduleFree(PortId port, OutputPort& out) {
 bool Isr::CanContinue(OutputPort& out) {
   OutputVc& vc = out.vc[out.unfinished->out_vc];
   return vc.owner == out.unfinished && vc.requests.Has(out.unfinished_index) &&
-         vc.credits.Available(context_.now) >= 1;
+         vc.credits.Any(context_.now);
 }
 
 void Isr::UpdateStall(PortId port, OutputPort& out, bool stalled) {
@@ -364,8 +360,7 @@ void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p) {
   CountCommitment(port, *p, m, tail);
 
   p->requesting = false;
-  vc.requests.Clear(buffer.index());
-  --out.requests;
+  out.TakeRequest(p->out_vc, buffer.index());
   out.busy_until = now + m * f;
   out.committed_flits = m;
   out.committed_port = buffer.port;

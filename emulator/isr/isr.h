@@ -67,7 +67,13 @@ class Isr {
 
  private:
   InputBuffer& LinkBuffer(PortId port, VcId vc) { return link_buffers_[port * kMaxVcs + vc]; }
-  InputBuffer& Queue(PortId hfi_port, PortId output);
+  Departed& DepartedFrom(const InputBuffer& buffer) { return departed_[buffer.port * kMaxVcs + buffer.vc]; }
+  InputBuffer& Queue(PortId hfi_port, PortId output) {
+    std::vector<InputBuffer>& queues = queues_[static_cast<std::size_t>(hfi_port - kHfiFirst)];
+    if (queues.empty()) MakeQueues(hfi_port);
+    return queues[output];
+  }
+  void MakeQueues(PortId hfi_port);
   int BufferSlots(PortId port) const { return context_.parameters->link(ClassOf(port)).buffer_flits; }
 
   void BeginPacket(InputBuffer& buffer, Packet* p);
@@ -105,6 +111,7 @@ class Isr {
   Router router_;
   std::uint64_t dirty_ = 0;  // outputs to arbitrate at this instant
   std::vector<InputBuffer> link_buffers_;
+  std::vector<Departed> departed_;  // beside each of link_buffers_
   std::array<std::vector<InputBuffer>, kHfiPorts> queues_;  // made when an HFI port is first used
   std::vector<OutputPort> outputs_;
   Pool<PoisonMark> marks_;

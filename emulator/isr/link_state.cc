@@ -112,12 +112,12 @@ void Isr::LoseAnnounced(Packet& p) {
 }
 
 void Isr::NoteDeparted(InputBuffer& buffer, const Packet& p, const OutputPort& out, Time tail_onward) {
-  buffer.departed = {p.header.source, p.header.sequence, p.last_segment(), p.out, p.out_vc, tail_onward,
-                   out.generation, IsHfi(p.out) ? const_cast<Packet*>(&p) : nullptr};
+  DepartedFrom(buffer) = {p.header.source, p.header.sequence, p.last_segment(), p.out, p.out_vc, tail_onward,
+                          out.generation, IsHfi(p.out) ? const_cast<Packet*>(&p) : nullptr};
 }
 
 void Isr::PoisonDeparted(InputBuffer& buffer) {
-  InputBuffer::Departed& gone = buffer.departed;
+  const Departed& gone = DepartedFrom(buffer);
   if (gone.source == kNoNode || gone.last.last() < context_.now) return;
   int lost = 0;
   while (lost < gone.last.count && gone.last.arrival(gone.last.count - 1 - lost) >= context_.now) ++lost;
@@ -137,7 +137,7 @@ void Isr::OnMark(const PoisonMark& mark) {
     p->poisoned = true;
     return;
   }
-  InputBuffer::Departed& gone = buffer.departed;
+  const Departed& gone = DepartedFrom(buffer);
   if (gone.source != mark.source || gone.sequence != mark.sequence) return;
   if (gone.ejecting) {
     gone.ejecting->poisoned = true;

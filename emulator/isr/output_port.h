@@ -21,8 +21,9 @@ class RequestSet {
   void Clear(int index) { words_[index >> 6] &= ~(std::uint64_t{1} << (index & 63)); }
   bool Has(int index) const { return (words_[index >> 6] >> (index & 63)) & 1; }
   bool any() const { return (words_[0] | words_[1] | words_[2]) != 0; }
-  void Merge(const RequestSet& other) {
-    for (int w = 0; w < kWords; ++w) words_[w] |= other.words_[w];
+  // Whether the round robin comes to a before b when it stands at `pointer`.
+  static bool Before(int a, int b, int pointer) {
+    return (a > pointer) == (b > pointer) ? a < b : a > pointer;
   }
   // First index above `pointer`, cyclically; -1 if the set is empty.
   int FirstAfter(int pointer) const {
@@ -71,12 +72,19 @@ struct OutputPort {
   int unfinished_index = -1;
   int pointer = -1;              // round robin
   int requests = 0;              // over all VCs
+  std::uint8_t requested_vcs = 0;  // bit v: VC v has a request
   bool free_scheduled = false;
   Time stall_since = -1;
   Time wake_at = kNever;         // pending credit event
   int vcs = 0;
   std::array<OutputVc, kMaxVcs> vc;
 
+  void TakeRequest(VcId v, int index) {
+    RequestSet& set = vc[v].requests;
+    set.Clear(index);
+    if (!set.any()) requested_vcs &= static_cast<std::uint8_t>(~(1 << v));
+    --requests;
+  }
   // Flits of the last commitment that leave after t.
   int FlitsLeavingAfter(Time t) const {
     if (busy_until <= t) return 0;

@@ -8,11 +8,11 @@ PortMask Router::Lookup(const HubTables& tables, const PacketHeader& header, Por
   const RouteTable* table = TableOf(tables, in);
   if (!table) return 0;
   const Topology& topology = *context_.topology;
-  const int supernode = topology.supernode_of(header.destination);
-  const bool intra = supernode == topology.supernode_of(context_.node);
+  // Wraps far above any hub count for a lower node of another supernode.
+  const NodeId hub = header.destination - supernode_first_;
+  const bool intra = hub < static_cast<NodeId>(topology.hubs_per_supernode());
   const std::vector<PortMask>& entries = intra ? table->intra : table->inter;
-  const std::size_t entry =
-      static_cast<std::size_t>(intra ? topology.hub_in_supernode(header.destination) : supernode);
+  const std::size_t entry = intra ? hub : static_cast<std::size_t>(topology.supernode_of(header.destination));
   return entry < entries.size() ? entries[entry] : 0;
 }
 

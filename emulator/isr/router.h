@@ -14,7 +14,9 @@ namespace percs {
 
 class Router {
  public:
-  explicit Router(const NodeContext& context) : context_(context) {}
+  explicit Router(const NodeContext& context)
+      : context_(context),
+        supernode_first_(context.node - static_cast<NodeId>(context.topology->hub_in_supernode(context.node))) {}
 
   void Install(std::shared_ptr<const HubTables> tables, Epoch epoch) {
     previous_ = tables_ == tables ? nullptr : std::move(tables_);
@@ -31,7 +33,8 @@ class Router {
   // HFI port that a window is pinned to (rule 15).
   PortId WindowPort(WindowId window) const {
     const int per_hfi = context_.parameters->windows_per_hfi;
-    return static_cast<PortId>(kHfiFirst + 4 * (window / per_hfi) + window % per_hfi % 4);
+    return static_cast<PortId>(window < per_hfi ? kHfiFirst + window % 4
+                                                : kHfiFirst + 4 + (window - per_hfi) % 4);
   }
 
  private:
@@ -43,6 +46,7 @@ class Router {
   PortId Choose(PortMask mask, PortId in, int supernode);
 
   const NodeContext& context_;
+  const NodeId supernode_first_;  // node of the own supernode's first hub
   std::shared_ptr<const HubTables> tables_;
   Epoch epoch_ = 0;
   std::shared_ptr<const HubTables> previous_;  // until a packet has used a changed entry

@@ -53,7 +53,7 @@ struct NodeContext {
     last_event = now;
   }
   void Release(Packet* p) {
-    p->header.payload = {};
+    p->header.payload.Clear();
     packets.Give(p);
   }
 };
