@@ -21,7 +21,7 @@ PortId Router::Route(const PacketHeader& header, PortId in) {
   const PortMask mask = Lookup(*tables_, header, in);
   if (previous_) NoteRerouted(header, in, mask);
   if (mask == 0) return kNoPort;
-  if (std::has_single_bit(mask)) return static_cast<PortId>(std::countr_zero(mask));
+  if ((mask & (mask - 1)) == 0) return static_cast<PortId>(std::countr_zero(mask));
   return Choose(mask, in, context_.topology->supernode_of(header.destination));
 }
 
