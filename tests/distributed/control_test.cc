@@ -1,0 +1,248 @@
+// The Control service on a live fabric. Method: two daemons in this process; every request with
+// what it must answer, and after every refusal a good request that succeeds.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/distributed/cluster.h"
+
+namespace percs::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// A drawer of four hubs, uniform traffic until it is stopped.
+v1::ApplyRequest Traffic(bool hold) {
+  v1::ApplyRequest request;
+  v1::Scenario* scenario = request.mutable_scenario();
+  scenario->set_name("traffic");
+  scenario->mutable_topology()->set_drawers(1);
+  scenario->mutable_topology()->set_hubs(4);
+  v1::PatternTraffic* pattern = scenario->mutable_workload()->mutable_pattern();
+  pattern->set_pattern(v1::PATTERN_UNIFORM);
+  pattern->set_load(0.1);
+  request.set_hold(hold);
+  return request;
+}
+
+class ControlTest : public ::testing::Test {
+ protected:
+  template <typename Request, typename Reply>
+  grpc::Status Call(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*, const Request&,
+                                                              Reply*),
+                    const Request& request, Reply* reply) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+    return (cluster_.control().*method)(&context, request, reply);
+  }
+  grpc::Status Fault(const std::string& link, bool up, std::optional<Time> at,
+                     v1::InjectLinkFaultReply* reply) {
+    v1::InjectLinkFaultRequest request;
+    request.set_link(link);
+    request.set_up(up);
+    if (at) request.set_at(*at);
+    return Call(&v1::Control::Stub::InjectLinkFault, request, reply);
+  }
+  v1::StopReply Stop() {
+    v1::StopReply reply;
+    const grpc::Status status = Call(&v1::Control::Stub::Stop, v1::StopRequest(), &reply);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return reply;
+  }
+  Cluster cluster_{ClusterOptions{}};
+};
+
+TEST_F(ControlTest, TrafficRunsUntilItIsStopped) {
+  ASSERT_TRUE(cluster_.Apply(Traffic(true)).ok());
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(cluster_.Status().state(), v1::FABRIC_STATE_RUNNING);
+  const Time at = Stop().at();
+  EXPECT_GT(at, 0);
+  const auto result = cluster_.WaitForResult();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_GT(result->result().total().packets_delivered(), 0u);
+  EXPECT_EQ(result->result().violations_size(), 0);
+  EXPECT_EQ(cluster_.Status().state(), v1::FABRIC_STATE_FINISHED);
+}
+
+TEST_F(ControlTest, AFaultTakesEffectNowOrLaterButNotInThePast) {
+  ASSERT_TRUE(cluster_.Apply(Traffic(true)).ok());
+  v1::InjectLinkFaultReply down, up;
+  grpc::Status status = Fault("sn0-d0-h0/sn0-d0-h3", false, std::nullopt, &down);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(down.ends(), "sn0-d0-h0/sn0-d0-h3");
+  EXPECT_EQ(down.link(), "sn0-d0-h0:LL2");
+  status = Fault("sn0-d0-h0:LL2", true, down.at() + 100 * kMicrosecond, &up);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(up.at(), down.at() + 100 * kMicrosecond);
+
+  status = Fault("sn0-d0-h0:LL2", true, down.at() / 2, &up);
+  EXPECT_EQ(status.error_code(), grpc::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("in the past: virtual time is"));
+  status = Fault("sn0-d0-h0:LX2", true, std::nullopt, &up);
+  EXPECT_NE(status.error_code(), grpc::OK);
+  EXPECT_THAT(status.error_message(), HasSubstr("sn0-d0-h0:L"));
+
+  while (cluster_.Status().virtual_time() < down.at() + 200 * kMicrosecond) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  Stop();
+  const auto result = cluster_.WaitForResult();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->result().reroutes_size(), 2);
+  EXPECT_EQ(result->result().violations_size(), 0);
+}
+
+TEST_F(ControlTest, ACommandedFaultGivesTheDigestOfAScenarioWithThatFault) {
+  v1::ApplyRequest request = RequestFromFile("deploy/scenarios/one-drawer.yaml");
+  request.mutable_scenario()->mutable_run()->set_clock(v1::CLOCK_LIVE);
+  request.mutable_scenario()->mutable_run()->set_pace(20 *
+                                                      kMicrosecond);  // so that we come in time
+  ASSERT_TRUE(cluster_.Apply(request).ok());
+  v1::InjectLinkFaultReply reply;
+  const grpc::Status status = Fault("sn0-d0-h1/sn0-d0-h6", false, std::nullopt, &reply);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  const auto live = cluster_.WaitForResult();
+  ASSERT_TRUE(live.ok()) << live.status();
+  v1::Fault* fault = request.mutable_scenario()->add_faults();
+  fault->set_at(reply.at());
+  fault->set_link_down("sn0-d0-h1/sn0-d0-h6");
+  EXPECT_EQ(live->result().digest(), RunHere(request.scenario()).digest.ToString());
+}
+
+TEST_F(ControlTest, VirtualTimeNeverRunsAheadOfItsPace) {
+  v1::ApplyRequest request = Traffic(true);
+  request.mutable_scenario()->mutable_run()->set_clock(v1::CLOCK_LIVE);
+  request.mutable_scenario()->mutable_run()->set_pace(5 * kMicrosecond);
+  ASSERT_TRUE(cluster_.Apply(request).ok());
+  for (int i = 0; i < 10; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    const v1::StatusReply status = cluster_.Status();
+    EXPECT_LE(static_cast<double>(status.virtual_time()), status.wall_seconds() * 5e6 + 1);
+    EXPECT_EQ(status.clock(), v1::CLOCK_LIVE);
+  }
+  EXPECT_GT(cluster_.Status().virtual_time(), 0);
+  Stop();
+  EXPECT_TRUE(cluster_.WaitForResult().ok());
+}
+
+TEST_F(ControlTest, AHeldFabricIdlesAndAnswersQuestions) {
+  v1::ApplyRequest request = Traffic(true);
+  request.mutable_scenario()->clear_workload();
+  ASSERT_TRUE(cluster_.Apply(request).ok());
+  EXPECT_EQ(cluster_.Status().state(), v1::FABRIC_STATE_IDLE);
+
+  v1::ListLinksReply links;
+  EXPECT_TRUE(Call(&v1::Control::Stub::ListLinks, v1::ListLinksRequest(), &links).ok());
+  ASSERT_EQ(links.links_size(), 6);
+  EXPECT_TRUE(links.links(0).up());
+  v1::GetRoutesRequest pair;
+  pair.set_source("sn0-d0-h0");
+  pair.set_destination("sn0-d0-h3");
+  v1::GetRoutesReply routes;
+  EXPECT_TRUE(Call(&v1::Control::Stub::GetRoutes, pair, &routes).ok());
+  ASSERT_EQ(routes.routes_size(), 1);
+  EXPECT_EQ(routes.routes(0).hops_size(), 2);
+
+  v1::InjectLinkFaultReply down;
+  ASSERT_TRUE(Fault("sn0-d0-h0/sn0-d0-h3", false, std::nullopt, &down).ok());
+  while (cluster_.Status().epoch() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_TRUE(Call(&v1::Control::Stub::GetRoutes, pair, &routes).ok());
+  EXPECT_EQ(routes.epoch(), 2u);
+  EXPECT_EQ(routes.routes(0).hops_size(), 3);
+  v1::ListLinksRequest of_node;
+  of_node.set_node("sn0-d0-h3");
+  EXPECT_TRUE(Call(&v1::Control::Stub::ListLinks, of_node, &links).ok());
+  EXPECT_EQ(links.links_size(), 3);
+  EXPECT_FALSE(links.links(0).up());
+
+  Stop();
+  EXPECT_TRUE(cluster_.WaitForResult().ok());
+}
+
+TEST_F(ControlTest, CountersAreTheSumOfTheHubsAtOneVirtualTime) {
+  ASSERT_TRUE(cluster_.Apply(Traffic(true)).ok());
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  v1::GetCountersRequest each;
+  each.set_per_node(true);
+  v1::GetCountersReply reply;
+  EXPECT_TRUE(Call(&v1::Control::Stub::GetCounters, each, &reply).ok());
+  ASSERT_EQ(reply.nodes_size(), 4);
+  EXPECT_EQ(reply.nodes(2).node(), "sn0-d0-h2");
+  std::int64_t in_flight = 0;
+  for (const v1::NodeCounters& n : reply.nodes()) {
+    in_flight += static_cast<std::int64_t>(n.counters().packets_created());
+    in_flight -= static_cast<std::int64_t>(n.counters().packets_delivered());
+  }
+  EXPECT_GE(in_flight, 0);
+  EXPECT_GT(reply.nodes(0).counters().packets_created(), 0u);
+  each.set_node("sn0-d0-h9");
+  const grpc::Status status = Call(&v1::Control::Stub::GetCounters, each, &reply);
+  EXPECT_THAT(status.error_message(), HasSubstr("sn0-d0-h"));
+  Stop();
+  EXPECT_TRUE(cluster_.WaitForResult().ok());
+}
+
+TEST_F(ControlTest, ABadScenarioIsRefusedAndAGoodOneRunsAfterIt) {
+  v1::ApplyRequest request = Traffic(false);
+  request.mutable_scenario()->mutable_topology()->set_supernodes(4);
+  request.mutable_scenario()->mutable_topology()->set_d_links_per_pair(500);
+  auto refused = cluster_.Apply(request);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("topology"));
+
+  request = RequestFromFile("deploy/scenarios/two-hubs.yaml");
+  request.add_nodes_per_process(5);
+  request.add_nodes_per_process(6);
+  refused = cluster_.Apply(request);
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("nodes_per_process deals out 11 hubs, but the topology has 2"));
+
+  request.clear_nodes_per_process();
+  request.mutable_scenario()->mutable_workload()->mutable_trace()->set_file("/etc/passwd");
+  refused = cluster_.Apply(request);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("the controller reads no files"));
+
+  EXPECT_TRUE(cluster_.Run(RequestFromFile("deploy/scenarios/two-hubs.yaml")).ok());
+}
+
+TEST_F(ControlTest, OnlyOneRunGoesOnAtATime) {
+  ASSERT_TRUE(cluster_.Apply(Traffic(true)).ok());
+  const auto second = cluster_.Apply(Traffic(true));
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("run 1 (traffic) is going on"));
+  v1::ResetReply reset;
+  EXPECT_TRUE(Call(&v1::Control::Stub::Reset, v1::ResetRequest(), &reset).ok());
+  EXPECT_EQ(cluster_.Status().state(), v1::FABRIC_STATE_EMPTY);
+  EXPECT_TRUE(cluster_.Run(RequestFromFile("deploy/scenarios/two-hubs.yaml")).ok());
+  v1::GetResultRequest first;
+  first.set_run(1);
+  v1::GetResultReply result;
+  const grpc::Status status = Call(&v1::Control::Stub::GetResult, first, &result);
+  EXPECT_EQ(status.error_code(), grpc::CANCELLED);
+  EXPECT_THAT(status.error_message(), HasSubstr("reset"));
+}
+
+TEST_F(ControlTest, WhatNeedsAScenarioSaysSoWithoutOne) {
+  ASSERT_TRUE(cluster_.WaitUntilJoined());
+  v1::StopReply reply;
+  const grpc::Status status = Call(&v1::Control::Stub::Stop, v1::StopRequest(), &reply);
+  EXPECT_EQ(status.error_code(), grpc::FAILED_PRECONDITION);
+  EXPECT_EQ(status.error_message(), "no scenario is applied");
+  v1::GetResultReply result;
+  EXPECT_EQ(Call(&v1::Control::Stub::GetResult, v1::GetResultRequest(), &result).error_code(),
+            grpc::NOT_FOUND);
+}
+
+TEST_F(ControlTest, ALimitOfWindowsEndsARunWithAnError) {
+  v1::ApplyRequest request = Traffic(false);
+  request.set_windows_limit(10);
+  const auto result = cluster_.Run(request);
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("limit of 10 windows"));
+}
+
+}  // namespace
+}  // namespace percs::test

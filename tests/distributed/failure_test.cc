@@ -1,0 +1,198 @@
+// Processes that are not what they should be, or not there at all. Method: each case is brought
+// about for real, the whole message is looked at, and a good run follows where there is still a
+// fabric.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "daemon/config/version.h"
+#include "daemon/stream/channel.h"
+#include "fmt/format.h"
+#include "percs/v1/link.grpc.pb.h"
+#include "percs/v1/sync.grpc.pb.h"
+#include "tests/distributed/cluster.h"
+
+namespace percs::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+v1::ApplyRequest EndlessTraffic() {
+  v1::ApplyRequest request;
+  v1::Topology* topology = request.mutable_scenario()->mutable_topology();
+  topology->set_drawers(1);
+  topology->set_hubs(4);
+  request.mutable_scenario()->mutable_workload()->mutable_pattern()->set_load(0.1);
+  return request;
+}
+
+grpc::Status Join(const std::string& controller, const v1::JoinRequest& request) {
+  const auto stub = v1::Sync::NewStub(MakeChannel(controller));
+  grpc::ClientContext context;
+  v1::JoinReply reply;
+  return stub->Join(&context, request, &reply);
+}
+
+v1::JoinRequest GoodJoin() {
+  v1::JoinRequest request;
+  *request.mutable_versions() = OurVersions();
+  request.set_name("stranger");
+  request.set_pid(4242);
+  request.set_link_address("unix:/nowhere");
+  request.set_incarnation(77);
+  return request;
+}
+
+TEST(FailureTest, ADaemonOfAnotherWireVersionIsRefused) {
+  Cluster cluster{ClusterOptions{}};
+  v1::JoinRequest request = GoodJoin();
+  request.mutable_versions()->set_wire(99);
+  const grpc::Status status = Join(cluster.controller_address(), request);
+  EXPECT_EQ(status.error_code(), grpc::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_message(),
+              AllOf(HasSubstr("stranger (pid 4242) has wire version 99"),
+                    HasSubstr(fmt::format("this process has {}", kWireVersion))));
+  EXPECT_TRUE(cluster.Run(RequestFromFile("deploy/scenarios/two-hubs.yaml")).ok());
+}
+
+TEST(FailureTest, ADaemonOfAnotherModelVersionIsRefused) {
+  Cluster cluster{ClusterOptions{}};
+  v1::JoinRequest request = GoodJoin();
+  request.mutable_versions()->set_model(kModelVersion + 1);
+  EXPECT_THAT(Join(cluster.controller_address(), request).error_message(),
+              HasSubstr(fmt::format("model version {}", kModelVersion + 1)));
+}
+
+TEST(FailureTest, ATakenPlaceAndOneTooManyAreRefused) {
+  Cluster cluster{ClusterOptions{}};
+  ASSERT_TRUE(cluster.WaitUntilJoined());
+  v1::JoinRequest request = GoodJoin();
+  EXPECT_THAT(Join(cluster.controller_address(), request).error_message(),
+              HasSubstr("all 2 places of this fabric are taken"));
+  request.set_place(1);
+  EXPECT_THAT(Join(cluster.controller_address(), request).error_message(),
+              HasSubstr(fmt::format("place 1 is taken by percsd-1 in place 1 (pid {})", getpid())));
+  request.set_place(2);
+  EXPECT_THAT(Join(cluster.controller_address(), request).error_message(),
+              HasSubstr("this fabric has places 0 to 1"));
+}
+
+TEST(FailureTest, ALinkStreamOfAStrangerIsRefusedAsMiswired) {
+  Cluster cluster{ClusterOptions{}};
+  ASSERT_TRUE(cluster.Run(RequestFromFile("deploy/scenarios/two-hubs.yaml")).ok());
+  const auto stub = v1::Link::NewStub(MakeChannel(cluster.Status().processes(1).link_address()));
+  grpc::ClientContext context;
+  const auto stream = stub->Exchange(&context);
+  v1::LinkMessage hello;
+  *hello.mutable_hello()->mutable_versions() = OurVersions();
+  hello.mutable_hello()->set_fabric(123);
+  hello.mutable_hello()->set_run(1);
+  hello.mutable_hello()->set_process(0);
+  hello.mutable_hello()->set_peer(1);
+  stream->Write(hello);
+  v1::LinkMessage answer;
+  EXPECT_FALSE(stream->Read(&answer));
+  const grpc::Status status = stream->Finish();
+  EXPECT_EQ(status.error_code(), grpc::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_message(),
+              AllOf(HasSubstr("miswired"), HasSubstr("expected fabric"), HasSubstr("got 123")));
+  EXPECT_TRUE(cluster.Run(RequestFromFile("deploy/scenarios/two-hubs.yaml")).ok());
+}
+
+TEST(FailureTest, GarbageOnALinkStreamEndsTheStreamNotTheProcess) {
+  Cluster cluster{ClusterOptions{}};
+  ASSERT_TRUE(cluster.WaitUntilJoined());
+  const auto stub = v1::Link::NewStub(MakeChannel(cluster.Status().processes(0).link_address()));
+  grpc::ClientContext context;
+  const auto stream = stub->Exchange(&context);
+  v1::LinkMessage garbage;
+  garbage.set_sequence(5);
+  garbage.set_batch("garbage");
+  stream->Write(garbage);
+  v1::LinkMessage answer;
+  EXPECT_FALSE(stream->Read(&answer));
+  EXPECT_THAT(stream->Finish().error_message(), HasSubstr("must be a hello"));
+  EXPECT_TRUE(cluster.Run(RequestFromFile("deploy/scenarios/two-hubs.yaml")).ok());
+}
+
+TEST(FailureTest, ATakenPortIsReportedWithThePidOfItsHolder) {
+  ControllerOptions options;
+  options.listen = "127.0.0.1:0";
+  const auto first = Controller::Start(options);
+  ASSERT_TRUE(first.ok()) << first.status();
+  options.listen = (*first)->address();
+  const auto second = Controller::Start(options);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(second.status().message()),
+              AllOf(HasSubstr(options.listen), HasSubstr("is taken by"),
+                    HasSubstr(fmt::format("(pid {})", getpid()))));
+}
+
+TEST(FailureTest, ATakenSocketIsReportedWithThePidOfItsHolder) {
+  auto folder = SocketFolder::Create();
+  ControllerOptions options;
+  options.listen = fmt::format("unix:{}/controller", folder->path());
+  {
+    const auto first = Controller::Start(options);
+    ASSERT_TRUE(first.ok()) << first.status();
+    const auto second = Controller::Start(options);
+    EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
+    EXPECT_THAT(std::string(second.status().message()),
+                AllOf(HasSubstr(options.listen), HasSubstr(fmt::format("(pid {})", getpid()))));
+  }
+  EXPECT_TRUE(Controller::Start(options).ok()) << "a socket left behind must not be in the way";
+}
+
+TEST(FailureTest, AddressesThatCannotBeAreRefusedWithWhatWouldBeRight) {
+  for (const char* listen : {"nowhere", "host:", "host:99999", "unix:", ":17"}) {
+    ControllerOptions options;
+    options.listen = listen;
+    const auto controller = Controller::Start(options);
+    EXPECT_EQ(controller.status().code(), absl::StatusCode::kInvalidArgument) << listen;
+    EXPECT_THAT(std::string(controller.status().message()), HasSubstr(listen));
+  }
+}
+
+TEST(FailureTest, ADaemonWithoutAControllerEndsWithAMessage) {
+  DaemonOptions options;
+  options.controller = "unix:/nowhere/controller";
+  options.controller_timeout = std::chrono::milliseconds(300);
+  auto daemon = Daemon::Start(options);
+  ASSERT_TRUE(daemon.ok());
+  const absl::Status outcome = (*daemon)->Wait();
+  EXPECT_EQ(outcome.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(outcome.message()),
+              AllOf(HasSubstr("controller at unix:/nowhere/controller"),
+                    HasSubstr("is percs-controller running there?")));
+}
+
+TEST(FailureTest, ALostDaemonFailsTheRunAndItsPlaceCanBeTakenAgain) {
+  ClusterOptions options;
+  options.lost_after = std::chrono::milliseconds(300);
+  Cluster cluster(options);
+  ASSERT_TRUE(cluster.Apply(EndlessTraffic()).ok());
+  cluster.KillDaemon(1);
+  const auto result = cluster.WaitForResult();
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("lost percsd-1 in place 1"));
+  EXPECT_EQ(cluster.Status().state(), v1::FABRIC_STATE_JOINING);
+  ASSERT_TRUE(cluster.AddDaemon().ok());
+  EXPECT_TRUE(cluster.Run(RequestFromFile("deploy/scenarios/two-hubs.yaml")).ok());
+}
+
+TEST(FailureTest, LinksOverTcpGiveTheSameDigest) {
+  ClusterOptions options;
+  options.tcp = true;
+  Cluster cluster(options);
+  const v1::ApplyRequest request = RequestFromFile("deploy/scenarios/two-hubs.yaml");
+  const auto result = cluster.Run(request);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->transport(), "tcp");
+  EXPECT_EQ(result->result().digest(), RunHere(request.scenario()).digest.ToString());
+}
+
+}  // namespace
+}  // namespace percs::test

@@ -1,0 +1,114 @@
+// Small parts of the daemons: addresses, versions, placement, pacing, results on the wire. Method:
+// values by hand, and round trips in which every counter has a value of its own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "daemon/config/address.h"
+#include "daemon/config/status_translation.h"
+#include "daemon/config/version.h"
+#include "daemon/controller/pace_keeper.h"
+#include "daemon/sync/node_result_codec.h"
+#include "daemon/sync/placement.h"
+
+namespace percs {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(AddressTest, EveryFormIsRead) {
+  EXPECT_EQ(ParseAddress("unix:/run/x", 1)->ToString(), "unix:/run/x");
+  EXPECT_EQ(ParseAddress("localhost:80", 1)->ToString(), "localhost:80");
+  EXPECT_EQ(ParseAddress("[::1]:80", 1)->ToString(), "[::1]:80");
+  EXPECT_EQ(ParseAddress("tcp", kControllerPort)->ToString(), "0.0.0.0:18515");
+  EXPECT_THAT(std::string(ParseAddress("unix:" + std::string(200, 'x'), 1).status().message()),
+              HasSubstr("has 1 to 107 bytes, this one 200"));
+}
+
+TEST(VersionTest, AnOlderFormatIsReadAndANewerOneRefused) {
+  v1::Versions versions = OurVersions();
+  EXPECT_TRUE(CheckVersions(versions, "x").ok());
+  versions.set_format(kFormatVersion - 1);
+  EXPECT_TRUE(CheckVersions(versions, "x").ok());
+  versions.set_format(kFormatVersion + 1);
+  EXPECT_THAT(std::string(CheckVersions(versions, "the file").message()),
+              HasSubstr("the file has format version 2"));
+}
+
+TEST(StatusTranslationTest, CodesAndMessagesGoThereAndBack) {
+  const absl::Status status = absl::NotFoundError("no such link");
+  const grpc::Status wire = ToGrpc(status);
+  EXPECT_EQ(wire.error_code(), grpc::NOT_FOUND);
+  EXPECT_EQ(StatusFromGrpc(wire, "GetRoutes"), absl::NotFoundError("GetRoutes: no such link"));
+  EXPECT_TRUE(ToGrpc(absl::OkStatus()).ok());
+}
+
+TEST(PlacementTest, BlocksAreEvenAndCoverEveryHub) {
+  EXPECT_THAT(EvenBlocks(32, 5), ElementsAre(6, 6, 7, 6, 7));
+  EXPECT_THAT(EvenBlocks(2, 4), ElementsAre(0, 1, 0, 1));
+  const auto placement = MakePlacement(5, std::vector<std::uint64_t>{2, 0, 3}, 3);
+  ASSERT_TRUE(placement.ok());
+  EXPECT_THAT(placement->process_of_node, ElementsAre(0, 0, 2, 2, 2));
+  EXPECT_EQ(placement->manager_process, 3);
+  EXPECT_EQ(placement->processes, 4);
+}
+
+TEST(PlacementTest, SharedChannelsAreThoseOfTheLinksBetweenTwoProcesses) {
+  const auto topology = Topology::Create({1, 2, 2, 0});
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  const auto placement = MakePlacement(4, std::vector<std::uint64_t>{1, 3, 0}, 0);
+  const auto channels = SharedChannels(*topology, *placement, 0);
+  ASSERT_EQ(channels.size(), 1u);
+  EXPECT_EQ(channels.at(1), 9u);  // three links of three VCs
+}
+
+TEST(PaceKeeperTest, AllowsWhatThePaceAllows) {
+  PaceKeeper pace(Pacing{true, 2 * kMicrosecond});
+  const auto start = PaceKeeper::Clock::now();
+  pace.Start(start);
+  const auto later = start + std::chrono::milliseconds(1500);
+  EXPECT_EQ(pace.Allowed(later), 3 * kMicrosecond);
+  EXPECT_EQ(pace.WaitFor(3 * kMicrosecond, later).count(), 0);
+  EXPECT_NEAR(static_cast<double>(pace.WaitFor(4 * kMicrosecond, later).count()), 5e8, 1e3);
+  EXPECT_NEAR(pace.BehindSeconds(later, kMicrosecond), 1.0, 1e-6);
+  pace.Measure(later, 3 * kMicrosecond, 60);
+  EXPECT_NEAR(pace.windows_per_second(), 40, 1e-6);
+  EXPECT_NEAR(pace.pace_reached(), 2e6, 1e-3);
+}
+
+TEST(PaceKeeperTest, DoesNotHoldABatchRun) {
+  PaceKeeper pace(Pacing{false, kMicrosecond});
+  pace.Start(PaceKeeper::Clock::now());
+  EXPECT_EQ(pace.WaitFor(kSecond, PaceKeeper::Clock::now()).count(), 0);
+}
+
+TEST(NodeResultCodecTest, EveryCounterComesBack) {
+  NodeResult sent;
+  sent.node = 9;
+  sent.digest = {0xfedcba9876543210ull, 0x0123456789abcdefull};
+  std::uint64_t value = 1;
+  sent.stats.Visit([&value](std::uint64_t& v) { v = value++; });
+  sent.last_event = 77;
+  sent.failed.push_back({1, 2, 3, 4, DropReason::kNoRoute, 5});
+  sent.ranks.push_back({1, 2, 3, 4, 5});
+  sent.first_rerouted.emplace_back(2, 123);
+  sent.credits_missing = 6;
+  v1::NodeResult message;
+  PackResult(sent, &message);
+  auto got = UnpackResult(message);
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(got->digest, sent.digest);
+  std::uint64_t expected = 1;
+  got->stats.Visit([&expected](std::uint64_t& v) { EXPECT_EQ(v, expected++); });
+  EXPECT_EQ(got->failed[0].reason, DropReason::kNoRoute);
+  EXPECT_EQ(got->first_rerouted, sent.first_rerouted);
+  EXPECT_EQ(got->ranks[0].waiting, 5);
+  EXPECT_EQ(got->credits_missing, 6u);
+  message.mutable_stats()->RemoveLast();
+  EXPECT_THAT(std::string(UnpackResult(message).status().message()), HasSubstr("counters"));
+}
+
+}  // namespace
+}  // namespace percs

@@ -1,0 +1,151 @@
+// Sessions that outlive their streams. Method: two sessions joined by a fake wire that is cut and
+// mended at random moments; every message must arrive once and in order.
+#include "daemon/stream/session.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "emulator/base/random.h"
+#include "percs/v1/link.pb.h"
+#include "tests/support/seed.h"
+
+namespace percs {
+namespace {
+
+using Message = v1::LinkMessage;
+
+// One side: what its stream has taken but not yet delivered.
+struct Side : StreamPort<Message> {
+  Session<Message, Message> session{1000};
+  std::deque<Message> wire;
+  bool writing = false;
+  std::vector<std::uint64_t> got;
+
+  void Write(const Message& message) override {
+    EXPECT_FALSE(writing) << "a second write before the first completed";
+    writing = true;
+    wire.push_back(message);
+  }
+  void Cancel() override {}
+  void Say(std::uint64_t what) {
+    auto message = session.Prepare();
+    message->set_batch(std::to_string(what));
+    session.Send(std::move(message));
+  }
+  void Complete() {
+    if (!writing) return;
+    writing = false;
+    session.Written();
+  }
+  void Hear(const Message& message) {
+    const auto fresh = session.Receive(message);
+    ASSERT_TRUE(fresh.ok()) << fresh.status();
+    if (*fresh) got.push_back(std::stoull(message.batch()));
+    session.AcknowledgeIfDue();
+  }
+};
+
+void Deliver(Side* from, Side* to) {
+  if (from->wire.empty()) return;
+  const Message message = from->wire.front();
+  from->wire.pop_front();
+  to->Hear(message);
+}
+
+void Cut(Side* side) {
+  side->session.Broken();
+  side->wire.clear();
+  side->writing = false;
+  side->session.Closed();
+}
+
+void Mend(Side* a, Side* b) {
+  const std::uint64_t a_has = a->session.received(), b_has = b->session.received();
+  ASSERT_TRUE(a->session.Attach(a, b_has).ok());
+  ASSERT_TRUE(b->session.Attach(b, a_has).ok());
+}
+
+TEST(SessionTest, EveryMessageArrivesOnceAndInOrderOverBrokenStreams) {
+  PERCS_TRACE_SEED();
+  RandomStream random(test::Seed(), "session");
+  Side a, b;
+  std::uint64_t said_a = 0, said_b = 0;
+  Mend(&a, &b);
+  for (int step = 0; step < 20'000; ++step) {
+    switch (random.Below(9)) {
+      case 0:
+        if (a.session.sent() - b.session.received() < 500) a.Say(++said_a);
+        break;
+      case 1:
+        if (random.Below(4) == 0) b.Say(++said_b);
+        break;
+      case 2:
+      case 3:
+        Deliver(&a, &b);
+        break;
+      case 4:
+      case 5:
+        Deliver(&b, &a);
+        break;
+      case 6:
+        a.Complete();
+        break;
+      case 7:
+        b.Complete();
+        break;
+      default:
+        if (random.Below(100) != 0) break;
+        Cut(&a);
+        Cut(&b);
+        Mend(&a, &b);
+    }
+  }
+  for (int i = 0; i < 5000; ++i) {
+    Deliver(&a, &b);
+    Deliver(&b, &a);
+    a.Complete();
+    b.Complete();
+  }
+  ASSERT_EQ(b.got.size(), said_a);
+  ASSERT_EQ(a.got.size(), said_b);
+  for (std::size_t i = 0; i < b.got.size(); ++i) EXPECT_EQ(b.got[i], i + 1);
+  for (std::size_t i = 0; i < a.got.size(); ++i) EXPECT_EQ(a.got[i], i + 1);
+  EXPECT_GT(said_a, 100u);
+  EXPECT_GT(said_b, 100u);
+}
+
+TEST(SessionTest, AGapIsAnError) {
+  Side a;
+  Message message;
+  message.set_sequence(2);
+  EXPECT_EQ(a.session.Receive(message).status().message(),
+            "message 2 follows message 0: those between are lost");
+}
+
+TEST(SessionTest, AcknowledgingWhatWasNeverSentIsAnError) {
+  Side a;
+  Message message;
+  message.set_acknowledged(3);
+  EXPECT_EQ(a.session.Receive(message).status().message(),
+            "the other side acknowledges message 3, but only 0 were sent");
+  EXPECT_FALSE(a.session.Attach(&a, 1).ok());
+}
+
+TEST(SessionTest, SilentReceiversAcknowledgeNowAndThen) {
+  Side a, b;
+  Mend(&a, &b);
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    a.Say(i);
+    a.Complete();
+    Deliver(&a, &b);
+    b.Complete();
+    Deliver(&b, &a);
+  }
+  EXPECT_TRUE(b.session.all_acknowledged());
+  EXPECT_EQ(b.got.size(), 100u);
+  EXPECT_GT(a.session.received() + b.session.received(), 99u);
+}
+
+}  // namespace
+}  // namespace percs
