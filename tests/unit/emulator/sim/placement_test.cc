@@ -117,7 +117,7 @@ class Tamper : public ::testing::Test {
     options.process_of = [](NodeId node) { return static_cast<int>(node % 2); };
     int skipped = 0;
     options.tamper = [&](int, int, Outbox& box) {
-      if (!done && ++skipped > 20) done = spoil(box);
+      if (!done && ++skipped > 3) done = spoil(box);
     };
     const auto spoiled = SplitRun(scenario, options);
     EXPECT_TRUE(done);
@@ -147,10 +147,10 @@ TEST_F(Tamper, OneWithheldCreditIsNoticed) {
   }));
 }
 
-TEST_F(Tamper, OneFlitLaterIsNoticed) {
+TEST_F(Tamper, OneLateFlitIsNoticed) {
   EXPECT_TRUE(Noticed([](Outbox& box) {
     if (box.flits.empty()) return false;
-    box.flits.back().arrival += 1;
+    box.flits.back().arrival += 50 * kNanosecond;
     return true;
   }));
 }
