@@ -104,9 +104,12 @@ def times(results):
     table(rows)
 
 
-def application(results):
+def application(results, checks):
     print("\nThe application (lammps-lj-32, 40 steps, in process)")
     ranks = results["lammps-process"]["ranks"]
+    checks.that(len(ranks) == 32 and all(r["finished_ns"] for r in ranks), "all 32 ranks finished")
+    if not ranks:
+        return
     slowest = max(ranks, key=lambda r: r["finished_ns"])
     whole = sum(r["finished_ns"] for r in ranks)
     for key, text in (("calc_ns", "computing"), ("overhead_ns", "sending and receiving"),
@@ -126,7 +129,7 @@ def main():
     digests(results, checks)
     failure(results, repair_time_ns(scenario.read_text()), checks)
     utilisation(results)
-    application(results)
+    application(results, checks)
     times(results)
     violations = [v for run in results.values() for v in run["violations"]]
     print()

@@ -60,7 +60,7 @@ std::string FormatBytes(std::uint64_t bytes) {
 
 std::string FormatCount(std::uint64_t n) {
   std::string text = fmt::format("{}", n);
-  for (int i = static_cast<int>(text.size()) - 3; i > 0; i -= 3) text.insert(i, ",");
+  for (int i = static_cast<int>(text.size()) - 3; i > 0; i -= 3) text.insert(i, 1, ',');
   return text;
 }
 

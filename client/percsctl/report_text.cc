@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kFailuresShown = 10;
 constexpr std::size_t kViolationsShown = 20;
+constexpr std::size_t kReroutesShown = 10;
 constexpr std::size_t kRanksShown = 8;
 
 std::string Line(const char* label, const std::string& value) {
@@ -146,15 +147,25 @@ std::string Cause(const Reroute& x, const Topology& topology) {
 
 std::string Reroutes(const RunResult& r, const Topology& topology) {
   if (r.reroutes.empty()) return "";
-  Table table({"reroute (virtual times)", "raised", "alerted", "planning", "planned", "committed",
-               "first packet on new path", "hubs changed", "unreachable pairs"});
-  for (const Reroute& x : r.reroutes) {
-    table.Add({fmt::format("epoch {}: {}", x.epoch, Cause(x, topology)), FormatTime(x.raised),
-               FormatTime(x.alerted), FormatTime(x.planning_started), FormatTime(x.planned),
-               FormatTime(x.committed), FormatTime(x.first_packet), FormatCount(x.hubs_changed),
-               FormatCount(x.unreachable_pairs)});
+  std::string text = "\nreroutes (virtual times)\n";
+  for (std::size_t i = 0; i < std::min(r.reroutes.size(), kReroutesShown); ++i) {
+    const Reroute& x = r.reroutes[i];
+    text += fmt::format("  epoch {}: {}; tables of {} hubs changed, {} pairs unreachable\n",
+                        x.epoch, Cause(x, topology), FormatCount(x.hubs_changed),
+                        FormatCount(x.unreachable_pairs));
+    text += fmt::format(
+        "    raised {} -> alerted {} -> planning {} -> planned {} -> committed {} -> first packet "
+        "on a "
+        "new path: {}\n",
+        FormatTime(x.raised), FormatTime(x.alerted), FormatTime(x.planning_started),
+        FormatTime(x.planned), FormatTime(x.committed),
+        x.first_packet >= kNever ? "none" : FormatTime(x.first_packet));
   }
-  return "\n" + table.ToString();
+  if (r.reroutes.size() > kReroutesShown) {
+    text += fmt::format("  ... and {} more (all with --format json)\n",
+                        r.reroutes.size() - kReroutesShown);
+  }
+  return text;
 }
 
 void AddRank(Table& table, const std::string& name, Time finished, Time calc, Time overhead,
