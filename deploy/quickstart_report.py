@@ -64,7 +64,7 @@ def failure(results, repaired_ns, checks):
     run = results["alltoall-daemons"]
     messages, drops = run["messages"], {k: v for k, v in run["drops"].items() if v}
     print("\nWhat the cut link did (32 daemons)")
-    print(f"  packets lost: {', '.join(f'{v} {k}' for k, v in drops.items()) or 'none'}")
+    print(f"  packets dropped: {', '.join(f'{v} {k}' for k, v in drops.items()) or 'none'}")
     print(f"  packets resent: {messages['packets_resent']}")
     for reroute in run["reroutes"]:
         cause = [l + " down" for l in reroute["down"]] + [l + " up" for l in reroute["up"]]

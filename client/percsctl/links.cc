@@ -56,8 +56,9 @@ std::string LinksText(const v1::ListLinksReply& reply) {
                FormatCount(l.forward().flits()), FormatPercent(l.utilisation_forward()),
                FormatCount(l.backward().flits()), FormatPercent(l.utilisation_backward())});
   }
-  return fmt::format("{} links, {} down, at {}\n{}", reply.links_size(), down,
-                     FormatVirtual(reply.virtual_time()), table.empty() ? "" : table.ToString());
+  return fmt::format("{} link{}, {} down, at {}\n{}", reply.links_size(),
+                     reply.links_size() == 1 ? "" : "s", down, FormatVirtual(reply.virtual_time()),
+                     table.empty() ? "" : table.ToString());
 }
 
 Outcome Links(const LinksArguments& a) {

@@ -22,7 +22,7 @@ BIN = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin"))
 SCENARIOS = ROOT / "deploy" / "scenarios"
 LIMIT_SECONDS = 100
 
-OK, FAILED, USAGE, BAD_INPUT, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 4, 130
+OK, FAILED, USAGE, BAD_INPUT, UNREACHABLE, DEADLOCK, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
 TINY = """\
 name: tiny
@@ -40,6 +40,13 @@ topology: {supernodes: 1, drawers: 2, hubs: 2}
 workload:
   pattern: {pattern: uniform, load: 0.05, reliable: true, payload: verified}
 run: {clock: live, pace: 10us/s}
+"""
+DEADLOCKING = """\
+name: stuck
+topology: {supernodes: 4, drawers: 1, hubs: 4}
+parameters: {vc_policy: single}
+workload:
+  all_to_all: {bytes: 64KiB, reliable: false, payload: lengths}
 """
 
 
@@ -136,6 +143,11 @@ class InProcessTest(CliTest):
         self.assertEqual(INTERRUPTED, process.returncode)
         self.assertIn("percsctl run: ", error)
         self.assertNotIn("\r", error, "no progress line where no terminal is")
+
+    def test_a_deadlock_has_its_own_exit_code_and_shows_the_cycle(self):
+        done = self.ctl("run", self.write("stuck.yaml", DEADLOCKING))
+        self.assertEqual(DEADLOCK, done.returncode, done.stderr)
+        self.assertRegex(done.stderr, r"^percsctl run: deadlock at .*wait-for cycle: sn\d-d0-h\d:")
 
     def test_check_reports_every_error_with_its_place(self):
         self.assertIn("tiny.yaml: ok (tiny: 4 hubs, all-to-all, 0 faults)",
@@ -271,6 +283,16 @@ class LocalFabricTest(CliTest):
         self.good("down")
         self.assertIsNone(stranger.poll())
 
+    def test_a_deep_state_directory_gets_short_sockets(self):
+        deep = self.folder / ("x" * 100)
+        self.env["XDG_STATE_HOME"] = str(deep)
+        self.good("up", "--daemons", 1)
+        address = self.good_json("ps")[0]["controller"]
+        self.assertLess(len(address), 107)
+        self.good("status")
+        self.good("down")
+        self.assertFalse(pathlib.Path(address.removeprefix("unix:")).parent.exists())
+
     def test_a_port_in_use_names_its_holder(self):
         with socket.socket() as holder:
             holder.bind(("127.0.0.1", 0))
@@ -375,10 +397,17 @@ class ControlTest(CliTest):
             self.assertIn(done.returncode, (FAILED, BAD_INPUT), done.stderr)
             self.assertRegex(done.stderr, rf"^percsctl {arguments[0]}: {message}")
         done = self.ctl("fault", "link-down", "sn0-d0-h0:LL0", "--at", "5")
-        self.assertEqual(USAGE, done.returncode)
-        self.assertRegex(done.stderr, '^percsctl fault: --at: "5"')
+        self.assertEqual((USAGE, "percsctl fault: --at: 5 needs a unit, for example 5us\n"),
+                         (done.returncode, done.stderr))
         self.good("fault", "link-down", "sn0-d0-h0:LL0")
         self.good("stop", "--wait")
+
+    def test_a_deadlock_over_daemons_is_reported_and_the_fabric_lives_on(self):
+        done = self.ctl("apply", self.write("stuck.yaml", DEADLOCKING), "--wait")
+        self.assertEqual(DEADLOCK, done.returncode, done.stderr)
+        self.assertIn("wait-for cycle: ", done.stderr)
+        self.assertEqual("failed", self.good_json("status")["state"])
+        self.good("apply", self.write("tiny.yaml", TINY), "--wait")
 
     def test_nothing_applied_yet(self):
         done = self.ctl("links")
