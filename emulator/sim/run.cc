@@ -90,32 +90,44 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
 }
 
 std::string DescribeDeadlock(const Topology& topology, const std::vector<WaitEdge>& edges) {
-  // An input (node, port, VC) waits for the input behind its output, (peer, peer port, output VC).
+  // An input (node, port, VC) waits for the inputs behind its outputs, (peer, peer port, output VC):
+  // for several, when packets for several outputs are in it.
   using Place = std::tuple<NodeId, PortId, VcId>;
-  std::map<Place, const WaitEdge*> waits;
+  struct Visit {
+    std::vector<const WaitEdge*> edges;
+    std::size_t next = 0;  // edge to follow next
+    bool on_path = false;
+  };
+  std::map<Place, Visit> places;
   for (const WaitEdge& edge : edges) {
-    if (edge.input < kLinkPorts) waits[{edge.node, edge.input, edge.input_vc}] = &edge;
+    if (edge.input >= kLinkPorts || edge.output >= kLinkPorts) continue;
+    places[{edge.node, edge.input, edge.input_vc}].edges.push_back(&edge);
   }
-  for (const auto& [start, unused] : waits) {
-    std::vector<Place> walk;
-    Place at = start;
-    for (std::size_t step = 0; step <= waits.size(); ++step) {
-      const auto found = std::find(walk.begin(), walk.end(), at);
-      if (found != walk.end()) {
-        std::string text;
-        for (auto it = found; it != walk.end(); ++it) {
-          const auto& [node, port, vc] = *it;
-          const WaitEdge& edge = *waits[*it];
-          text += fmt::format("{} VC {} -> {} VC {}; ", topology.LinkName({node, port}), vc,
-                              topology.LinkName({node, edge.output}), edge.output_vc);
-        }
-        return text.substr(0, text.size() - 2);
+  std::vector<std::map<Place, Visit>::iterator> path;
+  for (auto start = places.begin(); start != places.end(); ++start) {
+    if (start->second.next == 0) path.push_back(start), start->second.on_path = true;
+    while (!path.empty()) {
+      Visit& visit = path.back()->second;
+      if (visit.next == visit.edges.size()) {
+        visit.on_path = false;
+        path.pop_back();
+        continue;
       }
-      const auto next = waits.find(at);
-      if (next == waits.end() || next->second->output >= kLinkPorts) break;
-      walk.push_back(at);
-      const LinkEnd peer = topology.Peer(next->second->node, next->second->output);
-      at = {peer.node, peer.port, next->second->output_vc};
+      const WaitEdge& edge = *visit.edges[visit.next++];
+      const LinkEnd peer = topology.Peer(edge.node, edge.output);
+      const auto behind = places.find({peer.node, peer.port, edge.output_vc});
+      if (behind == places.end()) continue;
+      if (!behind->second.on_path) {
+        if (behind->second.next == 0) path.push_back(behind), behind->second.on_path = true;
+        continue;
+      }
+      std::string text;
+      for (auto at = std::find(path.begin(), path.end(), behind); at != path.end(); ++at) {
+        const WaitEdge& wait = *(*at)->second.edges[(*at)->second.next - 1];
+        text += fmt::format("{} VC {} -> {} VC {}; ", topology.LinkName({wait.node, wait.input}),
+                            wait.input_vc, topology.LinkName({wait.node, wait.output}), wait.output_vc);
+      }
+      return text.substr(0, text.size() - 2);
     }
   }
   return "";
