@@ -38,6 +38,7 @@ bool Hfi::Send(PacketHeader&& header, bool verified) {
   }
   queue.tail = p;
   port.waiting |= PortBit(out);
+  waiting_ports_ |= 1u << (in - kHfiFirst);
   ++backlog_;
   pending_ = true;
   return true;
@@ -48,17 +49,16 @@ void Hfi::HandOver() {
   if (backlog_ == 0) return;
   const Time now = context_.now;
   if (w_in_free_ > now) {
-    if (!w_wake_scheduled_) {
-      w_wake_scheduled_ = true;
-      context_.queue.Push(w_in_free_, EventKey(EventClass::kHfi, kWFree, 0, 0), 0);
-    }
+    WakeWhenWIsFree();
     return;
   }
-  for (int i = 1; i <= kHfiPorts; ++i) {
-    const int index = (last_port_ + i) % kHfiPorts;
+  static_assert(kHfiPorts == 8);
+  const int first = last_port_ + 1;
+  for (unsigned rest = std::rotr(static_cast<std::uint8_t>(waiting_ports_), first); rest; rest &= rest - 1) {
+    const int index = (first + std::countr_zero(rest)) % kHfiPorts;
     Port& port = ports_[static_cast<std::size_t>(index)];
     // A busy port asks again by itself when its packet has entered the ISR.
-    if (port.waiting == 0 || port.free_at > now) continue;
+    if (port.free_at > now) continue;
     const PortId hfi_port = static_cast<PortId>(kHfiFirst + index);
     const int output = ServedOutput(hfi_port, port);
     if (output < 0) continue;
@@ -86,6 +86,7 @@ void Hfi::Start(PortId hfi_port, Port& port, PortId output) {
   if (!queue.head) {
     queue.tail = nullptr;
     port.waiting &= ~PortBit(output);
+    if (port.waiting == 0) waiting_ports_ &= ~(1u << (hfi_port - kHfiFirst));
   }
   --backlog_;
   port.last_output = output;
@@ -98,10 +99,7 @@ void Hfi::Start(PortId hfi_port, Port& port, PortId output) {
       port.free_at,
       EventKey(EventClass::kFlit, hfi_port, 0, static_cast<std::uint64_t>(FlitEvent::kRun)),
       reinterpret_cast<std::uint64_t>(p));
-  if (backlog_ > 0 && !w_wake_scheduled_) {
-    w_wake_scheduled_ = true;
-    context_.queue.Push(w_in_free_, EventKey(EventClass::kHfi, kWFree, 0, 0), 0);
-  }
+  if (backlog_ > 0) WakeWhenWIsFree();
   listener_.OnBacklogShrunk();
 }
 
@@ -122,12 +120,24 @@ void Hfi::OnTailArrived(PortId, Packet* packet) {
   if (at == context_.now) {
     Deliver(packet);
   } else {
-    context_.queue.Push(at, EventKey(EventClass::kHfi, kDeferredDelivery, 0, 0),
-                        reinterpret_cast<std::uint64_t>(packet));
+    deferred_.push_back({at, packet});
+    next_ = std::min(next_, at);
   }
 }
 
-void Hfi::OnDeferredDelivery(Packet* packet) { Deliver(packet); }
+void Hfi::OnW() {
+  const Time now = context_.now;
+  while (!deferred_.empty() && deferred_.front().at == now) {
+    Packet* packet = deferred_.front().packet;
+    deferred_.pop_front();
+    Deliver(packet);
+  }
+  if (w_wake_ == now) {
+    w_wake_ = kNever;
+    pending_ = true;
+  }
+  next_ = deferred_.empty() ? w_wake_ : std::min(w_wake_, deferred_.front().at);
+}
 
 void Hfi::Deliver(Packet* packet) {
   isr_->ReturnEjectionCredits(packet->out, packet->length);

@@ -2,9 +2,11 @@
 // (paper 000 section IV-B; docs/semantics.md rule 15, B.3 and B.6).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
+#include "emulator/base/ring.h"
 #include "emulator/isr/isr.h"
 #include "emulator/node/node_context.h"
 
@@ -34,11 +36,10 @@ class Hfi : public IsrListener {
   // --- Events, at context.now.
   void OnInjected(PortId port, Packet* packet);
   void OnTailArrived(PortId port, Packet* packet);
-  void OnDeferredDelivery(Packet* packet);
-  void OnWFree() {
-    w_wake_scheduled_ = false;
-    pending_ = true;
-  }
+  // What waits for W needs no place in the event queue: each direction serves in order. OnW runs at
+  // next_time(), after the tails and before the timers of that instant.
+  Time next_time() const { return next_; }
+  void OnW();
   void OnEjected(PortId port, Packet* packet, Time arrival) override;
   void OnQueueRoom() override { pending_ = true; }
 
@@ -57,20 +58,31 @@ class Hfi : public IsrListener {
     Time free_at = 0;
     int last_output = -1;
   };
-  int ServedOutput(PortId hfi_port, Port& port);
-  void Start(PortId hfi_port, Port& port, PortId output);
+  struct Deferred {
+    Time at = 0;
+    Packet* packet = nullptr;
+  };
+  inline int ServedOutput(PortId hfi_port, Port& port);
+  inline void Start(PortId hfi_port, Port& port, PortId output);
+  void WakeWhenWIsFree() {
+    w_wake_ = w_in_free_;
+    next_ = std::min(next_, w_wake_);
+  }
   void Deliver(Packet* packet);
 
   NodeContext& context_;
   HfiListener& listener_;
   Isr* isr_ = nullptr;
   std::array<Port, kHfiPorts> ports_;
+  unsigned waiting_ports_ = 0;  // bit i: ports_[i] has a packet in a send queue
   Time w_in_free_ = 0, w_out_free_ = 0;
+  Time w_wake_ = kNever;     // hand-overs wait for W until then
+  Ring<Deferred> deferred_;  // tails that wait for W, each for its own time
+  Time next_ = kNever;       // the earlier of the two
   int last_port_ = -1;
   std::size_t backlog_ = 0;
   std::uint64_t next_sequence_ = 1;
   bool pending_ = false;
-  bool w_wake_scheduled_ = false;
 };
 
 }  // namespace percs

@@ -415,31 +415,36 @@ void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, 
     out.outbox->flits.push_back({arrival, f, out.peer, out.peer_port, p->out_vc,
                                  static_cast<std::uint8_t>(count), p->sent, tail,
                                  tail && p->poisoned, out.generation, p->header});
+    if (tail) context_.Release(p);
   }
-  if (tail) context_.Release(p);
 }
 
-// The run goes straight into a packet object of the next hub: its header is copied or moved once.
+// The run goes straight into a packet object of the next hub: that of the packet itself if it leaves whole.
 void Isr::SendLocal(const OutputPort& out, Packet* p, Time arrival, int count, bool tail) {
-  Packet* run = out.local->context_.packets.Take();
-  run->ResetState();
-  if (p->sent == 0 && tail) {
-    run->header = std::move(p->header);
-  } else if (p->sent == 0) {
-    run->header = p->header;
-  } else {
-    run->header.source = p->header.source;
-    run->header.sequence = p->header.sequence;
+  const std::uint8_t first = p->sent;
+  const VcId vc = p->out_vc;
+  const bool poisoned = tail && p->poisoned;
+  Packet* run = p;
+  if (first != 0 || !tail) {
+    run = context_.packets.Take();
+    if (first == 0) {
+      run->header = p->header;
+    } else {
+      run->header.source = p->header.source;
+      run->header.sequence = p->header.sequence;
+    }
+    if (tail) context_.Release(p);
   }
-  run->segment = {arrival, out.flit_time, p->sent, static_cast<std::uint8_t>(count)};
+  run->ResetState();
+  run->segment = {arrival, out.flit_time, first, static_cast<std::uint8_t>(count)};
   run->run_has_tail = tail;
-  run->poisoned = tail && p->poisoned;
+  run->poisoned = poisoned;
   run->run_generation = out.generation;
   run->in = out.peer_port;
-  run->in_vc = p->out_vc;
+  run->in_vc = vc;
   out.local->context_.queue.Push(
       arrival,
-      EventKey(EventClass::kFlit, out.peer_port, p->out_vc, static_cast<std::uint64_t>(FlitEvent::kRun)),
+      EventKey(EventClass::kFlit, out.peer_port, vc, static_cast<std::uint64_t>(FlitEvent::kRun)),
       reinterpret_cast<std::uint64_t>(run));
 }
 
@@ -462,18 +467,6 @@ void Isr::ReturnCredits(InputBuffer& buffer, Time first_free, Time spacing, int 
 }
 
 // --- HFI side -------------------------------------------------------------------------------------
-
-bool Isr::QueueHasRoom(PortId hfi_port, PortId output) {
-  InputBuffer& queue = Queue(hfi_port, output);
-  // The packet whose tail was committed last holds its place until the tail has left.
-  const bool leaving = queue.tail_leaves > context_.now;
-  if (queue.packets + (leaving ? 1 : 0) < context_.parameters->hfi_queue_packets) return true;
-  if (leaving && !queue.room_wanted) Wake(queue, output, queue.tail_leaves);
-  queue.room_wanted = true;
-  return false;
-}
-
-void Isr::ReserveQueue(PortId hfi_port, PortId output) { ++Queue(hfi_port, output).packets; }
 
 void Isr::ReturnEjectionCredits(PortId port, int flits) {
   ReceiveCredits({context_.now + context_.parameters->credit_processing, 0, context_.node, port, 0,

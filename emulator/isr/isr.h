@@ -57,8 +57,17 @@ class Isr {
   // --- HFI side.
   // Room in the queue of (HFI port, output) for one more packet; if only a departing packet is in the
   // way, OnQueueRoom is called when it has left.
-  bool QueueHasRoom(PortId hfi_port, PortId output);
-  void ReserveQueue(PortId hfi_port, PortId output);  // at the start of a hand-over
+  bool QueueHasRoom(PortId hfi_port, PortId output) {
+    InputBuffer& queue = Queue(hfi_port, output);
+    // The packet whose tail was committed last holds its place until the tail has left.
+    const bool leaving = queue.tail_leaves > context_.now;
+    if (queue.packets + (leaving ? 1 : 0) < context_.parameters->hfi_queue_packets) return true;
+    if (leaving && !queue.room_wanted) Wake(queue, output, queue.tail_leaves);
+    queue.room_wanted = true;
+    return false;
+  }
+  // At the start of a hand-over.
+  void ReserveQueue(PortId hfi_port, PortId output) { ++Queue(hfi_port, output).packets; }
   void ReturnEjectionCredits(PortId port, int flits); // slots of the HFI's buffer are free (B.6)
 
   // --- After the run.
@@ -76,23 +85,24 @@ class Isr {
   void MakeQueues(PortId hfi_port);
   int BufferSlots(PortId port) const { return context_.parameters->link(ClassOf(port)).buffer_flits; }
 
-  void BeginPacket(InputBuffer& buffer, Packet* p);
-  void ContinuePacket(InputBuffer& buffer, Packet* run);
+  inline void BeginPacket(InputBuffer& buffer, Packet* p);
+  inline void ContinuePacket(InputBuffer& buffer, Packet* run);
   void Advance(InputBuffer& buffer, Packet* p);  // p is a front: it requests as soon as it may (B.4)
-  Time Eligible(const Packet& p) const;          // min(e1, e2) of B.4
-  void Request(InputBuffer& buffer, Packet* p);
+  inline Time Eligible(const Packet& p) const;          // min(e1, e2) of B.4
+  inline void Request(InputBuffer& buffer, Packet* p);
   void ClearRequest(InputBuffer& buffer, Packet* p);
   void Wake(InputBuffer& buffer, PortId output, Time at);
 
-  void ArbitrateOutput(PortId port);
-  void ScheduleFree(PortId port, OutputPort& out);
-  int Arbitrated(PortId port, OutputPort& out);  // winner's index, -1 if none
-  bool CanContinue(OutputPort& out);
-  void Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p);
-  int FlitsInTime(const OutputPort& out, const Packet& p) const;
-  void CountCommitment(PortId port, const Packet& p, int count, bool tail);
-  void SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count, bool tail);
-  void SendLocal(const OutputPort& out, Packet* p, Time arrival, int count, bool tail);
+  // One path of isr.cc, in pieces for the reader: `inline` lets the compiler join them again.
+  inline void ArbitrateOutput(PortId port);
+  inline void ScheduleFree(PortId port, OutputPort& out);
+  inline int Arbitrated(PortId port, OutputPort& out);  // winner's index, -1 if none
+  inline bool CanContinue(OutputPort& out);
+  inline void Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p);
+  inline int FlitsInTime(const OutputPort& out, const Packet& p) const;
+  inline void CountCommitment(PortId port, const Packet& p, int count, bool tail);
+  inline void SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count, bool tail);
+  inline void SendLocal(const OutputPort& out, Packet* p, Time arrival, int count, bool tail);
   void ReturnCredits(InputBuffer& buffer, Time first_free, Time spacing, int count);
   void NoteDeparted(InputBuffer& buffer, const Packet& p, const OutputPort& out, Time tail_onward);
   void UpdateStall(PortId port, OutputPort& out, bool stalled);

@@ -37,11 +37,14 @@ void Hub::Start() {
 // credit of its own instant; the last two create nothing for this instant's arbitration.
 void Hub::Run(Time end) {
   EventQueue& queue = context_.queue;
-  constexpr std::uint64_t kHfiKeys = static_cast<std::uint64_t>(EventClass::kHfi) << 56;
-  while (queue.next_time() < end) {
-    const Time now = context_.now = queue.next_time();
+  constexpr std::uint64_t kHfiKeys = EventKey(EventClass::kHfi, 0, 0, 0).value;
+  constexpr std::uint64_t kTimerKeys = EventKey(EventClass::kHfi, kPorts, 0, 0).value;
+  while (next_time() < end) {
+    const Time now = context_.now = next_time();
     while (queue.next_time() == now && queue.next_key() < kHfiKeys) Dispatch(queue.Pop());
     if (isr_.dirty()) isr_.Arbitrate();
+    while (queue.next_time() == now && queue.next_key() < kTimerKeys) DispatchHfi(queue.Pop());
+    if (hfi_.next_time() == now) hfi_.OnW();
     while (queue.next_time() == now) DispatchHfi(queue.Pop());
     if (hfi_.pending()) hfi_.HandOver();
   }
@@ -84,12 +87,6 @@ void Hub::Dispatch(const Event& event) {
 void Hub::DispatchHfi(const Event& event) {
   const int port = event.key.port();
   switch (port) {
-    case kDeferredDelivery:
-      hfi_.OnDeferredDelivery(reinterpret_cast<Packet*>(event.data));
-      return;
-    case kWFree:
-      hfi_.OnWFree();
-      return;
     case kRetransmit:
       messages_.OnTimer(static_cast<NodeId>(event.key.detail()));
       return;

@@ -20,7 +20,7 @@ class Hub : public HfiListener, public MessageListener, public HubServices {
 
   Isr& isr() { return isr_; }
   NodeContext& context() override { return context_; }
-  Time next_time() const { return context_.queue.next_time(); }
+  Time next_time() const { return std::min(context_.queue.next_time(), hfi_.next_time()); }
 
   // Runs every event before `end`.
   void Run(Time end);
@@ -55,11 +55,11 @@ class Hub : public HfiListener, public MessageListener, public HubServices {
   }
 
  private:
-  void Dispatch(const Event& event);
-  void DispatchHfi(const Event& event);
+  inline void Dispatch(const Event& event);
+  inline void DispatchHfi(const Event& event);
   void OnControl(ControlItem* item);
   void OnLinkFault(const ControlItem& item);
-  void Deliver(const PacketHeader& header);
+  inline void Deliver(const PacketHeader& header);
 
   NodeContext context_;
   Isr isr_;

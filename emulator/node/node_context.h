@@ -13,11 +13,12 @@
 
 namespace percs {
 
-// Work of the nodes of one shard. Packets are counted where they are created and where they end, so a
+// What the nodes of one shard share: their work and their packet objects. Packets are counted where they are created and where they end, so a
 // single shard's number may be negative; the sum over shards is what counts.
 struct WorkCounters {
   std::int64_t unfinished = 0;
   std::int64_t resident = 0;
+  Pool<Packet> packets;  // of all nodes of the shard: a packet crosses between them without a copy
 };
 
 // One packet that reached its window; what the digest folds.
@@ -33,17 +34,22 @@ using DeliveryObserver = std::function<void(NodeId, const Delivery&)>;
 struct NodeContext {
   NodeContext(NodeId node, const Topology& topology, const P7ihParameters& parameters, WorkCounters* work,
               const DeliveryObserver* on_delivery)
-      : node(node), topology(&topology), parameters(&parameters), work(work), on_delivery(on_delivery) {}
+      : node(node),
+        topology(&topology),
+        parameters(&parameters),
+        work(work),
+        packets(work->packets),
+        on_delivery(on_delivery) {}
 
   const NodeId node;
   const Topology* const topology;
   const P7ihParameters* const parameters;
   WorkCounters* const work;
+  Pool<Packet>& packets;
   const DeliveryObserver* const on_delivery;
   Time now = 0;
   Time last_event = 0;  // of the last thing that a result shows
   EventQueue queue;
-  Pool<Packet> packets;
   NodeStats stats;
 
   void CountDrop(DropReason reason, int flits, int tails) {
@@ -62,7 +68,6 @@ struct NodeContext {
 enum class FlitEvent : std::uint64_t { kMark = 0, kRun = 1 };
 enum class TimerEvent : std::uint64_t { kInput = 0, kOutputFree = 1 };  // low byte; kInput: output above
 // Ports above 55 in keys of class kHfi: what is not tied to a port.
-inline constexpr int kDeferredDelivery = 200, kWFree = 201, kRetransmit = 202, kTask = 203,
-                     kGoalTimer = 204;
+inline constexpr int kRetransmit = 202, kTask = 203, kGoalTimer = 204;
 
 }  // namespace percs
