@@ -12,9 +12,7 @@ Isr::Isr(NodeContext& context, IsrListener& listener)
     : context_(context),
       listener_(listener),
       router_(context),
-      link_buffers_(kLinkPorts * kMaxVcs),
-      departed_(kLinkPorts * kMaxVcs),
-      outputs_(kPorts) {
+      departed_(kLinkPorts * kMaxVcs) {
   for (int port = 0; port < kLinkPorts; ++port) {
     for (int vc = 0; vc < kMaxVcs; ++vc) {
       InputBuffer& buffer = link_buffers_[static_cast<std::size_t>(port * kMaxVcs + vc)];
@@ -132,7 +130,12 @@ void Isr::BeginPacket(InputBuffer& buffer, Packet* p) {
   if (p->draining) {
     Drain(buffer, p);
   } else if (front) {
-    Advance(buffer, p);
+    // Whole, and no slower than the output: it may request at once (B.4), without asking Eligible.
+    if (p->complete() && p->segment.spacing <= outputs_[p->out].flit_time) {
+      RequestOrCommit(buffer, p);
+    } else {
+      Advance(buffer, p);
+    }
   }
 }
 
@@ -162,7 +165,7 @@ void Isr::OnInjected(Packet* p) {
   if (!outputs_[p->out].up) {
     Doom(queue, p);
   } else if (queue.Front(p->out) == p) {
-    Advance(queue, p);
+    RequestOrCommit(queue, p);
   }
 }
 
@@ -210,6 +213,25 @@ void Isr::Request(InputBuffer& buffer, Packet* p) {
   out.requested_vcs |= static_cast<std::uint8_t>(1 << p->out_vc);
   ++out.requests;
   dirty_ |= PortBit(p->out);
+}
+
+// A new front that may request now wins at once if this instant has no more input (rule 3) and nothing else
+// to arbitrate, and its output is idle and unclaimed: most packets of a network that is not saturated.
+// REQUIRES: the last step of an input event.
+void Isr::RequestOrCommit(InputBuffer& buffer, Packet* p) {
+  const PortId port = p->out;
+  OutputPort& out = outputs_[port];
+  OutputVc& vc = out.vc[p->out_vc];
+  constexpr std::uint64_t kHfiKeys = EventKey(EventClass::kHfi, 0, 0, 0).value;
+  const EventQueue& queue = context_.queue;
+  const bool last_input = queue.next_time() > context_.now || queue.next_key() >= kHfiKeys;
+  if (!last_input || dirty_ != 0 || out.requests > 0 || out.busy_until > context_.now ||
+      out.stall_since >= 0 || vc.owner || !vc.credits.Any(context_.now)) {
+    Request(buffer, p);
+    return;
+  }
+  out.pointer = buffer.index();
+  Commit(port, out, buffer, p);
 }
 
 void Isr::ClearRequest(InputBuffer& buffer, Packet* p) {
@@ -277,7 +299,10 @@ void Isr::ArbitrateOutput(PortId port) {
   UpdateStall(port, out, false);
   const PortId in = static_cast<PortId>(winner / 3);
   InputBuffer& buffer = IsHfi(in) ? Queue(in, port) : LinkBuffer(in, static_cast<VcId>(winner % 3));
-  Commit(port, out, buffer, buffer.Front(port));
+  Packet* p = buffer.Front(port);
+  p->requesting = false;
+  out.TakeRequest(p->out_vc, winner);
+  Commit(port, out, buffer, p);
 }
 
 int Isr::Arbitrated(PortId port, OutputPort& out) {
@@ -359,8 +384,6 @@ void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p) {
   const bool tail = p->sent + m == p->length;
   CountCommitment(port, *p, m, tail);
 
-  p->requesting = false;
-  out.TakeRequest(p->out_vc, buffer.index());
   out.busy_until = now + m * f;
   out.committed_flits = m;
   out.committed_port = buffer.port;

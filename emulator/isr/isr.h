@@ -90,6 +90,7 @@ class Isr {
   void Advance(InputBuffer& buffer, Packet* p);  // p is a front: it requests as soon as it may (B.4)
   inline Time Eligible(const Packet& p) const;          // min(e1, e2) of B.4
   inline void Request(InputBuffer& buffer, Packet* p);
+  inline void RequestOrCommit(InputBuffer& buffer, Packet* p);
   void ClearRequest(InputBuffer& buffer, Packet* p);
   void Wake(InputBuffer& buffer, PortId output, Time at);
 
@@ -98,7 +99,7 @@ class Isr {
   inline void ScheduleFree(PortId port, OutputPort& out);
   inline int Arbitrated(PortId port, OutputPort& out);  // winner's index, -1 if none
   inline bool CanContinue(OutputPort& out);
-  inline void Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p);
+  void Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p);
   inline int FlitsInTime(const OutputPort& out, const Packet& p) const;
   inline void CountCommitment(PortId port, const Packet& p, int count, bool tail);
   inline void SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count, bool tail);
@@ -120,10 +121,10 @@ class Isr {
   IsrListener& listener_;
   Router router_;
   std::uint64_t dirty_ = 0;  // outputs to arbitrate at this instant
-  std::vector<InputBuffer> link_buffers_;
+  std::array<InputBuffer, kLinkPorts * kMaxVcs> link_buffers_;
   std::vector<Departed> departed_;  // beside each of link_buffers_
   std::array<std::vector<InputBuffer>, kHfiPorts> queues_;  // made when an HFI port is first used
-  std::vector<OutputPort> outputs_;
+  std::array<OutputPort, kPorts> outputs_;
   Pool<PoisonMark> marks_;
 };
 
