@@ -59,22 +59,23 @@ class EventQueue {
     node.event = {time, key, data};
     const std::uint32_t bucket = Bucket(slot);
     if (Earlier(time, key.value, next_, next_key_)) {
-      next_ = time;
-      next_key_ = key.value;
+      SetNext({time, key, data});
       next_in_heap_ = false;
     }
     if (slot < first_) first_ = slot;
     std::uint32_t* link = &heads_[bucket];
     if (*link == kNil) Mark(bucket);
-    while (*link != kNil && !Earlier(time, key.value, nodes[*link].event.time, nodes[*link].event.key.value)) {
-      link = &nodes[*link].next;
+    while (*link != kNil) {
+      Node& other = nodes[*link];
+      if (Earlier(time, key.value, other.event.time, other.event.key.value)) break;
+      link = &other.next;
     }
     node.next = *link;
     *link = index;
   }
 
-  // REQUIRES: !empty().
-  Event Pop() {
+  // REQUIRES: !empty(). Inlined: the event stays in registers.
+  [[gnu::always_inline]] Event Pop() {
     if (next_in_heap_) return PopHeap();
     base_ = first_;
     std::uint32_t& head = heads_[Bucket(first_)];
@@ -84,8 +85,14 @@ class EventQueue {
     head = node.next;
     node.next = free_;
     free_ = index;
-    if (head == kNil) FindFirst();
-    Refresh();
+    if (head != kNil) {
+      SetNext(nodes_[head].event);
+    } else if (FindFirst()) {
+      SetNext(nodes_[heads_[Bucket(first_)]].event);
+    } else {
+      next_ = kNever;
+    }
+    if (heap_time_ <= next_) CompareHeap();
     return event;
   }
 
@@ -118,8 +125,13 @@ class EventQueue {
     occupied_[bucket >> 6] |= std::uint64_t{1} << (bucket & 63);
     words_ |= std::uint32_t{1} << (bucket >> 6);
   }
+  void SetNext(const Event& event) {
+    next_ = event.time;
+    next_key_ = event.key.value;
+  }
   // Bucket `first_` has become empty: finds the next one, cyclically; every wheel event lies within one turn.
-  void FindFirst() {
+  // False if the wheel is empty.
+  bool FindFirst() {
     const std::uint32_t start = Bucket(first_);
     std::uint32_t word = start >> 6;
     std::uint64_t bits = occupied_[word] &= ~(std::uint64_t{1} << (start & 63));
@@ -128,7 +140,7 @@ class EventQueue {
     if (bits == 0) {
       if (words_ == 0) {
         first_ = kNever;
-        return;
+        return false;
       }
       const std::uint32_t above = words_ & (~std::uint32_t{1} << word);
       word = static_cast<std::uint32_t>(std::countr_zero(above ? above : words_));
@@ -136,38 +148,33 @@ class EventQueue {
     }
     const std::uint32_t bucket = (word << 6) | static_cast<std::uint32_t>(std::countr_zero(bits));
     first_ += (bucket - start) & (kBuckets - 1);
+    return true;
   }
-  void Refresh() {
-    next_in_heap_ = false;
-    if (first_ != kNever) {
-      const Event& first = nodes_[heads_[Bucket(first_)]].event;
-      next_ = first.time;
-      next_key_ = first.key.value;
-    } else {
-      next_ = kNever;
-      next_key_ = 0;
-    }
-    if (!heap_.empty()) CompareHeap();
-  }
+  // The heap's first event goes before an equal one of the wheel: it was pushed earlier.
   void CompareHeap() {
+    if (heap_.empty()) return;
     const Event& first = heap_.front();
     if (Earlier(next_, next_key_, first.time, first.key.value)) return;
     next_in_heap_ = true;
-    next_ = first.time;
-    next_key_ = first.key.value;
+    SetNext(first);
   }
   // Rare: what happens more than a turn of the wheel from now.
   [[gnu::noinline]] void PushHeap(const Event& event) {
     heap_.push_back(event);
     std::push_heap(heap_.begin(), heap_.end(), Later);
+    heap_time_ = heap_.front().time;
     CompareHeap();
   }
   [[gnu::noinline]] Event PopHeap() {
     const Event event = heap_.front();
     std::pop_heap(heap_.begin(), heap_.end(), Later);
     heap_.pop_back();
+    heap_time_ = heap_.empty() ? kNever : heap_.front().time;
     base_ = event.time >> kShift;
-    Refresh();
+    next_in_heap_ = false;
+    next_ = kNever;
+    if (first_ != kNever) SetNext(nodes_[heads_[Bucket(first_)]].event);
+    CompareHeap();
     return event;
   }
 
@@ -179,6 +186,7 @@ class EventQueue {
   std::int64_t first_ = kNever;  // bucket number of the earliest event in the wheel
   std::vector<Node> nodes_;
   std::vector<std::uint32_t> heads_;
+  Time heap_time_ = kNever;  // of the heap's first event
   std::vector<Event> heap_;
   std::uint32_t words_ = 0;  // bit w: occupied_[w] has a bit
   std::uint64_t occupied_[kBuckets / 64] = {};

@@ -37,15 +37,26 @@ class CreditCounter {
     int taken = std::min(credits_, wanted);
     credits_ -= taken;
     if (taken == wanted || runs_.empty()) return taken;
-    for (; taken < wanted; ++taken) {
+    while (taken < wanted) {
       std::size_t earliest = runs_.size();
+      Time others = kNever;  // first start of another run
       for (std::size_t i = 0; i < runs_.size(); ++i) {
-        if (runs_[i].known && (earliest == runs_.size() || runs_[i].start < runs_[earliest].start)) earliest = i;
+        if (!runs_[i].known) continue;
+        if (earliest == runs_.size() || runs_[i].start < runs_[earliest].start) {
+          if (earliest != runs_.size()) others = runs_[earliest].start;
+          earliest = i;
+        } else {
+          others = std::min(others, runs_[i].start);
+        }
       }
       if (earliest == runs_.size() || runs_[earliest].start > t + taken * spacing) break;
       Run& run = runs_[earliest];
-      run.start += run.spacing;
-      if (--run.count == 0) Remove(earliest);
+      do {
+        run.start += run.spacing;
+        --run.count;
+        ++taken;
+      } while (taken < wanted && run.count > 0 && run.start <= others && run.start <= t + taken * spacing);
+      if (run.count == 0) Remove(earliest);
     }
     Refresh();
     return taken;

@@ -70,13 +70,18 @@ void Isr::ReceiveFlits(FlitRun&& run) {
 }
 
 void Isr::ReceiveCredits(const CreditRun& run) {
-  OutputPort& out = outputs_[run.port];
-  if (run.generation < out.generation) return;
-  out.vc[run.vc].credits.Announce(run.arrival, run.spacing, run.count, run.generation);
+  AnnounceCredits(run.port, run.vc, run.arrival, run.spacing, run.count, run.generation);
+}
+
+void Isr::AnnounceCredits(PortId port, VcId vc, Time start, Time spacing, int count,
+                          std::uint32_t generation) {
+  OutputPort& out = outputs_[port];
+  if (generation < out.generation) return;
+  out.vc[vc].credits.Announce(start, spacing, count, generation);
   // Credits need no event of their own unless somebody waits for them.
-  if (out.stall_since >= 0 && run.arrival < out.wake_at) {
-    out.wake_at = run.arrival;
-    context_.queue.Push(run.arrival, EventKey(EventClass::kCredit, run.port, 0, 0), 0);
+  if (out.stall_since >= 0 && start < out.wake_at) {
+    out.wake_at = start;
+    context_.queue.Push(start, EventKey(EventClass::kCredit, port, 0, 0), 0);
   }
 }
 
@@ -403,12 +408,14 @@ void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p) {
       buffer.tail_leaves = out.busy_until;
       if (buffer.room_wanted) Wake(buffer, port, out.busy_until);
     }
-    SendRun(port, out, buffer, p, m, true);
-    if (Packet* next = buffer.Front(port)) Advance(buffer, next);
   } else {
     vc.owner = out.unfinished = p;
     vc.owner_index = out.unfinished_index = buffer.index();
-    SendRun(port, out, buffer, p, m, false);
+  }
+  SendRun(port, out, buffer, p, m, tail);
+  if (tail) {
+    if (Packet* next = buffer.Front(port)) Advance(buffer, next);
+  } else {
     p->begun = true;
     p->sent = static_cast<std::uint8_t>(p->sent + m);
     Wake(buffer, port, out.busy_until);
@@ -475,25 +482,20 @@ void Isr::ReturnCredits(InputBuffer& buffer, Time first_free, Time spacing, int 
   OutputPort& back = outputs_[buffer.port];  // credits leave on the reverse direction of the link
   if (!back.up || count == 0) return;
   PERCS_CHECK(count > 0);
-  const CreditRun run{first_free + back.wire + context_.parameters->credit_processing,
-                      spacing,
-                      back.peer,
-                      back.peer_port,
-                      buffer.vc,
-                      static_cast<std::uint16_t>(count),
-                      back.generation};
+  const Time start = first_free + back.wire + context_.parameters->credit_processing;
   if (back.local) {
-    back.local->ReceiveCredits(run);
+    back.local->AnnounceCredits(back.peer_port, buffer.vc, start, spacing, count, back.generation);
   } else {
-    back.outbox->credits.push_back(run);
+    back.outbox->credits.push_back({start, spacing, back.peer, back.peer_port, buffer.vc,
+                                    static_cast<std::uint16_t>(count), back.generation});
   }
 }
 
 // --- HFI side -------------------------------------------------------------------------------------
 
 void Isr::ReturnEjectionCredits(PortId port, int flits) {
-  ReceiveCredits({context_.now + context_.parameters->credit_processing, 0, context_.node, port, 0,
-                  static_cast<std::uint16_t>(flits), outputs_[port].generation});
+  AnnounceCredits(port, 0, context_.now + context_.parameters->credit_processing, 0, flits,
+                  outputs_[port].generation);
 }
 
 }  // namespace percs

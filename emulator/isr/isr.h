@@ -104,6 +104,8 @@ class Isr {
   inline void CountCommitment(PortId port, const Packet& p, int count, bool tail);
   inline void SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count, bool tail);
   inline void SendLocal(const OutputPort& out, Packet* p, Time arrival, int count, bool tail);
+  void AnnounceCredits(PortId port, VcId vc, Time start, Time spacing, int count,
+                       std::uint32_t generation);
   void ReturnCredits(InputBuffer& buffer, Time first_free, Time spacing, int count);
   void NoteDeparted(InputBuffer& buffer, const Packet& p, const OutputPort& out, Time tail_onward);
   void UpdateStall(PortId port, OutputPort& out, bool stalled);

@@ -16,7 +16,7 @@ class Router {
  public:
   explicit Router(const NodeContext& context)
       : context_(context),
-        supernode_first_(context.node - static_cast<NodeId>(context.topology->hub_in_supernode(context.node))) {}
+        supernode_first_(context.topology->node(context.topology->supernode_of(context.node), 0)) {}
 
   void Install(std::shared_ptr<const HubTables> tables, Epoch epoch) {
     previous_ = tables_ == tables ? nullptr : std::move(tables_);
