@@ -118,16 +118,17 @@ void Isr::BeginPacket(InputBuffer& buffer, Packet* p) {
   p->out = router_.Route(p->header, buffer.port);
   p->out_vc = 0;
   p->draining = true;
+  const bool positioned = p->out < kLinkPorts && context_.parameters->vc_policy == VcPolicy::kPosition;
+  const Position next =
+      positioned ? NextPosition(PositionOf(buffer.port, buffer.vc), p->out) : kL0;
   if (p->out == kNoPort || !outputs_[p->out].connected) {
     p->reason = DropReason::kNoRoute;
+  } else if (next == kNoPosition) {
+    p->reason = DropReason::kNoVcPosition;
   } else if (!outputs_[p->out].up) {
     p->reason = DropReason::kLinkDown;
-  } else if (IsHfi(p->out) || context_.parameters->vc_policy == VcPolicy::kSingle) {
-    p->draining = false;
   } else {
-    const Position next = NextPosition(PositionOf(buffer.port, buffer.vc), p->out);
-    p->reason = DropReason::kNoVcPosition;
-    p->draining = next == kNoPosition;
+    p->draining = false;
     p->out_vc = VcOfPosition(next);
   }
   const bool front = !p->draining && buffer.Front(p->out) == nullptr;
@@ -432,7 +433,7 @@ void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, 
     if (!IsHfi(port)) ++p->header.hops;
   }
   const Time tail_onward = arrival + (count - 1) * f;
-  if (tail && !buffer.is_queue() && p->last_segment().last() > context_.now) {
+  if (tail && !buffer.is_queue() && !p->ended && p->last_segment().last() > context_.now) {
     NoteDeparted(buffer, *p, out, tail_onward);
   }
   if (IsHfi(port)) {

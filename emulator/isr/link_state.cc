@@ -84,7 +84,8 @@ void Isr::LoseArrivals(InputBuffer& buffer) {
     PoisonDeparted(buffer);
     return;
   }
-  if (p->complete() && p->last_segment().last() < context_.now) return;
+  // Flits synthesised when the link died before are not on the wire and cannot be lost again.
+  if (p->ended || (p->complete() && p->last_segment().last() < context_.now)) return;
   LoseAnnounced(*p);
   if (p->draining) {
     Drain(buffer, p);
@@ -103,7 +104,7 @@ void Isr::LoseAnnounced(Packet& p) {
   context_.stats.flits_synthesised += static_cast<std::uint64_t>(lost);
   ++context_.stats.packets_synthesised;
   ++context_.work->resident;
-  p.poisoned = true;
+  p.poisoned = p.ended = true;
   if (tail) return;
   ++context_.stats.flits_synthesised;
   p.spare_slot = true;
@@ -127,6 +128,7 @@ void Isr::PoisonDeparted(InputBuffer& buffer) {
   ++context_.work->resident;
   OnMark({context_.now, context_.node, buffer.port, buffer.vc, gone.source, gone.sequence,
           outputs_[buffer.port].generation});
+  DepartedFrom(buffer).source = kNoNode;
 }
 
 void Isr::OnMark(const PoisonMark& mark) {
@@ -160,18 +162,35 @@ void Isr::LinkUp(PortId port) {
   for (int v = 0; v < out.vcs; ++v) RegrantCredits(LinkBuffer(port, static_cast<VcId>(v)));
 }
 
-// All free slots at once; those of flits committed before and leaving after, at their own times.
+// All free slots at once; those of flits committed before and leaving after, at their own times. Flits
+// announced may count on slots that are still to be left: those slots are promised already, earliest
+// first, and return nothing.
 void Isr::RegrantCredits(InputBuffer& buffer) {
+  struct Leaving {
+    Time first, spacing;
+    int count;
+  };
+  std::vector<Leaving> leaving;
   int free = BufferSlots(buffer.port) - buffer.held;
   for (const OutputPort& out : outputs_) {
     if (out.committed_port != buffer.port || out.committed_vc != buffer.vc) continue;
     const int flits = out.FlitsLeavingAfter(context_.now);
-    if (flits == 0) continue;
-    const int slots = flits - (out.committed_spare ? 1 : 0);
+    const int slots = flits - (flits > 0 && out.committed_spare ? 1 : 0);
+    if (slots == 0) continue;
     free -= slots;
-    ReturnCredits(buffer, out.busy_until - (flits - 1) * out.flit_time, out.flit_time, slots);
+    leaving.push_back({out.busy_until - (flits - 1) * out.flit_time, out.flit_time, slots});
+  }
+  for (; free < 0; ++free) {
+    auto earliest = leaving.end();
+    for (auto it = leaving.begin(); it != leaving.end(); ++it) {
+      if (it->count > 0 && (earliest == leaving.end() || it->first < earliest->first)) earliest = it;
+    }
+    PERCS_CHECK(earliest != leaving.end());
+    earliest->first += earliest->spacing;
+    --earliest->count;
   }
   ReturnCredits(buffer, context_.now, 0, free);
+  for (const Leaving& run : leaving) ReturnCredits(buffer, run.first, run.spacing, run.count);
 }
 
 std::uint64_t Isr::MissingCredits() const {

@@ -37,6 +37,7 @@ struct alignas(64) Packet {
   bool requesting = false;
   bool draining = false;       // to be dropped, under `reason`
   bool poisoned = false;       // its tail is a poison tail
+  bool ended = false;          // its link died: what is still to come of it is synthesised here
   bool spare_slot = false;     // the poison tail sits in the slot set aside for it
   DropReason reason = DropReason::kLinkDown;
   Time drains_from = 0;        // not before the end of its running commitment
@@ -47,7 +48,7 @@ struct alignas(64) Packet {
     length = announced = sent = 0;
     out = kNoPort;
     drains_from = 0;
-    begun = requesting = draining = poisoned = spare_slot = false;
+    begun = requesting = draining = poisoned = spare_slot = ended = false;
   }
   const Segment& last_segment() const { return more.empty() ? segment : more.back(); }
   // Arrival of flit i. REQUIRES: i < announced.
