@@ -2,43 +2,122 @@
 // one thread, then over daemons in several placements, and compare digests and counters.
 #include <gtest/gtest.h>
 
+#include "proto/scenario/build.h"
+#include "proto/scenario/reader.h"
 #include "tests/distributed/cluster.h"
 
 namespace percs::test {
 namespace {
 
 struct Case {
-  const char* file;
-  std::vector<std::uint64_t> blocks;  // hubs per process
+  const char* name;
+  const char* text;  // YAML, over the defaults of one supernode of 32 hubs
 };
 
-class PlacementTest : public ::testing::TestWithParam<Case> {};
+const Case kCases[] = {
+    {"AllToAllVerified", "workload: {all_to_all: {bytes: 8KiB}}"},
+    {"AllToAllLinearRaw",
+     "workload: {all_to_all: {bytes: 4KiB, schedule: linear, reliable: false}}"},
+    {"UniformSaturated",
+     "workload: {pattern: {pattern: uniform, load: 1, warm_up: 2us, measure: 4us}}"},
+    {"HotspotReliable",
+     "workload: {pattern: {pattern: hotspot, message_bytes: 6000B, count: 12, reliable: true, "
+     "payload: verified}}"},
+    {"TornadoSingleFlits",
+     "workload: {pattern: {pattern: tornado, message_bytes: 100B, load: 0.6, measure: 5us}}"},
+    {"TightBuffers",
+     "parameters: {lr: {buffer: 3}, ll: {buffer: 5}}\n"
+     "workload: {pattern: {pattern: randperm, load: 0.9, measure: 6us}}"},
+    {"SupernodesOverDLinks",
+     "topology: {supernodes: 4, drawers: 2, hubs: 4, d_links_per_pair: 3}\n"
+     "workload: {pattern: {pattern: uniform, load: 0.3, measure: 6us}}"},
+    {"CutsUnderLoad",
+     "workload: {all_to_all: {bytes: 16KiB}}\n"
+     "faults:\n"
+     "- {at: 2us, link_down: sn0-d0-h0/sn0-d1-h0}\n"
+     "- {at: 3us, link_down: sn0-d2-h1/sn0-d2-h7}\n"
+     "- {at: 60us, link_up: sn0-d0-h0/sn0-d1-h0}"},
+    {"CutHubGivesUp",
+     "topology: {drawers: 1, hubs: 8}\n"
+     "parameters: {retransmit_tries: 3}\n"
+     "workload: {all_to_all: {bytes: 4KiB}}\n"
+     "faults:\n"
+     "- {at: 500ns, link_down: sn0-d0-h0/sn0-d0-h1}\n"
+     "- {at: 500ns, link_down: sn0-d0-h0/sn0-d0-h2}\n"
+     "- {at: 500ns, link_down: sn0-d0-h0/sn0-d0-h3}\n"
+     "- {at: 500ns, link_down: sn0-d0-h0/sn0-d0-h4}\n"
+     "- {at: 500ns, link_down: sn0-d0-h0/sn0-d0-h5}\n"
+     "- {at: 500ns, link_down: sn0-d0-h0/sn0-d0-h6}\n"
+     "- {at: 500ns, link_down: sn0-d0-h0/sn0-d0-h7}"},
+};
 
-TEST_P(PlacementTest, GivesTheDigestOfTheRunInOneProcess) {
-  v1::ApplyRequest request = RequestFromFile(GetParam().file);
-  const RunResult here = RunHere(request.scenario());
-  ClusterOptions options;
-  options.daemons = static_cast<std::uint32_t>(GetParam().blocks.size());
-  Cluster cluster(options);
-  for (const std::uint64_t hubs : GetParam().blocks) request.add_nodes_per_process(hubs);
-  const auto there = cluster.Run(request);
-  ASSERT_TRUE(there.ok()) << there.status();
-  EXPECT_EQ(there->result().digest(), here.digest.ToString());
-  EXPECT_EQ(there->result().virtual_time(), here.virtual_time);
-  EXPECT_EQ(there->result().total().packets_delivered(), here.total.packets_delivered);
-  EXPECT_EQ(there->result().flit_hops(), here.flit_hops);
-  EXPECT_EQ(there->result().reroutes_size(), static_cast<int>(here.reroutes.size()));
-  EXPECT_EQ(there->result().violations_size(), 0);
+v1::ApplyRequest RequestFromText(const char* text) {
+  v1::ApplyRequest request;
+  auto scenario = ReadScenarioText(text, "placement_test", ScenarioFormat::kYaml);
+  EXPECT_TRUE(scenario.ok()) << scenario.status();
+  if (scenario.ok()) *request.mutable_scenario() = *std::move(scenario);
+  return request;
+}
+
+void ExpectSame(const v1::RunResult& there, const RunResult& here) {
+  EXPECT_EQ(there.digest(), here.digest.ToString());
+  EXPECT_EQ(there.virtual_time(), here.virtual_time);
+  EXPECT_EQ(there.total().packets_delivered(), here.total.packets_delivered);
+  EXPECT_EQ(there.flit_hops(), here.flit_hops);
+  EXPECT_EQ(there.failed_size(), static_cast<int>(here.failed.size()));
+  ASSERT_EQ(there.reroutes_size(), static_cast<int>(here.reroutes.size()));
+  for (int i = 0; i < there.reroutes_size(); ++i) {
+    EXPECT_EQ(there.reroutes(i).committed(), here.reroutes[static_cast<std::size_t>(i)].committed);
+  }
+  EXPECT_EQ(there.violations_size(), 0);
+  EXPECT_TRUE(here.violations.empty());
   EXPECT_GT(here.total.packets_delivered, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Scenarios, PlacementTest,
-    ::testing::Values(Case{"deploy/scenarios/two-hubs.yaml", {1, 1}},
-                      Case{"deploy/scenarios/one-drawer.yaml", {3, 0, 5}},
-                      Case{"deploy/scenarios/supernode-alltoall.yaml", {8, 8, 8, 8}},
-                      Case{"deploy/scenarios/link-failure.yaml", {8, 8, 8, 8}},
-                      Case{"deploy/scenarios/link-failure.yaml", {5, 1, 9, 2, 7, 3, 5}}));
+// Every scenario on every one of these fabrics, one after the other: what one run leaves behind
+// must not show in the next.
+void CompareAll(std::uint32_t daemons, bool uneven) {
+  ClusterOptions options;
+  options.daemons = daemons;
+  Cluster cluster(options);
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.name);
+    v1::ApplyRequest request = RequestFromText(c.text);
+    const RunResult here = RunHere(request.scenario());
+    if (uneven) {
+      std::uint64_t left = here.nodes;
+      for (std::uint32_t p = 0; p + 1 < daemons; ++p) {
+        const std::uint64_t hubs = std::min<std::uint64_t>(left, (p * 5) % 8);
+        request.add_nodes_per_process(hubs);
+        left -= hubs;
+      }
+      request.add_nodes_per_process(left);
+    }
+    const auto there = cluster.Run(request);
+    ASSERT_TRUE(there.ok()) << there.status();
+    ExpectSame(there->result(), here);
+  }
+}
+
+TEST(PlacementTest, FourProcessesOfEightHubsGiveTheDigestOfOneProcess) { CompareAll(4, false); }
+
+TEST(PlacementTest, SevenUnevenProcessesGiveTheDigestOfOneProcess) { CompareAll(7, true); }
+
+TEST(PlacementTest, AProcessPerHubGivesTheDigestOfOneProcess) { CompareAll(32, false); }
+
+TEST(PlacementTest, DocumentedScenariosGiveTheDigestOfOneProcess) {
+  ClusterOptions options;
+  options.daemons = 4;
+  Cluster cluster(options);
+  for (const char* file : {"two-hubs", "one-drawer", "supernode-alltoall", "link-failure"}) {
+    SCOPED_TRACE(file);
+    const v1::ApplyRequest request =
+        RequestFromFile("deploy/scenarios/" + std::string(file) + ".yaml");
+    const auto there = cluster.Run(request);
+    ASSERT_TRUE(there.ok()) << there.status();
+    ExpectSame(there->result(), RunHere(request.scenario()));
+  }
+}
 
 }  // namespace
 }  // namespace percs::test
