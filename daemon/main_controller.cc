@@ -29,7 +29,11 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.set_version_flag("--version", percs::kSoftwareVersion);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : percs::kUsageError;
+  }
   options.lost_after =
       std::chrono::milliseconds(static_cast<std::int64_t>(lost_after_seconds * 1000));
   auto started = percs::Controller::Start(options);

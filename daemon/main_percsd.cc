@@ -44,7 +44,11 @@ int main(int argc, char** argv) {
   CLI::App app("Hosts hubs of a PERCS network and carries their flits");
   Flags flags;
   Declare(&app, &flags);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : percs::kUsageError;
+  }
   if (flags.place >= 0) flags.options.place = static_cast<std::uint32_t>(flags.place);
   flags.options.controller_timeout =
       std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout_seconds * 1000));

@@ -26,7 +26,7 @@ const Case kCases[] = {
     {"TornadoSingleFlits",
      "workload: {pattern: {pattern: tornado, message_bytes: 100B, load: 0.6, measure: 5us}}"},
     {"TightBuffers",
-     "parameters: {lr: {buffer: 3}, ll: {buffer: 5}}\n"
+     "parameters: {lr: {buffer_flits: 3}, ll: {buffer_flits: 5}}\n"
      "workload: {pattern: {pattern: randperm, load: 0.9, measure: 6us}}"},
     {"SupernodesOverDLinks",
      "topology: {supernodes: 4, drawers: 2, hubs: 4, d_links_per_pair: 3}\n"
