@@ -42,8 +42,10 @@ MUTATIONS = [
      "      if (earliest == runs_.size() || runs_[earliest].start >= t + taken * spacing) break;"),
     ("a packet never keeps its link after a split run",
      "emulator/isr/isr.cc",
-     "  if (out.unfinished && out.busy_until == now && CanContinue(out)) return out.unfinished_index;",
-     "  if (out.unfinished && out.busy_until > now && CanContinue(out)) return out.unfinished_index;"),
+     "  if (out.unfinished && out.busy_until == now && CanContinue"
+     "(out)) return out.unfinished_index;",
+     "  if (out.unfinished && out.busy_until > now && CanContinue("
+     "out)) return out.unfinished_index;"),
     ("the slot set aside for a poison tail returns a credit",
      "emulator/isr/isr.cc",
      "    const int slots = m - (out.committed_spare ? 1 : 0);",
