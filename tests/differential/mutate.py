@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Changes one line of the engine at a time and sees that the differential tests notice.
 
-Works on a copy of emulator/ and tests/ in a scratch folder; the sources stay as they are. First the
-unchanged copy must pass; then every mutation below must make the campaign fail. Exit code 0: all
-were caught. 1: one survived, or no longer applies to the sources (then choose another line).
-
-usage: tests/differential/mutate.py [--only N] [--first N] [--networks N] [--seed N] [--scratch DIR]
+Works on a copy of the engine and its differential tests; the sources stay as they are. First the
+unchanged copy must pass; then every mutation below must make the campaign fail. tests/run does it
+in the engines tier (tests/engines/test_mutations.py); by hand one mutation can be looked at alone.
+Exit code 0: all were caught. 1: one survived, or no longer applies (then choose another line).
 """
 
 import argparse
+import collections
 import os
 import pathlib
 import shutil
@@ -22,8 +22,10 @@ COPIED = ["CMakeLists.txt", "emulator", "tests/CMakeLists.txt", "tests/support",
           "tests/differential"]
 TIME_LIMIT_SECONDS = 300  # of one campaign; a mutant may well run for ever
 
-# (what it breaks, file, the line as it stands there once, the line instead)
-MUTATIONS = [
+# What it breaks, in which file, the line as it stands there once, and the line instead.
+Mutation = collections.namedtuple("Mutation", "title file old new")
+
+MUTATIONS = [Mutation(*m) for m in (
     ("round robin forgets who was served",
      "emulator/isr/isr.cc",
      "    out.pointer = winner;",
@@ -74,13 +76,96 @@ MUTATIONS = [
      "emulator/hfi/hfi.cc",
      "    last_port_ = index;",
      "    last_port_ = -1;"),
-]
+)]
+
+
+def applies(mutation):
+    """Whether the sources still hold the line, once."""
+    return (ROOT / mutation.file).read_text().count(mutation.old + "\n") == 1
+
+
+class Copy:
+    """The engine and its differential tests in a folder of their own, to be changed and built."""
+
+    def __init__(self, folder, jobs=2, networks=600, seed=1):
+        self.folder, self.jobs = pathlib.Path(folder), jobs
+        self.environment = dict(os.environ, PERCS_SEED=str(seed), PERCS_NETWORKS=str(networks),
+                                PERCS_SHRINK="0")
+
+    def prepare(self):
+        """Builds the unchanged copy and shows that the campaign passes. RuntimeError if not."""
+        self._write()
+        self._run(["cmake", "-S", ".", "-B", "build", "-G", "Ninja", "-DPERCS_SHELL=OFF",
+                   "-DPERCS_BENCH=OFF"], "configure.log")
+        self._build()
+        failure = self._campaign()
+        if failure:
+            raise RuntimeError(f"the unchanged engine fails: {failure}")
+
+    def failure_with(self, mutation):
+        """How the campaign fails with the mutation in place; "" if it does not notice."""
+        path = self.folder / mutation.file
+        original = path.read_text()
+        path.write_text(original.replace(mutation.old + "\n", mutation.new + "\n"))
+        try:
+            self._build()
+            return self._campaign()
+        finally:
+            path.write_text(original)
+
+    def _write(self):
+        """Only what differs, so that a kept folder compiles again only what changed."""
+        wanted = set()
+        for name in COPIED:
+            source = ROOT / name
+            for path in source.rglob("*") if source.is_dir() else [source]:
+                if path.is_dir():
+                    continue
+                target = self.folder / path.relative_to(ROOT)
+                wanted.add(target)
+                if target.exists() and target.read_bytes() == path.read_bytes():
+                    continue
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
+        for name in COPIED:
+            for path in (self.folder / name).rglob("*"):
+                if path.is_file() and path not in wanted:
+                    path.unlink()
+
+    def _execute(self, command, log, limit=None):
+        with open(self.folder / log, "wb") as output:
+            return subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL,
+                                  stdout=output, stderr=subprocess.STDOUT, timeout=limit,
+                                  env=self.environment, check=False).returncode
+
+    def _text(self, log):
+        return (self.folder / log).read_text(errors="replace")
+
+    def _run(self, command, log):
+        if self._execute(command, log) != 0:
+            raise RuntimeError(f"{' '.join(command)}\n{self._text(log)[-4000:]}")
+
+    def _build(self):
+        self._run(["cmake", "--build", "build", "-j", str(self.jobs), "--target",
+                   "differential_test"], "build.log")
+
+    def _campaign(self):
+        command = ["build/bin/differential_test", "--gtest_filter=Differential.*",
+                   "--gtest_fail_fast"]
+        try:
+            code = self._execute(command, "campaign.log", TIME_LIMIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            return f"ran for more than {TIME_LIMIT_SECONDS} s"
+        if code == 0:
+            return ""
+        told = [line for line in self._text("campaign.log").splitlines()
+                if line.startswith(("network ", "flap ")) or ": bug: " in line]
+        return told[0][:300] if told else f"exit code {code}"
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", type=int, help="this mutation alone, counted from 1")
-    parser.add_argument("--first", type=int, default=len(MUTATIONS), help="only the first N")
     parser.add_argument("--networks", type=int, default=600, help="random networks per test")
     parser.add_argument("--seed", type=int, default=1, help="seed of the first network")
     parser.add_argument("--jobs", type=int, default=int(os.environ.get("PERCS_JOBS", 2)))
@@ -88,100 +173,31 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def make_copy(scratch):
-    """Writes only what differs: a kept scratch folder compiles again what a mutation changed."""
-    for name in COPIED:
-        source = ROOT / name
-        for path in sorted(source.rglob("*")) if source.is_dir() else [source]:
-            target = scratch / path.relative_to(ROOT)
-            if path.is_dir() or (target.exists() and target.read_bytes() == path.read_bytes()):
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
-
-
-def run(command, scratch, log, limit=None, environment=None):
-    with open(scratch / log, "wb") as output:
-        try:
-            return subprocess.run(command, cwd=scratch, stdin=subprocess.DEVNULL, stdout=output,
-                                  stderr=subprocess.STDOUT, timeout=limit, env=environment,
-                                  check=False).returncode
-        except subprocess.TimeoutExpired:
-            return None
-
-
-def build(scratch, jobs):
-    command = ["cmake", "--build", "build", "-j", str(jobs), "--target", "differential_test"]
-    if run(command, scratch, "build.log") != 0:
-        print((scratch / "build.log").read_text(errors="replace")[-4000:])
-        sys.exit("mutate: the copy does not compile")
-
-
-def campaign(scratch, options):
-    """Returns ("" if it passed, otherwise how it failed)."""
-    environment = dict(os.environ, PERCS_SEED=str(options.seed),
-                       PERCS_NETWORKS=str(options.networks), PERCS_SHRINK="0")
-    command = ["build/bin/differential_test", "--gtest_filter=Differential.*", "--gtest_fail_fast"]
-    code = run(command, scratch, "campaign.log", TIME_LIMIT_SECONDS, environment)
-    if code == 0:
-        return ""
-    if code is None:
-        return f"ran for more than {TIME_LIMIT_SECONDS} s"
-    text = (scratch / "campaign.log").read_text(errors="replace")
-    told = [line for line in text.splitlines()
-            if line.startswith("network ") or line.startswith("flap ") or ": bug: " in line]
-    return told[0][:300] if told else f"exit code {code}"
-
-
-def apply(path, old, new):
-    text = path.read_text()
-    if text.count(old + "\n") != 1:
-        return False
-    path.write_text(text.replace(old + "\n", new + "\n"))
-    return True
-
-
-def survivors(scratch, options):
-    chosen = list(enumerate(MUTATIONS, 1))[:options.first]
-    if options.only:
-        chosen = chosen[options.only - 1:options.only]
-    missed = 0
-    for number, (title, name, old, new) in chosen:
-        path, start = scratch / name, time.monotonic()
-        original = path.read_text()
-        if not apply(path, old, new):
-            verdict = f"DOES NOT APPLY: {name} must hold this line once: {old.strip()}"
-            missed += 1
-        else:
-            build(scratch, options.jobs)
-            caught = campaign(scratch, options)
-            verdict = f"caught: {caught}" if caught else "SURVIVED"
-            missed += not caught
-            path.write_text(original)
-        print(f"{number:2} {title} ({time.monotonic() - start:.0f} s)\n   {verdict}", flush=True)
-    return missed, len(chosen)
-
-
 def main():
     options = parse_arguments()
     scratch = options.scratch or pathlib.Path(tempfile.mkdtemp(prefix="percs-mutate-"))
     scratch.mkdir(parents=True, exist_ok=True)
+    copy = Copy(scratch, options.jobs, options.networks, options.seed)
+    missed = tried = 0
     try:
-        make_copy(scratch)
-        configure = ["cmake", "-S", ".", "-B", "build", "-G", "Ninja", "-DPERCS_SHELL=OFF",
-                     "-DPERCS_BENCH=OFF"]
-        if run(configure, scratch, "configure.log") != 0:
-            sys.exit((scratch / "configure.log").read_text(errors="replace"))
-        build(scratch, options.jobs)
-        failure = campaign(scratch, options)
-        if failure:
-            sys.exit(f"mutate: the unchanged engine fails: {failure}")
-        missed, count = survivors(scratch, options)
-        print(f"{count - missed} of {count} mutations caught")
-        return 1 if missed else 0
+        copy.prepare()
+        for number, mutation in enumerate(MUTATIONS, 1):
+            if options.only not in (None, number):
+                continue
+            start, failure = time.monotonic(), ""
+            if not applies(mutation):
+                verdict = f"DOES NOT APPLY: {mutation.file} must hold once: {mutation.old.strip()}"
+            else:
+                failure = copy.failure_with(mutation)
+                verdict = f"caught: {failure}" if failure else "SURVIVED"
+            tried, missed = tried + 1, missed + (not failure)
+            print(f"{number:2} {mutation.title} ({time.monotonic() - start:.0f} s)\n   {verdict}",
+                  flush=True)
     finally:
         if not options.scratch:
             shutil.rmtree(scratch, ignore_errors=True)
+    print(f"{tried - missed} of {tried} mutations caught")
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

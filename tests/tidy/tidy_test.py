@@ -10,9 +10,13 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "differential"))
+import mutate  # noqa: E402
+
 FORMAT_ENFORCED = False  # until the first tree-wide clang-format run; then for good
 LINE_LENGTH = 100
 FILE_LINES = 600
@@ -241,6 +245,10 @@ class TreeTest(unittest.TestCase):
                 result = subprocess.run(["bash", "-n", ROOT / name], stderr=subprocess.PIPE)
                 self.assertEqual(0, result.returncode, result.stderr.decode())
                 self.assertTrue(os.access(ROOT / name, os.X_OK), f"{name} is not executable")
+
+    def test_mutations_of_the_engine_still_apply(self):
+        gone = [f"{m.file}: {m.old.strip()}" for m in mutate.MUTATIONS if not mutate.applies(m)]
+        self.assertEqual([], gone, "choose other lines in tests/differential/mutate.py")
 
     def test_every_source_is_built(self):
         folder = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin")).parent
