@@ -9,7 +9,7 @@ NodeId AllToAllDestination(const Topology& topology, NodeId node, std::uint32_t 
   const std::uint32_t s = static_cast<std::uint32_t>(topology.supernode_of(node));
   const std::uint32_t h = static_cast<std::uint32_t>(topology.hub_in_supernode(node));
   const std::uint32_t i = step % supernodes, j = step / supernodes;
-  return topology.node(static_cast<int>((s + h + i) % supernodes), static_cast<int>((h + j) % hubs));
+  return topology.node(static_cast<int>((s + h * supernodes / hubs + i) % supernodes), static_cast<int>((h + j) % hubs));
 }
 
 void AllToAll::Start() {
