@@ -236,7 +236,8 @@ void Isr::RequestOrCommit(InputBuffer& buffer, Packet* p) {
     Request(buffer, p);
     return;
   }
-  out.pointer = buffer.index();
+  out.last_vc = p->out_vc;
+  vc.pointer = buffer.index();
   Commit(port, out, buffer, p);
 }
 
@@ -316,21 +317,21 @@ int Isr::Arbitrated(PortId port, OutputPort& out) {
   if (out.unfinished && out.busy_until == now && CanContinue(out)) return out.unfinished_index;
   bool stalled = false;
   Time wake = kNever;
-  int winner = -1;
-  for (unsigned rest = out.requested_vcs; rest; rest &= rest - 1) {
-    OutputVc& vc = out.vc[static_cast<std::size_t>(std::countr_zero(rest))];
-    if (vc.owner && !vc.requests.Has(vc.owner_index)) continue;
-    if (!vc.credits.Any(now)) {
-      stalled = true;
-      wake = std::min(wake, vc.credits.Next());
-      continue;
+  const unsigned requested = out.requested_vcs, above = ~0u << (out.last_vc + 1);
+  for (const unsigned part : {requested & above, requested & ~above}) {
+    for (unsigned rest = part; rest; rest &= rest - 1) {
+      const int v = std::countr_zero(rest);
+      OutputVc& vc = out.vc[static_cast<std::size_t>(v)];
+      if (vc.owner && !vc.requests.Has(vc.owner_index)) continue;
+      if (!vc.credits.Any(now)) {
+        stalled = true;
+        wake = std::min(wake, vc.credits.Next());
+        continue;
+      }
+      out.last_vc = v;
+      vc.pointer = vc.owner ? vc.owner_index : vc.requests.FirstAfter(vc.pointer);
+      return vc.pointer;
     }
-    const int first = vc.owner ? vc.owner_index : vc.requests.FirstAfter(out.pointer);
-    if (winner < 0 || RequestSet::Before(first, winner, out.pointer)) winner = first;
-  }
-  if (winner >= 0) {
-    out.pointer = winner;
-    return winner;
   }
   UpdateStall(port, out, stalled);
   if (wake < out.wake_at) {

@@ -21,10 +21,6 @@ class RequestSet {
   void Clear(int index) { words_[index >> 6] &= ~(std::uint64_t{1} << (index & 63)); }
   bool Has(int index) const { return (words_[index >> 6] >> (index & 63)) & 1; }
   bool any() const { return (words_[0] | words_[1] | words_[2]) != 0; }
-  // Whether the round robin comes to a before b when it stands at `pointer`.
-  static bool Before(int a, int b, int pointer) {
-    return (a > pointer) == (b > pointer) ? a < b : a > pointer;
-  }
   // First index above `pointer`, cyclically; -1 if the set is empty.
   int FirstAfter(int pointer) const {
     const int start = pointer + 1;
@@ -47,6 +43,7 @@ struct OutputVc {
   CreditCounter credits;
   Packet* owner = nullptr;  // the packet that has begun and not ended on this VC
   int owner_index = -1;
+  int pointer = -1;  // round robin over its inputs: index served last
   RequestSet requests;
 };
 
@@ -70,7 +67,7 @@ struct OutputPort {
 
   Packet* unfinished = nullptr;  // the packet whose commitment ends at busy_until without its tail
   int unfinished_index = -1;
-  int pointer = -1;              // round robin
+  int last_vc = -1;              // round robin over VCs: the one served last
   int requests = 0;              // over all VCs
   std::uint8_t requested_vcs = 0;  // bit v: VC v has a request
   bool free_scheduled = false;

@@ -9,7 +9,9 @@ NodeId AllToAllDestination(const Topology& topology, NodeId node, std::uint32_t 
   const std::uint32_t s = static_cast<std::uint32_t>(topology.supernode_of(node));
   const std::uint32_t h = static_cast<std::uint32_t>(topology.hub_in_supernode(node));
   const std::uint32_t i = step % supernodes, j = step / supernodes;
-  return topology.node(static_cast<int>((s + h * supernodes / hubs + i) % supernodes), static_cast<int>((h + j) % hubs));
+  // 5: hubs of one drawer, which share a place in every arbitration, start far from each other.
+  const std::uint32_t start = 5 * h % hubs * supernodes / hubs;
+  return topology.node(static_cast<int>((s + start + i) % supernodes), static_cast<int>((h + j) % hubs));
 }
 
 void AllToAll::Start() {

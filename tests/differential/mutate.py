@@ -26,10 +26,14 @@ TIME_LIMIT_SECONDS = 300  # of one campaign; a mutant may well run for ever
 Mutation = collections.namedtuple("Mutation", "title file old new")
 
 MUTATIONS = [Mutation(*m) for m in (
-    ("round robin forgets who was served",
+    ("round robin forgets which VC was served",
      "emulator/isr/isr.cc",
-     "    out.pointer = winner;",
-     "    out.pointer = -1;"),
+     "      out.last_vc = v;",
+     "      out.last_vc = -1;"),
+    ("round robin forgets which input was served",
+     "emulator/isr/isr.cc",
+     "      vc.pointer = vc.owner ? vc.owner_index : vc.requests.FirstAfter(vc.pointer);",
+     "      vc.pointer = vc.owner ? vc.owner_index : vc.requests.FirstAfter(-1);"),
     ("a head starts before no underrun is certain",
      "emulator/isr/isr.cc",
      "      return std::max(s.start - s.first * f, s.last() - (s.first + s.count - 1) * f);",

@@ -165,7 +165,7 @@ void Network::ArbitrateOutput(Hub& hub, PortId port, Output& output) {
     return;
   }
   bool lacks_only_credit = false;
-  std::map<int, Buffer*> can_be_granted;  // by index
+  std::map<int, std::map<int, Buffer*>> can_be_granted;  // by output VC, then by index
   Buffer* continues = nullptr;
   for (auto& [key, buffer] : hub.buffers) {
     const std::shared_ptr<QueuedPacket> oldest = buffer.Front(port);
@@ -177,20 +177,27 @@ void Network::ArbitrateOutput(Hub& hub, PortId port, Output& output) {
       lacks_only_credit = true;
       continue;
     }
-    can_be_granted[buffer.index()] = &buffer;
+    can_be_granted[front.output_vc][buffer.index()] = &buffer;
     if (output.busy_until == now_ && output.last == &front) continues = &buffer;
   }
   UpdateStall(hub, port, output, can_be_granted.empty() && lacks_only_credit);
-  if (can_be_granted.size() > 1) ++result_.coverage.contended_grants;
+  std::size_t contenders = 0;
+  for (const auto& [vc, buffers] : can_be_granted) contenders += buffers.size();
+  if (contenders > 1) ++result_.coverage.contended_grants;
+  if (can_be_granted.size() > 1) ++result_.coverage.contended_vcs;
   if (output.last && output.busy_until == now_ && !continues && !can_be_granted.empty()) {
     ++result_.coverage.lost_after_split;
   }
   if (continues) {
     Grant(hub, port, output, *continues, /*continued=*/true);
   } else if (!can_be_granted.empty()) {
-    auto winner = can_be_granted.upper_bound(output.pointer);
-    if (winner == can_be_granted.end()) winner = can_be_granted.begin();
-    output.pointer = winner->first;
+    auto served = can_be_granted.upper_bound(output.last_vc);
+    if (served == can_be_granted.end()) served = can_be_granted.begin();
+    output.last_vc = served->first;
+    int& pointer = output.vcs[static_cast<std::size_t>(served->first)].pointer;
+    auto winner = served->second.upper_bound(pointer);
+    if (winner == served->second.end()) winner = served->second.begin();
+    pointer = winner->first;
     Grant(hub, port, output, *winner->second, /*continued=*/false);
   }
 }

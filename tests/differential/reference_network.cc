@@ -147,6 +147,7 @@ void VisitCoverage(const Coverage& c, Visit&& visit) {
   visit("ejection_waits_for_w", c.ejection_waits_for_w);
   visit("isr_queue_full", c.isr_queue_full);
   visit("contended_grants", c.contended_grants);
+  visit("contended_vcs", c.contended_vcs);
   visit("route_choices", c.route_choices);
   visit("truncated", c.truncated);
   visit("no_route", c.no_route);

@@ -70,13 +70,14 @@ struct Buffer {
 struct OutputVc {
   std::multiset<Time> credits;  // when each known credit exists
   QueuedPacket* owner = nullptr;
+  int pointer = -1;  // round robin over input indices
 };
 
 struct Output {
   std::vector<OutputVc> vcs;
   Time busy_until = 0;
   QueuedPacket* last = nullptr;  // packet of the last commitment, if that ended without the tail
-  int pointer = -1;              // round robin over input indices
+  int last_vc = -1;              // round robin over output VCs
   Time stalled_since = kNever;
 };
 

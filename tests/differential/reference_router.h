@@ -82,6 +82,7 @@ struct Coverage {
   std::uint64_t grants_after_up = 0;
   std::uint64_t injection_waits_for_w = 0, ejection_waits_for_w = 0, isr_queue_full = 0;
   std::uint64_t contended_grants = 0;  // more than one input could be granted
+  std::uint64_t contended_vcs = 0;     // of more than one output VC
   std::uint64_t route_choices = 0;     // round robin over parallel ports
   std::uint64_t truncated = 0, no_route = 0, no_vc_position = 0;
 

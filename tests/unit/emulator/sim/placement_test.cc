@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "emulator/base/version.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"
 
@@ -102,6 +103,29 @@ TEST(Placement, DigestIsTheSameInThreadsAndProcesses) {
     const auto split = SplitRun(scenario, scattered);
     ASSERT_TRUE(split.ok()) << split.status();
     EXPECT_EQ(one->digest, split->digest) << "scattered";
+  }
+}
+
+// Of model version 2. A change that is meant to alter results raises kModelVersion and these together.
+const std::map<std::string, std::string> kGolden = {
+    {"all-to-all, verified", "aaf4d239b042994f80b3b6ba194f8969"},
+    {"hotspot, reliable", "b33a2219bf7cb3048cc4240045b08efe"},
+    {"one-flit packets, a cable lost, nobody reroutes",
+     "199cc698b0de0a4810df68cf904919bc"},
+    {"saturation", "61b59194220a350df27721f0afce4f2b"},
+    {"saturation, shallow buffers, two supernodes",
+     "6d71e079cf75bd0757fe58851c682e0a"},
+    {"two links cut, one mended, reroutes", "3f226876d1d2317e77c32b89bd7a17a1"},
+};
+
+TEST(Placement, DigestsAreThoseOfTheModelVersion) {
+  EXPECT_EQ(kModelVersion, 2u) << "new golden digests belong to a new model version";
+  const std::map<std::string, Scenario> scenarios = Scenarios();
+  ASSERT_EQ(scenarios.size(), kGolden.size());
+  for (const auto& [name, scenario] : scenarios) {
+    const auto result = RunScenario(scenario, RunOptions());
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->digest.ToString(), kGolden.at(name)) << name;
   }
 }
 
