@@ -19,23 +19,7 @@ std::string Trimmed(double value, int decimals) {
 
 }  // namespace
 
-std::string FormatTime(Time time) {
-  if (time >= kNever) return "never";
-  if (time < 0) return fmt::format("-{}", FormatTime(-time));
-  if (time < kNanosecond) return fmt::format("{}ps", time);
-  constexpr struct {
-    Time unit;
-    const char* name;
-  } kUnits[] = {{kSecond, "s"}, {kMillisecond, "ms"}, {kMicrosecond, "us"}, {kNanosecond, "ns"}};
-  for (const auto& [unit, name] : kUnits) {
-    if (time >= unit) {
-      return Trimmed(static_cast<double>(time) / static_cast<double>(unit), 3) + name;
-    }
-  }
-  return "0ps";
-}
-
-std::string FormatVirtual(Time time) { return FormatTime(time) + " virtual"; }
+std::string FormatVirtual(Time time) { return FormatShort(time) + " virtual"; }
 
 std::string FormatWall(double seconds) {
   if (!(seconds >= 0)) return "unknown";

@@ -9,8 +9,8 @@
 
 namespace percs {
 
-// `5.2us`, `21.034ms`; up to four significant decimals, exact below a microsecond.
-std::string FormatTime(Time time);
+// `5.2us`, `21.034ms`: with at most three decimals, for tables.
+inline std::string FormatShort(Time time) { return FormatTime(time, 3); }
 // With the mark that tells virtual time from wall time: `5.2us virtual`.
 std::string FormatVirtual(Time time);
 std::string FormatWall(double seconds);           // `0.42 s`, `2 min 05 s`

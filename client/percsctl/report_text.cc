@@ -57,9 +57,9 @@ std::string Summary(const RunReport& report) {
 
 void AddLatency(Table& table, const char* name, const Histogram& h) {
   if (h.count == 0) return;
-  table.Add({name, FormatTime(static_cast<Time>(h.Mean())),
-             FormatTime(static_cast<Time>(h.Quantile(0.5))),
-             FormatTime(static_cast<Time>(h.Quantile(0.99))), FormatTime(static_cast<Time>(h.max)),
+  table.Add({name, FormatShort(static_cast<Time>(h.Mean())),
+             FormatShort(static_cast<Time>(h.Quantile(0.5))),
+             FormatShort(static_cast<Time>(h.Quantile(0.99))), FormatShort(static_cast<Time>(h.max)),
              FormatCount(h.count)});
 }
 
@@ -78,7 +78,7 @@ std::string Utilisation(const RunResult& r) {
     const PortStats sum = SumOfClass(r.total, c);
     table.Add({ClassName(c), FormatCount(r.links[i]), FormatPercent(r.utilisation_mean[i]),
                FormatPercent(r.utilisation_max[i]), FormatCount(sum.flits),
-               FormatTime(static_cast<Time>(sum.credit_stall_ps))});
+               FormatShort(static_cast<Time>(sum.credit_stall_ps))});
   }
   return table.empty() ? "" : "\n" + table.ToString();
 }
@@ -125,7 +125,7 @@ std::string Failures(const RunResult& r, const Topology& topology) {
     const FailedMessage& f = r.failed[i];
     table.Add({topology.NodeName(f.source), topology.NodeName(f.destination),
                fmt::format("{}", f.message), FormatCount(f.bytes), DropReasonName(f.reason),
-               FormatTime(f.at)});
+               FormatShort(f.at)});
   }
   text += table.ToString();
   if (r.failed.size() > kFailuresShown) {
@@ -157,9 +157,9 @@ std::string Reroutes(const RunResult& r, const Topology& topology) {
         "    raised {} -> alerted {} -> planning {} -> planned {} -> committed {} -> first packet "
         "on a "
         "new path: {}\n",
-        FormatTime(x.raised), FormatTime(x.alerted), FormatTime(x.planning_started),
-        FormatTime(x.planned), FormatTime(x.committed),
-        x.first_packet >= kNever ? "none" : FormatTime(x.first_packet));
+        FormatShort(x.raised), FormatShort(x.alerted), FormatShort(x.planning_started),
+        FormatShort(x.planned), FormatShort(x.committed),
+        x.first_packet >= kNever ? "none" : FormatShort(x.first_packet));
   }
   if (r.reroutes.size() > kReroutesShown) {
     text += fmt::format("  ... and {} more (all with --format json)\n",
@@ -172,9 +172,9 @@ void AddRank(Table& table, const std::string& name, Time finished, Time calc, Ti
              Time waiting) {
   const double whole = finished > 0 ? static_cast<double>(finished) : 1;
   const auto part = [whole](Time t) {
-    return fmt::format("{} ({})", FormatTime(t), FormatPercent(static_cast<double>(t) / whole));
+    return fmt::format("{} ({})", FormatShort(t), FormatPercent(static_cast<double>(t) / whole));
   };
-  table.Add({name, FormatTime(finished), part(calc), part(overhead), part(waiting)});
+  table.Add({name, FormatShort(finished), part(calc), part(overhead), part(waiting)});
 }
 
 std::string Ranks(const RunResult& r) {
@@ -231,7 +231,7 @@ std::string CountersText(const NodeStats& s) {
     const PortStats sum = SumOfClass(s, c);
     if (sum.flits == 0 && sum.credit_stall_ps == 0) continue;
     table.Add({ClassName(c), FormatCount(sum.flits), FormatCount(sum.packets),
-               FormatBytes(sum.bytes), FormatTime(static_cast<Time>(sum.credit_stall_ps))});
+               FormatBytes(sum.bytes), FormatShort(static_cast<Time>(sum.credit_stall_ps))});
   }
   std::string text =
       Line("packets",

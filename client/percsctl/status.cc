@@ -62,9 +62,9 @@ Json StatusJson(const v1::StatusReply& s) {
 
 std::string ClockText(const v1::StatusReply& s) {
   if (s.clock() != v1::CLOCK_LIVE) return "batch: as fast as this machine allows";
-  const std::string reached = FormatTime(static_cast<Time>(s.pace_reached()));
+  const std::string reached = FormatShort(static_cast<Time>(s.pace_reached()));
   std::string text = fmt::format("live: {}/s asked for, {}/s reached",
-                                 s.pace() > 0 ? FormatTime(s.pace()) : "no limit", reached);
+                                 s.pace() > 0 ? FormatShort(s.pace()) : "no limit", reached);
   if (s.wall_behind_seconds() >= 0.1) {
     text += fmt::format(", behind by {}", FormatWall(s.wall_behind_seconds()));
   }

@@ -193,9 +193,9 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
     auto run = controller_->ActiveRun();
     if (!run.ok() || !going_on || !(*run)->ended()) return run;
     return absl::FailedPreconditionError(fmt::format(
-        "run {} has ended at {} ps of virtual time; apply a scenario, with hold to keep "
+        "run {} has ended at {} of virtual time; apply a scenario, with hold to keep "
         "it up when nothing is left to do",
-        (*run)->number(), (*run)->virtual_time()));
+        (*run)->number(), FormatTime((*run)->virtual_time())));
   }
 
   ControlService* service_;
@@ -299,7 +299,7 @@ Reactor* ControlService::Handlers::InjectLinkFault(Context* context,
   if (request->has_at()) at = request->at();
   if (at && (*at < 0 || *at >= kNever)) {
     return Answer(context,
-                  absl::InvalidArgumentError(fmt::format("at: {} ps is not a virtual time", *at)));
+                  absl::InvalidArgumentError(fmt::format("at: {}ps is not a virtual time", *at)));
   }
   const LinkEnd lower = LowerEnd(topology, *link);
   reply->set_link(topology.LinkName(lower));
@@ -312,8 +312,8 @@ Reactor* ControlService::Handlers::InjectLinkFault(Context* context,
                             if (t.ok()) {
                               reply->set_at(*t);
                               controller_->journal().Fault(number, *t, reply->link(), up);
-                              spdlog::info("run {}: {} goes {} at {} ps", number, reply->ends(),
-                                           up ? "up" : "down", *t);
+                              spdlog::info("run {}: {} goes {} at {}", number, reply->ends(),
+                                           up ? "up" : "down", FormatTime(*t));
                             }
                             reactor->Finish(ToGrpc(t.status()));
                           });

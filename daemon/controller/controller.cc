@@ -41,7 +41,7 @@ Controller::Controller(ControllerOptions options)
                    [] {},
                    [this](std::uint32_t place, const std::string& who) {
                      last_error_ = fmt::format("lost {}", who);
-                     if (run_) run_->Abandon(absl::UnavailableError(last_error_));
+                     if (run_) run_->Fail(absl::UnavailableError(last_error_));
                    }}),
       control_(std::make_unique<ControlService>(this)) {}
 

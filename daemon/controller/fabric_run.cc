@@ -150,8 +150,8 @@ void FabricRun::Start() {
   has_started_ = true;
   started_ = Clock::now();
   pace_.Start(started_);
-  spdlog::info("run {}: {} hubs in {} processes, lookahead {} ps ({})", number_, topology().nodes(),
-               daemons_, master_.lookahead(), lookahead_source());
+  spdlog::info("run {}: {} hubs in {} processes, lookahead {} ({})", number_, topology().nodes(),
+               daemons_, FormatTime(master_.lookahead()), lookahead_source());
   events_.configured(absl::OkStatus());
   Step();
 }
@@ -172,21 +172,17 @@ absl::Status FabricRun::TakeManagement(const std::string& bytes) {
 }
 
 void FabricRun::Fail(const absl::Status& why) {
-  if (phase_ == Phase::kEnded) return;
-  const bool configuring = phase_ == Phase::kConfiguring;
-  for (std::uint32_t process = 0; process < daemons_; ++process) {
-    auto message = port_->Prepare(process);
-    message->mutable_drop()->set_run(number_);
-    port_->Send(process, std::move(message));
+  if (unreachable_.ok()) unreachable_ = why;
+  if (phase_ != Phase::kEnded) {
+    const bool configuring = phase_ == Phase::kConfiguring;
+    for (std::uint32_t process = 0; process < daemons_; ++process) {
+      auto message = port_->Prepare(process);
+      message->mutable_drop()->set_run(number_);
+      port_->Send(process, std::move(message));
+    }
+    End(why);
+    if (configuring) events_.configured(why);
   }
-  unreachable_ = why;
-  End(why);
-  if (configuring) events_.configured(why);
-}
-
-void FabricRun::Abandon(const absl::Status& why) {
-  Fail(why);
-  unreachable_ = why;
   for (Query& query : std::exchange(queries_, {})) query.done(why);
 }
 
@@ -198,7 +194,7 @@ void FabricRun::End(absl::StatusOr<RunResult> result) {
   if (!result.ok()) spdlog::error("run {}: {}", number_, std::string(result.status().message()));
   result_ = std::move(result);
   const absl::Status over = absl::FailedPreconditionError(
-      fmt::format("run {} has ended at {} ps of virtual time", number_, master_.now()));
+      fmt::format("run {} has ended at {} of virtual time", number_, FormatTime(master_.now())));
   for (Command& command : std::exchange(commands_, {})) command.done(over);
   if (!result_->ok()) {
     for (Query& query : std::exchange(queries_, {})) query.done(result_->status());

@@ -60,10 +60,9 @@ class FabricRun {
   // Sends every daemon its part; windows open when all are ready.
   void Configure();
   void OnMessage(std::uint32_t process, v1::DaemonMessage& message);
-  // Ends the run with an error; the daemons forget it.
+  // Ends the run with an error, and the daemons forget it. A run that has ended keeps its result, but
+  // its hubs can be asked no more.
   void Fail(const absl::Status& why);
-  // A daemon is lost: ends the run, and if it has ended, hubs can be asked no more.
-  void Abandon(const absl::Status& why);
 
   void Snapshot(std::vector<NodeId> nodes, SnapshotDone done);
   // Calls back with the virtual time of the effect. INVALID_ARGUMENT for a time that has passed.

@@ -37,8 +37,8 @@ bool FabricRun::OpenWindow() {
   if (next == kNever || Stalled(next)) return Collect(v1::Collect::WHAT_WAIT_EDGES), false;
   if (windows_limit_ > 0 && master_.windows() >= windows_limit_) {
     Fail(absl::ResourceExhaustedError(
-        fmt::format("the limit of {} windows is reached at {} ps of virtual time, unfinished",
-                    windows_limit_, master_.now())));
+        fmt::format("the limit of {} windows is reached at {} of virtual time, unfinished",
+                    windows_limit_, FormatTime(master_.now()))));
     return false;
   }
   phase_ = Phase::kRunning;
@@ -152,7 +152,8 @@ void FabricRun::TakeFault(const Command& command, Time boundary) {
   const Time at = command.now ? boundary : fault.at;
   if (at < boundary) {
     return command.done(absl::InvalidArgumentError(
-        fmt::format("a fault at {} ps is in the past: virtual time is {} ps", at, boundary)));
+        fmt::format("a fault at {} is in the past: virtual time is {}", FormatTime(at),
+                    FormatTime(boundary))));
   }
   const LinkEnd far = topology().Peer(fault.link.node, fault.link.port);
   std::vector<std::uint32_t> owners{placement_.process_of_node[fault.link.node],
@@ -268,15 +269,7 @@ void FabricRun::OnWaitEdges(const v1::WaitEdges& edges) {
 }
 
 void FabricRun::FinishDeadlock() {
-  std::sort(wait_edges_.begin(), wait_edges_.end(), [](const WaitEdge& a, const WaitEdge& b) {
-    return std::tie(a.node, a.input, a.input_vc) < std::tie(b.node, b.input, b.input_vc);
-  });
-  const WorkLeft left = master_.left();
-  const std::string cycle = DescribeDeadlock(topology(), wait_edges_);
-  End(absl::FailedPreconditionError(fmt::format(
-      "deadlock at {} ps of virtual time: {} packets are in the fabric, {} tasks are unfinished{}",
-      master_.now(), left.resident_packets, left.unfinished,
-      cycle.empty() ? "; no packet waits for another" : "; wait-for cycle: " + cycle)));
+  End(DeadlockError(topology(), master_.left(), master_.now(), std::move(wait_edges_)));
 }
 
 }  // namespace percs

@@ -19,9 +19,9 @@ absl::Status WindowMaster::OnReport(int process, const v1::WindowReport& report)
     const std::uint32_t to = report.peers(i);
     if (to >= states_.size() || static_cast<int>(to) == process || report.arrivals(i) < now_) {
       return absl::InvalidArgumentError(fmt::format(
-          "process {} reports a batch to process {} that arrives at {} ps; there are {} "
-          "processes and virtual time is {} ps",
-          process, to, report.arrivals(i), states_.size(), now_));
+          "process {} reports a batch to process {} that arrives at {}; there are {} "
+          "processes and virtual time is {}",
+          process, to, FormatTime(report.arrivals(i)), states_.size(), FormatTime(now_)));
     }
     State& receiver = states_[to];
     receiver.arrival = std::min(receiver.arrival, report.arrivals(i));

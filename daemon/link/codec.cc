@@ -74,6 +74,7 @@ void WriteHeader(const PacketHeader& h, Writer* w) {
   w->Number(h.flits);
   w->Number(static_cast<std::uint64_t>(h.kind));
   w->Number(static_cast<std::uint64_t>(h.mode));
+  w->Number(static_cast<std::uint64_t>(h.position - kInjected));
   w->Number(h.hops);
   w->Number(h.middle);
   w->Number(h.epoch);
@@ -289,6 +290,7 @@ void BatchReader::ReadHeader(PacketHeader* h) {
   h->flits = Small<std::uint8_t>(kPacketFlitsMax, "packet flits");
   h->kind = Small<PacketKind>(static_cast<std::uint64_t>(PacketKind::kAck), "packet kind");
   h->mode = Small<RouteMode>(static_cast<std::uint64_t>(RouteMode::kDirect), "route mode");
+  h->position = static_cast<Position>(Number(kL2 - kInjected, "position")) + kInjected;
   h->hops = Small<std::uint8_t>(0xff, "hops");
   h->middle = Small<std::uint16_t>(0xffff, "middle supernode");
   h->epoch = Small<Epoch>(0xffffffff, "epoch");

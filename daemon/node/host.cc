@@ -178,7 +178,8 @@ absl::Status Host::RunGranted() {
   if (absl::Status status = TakeCommands(); !status.ok()) return status;
   if (grant_.end() < fabric_->now()) {
     return absl::InvalidArgumentError(fmt::format(
-        "a window up to {} ps; virtual time is already {} ps", grant_.end(), fabric_->now()));
+        "a window up to {}; virtual time is already {}", FormatTime(grant_.end()),
+        FormatTime(fabric_->now())));
   }
   fabric_->RunWindow(grant_.end());
   auto message = events_.prepare();
@@ -225,7 +226,11 @@ void Host::FillReport(v1::WindowReport* report) {
 }
 
 void Host::Collect(const v1::Collect& request) {
-  if (!fabric_) return;
+  // The controller must not wait for what cannot come.
+  if (!fabric_) {
+    return Fail(absl::FailedPreconditionError(
+        fmt::format("run {} cannot be asked any more: its hubs are gone", run_)));
+  }
   auto message = events_.prepare();
   switch (request.what()) {
     case v1::Collect::WHAT_RESULTS: {

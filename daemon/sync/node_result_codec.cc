@@ -75,6 +75,8 @@ void PackResult(const NodeResult& result, v1::NodeResult* message) {
     message->add_rerouted_times(time);
   }
   message->set_credits_missing(result.credits_missing);
+  message->set_flits_out_of_order(result.flits_out_of_order);
+  message->set_vcs_out_of_place(result.vcs_out_of_place);
 }
 
 absl::StatusOr<NodeResult> UnpackResult(const v1::NodeResult& message) {
@@ -102,6 +104,8 @@ absl::StatusOr<NodeResult> UnpackResult(const v1::NodeResult& message) {
     result.first_rerouted.emplace_back(message.rerouted_epochs(i), message.rerouted_times(i));
   }
   result.credits_missing = message.credits_missing();
+  result.flits_out_of_order = message.flits_out_of_order();
+  result.vcs_out_of_place = message.vcs_out_of_place();
   return result;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 
 namespace percs {
 
@@ -15,5 +16,10 @@ inline constexpr Time kMillisecond = 1'000'000'000;
 inline constexpr Time kSecond = 1'000'000'000'000;
 // "No event": later than every event, with room to add a delay without overflow.
 inline constexpr Time kNever = std::numeric_limits<Time>::max() / 4;
+
+// `1.5us`: in the largest unit that leaves a whole part, with at most `decimals` decimals, none of
+// them a trailing zero. kNever is `never`.
+inline constexpr int kEveryDecimal = 12;
+std::string FormatTime(Time time, int decimals = kEveryDecimal);
 
 }  // namespace percs

@@ -73,6 +73,7 @@ void MessageLayer::SendPacket(NodeId destination, SenderFlow& flow, std::uint32_
 }
 
 void MessageLayer::OnEnteredIsr(const PacketHeader& header) {
+  if (header.kind == PacketKind::kAck) --replies_;
   if (header.kind != PacketKind::kData) return;
   SenderFlow& flow = *senders_.find(header.destination)->second;
   const std::uint32_t index = header.flow_sequence - flow.base;
@@ -172,7 +173,8 @@ MessageLayer::Message* MessageLayer::Find(SenderFlow& flow, std::uint32_t number
 
 // --- Receiver -------------------------------------------------------------------------------------
 
-bool MessageLayer::OnData(const PacketHeader& header) {
+std::optional<DropReason> MessageLayer::OnData(const PacketHeader& header) {
+  if (replies_ >= context_.parameters->reply_queue_packets) return DropReason::kNoReplySlot;
   auto& slot = receivers_[header.source];
   if (!slot) slot = std::make_unique<ReceiverFlow>();
   ReceiverFlow& flow = *slot;
@@ -181,7 +183,7 @@ bool MessageLayer::OnData(const PacketHeader& header) {
   const std::int32_t ahead = static_cast<std::int32_t>(header.flow_sequence - flow.base);
   if (ahead < 0 || ((flow.bitmap >> ahead) & 1)) {
     SendAck(header, flow);
-    return false;
+    return DropReason::kDuplicate;
   }
   flow.bitmap |= std::uint64_t{1} << ahead;
   Received& received = flow.window[header.flow_sequence % 64];
@@ -196,7 +198,7 @@ bool MessageLayer::OnData(const PacketHeader& header) {
   if (flow.since_ack >= context_.parameters->ack_every_packets || last || completed) {
     SendAck(header, flow);
   }
-  return true;
+  return std::nullopt;
 }
 
 bool MessageLayer::Advance(ReceiverFlow& flow) {
@@ -227,7 +229,7 @@ void MessageLayer::SendAck(const PacketHeader& data, ReceiverFlow& flow) {
   ack.flow_sequence = flow.base;
   ack.offset = flow.bitmap;
   ++context_.stats.acks_sent;
-  hfi_.Send(std::move(ack), false);
+  if (hfi_.Send(std::move(ack), false)) ++replies_;
 }
 
 }  // namespace percs

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "absl/container/flat_hash_map.h"
 #include "emulator/base/ring.h"
@@ -43,8 +44,8 @@ class MessageLayer {
   void Send(const MessageRequest& request);
 
   void OnEnteredIsr(const PacketHeader& header);
-  // A data packet reached its window. False: a duplicate.
-  bool OnData(const PacketHeader& header);
+  // A data packet reached its window. Returns why it is dropped, if it is.
+  std::optional<DropReason> OnData(const PacketHeader& header);
   void OnAck(const PacketHeader& header);
   void OnTimer(NodeId destination);
 
@@ -104,6 +105,7 @@ class MessageLayer {
   MessageListener& listener_;
   absl::flat_hash_map<NodeId, std::unique_ptr<SenderFlow>> senders_;
   absl::flat_hash_map<NodeId, std::unique_ptr<ReceiverFlow>> receivers_;
+  int replies_ = 0;  // acknowledgements that have not entered the ISR yet
   std::vector<FailedMessage> failed_;
 };
 

@@ -112,15 +112,23 @@ void Isr::OnRun(Packet* run) {
   }
 }
 
+// The receiver's own reckoning, so that it also sees what went wrong on the way.
+void Isr::CheckPosition(const InputBuffer& buffer, PacketHeader& header) {
+  const Position here = PositionOf(buffer.port, buffer.vc);
+  if (NextPosition(header.position, buffer.port) != here) ++context_.vcs_out_of_place;
+  header.position = here;
+}
+
 void Isr::BeginPacket(InputBuffer& buffer, Packet* p) {
   p->announced = p->segment.count;
   p->length = p->run_has_tail ? p->announced : p->header.flits;
   p->out = router_.Route(p->header, buffer.port);
   p->out_vc = 0;
   p->draining = true;
-  const bool positioned = p->out < kLinkPorts && context_.parameters->vc_policy == VcPolicy::kPosition;
+  const bool by_position = context_.parameters->vc_policy == VcPolicy::kPosition;
+  if (by_position) CheckPosition(buffer, p->header);
   const Position next =
-      positioned ? NextPosition(PositionOf(buffer.port, buffer.vc), p->out) : kL0;
+      by_position && p->out < kLinkPorts ? NextPosition(PositionOf(buffer.port, buffer.vc), p->out) : kL0;
   if (p->out == kNoPort || !outputs_[p->out].connected) {
     p->reason = DropReason::kNoRoute;
   } else if (next == kNoPosition) {
@@ -147,8 +155,18 @@ void Isr::BeginPacket(InputBuffer& buffer, Packet* p) {
 
 void Isr::ContinuePacket(InputBuffer& buffer, Packet* run) {
   Packet* p = buffer.newest;
-  PERCS_CHECK(p != nullptr && p->header.sequence == run->header.sequence &&
-              p->announced == run->segment.first);
+  if (!p || p->complete() || p->header.source != run->header.source ||
+      p->header.sequence != run->header.sequence ||
+      p->announced + run->segment.count > kPacketFlitsMax + 1) {
+    // Nobody waits for them; their own packet stays unfinished, and the run ends as a deadlock.
+    ++context_.flits_out_of_order;
+    context_.Release(run);
+    return;
+  }
+  if (p->announced != run->segment.first) {
+    ++context_.flits_out_of_order;
+    run->segment.first = p->announced;
+  }
   p->Announce(run->segment);
   if (run->run_has_tail) {
     p->length = p->announced;

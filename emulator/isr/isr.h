@@ -87,6 +87,7 @@ class Isr {
 
   inline void BeginPacket(InputBuffer& buffer, Packet* p);
   inline void ContinuePacket(InputBuffer& buffer, Packet* run);
+  inline void CheckPosition(const InputBuffer& buffer, PacketHeader& header);
   void Advance(InputBuffer& buffer, Packet* p);  // p is a front: it requests as soon as it may (B.4)
   inline Time Eligible(const Packet& p) const;          // min(e1, e2) of B.4
   inline void Request(InputBuffer& buffer, Packet* p);

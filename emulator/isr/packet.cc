@@ -4,7 +4,7 @@ namespace percs {
 
 const char* DropReasonName(DropReason reason) {
   constexpr const char* kNames[kDropReasons] = {"link_down", "no_route",  "no_vc_position", "truncated",
-                                                "duplicate", "hub_down", "unacknowledged"};
+                                                "duplicate", "no_reply_slot", "unacknowledged"};
   return kNames[static_cast<int>(reason)];
 }
 

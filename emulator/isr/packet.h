@@ -26,7 +26,7 @@ enum class DropReason : std::uint8_t {
   kNoVcPosition,  // no position left in L0 D0 L1 D1 L2
   kTruncated,     // arrived with a poison tail
   kDuplicate,     // already received by the message layer
-  kHubDown,       // the hub that held it was down
+  kNoReplySlot,   // its acknowledgement found no room (rule 16)
   kUnacknowledged,  // messages only: no acknowledgement after the last try
 };
 inline constexpr int kDropReasons = 7;
@@ -39,7 +39,8 @@ struct PacketHeader {
   std::uint16_t bytes = 0;  // payload, 0..2048
   std::uint8_t flits = 1;   // 1..16
   PacketKind kind = PacketKind::kRaw;
-  RouteMode mode = RouteMode::kDirect;
+  RouteMode mode : 4 = RouteMode::kDirect;
+  Position position : 4 = kInjected;  // of the link it came over last, as its receivers reckon
   std::uint8_t hops = 0;       // links crossed so far
   std::uint16_t middle = 0;    // middle supernode of an indirect route
   Epoch epoch = 0;             // tables it was injected under

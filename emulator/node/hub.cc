@@ -120,9 +120,10 @@ void Hub::OnDelivered(Packet* packet) {
   context_.last_event = context_.now;
   if (packet->poisoned) {
     context_.CountDrop(DropReason::kTruncated, packet->length, 1);
-  } else if (header.kind == PacketKind::kData && !messages_.OnData(header)) {
-    context_.CountDrop(DropReason::kDuplicate, packet->length, 1);
+  } else if (const auto drop = header.kind == PacketKind::kData ? messages_.OnData(header) : std::nullopt) {
+    context_.CountDrop(*drop, packet->length, 1);
   } else {
+    if (packet->length != header.flits) ++context_.flits_out_of_order;  // the tail came too early
     Deliver(header);
     if (header.kind == PacketKind::kAck) messages_.OnAck(header);
     if (header.kind == PacketKind::kRaw && workload_) workload_->OnRawDelivered(header);
@@ -236,6 +237,8 @@ NodeResult Hub::Result() {
   if (workload_) result.ranks = workload_->ranks();
   result.first_rerouted = isr_.router().first_rerouted();
   result.credits_missing = isr_.MissingCredits();
+  result.flits_out_of_order = context_.flits_out_of_order;
+  result.vcs_out_of_place = context_.vcs_out_of_place;
   DigestStream digest = digest_;
   result.stats.Visit([&digest](std::uint64_t value) { digest.Add(value); });
   digest.Add(static_cast<std::uint64_t>(result.last_event));

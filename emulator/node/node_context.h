@@ -51,6 +51,9 @@ struct NodeContext {
   Time last_event = 0;  // of the last thing that a result shows
   EventQueue queue;
   NodeStats stats;
+  // What should never be, checked at the end of the run; not in the digest.
+  std::uint64_t flits_out_of_order = 0;  // runs of flits that do not go on where their packet was
+  std::uint64_t vcs_out_of_place = 0;    // packets on another VC than rule 10 has
 
   void CountDrop(DropReason reason, int flits, int tails) {
     stats.flits_dropped[static_cast<int>(reason)] += static_cast<std::uint64_t>(flits);

@@ -30,6 +30,7 @@ struct P7ihParameters {
   Time receive_overhead = 725'000;
   int flow_window_packets = 64;            // in flight per (source, destination), at most 64
   int ack_every_packets = 16;
+  int reply_queue_packets = 4096;          // acknowledgements of a hub that wait for the ISR
   Time retransmit_timeout = 50 * kMicrosecond;
   int retransmit_tries = 8;
 

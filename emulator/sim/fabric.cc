@@ -36,12 +36,13 @@ Lookahead FindLookahead(const Topology& topology, const P7ihParameters& paramete
     const Time credit = link.wire + parameters.credit_processing;
     const Time flit = parameters.isr_latency + link.flit_time + link.wire;
     if (credit < best.time) {
-      best = {credit, fmt::format("credit on {}: wire {} ps + credit processing {} ps", name, link.wire,
-                                  parameters.credit_processing)};
+      best = {credit, fmt::format("credit on {}: wire {} + credit processing {}", name,
+                                  FormatTime(link.wire), FormatTime(parameters.credit_processing))};
     }
     if (flit < best.time) {
-      best = {flit, fmt::format("flit on {}: ISR latency {} ps + flit time {} ps + wire {} ps", name,
-                                parameters.isr_latency, link.flit_time, link.wire)};
+      best = {flit, fmt::format("flit on {}: ISR latency {} + flit time {} + wire {}", name,
+                                FormatTime(parameters.isr_latency), FormatTime(link.flit_time),
+                                FormatTime(link.wire))};
     }
   }
   return best;
@@ -142,8 +143,8 @@ absl::Status FabricImpl::Build(int threads) {
   lookahead_ = FindLookahead(topology_, scenario_.parameters);
   if (placement_.processes > 1 && lookahead_.time < kDistributedLookaheadMin) {
     return absl::InvalidArgumentError(
-        fmt::format("the lookahead of a distributed run is {} ps ({}); at least {} ps are needed",
-                    lookahead_.time, lookahead_.source, kDistributedLookaheadMin));
+        fmt::format("the lookahead of a distributed run is {} ({}); at least {} are needed",
+                    FormatTime(lookahead_.time), lookahead_.source, FormatTime(kDistributedLookaheadMin)));
   }
   std::vector<NodeId> nodes;
   for (NodeId node = 0; node < topology_.nodes(); ++node) {
@@ -277,8 +278,9 @@ absl::Status FabricImpl::CheckEnd(const char* what, NodeId node, PortId port, Vc
                                                   topology_.LinkName({node, port}), VcsOf(port) - 1));
   }
   if (arrival < now_) {
-    return absl::InvalidArgumentError(fmt::format("{} for {} arrives at {} ps, but virtual time is already {} ps",
-                                                  what, topology_.LinkName({node, port}), arrival, now_));
+    return absl::InvalidArgumentError(fmt::format("{} for {} arrives at {}, but virtual time is already {}", what,
+                                                  topology_.LinkName({node, port}), FormatTime(arrival),
+                                                  FormatTime(now_)));
   }
   return absl::OkStatus();
 }
@@ -324,7 +326,8 @@ absl::Status FabricImpl::Check(const Outbox& incoming) const {
     const bool here = item.target == kManagerNode ? manager_ != nullptr : HubAt(item.target) != nullptr;
     if (!here || item.arrival < now_ || (item.target == kManagerNode && item.source >= topology_.nodes())) {
       return absl::InvalidArgumentError(fmt::format(
-          "a control message for {} at {} ps; virtual time is {} ps", item.target, item.arrival, now_));
+          "a control message for {} at {}; virtual time is {}", item.target, FormatTime(item.arrival),
+          FormatTime(now_)));
     }
   }
   return absl::OkStatus();
@@ -350,8 +353,8 @@ absl::Status FabricImpl::InjectLinkFault(const LinkFault& fault) {
         fmt::format("{}: nothing is plugged in there", topology_.LinkName(fault.link)));
   }
   if (fault.at < now_) {
-    return absl::InvalidArgumentError(fmt::format("a fault at {} ps of virtual time, which is already {} ps",
-                                                  fault.at, now_));
+    return absl::InvalidArgumentError(fmt::format("a fault at {} of virtual time, which is already {}",
+                                                  FormatTime(fault.at), FormatTime(now_)));
   }
   for (const LinkEnd& end : ends) {
     Hub* hub = HubAt(end.node);

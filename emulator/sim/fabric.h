@@ -66,6 +66,8 @@ struct NodeResult {
   // digest (every delivery already is).
   std::vector<std::pair<Epoch, Time>> first_rerouted;
   std::uint64_t credits_missing = 0;  // after a drained run, over all live links: a leak if not zero
+  std::uint64_t flits_out_of_order = 0;  // runs of flits that did not go on where their packet was
+  std::uint64_t vcs_out_of_place = 0;    // packets that came in on a VC out of its place (rule 10)
 };
 
 class Fabric {

@@ -41,9 +41,8 @@ void Utilisation(const Scenario& scenario, const Topology& topology, const std::
   }
 }
 
-// Conservation (docs/semantics.md rule 17) in flits and in tails, credits back where they belong, and
-// payload bytes as they were sent.
-void CheckConservation(const Scenario& scenario, const std::vector<NodeResult>& nodes, RunResult& result) {
+// Conservation (docs/semantics.md rule 17) in flits and in tails.
+void CheckConservation(const Scenario& scenario, RunResult& result) {
   const NodeStats& t = result.total;
   const auto sum = [](const auto& values) {
     return std::accumulate(values.begin(), values.end(), std::uint64_t{0});
@@ -58,14 +57,29 @@ void CheckConservation(const Scenario& scenario, const std::vector<NodeResult>& 
   };
   balance("flits", t.flits_created, t.flits_synthesised, t.flits_delivered, sum(t.flits_dropped));
   balance("packets", t.packets_created, t.packets_synthesised, t.packets_delivered, sum(t.packets_dropped));
-  if (t.payload_errors > 0) {
-    result.violations.push_back(fmt::format("payload: {} packets arrived with wrong bytes", t.payload_errors));
+}
+
+// Payload bytes as they were sent, flits in order, VCs in their place, credits back where they belong.
+void CheckNodes(const Scenario& scenario, const Topology& topology, const std::vector<NodeResult>& nodes,
+                RunResult& result) {
+  const auto violation = [&result](std::string text) { result.violations.push_back(std::move(text)); };
+  if (result.total.payload_errors > 0) {
+    violation(fmt::format("payload: {} packets arrived with wrong bytes", result.total.payload_errors));
   }
-  if (scenario.stop_at > 0) return;  // a run cut short still has packets that hold credits
   for (const NodeResult& node : nodes) {
-    if (node.credits_missing == 0) continue;
-    result.violations.push_back(
-        fmt::format("conservation of credits: node {} is off by {}", node.node, node.credits_missing));
+    const std::string name = topology.NodeName(node.node);
+    if (node.flits_out_of_order > 0) {
+      violation(fmt::format("order of flits: {} runs of flits reached {} out of their place in a packet",
+                            node.flits_out_of_order, name));
+    }
+    if (node.vcs_out_of_place > 0) {
+      violation(fmt::format("VC positions: {} packets reached {} on a VC out of its place",
+                            node.vcs_out_of_place, name));
+    }
+    // A run cut short still has packets that hold credits.
+    if (node.credits_missing > 0 && scenario.stop_at == 0) {
+      violation(fmt::format("conservation of credits: {} is off by {}", name, node.credits_missing));
+    }
   }
 }
 
@@ -97,7 +111,8 @@ RunResult MergeResults(const Scenario& scenario, const Topology& topology, std::
             [](const RankResult& a, const RankResult& b) { return a.rank < b.rank; });
   result.digest = digest.Finish();
   Utilisation(scenario, topology, nodes, result);
-  CheckConservation(scenario, nodes, result);
+  CheckConservation(scenario, result);
+  CheckNodes(scenario, topology, nodes, result);
   return result;
 }
 

@@ -40,15 +40,6 @@ class StallWatch {
   bool armed_ = false;
 };
 
-absl::Status DeadlockError(const Fabric& fabric, Time now) {
-  const WorkLeft left = fabric.work_left();
-  const std::string cycle = DescribeDeadlock(fabric.topology(), fabric.WaitEdges());
-  return absl::FailedPreconditionError(
-      fmt::format("deadlock at {} ps of virtual time: {} packets are in the fabric, {} tasks are unfinished{}", now,
-                  left.resident_packets, left.unfinished,
-                  cycle.empty() ? "; no packet waits for another" : "; wait-for cycle: " + cycle));
-}
-
 }  // namespace
 
 absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions& options) {
@@ -69,7 +60,9 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     if (left.done()) break;
     const Time next = fabric.NextEventTime();
     if (scenario.stop_at > 0 && next >= scenario.stop_at) break;
-    if (next == kNever || watch.Stalled(fabric, next)) return DeadlockError(fabric, fabric.now());
+    if (next == kNever || watch.Stalled(fabric, next)) {
+      return DeadlockError(fabric.topology(), left, fabric.now(), fabric.WaitEdges());
+    }
     Time end = next + fabric.lookahead();
     if (scenario.stop_at > 0) end = std::min(end, scenario.stop_at);
     fabric.RunWindow(end, options.executor);
@@ -87,6 +80,17 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     if (options.on_result) options.on_result(nodes.back());
   }
   return MergeResults(scenario, fabric.topology(), std::move(nodes), fabric.reroutes(), windows);
+}
+
+absl::Status DeadlockError(const Topology& topology, const WorkLeft& left, Time now,
+                           std::vector<WaitEdge> edges) {
+  std::stable_sort(edges.begin(), edges.end(),
+                   [](const WaitEdge& a, const WaitEdge& b) { return a.node < b.node; });
+  const std::string cycle = DescribeDeadlock(topology, edges);
+  return absl::FailedPreconditionError(
+      fmt::format("deadlock at {} of virtual time: {} packets are in the fabric, {} tasks are unfinished{}",
+                  FormatTime(now), left.resident_packets, left.unfinished,
+                  cycle.empty() ? "; no packet waits for another" : "; wait-for cycle: " + cycle));
 }
 
 std::string DescribeDeadlock(const Topology& topology, const std::vector<WaitEdge>& edges) {

@@ -56,6 +56,10 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
 RunResult MergeResults(const Scenario& scenario, const Topology& topology,
                        std::vector<NodeResult> nodes, std::vector<Reroute> reroutes,
                        std::uint64_t windows);
+// FAILED_PRECONDITION: where virtual time stands, what is left, and the wait-for cycle. `edges` in any
+// order of nodes.
+absl::Status DeadlockError(const Topology& topology, const WorkLeft& left, Time now,
+                           std::vector<WaitEdge> edges);
 // The wait-for cycle among `edges`, as text, or "" if there is none.
 std::string DescribeDeadlock(const Topology& topology, const std::vector<WaitEdge>& edges);
 

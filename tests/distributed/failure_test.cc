@@ -183,6 +183,39 @@ TEST(FailureTest, ALostDaemonFailsTheRunAndItsPlaceCanBeTakenAgain) {
   EXPECT_TRUE(cluster.Run(RequestFromFile("deploy/scenarios/two-hubs.yaml")).ok());
 }
 
+grpc::Status AskLinks(Cluster& cluster) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+  v1::ListLinksReply reply;
+  return cluster.control().ListLinks(&context, v1::ListLinksRequest(), &reply);
+}
+
+TEST(FailureTest, AFailedFabricAnswersAQuestionWithTheReason) {
+  ClusterOptions options;
+  options.tap = [](std::uint32_t, std::uint32_t, Outbox* outbox) {
+    for (CreditRun& run : outbox->credits) run.port = kServicePort;
+  };
+  Cluster cluster(options);
+  const auto result = cluster.Run(RequestFromFile("deploy/scenarios/two-hubs.yaml"));
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument) << result.status();
+  const grpc::Status answer = AskLinks(cluster);
+  EXPECT_EQ(answer.error_code(), grpc::FAILED_PRECONDITION);
+  EXPECT_THAT(answer.error_message(),
+              AllOf(HasSubstr("run 1 has failed: process"), HasSubstr("credits for port 55")));
+}
+
+TEST(FailureTest, ALostDaemonOfAFinishedRunIsTheAnswerToAQuestion) {
+  ClusterOptions options;
+  options.lost_after = std::chrono::milliseconds(300);
+  Cluster cluster(options);
+  ASSERT_TRUE(cluster.Run(RequestFromFile("deploy/scenarios/two-hubs.yaml")).ok());
+  EXPECT_TRUE(AskLinks(cluster).ok());
+  cluster.KillDaemon(1);
+  const grpc::Status answer = AskLinks(cluster);
+  EXPECT_EQ(answer.error_code(), grpc::UNAVAILABLE);
+  EXPECT_THAT(answer.error_message(), HasSubstr("lost percsd-1 in place 1"));
+}
+
 TEST(FailureTest, LinksOverTcpGiveTheSameDigest) {
   ClusterOptions options;
   options.tcp = true;

@@ -1,5 +1,6 @@
 // The same scenario has the same digest wherever its hubs live. Method: run it in this process by
 // one thread, then over daemons in several placements, and compare digests and counters.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "proto/scenario/build.h"
@@ -117,6 +118,36 @@ TEST(PlacementTest, DocumentedScenariosGiveTheDigestOfOneProcess) {
     ASSERT_TRUE(there.ok()) << there.status();
     ExpectSame(there->result(), RunHere(request.scenario()));
   }
+}
+
+// With one virtual channel, routes over D links wait for each other in a circle. With the message
+// layer timers go on, and the stall is noticed; without, nothing is left to do.
+TEST(PlacementTest, ADeadlockHasTheVirtualTimeAndTheCycleOfOneProcess) {
+  const std::string fabric =
+      "topology: {supernodes: 4, drawers: 1, hubs: 4}\n"
+      "parameters: {vc_policy: single, ll: {buffer_flits: 2}, d: {buffer_flits: 2},\n"
+      "             stall_limit: 100us, retransmit_tries: 3}\n";
+  Cluster cluster{ClusterOptions{}};
+  for (const char* workload : {"workload: {all_to_all: {bytes: 16KiB}}",
+                               "workload: {pattern: {pattern: uniform, count: 60, load: 1}}"}) {
+    SCOPED_TRACE(workload);
+    const v1::ApplyRequest request = RequestFromText((fabric + workload).c_str());
+    const auto scenario = BuildScenario(request.scenario(), "");
+    ASSERT_TRUE(scenario.ok()) << scenario.status();
+    const auto here = RunScenario(*scenario, {});
+    ASSERT_EQ(here.status().code(), absl::StatusCode::kFailedPrecondition) << here.status();
+    EXPECT_THAT(std::string(here.status().message()),
+                testing::AllOf(testing::HasSubstr("deadlock at "),
+                               testing::HasSubstr("us of virtual time"),
+                               testing::HasSubstr("wait-for cycle: sn"),
+                               testing::HasSubstr(":D0 VC 0 -> ")));
+    const auto there = cluster.Run(request);
+    EXPECT_EQ(there.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(there.status().message(),
+              "WatchRun: " + std::string(here.status().message()));
+  }
+  const auto after = cluster.Run(RequestFromFile("deploy/scenarios/two-hubs.yaml"));
+  EXPECT_TRUE(after.ok()) << after.status();
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ TEST(ReportTest, ProgramsGetTheFieldsTheyAreDocumented) {
   EXPECT_EQ(json["packets_delivered"], 1000);
   EXPECT_EQ(json["flit_hops"], 1'234'567);
   EXPECT_EQ(json["drops"]["link_down"], 7);
-  EXPECT_EQ(json["drops"]["hub_down"], 0);
+  EXPECT_EQ(json["drops"]["no_reply_slot"], 0);
   EXPECT_DOUBLE_EQ(json["latency_ns"]["packet"]["mean"], 549.5);
   EXPECT_DOUBLE_EQ(json["latency_ns"]["packet"]["max"], 599);
   EXPECT_DOUBLE_EQ(json["link_utilisation"]["LL"]["max"], 0.5);
@@ -156,11 +156,11 @@ TEST(ReportTest, AResultFromTheWirePrintsTheSame) {
 }
 
 TEST(FormatTest, TimesKeepThreeDecimalsAtMost) {
-  EXPECT_EQ(FormatTime(0), "0ps");
-  EXPECT_EQ(FormatTime(999), "999ps");
-  EXPECT_EQ(FormatTime(5'334), "5.334ns");
-  EXPECT_EQ(FormatTime(5'200'000), "5.2us");
-  EXPECT_EQ(FormatTime(21'034'567'890), "21.035ms");
+  EXPECT_EQ(FormatShort(0), "0ps");
+  EXPECT_EQ(FormatShort(999), "999ps");
+  EXPECT_EQ(FormatShort(5'334), "5.334ns");
+  EXPECT_EQ(FormatShort(5'200'000), "5.2us");
+  EXPECT_EQ(FormatShort(21'034'567'890), "21.035ms");
   EXPECT_EQ(FormatVirtual(3 * kSecond), "3s virtual");
   EXPECT_EQ(FormatCount(1'234'567), "1,234,567");
   EXPECT_EQ(FormatBytes(65'536), "64 KiB");

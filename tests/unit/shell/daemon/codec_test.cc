@@ -28,6 +28,7 @@ PacketHeader RandomHeader(RandomStream* random) {
   h.bytes = static_cast<std::uint16_t>(random->Below(kPacketBytesMax + 1));
   h.flits = static_cast<std::uint8_t>(FlitsFor(h.bytes));
   h.kind = static_cast<PacketKind>(random->Below(3));
+  h.position = static_cast<Position>(random->Below(6)) + kInjected;
   h.hops = static_cast<std::uint8_t>(random->Below(5));
   h.middle = static_cast<std::uint16_t>(random->Below(513));
   h.epoch = random->Below(9);
@@ -65,7 +66,7 @@ bool SameHeader(const PacketHeader& a, const PacketHeader& b) {
   return a.source == b.source && a.destination == b.destination &&
          a.source_window == b.source_window && a.destination_window == b.destination_window &&
          a.bytes == b.bytes && a.flits == b.flits && a.kind == b.kind && a.mode == b.mode &&
-         a.hops == b.hops && a.middle == b.middle && a.epoch == b.epoch &&
+         a.position == b.position && a.hops == b.hops && a.middle == b.middle && a.epoch == b.epoch &&
          a.sequence == b.sequence && a.created == b.created && a.path == b.path &&
          a.flow_sequence == b.flow_sequence && a.flow_base == b.flow_base &&
          a.message == b.message && a.tag == b.tag && a.message_bytes == b.message_bytes &&

@@ -95,6 +95,8 @@ TEST(NodeResultCodecTest, EveryCounterComesBack) {
   sent.ranks.push_back({1, 2, 3, 4, 5});
   sent.first_rerouted.emplace_back(2, 123);
   sent.credits_missing = 6;
+  sent.flits_out_of_order = 7;
+  sent.vcs_out_of_place = 8;
   v1::NodeResult message;
   PackResult(sent, &message);
   auto got = UnpackResult(message);
@@ -106,6 +108,8 @@ TEST(NodeResultCodecTest, EveryCounterComesBack) {
   EXPECT_EQ(got->first_rerouted, sent.first_rerouted);
   EXPECT_EQ(got->ranks[0].waiting, 5);
   EXPECT_EQ(got->credits_missing, 6u);
+  EXPECT_EQ(got->flits_out_of_order, 7u);
+  EXPECT_EQ(got->vcs_out_of_place, 8u);
   message.mutable_stats()->RemoveLast();
   EXPECT_THAT(std::string(UnpackResult(message).status().message()), HasSubstr("counters"));
 }

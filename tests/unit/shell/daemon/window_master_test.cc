@@ -103,7 +103,7 @@ TEST(WindowMasterTest, ReportsThatCannotBeAreRefused) {
   };
   EXPECT_THAT(message(Sent(0, 7, 1, 100'000)), HasSubstr("a batch to process 7"));
   EXPECT_THAT(message(Sent(0, 0, 1, 100'000)), HasSubstr("a batch to process 0"));
-  EXPECT_THAT(message(Sent(0, 1, 1, 10)), HasSubstr("arrives at 10 ps"));
+  EXPECT_THAT(message(Sent(0, 1, 1, 10)), HasSubstr("arrives at 10ps"));
   v1::WindowReport uneven = Sent(0, 1, 1, 100'000);
   uneven.add_batches(2);
   EXPECT_THAT(message(uneven), HasSubstr("1 peers, 2 batches and 1 arrivals"));

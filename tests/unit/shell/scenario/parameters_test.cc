@@ -21,7 +21,7 @@ std::vector<std::int64_t> Numbers(const P7ihParameters& p) {
       numbers.end(),
       {p.isr_latency, p.credit_processing, p.w_flit_time, p.hfi_queue_packets, p.windows_per_hfi,
        static_cast<int>(p.vc_policy), p.send_overhead, p.receive_overhead, p.flow_window_packets,
-       p.ack_every_packets, p.retransmit_timeout, p.retransmit_tries, p.management_latency,
+       p.ack_every_packets, p.reply_queue_packets, p.retransmit_timeout, p.retransmit_tries, p.management_latency,
        p.detect, p.plan, p.install, p.stall_limit});
   return numbers;
 }
@@ -32,7 +32,7 @@ struct SameFieldsAsP7ihParameters {
   int hfi_queue_packets, windows_per_hfi;
   VcPolicy vc_policy;
   Time send_overhead, receive_overhead;
-  int flow_window_packets, ack_every_packets;
+  int flow_window_packets, ack_every_packets, reply_queue_packets;
   Time retransmit_timeout;
   int retransmit_tries;
   Time management_latency, detect, plan, install, stall_limit;
