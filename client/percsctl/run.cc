@@ -58,8 +58,9 @@ Outcome Run(const RunArguments& a) {
   if (RunsUntilStopped(input->scenario)) {
     return Outcome::Fail(
         ExitCode::kBadInput,
-        fmt::format("{}: this workload goes on until it is stopped; say where with "
-                    "`--set stop_at=1ms`, or use `percsctl up` and `apply`",
+        fmt::format("{}: this workload goes on until it is stopped; say how much with "
+                    "`--set workload.pattern.count=1000` or `--set workload.pattern.measure=100us`, "
+                    "or where with `--set stop_at=1ms`, or use `percsctl up` and `apply`",
                     a.file));
   }
   const auto topology = Topology::Create(input->scenario.topology);

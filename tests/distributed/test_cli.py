@@ -167,9 +167,13 @@ class InProcessTest(CliTest):
 
     def test_what_never_ends_is_refused_in_process(self):
         self.bad(BAD_INPUT,
-                 "percsctl run: endless.yaml: this workload goes on until it is stopped; say where "
-                 "with `--set stop_at=1ms`, or use `percsctl up` and `apply`",
+                 "percsctl run: endless.yaml: this workload goes on until it is stopped; say how "
+                 "much with `--set workload.pattern.count=1000` or `--set "
+                 "workload.pattern.measure=100us`, or where with `--set stop_at=1ms`, or use "
+                 "`percsctl up` and `apply`",
                  "run", self.write("endless.yaml", ENDLESS))
+        for setting in ("workload.pattern.count=10", "workload.pattern.measure=1us", "stop_at=1us"):
+            self.good("run", "endless.yaml", "--set", setting)
 
     def test_a_file_that_is_not_there(self):
         done = self.ctl("run", "nowhere.yaml")
