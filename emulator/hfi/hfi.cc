@@ -2,10 +2,28 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "emulator/hfi/payload_pattern.h"
 
 namespace percs {
+
+void Hfi::SendQueue::Push(Packet* p) {
+  Packet* before = tail;
+  if (p->header.kind == PacketKind::kAck) before = std::exchange(last_reply, p);
+  Packet*& place = before ? before->next : head;
+  p->next = place;
+  place = p;
+  if (tail == before) tail = p;
+}
+
+Packet* Hfi::SendQueue::Pop() {
+  Packet* p = head;
+  head = p->next;
+  if (!head) tail = nullptr;
+  if (last_reply == p) last_reply = nullptr;
+  return p;
+}
 
 bool Hfi::Send(PacketHeader&& header, bool verified) {
   header.source = context_.node;
@@ -30,13 +48,7 @@ bool Hfi::Send(PacketHeader&& header, bool verified) {
   p->out = out;
   Port& port = ports_[static_cast<std::size_t>(in - kHfiFirst)];
   if (port.queues.empty()) port.queues.resize(kPorts);
-  SendQueue& queue = port.queues[out];
-  if (queue.tail) {
-    queue.tail->next = p;
-  } else {
-    queue.head = p;
-  }
-  queue.tail = p;
+  port.queues[out].Push(p);
   port.waiting |= PortBit(out);
   waiting_ports_ |= 1u << (in - kHfiFirst);
   ++backlog_;
@@ -81,10 +93,8 @@ int Hfi::ServedOutput(PortId hfi_port, Port& port) {
 
 void Hfi::Start(PortId hfi_port, Port& port, PortId output) {
   SendQueue& queue = port.queues[output];
-  Packet* p = queue.head;
-  queue.head = p->next;
+  Packet* p = queue.Pop();
   if (!queue.head) {
-    queue.tail = nullptr;
     port.waiting &= ~PortBit(output);
     if (port.waiting == 0) waiting_ports_ &= ~(1u << (hfi_port - kHfiFirst));
   }

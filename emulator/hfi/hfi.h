@@ -51,6 +51,9 @@ class Hfi : public IsrListener {
   struct SendQueue {
     Packet* head = nullptr;
     Packet* tail = nullptr;
+    Packet* last_reply = nullptr;  // replies go ahead of data: behind it they would look lost
+    void Push(Packet* p);
+    Packet* Pop();
   };
   struct Port {
     std::vector<SendQueue> queues;  // by output; made when first used

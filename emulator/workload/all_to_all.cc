@@ -16,15 +16,10 @@ NodeId AllToAllDestination(const Topology& topology, NodeId node, std::uint32_t 
 
 void AllToAll::Start() {
   ++hub_.context().work->unfinished;
-  if (workload_.reliable) {
-    while (SendNext()) continue;
-    return;
-  }
   OnBacklogShrunk();
 }
 
 void AllToAll::OnBacklogShrunk() {
-  if (workload_.reliable) return;
   // Enough packets at hand to keep every output of the hub busy.
   while (hub_.backlog() < kBacklog && SendNext()) continue;
 }
