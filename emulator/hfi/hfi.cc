@@ -120,38 +120,36 @@ void Hfi::OnInjected(PortId port, Packet* packet) {
 }
 
 void Hfi::OnEjected(PortId port, Packet* packet, Time arrival) {
-  context_.queue.Push(arrival, EventKey(EventClass::kHfi, port, 0, 0),
-                      reinterpret_cast<std::uint64_t>(packet));
-}
-
-void Hfi::OnTailArrived(PortId, Packet* packet) {
-  const Time at = std::max(context_.now, w_out_free_);
-  w_out_free_ = at + packet->length * context_.parameters->w_flit_time;
-  if (at == context_.now) {
-    Deliver(packet);
-  } else {
-    deferred_.push_back({at, packet});
-    next_ = std::min(next_, at);
+  if (packet->header.kind != PacketKind::kRaw) ++awaited_;
+  tails_.push_back({arrival, port, packet});
+  for (std::size_t i = tails_.size() - 1; i > 0 && tails_[i] < tails_[i - 1]; --i) {
+    std::swap(tails_[i], tails_[i - 1]);
   }
+  if (awaited_ > 0) Refresh();
 }
 
 void Hfi::OnW() {
   const Time now = context_.now;
-  while (!deferred_.empty() && deferred_.front().at == now) {
-    Packet* packet = deferred_.front().packet;
-    deferred_.pop_front();
-    Deliver(packet);
-  }
+  if (awaited_ > 0) DeliverBefore(now + 1);
   if (w_wake_ == now) {
     w_wake_ = kNever;
     pending_ = true;
   }
-  next_ = deferred_.empty() ? w_wake_ : std::min(w_wake_, deferred_.front().at);
+  Refresh();
 }
 
-void Hfi::Deliver(Packet* packet) {
-  isr_->ReturnEjectionCredits(packet->out, packet->length);
-  listener_.OnDelivered(packet);
+void Hfi::DeliverBefore(Time limit) {
+  const Time now = context_.now;
+  for (Time at = next_delivery(); at < limit; at = next_delivery()) {
+    Packet* packet = tails_.front().packet;
+    tails_.pop_front();
+    w_out_free_ = at + packet->length * context_.parameters->w_flit_time;
+    if (packet->header.kind != PacketKind::kRaw) --awaited_;
+    context_.now = at;
+    isr_->ReturnEjectionCredits(packet->out, packet->length);
+    listener_.OnDelivered(packet);
+  }
+  context_.now = now;
 }
 
 }  // namespace percs

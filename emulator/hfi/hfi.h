@@ -35,13 +35,25 @@ class Hfi : public IsrListener {
 
   // --- Events, at context.now.
   void OnInjected(PortId port, Packet* packet);
-  void OnTailArrived(PortId port, Packet* packet);
   // What waits for W needs no place in the event queue: each direction serves in order. OnW runs at
-  // next_time(), after the tails and before the timers of that instant.
+  // next_time(), before the timers of that instant.
   Time next_time() const { return next_; }
   void OnW();
+  // Delivers what is due before `limit`, to which every tail that arrives before it is known. A raw packet's
+  // delivery changes nothing on its hub but credits, so nobody need look at its very instant: the end of the
+  // window is soon enough, or the moment at which an output lacks a credit.
+  void DeliverBefore(Time limit);
+  // Of the next delivery; kNever if none is known.
+  Time next_delivery() const {
+    return tails_.empty() ? kNever : std::max(tails_.front().arrival, w_out_free_);
+  }
   void OnEjected(PortId port, Packet* packet, Time arrival) override;
   void OnQueueRoom() override { pending_ = true; }
+  void OnCreditsWanted() override { DeliverBefore(context_.now); }
+  void OnEjectionStall(bool stalled) override {
+    awaited_ += stalled ? 1 : -1;
+    Refresh();
+  }
 
   // After everything else of an instant.
   bool pending() const { return pending_; }
@@ -61,9 +73,13 @@ class Hfi : public IsrListener {
     Time free_at = 0;
     int last_output = -1;
   };
-  struct Deferred {
-    Time at = 0;
+  struct Tail {
+    Time arrival = 0;
+    PortId port = 0;
     Packet* packet = nullptr;
+    bool operator<(const Tail& other) const {
+      return arrival < other.arrival || (arrival == other.arrival && port < other.port);
+    }
   };
   inline int ServedOutput(PortId hfi_port, Port& port);
   inline void Start(PortId hfi_port, Port& port, PortId output);
@@ -71,7 +87,7 @@ class Hfi : public IsrListener {
     w_wake_ = w_in_free_;
     next_ = std::min(next_, w_wake_);
   }
-  void Deliver(Packet* packet);
+  void Refresh() { next_ = awaited_ > 0 ? std::min(w_wake_, next_delivery()) : w_wake_; }
 
   NodeContext& context_;
   HfiListener& listener_;
@@ -79,9 +95,10 @@ class Hfi : public IsrListener {
   std::array<Port, kHfiPorts> ports_;
   unsigned waiting_ports_ = 0;  // bit i: ports_[i] has a packet in a send queue
   Time w_in_free_ = 0, w_out_free_ = 0;
-  Time w_wake_ = kNever;     // hand-overs wait for W until then
-  Ring<Deferred> deferred_;  // tails that wait for W, each for its own time
-  Time next_ = kNever;       // the earlier of the two
+  Time w_wake_ = kNever;  // hand-overs wait for W until then
+  Ring<Tail> tails_;      // on their way to the HFI or waiting for W, in order of arrival
+  int awaited_ = 0;       // reasons to deliver on time: tails that are not raw, outputs short of credits
+  Time next_ = kNever;    // w_wake_, or the next delivery if it is awaited
   int last_port_ = -1;
   std::size_t backlog_ = 0;
   std::uint64_t next_sequence_ = 1;

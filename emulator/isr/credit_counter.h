@@ -25,6 +25,8 @@ class CreditCounter {
     runs_.push_back({start, spacing, count, generation, false});
     next_ = std::min(next_, start);
   }
+  // Credits that exist, without those announced and not looked at since.
+  int counted() const { return credits_; }
   // Whether a credit exists at t. Announced ones are looked at only when none is left of those counted.
   bool Any(Time t) {
     if (credits_ == 0) Mature(t);

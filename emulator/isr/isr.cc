@@ -140,16 +140,17 @@ void Isr::BeginPacket(InputBuffer& buffer, Packet* p) {
     p->out_vc = VcOfPosition(next);
   }
   const bool front = !p->draining && buffer.Front(p->out) == nullptr;
+  // Whole, and no slower than the output: it may request at once (B.4), without asking Eligible.
+  const bool keeps_up = p->announced == 1 || p->segment.spacing <= outputs_[p->out].flit_time;
+  if (front && p->complete() && keeps_up) {
+    RequestOrCommit(buffer, p);
+    return;
+  }
   buffer.PushBack(p);
   if (p->draining) {
     Drain(buffer, p);
   } else if (front) {
-    // Whole, and no slower than the output: it may request at once (B.4), without asking Eligible.
-    if (p->complete() && p->segment.spacing <= outputs_[p->out].flit_time) {
-      RequestOrCommit(buffer, p);
-    } else {
-      Advance(buffer, p);
-    }
+    Advance(buffer, p);
   }
 }
 
@@ -185,12 +186,13 @@ void Isr::OnInjected(Packet* p) {
   p->segment = {context_.now, 0, 0, p->header.flits};
   p->length = p->announced = p->header.flits;
   p->out_vc = 0;
-  queue.PushBack(p);
-  if (!outputs_[p->out].up) {
-    Doom(queue, p);
-  } else if (queue.Front(p->out) == p) {
+  const bool up = outputs_[p->out].up;
+  if (up && queue.Front(p->out) == nullptr) {
     RequestOrCommit(queue, p);
+    return;
   }
+  queue.PushBack(p);
+  if (!up) Doom(queue, p);
 }
 
 // --- Requests -------------------------------------------------------------------------------------
@@ -246,17 +248,19 @@ void Isr::RequestOrCommit(InputBuffer& buffer, Packet* p) {
   const PortId port = p->out;
   OutputPort& out = outputs_[port];
   OutputVc& vc = out.vc[p->out_vc];
+  CollectEjectionCredits(port, out);
   constexpr std::uint64_t kHfiKeys = EventKey(EventClass::kHfi, 0, 0, 0).value;
   const EventQueue& queue = context_.queue;
   const bool last_input = queue.next_time() > context_.now || queue.next_key() >= kHfiKeys;
   if (!last_input || dirty_ != 0 || out.requests > 0 || out.busy_until > context_.now ||
       out.stall_since >= 0 || vc.owner || !vc.credits.Any(context_.now)) {
+    buffer.PushBack(p);
     Request(buffer, p);
     return;
   }
   out.last_vc = p->out_vc;
   vc.pointer = buffer.index();
-  Commit(port, out, buffer, p);
+  Commit(port, out, buffer, p, /*linked=*/false);
 }
 
 void Isr::ClearRequest(InputBuffer& buffer, Packet* p) {
@@ -319,6 +323,7 @@ void Isr::ArbitrateOutput(PortId port) {
     UpdateStall(port, out, false);
     return;
   }
+  CollectEjectionCredits(port, out);
   const int winner = Arbitrated(port, out);
   if (winner < 0) return;
   UpdateStall(port, out, false);
@@ -327,7 +332,7 @@ void Isr::ArbitrateOutput(PortId port) {
   Packet* p = buffer.Front(port);
   p->requesting = false;
   out.TakeRequest(p->out_vc, winner);
-  Commit(port, out, buffer, p);
+  Commit(port, out, buffer, p, /*linked=*/true);
 }
 
 int Isr::Arbitrated(PortId port, OutputPort& out) {
@@ -375,8 +380,11 @@ bool Isr::CanContinue(OutputPort& out) {
 
 void Isr::UpdateStall(PortId port, OutputPort& out, bool stalled) {
   if (stalled) {
-    if (out.stall_since < 0) out.stall_since = context_.now;
+    if (out.stall_since >= 0) return;
+    out.stall_since = context_.now;
+    if (IsHfi(port)) listener_.OnEjectionStall(true);
   } else if (out.stall_since >= 0) {
+    if (IsHfi(port)) listener_.OnEjectionStall(false);
     context_.stats.ports[port].credit_stall_ps +=
         static_cast<std::uint64_t>(context_.now - out.stall_since);
     out.stall_since = -1;
@@ -401,7 +409,12 @@ void Isr::CountCommitment(PortId port, const Packet& p, int count, bool tail) {
   ++(tail ? stats.packets : stats.runs_split);
 }
 
-void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p) {
+// Credits of the HFI are returned when they are looked at: when a commitment might take the last of them.
+void Isr::CollectEjectionCredits(PortId port, OutputPort& out) {
+  if (IsHfi(port) && out.vc[0].credits.counted() <= kPacketFlitsMax) listener_.OnCreditsWanted();
+}
+
+void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, bool linked) {
   const Time now = context_.now, f = out.flit_time;
   OutputVc& vc = out.vc[p->out_vc];
   const int m = vc.credits.TakeCertain(now, f, FlitsInTime(out, *p));
@@ -422,7 +435,11 @@ void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p) {
   if (tail) {
     vc.owner = nullptr;
     out.unfinished = nullptr;
-    buffer.Remove(p);
+    if (linked) {
+      buffer.Remove(p);
+    } else {
+      buffer.newest = nullptr;  // it has come and gone
+    }
     if (buffer.is_queue()) {
       --buffer.packets;
       buffer.tail_leaves = out.busy_until;
@@ -431,10 +448,12 @@ void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p) {
   } else {
     vc.owner = out.unfinished = p;
     vc.owner_index = out.unfinished_index = buffer.index();
+    if (!linked) buffer.PushBack(p);
   }
   SendRun(port, out, buffer, p, m, tail);
   if (tail) {
-    if (Packet* next = buffer.Front(port)) Advance(buffer, next);
+    Packet* next = linked ? buffer.Front(port) : nullptr;
+    if (next) Advance(buffer, next);
   } else {
     p->begun = true;
     p->sent = static_cast<std::uint8_t>(p->sent + m);

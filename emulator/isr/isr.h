@@ -21,6 +21,10 @@ class IsrListener {
   virtual void OnEjected(PortId port, Packet* packet, Time arrival) = 0;
   // An ISR queue of an HFI port may have room again.
   virtual void OnQueueRoom() = 0;
+  // An HFI output runs short of credits: now is the time to return those of what was delivered before.
+  virtual void OnCreditsWanted() = 0;
+  // An HFI output waits for credits, or no longer.
+  virtual void OnEjectionStall(bool stalled) = 0;
 };
 
 class Isr {
@@ -91,7 +95,7 @@ class Isr {
   void Advance(InputBuffer& buffer, Packet* p);  // p is a front: it requests as soon as it may (B.4)
   inline Time Eligible(const Packet& p) const;          // min(e1, e2) of B.4
   inline void Request(InputBuffer& buffer, Packet* p);
-  inline void RequestOrCommit(InputBuffer& buffer, Packet* p);
+  inline void RequestOrCommit(InputBuffer& buffer, Packet* p);  // p is not linked into its buffer yet
   void ClearRequest(InputBuffer& buffer, Packet* p);
   void Wake(InputBuffer& buffer, PortId output, Time at);
 
@@ -100,7 +104,8 @@ class Isr {
   inline void ScheduleFree(PortId port, OutputPort& out);
   inline int Arbitrated(PortId port, OutputPort& out);  // winner's index, -1 if none
   inline bool CanContinue(OutputPort& out);
-  void Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p);
+  inline void CollectEjectionCredits(PortId port, OutputPort& out);
+  void Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, bool linked);
   inline int FlitsInTime(const OutputPort& out, const Packet& p) const;
   inline void CountCommitment(PortId port, const Packet& p, int count, bool tail);
   inline void SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count, bool tail);

@@ -38,16 +38,19 @@ void Hub::Start() {
 void Hub::Run(Time end) {
   EventQueue& queue = context_.queue;
   constexpr std::uint64_t kHfiKeys = EventKey(EventClass::kHfi, 0, 0, 0).value;
-  constexpr std::uint64_t kTimerKeys = EventKey(EventClass::kHfi, kPorts, 0, 0).value;
-  while (next_time() < end) {
-    const Time now = context_.now = next_time();
+  for (Time now = next_instant(); now < end; now = next_instant()) {
+    context_.now = now;
     while (queue.next_time() == now && queue.next_key() < kHfiKeys) Dispatch(queue.Pop());
     if (isr_.dirty()) isr_.Arbitrate();
-    while (queue.next_time() == now && queue.next_key() < kTimerKeys) DispatchHfi(queue.Pop());
     if (hfi_.next_time() == now) hfi_.OnW();
-    while (queue.next_time() == now) DispatchHfi(queue.Pop());
+    while (queue.next_time() == now) DispatchTimer(queue.Pop());
+    while (timer_at_ == now) {
+      timer_at_ = kNever;
+      workload_->OnTimer(timer_token_);
+    }
     if (hfi_.pending()) hfi_.HandOver();
   }
+  hfi_.DeliverBefore(end);
 }
 
 void Hub::Dispatch(const Event& event) {
@@ -84,21 +87,20 @@ void Hub::Dispatch(const Event& event) {
   PERCS_CHECK(false);
 }
 
-void Hub::DispatchHfi(const Event& event) {
-  const int port = event.key.port();
-  switch (port) {
-    case kRetransmit:
-      messages_.OnTimer(static_cast<NodeId>(event.key.detail()));
-      return;
-    case kTask:
-      workload_->OnTimer(event.data);
-      return;
-    default:
-      hfi_.OnTailArrived(static_cast<PortId>(port), reinterpret_cast<Packet*>(event.data));
+void Hub::DispatchTimer(const Event& event) {
+  if (event.key.port() == kRetransmit) {
+    messages_.OnTimer(static_cast<NodeId>(event.key.detail()));
+  } else {
+    workload_->OnTimer(event.data);
   }
 }
 
 void Hub::SetTimer(Time at, std::uint64_t token) {
+  if (timer_at_ == kNever) {
+    timer_at_ = at;
+    timer_token_ = token;
+    return;
+  }
   context_.queue.Push(at, EventKey(EventClass::kHfi, kTask, 0, token), token);
 }
 
@@ -117,7 +119,7 @@ void Hub::SendRaw(NodeId destination, WindowId source_window, WindowId destinati
 
 void Hub::OnDelivered(Packet* packet) {
   const PacketHeader& header = packet->header;
-  context_.last_event = context_.now;
+  context_.last_event = std::max(context_.last_event, context_.now);
   if (packet->poisoned) {
     context_.CountDrop(DropReason::kTruncated, packet->length, 1);
   } else if (const auto drop = header.kind == PacketKind::kData ? messages_.OnData(header) : std::nullopt) {

@@ -20,7 +20,7 @@ class Hub : public HfiListener, public MessageListener, public HubServices {
 
   Isr& isr() { return isr_; }
   NodeContext& context() override { return context_; }
-  Time next_time() const { return std::min(context_.queue.next_time(), hfi_.next_time()); }
+  Time next_time() const { return std::min(next_instant(), hfi_.next_delivery()); }
 
   // Runs every event before `end`.
   void Run(Time end);
@@ -55,8 +55,12 @@ class Hub : public HfiListener, public MessageListener, public HubServices {
   }
 
  private:
+  // At which something happens that others of this hub may notice.
+  Time next_instant() const {
+    return std::min({context_.queue.next_time(), hfi_.next_time(), timer_at_});
+  }
   inline void Dispatch(const Event& event);
-  inline void DispatchHfi(const Event& event);
+  inline void DispatchTimer(const Event& event);
   void OnControl(ControlItem* item);
   void OnLinkFault(const ControlItem& item);
   inline void Deliver(const PacketHeader& header);
@@ -66,6 +70,9 @@ class Hub : public HfiListener, public MessageListener, public HubServices {
   Hfi hfi_;
   MessageLayer messages_;
   std::unique_ptr<HubWorkload> workload_;
+  // One timer of the workload stays beside the queue: open-loop traffic never has another.
+  Time timer_at_ = kNever;
+  std::uint64_t timer_token_ = 0;
   std::function<void(ControlItem&&)> to_manager_;
   Pool<ControlItem> control_;
   DigestStream digest_;

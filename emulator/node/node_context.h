@@ -59,7 +59,7 @@ struct NodeContext {
     stats.flits_dropped[static_cast<int>(reason)] += static_cast<std::uint64_t>(flits);
     stats.packets_dropped[static_cast<int>(reason)] += static_cast<std::uint64_t>(tails);
     work->resident -= tails;
-    last_event = now;
+    last_event = std::max(last_event, now);
   }
   void Release(Packet* p) {
     p->header.payload.Clear();
