@@ -14,6 +14,9 @@ class Walk {
   void From(NodeId node, PortId port, Position position) {
     if (routes_.size() >= routes_max_) return;
     if (node == destination_) return Arrive();
+    if (topology_.is_blade(destination_) && topology_.BladePeer(destination_).node == node) {
+      return Take(node, topology_.BladePeer(destination_).port, position, 1);
+    }
     const PortMask mask = Outputs(node, port);
     if (mask == 0) return GiveUp("no_route at " + topology_.NodeName(node));
     for (PortMask left = mask; left != 0; left &= left - 1) {
@@ -28,26 +31,29 @@ class Walk {
     const RouteTable* table = !hub              ? nullptr
                               : port == kNoPort ? hub->source_direct.get()
                                                 : hub->port_direct[port].get();
-    if (table == nullptr) return 0;
-    const bool inside = topology_.supernode_of(node) == topology_.supernode_of(destination_);
+    const NodeId here = topology_.ExitHub(node), to = topology_.ExitHub(destination_);
+    if (table == nullptr || here == kNoNode || to == kNoNode) return 0;
+    const bool inside = topology_.supernode_of(here) == topology_.supernode_of(to);
     const auto& entries = inside ? table->intra : table->inter;
-    const auto entry = static_cast<std::size_t>(inside ? topology_.hub_in_supernode(destination_)
-                                                       : topology_.supernode_of(destination_));
+    const auto entry = static_cast<std::size_t>(inside ? topology_.hub_in_supernode(to)
+                                                       : topology_.supernode_of(to));
     return entry < entries.size() ? entries[entry] : 0;
   }
   void Take(NodeId node, PortId out, Position position, int choices) {
-    const Position next = NextPosition(position, out);
-    if (next == kNoPosition) {
-      return GiveUp("no_vc_position at " + topology_.LinkName({node, out}));
-    }
     const LinkEnd far = topology_.Peer(node, out);
     if (far.node == kNoNode)
       return GiveUp("nothing plugged in at " + topology_.LinkName({node, out}));
+    // A blade's link has no position: packets take its VC 0 and are new to the hub behind it.
+    const bool edge = topology_.is_blade(node) || topology_.is_blade(far.node);
+    const Position next = edge ? kInjected : NextPosition(position, out);
+    if (next == kNoPosition) {
+      return GiveUp("no_vc_position at " + topology_.LinkName({node, out}));
+    }
     v1::RouteHop& hop = hops_.emplace_back();
     hop.set_node(topology_.NodeName(node));
     hop.set_link(topology_.LinkName({node, out}));
     hop.set_link_class(ClassName(ClassOf(out)));
-    hop.set_vc(VcOfPosition(next));
+    hop.set_vc(edge ? VcId{0} : VcOfPosition(next));
     hop.set_choices(static_cast<std::uint32_t>(choices));
     From(far.node, far.port, next);
     hops_.pop_back();

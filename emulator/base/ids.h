@@ -5,7 +5,8 @@
 
 namespace percs {
 
-using NodeId = std::uint32_t;    // hub: supernode x hubs per supernode + drawer x hubs per drawer + hub
+using NodeId = std::uint32_t;    // supernode x hubs per supernode + drawer x hubs per drawer + hub;
+                                 // then the blades
 using PortId = std::uint8_t;     // port of an ISR, 0..55
 using VcId = std::uint8_t;       // virtual channel of a link, 0..2 on L, 0..1 on D
 using WindowId = std::uint16_t;  // HFI window of a hub: HFI = id / windows_per_hfi
@@ -23,6 +24,9 @@ inline constexpr int kHfiFirst = kDFirst + kDPorts;     // 47
 inline constexpr int kServicePort = kHfiFirst + kHfiPorts;  // 55
 inline constexpr int kPorts = kServicePort + 1;         // 56
 inline constexpr int kLinkPorts = kHfiFirst;            // 47 ports that lead to other hubs
+// N0, the one network port of a Cell blade: a D port, because D links are what hubs have for the
+// world outside their supernode.
+inline constexpr PortId kBladePort = kDFirst;
 inline constexpr int kHfisPerHub = 2;
 inline constexpr int kMaxVcs = 3;
 

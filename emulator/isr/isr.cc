@@ -34,6 +34,7 @@ Isr::Isr(NodeContext& context, IsrListener& listener)
 void Isr::Connect(PortId port, LinkEnd peer, Isr* local, Outbox* outbox) {
   OutputPort& out = outputs_[port];
   out.connected = out.up = true;
+  out.edge = context_.topology->is_blade(peer.node);
   out.peer = peer.node;
   out.peer_port = peer.port;
   out.local = local;
@@ -114,8 +115,10 @@ void Isr::OnRun(Packet* run) {
 
 // The receiver's own reckoning, so that it also sees what went wrong on the way.
 void Isr::CheckPosition(const InputBuffer& buffer, PacketHeader& header) {
-  const Position here = PositionOf(buffer.port, buffer.vc);
-  if (NextPosition(header.position, buffer.port) != here) ++context_.vcs_out_of_place;
+  const bool edge = outputs_[buffer.port].edge;
+  const Position here = edge ? kInjected : PositionOf(buffer.port, buffer.vc);
+  const bool in_place = edge ? buffer.vc == 0 : NextPosition(header.position, buffer.port) == here;
+  if (!in_place) ++context_.vcs_out_of_place;
   header.position = here;
 }
 
@@ -127,8 +130,8 @@ void Isr::BeginPacket(InputBuffer& buffer, Packet* p) {
   p->draining = true;
   const bool by_position = context_.parameters->vc_policy == VcPolicy::kPosition;
   if (by_position) CheckPosition(buffer, p->header);
-  const Position next =
-      by_position && p->out < kLinkPorts ? NextPosition(PositionOf(buffer.port, buffer.vc), p->out) : kL0;
+  const bool positioned = by_position && p->out < kLinkPorts && !outputs_[p->out].edge;
+  const Position next = positioned ? NextPosition(p->header.position, p->out) : kL0;
   if (p->out == kNoPort || !outputs_[p->out].connected) {
     p->reason = DropReason::kNoRoute;
   } else if (next == kNoPosition) {

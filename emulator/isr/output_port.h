@@ -57,6 +57,8 @@ struct OutputPort {
   Time flit_time = 0, wire = 0;
   std::uint32_t generation = 0;
   bool connected = false, up = false;
+  bool edge = false;  // to or from a blade, which switches nothing: like an HFI's port, it has no
+                      // place in L0 D0 L1 D1 L2
 
   // The last commitment: its flits leave flit_time apart, the last one at busy_until.
   Time busy_until = 0;

@@ -4,29 +4,41 @@
 
 namespace percs {
 
-PortMask Router::Lookup(const HubTables& tables, const PacketHeader& header, PortId in) const {
+PortMask Router::Lookup(const HubTables& tables, NodeId destination, PortId in) const {
   const RouteTable* table = TableOf(tables, in);
   if (!table) return 0;
   const Topology& topology = *context_.topology;
   // Wraps far above any hub count for a lower node of another supernode.
-  const NodeId hub = header.destination - supernode_first_;
+  const NodeId hub = destination - supernode_first_;
   const bool intra = hub < static_cast<NodeId>(topology.hubs_per_supernode());
   const std::vector<PortMask>& entries = intra ? table->intra : table->inter;
-  const std::size_t entry = intra ? hub : static_cast<std::size_t>(topology.supernode_of(header.destination));
+  const std::size_t entry = intra ? hub : static_cast<std::size_t>(topology.supernode_of(destination));
   return entry < entries.size() ? entries[entry] : 0;
 }
 
 PortId Router::Route(const PacketHeader& header, PortId in) {
   if (header.destination == context_.node) return WindowPort(header.destination_window);
-  const PortMask mask = Lookup(*tables_, header, in);
-  if (previous_) NoteRerouted(header, in, mask);
-  if (mask == 0) return kNoPort;
-  if ((mask & (mask - 1)) == 0) return static_cast<PortId>(std::countr_zero(mask));
-  return Choose(mask, in, context_.topology->supernode_of(header.destination));
+  if (context_.topology->is_blade(header.destination)) return RouteToBlade(header, in);
+  return RouteToHub(header.destination, in);
 }
 
-void Router::NoteRerouted(const PacketHeader& header, PortId in, PortMask mask) {
-  if (mask == 0 || Lookup(*previous_, header, in) == mask) return;
+PortId Router::RouteToBlade(const PacketHeader& header, PortId in) {
+  const LinkEnd socket = context_.topology->BladePeer(header.destination);
+  if (socket.node == context_.node) return socket.port;
+  const NodeId hub = context_.topology->ExitHub(header.destination);
+  return hub == kNoNode ? kNoPort : RouteToHub(hub, in);
+}
+
+PortId Router::RouteToHub(NodeId hub, PortId in) {
+  const PortMask mask = Lookup(*tables_, hub, in);
+  if (previous_) NoteRerouted(hub, in, mask);
+  if (mask == 0) return kNoPort;
+  if ((mask & (mask - 1)) == 0) return static_cast<PortId>(std::countr_zero(mask));
+  return Choose(mask, in, context_.topology->supernode_of(hub));
+}
+
+void Router::NoteRerouted(NodeId hub, PortId in, PortMask mask) {
+  if (mask == 0 || Lookup(*previous_, hub, in) == mask) return;
   first_rerouted_.emplace_back(epoch_, context_.now);
   previous_ = nullptr;
 }

@@ -16,7 +16,7 @@ class Router {
  public:
   explicit Router(const NodeContext& context)
       : context_(context),
-        supernode_first_(context.topology->node(context.topology->supernode_of(context.node), 0)) {}
+        supernode_first_(FirstHub(*context.topology, context.node)) {}
 
   void Install(std::shared_ptr<const HubTables> tables, Epoch epoch) {
     previous_ = tables_ == tables ? nullptr : std::move(tables_);
@@ -41,8 +41,16 @@ class Router {
   static const RouteTable* TableOf(const HubTables& tables, PortId in) {
     return in < kLinkPorts ? tables.port_direct[in].get() : tables.source_direct.get();
   }
-  PortMask Lookup(const HubTables& tables, const PacketHeader& header, PortId in) const;
-  void NoteRerouted(const PacketHeader& header, PortId in, PortMask mask);
+  // First hub of the supernode that a node's packets start in.
+  static NodeId FirstHub(const Topology& topology, NodeId node) {
+    const NodeId hub = topology.ExitHub(node);
+    return hub == kNoNode ? 0 : topology.node(topology.supernode_of(hub), 0);
+  }
+  // Routes lead to hubs; a blade is one hop behind its own.
+  PortId RouteToBlade(const PacketHeader& header, PortId in);
+  PortId RouteToHub(NodeId hub, PortId in);
+  PortMask Lookup(const HubTables& tables, NodeId hub, PortId in) const;
+  void NoteRerouted(NodeId hub, PortId in, PortMask mask);
   PortId Choose(PortMask mask, PortId in, int supernode);
 
   const NodeContext& context_;

@@ -11,7 +11,7 @@ namespace percs {
 ChannelGraph::ChannelGraph(const Topology& topology, VcPolicy policy)
     : topology_(topology),
       policy_(policy),
-      outputs_(static_cast<std::size_t>(topology.nodes()) * kLinkPorts * kMaxVcs) {}
+      outputs_(static_cast<std::size_t>(topology.hubs()) * kLinkPorts * kMaxVcs) {}
 
 std::size_t ChannelGraph::Next(std::size_t channel, PortId out_port) const {
   const std::size_t place = channel / kMaxVcs;

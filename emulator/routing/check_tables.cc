@@ -4,6 +4,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "emulator/routing/channel_graph.h"
+#include "emulator/routing/check_blades.h"
 #include "emulator/routing/legal_reach.h"
 #include "emulator/routing/live_fabric.h"
 #include "emulator/routing/planner.h"
@@ -37,11 +38,12 @@ class TableCheck {
   TableCheck(const Topology& topology, const Failures& failures, const TableSet& tables,
              VcPolicy policy)
       : topology_(topology),
+        failures_(failures),
         live_(topology, failures),
         tables_(tables),
         legal_(topology, live_),
         channels_(topology, policy),
-        landings_(static_cast<std::size_t>(topology.nodes()) * kDPorts * 2) {}
+        landings_(static_cast<std::size_t>(topology.hubs()) * kDPorts * 2) {}
 
   absl::StatusOr<CheckReport> Run();
 
@@ -75,6 +77,7 @@ class TableCheck {
   bool Explain(const Place& place, NodeId destination, Fault* fault) const;
 
   const Topology& topology_;
+  const Failures& failures_;
   const LiveFabric live_;
   const TableSet& tables_;
   LegalReach legal_;
@@ -87,7 +90,7 @@ class TableCheck {
 
 absl::Status TableCheck::CheckShapes() const {
   if (tables_.size() != topology_.nodes()) {
-    return Wrong(fmt::format("there are tables for {} hubs, but the topology has {}",
+    return Wrong(fmt::format("there are tables for {} nodes, but the topology has {}",
                              tables_.size(), topology_.nodes()));
   }
   const auto hubs = static_cast<std::size_t>(topology_.hubs_per_supernode());
@@ -95,7 +98,7 @@ absl::Status TableCheck::CheckShapes() const {
   const auto fits = [&](const std::shared_ptr<const RouteTable>& table) {
     return table && table->intra.size() == hubs && table->inter.size() == supernodes;
   };
-  for (NodeId node = 0; node < topology_.nodes(); ++node) {
+  for (NodeId node = 0; node < topology_.hubs(); ++node) {
     const HubTables* hub = tables_[node].get();
     bool good = hub && fits(hub->source_direct) && fits(hub->source_indirect);
     for (std::size_t port = 0; good && port < kLinkPorts; ++port) {
@@ -110,7 +113,7 @@ absl::Status TableCheck::CheckShapes() const {
 
 // Also entries that no direct walk uses may not lead to what is broken.
 absl::Status TableCheck::CheckNoDeadPorts() const {
-  for (NodeId node = 0; node < topology_.nodes(); ++node) {
+  for (NodeId node = 0; node < topology_.hubs(); ++node) {
     if (!live_.hub(node)) continue;
     const HubTables& hub = *tables_[node];
     std::vector<const RouteTable*> seen;
@@ -276,7 +279,7 @@ const TableCheck::PlaceSet& TableCheck::UsedOnTheWayTo(int supernode) {
   used_for_ = supernode;
   used_.clear();
   int hops = 0;
-  for (NodeId source = 0; source < topology_.nodes(); ++source) {
+  for (NodeId source = 0; source < topology_.hubs(); ++source) {
     if (!live_.hub(source)) continue;
     const Place start{source, kNoPort, kInjected};
     if (topology_.supernode_of(source) != supernode) {
@@ -370,11 +373,12 @@ bool TableCheck::Explain(const Place& place, NodeId destination, Fault* fault) c
 
 absl::StatusOr<CheckReport> TableCheck::Run() {
   if (auto s = CheckShapes(); !s.ok()) return s;
-  for (NodeId source = 0; source < topology_.nodes(); ++source) {
+  for (NodeId source = 0; source < topology_.hubs(); ++source) {
     if (!live_.hub(source)) continue;
     if (auto s = CheckSource(source); !s.ok()) return s;
   }
   if (auto s = CheckNoDeadPorts(); !s.ok()) return s;
+  if (auto s = CheckBlades(topology_, live_, failures_, tables_, &report_); !s.ok()) return s;
   if (const std::string cycle = channels_.FindCycle(); !cycle.empty()) {
     return Wrong("packets may wait for each other in a cycle of channels: " + cycle);
   }

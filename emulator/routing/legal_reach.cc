@@ -9,7 +9,7 @@ namespace percs {
 const std::vector<Position>& LegalReach::From(NodeId source) {
   if (source == source_) return positions_;
   source_ = source;
-  positions_.assign(topology_.nodes(), kNoPosition);
+  positions_.assign(topology_.hubs(), kNoPosition);
   if (!live_.hub(source)) return positions_;
   std::array<std::vector<NodeId>, kL2 + 2> arrived;  // by position + 1
   positions_[source] = kInjected;
@@ -32,7 +32,7 @@ const std::vector<Position>& LegalReach::From(NodeId source) {
 }
 
 std::string LegalReach::AnyPath(NodeId source, NodeId destination) const {
-  std::vector<NodeId> before(topology_.nodes(), kNoNode), queue{destination};
+  std::vector<NodeId> before(topology_.hubs(), kNoNode), queue{destination};
   before[destination] = destination;
   for (std::size_t i = 0; i < queue.size() && before[source] == kNoNode; ++i) {
     for (PortMask ports = live_.ports(queue[i]); ports; ports &= ports - 1) {

@@ -20,8 +20,8 @@ class LoadCount {
   LoadCount(const Topology& topology, const TableSet& tables)
       : topology_(topology),
         tables_(tables),
-        loads_(static_cast<std::size_t>(topology.nodes()) * kLinkPorts),
-        landed_(static_cast<std::size_t>(topology.nodes()) * kDPorts * 2) {}
+        loads_(static_cast<std::size_t>(topology.hubs()) * kLinkPorts),
+        landed_(static_cast<std::size_t>(topology.hubs()) * kDPorts * 2) {}
 
   AllToAllLoads Run();
 
@@ -91,7 +91,7 @@ void LoadCount::ToHub(const Place& place, NodeId destination, double share) {
 }
 
 void LoadCount::AddRestOfLanded() {
-  for (NodeId node = 0; node < topology_.nodes(); ++node) {
+  for (NodeId node = 0; node < topology_.hubs(); ++node) {
     for (int port = 0; port < kDPorts; ++port) {
       for (Position position : {kD0, kD1}) {
         const double sources =
@@ -109,7 +109,7 @@ void LoadCount::AddRestOfLanded() {
 AllToAllLoads LoadCount::Summary() const {
   AllToAllLoads all;
   all.routes = routes_;
-  for (NodeId node = 0; node < topology_.nodes(); ++node) {
+  for (NodeId node = 0; node < topology_.hubs(); ++node) {
     for (int p = 0; p < kLinkPorts; ++p) {
       const PortId port = static_cast<PortId>(p);
       if (!topology_.connected(node, port)) continue;
@@ -127,7 +127,7 @@ AllToAllLoads LoadCount::Summary() const {
 }
 
 AllToAllLoads LoadCount::Run() {
-  for (NodeId source = 0; source < topology_.nodes(); ++source) {
+  for (NodeId source = 0; source < topology_.hubs(); ++source) {
     const Place start{source, kNoPort, kInjected};
     const int own = topology_.supernode_of(source);
     for (int supernode = 0; supernode < topology_.supernodes(); ++supernode) {
@@ -156,7 +156,7 @@ absl::StatusOr<AllToAllBound> BoundAllToAll(int d, const LinkRates& rates) {
   const auto topology = Topology::Create(spec);
   if (!topology.ok()) return topology.status();
   const AllToAllLoads loads = CountAllToAll(*topology, Planner(*topology).Plan({}));
-  AllToAllBound bound{d,          spec.supernodes, topology->nodes(), loads.ll.max, loads.lr.max,
+  AllToAllBound bound{d,          spec.supernodes, topology->hubs(), loads.ll.max, loads.lr.max,
                       loads.d.max};
   bound.gb_per_second = rates.injection;
   bound.limit = LinkClass::kHfi;

@@ -8,10 +8,10 @@ namespace percs {
 LiveFabric::LiveFabric(const Topology& topology, const Failures& failures)
     : topology_(topology),
       intact_(failures.empty()),
-      ports_(topology.nodes()),
-      neighbors_(topology.nodes()),
+      ports_(topology.hubs()),
+      neighbors_(topology.hubs()),
       alive_hubs_(static_cast<std::size_t>(topology.supernodes())),
-      two_hops_(topology.nodes()),
+      two_hops_(topology.hubs()),
       landing_max_(static_cast<std::size_t>(topology.supernodes())) {
   const int hubs = topology.hubs_per_supernode();
   l_port_.resize(static_cast<std::size_t>(hubs * hubs), kNoPort);
@@ -23,7 +23,7 @@ LiveFabric::LiveFabric(const Topology& topology, const Failures& failures)
     }
   }
   FindPorts(failures);
-  for (NodeId node = 0; node < topology.nodes(); ++node) {
+  for (NodeId node = 0; node < topology.hubs(); ++node) {
     const int own = topology.hub_in_supernode(node);
     for (int other = 0; other < hubs; ++other) {
       if (other == own) continue;
@@ -31,7 +31,7 @@ LiveFabric::LiveFabric(const Topology& topology, const Failures& failures)
         neighbors_[node] |= HubBit(other);
     }
   }
-  for (NodeId node = 0; node < topology.nodes(); ++node) {
+  for (NodeId node = 0; node < topology.hubs(); ++node) {
     two_hops_[node] = Within(node, 2);
     int& most = landing_max_[Supernode(node)];
     most = std::max(most, std::popcount(two_hops_[node]));
@@ -39,19 +39,20 @@ LiveFabric::LiveFabric(const Topology& topology, const Failures& failures)
 }
 
 void LiveFabric::FindPorts(const Failures& failures) {
-  for (NodeId node = 0; node < topology_.nodes(); ++node) {
+  for (NodeId node = 0; node < topology_.hubs(); ++node) {
     if (failures.hubs.count(node)) continue;
     alive_hubs_[Supernode(node)] |= Bit(node);
     for (int p = 0; p < kLinkPorts; ++p) {
       const LinkEnd peer = topology_.Peer(node, static_cast<PortId>(p));
-      if (peer.node == kNoNode || failures.hubs.count(peer.node)) continue;
+      if (peer.node == kNoNode || topology_.is_blade(peer.node)) continue;
+      if (failures.hubs.count(peer.node)) continue;
       ports_[node] |= PortBit(static_cast<PortId>(p));
     }
   }
   for (const auto& [node, port] : failures.links) {
-    if (node >= topology_.nodes() || port >= kLinkPorts) continue;
+    if (node >= topology_.hubs() || port >= kLinkPorts) continue;
     const LinkEnd peer = topology_.Peer(node, port);
-    if (peer.node == kNoNode) continue;
+    if (peer.node == kNoNode || topology_.is_blade(peer.node)) continue;
     ports_[node] &= ~PortBit(port);
     ports_[peer.node] &= ~PortBit(peer.port);
   }

@@ -26,7 +26,7 @@ class LiveFabric {
   bool hub(NodeId node) const {
     return ports_[node] != 0 || alive_hubs_[Supernode(node)] & Bit(node);
   }
-  // Live link ports of a hub; both ends and the link are up.
+  // Live link ports of a hub; both ends and the link are up. Blades are no part of it.
   PortMask ports(NodeId node) const { return ports_[node]; }
   bool port(NodeId node, PortId port) const { return (ports_[node] & PortBit(port)) != 0; }
   // Live hubs of a supernode.

@@ -36,13 +36,14 @@ class FabricPlan {
   std::vector<std::shared_ptr<const HubTables>> Make();
 
  private:
-  std::size_t Nodes() const { return topology_.nodes(); }
+  std::size_t Nodes() const { return topology_.hubs(); }
   std::vector<PortMask> Intra(NodeId node, int hops_max) const;
   void PlanPair(int from, int to);
   void PlanDetours(const std::vector<std::vector<PortMask>>& intra);
   std::shared_ptr<const RouteTable> WithDetours(std::shared_ptr<const RouteTable> table,
                                                 NodeId node, PortId in_port);
   std::shared_ptr<const HubTables> MakeHub(NodeId node, std::vector<PortMask> from_source);
+  std::shared_ptr<const HubTables> MakeBlade(NodeId blade);
 
   const Topology& topology_;
   const Failures& failures_;
@@ -109,7 +110,7 @@ void FabricPlan::PlanDetours(const std::vector<std::vector<PortMask>>& intra) {
     }
   }
   if (topology_.supernodes() > 1) {
-    for (NodeId node = 0; node < topology_.nodes(); ++node) {
+    for (NodeId node = 0; node < topology_.hubs(); ++node) {
       if (!live_.hub(node)) continue;
       HubMask wanted =
           live_.hubs(topology_.supernode_of(node)) & ~HubBit(topology_.hub_in_supernode(node));
@@ -155,8 +156,31 @@ std::shared_ptr<const HubTables> FabricPlan::MakeHub(NodeId node,
     // the D link it was sent to dies still has positions left for L1 D1 L2.
     hub->port_direct[port] = WithDetours(IsL(port) ? toward : landed, node, port);
     hub->port_indirect[port] = IsL(port) ? own_d : toward;
+    const NodeId peer = topology_.Peer(node, port).node;
+    if (peer == kNoNode || !topology_.is_blade(peer)) continue;
+    hub->port_direct[port] = hub->source_direct;
+    hub->port_indirect[port] = hub->source_indirect;
   }
   return hub;
+}
+
+// Everything goes to the hub the blade is plugged into, as long as that link lives.
+std::shared_ptr<const HubTables> FabricPlan::MakeBlade(NodeId blade) {
+  const LinkEnd socket = topology_.BladePeer(blade);
+  const bool live = topology_.ExitHub(blade) != kNoNode && live_.hub(socket.node) &&
+                    !failures_.links.contains({socket.node, socket.port});
+  const auto hubs = static_cast<std::size_t>(topology_.hubs_per_supernode());
+  const auto supernodes = static_cast<std::size_t>(topology_.supernodes());
+  auto tables = std::make_shared<HubTables>();
+  const PortMask out = live ? PortBit(kBladePort) : 0;
+  tables->source_direct = pool_.Intern(
+      {std::vector<PortMask>(hubs, out), std::vector<PortMask>(supernodes, out)});
+  tables->source_indirect = tables->source_direct;
+  const auto none =
+      pool_.Intern({std::vector<PortMask>(hubs), std::vector<PortMask>(supernodes)});
+  tables->port_direct.fill(none);
+  tables->port_indirect.fill(none);
+  return tables;
 }
 
 std::vector<std::shared_ptr<const HubTables>> FabricPlan::Make() {
@@ -169,11 +193,13 @@ std::vector<std::shared_ptr<const HubTables>> FabricPlan::Make() {
     }
   }
   std::vector<std::vector<PortMask>> intra(Nodes());
-  for (NodeId node = 0; node < topology_.nodes(); ++node) intra[node] = Intra(node, 3);
+  for (NodeId node = 0; node < topology_.hubs(); ++node) intra[node] = Intra(node, 3);
   if (!failures_.empty()) PlanDetours(intra);
   std::vector<std::shared_ptr<const HubTables>> all(Nodes());
-  for (NodeId node = 0; node < topology_.nodes(); ++node)
+  for (NodeId node = 0; node < topology_.hubs(); ++node)
     all[node] = MakeHub(node, std::move(intra[node]));
+  for (NodeId node = topology_.hubs(); node < topology_.nodes(); ++node)
+    all.push_back(MakeBlade(node));
   return all;
 }
 

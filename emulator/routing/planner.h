@@ -23,7 +23,9 @@ struct Failures {
 class Planner {
  public:
   explicit Planner(const Topology& topology) : topology_(topology) {}
-  // One entry per node, in node order. Equal tables are shared.
+  // One entry per node, in node order. Equal tables are shared. Blades need no way of their own:
+  // packets for one are routed to the hub it is plugged into, those from one start there as if that
+  // hub had sent them.
   std::vector<std::shared_ptr<const HubTables>> Plan(const Failures& failures) const;
 
  private:

@@ -30,7 +30,7 @@ Lookahead FindLookahead(const Topology& topology, const P7ihParameters& paramete
   Lookahead best{parameters.management_latency, "management latency"};
   for (PortId port = 0; port < kLinkPorts; ++port) {
     if (!topology.connected(0, port) && ClassOf(port) != LinkClass::kD) continue;
-    if (ClassOf(port) == LinkClass::kD && topology.supernodes() < 2) continue;
+    if (ClassOf(port) == LinkClass::kD && topology.supernodes() < 2 && topology.blades() == 0) continue;
     const LinkParameters& link = parameters.link(ClassOf(port));
     const char* name = ClassName(ClassOf(port));
     const Time credit = link.wire + parameters.credit_processing;

@@ -78,12 +78,13 @@ std::optional<int> TakeNumber(std::string_view& text, std::string_view prefix) {
 
 std::string Topology::NodeName(NodeId node) const {
   if (node >= nodes()) return fmt::format("hub{}", node);
+  if (is_blade(node)) return spec_.blades[node - hubs_].name;
   const int hub = hub_in_supernode(node);
   return fmt::format("sn{}-d{}-h{}", supernode_of(node), hub / spec_.hubs, hub % spec_.hubs);
 }
 
 std::string Topology::LinkName(LinkEnd end) const {
-  return NodeName(end.node) + ":" + PortName(end.port);
+  return NodeName(end.node) + ":" + (is_blade(end.node) ? "N0" : PortName(end.port));
 }
 
 absl::StatusOr<NodeId> Topology::ParseNode(const std::string& name) const {
@@ -95,20 +96,30 @@ absl::StatusOr<NodeId> Topology::ParseNode(const std::string& name) const {
       *hub < spec_.hubs) {
     return node(*supernode, *drawer * spec_.hubs + *hub);
   }
+  for (NodeId blade = 0; blade < blades(); ++blade) {
+    if (spec_.blades[blade].name == name) return hubs_ + blade;
+  }
+  return absl::NotFoundError(fmt::format("no {} is named \"{}\"; the nearest are {}",
+                                         blades() > 0 ? "hub or blade" : "hub", name,
+                                         Nearest(name, NodeNames())));
+}
+
+std::vector<std::string> Topology::NodeNames() const {
   std::vector<std::string> names;
   names.reserve(nodes());
   for (NodeId n = 0; n < nodes(); ++n) names.push_back(NodeName(n));
-  return absl::NotFoundError(
-      fmt::format("no hub is named \"{}\"; the nearest are {}", name, Nearest(name, names)));
+  return names;
 }
 
 absl::StatusOr<LinkEnd> Topology::ParseLink(const std::string& name) const {
   const std::size_t colon = name.find(':'), slash = name.find('/');
   if (colon == std::string::npos && slash == std::string::npos) {
+    const std::vector<LinkEnd> links = Links();
+    if (links.empty()) return absl::NotFoundError("this machine has no link at all");
+    const LinkEnd one = links.front();
     return absl::InvalidArgumentError(
         fmt::format("\"{}\" is no link name; a link is written {} or by its two ends, {}/{}", name,
-                    LinkName(Links().front()), NodeName(Links().front().node),
-                    NodeName(Peer(Links().front().node, Links().front().port).node)));
+                    LinkName(one), NodeName(one.node), NodeName(Peer(one.node, one.port).node)));
   }
   if (colon != std::string::npos && (slash == std::string::npos || colon < slash)) {
     const auto node = ParseNode(name.substr(0, colon));

@@ -1,6 +1,8 @@
 #include "emulator/topology/topology.h"
 
+#include <algorithm>
 #include <bit>
+#include <cctype>
 
 #include "absl/status/status.h"
 #include "emulator/base/check.h"
@@ -18,23 +20,10 @@ absl::Status CheckRange(const char* what, int value, int low, int high) {
   return Invalid(fmt::format("topology.{}: {} is outside {}..{}", what, value, low, high));
 }
 
-}  // namespace
-
-absl::StatusOr<Topology> Topology::Create(const TopologySpec& spec) {
-  if (auto s = CheckRange("supernodes", spec.supernodes, 1, kSupernodesMax); !s.ok()) return s;
-  if (auto s = CheckRange("drawers", spec.drawers, 1, kDrawersMax); !s.ok()) return s;
-  if (auto s = CheckRange("hubs", spec.hubs, 1, kHubsMax); !s.ok()) return s;
-  const int hubs = spec.drawers * spec.hubs;
-  if (spec.supernodes * hubs < 2) {
-    return Invalid(
-        "topology: 1 supernode x 1 drawer x 1 hub is a single hub; a network needs at least 2");
-  }
+absl::Status CheckDLinks(const TopologySpec& spec) {
   if (spec.supernodes == 1) {
-    if (spec.d_links_per_pair < 0) {
-      return Invalid(
-          fmt::format("topology.d_links_per_pair: {} is negative", spec.d_links_per_pair));
-    }
-    return Topology(spec);
+    if (spec.d_links_per_pair >= 0) return absl::OkStatus();
+    return Invalid(fmt::format("topology.d_links_per_pair: {} is negative", spec.d_links_per_pair));
   }
   if (spec.d_links_per_pair < 1) {
     return Invalid(
@@ -42,6 +31,7 @@ absl::StatusOr<Topology> Topology::Create(const TopologySpec& spec) {
                     "them; at least 1 is needed",
                     spec.d_links_per_pair, spec.supernodes));
   }
+  const int hubs = spec.drawers * spec.hubs;
   const int others = spec.supernodes - 1, room = kDPorts * hubs;
   const std::int64_t needed = static_cast<std::int64_t>(spec.d_links_per_pair) * others;
   if (needed > room) {
@@ -56,11 +46,80 @@ absl::StatusOr<Topology> Topology::Create(const TopologySpec& spec) {
         spec.d_links_per_pair, spec.d_links_per_pair == 1 ? "" : "s", others, needed, spec.drawers,
         spec.drawers == 1 ? "" : "s", spec.hubs, spec.hubs == 1 ? "" : "s", kDPorts, room, most));
   }
-  return Topology(spec);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Topology> Topology::Create(const TopologySpec& spec) {
+  if (auto s = CheckRange("supernodes", spec.supernodes, 1, kSupernodesMax); !s.ok()) return s;
+  if (auto s = CheckRange("drawers", spec.drawers, 1, kDrawersMax); !s.ok()) return s;
+  if (auto s = CheckRange("hubs", spec.hubs, 1, kHubsMax); !s.ok()) return s;
+  const int hubs = spec.drawers * spec.hubs;
+  if (spec.supernodes * hubs < 2 && spec.blades.empty()) {
+    return Invalid(
+        "topology: 1 supernode x 1 drawer x 1 hub is a single hub; a network needs at least 2");
+  }
+  if (absl::Status status = CheckDLinks(spec); !status.ok()) return status;
+  Topology topology(spec);
+  for (const BladeSite& site : spec.blades) {
+    if (absl::Status status = topology.AddBlade(site); !status.ok()) return status;
+  }
+  return topology;
+}
+// D slots of a supernode go round its hubs (docs/semantics.md rule 14).
+int Topology::DLinksOf(NodeId hub) const {
+  const int slots = spec_.supernodes > 1 ? spec_.d_links_per_pair * (spec_.supernodes - 1) : 0;
+  return (slots + hubs_per_supernode_ - 1 - hub_in_supernode(hub)) / hubs_per_supernode_;
+}
+
+absl::StatusOr<LinkEnd> Topology::FindSocket(const BladeSite& site) const {
+  if (site.attach.empty()) return LinkEnd{};
+  const auto node = ParseNode(site.attach);
+  if (!node.ok()) return node.status();
+  if (is_blade(*node)) {
+    if (BladePeer(*node).node == kNoNode) return LinkEnd{*node, kBladePort};
+    return Invalid(fmt::format(
+        "{} has one network port, which is plugged into {}; {} cannot be plugged in as well",
+        site.attach, NodeName(BladePeer(*node).node), site.name));
+  }
+  const int links = DLinksOf(*node);
+  int blades = 0;
+  for (int p = kDFirst + links; p < kHfiFirst; ++p, ++blades) {
+    const LinkEnd socket{*node, static_cast<PortId>(p)};
+    if (!blades_at_hub_ports_.contains(Key(socket))) return socket;
+  }
+  return Invalid(fmt::format(
+      "{} has {} D ports: {} carry D links to other supernodes + {} blades = {}; none is free for {}",
+      site.attach, kDPorts, links, blades, links + blades, site.name));
+}
+
+absl::Status Topology::AddBlade(const BladeSite& site) {
+  const auto bad = [](char c) { return !std::isalnum(static_cast<unsigned char>(c)) && c != '-'; };
+  if (site.name.empty() || std::any_of(site.name.begin(), site.name.end(), bad)) {
+    return Invalid(fmt::format("\"{}\" is no name for a blade; it is made of letters, digits and dashes",
+                               site.name));
+  }
+  if (ParseNode(site.name).ok()) {
+    return Invalid(fmt::format("there is a {} already; write another name", site.name));
+  }
+  const auto socket = FindSocket(site);
+  if (!socket.ok()) return socket.status();
+  const NodeId blade = nodes();
+  spec_.blades.push_back(site);
+  blade_peers_.push_back(*socket);
+  if (socket->node == kNoNode) return absl::OkStatus();
+  if (is_blade(socket->node)) {
+    blade_peers_[socket->node - hubs_] = {blade, kBladePort};
+  } else {
+    blades_at_hub_ports_[Key(*socket)] = blade;
+  }
+  return absl::OkStatus();
 }
 
 LinkEnd Topology::Peer(NodeId node, PortId port) const {
   PERCS_CHECK(node < nodes());
+  if (is_blade(node)) return port == kBladePort ? BladePeer(node) : LinkEnd{};
   const int supernode = supernode_of(node), hub = hub_in_supernode(node);
   const int drawer = hub / spec_.hubs, in_drawer = hub % spec_.hubs;
   if (port < kLrFirst) {  // LL k = the drawer's other hubs in order
@@ -76,7 +135,12 @@ LinkEnd Topology::Peer(NodeId node, PortId port) const {
     const NodeId peer = this->node(supernode, other_drawer * spec_.hubs + other);
     return {peer, LPort(peer, node)};
   }
-  if (port >= kHfiFirst || spec_.supernodes == 1) return {};
+  if (port >= kHfiFirst) return {};
+  if (!blades_at_hub_ports_.empty()) {
+    const auto blade = blades_at_hub_ports_.find(Key({node, port}));
+    if (blade != blades_at_hub_ports_.end()) return {blade->second, kBladePort};
+  }
+  if (spec_.supernodes == 1) return {};
   const int others = spec_.supernodes - 1;
   const int slot = (port - kDFirst) * hubs_per_supernode_ + hub;
   if (slot >= spec_.d_links_per_pair * others) return {};
@@ -114,7 +178,7 @@ PortMask Topology::DPorts(NodeId node, int supernode) const {
 int Topology::SupernodeBehind(NodeId node, PortId d_port) const {
   PERCS_CHECK(IsD(d_port));
   const LinkEnd peer = Peer(node, d_port);
-  return peer.node == kNoNode ? -1 : supernode_of(peer.node);
+  return peer.node == kNoNode || is_blade(peer.node) ? -1 : supernode_of(peer.node);
 }
 
 std::uint32_t Topology::ExitHubs(int from, int to) const {

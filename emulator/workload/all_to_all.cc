@@ -26,7 +26,7 @@ void AllToAll::OnBacklogShrunk() {
 
 bool AllToAll::SendNext() {
   const NodeContext& context = hub_.context();
-  if (step_ == topology_.nodes()) return false;
+  if (step_ == topology_.hubs()) return false;
   const NodeId to = AllToAllDestination(topology_, context.node, step_, workload_.schedule);
   if (to != context.node) {
     const WindowId from_window = SpreadWindow(to, *context.parameters);
@@ -39,7 +39,7 @@ bool AllToAll::SendNext() {
                    workload_.payload == PayloadMode::kVerified);
     }
   }
-  if (++step_ == topology_.nodes()) --hub_.context().work->unfinished;
+  if (++step_ == topology_.hubs()) --hub_.context().work->unfinished;
   return true;
 }
 

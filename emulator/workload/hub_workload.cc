@@ -16,6 +16,11 @@ WindowId SpreadWindow(std::uint64_t i, const P7ihParameters& parameters) {
 absl::StatusOr<std::unique_ptr<HubWorkload>> MakeHubWorkload(const Scenario& scenario,
                                                              const Topology& topology,
                                                              HubServices& hub) {
+  // What hubs do among themselves; a blade sends only what a script or its own programs say.
+  const bool blade = topology.is_blade(hub.context().node);
+  if (blade && !std::holds_alternative<ScriptedWorkload>(scenario.workload)) {
+    return std::unique_ptr<HubWorkload>();
+  }
   if (const auto* all_to_all = std::get_if<AllToAllWorkload>(&scenario.workload)) {
     return std::make_unique<AllToAll>(*all_to_all, topology, hub);
   }

@@ -21,13 +21,13 @@ absl::StatusOr<std::unique_ptr<HubWorkload>> TraceTraffic::Create(const TraceWor
                                                                   const Topology& topology,
                                                                   HubServices& hub) {
   const std::uint32_t ranks = static_cast<std::uint32_t>(workload.trace.ranks.size());
-  std::vector<std::uint32_t> here = RanksOfNode(workload.mapping, hub.context().node, ranks, topology.nodes());
+  std::vector<std::uint32_t> here = RanksOfNode(workload.mapping, hub.context().node, ranks, topology.hubs());
   const std::size_t windows =
       static_cast<std::size_t>(kHfisPerHub * hub.context().parameters->windows_per_hfi);
   if (here.size() > windows) {
     return absl::InvalidArgumentError(
         fmt::format("a trace of {} ranks puts {} on each of {} hubs; a hub has {} windows", ranks, here.size(),
-                    topology.nodes(), windows));
+                    topology.hubs(), windows));
   }
   return std::unique_ptr<HubWorkload>(new TraceTraffic(workload, topology, hub, std::move(here)));
 }
@@ -68,12 +68,12 @@ void TraceTraffic::NoteDone() {
 
 void TraceTraffic::SendMessage(std::uint32_t source_rank, std::uint32_t destination_rank, std::uint32_t tag,
                                std::uint64_t bytes) {
-  hub_.SendMessage({NodeOfRank(workload_.mapping, destination_rank, rank_count_, topology_.nodes()),
+  hub_.SendMessage({NodeOfRank(workload_.mapping, destination_rank, rank_count_, topology_.hubs()),
                     WindowOf(source_rank), WindowOf(destination_rank), bytes, tag, false});
 }
 
 WindowId TraceTraffic::WindowOf(std::uint32_t rank) const {
-  const std::uint32_t index = LocalIndex(workload_, rank, rank_count_, topology_.nodes());
+  const std::uint32_t index = LocalIndex(workload_, rank, rank_count_, topology_.hubs());
   const std::uint32_t per_hfi = static_cast<std::uint32_t>(hub_.context().parameters->windows_per_hfi);
   return static_cast<WindowId>(index % kHfisPerHub * per_hfi + index / kHfisPerHub);
 }
@@ -81,7 +81,7 @@ WindowId TraceTraffic::WindowOf(std::uint32_t rank) const {
 std::uint32_t TraceTraffic::RankAt(NodeId node, WindowId window) const {
   const std::uint32_t per_hfi = static_cast<std::uint32_t>(hub_.context().parameters->windows_per_hfi);
   return RankOf(workload_, node, window % per_hfi * kHfisPerHub + window / per_hfi, rank_count_,
-                topology_.nodes());
+                topology_.hubs());
 }
 
 }  // namespace percs

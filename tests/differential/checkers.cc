@@ -69,12 +69,18 @@ std::vector<std::string> CheckFlitOrder(const std::vector<std::vector<ReferenceG
   return wrong;
 }
 
-std::vector<std::string> CheckVcPositions(const std::vector<std::vector<ReferenceGrant>>& grants) {
+std::vector<std::string> CheckVcPositions(const std::vector<std::vector<ReferenceGrant>>& grants,
+                                          const Topology* topology) {
+  const auto edge = [&](std::size_t node, PortId port) {
+    if (topology == nullptr || port >= kLinkPorts) return false;
+    return topology->is_blade(topology->Peer(static_cast<NodeId>(node), port).node);
+  };
   std::vector<std::string> wrong;
   for (std::size_t node = 0; node < grants.size(); ++node) {
     for (const ReferenceGrant& g : grants[node]) {
-      if (IsHfi(g.output) && g.output_vc == 0) continue;
-      const Position next = NextPosition(PositionOf(g.input, g.input_vc), g.output);
+      if ((IsHfi(g.output) || edge(node, g.output)) && g.output_vc == 0) continue;
+      const Position from = edge(node, g.input) ? kInjected : PositionOf(g.input, g.input_vc);
+      const Position next = NextPosition(from, g.output);
       if (!IsHfi(g.output) && next != kNoPosition && VcOfPosition(next) == g.output_vc) continue;
       wrong.push_back(
           fmt::format("node {} at {}: packet ({}, {}) from port {} VC {} to port {} VC {}", node,

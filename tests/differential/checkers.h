@@ -18,8 +18,10 @@ std::vector<std::string> CheckConservation(const std::vector<NodeStats>& nodes);
 // on its VC, and the next one may start there.
 std::vector<std::string> CheckFlitOrder(const std::vector<std::vector<ReferenceGrant>>& grants,
                                         const P7ihParameters& parameters, bool links_failed);
-// Every output VC is the lowest position strictly above the one the packet came in on.
-std::vector<std::string> CheckVcPositions(const std::vector<std::vector<ReferenceGrant>>& grants);
+// Every output VC is the lowest position strictly above the one the packet came in on; `topology`
+// tells which links are those of blades, which have no position.
+std::vector<std::string> CheckVcPositions(const std::vector<std::vector<ReferenceGrant>>& grants,
+                                          const Topology* topology = nullptr);
 // Nothing is left without an event, and every credit of every live link is back.
 std::vector<std::string> CheckDrained(const ReferenceResult& result);
 

@@ -43,7 +43,8 @@ struct Outcome {
   ReferenceResult reference;
 };
 
-std::vector<std::string> Violations(const Scenario& scenario, const ReferenceResult& result) {
+std::vector<std::string> Violations(const Scenario& scenario, const Topology& topology,
+                                    const ReferenceResult& result) {
   std::vector<std::vector<ReferenceGrant>> grants;
   std::vector<NodeStats> stats;
   for (const ReferenceNode& node : result.nodes) {
@@ -52,7 +53,7 @@ std::vector<std::string> Violations(const Scenario& scenario, const ReferenceRes
   }
   std::vector<std::string> all;
   for (const auto& violations :
-       {CheckConservation(stats), CheckVcPositions(grants), CheckDrained(result),
+       {CheckConservation(stats), CheckVcPositions(grants, &topology), CheckDrained(result),
         CheckFlitOrder(grants, scenario.parameters, !scenario.faults.empty())}) {
     for (const std::string& violation : violations) all.push_back("reference: " + violation);
   }
@@ -77,7 +78,7 @@ Outcome RunBoth(const Scenario& scenario, bool random_tables) {
   input.tables = engine->tables;
   outcome.reference = RunReference(input);
   outcome.differences = Differences(outcome.reference, engine->observed);
-  for (std::string& v : Violations(scenario, outcome.reference)) outcome.differences.push_back(v);
+  for (std::string& v : Violations(scenario, topology, outcome.reference)) outcome.differences.push_back(v);
   for (const std::string& v : engine->violations) outcome.differences.push_back("engine: " + v);
   return outcome;
 }

@@ -25,6 +25,7 @@ class Generator {
     // overlap.
     tight_ = Chance(15);
     scenario_.topology = MakeTopology();
+    MakeBlades();
     scenario_.parameters = MakeParameters();
     scenario_.workload = MakeTraffic();
     if (Chance(tight_ ? 80 : 50)) MakeFaults();
@@ -57,6 +58,23 @@ class Generator {
     spec.d_links_per_pair = Range(1, 4);
     nodes_ = spec.supernodes * spec.drawers * spec.hubs;
     return spec;
+  }
+
+  // Of their own stream, so that networks without blades are what they were.
+  void MakeBlades() {
+    RandomStream random(scenario_.seed, "blades");
+    if (random.Below(4) != 0) return;
+    const std::uint32_t count = 1 + random.Below(4);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const Topology topology = Topology::Create(scenario_.topology).value();
+      // One in eight stands alone until the next one may be plugged into it.
+      const bool alone = random.Below(8) == 0;
+      const NodeId at = random.Below(topology.nodes());
+      const bool free = !topology.is_blade(at) || topology.BladePeer(at).node == kNoNode;
+      scenario_.topology.blades.push_back(
+          {fmt::format("blade{}", i), alone || !free ? "" : topology.NodeName(at)});
+    }
+    nodes_ += static_cast<int>(count);
   }
 
   LinkParameters MakeLink() {
@@ -166,7 +184,12 @@ TableSet RandomTables(const Topology& topology, std::uint64_t seed) {
     const auto node = static_cast<NodeId>(tables.size());
     std::vector<PortId> ports;
     for (PortId p = 0; p < kLinkPorts; ++p) {
-      if (topology.connected(node, p)) ports.push_back(p);
+      if (topology.connected(node, p) && !topology.is_blade(topology.Peer(node, p).node))
+        ports.push_back(p);
+    }
+    if (topology.is_blade(node)) {  // switches nothing, so it has no routes to disturb
+      tables.push_back(planned);
+      continue;
     }
     const auto change = [&](PortMask& mask) {
       const std::uint32_t draw = random.Below(100);
@@ -199,6 +222,9 @@ std::string Describe(const Scenario& s) {
       fmt::format("{}: {} supernodes x {} drawers x {} hubs, {} D links per pair, reroute={}\n",
                   s.name, s.topology.supernodes, s.topology.drawers, s.topology.hubs,
                   s.topology.d_links_per_pair, s.reroute);
+  for (const BladeSite& blade : s.topology.blades) {
+    text += fmt::format("  {} at {}\n", blade.name, blade.attach.empty() ? "nothing" : blade.attach);
+  }
   text += DescribeLink("LL", p.ll) + DescribeLink("LR", p.lr) + DescribeLink("D", p.d) +
           DescribeLink("HFI", p.hfi);
   text += fmt::format(

@@ -27,18 +27,35 @@ int NextPort(PortMask mask, int pointer) {
 
 void Network::RoutePacket(Hub& hub, PortId input, int input_vc, QueuedPacket* queued, bool source) {
   const ScriptedPacket& script = queued->packet->script;
-  if (script.destination == hub.id) {
+  NodeId destination = script.destination;
+  if (destination == hub.id) {
     queued->output = static_cast<PortId>(
         kHfiFirst + 4 * (script.destination_window / parameters_.windows_per_hfi) +
         script.destination_window % 4);
     return;
   }
+  if (topology_.is_blade(destination)) {
+    const LinkEnd socket = topology_.BladePeer(destination);
+    if (socket.node == hub.id) {
+      queued->output = socket.port;  // VC 0, whatever the position
+      if (!source && !LinkUp(hub.id, queued->output)) queued->drop = DropReason::kLinkDown;
+      return;
+    }
+    destination = topology_.ExitHub(destination);
+  }
+  // From a blade a packet goes on as if injected here, and the blade sends as its hub would.
+  const NodeId here = topology_.ExitHub(hub.id);
+  if (destination == kNoNode || here == kNoNode) {
+    queued->drop = DropReason::kNoRoute;
+    ++result_.coverage.no_route;
+    return;
+  }
   const HubTables& tables = *tables_[hub.id];
   const RouteTable* table = source ? tables.source_direct.get() : tables.port_direct[input].get();
-  const int supernode = topology_.supernode_of(script.destination);
-  const bool intra = supernode == topology_.supernode_of(hub.id);
+  const int supernode = topology_.supernode_of(destination);
+  const bool intra = supernode == topology_.supernode_of(here);
   const PortMask mask =
-      Lookup(table, intra, intra ? topology_.hub_in_supernode(script.destination) : supernode);
+      Lookup(table, intra, intra ? topology_.hub_in_supernode(destination) : supernode);
   if (mask == 0) {
     queued->drop = DropReason::kNoRoute;
     ++result_.coverage.no_route;
@@ -52,7 +69,8 @@ void Network::RoutePacket(Hub& hub, PortId input, int input_vc, QueuedPacket* qu
   }
   queued->output = static_cast<PortId>(port);
   if (parameters_.vc_policy == VcPolicy::kPosition) {
-    const Position came_in_on = source ? kInjected : PositionOf(input, static_cast<VcId>(input_vc));
+    const bool fresh = source || topology_.is_blade(topology_.Peer(hub.id, input).node);
+    const Position came_in_on = fresh ? kInjected : PositionOf(input, static_cast<VcId>(input_vc));
     const Position next = NextPosition(came_in_on, queued->output);
     if (next == kNoPosition) {
       queued->drop = DropReason::kNoVcPosition;

@@ -94,7 +94,7 @@ TEST(CheckTables, RefusesTablesOfAnotherShape) {
   const Topology topology = Make({2, 1, 2, 1});
   TableSet tables = Planner(Make({2, 1, 3, 1})).Plan({});
   EXPECT_EQ(Refusal(topology, {}, tables),
-            "route tables: there are tables for 6 hubs, but the topology has 4");
+            "route tables: there are tables for 6 nodes, but the topology has 4");
   tables.resize(4);
   EXPECT_EQ(
       Refusal(topology, {}, tables),
@@ -189,6 +189,36 @@ TEST(CheckTables, CatchesEveryHarmfulCorruption) {
     EXPECT_FALSE(CheckTables(topology, failures, tables, VcPolicy::kPosition).ok());
   }
   EXPECT_GT(harmful, 50);
+}
+
+TEST(CheckTables, ProvesBladesAndCountsThoseCutOff) {
+  TopologySpec spec{2, 1, 2, 1};
+  spec.blades = {{"blade0", "sn0-d0-h1"}, {"blade1", "sn1-d0-h0"}, {"a", ""}, {"b", "a"}};
+  const Topology topology = Make(spec);
+  TableSet tables = Planner(topology).Plan({});
+  const auto whole = CheckTables(topology, {}, tables, VcPolicy::kPosition);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ(whole->unreachable_pairs, 0u);
+
+  const LinkEnd socket = topology.BladePeer(4);
+  Failures failures;
+  failures.links.insert({socket.node, socket.port});
+  EXPECT_EQ(Refusal(topology, failures, tables),
+            "route tables: blade0 has to send everything nowhere, as its link is down, and a table "
+            "says otherwise");
+  const auto cut =
+      CheckTables(topology, failures, Planner(topology).Plan(failures), VcPolicy::kPosition);
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  EXPECT_EQ(cut->unreachable_pairs, 2u * 5);  // blade0 with four hubs and blade1
+
+  HubTables hub = *tables[socket.node];
+  auto other = std::make_shared<RouteTable>(*hub.source_direct);
+  other->intra[0] = 0;
+  hub.port_direct[socket.port] = other;
+  tables[socket.node] = std::make_shared<const HubTables>(hub);
+  EXPECT_EQ(Refusal(topology, {}, tables),
+            "route tables: the table of sn0-d0-h1:D0 differs from the source table of sn0-d0-h1, but "
+            "packets from blade0 start there");
 }
 
 }  // namespace

@@ -35,6 +35,25 @@ LinkFault Fault(Time at, const char* link, bool up, const TopologySpec& spec) {
   return {at, *Topology::Create(spec)->ParseLink(link), up};
 }
 
+// Two blades in different supernodes, one more behind nothing but another blade; everybody sends to
+// everybody's neighbour in turn.
+Scenario BladeScenario() {
+  Scenario s;
+  s.topology = {2, 1, 3, 1};
+  s.topology.blades = {{"blade0", "sn0-d0-h1"}, {"blade1", "sn1-d0-h2"}, {"a", ""}, {"b", "a"}};
+  ScriptedWorkload script;
+  for (int i = 0; i < 200; ++i) {
+    const NodeId from = static_cast<NodeId>(i % 10);
+    // a and b reach only each other.
+    const NodeId to = from >= 8 ? 17 - from : static_cast<NodeId>((from + 1 + i / 10 % 7) % 8);
+    script.packets.push_back({i * 50 * kNanosecond, from, to, 0, 1, 128 + 9 * i});
+  }
+  s.workload = script;
+  s.faults = {Fault(2 * kMicrosecond, "blade0:N0", false, s.topology),
+              Fault(6 * kMicrosecond, "blade0:N0", true, s.topology)};
+  return s;
+}
+
 std::map<std::string, Scenario> Scenarios() {
   std::map<std::string, Scenario> all;
   const TopologySpec drawer{1, 1, 8, 1}, two{2, 2, 4, 2};
@@ -68,6 +87,7 @@ std::map<std::string, Scenario> Scenarios() {
   s.faults = {Fault(kMicrosecond, "sn0-d0-h0:D0", false, s.topology)};
   s.reroute = false;
   all["one-flit packets, a cable lost, nobody reroutes"] = s;
+  all["blades among hubs, one cut off and back"] = BladeScenario();
   return all;
 }
 
@@ -197,6 +217,26 @@ TEST_F(Tamper, OneFlippedArbitrationIsNoticed) {
     return false;
   };
   EXPECT_TRUE(Noticed(swap_two, "one-flit packets, a cable lost, nobody reroutes"));
+}
+
+TEST(Blades, ReachHubsAndEachOtherAcrossSupernodesAsTheirHubWould) {
+  Scenario s = BladeScenario();
+  s.faults.clear();
+  const auto topology = Topology::Create(s.topology);
+  RunOptions options;
+  std::map<std::pair<NodeId, NodeId>, int> delivered;
+  options.on_delivery = [&](NodeId node, const Delivery& d) { ++delivered[{d.source, node}]; };
+  const auto result = RunScenario(s, options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->violations, std::vector<std::string>());
+  EXPECT_EQ(result->total.packets_delivered, 200u);
+  EXPECT_GT((delivered[{6, 7}]), 0);  // blade to blade over L, D and L links
+  EXPECT_GT((delivered[{8, 9}]), 0);  // ... over one link of their own
+
+  std::get<ScriptedWorkload>(s.workload).packets = {{0, 8, 0, 0, 0, 128}, {0, 0, 9, 0, 0, 128}};
+  const auto lost = RunScenario(s, RunOptions());
+  ASSERT_TRUE(lost.ok()) << lost.status();
+  EXPECT_EQ(lost->total.packets_dropped[static_cast<int>(DropReason::kNoRoute)], 2u);
 }
 
 }  // namespace

@@ -199,5 +199,64 @@ TEST(Topology, UnknownNamesGetTheNearestOnes) {
             "sn0-d0-h0:D1, sn0-d0-h0:D2");
 }
 
+TopologySpec WithBlades(TopologySpec spec, std::vector<BladeSite> blades) {
+  spec.blades = std::move(blades);
+  return spec;
+}
+
+TEST(TopologyBlades, HangOnTheLowestFreeDPortsBehindAllHubs) {
+  // 2 supernodes of 1 hub, 3 D links between them: D0..D2 are taken.
+  const auto topology = Topology::Create(
+      WithBlades({2, 1, 1, 3}, {{"blade0", "sn1-d0-h0"}, {"blade1", "sn1-d0-h0"}, {"x", "sn0-d0-h0"}}));
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  EXPECT_EQ(topology->hubs(), 2u);
+  EXPECT_EQ(topology->nodes(), 5u);
+  EXPECT_EQ(topology->NodeName(3), "blade1");
+  EXPECT_EQ(topology->LinkName({3, kBladePort}), "blade1:N0");
+  EXPECT_EQ(topology->LinkName(topology->Peer(3, kBladePort)), "sn1-d0-h0:D4");
+  for (NodeId node = 0; node < topology->nodes(); ++node) {
+    for (PortId port = 0; port < kLinkPorts; ++port) {
+      const LinkEnd peer = topology->Peer(node, port);
+      if (peer.node == kNoNode) continue;
+      EXPECT_EQ(topology->Peer(peer.node, peer.port), (LinkEnd{node, port}));
+    }
+  }
+  EXPECT_EQ(topology->Links().size(), 3u + 3u);
+  EXPECT_EQ(topology->SupernodeBehind(1, kDFirst + 3), -1);
+  EXPECT_EQ(topology->ExitHub(4), 0u);
+  EXPECT_EQ(*topology->ParseNode("x"), 4u);
+  EXPECT_EQ(*topology->ParseLink("blade0/sn1-d0-h0"), (LinkEnd{2, kBladePort}));
+  EXPECT_EQ(*topology->ParseLink("sn1-d0-h0:D3"), (LinkEnd{1, kDFirst + 3}));
+}
+
+TEST(TopologyBlades, AreJoinedToEachOtherWithoutAHub) {
+  const auto topology =
+      Topology::Create(WithBlades({1, 1, 1, 1}, {{"a", ""}, {"b", "a"}, {"alone", ""}}));
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  EXPECT_EQ(topology->Peer(1, kBladePort), (LinkEnd{2, kBladePort}));
+  EXPECT_EQ(topology->Peer(2, kBladePort), (LinkEnd{1, kBladePort}));
+  EXPECT_EQ(topology->ExitHub(1), kNoNode);
+  EXPECT_FALSE(topology->connected(3, kBladePort));
+  EXPECT_EQ(topology->Links().size(), 1u);
+}
+
+TEST(TopologyBlades, ThatFitNowhereAreRefusedWithTheReason) {
+  std::vector<BladeSite> many;
+  for (int i = 0; i < 14; ++i) many.push_back({"blade" + std::to_string(i), "sn0-d0-h0"});
+  EXPECT_EQ(Refusal(WithBlades({2, 1, 1, 3}, many)),
+            "sn0-d0-h0 has 16 D ports: 3 carry D links to other supernodes + 13 blades = 16; none is "
+            "free for blade13");
+  EXPECT_EQ(Refusal(WithBlades({}, {{"a", ""}, {"b", "a"}, {"c", "b"}})),
+            "b has one network port, which is plugged into a; c cannot be plugged in as well");
+  EXPECT_EQ(Refusal(WithBlades({}, {{"a", ""}, {"a", ""}})),
+            "there is a a already; write another name");
+  EXPECT_EQ(Refusal(WithBlades({}, {{"a:b", ""}})),
+            "\"a:b\" is no name for a blade; it is made of letters, digits and dashes");
+  const auto unknown = Topology::Create(WithBlades({1, 1, 2}, {{"a", "sn0-d0-h2"}}));
+  EXPECT_EQ(unknown.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(unknown.status().message(),
+            "no hub is named \"sn0-d0-h2\"; the nearest are sn0-d0-h0 or sn0-d0-h1");
+}
+
 }  // namespace
 }  // namespace percs
