@@ -34,7 +34,7 @@ Isr::Isr(NodeContext& context, IsrListener& listener)
 void Isr::Connect(PortId port, LinkEnd peer, Isr* local, Outbox* outbox) {
   OutputPort& out = outputs_[port];
   out.connected = out.up = true;
-  out.edge = context_.topology->is_blade(peer.node);
+  out.edge = context_.topology->is_blade(peer.node) || context_.topology->is_blade(context_.node);
   out.peer = peer.node;
   out.peer_port = peer.port;
   out.local = local;
