@@ -1,0 +1,74 @@
+// Parameters of a dual-Cell blade, one set per blade type. docs/cell.md says of each where it comes
+// from: published, calibrated on a published figure, or a choice. Times in picoseconds.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "emulator/base/time.h"
+
+namespace percs::cell {
+
+inline constexpr int kCells = 2;              // Cell chips of a blade
+inline constexpr int kSpesPerCell = 8;
+inline constexpr int kSpes = kCells * kSpesPerCell;
+inline constexpr std::uint32_t kLocalStoreBytes = 256 * 1024;
+inline constexpr std::uint32_t kDmaBytesMax = 16 * 1024;
+inline constexpr int kLineBytes = 128;        // one EIB transfer
+inline constexpr int kBeatBytes = 16;         // one bus cycle of a ring
+inline constexpr int kTags = 32;              // tag groups of an MFC
+
+struct EibParameters {
+  Time cycle = 625;            // 1.6 GHz, half the core clock
+  int start_interval = 3;      // cycles between two starts on one ring
+  int transfers_per_ring = 3;
+  int hops_max = 6;            // half the ring
+};
+
+struct ChipLinkParameters {
+  Time line_time = 6'400;          // 128 bytes in one direction
+  Time single_line_time = 6'400;   // 128 bytes of one DMA: no less than line_time
+  Time latency = 225'100;          // calibrated: inter-chip signal round trip 619.4 ns
+  int buffer_lines = 16;           // room for lines that wait for the link, per direction
+};
+
+struct BladeParameters {
+  std::string type = "QS20";
+  std::uint64_t memory_bytes = std::uint64_t{1} << 30;  // half of it at each Cell
+  EibParameters eib;
+  ChipLinkParameters link;
+
+  // The MFC.
+  Time issue = 3'125;              // the SPU writes a command into its channels: below 4 ns
+  Time command = 9'375;            // the MFC takes up one command after another
+  Time list_element = 3'125;       // it fetches one list element
+  Time coherence = 31'250;         // command phase and snoop, before data may move
+  Time dma_done = 36'875;          // from the last beat to the tag status
+  Time tag_status = 15'000;        // the SPU reads the tag status once it is there
+  int queue_depth = 16;            // commands per MFC, 128 per Cell
+
+  // Signals, mailboxes, atomics, memory.
+  Time signal_set = 23'800;        // calibrated: intra-chip signal round trip 160.1 ns
+  Time signal_read = 10'000;       // the SPU reads and tests a register
+  int mailbox_depth = 4;           // inbound; the outbound ones hold one entry each
+  Time mailbox_access = 10'000;    // the SPU's side of its own mailboxes
+  Time mailbox_send = 300'000;     // an SPE writes another's inbound mailbox
+  Time ppe_access = 1'500'000;     // the PPE reads or writes a mailbox or signal register of an SPE
+  Time memory_latency = 50'000;    // of the memory itself, beyond the bus
+  Time atomic_travel = 225'000;    // to the memory, and back
+  Time atomic_service = 150'000;   // how long one operation holds its cache line
+
+  // What a collective's program spends on each partner beside the commands themselves.
+  Time software_partner = 25'000;
+  Time combine_line = 2'500;       // SIMD combine of one 16-byte vector: loads, operation, store
+};
+
+// Types: "QS20", "QS21", "QS22". INVALID_ARGUMENT names them for any other.
+absl::StatusOr<BladeParameters> ParametersOfBlade(std::string_view type);
+
+// INVALID_ARGUMENT names the first value the machine cannot be built with.
+absl::Status CheckBladeParameters(const BladeParameters& parameters);
+
+}  // namespace percs::cell

@@ -1,0 +1,29 @@
+#include "emulator/cell/chip_link.h"
+
+#include <algorithm>
+
+namespace percs::cell {
+
+void ChipLink::Send(Transfer* t, int beats, bool last, Time arrival) {
+  constexpr int kBeats = kLineBytes / kBeatBytes;
+  const Time wire = (line_time_ * beats + kBeats - 1) / kBeats;
+  free_ = std::max(free_, arrival) + wire;
+  if (!t->is_signal) t->not_before = context_->now + single_line_time_ * beats / kBeats;
+
+  BladeStats& stats = context_->stats;
+  stats.link_bytes[from_cell_] += static_cast<std::uint64_t>(beats) * kBeatBytes;
+  if (last) ++(t->is_signal ? stats.link_signals : stats.link_dmas)[from_cell_];
+  // In order, so equal times cannot be: two lines never leave at one instant.
+  context_->queue.Push(free_ + context_->parameters.link.latency,
+                       EventKey(EventClass::kLink, from_cell_, last,
+                                static_cast<std::uint64_t>(beats)),
+                       reinterpret_cast<std::uintptr_t>(t));
+}
+
+void ChipLink::Degrade(double share) {
+  const auto slower = [share](Time t) { return static_cast<Time>(static_cast<double>(t) / share); };
+  line_time_ = slower(context_->parameters.link.line_time);
+  single_line_time_ = slower(context_->parameters.link.single_line_time);
+}
+
+}  // namespace percs::cell

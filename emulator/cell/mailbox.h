@@ -1,0 +1,35 @@
+// A mailbox of an SPE: a queue of 32-bit messages. Whoever writes into a full one waits for room, whoever
+// reads an empty one waits for a message; both in the order in which they came.
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/base/ring.h"
+
+namespace percs::cell {
+
+class Processor;
+
+class Mailbox {
+ public:
+  explicit Mailbox(int depth) : depth_(static_cast<std::size_t>(depth)) {}
+
+  int count() const { return static_cast<int>(entries_.size()); }
+  // Each finishes the operation of a waiting processor once it could be done.
+  void Write(Processor* writer, std::uint32_t value);
+  void Read(Processor* reader);
+
+ private:
+  struct Writer {
+    Processor* processor = nullptr;
+    std::uint32_t value = 0;
+  };
+  void Settle();
+
+  std::size_t depth_;
+  Ring<std::uint32_t> entries_;
+  Ring<Writer> writers_;
+  Ring<Processor*> readers_;
+};
+
+}  // namespace percs::cell
