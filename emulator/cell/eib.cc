@@ -18,6 +18,13 @@ std::uint32_t LineBytes(const Transfer& t) {
   return std::min({left, to_boundary(t.ls + t.granted), to_boundary(t.ea + t.granted)});
 }
 
+// Segments of a path, as bits; segment u lies between unit u and u + 1.
+std::uint32_t PathOf(int source, int hops, bool upward) {
+  const int first = upward ? source : (source - hops + kUnits) % kUnits;
+  const std::uint32_t bits = ((1u << hops) - 1) << first;
+  return (bits | bits >> kUnits) & ((1u << kUnits) - 1);
+}
+
 }  // namespace
 
 BusLine Eib::NextLine(Transfer* t) const {
@@ -61,14 +68,21 @@ void Eib::RequestLine(Transfer* t, int beats, bool last) {
 void Eib::Arbitrate() {
   dirty_ = false;
   Time retry = kNever;
-  const int first = last_served_ + 1;
+  // Who was served longest ago goes first.
+  std::array<std::uint8_t, kRequesters> turn;
+  int count = 0;
+  for (std::uint32_t part = pending_; part != 0; part &= part - 1) {
+    const int requester = std::countr_zero(part);
+    int place = count++;
+    for (; place > 0 && last_served_[turn[place - 1]] > last_served_[requester]; --place) {
+      turn[place] = turn[place - 1];
+    }
+    turn[place] = static_cast<std::uint8_t>(requester);
+  }
+  reserved_.fill(0);
   for (const bool memory_only : {true, false}) {
-    const std::uint32_t above = pending_ & (~std::uint32_t{0} << first);
-    for (std::uint32_t part : {above, pending_ & ~above}) {
-      for (; part != 0; part &= part - 1) {
-        const int requester = std::countr_zero(part);
-        if (Serve(requester, memory_only, &retry)) last_served_ = requester;
-      }
+    for (int i = 0; i < count; ++i) {
+      if (Serve(turn[i], memory_only, &retry)) last_served_[turn[i]] = ++serves_;
     }
   }
   if (retry < retry_at_) {
@@ -140,6 +154,7 @@ Eib::Route Eib::BestRoute(const BusLine& line) const {
     const Time ports = EarliestAtPorts(line, hops);
     for (int r = upward ? 0 : 2; r < (upward ? 2 : 4); ++r) {
       if (rings_[r].lost) continue;
+      if (reserved_[r] != 0 && (reserved_[r] & PathOf(line.source, hops, upward)) != 0) continue;
       const Time start = std::max(
           ports, EarliestOnRing(rings_[r], segment, upward ? 1 : -1, hops, line.beats));
       if (start < best.start) best = {r, hops, start};
@@ -153,6 +168,10 @@ bool Eib::TryGrant(const BusLine& line, Time* retry) {
   const Route route = BestRoute(line);
   if (route.start > context_->now) {
     *retry = std::min(*retry, route.start);
+    // Whoever waits for nothing but a ring keeps its path free of those whose turn comes later.
+    if (route.ring >= 0 && EarliestAtPorts(line, route.hops) <= context_->now) {
+      reserved_[route.ring] |= PathOf(line.source, route.hops, route.ring < 2);
+    }
     return false;
   }
   Grant(line, route);

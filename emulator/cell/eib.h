@@ -83,11 +83,13 @@ class Eib {
   bool dirty_ = false;
   Time retry_at_ = kNever;
   Time command_free_ = 0;
-  int last_served_ = kRequesters - 1;
+  std::uint64_t serves_ = 0;
+  std::array<std::uint64_t, kRequesters> last_served_{};
   std::uint32_t pending_ = 0;  // bit r: requester r has something below
   std::array<Ring<BusLine>, kRequesters> lines_;       // single lines first,
   std::array<Ring<Transfer*>, kRequesters> transfers_;  // then whole transfers in order
   std::array<DataRing, kRings> rings_;
+  std::array<std::uint32_t, kRings> reserved_{};  // segments, during one arbitration
   std::array<Time, kUnits> out_free_{}, in_free_{};
 };
 

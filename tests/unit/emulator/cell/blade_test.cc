@@ -77,13 +77,12 @@ TEST(BladeTest, NeighboursTogetherReachAlmostTheCommandLimit) {
   EXPECT_LE(rate, 204.8);
 }
 
-TEST(BladeTest, StreamsWhosePathsOverlapShareTheRings) {
+TEST(BladeTest, StreamsWhosePathsOverlapShareTheTwoRingsOfTheirDirection) {
   auto blade = MakeBlade();
-  // All eight cross the ring: two rings per direction carry at most two of any overlapping paths.
-  const double rate = StreamRate(
-      *blade, {{0, 7}, {7, 0}, {2, 5}, {5, 2}, {4, 3}, {3, 4}, {6, 1}, {1, 6}});
-  EXPECT_LT(rate, 160);
-  EXPECT_GT(rate, 4 * 25.6 * 0.9);
+  // Units 8 to 1, 9 to 2 and 10 to 3: upwards, and all over the segments between 10 and 1.
+  EXPECT_NEAR(StreamRate(*blade, {{4, 1}, {2, 3}, {0, 5}}), 2 * 25.6, 0.5);
+  auto apart = MakeBlade();
+  EXPECT_NEAR(StreamRate(*apart, {{4, 2}, {0, 1}, {5, 7}}), 3 * 25.6, 0.5);
 }
 
 TEST(BladeTest, StreamsIntoOneLocalStoreShareItsPort) {
