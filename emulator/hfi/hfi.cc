@@ -25,7 +25,8 @@ Packet* Hfi::SendQueue::Pop() {
   return p;
 }
 
-bool Hfi::Send(PacketHeader&& header, bool verified) {
+bool Hfi::Send(Packet* p, bool verified) {
+  PacketHeader& header = p->header;
   header.source = context_.node;
   header.sequence = next_sequence_++;
   header.flits = static_cast<std::uint8_t>(FlitsFor(header.bytes));
@@ -38,12 +39,10 @@ bool Hfi::Send(PacketHeader&& header, bool verified) {
   const PortId out = isr_->router().Route(header, in);
   if (out == kNoPort) {
     context_.CountDrop(DropReason::kNoRoute, header.flits, 1);
+    context_.Release(p);
     return false;
   }
   if (verified && header.bytes > 0) FillPayload(header);
-  Packet* p = context_.packets.Take();
-  p->ResetState();
-  p->header = std::move(header);
   p->in = in;
   p->out = out;
   Port& port = ports_[static_cast<std::size_t>(in - kHfiFirst)];
@@ -114,7 +113,7 @@ void Hfi::Start(PortId hfi_port, Port& port, PortId output) {
 }
 
 void Hfi::OnInjected(PortId port, Packet* packet) {
-  listener_.OnEnteredIsr(packet->header);
+  if (packet->header.kind != PacketKind::kRaw) listener_.OnEnteredIsr(packet->header);
   isr_->OnInjected(packet);
   if (ports_[static_cast<std::size_t>(port - kHfiFirst)].waiting) pending_ = true;
 }

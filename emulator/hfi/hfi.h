@@ -23,14 +23,20 @@ class HfiListener {
   virtual void OnBacklogShrunk() = 0;
 };
 
-class Hfi : public IsrListener {
+class Hfi final : public IsrListener {
  public:
   Hfi(NodeContext& context, HfiListener& listener) : context_(context), listener_(listener) {}
   void SetIsr(Isr* isr) { isr_ = isr; }
 
-  // Gives a packet (header filled) to the HFI, now; `verified` fills its payload. False: no route,
-  // dropped and counted.
-  bool Send(PacketHeader&& header, bool verified);
+  // A packet whose header the caller fills in and then gives to Send.
+  Packet* NewPacket() {
+    Packet* p = context_.packets.Take();
+    p->ResetState();
+    p->header = PacketHeader{};
+    return p;
+  }
+  // Gives a packet to the HFI, now; `verified` fills its payload. False: no route, dropped and counted.
+  bool Send(Packet* p, bool verified);
   std::size_t backlog() const { return backlog_; }
 
   // --- Events, at context.now.

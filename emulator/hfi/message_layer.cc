@@ -49,8 +49,8 @@ void MessageLayer::Pump(NodeId destination, SenderFlow& flow) {
 void MessageLayer::SendPacket(NodeId destination, SenderFlow& flow, std::uint32_t sequence) {
   InFlight& packet = flow.in_flight[sequence - flow.base];
   const Message& message = *Find(flow, packet.message);
-  PacketHeader header;
-  header.source = context_.node;
+  Packet* p = hfi_.NewPacket();
+  PacketHeader& header = p->header;
   header.destination = destination;
   header.source_window = message.source_window;
   header.destination_window = message.destination_window;
@@ -65,7 +65,7 @@ void MessageLayer::SendPacket(NodeId destination, SenderFlow& flow, std::uint32_
   header.bytes = static_cast<std::uint16_t>(
       std::min<std::uint64_t>(kPacketBytesMax, message.bytes - header.offset));
   packet.deadline = kNever;
-  packet.no_route = !hfi_.Send(std::move(header), message.verified);
+  packet.no_route = !hfi_.Send(p, message.verified);
   if (packet.no_route) {
     packet.deadline = context_.now + (context_.parameters->retransmit_timeout << packet.tries);
     Arm(destination, flow, packet.deadline);
@@ -221,7 +221,8 @@ bool MessageLayer::Advance(ReceiverFlow& flow) {
 
 void MessageLayer::SendAck(const PacketHeader& data, ReceiverFlow& flow) {
   flow.since_ack = 0;
-  PacketHeader ack;
+  Packet* p = hfi_.NewPacket();
+  PacketHeader& ack = p->header;
   ack.destination = data.source;
   ack.source_window = data.destination_window;
   ack.destination_window = data.source_window;
@@ -229,7 +230,7 @@ void MessageLayer::SendAck(const PacketHeader& data, ReceiverFlow& flow) {
   ack.flow_sequence = flow.base;
   ack.offset = flow.bitmap;
   ++context_.stats.acks_sent;
-  if (hfi_.Send(std::move(ack), false)) ++replies_;
+  if (hfi_.Send(p, false)) ++replies_;
 }
 
 }  // namespace percs

@@ -35,7 +35,30 @@ class CreditCounter {
   // Takes the largest m <= wanted credits such that for every i < m at least i + 1 exist by t + i *
   // spacing, out of those announced by t.
   int TakeCertain(Time t, Time spacing, int wanted) {
-    if (credits_ < wanted) Mature(t);
+    if (credits_ < wanted) return TakeAnnounced(t, spacing, wanted);
+    credits_ -= wanted;
+    return wanted;
+  }
+  // Time of the next credit that does not exist yet, kNever if none is announced or under way. REQUIRES:
+  // !Any(t).
+  Time Next() const { return next_; }
+  // Everything that exists or is under way (for the check at the end of a run).
+  int Total() const {
+    int total = credits_;
+    for (const Run& run : runs_) total += run.count;
+    return total;
+  }
+
+ private:
+  struct Run {
+    Time start = 0, spacing = 0;
+    int count = 0;
+    std::uint32_t generation = 0;
+    bool known = false;  // its first credit has arrived, which announced the others
+  };
+  // TakeCertain when those counted are not enough.
+  [[gnu::noinline]] int TakeAnnounced(Time t, Time spacing, int wanted) {
+    Mature(t);
     int taken = std::min(credits_, wanted);
     credits_ -= taken;
     if (taken == wanted || runs_.empty()) return taken;
@@ -63,23 +86,6 @@ class CreditCounter {
     Refresh();
     return taken;
   }
-  // Time of the next credit that does not exist yet, kNever if none is announced or under way. REQUIRES:
-  // !Any(t).
-  Time Next() const { return next_; }
-  // Everything that exists or is under way (for the check at the end of a run).
-  int Total() const {
-    int total = credits_;
-    for (const Run& run : runs_) total += run.count;
-    return total;
-  }
-
- private:
-  struct Run {
-    Time start = 0, spacing = 0;
-    int count = 0;
-    std::uint32_t generation = 0;
-    bool known = false;  // its first credit has arrived, which announced the others
-  };
   // Counts the announced credits that exist at t.
   void Mature(Time t) {
     if (t < next_) return;

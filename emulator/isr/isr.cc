@@ -241,7 +241,12 @@ void Isr::Request(InputBuffer& buffer, Packet* p) {
   out.vc[p->out_vc].requests.Set(buffer.index());
   out.requested_vcs |= static_cast<std::uint8_t>(1 << p->out_vc);
   ++out.requests;
-  dirty_ |= PortBit(p->out);
+  // A busy output has nothing to arbitrate before it is free.
+  if (out.busy_until > context_.now) {
+    ScheduleFree(p->out, out);
+  } else {
+    dirty_ |= PortBit(p->out);
+  }
 }
 
 // A new front that may request now wins at once if this instant has no more input (rule 3) and nothing else
@@ -251,12 +256,11 @@ void Isr::RequestOrCommit(InputBuffer& buffer, Packet* p) {
   const PortId port = p->out;
   OutputPort& out = outputs_[port];
   OutputVc& vc = out.vc[p->out_vc];
-  CollectEjectionCredits(port, out);
   constexpr std::uint64_t kHfiKeys = EventKey(EventClass::kHfi, 0, 0, 0).value;
   const EventQueue& queue = context_.queue;
   const bool last_input = queue.next_time() > context_.now || queue.next_key() >= kHfiKeys;
   if (!last_input || dirty_ != 0 || out.requests > 0 || out.busy_until > context_.now ||
-      out.stall_since >= 0 || vc.owner || !vc.credits.Any(context_.now)) {
+      out.stall_since >= 0 || vc.owner || !HasCredit(port, out, vc)) {
     buffer.PushBack(p);
     Request(buffer, p);
     return;
@@ -415,6 +419,11 @@ void Isr::CountCommitment(PortId port, const Packet& p, int count, bool tail) {
 // Credits of the HFI are returned when they are looked at: when a commitment might take the last of them.
 void Isr::CollectEjectionCredits(PortId port, OutputPort& out) {
   if (IsHfi(port) && out.vc[0].credits.counted() <= kPacketFlitsMax) listener_.OnCreditsWanted();
+}
+
+bool Isr::HasCredit(PortId port, OutputPort& out, OutputVc& vc) {
+  CollectEjectionCredits(port, out);
+  return vc.credits.Any(context_.now);
 }
 
 void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, bool linked) {

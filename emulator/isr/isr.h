@@ -105,12 +105,17 @@ class Isr {
   inline int Arbitrated(PortId port, OutputPort& out);  // winner's index, -1 if none
   inline bool CanContinue(OutputPort& out);
   inline void CollectEjectionCredits(PortId port, OutputPort& out);
-  void Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, bool linked);
+  inline bool HasCredit(PortId port, OutputPort& out, OutputVc& vc);
+  // Compiled into each of its two callers, for which `linked` is known.
+  [[gnu::always_inline]] inline void Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p,
+                                            bool linked);
   inline int FlitsInTime(const OutputPort& out, const Packet& p) const;
   inline void CountCommitment(PortId port, const Packet& p, int count, bool tail);
-  inline void SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count, bool tail);
-  inline void SendLocal(const OutputPort& out, Packet* p, Time arrival, int count, bool tail);
-  void AnnounceCredits(PortId port, VcId vc, Time start, Time spacing, int count,
+  [[gnu::always_inline]] inline void SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p,
+                                             int count, bool tail);
+  [[gnu::always_inline]] inline void SendLocal(const OutputPort& out, Packet* p, Time arrival, int count,
+                                               bool tail);
+  inline void AnnounceCredits(PortId port, VcId vc, Time start, Time spacing, int count,
                        std::uint32_t generation);
   void ReturnCredits(InputBuffer& buffer, Time first_free, Time spacing, int count);
   void NoteDeparted(InputBuffer& buffer, const Packet& p, const OutputPort& out, Time tail_onward);

@@ -26,29 +26,30 @@ struct alignas(64) Packet {
   Segment segment;
   std::vector<Segment> more;  // later runs; keeps its capacity when the object is reused
   bool run_has_tail = false;
+  PortId in = 0, out = kNoPort;
+  VcId in_vc = 0, out_vc = 0;
+  DropReason reason = DropReason::kLinkDown;
   std::uint32_t run_generation = 0;
 
+  // Side by side, so that ResetState is two stores.
+  Time drains_from = 0;        // not before the end of its running commitment
   std::uint8_t length = 0;     // flits of the packet, shorter than header.flits after a poison tail
   std::uint8_t announced = 0;  // flits whose arrival is known
   std::uint8_t sent = 0;       // flits committed or dropped
-  PortId in = 0, out = kNoPort;
-  VcId in_vc = 0, out_vc = 0;
   bool begun = false;          // a flit of it was committed; it owns its output VC
   bool requesting = false;
   bool draining = false;       // to be dropped, under `reason`
   bool poisoned = false;       // its tail is a poison tail
   bool ended = false;          // its link died: what is still to come of it is synthesised here
   bool spare_slot = false;     // the poison tail sits in the slot set aside for it
-  DropReason reason = DropReason::kLinkDown;
-  Time drains_from = 0;        // not before the end of its running commitment
 
   void ResetState() {
     next = nullptr;
     more.clear();
-    length = announced = sent = 0;
     out = kNoPort;
     drains_from = 0;
-    begun = requesting = draining = poisoned = spare_slot = ended = false;
+    length = announced = sent = 0;
+    begun = requesting = draining = poisoned = ended = spare_slot = false;
   }
   const Segment& last_segment() const { return more.empty() ? segment : more.back(); }
   // Arrival of flit i. REQUIRES: i < announced.

@@ -107,13 +107,14 @@ void Hub::SetTimer(Time at, std::uint64_t token) {
 void Hub::SendRaw(NodeId destination, WindowId source_window, WindowId destination_window,
                   std::uint64_t bytes, bool verified) {
   do {
-    PacketHeader header;
+    Packet* p = hfi_.NewPacket();
+    PacketHeader& header = p->header;
     header.destination = destination;
     header.source_window = source_window;
     header.destination_window = destination_window;
     header.bytes = static_cast<std::uint16_t>(std::min<std::uint64_t>(bytes, kPacketBytesMax));
     bytes -= header.bytes;
-    hfi_.Send(std::move(header), verified);
+    hfi_.Send(p, verified);
   } while (bytes > 0);
 }
 

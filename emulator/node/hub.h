@@ -10,7 +10,7 @@
 
 namespace percs {
 
-class Hub : public HfiListener, public MessageListener, public HubServices {
+class Hub final : public HfiListener, public MessageListener, public HubServices {
  public:
   Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCounters* work,
       const DeliveryObserver* on_delivery);

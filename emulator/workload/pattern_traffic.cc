@@ -27,18 +27,23 @@ PatternTraffic::PatternTraffic(const PatternWorkload& workload, DestinationPatte
     : workload_(workload),
       pattern_(pattern),
       random_(seed, fmt::format("node/{}/traffic", hub.context().node)),
-      hub_(hub) {
+      hub_(hub),
+      context_(hub.context()) {
+  if (workload.measure > 0) {
+    measure_from_ = workload.warm_up;
+    measure_to_ = workload.warm_up + workload.measure;
+  }
   // Load 1.0 is 96 GB/s per hub: one flit per W flit time.
   const double flits = static_cast<double>(workload.message_bytes) / kFlitBytes;
   if (workload.load > 0) {
-    mean_gap_ps_ = flits * static_cast<double>(hub.context().parameters->w_flit_time) / workload.load;
+    mean_gap_ps_ = flits * static_cast<double>(context_.parameters->w_flit_time) / workload.load;
   }
 }
 
 void PatternTraffic::Start() {
   if (pattern_.silent()) return;
   sending_ = true;
-  ++hub_.context().work->unfinished;
+  ++context_.work->unfinished;
   if (mean_gap_ps_ > 0) {
     next_ = Gap();
     hub_.SetTimer(next_, 0);
@@ -53,8 +58,7 @@ Time PatternTraffic::Gap() {
 
 void PatternTraffic::OnTimer(std::uint64_t) {
   if (!sending_) return;
-  const Time stop = workload_.measure > 0 ? workload_.warm_up + workload_.measure : kNever;
-  if (next_ >= stop || !more()) {
+  if ((measure_to_ > 0 && next_ >= measure_to_) || !more()) {
     Finish();
     return;
   }
@@ -75,10 +79,9 @@ void PatternTraffic::OnBacklogShrunk() {
 
 void PatternTraffic::SendOne() {
   const NodeId to = pattern_.Draw(random_);
-  const P7ihParameters& parameters = *hub_.context().parameters;
-  const WindowId window = SpreadWindow(sent_++, parameters);
+  const WindowId window = SpreadWindow(sent_++, *context_.parameters);
   const bool verified = workload_.payload == PayloadMode::kVerified;
-  if (Measuring()) hub_.context().stats.measured_bytes_offered += workload_.message_bytes;
+  if (Measuring()) context_.stats.measured_bytes_offered += workload_.message_bytes;
   if (workload_.reliable) {
     hub_.SendMessage({to, window, window, workload_.message_bytes, 0, verified});
   } else {
@@ -86,23 +89,18 @@ void PatternTraffic::SendOne() {
   }
 }
 
-bool PatternTraffic::Measuring() const {
-  const Time now = hub_.context().now;
-  return workload_.measure > 0 && now >= workload_.warm_up && now < workload_.warm_up + workload_.measure;
-}
-
 void PatternTraffic::OnRawDelivered(const PacketHeader& header) {
-  if (Measuring()) hub_.context().stats.measured_bytes_accepted += header.bytes;
+  if (Measuring()) context_.stats.measured_bytes_accepted += header.bytes;
 }
 
 void PatternTraffic::OnMessage(const DeliveredMessage& message) {
-  if (Measuring()) hub_.context().stats.measured_bytes_accepted += message.bytes;
+  if (Measuring()) context_.stats.measured_bytes_accepted += message.bytes;
 }
 
 void PatternTraffic::Finish() {
   if (!sending_) return;
   sending_ = false;
-  --hub_.context().work->unfinished;
+  --context_.work->unfinished;
 }
 
 void PatternTraffic::Stop() { Finish(); }

@@ -10,7 +10,7 @@ namespace percs {
 // -ln(u) for u in (0, 1], from +, * and / only: the same bits on every host, as the digest needs.
 double NegativeLog(double u);
 
-class PatternTraffic : public HubWorkload {
+class PatternTraffic final : public HubWorkload {
  public:
   PatternTraffic(const PatternWorkload& workload, DestinationPattern pattern, std::uint64_t seed,
                  HubServices& hub);
@@ -27,12 +27,14 @@ class PatternTraffic : public HubWorkload {
   bool more() const { return sending_ && (workload_.count == 0 || sent_ < workload_.count); }
   void Finish();
   Time Gap();
-  bool Measuring() const;
+  bool Measuring() const { return context_.now >= measure_from_ && context_.now < measure_to_; }
 
   const PatternWorkload& workload_;
   DestinationPattern pattern_;
   RandomStream random_;
   HubServices& hub_;
+  NodeContext& context_;
+  Time measure_from_ = 0, measure_to_ = 0;  // the measurement phase, empty if there is none
   double mean_gap_ps_ = 0;
   std::uint64_t sent_ = 0;
   Time next_ = 0;
