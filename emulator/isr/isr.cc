@@ -267,7 +267,13 @@ void Isr::RequestOrCommit(InputBuffer& buffer, Packet* p) {
   }
   out.last_vc = p->out_vc;
   vc.pointer = buffer.index();
-  Commit(port, out, buffer, p, /*linked=*/false);
+  const int count = vc.credits.TakeCertain(context_.now, out.flit_time, p->length);
+  if (count == p->length) {
+    Commit<true>(port, out, buffer, p, count);
+  } else {
+    buffer.PushBack(p);
+    CommitPart(port, out, buffer, p, count);
+  }
 }
 
 void Isr::ClearRequest(InputBuffer& buffer, Packet* p) {
@@ -339,7 +345,10 @@ void Isr::ArbitrateOutput(PortId port) {
   Packet* p = buffer.Front(port);
   p->requesting = false;
   out.TakeRequest(p->out_vc, winner);
-  Commit(port, out, buffer, p, /*linked=*/true);
+  const int count =
+      out.vc[p->out_vc].credits.TakeCertain(context_.now, out.flit_time, FlitsInTime(out, *p));
+  PERCS_CHECK(count >= 1);
+  CommitPart(port, out, buffer, p, count);
 }
 
 int Isr::Arbitrated(PortId port, OutputPort& out) {
@@ -407,11 +416,11 @@ int Isr::FlitsInTime(const OutputPort& out, const Packet& p) const {
   return m;
 }
 
-void Isr::CountCommitment(PortId port, const Packet& p, int count, bool tail) {
+void Isr::CountCommitment(PortId port, const Packet& p, int sent, int count, bool tail) {
   PortStats& stats = context_.stats.ports[port];
   stats.flits += static_cast<std::uint64_t>(count);
   stats.bytes += static_cast<std::uint64_t>(
-      std::clamp(p.header.bytes - p.sent * kFlitBytes, 0, count * kFlitBytes));
+      std::clamp(p.header.bytes - sent * kFlitBytes, 0, count * kFlitBytes));
   ++stats.runs;
   ++(tail ? stats.packets : stats.runs_split);
 }
@@ -426,31 +435,31 @@ bool Isr::HasCredit(PortId port, OutputPort& out, OutputVc& vc) {
   return vc.credits.Any(context_.now);
 }
 
-void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, bool linked) {
+template <bool whole>
+void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count) {
   const Time now = context_.now, f = out.flit_time;
-  OutputVc& vc = out.vc[p->out_vc];
-  const int m = vc.credits.TakeCertain(now, f, FlitsInTime(out, *p));
-  PERCS_CHECK(m >= 1);
-  const bool tail = p->sent + m == p->length;
-  CountCommitment(port, *p, m, tail);
+  const int sent = whole ? 0 : p->sent;
+  const bool tail = whole || sent + count == p->length;
+  CountCommitment(port, *p, sent, count, tail);
 
-  out.busy_until = now + m * f;
-  out.committed_flits = m;
+  OutputVc& vc = out.vc[p->out_vc];
+  out.busy_until = now + count * f;
+  out.committed_flits = count;
   out.committed_port = buffer.port;
   out.committed_vc = buffer.vc;
   out.committed_spare = tail && p->spare_slot;
   if (!buffer.is_queue()) {
-    const int slots = m - (out.committed_spare ? 1 : 0);
+    const int slots = count - (out.committed_spare ? 1 : 0);
     buffer.held = static_cast<std::uint16_t>(buffer.held - slots);
     ReturnCredits(buffer, now + f, f, slots);
   }
   if (tail) {
     vc.owner = nullptr;
     out.unfinished = nullptr;
-    if (linked) {
-      buffer.Remove(p);
-    } else {
+    if (whole) {
       buffer.newest = nullptr;  // it has come and gone
+    } else {
+      buffer.Remove(p);
     }
     if (buffer.is_queue()) {
       --buffer.packets;
@@ -460,30 +469,35 @@ void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, b
   } else {
     vc.owner = out.unfinished = p;
     vc.owner_index = out.unfinished_index = buffer.index();
-    if (!linked) buffer.PushBack(p);
   }
-  SendRun(port, out, buffer, p, m, tail);
+  SendRun(port, out, buffer, p, sent, count, tail);
+  if (whole) return;
   if (tail) {
-    Packet* next = linked ? buffer.Front(port) : nullptr;
-    if (next) Advance(buffer, next);
+    if (Packet* next = buffer.Front(port)) Advance(buffer, next);
   } else {
     p->begun = true;
-    p->sent = static_cast<std::uint8_t>(p->sent + m);
+    p->sent = static_cast<std::uint8_t>(sent + count);
     Wake(buffer, port, out.busy_until);
   }
   if (out.requests > 0) ScheduleFree(port, out);
 }
 
-void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count, bool tail) {
+void Isr::CommitPart(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count) {
+  Commit<false>(port, out, buffer, p, count);
+}
+
+void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int sent, int count,
+                  bool tail) {
   const Time f = out.flit_time;
   const Time arrival = context_.now + context_.parameters->isr_latency + f + out.wire;
-  if (p->sent == 0) {
+  if (sent == 0) {
     const std::uint64_t hop = ((static_cast<std::uint64_t>(context_.node) << 8) | port) + 1;
     p->header.path = Mix64(p->header.path ^ hop);
     if (!IsHfi(port)) ++p->header.hops;
   }
   const Time tail_onward = arrival + (count - 1) * f;
-  if (tail && !buffer.is_queue() && !p->ended && p->last_segment().last() > context_.now) {
+  // (A run of one flit has arrived.)
+  if (tail && count > 1 && !buffer.is_queue() && !p->ended && p->last_segment().last() > context_.now) {
     NoteDeparted(buffer, *p, out, tail_onward);
   }
   if (IsHfi(port)) {
@@ -491,24 +505,23 @@ void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, 
     return;
   }
   if (out.local) {
-    SendLocal(out, p, arrival, count, tail);
+    SendLocal(out, p, arrival, sent, count, tail);
   } else {
     out.outbox->flits.push_back({arrival, f, out.peer, out.peer_port, p->out_vc,
-                                 static_cast<std::uint8_t>(count), p->sent, tail,
+                                 static_cast<std::uint8_t>(count), static_cast<std::uint8_t>(sent), tail,
                                  tail && p->poisoned, out.generation, p->header});
     if (tail) context_.Release(p);
   }
 }
 
 // The run goes straight into a packet object of the next hub: that of the packet itself if it leaves whole.
-void Isr::SendLocal(const OutputPort& out, Packet* p, Time arrival, int count, bool tail) {
-  const std::uint8_t first = p->sent;
+void Isr::SendLocal(const OutputPort& out, Packet* p, Time arrival, int sent, int count, bool tail) {
   const VcId vc = p->out_vc;
   const bool poisoned = tail && p->poisoned;
   Packet* run = p;
-  if (first != 0 || !tail) {
+  if (sent != 0 || !tail) {
     run = context_.packets.Take();
-    if (first == 0) {
+    if (sent == 0) {
       run->header = p->header;
     } else {
       run->header.source = p->header.source;
@@ -517,7 +530,8 @@ void Isr::SendLocal(const OutputPort& out, Packet* p, Time arrival, int count, b
     if (tail) context_.Release(p);
   }
   run->ResetState();
-  run->segment = {arrival, out.flit_time, first, static_cast<std::uint8_t>(count)};
+  run->segment = {arrival, out.flit_time, static_cast<std::uint8_t>(sent),
+                  static_cast<std::uint8_t>(count)};
   run->run_has_tail = tail;
   run->poisoned = poisoned;
   run->run_generation = out.generation;

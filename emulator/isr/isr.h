@@ -106,15 +106,17 @@ class Isr {
   inline bool CanContinue(OutputPort& out);
   inline void CollectEjectionCredits(PortId port, OutputPort& out);
   inline bool HasCredit(PortId port, OutputPort& out, OutputVc& vc);
-  // Compiled into each of its two callers, for which `linked` is known.
-  [[gnu::always_inline]] inline void Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p,
-                                            bool linked);
+  // Commits `count` flits. Whole: all of a packet that is not linked into its buffer; then the compiler
+  // leaves out what only a packet in several runs needs.
+  template <bool whole>
+  inline void Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count);
+  void CommitPart(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count);
   inline int FlitsInTime(const OutputPort& out, const Packet& p) const;
-  inline void CountCommitment(PortId port, const Packet& p, int count, bool tail);
+  inline void CountCommitment(PortId port, const Packet& p, int sent, int count, bool tail);
   [[gnu::always_inline]] inline void SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p,
-                                             int count, bool tail);
-  [[gnu::always_inline]] inline void SendLocal(const OutputPort& out, Packet* p, Time arrival, int count,
-                                               bool tail);
+                                             int sent, int count, bool tail);
+  [[gnu::always_inline]] inline void SendLocal(const OutputPort& out, Packet* p, Time arrival, int sent,
+                                               int count, bool tail);
   inline void AnnounceCredits(PortId port, VcId vc, Time start, Time spacing, int count,
                        std::uint32_t generation);
   void ReturnCredits(InputBuffer& buffer, Time first_free, Time spacing, int count);
