@@ -32,7 +32,7 @@ class Hfi final : public IsrListener {
   Packet* NewPacket() {
     Packet* p = context_.packets.Take();
     p->ResetState();
-    p->header = PacketHeader{};
+    p->header.ResetRaw();
     return p;
   }
   // Gives a packet to the HFI, now; `verified` fills its payload. False: no route, dropped and counted.

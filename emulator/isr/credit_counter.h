@@ -27,14 +27,15 @@ class CreditCounter {
   }
   // Credits that exist, without those announced and not looked at since.
   int counted() const { return credits_; }
-  // Whether a credit exists at t. Announced ones are looked at only when none is left of those counted.
+  // Whether a credit exists at t. Those that do are counted at every look: few are kept apart.
   bool Any(Time t) {
-    if (credits_ == 0) Mature(t);
+    if (t >= next_) Mature(t);
     return credits_ > 0;
   }
   // Takes the largest m <= wanted credits such that for every i < m at least i + 1 exist by t + i *
   // spacing, out of those announced by t.
   int TakeCertain(Time t, Time spacing, int wanted) {
+    if (t >= next_) Mature(t);
     if (credits_ < wanted) return TakeAnnounced(t, spacing, wanted);
     credits_ -= wanted;
     return wanted;
@@ -58,7 +59,6 @@ class CreditCounter {
   };
   // TakeCertain when those counted are not enough.
   [[gnu::noinline]] int TakeAnnounced(Time t, Time spacing, int wanted) {
-    Mature(t);
     int taken = std::min(credits_, wanted);
     credits_ -= taken;
     if (taken == wanted || runs_.empty()) return taken;
@@ -87,8 +87,7 @@ class CreditCounter {
     return taken;
   }
   // Counts the announced credits that exist at t.
-  void Mature(Time t) {
-    if (t < next_) return;
+  [[gnu::noinline]] void Mature(Time t) {
     next_ = kNever;
     for (std::size_t i = 0; i < runs_.size();) {
       Run& run = runs_[i];

@@ -19,7 +19,7 @@ struct Departed {
   Packet* ejecting = nullptr;  // out is an HFI port: the packet on its way to the HFI
 };
 
-struct InputBuffer {
+struct alignas(64) InputBuffer {
   Packet* head = nullptr;    // in order of arrival
   Packet* tail = nullptr;
   Packet* newest = nullptr;  // the packet that arrived last, while it is here: flits may still come

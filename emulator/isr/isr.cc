@@ -151,6 +151,7 @@ void Isr::BeginPacket(InputBuffer& buffer, Packet* p) {
   }
   buffer.PushBack(p);
   if (p->draining) {
+    p->drains_from = context_.now;
     Drain(buffer, p);
   } else if (front) {
     Advance(buffer, p);
@@ -228,7 +229,9 @@ Time Isr::Eligible(const Packet& p) const {
       return std::max(s.start - s.first * f, s.last() - (s.first + s.count - 1) * f);
     };
     e = latest(p.segment);
-    for (const Segment& s : p.more) e = std::max(e, latest(s));
+    if (!p.one_run()) {
+      for (const Segment& s : p.more) e = std::max(e, latest(s));
+    }
   }
   const int slots = BufferSlots(p.in);
   if (slots < p.length && p.announced >= slots) e = std::min(e, p.ArrivalOf(slots - 1));
@@ -238,7 +241,7 @@ Time Isr::Eligible(const Packet& p) const {
 void Isr::Request(InputBuffer& buffer, Packet* p) {
   p->requesting = true;
   OutputPort& out = outputs_[p->out];
-  out.vc[p->out_vc].requests.Set(buffer.index());
+  out.requesters[p->out_vc].Set(buffer.index());
   out.requested_vcs |= static_cast<std::uint8_t>(1 << p->out_vc);
   ++out.requests;
   // A busy output has nothing to arbitrate before it is free.
@@ -361,14 +364,15 @@ int Isr::Arbitrated(PortId port, OutputPort& out) {
     for (unsigned rest = part; rest; rest &= rest - 1) {
       const int v = std::countr_zero(rest);
       OutputVc& vc = out.vc[static_cast<std::size_t>(v)];
-      if (vc.owner && !vc.requests.Has(vc.owner_index)) continue;
+      const RequestSet& requesters = out.requesters[static_cast<std::size_t>(v)];
+      if (vc.owner && !requesters.Has(vc.owner_index)) continue;
       if (!vc.credits.Any(now)) {
         stalled = true;
         wake = std::min(wake, vc.credits.Next());
         continue;
       }
       out.last_vc = v;
-      vc.pointer = vc.owner ? vc.owner_index : vc.requests.FirstAfter(vc.pointer);
+      vc.pointer = vc.owner ? vc.owner_index : requesters.FirstAfter(vc.pointer);
       return vc.pointer;
     }
   }
@@ -390,7 +394,7 @@ void Isr::ScheduleFree(PortId port, OutputPort& out) {
 
 bool Isr::CanContinue(OutputPort& out) {
   OutputVc& vc = out.vc[out.unfinished->out_vc];
-  return vc.owner == out.unfinished && vc.requests.Has(out.unfinished_index) &&
+  return vc.owner == out.unfinished && out.requesters[out.unfinished->out_vc].Has(out.unfinished_index) &&
          vc.credits.Any(context_.now);
 }
 
@@ -410,7 +414,7 @@ void Isr::UpdateStall(PortId port, OutputPort& out, bool stalled) {
 int Isr::FlitsInTime(const OutputPort& out, const Packet& p) const {
   const int rest = p.announced - p.sent;
   const Time f = out.flit_time;
-  if (p.more.empty() && p.segment.spacing <= f) return rest;  // the first is there, the others keep up
+  if (p.one_run() && p.segment.spacing <= f) return rest;  // the first is there, the others keep up
   int m = 1;
   while (m < rest && p.ArrivalOf(p.sent + m) <= context_.now + m * f) ++m;
   return m;

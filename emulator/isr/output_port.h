@@ -39,47 +39,49 @@ class RequestSet {
   std::uint64_t words_[kWords] = {};
 };
 
-struct OutputVc {
+struct alignas(64) OutputVc {
   CreditCounter credits;
-  Packet* owner = nullptr;  // the packet that has begun and not ended on this VC
-  int owner_index = -1;
-  int pointer = -1;  // round robin over its inputs: index served last
-  RequestSet requests;
+  Packet* owner = nullptr;        // the packet that has begun and not ended on this VC
+  std::int16_t owner_index = -1;
+  std::int16_t pointer = -1;      // round robin over its inputs: index served last
 };
 
-struct OutputPort {
+// The first two cache lines and the VC's are what a commitment touches.
+struct alignas(64) OutputPort {
   // The link. `local` is set when the peer is run by the same thread; otherwise `outbox` takes what
   // crosses.
   Isr* local = nullptr;
   Outbox* outbox = nullptr;
+  Time flit_time = 0, wire = 0;
   NodeId peer = kNoNode;
   PortId peer_port = kNoPort;
-  Time flit_time = 0, wire = 0;
-  std::uint32_t generation = 0;
   bool connected = false, up = false;
   bool edge = false;  // to or from a blade, which switches nothing: like an HFI's port, it has no
                       // place in L0 D0 L1 D1 L2
 
   // The last commitment: its flits leave flit_time apart, the last one at busy_until.
-  Time busy_until = 0;
-  int committed_flits = 0;
   PortId committed_port = kNoPort;  // input it takes them from
   VcId committed_vc = 0;
   bool committed_spare = false;     // its last flit is a poison tail in the slot set aside for it
-
-  Packet* unfinished = nullptr;  // the packet whose commitment ends at busy_until without its tail
-  int unfinished_index = -1;
-  int last_vc = -1;              // round robin over VCs: the one served last
-  int requests = 0;              // over all VCs
-  std::uint8_t requested_vcs = 0;  // bit v: VC v has a request
+  std::uint8_t committed_flits = 0;
+  std::uint8_t vcs = 0;
+  std::uint8_t requested_vcs = 0;   // bit v: VC v has a request
   bool free_scheduled = false;
+  std::int8_t last_vc = -1;         // round robin over VCs: the one served last
+  int requests = 0;                 // over all VCs
+
+  Time busy_until = 0;
   Time stall_since = -1;
   Time wake_at = kNever;         // pending credit event
-  int vcs = 0;
+  Packet* unfinished = nullptr;  // the packet whose commitment ends at busy_until without its tail
+  int unfinished_index = -1;
+  std::uint32_t generation = 0;  // of the link
+
   std::array<OutputVc, kMaxVcs> vc;
+  std::array<RequestSet, kMaxVcs> requesters;  // by VC
 
   void TakeRequest(VcId v, int index) {
-    RequestSet& set = vc[v].requests;
+    RequestSet& set = requesters[v];
     set.Clear(index);
     if (!set.any()) requested_vcs &= static_cast<std::uint8_t>(~(1 << v));
     --requests;

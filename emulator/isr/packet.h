@@ -47,6 +47,7 @@ struct PacketHeader {
   std::uint64_t sequence = 0;  // with source: the identifier of the packet
   Time created = 0;            // when it was handed to the HFI
   std::uint64_t path = 0;      // running hash over (hub, output port)
+  PayloadRef payload;
   // Message layer; zero for raw packets.
   std::uint32_t flow_sequence = 0;  // data: number of the packet in its flow; ack: lowest not received
   std::uint32_t flow_base = 0;      // data: nothing below this will be sent again
@@ -55,7 +56,22 @@ struct PacketHeader {
   std::uint64_t message_bytes = 0;
   std::uint64_t offset = 0;  // data: of this packet in its message; ack: bitmap above flow_sequence
   Time message_created = 0;
-  PayloadRef payload;
+
+  // What a new raw packet starts with; sender and HFI fill in the rest.
+  void ResetRaw() {
+    bytes = 0;
+    kind = PacketKind::kRaw;
+    mode = RouteMode::kDirect;
+    position = kInjected;
+    hops = 0;
+    middle = 0;
+    path = 0;
+  }
+  void ClearMessage() {
+    flow_sequence = flow_base = message = tag = 0;
+    message_bytes = offset = 0;
+    message_created = 0;
+  }
 };
 
 constexpr int FlitsFor(int bytes) { return bytes <= kFlitBytes ? 1 : (bytes + kFlitBytes - 1) / kFlitBytes; }

@@ -16,23 +16,19 @@ struct Segment {
   Time last() const { return start + (count - 1) * spacing; }
 };
 
-// Three cache lines, the first two enough for most steps.
+// Three cache lines: most steps of a raw packet touch the first, some the second, none the third.
 struct alignas(64) Packet {
-  PacketHeader header;
   Packet* next = nullptr;  // in the buffer or queue that holds it
   Packet* previous = nullptr;
 
   // The run that is arriving (before it is linked into its buffer) or the first one (after).
   Segment segment;
-  std::vector<Segment> more;  // later runs; keeps its capacity when the object is reused
+  std::uint32_t run_generation = 0;
   bool run_has_tail = false;
+
   PortId in = 0, out = kNoPort;
   VcId in_vc = 0, out_vc = 0;
   DropReason reason = DropReason::kLinkDown;
-  std::uint32_t run_generation = 0;
-
-  // Side by side, so that ResetState is two stores.
-  Time drains_from = 0;        // not before the end of its running commitment
   std::uint8_t length = 0;     // flits of the packet, shorter than header.flits after a poison tail
   std::uint8_t announced = 0;  // flits whose arrival is known
   std::uint8_t sent = 0;       // flits committed or dropped
@@ -43,15 +39,19 @@ struct alignas(64) Packet {
   bool ended = false;          // its link died: what is still to come of it is synthesised here
   bool spare_slot = false;     // the poison tail sits in the slot set aside for it
 
+  PacketHeader header;
+
+  Time drains_from = 0;        // while draining: not before the end of its running commitment
+  std::vector<Segment> more;   // later runs, unless one_run(); keeps its capacity for the next packet
+
   void ResetState() {
     next = nullptr;
-    more.clear();
     out = kNoPort;
-    drains_from = 0;
     length = announced = sent = 0;
     begun = requesting = draining = poisoned = ended = spare_slot = false;
   }
-  const Segment& last_segment() const { return more.empty() ? segment : more.back(); }
+  bool one_run() const { return announced == segment.count; }
+  const Segment& last_segment() const { return one_run() ? segment : more.back(); }
   // Arrival of flit i. REQUIRES: i < announced.
   Time ArrivalOf(int i) const {
     if (i < segment.count) return segment.arrival(i);
@@ -60,12 +60,10 @@ struct alignas(64) Packet {
     }
     return kNever;
   }
+  // A further run.
   void Announce(const Segment& s) {
-    if (announced == 0) {
-      segment = s;
-    } else {
-      more.push_back(s);
-    }
+    if (one_run()) more.clear();
+    more.push_back(s);
     announced = static_cast<std::uint8_t>(announced + s.count);
   }
   bool complete() const { return announced == length; }

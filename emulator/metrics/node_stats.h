@@ -39,7 +39,7 @@ class Histogram {
   }
 };
 
-struct PortStats {
+struct alignas(64) PortStats {
   std::uint64_t flits = 0, packets = 0, bytes = 0;
   std::uint64_t credit_stall_ps = 0;
   std::uint64_t runs = 0;               // commitments

@@ -63,6 +63,7 @@ struct NodeContext {
   }
   void Release(Packet* p) {
     p->header.payload.Clear();
+    if (p->header.kind != PacketKind::kRaw) p->header.ClearMessage();  // raw packets never have one
     packets.Give(p);
   }
 };
