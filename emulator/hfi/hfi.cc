@@ -104,6 +104,7 @@ void Hfi::Start(PortId hfi_port, Port& port, PortId output) {
   w_in_free_ = now + flits * context_.parameters->w_flit_time;
   port.free_at = now + flits * context_.parameters->hfi.flit_time;
   isr_->ReserveQueue(hfi_port, output);
+  isr_->Fetch(output);
   context_.queue.Push(
       port.free_at,
       EventKey(EventClass::kFlit, hfi_port, 0, static_cast<std::uint64_t>(FlitEvent::kRun)),
@@ -142,6 +143,7 @@ void Hfi::DeliverBefore(Time limit) {
   for (Time at = next_delivery(); at < limit; at = next_delivery()) {
     Packet* packet = tails_.front().packet;
     tails_.pop_front();
+    if (tails_.size() > 1) FetchPacket(tails_[1].packet);
     w_out_free_ = at + packet->length * context_.parameters->w_flit_time;
     if (packet->header.kind != PacketKind::kRaw) --awaited_;
     context_.now = at;

@@ -21,21 +21,22 @@ class CreditCounter {
     std::erase_if(runs_, [generation](const Run& run) { return run.generation < generation; });
     Refresh();
   }
-  void Announce(Time start, Time spacing, int count, std::uint32_t generation) {
+  // `now` is not after any time that will be asked about.
+  void Announce(Time now, Time start, Time spacing, int count, std::uint32_t generation) {
+    if (runs_.size() >= kRunsKept) Mature(now);
     runs_.push_back({start, spacing, count, generation, false});
     next_ = std::min(next_, start);
   }
   // Credits that exist, without those announced and not looked at since.
   int counted() const { return credits_; }
-  // Whether a credit exists at t. Those that do are counted at every look: few are kept apart.
+  // Whether a credit exists at t. Announced ones are looked at only when none is left of those counted.
   bool Any(Time t) {
-    if (t >= next_) Mature(t);
+    if (credits_ == 0) Mature(t);
     return credits_ > 0;
   }
   // Takes the largest m <= wanted credits such that for every i < m at least i + 1 exist by t + i *
   // spacing, out of those announced by t.
   int TakeCertain(Time t, Time spacing, int wanted) {
-    if (t >= next_) Mature(t);
     if (credits_ < wanted) return TakeAnnounced(t, spacing, wanted);
     credits_ -= wanted;
     return wanted;
@@ -51,6 +52,8 @@ class CreditCounter {
   }
 
  private:
+  // With more, what exists by now is counted: they shall fit in few cache lines.
+  static constexpr std::size_t kRunsKept = 8;
   struct Run {
     Time start = 0, spacing = 0;
     int count = 0;
@@ -59,6 +62,7 @@ class CreditCounter {
   };
   // TakeCertain when those counted are not enough.
   [[gnu::noinline]] int TakeAnnounced(Time t, Time spacing, int wanted) {
+    Mature(t);
     int taken = std::min(credits_, wanted);
     credits_ -= taken;
     if (taken == wanted || runs_.empty()) return taken;
@@ -88,6 +92,7 @@ class CreditCounter {
   }
   // Counts the announced credits that exist at t.
   [[gnu::noinline]] void Mature(Time t) {
+    if (t < next_) return;
     next_ = kNever;
     for (std::size_t i = 0; i < runs_.size();) {
       Run& run = runs_[i];

@@ -74,6 +74,13 @@ class Isr {
   void ReserveQueue(PortId hfi_port, PortId output) { ++Queue(hfi_port, output).packets; }
   void ReturnEjectionCredits(PortId port, int flits); // slots of the HFI's buffer are free (B.6)
 
+  // Has an output fetched into the cache that a packet is about to want.
+  void Fetch(PortId output) const {
+    __builtin_prefetch(&outputs_[output]);
+    __builtin_prefetch(&outputs_[output].busy_until);
+    __builtin_prefetch(&outputs_[output].vc[0]);
+  }
+
   // --- After the run.
   std::uint64_t MissingCredits() const;
   void CollectWaits(std::vector<struct WaitEdge>* edges) const;

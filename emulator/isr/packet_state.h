@@ -69,4 +69,10 @@ struct alignas(64) Packet {
   bool complete() const { return announced == length; }
 };
 
+// Has the two lines of a packet fetched that will be needed soon.
+inline void FetchPacket(const Packet* p) {
+  __builtin_prefetch(p);
+  __builtin_prefetch(&p->header);
+}
+
 }  // namespace percs
