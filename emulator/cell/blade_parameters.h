@@ -62,7 +62,7 @@ struct BladeParameters {
 
   // What a collective's program spends on each partner beside the commands themselves.
   Time software_partner = 25'000;
-  Time combine_line = 2'500;       // SIMD combine of one 16-byte vector: loads, operation, store
+  Time combine_vector = 1'250;     // SIMD combine of 16 bytes: loads, operation, store
 };
 
 // Types: "QS20", "QS21", "QS22". INVALID_ARGUMENT names them for any other.

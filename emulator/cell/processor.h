@@ -45,6 +45,7 @@ class Processor {
 
   int index() const { return index_; }
   const std::string& name() const { return name_; }
+  const BladeParameters& parameters() const { return context_->parameters; }
   FramePool& frames() { return frames_; }
   Time time() const { return clock_; }  // the program's own
   State state() const { return state_; }
@@ -79,6 +80,17 @@ class Processor {
     std::uint32_t await_resume() const { return processor->result_; }
   };
 
+  // Ends the program here with this error.
+  struct Stop {
+    Processor* processor;
+    bool await_ready() const { return false; }
+    void await_suspend(std::coroutine_handle<> h) const { processor->Suspend(h); }
+    void await_resume() const {}
+  };
+  [[nodiscard]] Stop Break(absl::Status rule) {
+    Fail(std::move(rule));
+    return {this};
+  }
   // Computes for `time`, without looking at anything that others may change.
   Spend Compute(Time time) {
     clock_ += time;
