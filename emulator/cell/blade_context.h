@@ -61,7 +61,6 @@ struct Transfer {
   std::uint32_t bytes = 0;       // of a signal: its value
   std::uint32_t granted = 0;     // bytes whose first bus transfer was granted
   Time requested = 0;
-  Time not_before = 0;           // pace of a single DMA across the chip link
 };
 
 // Order of an instant: commands from outside, lines off the chip link, completions, requests, then

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
+#include "emulator/cell/mfc.h"
+
 namespace percs::cell {
 
 void ChipLink::Send(Transfer* t, int beats, bool last, Time arrival) {
   constexpr int kBeats = kLineBytes / kBeatBytes;
   const Time wire = (line_time_ * beats + kBeats - 1) / kBeats;
   free_ = std::max(free_, arrival) + wire;
-  if (!t->is_signal) t->not_before = context_->now + single_line_time_ * beats / kBeats;
+  if (!t->is_signal) t->mfc->TakeLink(context_->now + single_line_time_ * beats / kBeats);
 
   BladeStats& stats = context_->stats;
   stats.link_bytes[from_cell_] += static_cast<std::uint64_t>(beats) * kBeatBytes;

@@ -102,16 +102,25 @@ bool Eib::Serve(int requester, bool memory_only, Time* retry) {
     lines.pop_front();
     granted = true;
   }
+  // One line of each in turn; one that cannot go lets the next try.
   auto& transfers = transfers_[requester];
-  while (!transfers.empty() && (transfers.front()->source_unit == kUnitMic) == memory_only) {
+  for (std::size_t tries = transfers.size(); tries > 0; --tries) {
     Transfer* const t = transfers.front();
-    const BusLine line = NextLine(t);
-    const std::uint32_t bytes = LineBytes(*t);
-    if (!TryGrant(line, retry)) break;
-    granted = true;
-    t->granted += bytes;
-    t->requested = context_->now;
-    if (line.last) transfers.pop_front();
+    if ((t->source_unit == kUnitMic) == memory_only) {
+      const BusLine line = NextLine(t);
+      const std::uint32_t bytes = LineBytes(*t);
+      if (TryGrant(line, retry)) {
+        granted = true;
+        t->granted += bytes;
+        t->requested = context_->now;
+        transfers.pop_front();
+        if (!line.last) transfers.push_back(t);
+        tries = transfers.size() + 1;  // until none can go, so that each says when it could
+        continue;
+      }
+    }
+    transfers.pop_front();
+    transfers.push_back(t);
   }
   if (lines.empty() && transfers.empty()) pending_ &= ~(1u << requester);
   return granted;
@@ -121,7 +130,7 @@ Time Eib::EarliestAtPorts(const BusLine& line, int hops) const {
   const Time cycle = context_->parameters.eib.cycle;
   Time t = std::max({command_free_, out_free_[line.source], in_free_[line.target] - hops * cycle});
   if (line.transfer->target_cell != cell_) {
-    t = std::max({t, line.transfer->not_before, link_->room_at()});
+    t = std::max({t, line.transfer->mfc->link_free(), link_->room_at()});
   }
   return t;
 }

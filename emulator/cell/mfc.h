@@ -60,6 +60,9 @@ class Mfc {
 
   // INVALID_ARGUMENT names the rule that the command breaks.
   absl::Status Check(const DmaCommand& command) const;
+  // From when on the chip link takes another line of this MFC's DMA.
+  Time link_free() const { return link_free_; }
+  void TakeLink(Time until) { link_free_ = until; }
   // REQUIRES: Check() passed and !full().
   void Enqueue(const DmaCommand& command, Time issued);
   void GoDown();
@@ -102,6 +105,7 @@ class Mfc {
   int ordered_ = 0;                  // of them with a fence or barrier
   std::array<std::uint16_t, kTags> per_tag_{};
   std::uint32_t outstanding_ = 0;
+  Time link_free_ = 0;
   Time take_up_free_ = 0;  // one command after another
 };
 

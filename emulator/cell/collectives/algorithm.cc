@@ -92,11 +92,23 @@ TreePlace PlaceInTree(const AlgorithmSpec& spec, int spes, int rank, bool linked
   return place;
 }
 
+// Where the forms change over on a QS20 (docs/cell.md); a test holds them to what the emulator measures.
 AlgorithmSpec BestAlgorithm(Collective collective, int spes, std::uint32_t bytes) {
-  const bool power_of_two = (spes & (spes - 1)) == 0;
-  if (collective == Collective::kBarrier && power_of_two) return {Algorithm::kPairwise, 2};
-  if (collective == Collective::kBarrier || spes < 6) return {Algorithm::kAllToOneBlade, 2};
-  return {Algorithm::kTreeBlade, 2};
+  constexpr AlgorithmSpec kAto{Algorithm::kAllToOne, 2}, kAtoB{Algorithm::kAllToOneBlade, 2};
+  constexpr AlgorithmSpec kTtB2{Algorithm::kTreeBlade, 2}, kTtB3{Algorithm::kTreeBlade, 3};
+  if (collective == Collective::kBarrier) {
+    const bool power_of_two = (spes & (spes - 1)) == 0;
+    return power_of_two ? AlgorithmSpec{Algorithm::kPairwise, 2} : kAtoB;
+  }
+  if (collective == Collective::kReduce && bytes > 4 * 512) {
+    return spes == 4 || spes == 5 ? kTtB3 : kTtB2;  // more than all-to-one can hold
+  }
+  if (spes <= 2) return kAto;
+  if (spes == 3) return kAtoB;
+  if (collective == Collective::kBroadcast && bytes > 4096) return spes == 5 ? kTtB3 : kTtB2;
+  int all_to_one_up_to = 6;
+  if (collective == Collective::kBroadcast && bytes > 512) all_to_one_up_to = bytes > 2048 ? 5 : 7;
+  return spes <= all_to_one_up_to ? kAtoB : kTtB2;
 }
 
 }  // namespace percs::cell

@@ -38,6 +38,7 @@ Task<> Collectives::OverlappedBroadcast(std::uint32_t bytes) {
       come &= ~(1u << parent);
     }
     ready.Add(come);
+    spe_.Compute(spe_.parameters().software_partner * std::popcount(come));
     for (; have_data && issued < ready.count; ++issued) {
       co_await MoveToChild(ready.child[issued], bytes, ready.child[issued]);
     }

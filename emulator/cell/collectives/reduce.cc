@@ -1,6 +1,7 @@
 // Reductions into SPE 0. A parent fetches each child's vector into its buffer and combines it with its
 // own; a buffer that cannot hold all children's vectors is used again once one has been combined.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "emulator/cell/collectives/collectives.h"
@@ -78,6 +79,7 @@ Task<> Collectives::OverlappedReduce(Vector v) {
     const std::uint32_t come = co_await WaitForAny(awaited);
     awaited &= ~(come << shift_);
     ready.Add(come);
+    spe_.Compute(spe_.parameters().software_partner * std::popcount(come));
     for (; fetched < std::min(ready.count, v.slots); ++fetched) {
       co_await FetchFromChild(ready.child[fetched], v, fetched);
     }

@@ -92,7 +92,9 @@ TEST(BladeTest, StreamsIntoOneLocalStoreShareItsPort) {
 
 TEST(BladeTest, ChipLinkRateIsTheParameter) {
   auto qs20 = MakeBlade("QS20");
-  EXPECT_NEAR(StreamRate(*qs20, {{0, 8}, {1, 9}}), 20, 0.3);
+  EXPECT_NEAR(StreamRate(*qs20, {{0, 8}, {1, 9}, {2, 10}, {3, 11}, {4, 12}}), 20, 0.3);
+  auto alone = MakeBlade("QS20");
+  EXPECT_NEAR(StreamRate(*alone, {{0, 8}}), 128 / 30.0, 0.05);
   auto single = MakeBlade("QS22");
   EXPECT_NEAR(StreamRate(*single, {{0, 8}}), 6.25, 0.1);
   auto shared = MakeBlade("QS22");
