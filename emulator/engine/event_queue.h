@@ -21,6 +21,7 @@ enum class EventClass : std::uint8_t {
 struct EventKey {
   std::uint64_t value = 0;
   EventKey() = default;
+  constexpr explicit EventKey(std::uint64_t v) : value(v) {}
   constexpr EventKey(EventClass c, int port, int vc, std::uint64_t detail)
       : value((static_cast<std::uint64_t>(c) << 56) | (static_cast<std::uint64_t>(port) << 48) |
               (static_cast<std::uint64_t>(vc) << 40) | (detail & 0xffffffffffull)) {}

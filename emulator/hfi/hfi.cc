@@ -8,7 +8,7 @@
 
 namespace percs {
 
-void Hfi::SendQueue::Push(Packet* p) {
+void SendQueue::Push(Packet* p) {
   Packet* before = tail;
   if (p->header.kind == PacketKind::kAck) before = std::exchange(last_reply, p);
   Packet*& place = before ? before->next : head;
@@ -17,7 +17,7 @@ void Hfi::SendQueue::Push(Packet* p) {
   if (tail == before) tail = p;
 }
 
-Packet* Hfi::SendQueue::Pop() {
+Packet* SendQueue::Pop() {
   Packet* p = head;
   head = p->next;
   if (!head) tail = nullptr;
@@ -46,8 +46,7 @@ bool Hfi::Send(Packet* p, bool verified) {
   p->in = in;
   p->out = out;
   Port& port = ports_[static_cast<std::size_t>(in - kHfiFirst)];
-  if (port.queues.empty()) port.queues.resize(kPorts);
-  port.queues[out].Push(p);
+  isr_->Waiting(in, out).Push(p);
   port.waiting |= PortBit(out);
   waiting_ports_ |= 1u << (in - kHfiFirst);
   ++backlog_;
@@ -80,18 +79,16 @@ void Hfi::HandOver() {
 }
 
 int Hfi::ServedOutput(PortId hfi_port, Port& port) {
-  const PortMask above = port.last_output < 0 ? ~PortMask{0} : ~PortMask{0} << (port.last_output + 1);
-  for (const PortMask part : {port.waiting & above, port.waiting & ~above}) {
-    for (PortMask rest = part; rest; rest &= rest - 1) {
-      const int output = std::countr_zero(rest);
-      if (isr_->QueueHasRoom(hfi_port, static_cast<PortId>(output))) return output;
-    }
+  const int first = port.last_output + 1;
+  for (PortMask rest = std::rotr(port.waiting, first); rest; rest &= rest - 1) {
+    const int output = (first + std::countr_zero(rest)) % 64;
+    if (isr_->QueueHasRoom(hfi_port, static_cast<PortId>(output))) return output;
   }
   return -1;
 }
 
 void Hfi::Start(PortId hfi_port, Port& port, PortId output) {
-  SendQueue& queue = port.queues[output];
+  SendQueue& queue = isr_->Waiting(hfi_port, output);
   Packet* p = queue.Pop();
   if (!queue.head) {
     port.waiting &= ~PortBit(output);

@@ -66,16 +66,8 @@ class Hfi final : public IsrListener {
   void HandOver();
 
  private:
-  struct SendQueue {
-    Packet* head = nullptr;
-    Packet* tail = nullptr;
-    Packet* last_reply = nullptr;  // replies go ahead of data: behind it they would look lost
-    void Push(Packet* p);
-    Packet* Pop();
-  };
   struct Port {
-    std::vector<SendQueue> queues;  // by output; made when first used
-    PortMask waiting = 0;           // outputs with a packet in their send queue
+    PortMask waiting = 0;  // outputs with a packet in their send queue
     Time free_at = 0;
     int last_output = -1;
   };

@@ -19,17 +19,27 @@ struct Departed {
   Packet* ejecting = nullptr;  // out is an HFI port: the packet on its way to the HFI
 };
 
+// Packets that wait for their hand-over to one ISR queue (B.3).
+struct SendQueue {
+  Packet* head = nullptr;
+  Packet* tail = nullptr;
+  Packet* last_reply = nullptr;  // replies go ahead of data: behind it they would look lost
+  void Push(Packet* p);
+  Packet* Pop();
+};
+
 struct alignas(64) InputBuffer {
   Packet* head = nullptr;    // in order of arrival
   Packet* tail = nullptr;
   Packet* newest = nullptr;  // the packet that arrived last, while it is here: flits may still come
+  Time tail_leaves = 0;      // HFI queues: when the tail committed last has left
   std::uint16_t held = 0;    // slots of flits announced and not committed
   std::uint16_t packets = 0; // HFI queues: from the start of the hand-over until the tail is committed
-  Time tail_leaves = 0;      // HFI queues: when the tail committed last has left
   PortId port = 0;
   VcId vc = 0;
   PortId queue_output = kNoPort;  // HFI queues: the one output they feed
   bool room_wanted = false;       // HFI queues: the HFI waits for a free place
+  SendQueue waiting;              // HFI queues: packets that have yet to enter
 
   bool is_queue() const { return queue_output != kNoPort; }
   // Index of the requester at an output, docs/semantics.md B.5; the VC of a queue is 0.

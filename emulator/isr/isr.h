@@ -70,10 +70,18 @@ class Isr {
     queue.room_wanted = true;
     return false;
   }
+  // Packets given to the HFI for this queue and not handed over yet: beside it, as both are looked at together.
+  SendQueue& Waiting(PortId hfi_port, PortId output) { return Queue(hfi_port, output).waiting; }
   // At the start of a hand-over.
   void ReserveQueue(PortId hfi_port, PortId output) { ++Queue(hfi_port, output).packets; }
   void ReturnEjectionCredits(PortId port, int flits); // slots of the HFI's buffer are free (B.6)
 
+  // Has what the next event will look at fetched into the cache while this one is handled.
+  void FetchFor(EventKey next) const {
+    if (next.event_class() != EventClass::kFlit || next.port() >= kLinkPorts) return;
+    __builtin_prefetch(&link_buffers_[static_cast<std::size_t>(next.port() * kMaxVcs + next.vc())]);
+    __builtin_prefetch(&outputs_[static_cast<std::size_t>(next.port())].busy_until);
+  }
   // Has an output fetched into the cache that a packet is about to want.
   void Fetch(PortId output) const {
     __builtin_prefetch(&outputs_[output]);

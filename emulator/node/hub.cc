@@ -40,7 +40,11 @@ void Hub::Run(Time end) {
   constexpr std::uint64_t kHfiKeys = EventKey(EventClass::kHfi, 0, 0, 0).value;
   for (Time now = next_instant(); now < end; now = next_instant()) {
     context_.now = now;
-    while (queue.next_time() == now && queue.next_key() < kHfiKeys) Dispatch(queue.Pop());
+    while (queue.next_time() == now && queue.next_key() < kHfiKeys) {
+      const Event event = queue.Pop();
+      isr_.FetchFor(EventKey(queue.next_key()));
+      Dispatch(event);
+    }
     if (isr_.dirty()) isr_.Arbitrate();
     if (hfi_.next_time() == now) hfi_.OnW();
     while (queue.next_time() == now) DispatchTimer(queue.Pop());
