@@ -47,6 +47,7 @@ void PatternTraffic::Start() {
   if (mean_gap_ps_ > 0) {
     next_ = Gap();
     hub_.SetTimer(next_, 0);
+    DrawAhead();
   } else {
     OnBacklogShrunk();
   }
@@ -62,23 +63,23 @@ void PatternTraffic::OnTimer(std::uint64_t) {
     Finish();
     return;
   }
-  SendOne();
+  SendOne(to_);
   if (!more()) {
     Finish();
     return;
   }
-  next_ += Gap();
+  next_ += gap_;
   hub_.SetTimer(next_, 0);
+  DrawAhead();
 }
 
 void PatternTraffic::OnBacklogShrunk() {
   if (!sending_ || mean_gap_ps_ > 0) return;
-  while (more() && hub_.backlog() < kBacklog) SendOne();
+  while (more() && hub_.backlog() < kBacklog) SendOne(pattern_.Draw(random_));
   if (!more()) Finish();
 }
 
-void PatternTraffic::SendOne() {
-  const NodeId to = pattern_.Draw(random_);
+void PatternTraffic::SendOne(NodeId to) {
   const WindowId window = SpreadWindow(sent_++, *context_.parameters);
   const bool verified = workload_.payload == PayloadMode::kVerified;
   if (Measuring()) context_.stats.measured_bytes_offered += workload_.message_bytes;

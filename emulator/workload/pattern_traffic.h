@@ -23,7 +23,13 @@ class PatternTraffic final : public HubWorkload {
 
  private:
   static constexpr std::size_t kBacklog = 128;
-  void SendOne();
+  void SendOne(NodeId to);
+  // Destination of the next packet and the gap after it: drawn one packet ahead, so that no event has to
+  // wait for the logarithm.
+  void DrawAhead() {
+    to_ = pattern_.Draw(random_);
+    gap_ = Gap();
+  }
   bool more() const { return sending_ && (workload_.count == 0 || sent_ < workload_.count); }
   void Finish();
   Time Gap();
@@ -37,7 +43,8 @@ class PatternTraffic final : public HubWorkload {
   Time measure_from_ = 0, measure_to_ = 0;  // the measurement phase, empty if there is none
   double mean_gap_ps_ = 0;
   std::uint64_t sent_ = 0;
-  Time next_ = 0;
+  Time next_ = 0, gap_ = 0;
+  NodeId to_ = kNoNode;
   bool sending_ = false;
 };
 
