@@ -37,6 +37,12 @@ class Hfi final : public IsrListener {
   }
   // Gives a packet to the HFI, now; `verified` fills its payload. False: no route, dropped and counted.
   bool Send(Packet* p, bool verified);
+  // A packet for `destination` will be sent soon.
+  void Expect(NodeId destination, WindowId source_window) {
+    const PortId in = isr_->router().WindowPort(source_window);
+    const PortId out = isr_->router().Guess(destination, in);
+    if (out != kNoPort) isr_->FetchQueue(in, out);
+  }
   std::size_t backlog() const { return backlog_; }
 
   // --- Events, at context.now.

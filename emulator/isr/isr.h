@@ -82,6 +82,8 @@ class Isr {
     __builtin_prefetch(&link_buffers_[static_cast<std::size_t>(next.port() * kMaxVcs + next.vc())]);
     __builtin_prefetch(&outputs_[static_cast<std::size_t>(next.port())].busy_until);
   }
+  // Has a queue fetched into the cache that a packet is about to join: they are many, and seldom used.
+  void FetchQueue(PortId hfi_port, PortId output) { __builtin_prefetch(&Queue(hfi_port, output)); }
   // Has an output fetched into the cache that a packet is about to want.
   void Fetch(PortId output) const {
     __builtin_prefetch(&outputs_[output]);

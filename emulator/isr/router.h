@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -30,6 +31,11 @@ class Router {
 
   // Output port of a packet that came in on `in`; kNoPort if the tables have none.
   PortId Route(const PacketHeader& header, PortId in);
+  // The first of the ports that lead to a hub, if any: a guess at what Route will say, which moves no pointer.
+  PortId Guess(NodeId hub, PortId in) const {
+    const PortMask mask = Lookup(*tables_, hub, in);
+    return mask == 0 ? kNoPort : static_cast<PortId>(std::countr_zero(mask));
+  }
   // HFI port that a window is pinned to (rule 15).
   PortId WindowPort(WindowId window) const {
     const int per_hfi = context_.parameters->windows_per_hfi;

@@ -36,6 +36,9 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   // HubServices
   void SendRaw(NodeId destination, WindowId source_window, WindowId destination_window,
                std::uint64_t bytes, bool verified) override;
+  void Expect(NodeId destination, WindowId source_window) override {
+    hfi_.Expect(destination, source_window);
+  }
   void SendMessage(const MessageRequest& request) override { messages_.Send(request); }
   void SetTimer(Time at, std::uint64_t token) override;
   std::size_t backlog() const override { return hfi_.backlog(); }

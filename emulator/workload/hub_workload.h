@@ -17,6 +17,8 @@ class HubServices {
   // Raw packets, as many as `bytes` needs.
   virtual void SendRaw(NodeId destination, WindowId source_window, WindowId destination_window,
                        std::uint64_t bytes, bool verified) = 0;
+  // Says what SendRaw will be asked next: a hint, which changes nothing but how long that takes.
+  virtual void Expect(NodeId destination, WindowId source_window) = 0;
   virtual void SendMessage(const MessageRequest& request) = 0;
   // OnTimer(token) at `at` (not before now). Tokens of one instant run in their own order.
   virtual void SetTimer(Time at, std::uint64_t token) = 0;

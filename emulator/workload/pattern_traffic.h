@@ -28,6 +28,7 @@ class PatternTraffic final : public HubWorkload {
   // wait for the logarithm.
   void DrawAhead() {
     to_ = pattern_.Draw(random_);
+    hub_.Expect(to_, SpreadWindow(sent_, *context_.parameters));
     gap_ = Gap();
   }
   bool more() const { return sending_ && (workload_.count == 0 || sent_ < workload_.count); }
