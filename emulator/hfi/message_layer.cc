@@ -1,6 +1,7 @@
 #include "emulator/hfi/message_layer.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace percs {
 namespace {
@@ -25,6 +26,7 @@ void MessageLayer::Send(const MessageRequest& request) {
   message.packets = PacketsFor(request.bytes);
   message.created = context_.now;
   message.verified = request.verified;
+  message.content = request.content;
   flow->messages.push_back(message);
   ++context_.stats.messages_sent;
   ++context_.work->unfinished;
@@ -64,6 +66,10 @@ void MessageLayer::SendPacket(NodeId destination, SenderFlow& flow, std::uint32_
   header.offset = static_cast<std::uint64_t>(packet.packet) * kPacketBytesMax;
   header.bytes = static_cast<std::uint16_t>(
       std::min<std::uint64_t>(kPacketBytesMax, message.bytes - header.offset));
+  if (message.content && header.bytes > 0) {
+    header.payload = PayloadRef::Make();
+    std::memcpy(header.payload.bytes(), message.content->data() + header.offset, header.bytes);
+  }
   packet.deadline = kNever;
   packet.no_route = !hfi_.Send(p, message.verified);
   if (packet.no_route) {
@@ -156,6 +162,7 @@ void MessageLayer::Retire(NodeId destination, SenderFlow& flow) {
   while (!flow.messages.empty() && flow.messages.front().finished) {
     const Message message = flow.messages.front();
     // The packets of a message given up may still be ahead of base; nothing asks for it any more.
+    flow.messages.front().content = nullptr;  // the ring keeps its slots
     flow.messages.pop_front();
     if (flow.sending > 0) --flow.sending;
     --context_.work->unfinished;

@@ -19,6 +19,8 @@ struct MessageRequest {
   std::uint64_t bytes = 0;  // 0 is legal: one packet without payload
   std::uint32_t tag = 0;
   bool verified = false;    // real payload bytes, checked on arrival
+  // Bytes out of the sender's memory; null: none, or those of the pattern if `verified`.
+  std::shared_ptr<const std::vector<std::uint8_t>> content = nullptr;
 };
 
 struct DeliveredMessage {
@@ -59,6 +61,7 @@ class MessageLayer {
     std::uint32_t packets = 0, sent = 0, acknowledged = 0;
     Time created = 0;
     bool verified = false, finished = false;
+    std::shared_ptr<const std::vector<std::uint8_t>> content;
   };
   struct InFlight {
     std::uint32_t message = 0;

@@ -9,15 +9,19 @@ namespace percs {
 namespace {
 
 std::uint64_t PayloadWord(const PacketHeader& h, std::uint64_t seed, int word) {
-  return seed ^ ((h.offset / 8 + static_cast<std::uint64_t>(word) + 1) * 0x9e3779b97f4a7c15ull);
+  return PatternWord(seed, h.offset / 8 + static_cast<std::uint64_t>(word));
 }
 std::uint64_t PayloadSeed(const PacketHeader& h) {
   // Raw packets have no message: their own sequence tells them apart.
   const std::uint64_t what = h.kind == PacketKind::kRaw ? h.sequence : h.message;
-  return Mix64((static_cast<std::uint64_t>(h.source) << 32 | h.destination) ^ Mix64(what));
+  return PatternSeed(h.source, h.destination, what);
 }
 
 }  // namespace
+
+std::uint64_t PatternSeed(NodeId source, NodeId destination, std::uint64_t what) {
+  return Mix64((static_cast<std::uint64_t>(source) << 32 | destination) ^ Mix64(what));
+}
 
 void FillPayload(PacketHeader& header) {
   header.payload = PayloadRef::Make();

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <string>
 
 #include "emulator/base/digest.h"
 #include "emulator/base/ids.h"
@@ -46,6 +47,9 @@ struct alignas(64) PortStats {
   std::uint64_t runs_split = 0;         // commitments that ended before the tail
 };
 
+// As many as cell::BladeStats has; the blade's node checks it.
+inline constexpr int kBladeCounters = 18;
+
 struct NodeStats {
   std::array<PortStats, kPorts> ports{};
   std::uint64_t packets_created = 0, flits_created = 0;
@@ -64,10 +68,34 @@ struct NodeStats {
   // Network management seen from the hub.
   std::uint64_t alerts_raised = 0, tables_installed = 0;
   Histogram packet_latency, message_latency;
+  // Of a Cell blade, in the order of cell::BladeStats::Visit.
+  std::array<std::uint64_t, kBladeCounters> blade{};
 
-  // Calls f(value) on every integer, in a fixed order: digest, wire and merge use this one list.
+  // Calls f(value) on every integer, in a fixed order: wire and merge use this one list.
   template <typename F>
   void Visit(F&& f) {
+    VisitAlways(f);
+    VisitIfAny(f);
+  }
+  // Adds all of it to a digest. What VisitIfAny has enters only where it is not zero, so that a
+  // mechanism nobody uses leaves the digests of others alone.
+  template <typename Stream>
+  void Fold(Stream& digest) {
+    VisitAlways([&digest](std::uint64_t value) { digest.Add(value); });
+    std::uint64_t index = 0;
+    VisitIfAny([&](std::uint64_t value) {
+      ++index;
+      if (value != 0) digest.Add(index << 56 ^ value);
+    });
+  }
+
+ private:
+  template <typename F>
+  void VisitIfAny(F&& f) {
+    for (auto& v : blade) f(v);
+  }
+  template <typename F>
+  void VisitAlways(F&& f) {
     for (PortStats& p : ports) {
       f(p.flits), f(p.packets), f(p.bytes), f(p.credit_stall_ps), f(p.runs), f(p.runs_split);
     }
@@ -94,6 +122,15 @@ struct FailedMessage {
   std::uint64_t bytes = 0;
   DropReason reason = DropReason::kLinkDown;
   Time at = 0;
+};
+
+// One program of a Cell blade.
+struct BladeProgramResult {
+  NodeId node = 0;
+  std::string program;  // "barrier ATOBarB on 16 SPEs"
+  Time started = 0, finished = 0;
+  std::uint64_t iterations = 0;
+  std::string problem;  // why it did not end well
 };
 
 // One rank of a trace.

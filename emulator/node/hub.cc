@@ -23,7 +23,7 @@ Hub::Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCo
 absl::Status Hub::MakeWorkload(const Scenario& scenario, const Topology& topology) {
   auto workload = MakeHubWorkload(scenario, topology, *this);
   if (!workload.ok()) return workload.status();
-  workload_ = *std::move(workload);
+  SetWorkload(*std::move(workload));
   return absl::OkStatus();
 }
 
@@ -132,6 +132,7 @@ void Hub::OnDelivered(Packet* packet) {
   } else {
     if (packet->length != header.flits) ++context_.flits_out_of_order;  // the tail came too early
     Deliver(header);
+    if (takes_payload_ && header.kind == PacketKind::kData) workload_->OnPayload(header);
     if (header.kind == PacketKind::kAck) messages_.OnAck(header);
     if (header.kind == PacketKind::kRaw && workload_) workload_->OnRawDelivered(header);
   }
@@ -247,7 +248,7 @@ NodeResult Hub::Result() {
   result.flits_out_of_order = context_.flits_out_of_order;
   result.vcs_out_of_place = context_.vcs_out_of_place;
   DigestStream digest = digest_;
-  result.stats.Visit([&digest](std::uint64_t value) { digest.Add(value); });
+  result.stats.Fold(digest);
   digest.Add(static_cast<std::uint64_t>(result.last_event));
   digest.Add(result.credits_missing);
   result.digest = digest.Finish();

@@ -16,6 +16,10 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
       const DeliveryObserver* on_delivery);
 
   absl::Status MakeWorkload(const Scenario& scenario, const Topology& topology);
+  void SetWorkload(std::unique_ptr<HubWorkload> workload) {
+    workload_ = std::move(workload);
+    takes_payload_ = workload_ && workload_->takes_payload();
+  }
   void Start();  // the workload's first actions, at time 0
 
   Isr& isr() { return isr_; }
@@ -73,6 +77,7 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   Hfi hfi_;
   MessageLayer messages_;
   std::unique_ptr<HubWorkload> workload_;
+  bool takes_payload_ = false;
   // One timer of the workload stays beside the queue: open-loop traffic never has another.
   Time timer_at_ = kNever;
   std::uint64_t timer_token_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emulator/fault/network_manager.h"
+#include "emulator/node/cell_node.h"
 #include "emulator/node/hub.h"
 #include "fmt/format.h"
 
@@ -16,6 +17,7 @@ constexpr Time kDistributedLookaheadMin = 20 * kNanosecond;
 struct Shard {
   WorkCounters work;
   std::vector<std::unique_ptr<Hub>> hubs;
+  std::vector<std::unique_ptr<CellNode>> blades;
   std::vector<Outbox> to_shard;    // other threads of this process
   std::vector<Outbox> to_process;  // other processes
   Outbox to_manager;
@@ -70,7 +72,10 @@ class FabricImpl : public Fabric {
   }
   Epoch epoch(NodeId node) const override { return hubs_[node]->isr().router().epoch(); }
   void Start() override {
-    for (Hub* hub : local_) hub->Start();
+    for (Shard& shard : shards_) {
+      for (auto& hub : shard.hubs) hub->Start();
+      for (auto& blade : shard.blades) blade->Start();
+    }
     Exchange(nullptr);
   }
   void ObserveDeliveries(DeliveryObserver observer) override { on_delivery_ = std::move(observer); }
@@ -78,12 +83,14 @@ class FabricImpl : public Fabric {
   Time NextEventTime() const override {
     Time next = manager_ ? manager_->next_time() : kNever;
     for (const Hub* hub : local_) next = std::min(next, hub->next_time());
+    for (CellNode* blade : local_blades_) next = std::min(next, blade->blade().next_time());
     return next;
   }
   void RunWindow(Time end, const Executor* executor) override;
   Outbox& outbox(int process) override { return shards_[0].to_process[static_cast<std::size_t>(process)]; }
   absl::Status Accept(Outbox&& incoming) override;
   absl::Status InjectLinkFault(const LinkFault& fault) override;
+  absl::Status InjectBladeFault(const BladeFault& fault) override;
   void StopWorkload(Time) override {
     for (Hub* hub : local_) hub->Stop();
   }
@@ -102,13 +109,23 @@ class FabricImpl : public Fabric {
     for (const Hub* hub : local_) nodes.push_back(const_cast<Hub*>(hub)->context().node);
     return nodes;
   }
-  NodeResult Result(NodeId node) override { return hubs_[node]->Result(); }
+  NodeResult Result(NodeId node) override {
+    CellNode* blade = BladeAt(node);
+    return blade ? blade->Result() : hubs_[node]->Result();
+  }
   const NodeStats& stats(NodeId node) const override { return hubs_[node]->context().stats; }
   bool link_up(LinkEnd end) const override { return hubs_[end.node]->isr().output(end.port).up; }
   std::vector<WaitEdge> WaitEdges() const override {
     std::vector<WaitEdge> edges;
     for (Hub* hub : local_) hub->isr().CollectWaits(&edges);
     return edges;
+  }
+  std::vector<std::string> BlockedPrograms() const override {
+    std::vector<std::string> all;
+    for (const CellNode* blade : local_blades_) {
+      for (std::string& text : blade->Blocked()) all.push_back(std::move(text));
+    }
+    return all;
   }
   const std::vector<Reroute>& reroutes() const override {
     static const std::vector<Reroute> kNone;
@@ -117,6 +134,10 @@ class FabricImpl : public Fabric {
 
  private:
   Hub* HubAt(NodeId node) const { return node < hubs_.size() ? hubs_[node] : nullptr; }
+  CellNode* BladeAt(NodeId node) const {
+    return topology_.is_blade(node) ? blades_[node - topology_.hubs()] : nullptr;
+  }
+  absl::StatusOr<Hub*> MakeNode(NodeId node, Shard& shard);
   void Wire();
   void Exchange(const Executor* executor);
   void RouteControl(ControlItem&& item);
@@ -131,8 +152,9 @@ class FabricImpl : public Fabric {
   Lookahead lookahead_;
   DeliveryObserver on_delivery_;
   std::vector<Shard> shards_;
-  std::vector<Hub*> hubs_;   // by node; null where another process has it
+  std::vector<Hub*> hubs_;   // by node, of a blade its network side; null where another process has it
   std::vector<Hub*> local_;  // in node order
+  std::vector<CellNode*> blades_, local_blades_;  // likewise; by blade
   std::vector<std::size_t> shard_of_;
   WorkCounters manager_work_;
   std::unique_ptr<NetworkManager> manager_;
@@ -153,6 +175,7 @@ absl::Status FabricImpl::Build(int threads) {
   const std::size_t count = std::clamp<std::size_t>(nodes.size(), 1, static_cast<std::size_t>(threads));
   shards_ = std::vector<Shard>(count);
   hubs_.resize(topology_.nodes());
+  blades_.resize(topology_.blades());
   shard_of_.resize(topology_.nodes());
   for (Shard& shard : shards_) {
     shard.to_shard.resize(count);
@@ -162,14 +185,12 @@ absl::Status FabricImpl::Build(int threads) {
     const std::size_t s = i * count / nodes.size();
     Shard& shard = shards_[s];
     shard_of_[nodes[i]] = s;
-    shard.hubs.push_back(
-        std::make_unique<Hub>(nodes[i], scenario_, topology_, &shard.work, &on_delivery_));
-    Hub* hub = shard.hubs.back().get();
-    hub->SetManagementOutbox(
+    const auto hub = MakeNode(nodes[i], shard);
+    if (!hub.ok()) return hub.status();
+    (*hub)->SetManagementOutbox(
         [&shard](ControlItem&& item) { shard.to_manager.control.push_back(std::move(item)); });
-    hubs_[nodes[i]] = hub;
-    local_.push_back(hub);
-    if (absl::Status status = hub->MakeWorkload(scenario_, topology_); !status.ok()) return status;
+    hubs_[nodes[i]] = *hub;
+    local_.push_back(*hub);
   }
   Wire();
   if (placement_.manager_process == placement_.self) {
@@ -180,7 +201,27 @@ absl::Status FabricImpl::Build(int threads) {
   for (const LinkFault& fault : scenario_.faults) {
     if (absl::Status status = InjectLinkFault(fault); !status.ok()) return status;
   }
+  for (const BladeFault& fault : scenario_.blade_faults) {
+    if (absl::Status status = InjectBladeFault(fault); !status.ok()) return status;
+  }
   return absl::OkStatus();
+}
+
+absl::StatusOr<Hub*> FabricImpl::MakeNode(NodeId node, Shard& shard) {
+  if (!topology_.is_blade(node)) {
+    shard.hubs.push_back(
+        std::make_unique<Hub>(node, scenario_, topology_, &shard.work, &on_delivery_));
+    Hub* hub = shard.hubs.back().get();
+    if (absl::Status status = hub->MakeWorkload(scenario_, topology_); !status.ok()) return status;
+    return hub;
+  }
+  auto blade = CellNode::Create(node, scenario_, topology_, &shard.work, &on_delivery_);
+  if (!blade.ok()) return blade.status();
+  shard.blades.push_back(*std::move(blade));
+  CellNode* made = shard.blades.back().get();
+  blades_[node - topology_.hubs()] = made;
+  local_blades_.push_back(made);
+  return &made->network();
 }
 
 void FabricImpl::Wire() {
@@ -203,6 +244,9 @@ void FabricImpl::RunWindow(Time end, const Executor* executor) {
   const auto run = [this, end](int s) {
     for (const auto& hub : shards_[static_cast<std::size_t>(s)].hubs) {
       if (hub->next_time() < end) hub->Run(end);
+    }
+    for (const auto& blade : shards_[static_cast<std::size_t>(s)].blades) {
+      if (blade->next_time() < end) blade->Run(end);
     }
   };
   if (shards_.size() == 1) {
@@ -370,6 +414,21 @@ absl::Status FabricImpl::InjectLinkFault(const LinkFault& fault) {
     hub->Receive(item);
   }
   return absl::OkStatus();
+}
+
+absl::Status FabricImpl::InjectBladeFault(const BladeFault& fault) {
+  if (!topology_.is_blade(fault.node)) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} is no blade; only blades have SPEs, rings and chip links",
+                    topology_.NodeName(fault.node)));
+  }
+  CellNode* blade = BladeAt(fault.node);
+  if (!blade) return absl::OkStatus();
+  if (fault.at < now_) {
+    return absl::InvalidArgumentError(fmt::format("a fault at {} of virtual time, which is already {}",
+                                                  FormatTime(fault.at), FormatTime(now_)));
+  }
+  return blade->Inject(fault);
 }
 
 }  // namespace

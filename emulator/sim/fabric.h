@@ -62,6 +62,7 @@ struct NodeResult {
   Time last_event = 0;  // of its last foreground event
   std::vector<FailedMessage> failed;
   std::vector<RankResult> ranks;
+  std::vector<BladeProgramResult> programs;
   // By epoch: when this hub first routed a packet by a table entry that the epoch changed. Not in the
   // digest (every delivery already is).
   std::vector<std::pair<Epoch, Time>> first_rerouted;
@@ -108,6 +109,9 @@ class Fabric {
 
   // Commands of a link fault for those of its two ends that live here (and none else).
   virtual absl::Status InjectLinkFault(const LinkFault& fault) = 0;
+  // If the blade lives here. INVALID_ARGUMENT for a part it does not have, FAILED_PRECONDITION if the
+  // blade cannot go on without it.
+  virtual absl::Status InjectBladeFault(const BladeFault& fault) = 0;
   // Ends workloads that run until stopped.
   virtual void StopWorkload(Time at) = 0;
 
@@ -118,6 +122,8 @@ class Fabric {
   virtual const NodeStats& stats(NodeId node) const = 0;
   virtual bool link_up(LinkEnd end) const = 0;
   virtual std::vector<WaitEdge> WaitEdges() const = 0;
+  // Programs of local blades that wait, and for what.
+  virtual std::vector<std::string> BlockedPrograms() const = 0;
   // Reroutes so far; empty where network management does not live.
   virtual const std::vector<Reroute>& reroutes() const = 0;
 };

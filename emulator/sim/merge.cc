@@ -101,6 +101,7 @@ RunResult MergeResults(const Scenario& scenario, const Topology& topology, std::
     result.virtual_time = std::max(result.virtual_time, node.last_event);
     result.failed.insert(result.failed.end(), node.failed.begin(), node.failed.end());
     result.ranks.insert(result.ranks.end(), node.ranks.begin(), node.ranks.end());
+    result.programs.insert(result.programs.end(), node.programs.begin(), node.programs.end());
     for (const auto& [epoch, time] : node.first_rerouted) {
       for (Reroute& reroute : result.reroutes) {
         if (reroute.epoch == epoch) reroute.first_packet = std::min(reroute.first_packet, time);

@@ -61,7 +61,8 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     const Time next = fabric.NextEventTime();
     if (scenario.stop_at > 0 && next >= scenario.stop_at) break;
     if (next == kNever || watch.Stalled(fabric, next)) {
-      return DeadlockError(fabric.topology(), left, fabric.now(), fabric.WaitEdges());
+      return DeadlockError(fabric.topology(), left, fabric.now(), fabric.WaitEdges(),
+                           fabric.BlockedPrograms());
     }
     Time end = next + fabric.lookahead();
     if (scenario.stop_at > 0) end = std::min(end, scenario.stop_at);
@@ -83,14 +84,20 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
 }
 
 absl::Status DeadlockError(const Topology& topology, const WorkLeft& left, Time now,
-                           std::vector<WaitEdge> edges) {
+                           std::vector<WaitEdge> edges, const std::vector<std::string>& blocked) {
   std::stable_sort(edges.begin(), edges.end(),
                    [](const WaitEdge& a, const WaitEdge& b) { return a.node < b.node; });
   const std::string cycle = DescribeDeadlock(topology, edges);
-  return absl::FailedPreconditionError(
+  std::string text =
       fmt::format("deadlock at {} of virtual time: {} packets are in the fabric, {} tasks are unfinished{}",
                   FormatTime(now), left.resident_packets, left.unfinished,
-                  cycle.empty() ? "; no packet waits for another" : "; wait-for cycle: " + cycle));
+                  cycle.empty() ? "; no packet waits for another" : "; wait-for cycle: " + cycle);
+  constexpr std::size_t kListedMax = 8;
+  for (std::size_t i = 0; i < std::min(blocked.size(), kListedMax); ++i) text += "; " + blocked[i];
+  if (blocked.size() > kListedMax) {
+    text += fmt::format("; and {} programs more", blocked.size() - kListedMax);
+  }
+  return absl::FailedPreconditionError(text);
 }
 
 std::string DescribeDeadlock(const Topology& topology, const std::vector<WaitEdge>& edges) {

@@ -26,6 +26,7 @@ struct RunResult {
   std::array<std::uint64_t, kLinkClasses> links{};            // directed
   std::vector<FailedMessage> failed;
   std::vector<RankResult> ranks;
+  std::vector<BladeProgramResult> programs;  // of blades, in node order
   std::vector<Reroute> reroutes;
   std::uint64_t windows = 0;
   std::vector<std::string> violations;  // what the checkers found; empty is right
@@ -56,10 +57,10 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
 RunResult MergeResults(const Scenario& scenario, const Topology& topology,
                        std::vector<NodeResult> nodes, std::vector<Reroute> reroutes,
                        std::uint64_t windows);
-// FAILED_PRECONDITION: where virtual time stands, what is left, and the wait-for cycle. `edges` in any
-// order of nodes.
+// FAILED_PRECONDITION: where virtual time stands, what is left, the wait-for cycle, and the programs of
+// blades that wait. `edges` in any order of nodes.
 absl::Status DeadlockError(const Topology& topology, const WorkLeft& left, Time now,
-                           std::vector<WaitEdge> edges);
+                           std::vector<WaitEdge> edges, const std::vector<std::string>& blocked);
 // The wait-for cycle among `edges`, as text, or "" if there is none.
 std::string DescribeDeadlock(const Topology& topology, const std::vector<WaitEdge>& edges);
 

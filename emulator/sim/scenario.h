@@ -9,6 +9,7 @@
 
 #include "emulator/base/ids.h"
 #include "emulator/base/time.h"
+#include "emulator/cell/blade_parameters.h"
 #include "emulator/node/p7ih.h"
 #include "emulator/topology/topology.h"
 
@@ -83,6 +84,42 @@ struct TickWorkload {
   std::uint64_t count = 1000;  // per hub
 };
 
+// SPEs 0..spes-1 of a blade call one collective again and again.
+enum class CollectiveOperation : std::uint8_t { kBarrier, kBroadcast, kReduce };
+struct CollectiveProgram {
+  CollectiveOperation operation = CollectiveOperation::kBarrier;
+  std::string algorithm = "auto";
+  int spes = cell::kSpes;
+  std::uint32_t bytes = 128;  // broadcast and reduce
+  std::uint64_t iterations = 1000;
+};
+
+// A blade and `peer` send each other one message per round: SPEs fill their parts, a PPE sends the
+// whole and waits for the peer's, SPEs check every byte of that. A hub answers by itself; a blade
+// has to run the same exchange with this one.
+struct ExchangeProgram {
+  NodeId peer = 0;
+  int spes = cell::kSpes;
+  std::uint32_t bytes = cell::kDmaBytesMax;  // part of each SPE
+  std::uint64_t rounds = 10;
+};
+using BladeProgram = std::variant<CollectiveProgram, ExchangeProgram>;
+
+struct BladeConfig {
+  std::string type = "QS20";
+  std::vector<BladeProgram> programs;  // one after the other
+};
+
+struct BladeFault {
+  enum class Kind : std::uint8_t { kSpeDown, kChipLinkDegraded, kRingLost };
+  Kind kind = Kind::kSpeDown;
+  Time at = 0;
+  NodeId node = 0;
+  int unit = 0;      // kSpeDown: SPE; kRingLost: Cell
+  int ring = 0;      // kRingLost
+  double share = 1;  // kChipLinkDegraded: what is left of the rate
+};
+
 using Workload = std::variant<std::monostate, AllToAllWorkload, PatternWorkload, ScriptedWorkload,
                               TraceWorkload, TickWorkload>;
 
@@ -99,6 +136,8 @@ struct Scenario {
   P7ihParameters parameters;
   Workload workload;
   std::vector<LinkFault> faults;
+  std::vector<BladeConfig> blades;  // of topology.blades, in their order; those beyond it are default
+  std::vector<BladeFault> blade_faults;
   bool reroute = true;    // network management answers alerts
   Time stop_at = 0;       // 0: when everything is done
 };

@@ -1,6 +1,7 @@
 #include "emulator/workload/hub_workload.h"
 
 #include "emulator/workload/all_to_all.h"
+#include "emulator/workload/blade_answers.h"
 #include "emulator/workload/pattern_traffic.h"
 #include "emulator/workload/scripted.h"
 #include "emulator/workload/ticks.h"
@@ -13,14 +14,20 @@ WindowId SpreadWindow(std::uint64_t i, const P7ihParameters& parameters) {
   return static_cast<WindowId>(port / 4 * static_cast<std::uint64_t>(parameters.windows_per_hfi) + port % 4);
 }
 
-absl::StatusOr<std::unique_ptr<HubWorkload>> MakeHubWorkload(const Scenario& scenario,
-                                                             const Topology& topology,
-                                                             HubServices& hub) {
-  // What hubs do among themselves; a blade sends only what a script or its own programs say.
-  const bool blade = topology.is_blade(hub.context().node);
-  if (blade && !std::holds_alternative<ScriptedWorkload>(scenario.workload)) {
-    return std::unique_ptr<HubWorkload>();
+namespace {
+
+bool ExchangesWithBlades(const Scenario& scenario, NodeId hub) {
+  for (const BladeConfig& blade : scenario.blades) {
+    for (const BladeProgram& program : blade.programs) {
+      const auto* exchange = std::get_if<ExchangeProgram>(&program);
+      if (exchange && exchange->peer == hub) return true;
+    }
   }
+  return false;
+}
+
+absl::StatusOr<std::unique_ptr<HubWorkload>> MakeOwn(const Scenario& scenario,
+                                                     const Topology& topology, HubServices& hub) {
   if (const auto* all_to_all = std::get_if<AllToAllWorkload>(&scenario.workload)) {
     return std::make_unique<AllToAll>(*all_to_all, topology, hub);
   }
@@ -40,6 +47,21 @@ absl::StatusOr<std::unique_ptr<HubWorkload>> MakeHubWorkload(const Scenario& sce
     return std::make_unique<Ticks>(*ticks, hub);
   }
   return std::unique_ptr<HubWorkload>();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<HubWorkload>> MakeHubWorkload(const Scenario& scenario,
+                                                             const Topology& topology,
+                                                             HubServices& hub) {
+  const NodeId node = hub.context().node;
+  // What hubs do among themselves; a blade sends only what a script or its own programs say.
+  if (topology.is_blade(node) && !std::holds_alternative<ScriptedWorkload>(scenario.workload)) {
+    return std::unique_ptr<HubWorkload>();
+  }
+  auto own = MakeOwn(scenario, topology, hub);
+  if (!own.ok() || !ExchangesWithBlades(scenario, node)) return own;
+  return std::make_unique<BladeAnswers>(topology, hub, *std::move(own));
 }
 
 }  // namespace percs

@@ -32,6 +32,9 @@ class HubWorkload {
   virtual void OnTimer(std::uint64_t token) {}
   virtual void OnRawDelivered(const PacketHeader& header) {}
   virtual void OnMessage(const DeliveredMessage& message) {}
+  // Bytes of a message that arrived, packet by packet and each once, for workloads that take them.
+  virtual bool takes_payload() const { return false; }
+  virtual void OnPayload(const PacketHeader& header) {}
   virtual void OnMessageDone(NodeId destination, std::uint32_t message, bool delivered) {}
   virtual void OnBacklogShrunk() {}
   virtual void Stop() {}

@@ -23,16 +23,7 @@ std::uint8_t MessageByte(std::uint64_t call, std::uint32_t i) {
   return static_cast<std::uint8_t>(call * 131 + i * 7 + (i >> 8));
 }
 
-struct Measurement {
-  const CollectiveLoop* loop;
-  CollectiveGroup group;
-
-  std::vector<std::uint64_t> calls;  // by rank, entered
-  Time longest = 0;           // aligned calls
-  std::uint64_t wrong = 0;
-};
-
-void Prepare(const Measurement& m, Spe& spe, std::uint64_t call) {
+void Prepare(const RunningLoop& m, Spe& spe, std::uint64_t call) {
   const CollectiveLoop& loop = *m.loop;
   if (loop.collective == Collective::kBroadcast) {
     std::uint8_t* const to = spe.local_store().at(m.group.buffer());
@@ -62,7 +53,7 @@ std::int32_t Reference(const CollectiveLoop& loop, std::uint64_t call, std::uint
   return value;
 }
 
-bool Right(const Measurement& m, Spe& spe, std::uint64_t call) {
+bool Right(const RunningLoop& m, Spe& spe, std::uint64_t call) {
   const CollectiveLoop& loop = *m.loop;
   switch (loop.collective) {
     case Collective::kBarrier:
@@ -90,7 +81,22 @@ bool Right(const Measurement& m, Spe& spe, std::uint64_t call) {
   return true;
 }
 
-Task<> Loop(Spe& spe, Measurement* m) {
+absl::Status Outcome(const RunningLoop& m, const BladeResult& result) {
+  if (!result.status.ok()) return result.status;
+  if (!result.blocked.empty()) {
+    return absl::FailedPreconditionError("programs wait for ever: " +
+                                         absl::StrJoin(result.blocked, "; "));
+  }
+  if (m.loop->mode == LoopMode::kAligned && m.longest >= kSlot) {
+    return absl::OutOfRangeError(
+        fmt::format("a call took {} ps, more than the {} ps between two aligned calls", m.longest, kSlot));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Task<> RunLoop(Spe& spe, RunningLoop* m) {
   const CollectiveLoop& loop = *m->loop;
   const int rank = spe.index();
   Collectives group(spe, m->group);
@@ -116,21 +122,6 @@ Task<> Loop(Spe& spe, Measurement* m) {
   }
 }
 
-absl::Status Outcome(const Measurement& m, const BladeResult& result) {
-  if (!result.status.ok()) return result.status;
-  if (!result.blocked.empty()) {
-    return absl::FailedPreconditionError("programs wait for ever: " +
-                                         absl::StrJoin(result.blocked, "; "));
-  }
-  if (m.loop->mode == LoopMode::kAligned && m.longest >= kSlot) {
-    return absl::OutOfRangeError(
-        fmt::format("a call took {} ps, more than the {} ps between two aligned calls", m.longest, kSlot));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
 absl::StatusOr<CollectiveTiming> MeasureCollective(const BladeParameters& parameters,
                                                    const CollectiveLoop& loop) {
   absl::StatusOr<CollectiveGroup> group = CollectiveGroup::Create(loop.spes);
@@ -138,9 +129,9 @@ absl::StatusOr<CollectiveTiming> MeasureCollective(const BladeParameters& parame
   if (loop.iterations == 0) return absl::InvalidArgumentError("a loop of 0 iterations; at least 1");
   absl::StatusOr<std::unique_ptr<Blade>> blade = Blade::Create(parameters);
   if (!blade.ok()) return blade.status();
-  Measurement m{&loop, *group, std::vector<std::uint64_t>(loop.spes), 0, 0};
+  RunningLoop m{&loop, *group, std::vector<std::uint64_t>(loop.spes), 0, 0};
   for (int rank = 0; rank < loop.spes; ++rank) {
-    const absl::Status s = (*blade)->RunSpe(rank, [&m](Spe& spe) { return Loop(spe, &m); });
+    const absl::Status s = (*blade)->RunSpe(rank, [&m](Spe& spe) { return RunLoop(spe, &m); });
     if (!s.ok()) return s;
   }
   (*blade)->Run(kNever);

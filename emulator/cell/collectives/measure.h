@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "emulator/cell/blade.h"
@@ -41,5 +42,15 @@ struct CollectiveTiming {
 // Errors of the loop itself (no such group), and of programs that broke a rule.
 absl::StatusOr<CollectiveTiming> MeasureCollective(const BladeParameters& parameters,
                                                    const CollectiveLoop& loop);
+
+// A loop that runs on SPEs 0 to spes - 1 of some blade, each with a program of RunLoop.
+struct RunningLoop {
+  const CollectiveLoop* loop;
+  CollectiveGroup group;
+  std::vector<std::uint64_t> calls;  // by rank, entered
+  Time longest = 0;                  // aligned calls
+  std::uint64_t wrong = 0;
+};
+Task<> RunLoop(Spe& spe, RunningLoop* running);
 
 }  // namespace percs::cell
