@@ -123,4 +123,9 @@ absl::StatusOr<v1::InjectLinkFaultReply> FabricClient::InjectLinkFault(const std
   return Call("Control.InjectLinkFault", &v1::Control::Stub::InjectLinkFault, request, deadline_);
 }
 
+absl::StatusOr<v1::InjectBladeFaultReply> FabricClient::InjectBladeFault(
+    const v1::InjectBladeFaultRequest& request) {
+  return Call("Control.InjectBladeFault", &v1::Control::Stub::InjectBladeFault, request, deadline_);
+}
+
 }  // namespace percs

@@ -40,6 +40,8 @@ class FabricClient {
   // `at`: virtual picoseconds, or a negative number for now.
   absl::StatusOr<v1::InjectLinkFaultReply> InjectLinkFault(const std::string& link, bool up,
                                                            std::int64_t at);
+  absl::StatusOr<v1::InjectBladeFaultReply> InjectBladeFault(
+      const v1::InjectBladeFaultRequest& request);
 
  private:
   template <typename Reply, typename Request>

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
+
+#include "emulator/metrics/blade_counters.h"
+#include "proto/scenario/blades.h"
 
 namespace percs {
 namespace {
@@ -107,6 +111,16 @@ absl::Status ReadFailed(const v1::RunResult& message, RunResult& r) {
   return absl::OkStatus();
 }
 
+absl::Status ReadBlade(const v1::Counters& message, NodeStats& stats) {
+  const auto& names = BladeCounterNames();
+  for (const auto& [name, count] : message.blade()) {
+    const auto it = std::find(names.begin(), names.end(), name);
+    if (it == names.end()) return Unknown("counter of a blade", name);
+    stats.blade[static_cast<std::size_t>(it - names.begin())] = count;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 TopologySpec SpecFromProto(const v1::Topology& m) {
@@ -144,6 +158,7 @@ absl::StatusOr<NodeStats> StatsFromProto(const v1::Counters& m) {
   s.measured_bytes_accepted = m.measured_bytes_accepted();
   s.alerts_raised = m.alerts_raised();
   s.tables_installed = m.tables_installed();
+  if (auto status = ReadBlade(m, s); !status.ok()) return status;
   s.packet_latency = ReadHistogram(m.packet_latency());
   s.message_latency = ReadHistogram(m.message_latency());
   return s;
@@ -169,6 +184,7 @@ absl::StatusOr<RunResult> ResultFromProto(const v1::RunResult& m, const Topology
   for (const v1::RankResult& x : m.ranks()) {
     r.ranks.push_back({x.rank(), x.finished(), x.calc(), x.overhead(), x.waiting()});
   }
+  for (const v1::BladeProgramResult& x : m.programs()) r.programs.push_back(ProgramFromProto(x));
   for (const v1::Reroute& x : m.reroutes()) {
     auto reroute = ReadReroute(x, topology);
     if (!reroute.ok()) return reroute.status();

@@ -91,6 +91,7 @@ void PrintApplied(const v1::ApplyReply& reply, bool json) {
   if (json) {
     fmt::print("{}\n", nlohmann::json{{"run", reply.run()},
                                       {"nodes", reply.nodes()},
+                                      {"blades", reply.blades()},
                                       {"processes", reply.processes()},
                                       {"lookahead_ps", reply.lookahead()},
                                       {"lookahead_source", reply.lookahead_source()},
@@ -98,8 +99,8 @@ void PrintApplied(const v1::ApplyReply& reply, bool json) {
                            .dump(2));
     return;
   }
-  fmt::print("run {}: {} hubs on {} daemons, ready after {}; lookahead {} ({})\n", reply.run(),
-             reply.nodes(), reply.processes(), FormatWall(reply.wall_configure_seconds()),
+  fmt::print("run {}: {} on {} daemons, ready after {}; lookahead {} ({})\n", reply.run(),
+             FormatNodes(reply.nodes(), reply.blades()), reply.processes(), FormatWall(reply.wall_configure_seconds()),
              FormatVirtual(reply.lookahead()), reply.lookahead_source());
 }
 
@@ -124,7 +125,11 @@ Outcome Result(const ResultArguments& a) {
     const auto reply = a.wait ? client.WatchRun(a.run, [](const v1::RunProgress&) { return true; })
                               : client.GetResult(a.run);
     if (!reply.ok()) return RunError(reply.status());
-    const auto topology = Topology::Create(SpecFromProto(reply->topology()));
+    TopologySpec spec = SpecFromProto(reply->topology());
+    for (const v1::BladeSite& blade : reply->blades()) {
+      spec.blades.push_back({blade.name(), blade.attach()});
+    }
+    const auto topology = Topology::Create(spec);
     if (!topology.ok()) return FromStatus(topology.status());
     return PrintResult(*reply, *topology, IsJson(a.fabric.format));
   });

@@ -6,6 +6,7 @@
 
 #include "client/lib/scenario_file.h"
 #include "client/percsctl/command.h"
+#include "client/percsctl/format.h"
 
 namespace percs {
 namespace {
@@ -16,7 +17,8 @@ struct CheckArguments {
 };
 
 const char* WorkloadName(const Scenario& scenario) {
-  constexpr const char* kNames[] = {"no workload", "all-to-all", "pattern", "packets", "trace"};
+  constexpr const char* kNames[] = {"no workload", "all-to-all", "pattern", "packets", "trace",
+                                    "ticks"};
   return kNames[scenario.workload.index()];
 }
 
@@ -40,9 +42,10 @@ std::size_t CheckOne(const std::string& file, bool json, nlohmann::json& report)
     report.push_back({{"file", file}, {"ok", errors.empty()}, {"errors", errors}});
   } else if (input.ok()) {
     const TopologySpec& t = input->scenario.topology;
-    fmt::print("{}: ok ({}: {} hubs, {}, {} faults)\n", file, input->scenario.name,
-               t.supernodes * t.drawers * t.hubs, WorkloadName(input->scenario),
-               input->scenario.faults.size());
+    const auto hubs = static_cast<std::uint64_t>(t.supernodes) * t.drawers * t.hubs;
+    fmt::print("{}: ok ({}: {}, {}, {} faults)\n", file, input->scenario.name,
+               FormatNodes(hubs + t.blades.size(), t.blades.size()), WorkloadName(input->scenario),
+               input->scenario.faults.size() + input->scenario.blade_faults.size());
   } else {
     for (const std::string& error : errors) fmt::print(stderr, "{}\n", error);
   }

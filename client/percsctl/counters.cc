@@ -23,7 +23,7 @@ struct CountersArguments {
 
 std::string PerNodeText(const std::vector<std::pair<std::string, NodeStats>>& nodes) {
   Table table(
-      {"hub", "created", "delivered", "bytes", "dropped", "resent", "latency mean (virtual)"});
+      {"node", "created", "delivered", "bytes", "dropped", "resent", "latency mean (virtual)"});
   for (const auto& [name, s] : nodes) {
     table.Add({name, FormatCount(s.packets_created), FormatCount(s.packets_delivered),
                FormatBytes(s.bytes_delivered), FormatCount(PacketsDropped(s)),
@@ -41,7 +41,7 @@ Outcome Counters(const CountersArguments& a) {
     for (const v1::NodeCounters& n : reply->nodes()) {
       auto stats = StatsFromProto(n.counters());
       if (!stats.ok()) return Outcome::Fail(ExitCode::kFailed, Text(stats.status()));
-      nodes.emplace_back(n.node().empty() ? "all hubs" : n.node(), *stats);
+      nodes.emplace_back(n.node().empty() ? "all nodes" : n.node(), *stats);
     }
     if (IsJson(a.fabric.format)) {
       Json list = Json::array();
@@ -68,8 +68,8 @@ Outcome Counters(const CountersArguments& a) {
 
 CommandBody AddCounters(CLI::App& app) {
   auto a = std::make_shared<CountersArguments>();
-  app.add_option("NODE", a->node, "One hub, like sn0-d1-h3; default: the sum over all");
-  app.add_flag("--per-node", a->per_node, "Every hub on a line of its own");
+  app.add_option("NODE", a->node, "One hub or blade, like sn0-d1-h3; default: the sum over all");
+  app.add_flag("--per-node", a->per_node, "Every hub and blade on a line of its own");
   AddFabricOptions(app, a->fabric);
   return [a] { return Counters(*a); };
 }

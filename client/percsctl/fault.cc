@@ -1,4 +1,4 @@
-// percsctl fault: breaks and mends links of a running fabric. percsctl stop: ends its workload.
+// percsctl fault: breaks and mends links and parts of blades of a running fabric. percsctl stop: ends its workload.
 #include <fmt/format.h>
 
 #include <memory>
@@ -18,6 +18,12 @@ struct FaultArguments {
   std::string link, at;
 };
 
+struct BladeFaultArguments {
+  FabricOptions fabric;
+  std::string place, at;
+  double share = 0.5;
+};
+
 struct StopArguments {
   FabricOptions fabric;
   bool wait = false;
@@ -35,16 +41,41 @@ bool SleepWall(Time picoseconds) {
   return true;
 }
 
-Outcome Fault(const FaultArguments& a, bool up) {
-  Time at = -1;  // now
-  if (!a.at.empty()) {
-    const auto time = ParseUserTime(a.at);
-    if (!time.ok()) return Outcome::Fail(ExitCode::kUsage, "--at: " + Text(time.status()));
-    if (!time->wall) at = time->time;
-    if (time->wall && !SleepWall(time->time)) {
-      return Outcome::Fail(ExitCode::kInterrupted, "interrupted; no fault was injected");
-    }
+// Sets `at` to the virtual time that --at names, or to -1 for now, when the wait on the wall clock is
+// over.
+Outcome AwaitTime(const std::string& text, Time& at) {
+  at = -1;
+  if (text.empty()) return Outcome::Ok();
+  const auto time = ParseUserTime(text);
+  if (!time.ok()) return Outcome::Fail(ExitCode::kUsage, "--at: " + Text(time.status()));
+  if (!time->wall) at = time->time;
+  if (time->wall && !SleepWall(time->time)) {
+    return Outcome::Fail(ExitCode::kInterrupted, "interrupted; no fault was injected");
   }
+  return Outcome::Ok();
+}
+
+Outcome InjectPart(const BladeFaultArguments& a, v1::InjectBladeFaultRequest request) {
+  Time at = -1;
+  if (Outcome outcome = AwaitTime(a.at, at); outcome.code != ExitCode::kOk) return outcome;
+  request.set_now(at < 0);
+  if (at >= 0) request.mutable_fault()->set_at(at);
+  return WithFabric(a.fabric, [&](FabricClient& client) {
+    const auto reply = client.InjectBladeFault(request);
+    if (!reply.ok()) return FromStatus(reply.status());
+    if (IsJson(a.fabric.format)) {
+      fmt::print("{}\n",
+                 nlohmann::json{{"fault", reply->what()}, {"at_ps", reply->at()}}.dump(2));
+    } else {
+      fmt::print("{} at {}\n", reply->what(), FormatVirtual(reply->at()));
+    }
+    return Outcome::Ok();
+  });
+}
+
+Outcome Fault(const FaultArguments& a, bool up) {
+  Time at = -1;
+  if (Outcome outcome = AwaitTime(a.at, at); outcome.code != ExitCode::kOk) return outcome;
   return WithFabric(a.fabric, [&](FabricClient& client) {
     const auto reply = client.InjectLinkFault(a.link, up, at);
     if (!reply.ok()) return FromStatus(reply.status());
@@ -97,13 +128,50 @@ std::shared_ptr<FaultArguments> AddLinkFault(CLI::App& app, const char* name, co
   return a;
 }
 
+std::shared_ptr<BladeFaultArguments> AddBladeFault(CLI::App& app, const char* name,
+                                                   const char* summary, const char* place,
+                                                   const char* example) {
+  auto a = std::make_shared<BladeFaultArguments>();
+  CLI::App* sub = app.add_subcommand(name, summary);
+  sub->add_option("PLACE", a->place, place)->required();
+  sub->add_option("--at", a->at,
+                  "Virtual time (40us), or a wait on the wall clock (wall:5s); default: now");
+  AddFabricOptions(*sub, a->fabric);
+  sub->footer(fmt::format("Example:\n  percsctl fault {} {}", name, example));
+  return a;
+}
+
 }  // namespace
 
 CommandBody AddFault(CLI::App& app) {
   app.require_subcommand(1);
+  const auto spe = AddBladeFault(app, "spe-down", "An SPE of a blade dies",
+                                 "The SPE, like blade0:SPE3", "blade0:SPE3 --at 80us");
+  const auto ring = AddBladeFault(app, "eib-ring-lost", "A bus of a blade loses a data ring",
+                                  "The ring, like blade0:CELL1:RING2", "blade0:CELL1:RING2");
+  const auto chip = AddBladeFault(app, "chip-link-degraded",
+                                  "The link between the Cells of a blade slows down", "The blade",
+                                  "blade0 --share 0.25");
+  app.get_subcommand("chip-link-degraded")
+      ->add_option("--share", chip->share, "What is left of its rate, above 0 and at most 1")
+      ->capture_default_str();
   const auto down = AddLinkFault(app, "link-down", "The link dies, in both directions");
   const auto up = AddLinkFault(app, "link-up", "The link comes back");
-  return [&app, down, up] {
+  return [&app, down, up, spe, ring, chip] {
+    v1::InjectBladeFaultRequest request;
+    if (app.got_subcommand("spe-down")) {
+      request.mutable_fault()->set_spe_down(spe->place);
+      return InjectPart(*spe, request);
+    }
+    if (app.got_subcommand("eib-ring-lost")) {
+      request.mutable_fault()->set_eib_ring_lost(ring->place);
+      return InjectPart(*ring, request);
+    }
+    if (app.got_subcommand("chip-link-degraded")) {
+      request.mutable_fault()->mutable_chip_link_degraded()->set_blade(chip->place);
+      request.mutable_fault()->mutable_chip_link_degraded()->set_share(chip->share);
+      return InjectPart(*chip, request);
+    }
     const bool is_up = app.got_subcommand("link-up");
     return Fault(is_up ? *up : *down, is_up);
   };

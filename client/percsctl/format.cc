@@ -81,4 +81,10 @@ std::string Table::ToString(int indent) const {
   return text;
 }
 
+std::string FormatNodes(std::uint64_t nodes, std::uint64_t blades) {
+  std::string text = fmt::format("{} hubs", nodes - blades);
+  if (blades > 0) text += fmt::format(" and {} blade{}", blades, blades == 1 ? "" : "s");
+  return text;
+}
+
 }  // namespace percs

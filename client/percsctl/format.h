@@ -34,4 +34,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// "8 hubs", "8 hubs and 2 blades".
+std::string FormatNodes(std::uint64_t nodes, std::uint64_t blades);
+
 }  // namespace percs

@@ -127,7 +127,7 @@ Outcome Routes(const RoutesArguments& a) {
 
 CommandBody AddLinks(CLI::App& app) {
   auto a = std::make_shared<LinksArguments>();
-  app.add_option("NODE", a->node, "Only the links of this hub, like sn0-d1-h3");
+  app.add_option("NODE", a->node, "Only the links of this hub or blade, like sn0-d1-h3");
   app.add_flag("--down", a->only_down, "Only links that are down");
   AddFabricOptions(app, a->fabric);
   return [a] { return Links(*a); };

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/percsctl/report.h"
+#include "emulator/metrics/blade_counters.h"
 
 namespace percs {
 namespace {
@@ -99,6 +100,26 @@ Json RanksJson(const RunResult& r) {
   return json;
 }
 
+Json BladeJson(const NodeStats& stats) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < stats.blade.size(); ++i) json[BladeCounterNames()[i]] = stats.blade[i];
+  return json;
+}
+
+Json ProgramsJson(const RunResult& r, const Topology& topology) {
+  Json json = Json::array();
+  for (const BladeProgramResult& p : r.programs) {
+    const bool ended = p.problem.empty();
+    json.push_back({{"blade", topology.NodeName(p.node)},
+                    {"program", p.program},
+                    {"started_ns", NanosecondsOrNull(p.started)},
+                    {"finished_ns", ended ? NanosecondsOrNull(p.finished) : Json()},
+                    {"iterations", p.iterations},
+                    {"problem", p.problem}});
+  }
+  return json;
+}
+
 Json DropsJson(const NodeStats& stats) {
   Json json = Json::object();
   for (int i = 0; i < kDropReasons; ++i) {
@@ -141,6 +162,7 @@ Json CountersJson(const NodeStats& s) {
        {{"packet", LatencyJson(s.packet_latency)}, {"message", LatencyJson(s.message_latency)}}},
       {"ports", PortsJson(s)},
       {"messages", MessagesJson(s)},
+      {"blades", BladeJson(s)},
       {"measured",
        {{"bytes_offered", s.measured_bytes_offered},
         {"bytes_accepted", s.measured_bytes_accepted}}},
@@ -166,6 +188,7 @@ Json ReportJson(const RunReport& report, const Topology& topology) {
                {"failed_messages", FailuresJson(r, topology)},
                {"reroutes", ReroutesJson(r, topology)},
                {"ranks", RanksJson(r)},
+               {"programs", ProgramsJson(r, topology)},
                {"violations", r.violations}});
   return json;
 }

@@ -6,6 +6,7 @@
 
 #include "client/percsctl/format.h"
 #include "client/percsctl/report.h"
+#include "emulator/metrics/blade_counters.h"
 
 namespace percs {
 namespace {
@@ -19,11 +20,12 @@ std::string Line(const char* label, const std::string& value) {
   return fmt::format("{:<16} {}\n", label, value);
 }
 
-std::string Summary(const RunReport& report) {
+std::string Summary(const RunReport& report, const Topology& topology) {
   const RunResult& r = report.result;
   const NodeStats& s = r.total;
   const double seconds = static_cast<double>(r.virtual_time) / static_cast<double>(kSecond);
-  std::string text = Line("scenario", fmt::format("{} ({} hubs)", r.scenario, r.nodes));
+  const std::string nodes = FormatNodes(r.nodes, topology.blades());
+  std::string text = Line("scenario", fmt::format("{} ({})", r.scenario, nodes));
   text += Line("digest", r.digest.ToString());
   text += Line("virtual time", FormatVirtual(r.virtual_time));
   text += Line("wall time", fmt::format("{} ({}, {} windows)", FormatWall(report.wall_seconds),
@@ -208,6 +210,33 @@ std::string Ranks(const RunResult& r) {
   return text;
 }
 
+std::string Programs(const RunResult& r, const Topology& topology) {
+  if (r.programs.empty()) return "";
+  Table table({"blade", "program", "iterations", "started (virtual)", "took", "per iteration"},
+              "llrrrr");
+  std::string problems;
+  for (const BladeProgramResult& p : r.programs) {
+    const std::string name = topology.NodeName(p.node);
+    const Time took = p.finished - p.started;
+    const bool ended = p.problem.empty();
+    if (!ended) problems += fmt::format("{}: {}: {}\n", name, p.program, p.problem);
+    table.Add({name, p.program, FormatCount(p.iterations), FormatShort(p.started),
+               ended ? FormatShort(took) : "-",
+               ended && p.iterations > 0
+                   ? FormatShort(took / static_cast<Time>(p.iterations))
+                   : "-"});
+  }
+  return "\n" + table.ToString() + problems;
+}
+
+std::string Blade(const NodeStats& s) {
+  Table table({"blades", "count"});
+  for (std::size_t i = 0; i < s.blade.size(); ++i) {
+    if (s.blade[i] > 0) table.Add({BladeCounterNames()[i], FormatCount(s.blade[i])});
+  }
+  return table.empty() ? "" : "\n" + table.ToString();
+}
+
 std::string Violations(const RunResult& r) {
   if (r.violations.empty()) return "\ncheckers: all held\n";
   std::string text = fmt::format("\ncheckers: {} violations\n", r.violations.size());
@@ -221,8 +250,10 @@ std::string Violations(const RunResult& r) {
 
 std::string ReportText(const RunReport& report, const Topology& topology) {
   const RunResult& r = report.result;
-  return Summary(report) + Latency(r.total) + Utilisation(r) + Drops(r.total) + Messages(r.total) +
-         Failures(r, topology) + Reroutes(r, topology) + Ranks(r) + Violations(r);
+  return Summary(report, topology) + Latency(r.total) + Utilisation(r) + Drops(r.total) +
+         Messages(r.total) +
+         Failures(r, topology) + Reroutes(r, topology) + Ranks(r) + Programs(r, topology) +
+         Blade(r.total) + Violations(r);
 }
 
 std::string CountersText(const NodeStats& s) {
@@ -243,7 +274,7 @@ std::string CountersText(const NodeStats& s) {
                              FormatCount(s.tables_installed)));
   }
   return text + Latency(s) + (table.empty() ? "" : "\n" + table.ToString()) + Drops(s) +
-         Messages(s);
+         Messages(s) + Blade(s);
 }
 
 Outcome PrintReport(const RunReport& report, const Topology& topology, bool json) {

@@ -25,6 +25,7 @@ Json ProcessesJson(const v1::StatusReply& s) {
                     {"connected", p.connected()},
                     {"first_node", p.first_node()},
                     {"nodes", p.nodes()},
+                    {"blades", p.blades()},
                     {"reconnects", p.reconnects()},
                     {"windows", p.windows()}});
   }
@@ -45,6 +46,7 @@ Json StatusJson(const v1::StatusReply& s) {
           {"scenario", s.scenario()},
           {"run", s.run()},
           {"nodes", s.nodes()},
+          {"blades", s.blades()},
           {"virtual_ps", s.virtual_time()},
           {"windows", s.windows()},
           {"windows_per_second", s.windows_per_second()},
@@ -74,7 +76,8 @@ std::string ClockText(const v1::StatusReply& s) {
 std::string ScenarioText(const v1::StatusReply& s) {
   if (s.scenario().empty()) return "scenario      none; `percsctl apply FILE` brings one\n";
   std::string text =
-      fmt::format("scenario      {} (run {}, {} hubs)\n", s.scenario(), s.run(), s.nodes());
+      fmt::format("scenario      {} (run {}, {})\n", s.scenario(), s.run(),
+                  FormatNodes(s.nodes(), s.blades()));
   text += fmt::format("virtual time  {} after {} of wall time\n", FormatVirtual(s.virtual_time()),
                       FormatWall(s.wall_seconds()));
   text += fmt::format("windows       {} ({:.0f} per second), lookahead {} ({})\n",
@@ -96,12 +99,16 @@ std::string StatusText(const v1::StatusReply& s) {
   text += fmt::format("controller    pid {}\n", s.pid());
   text += fmt::format("daemons       {} of {} connected\n", connected, s.daemons_expected());
   text += ScenarioText(s) + "\n";
-  Table table({"daemon", "name", "pid", "hubs", "connected", "reconnects", "windows", "address"},
+  Table table({"daemon", "name", "pid", s.blades() > 0 ? "nodes" : "hubs", "connected", "reconnects",
+               "windows", "address"},
               "llrrlrrl");
   for (const v1::ProcessStatus& p : s.processes()) {
-    const std::string hubs =
+    std::string nodes =
         p.nodes() == 0 ? "-" : fmt::format("{}-{}", p.first_node(), p.first_node() + p.nodes() - 1);
-    table.Add({fmt::format("{}", p.process()), p.name(), fmt::format("{}", p.pid()), hubs,
+    if (p.blades() > 0) {
+      nodes += p.blades() == p.nodes() ? " (blades)" : fmt::format(" ({} blades)", p.blades());
+    }
+    table.Add({fmt::format("{}", p.process()), p.name(), fmt::format("{}", p.pid()), nodes,
                p.connected() ? "yes" : "no", FormatCount(p.reconnects()), FormatCount(p.windows()),
                p.link_address()});
   }

@@ -55,25 +55,25 @@ Json RecordJson(const FabricRecord& record) {
           {"processes", std::move(processes)}};
 }
 
-// How many daemons: as told, as many as the scenario has hubs, or the default.
+// How many daemons: as told, as many as the scenario has hubs and blades, or the default.
 absl::StatusOr<int> DaemonsFor(const UpArguments& a) {
   if (a.file.empty()) return a.daemons > 0 ? a.daemons : kDaemonsDefault;
   const auto input = LoadScenario(a.file, {}, std::nullopt);
   if (!input.ok()) return input.status();
   const auto topology = Topology::Create(input->scenario.topology);
   if (!topology.ok()) return topology.status();
-  const int hubs = static_cast<int>(topology->nodes());
-  if (a.daemons > hubs) {
+  const int nodes = static_cast<int>(topology->nodes());
+  if (a.daemons > nodes) {
     return absl::InvalidArgumentError(
-        fmt::format("--daemons {}: {} has only {} hubs, and every daemon needs at least one",
-                    a.daemons, a.file, hubs));
+        fmt::format("--daemons {}: {} has only {}, and every daemon needs at least one",
+                    a.daemons, a.file, FormatNodes(topology->nodes(), topology->blades())));
   }
-  if (a.daemons == 0 && hubs > kDaemonsMax) {
+  if (a.daemons == 0 && nodes > kDaemonsMax) {
     return absl::InvalidArgumentError(
-        fmt::format("{} has {} hubs; say with --daemons (at most {}) how many processes share them",
-                    a.file, hubs, kDaemonsMax));
+        fmt::format("{} has {}; say with --daemons (at most {}) how many processes share them",
+                    a.file, FormatNodes(topology->nodes(), topology->blades()), kDaemonsMax));
   }
-  return a.daemons > 0 ? a.daemons : hubs;
+  return a.daemons > 0 ? a.daemons : nodes;
 }
 
 Outcome Up(UpArguments& a) {
@@ -200,9 +200,9 @@ Outcome Ps(const std::string& format) {
 CommandBody AddUp(CLI::App& app) {
   auto a = std::make_shared<UpArguments>();
   app.add_option("FILE", a->file,
-                 "Scenario whose hubs set the number of daemons (it is not started)");
+                 "Scenario whose hubs and blades set the number of daemons (it is not started)");
   AddNameOption(app, a->start.name);
-  app.add_option("--daemons", a->daemons, "How many percsd; default: one per hub of FILE, or 32")
+  app.add_option("--daemons", a->daemons, "How many percsd; default: one per hub and blade of FILE, or 32")
       ->check(CLI::Range(1, kDaemonsMax));
   app.add_flag("--tcp", a->start.tcp, "Loopback TCP instead of Unix sockets");
   app.add_option("--port", a->start.port,

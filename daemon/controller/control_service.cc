@@ -9,6 +9,7 @@
 #include "daemon/controller/route_walk.h"
 #include "daemon/controller/run_watch.h"
 #include "fmt/format.h"
+#include "proto/scenario/blades.h"
 #include "spdlog/spdlog.h"
 
 namespace percs {
@@ -74,6 +75,7 @@ void FillRunStatus(const FabricRun& run, v1::StatusReply* reply) {
   reply->set_scenario(run.scenario().name);
   reply->set_run(run.number());
   reply->set_nodes(run.topology().nodes());
+  reply->set_blades(run.topology().blades());
   reply->set_virtual_time(run.virtual_time());
   reply->set_windows(master.windows());
   const double wall = run.wall_seconds();
@@ -181,6 +183,8 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
                        v1::GetCountersReply* reply) override;
   Reactor* InjectLinkFault(Context* context, const v1::InjectLinkFaultRequest* request,
                            v1::InjectLinkFaultReply* reply) override;
+  Reactor* InjectBladeFault(Context* context, const v1::InjectBladeFaultRequest* request,
+                            v1::InjectBladeFaultReply* reply) override;
 
  private:
   std::mutex& mutex() { return controller_->lock().mutex(); }
@@ -317,6 +321,34 @@ Reactor* ControlService::Handlers::InjectLinkFault(Context* context,
                             }
                             reactor->Finish(ToGrpc(t.status()));
                           });
+  return reactor;
+}
+
+Reactor* ControlService::Handlers::InjectBladeFault(Context* context,
+                                                    const v1::InjectBladeFaultRequest* request,
+                                                    v1::InjectBladeFaultReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(/*going_on=*/true);
+  if (!run.ok()) return Answer(context, run.status());
+  auto fault = BuildBladeFault(request->fault(), (*run)->topology());
+  if (!fault.ok()) return Answer(context, fault.status());
+  if (!request->now() && (fault->at < 0 || fault->at >= kNever)) {
+    return Answer(context, absl::InvalidArgumentError(
+                               fmt::format("at: {}ps is not a virtual time", fault->at)));
+  }
+  reply->set_what(DescribeBladeFault(*fault, (*run)->topology()));
+  Reactor* reactor = context->DefaultReactor();
+  const std::uint64_t number = (*run)->number();
+  (*run)->InjectBladeFault(request->fault(), request->now(),
+                           [this, reactor, reply, number](absl::StatusOr<Time> t) {
+                             if (t.ok()) {
+                               reply->set_at(*t);
+                               controller_->journal().BladeFault(number, *t, reply->what());
+                               spdlog::info("run {}: {} at {}", number, reply->what(),
+                                            FormatTime(*t));
+                             }
+                             reactor->Finish(ToGrpc(t.status()));
+                           });
   return reactor;
 }
 

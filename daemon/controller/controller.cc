@@ -132,6 +132,7 @@ void Controller::Apply(const v1::ApplyRequest& request, ApplyDone done) {
          v1::ApplyReply reply;
          reply.set_run(run_->number());
          reply.set_nodes(run_->topology().nodes());
+         reply.set_blades(run_->topology().blades());
          reply.set_processes(membership_.places());
          reply.set_lookahead(run_->master().lookahead());
          reply.set_lookahead_source(run_->lookahead_source());
@@ -169,6 +170,11 @@ void Controller::KeepResult() {
     reply.set_processes(membership_.places());
     reply.set_transport(Transport());
     TopologyToProto(run_->topology().spec(), reply.mutable_topology());
+    for (const BladeSite& site : run_->topology().spec().blades) {
+      v1::BladeSite* blade = reply.add_blades();
+      blade->set_name(site.name);
+      blade->set_attach(site.attach);
+    }
     finished_.push_back({run_->number(), std::move(reply)});
   }
   if (finished_.size() > kResultsKept) finished_.pop_front();
@@ -250,6 +256,8 @@ void Controller::FillStatus(v1::StatusReply* reply) const {
       process->set_connected(member->connected());
       process->set_first_node(first);
       process->set_nodes(nodes);
+      const std::uint64_t hubs = run_ ? run_->topology().hubs() : 0;
+      process->set_blades(first + nodes - std::clamp(hubs, first, first + nodes));
       process->set_reconnects(member->reconnects() +
                               (run_ ? run_->master().reconnects_of(static_cast<int>(p)) : 0));
       process->set_windows(run_ ? run_->master().windows_of(static_cast<int>(p)) : 0);

@@ -81,6 +81,8 @@ FabricRun::FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scen
       pace_(PacingOf(message_)),
       pace_timer_(lock),
       faults_(daemons_),
+      faults_of_blades_(daemons_),
+      blade_faults_(scenario_.blade_faults),
       stops_(daemons_) {}
 
 void FabricRun::Configure() {

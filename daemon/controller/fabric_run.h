@@ -67,6 +67,8 @@ class FabricRun {
   void Snapshot(std::vector<NodeId> nodes, SnapshotDone done);
   // Calls back with the virtual time of the effect. INVALID_ARGUMENT for a time that has passed.
   void InjectLinkFault(LinkEnd link, bool up, std::optional<Time> at, TimeDone done);
+  // A part of a blade fails, at its time or at once. INVALID_ARGUMENT if it cannot.
+  void InjectBladeFault(const v1::Fault& fault, bool now, TimeDone done);
   void Stop(TimeDone done);
 
   v1::FabricState state() const;
@@ -97,7 +99,8 @@ class FabricRun {
     bool sent = false;
   };
   struct Command {
-    std::optional<LinkFault> fault;  // else stop
+    std::optional<LinkFault> fault;  // or
+    std::optional<v1::Fault> blade_fault;  // else stop
     bool now = false;
     TimeDone done;
   };
@@ -118,6 +121,8 @@ class FabricRun {
   void SendQueries();
   void TakeCommands();
   void TakeFault(const Command& command, Time boundary);
+  void TakeBladeFault(const Command& command, Time boundary);
+  void Deliver(std::uint32_t process, Time at);  // a command that was just added for it
   // False if there is nothing to open now.
   bool OpenWindow();
   bool Stalled(Time next);
@@ -150,6 +155,8 @@ class FabricRun {
   std::uint32_t daemons_ready_ = 0;
   Outbox manager_inbox_;
   std::vector<std::vector<v1::LinkFaultCommand>> faults_;  // by process, until its next grant
+  std::vector<std::vector<v1::Fault>> faults_of_blades_;   // likewise
+  std::vector<BladeFault> blade_faults_;                   // all that were or are to come
   std::vector<bool> stops_;                                // by process, until its next grant
   int commands_undelivered_ = 0;
   std::list<Command> commands_;
@@ -159,6 +166,7 @@ class FabricRun {
   absl::Status unreachable_;  // why hubs cannot be asked any more
   std::vector<NodeResult> results_;
   std::vector<WaitEdge> wait_edges_;
+  std::vector<std::string> blocked_;
   // Resident packets of which none moves for stall_limit are a deadlock although timers still run.
   Time stall_check_ = 0;
   std::uint64_t stall_flits_ = 0;

@@ -7,6 +7,7 @@
 #include "daemon/sync/node_result_codec.h"
 #include "emulator/base/check.h"
 #include "fmt/format.h"
+#include "proto/scenario/blades.h"
 
 namespace percs {
 namespace {
@@ -84,8 +85,11 @@ void FabricRun::SendGrant(int process) {
     EncodeOutbox(management, grant->mutable_management());
     management.Clear();
   }
-  if (!faults_[p].empty()) {
+  if (!faults_[p].empty() || !faults_of_blades_[p].empty()) {
     for (const auto& fault : std::exchange(faults_[p], {})) *grant->add_faults() = fault;
+    for (const auto& fault : std::exchange(faults_of_blades_[p], {})) {
+      *grant->add_blade_faults() = fault;
+    }
     --commands_undelivered_;
   }
   if (stops_[p]) {
@@ -121,12 +125,18 @@ void FabricRun::RunManager() {
 }
 
 void FabricRun::InjectLinkFault(LinkEnd link, bool up, std::optional<Time> at, TimeDone done) {
-  commands_.push_back({LinkFault{at.value_or(0), link, up}, !at.has_value(), std::move(done)});
+  commands_.push_back(
+      {LinkFault{at.value_or(0), link, up}, std::nullopt, !at.has_value(), std::move(done)});
+  Step();
+}
+
+void FabricRun::InjectBladeFault(const v1::Fault& fault, bool now, TimeDone done) {
+  commands_.push_back({std::nullopt, fault, now, std::move(done)});
   Step();
 }
 
 void FabricRun::Stop(TimeDone done) {
-  commands_.push_back({std::nullopt, true, std::move(done)});
+  commands_.push_back({std::nullopt, std::nullopt, true, std::move(done)});
   Step();
 }
 
@@ -135,6 +145,10 @@ void FabricRun::TakeCommands() {
   for (Command& command : std::exchange(commands_, {})) {
     if (command.fault) {
       TakeFault(command, boundary);
+      continue;
+    }
+    if (command.blade_fault) {
+      TakeBladeFault(command, boundary);
       continue;
     }
     hold_ = false;
@@ -165,10 +179,35 @@ void FabricRun::TakeFault(const Command& command, Time boundary) {
     message.set_node(fault.link.node);
     message.set_port(fault.link.port);
     message.set_up(fault.up);
-    if (faults_[p].size() == 1) ++commands_undelivered_;
-    master_.Wake(static_cast<int>(p), at);
+    Deliver(p, at);
   }
   command.done(at);
+}
+
+void FabricRun::TakeBladeFault(const Command& command, Time boundary) {
+  v1::Fault message = *command.blade_fault;
+  if (command.now) message.set_at(boundary);
+  if (message.at() < boundary) {
+    return command.done(absl::InvalidArgumentError(
+        fmt::format("a fault at {} is in the past: virtual time is {}", FormatTime(message.at()),
+                    FormatTime(boundary))));
+  }
+  const auto fault = BuildBladeFault(message, topology());
+  if (!fault.ok()) return command.done(fault.status());
+  blade_faults_.push_back(*fault);
+  if (absl::Status status = CheckLastBladeFault(blade_faults_, topology()); !status.ok()) {
+    blade_faults_.pop_back();
+    return command.done(status);
+  }
+  const std::uint32_t process = placement_.process_of_node[fault->node];
+  faults_of_blades_[process].push_back(message);
+  Deliver(process, fault->at);
+  command.done(fault->at);
+}
+
+void FabricRun::Deliver(std::uint32_t process, Time at) {
+  if (faults_[process].size() + faults_of_blades_[process].size() == 1) ++commands_undelivered_;
+  master_.Wake(static_cast<int>(process), at);
 }
 
 void FabricRun::Snapshot(std::vector<NodeId> nodes, SnapshotDone done) {
@@ -265,11 +304,14 @@ void FabricRun::OnWaitEdges(const v1::WaitEdges& edges) {
                            static_cast<PortId>(e.output()), static_cast<VcId>(e.input_vc()),
                            static_cast<VcId>(e.output_vc())});
   }
+  blocked_.insert(blocked_.end(), edges.blocked().begin(), edges.blocked().end());
   if (--answers_awaited_ == 0) FinishDeadlock();
 }
 
 void FabricRun::FinishDeadlock() {
-  End(DeadlockError(topology(), master_.left(), master_.now(), std::move(wait_edges_)));
+  std::sort(blocked_.begin(), blocked_.end());
+  End(DeadlockError(topology(), master_.left(), master_.now(), std::move(wait_edges_),
+                    blocked_));
 }
 
 }  // namespace percs

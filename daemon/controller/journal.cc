@@ -52,6 +52,11 @@ void Journal::Fault(std::uint64_t run, Time at, const std::string& link, bool up
                     up ? "link_up" : "link_down", at, Quoted(link)));
 }
 
+void Journal::BladeFault(std::uint64_t run, Time at, const std::string& what) {
+  Write(fmt::format(R"({{"run": {}, "event": "blade_fault", "at_ps": {}, "what": {}}})", run, at,
+                    Quoted(what)));
+}
+
 void Journal::Stopped(std::uint64_t run, Time at) {
   Write(fmt::format(R"({{"run": {}, "event": "stop", "at_ps": {}}})", run, at));
 }

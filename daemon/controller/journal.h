@@ -17,6 +17,8 @@ class Journal {
   // The scenario is stored beside the journal, as JSON.
   void Applied(std::uint64_t run, const v1::Scenario& scenario);
   void Fault(std::uint64_t run, Time at, const std::string& link, bool up);
+  // `what` as people are told it: "blade0:SPE3 down".
+  void BladeFault(std::uint64_t run, Time at, const std::string& what);
   void Stopped(std::uint64_t run, Time at);
   void Ended(std::uint64_t run, const std::string& outcome);
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "emulator/metrics/blade_counters.h"
 #include "fmt/format.h"
+#include "proto/scenario/blades.h"
 
 namespace percs {
 namespace {
@@ -89,6 +91,7 @@ void ExtrasToProto(const RunResult& result, v1::RunResult* message) {
     m->set_overhead(r.overhead);
     m->set_waiting(r.waiting);
   }
+  for (const BladeProgramResult& p : result.programs) ProgramToProto(p, message->add_programs());
 }
 
 }  // namespace
@@ -115,6 +118,9 @@ void CountersToProto(const NodeStats& stats, v1::Counters* message) {
   message->set_measured_bytes_accepted(stats.measured_bytes_accepted);
   message->set_alerts_raised(stats.alerts_raised);
   message->set_tables_installed(stats.tables_installed);
+  for (std::size_t i = 0; i < stats.blade.size(); ++i) {
+    if (stats.blade[i] != 0) (*message->mutable_blade())[BladeCounterNames()[i]] = stats.blade[i];
+  }
   HistogramToProto(stats.packet_latency, message->mutable_packet_latency());
   HistogramToProto(stats.message_latency, message->mutable_message_latency());
 }

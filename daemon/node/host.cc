@@ -7,6 +7,7 @@
 #include "daemon/sync/node_result_codec.h"
 #include "daemon/sync/placement.h"
 #include "fmt/format.h"
+#include "proto/scenario/blades.h"
 #include "proto/scenario/build.h"
 
 namespace percs {
@@ -169,6 +170,11 @@ absl::Status Host::TakeCommands() {
         command.at(), {command.node(), static_cast<PortId>(command.port())}, command.up()};
     if (absl::Status status = fabric_->InjectLinkFault(fault); !status.ok()) return status;
   }
+  for (const v1::Fault& message : grant_.blade_faults()) {
+    const auto fault = BuildBladeFault(message, fabric_->topology());
+    if (!fault.ok()) return fault.status();
+    if (absl::Status status = fabric_->InjectBladeFault(*fault); !status.ok()) return status;
+  }
   if (grant_.stop()) fabric_->StopWorkload(fabric_->now());
   return absl::OkStatus();
 }
@@ -271,6 +277,7 @@ void Host::Collect(const v1::Collect& request) {
         e->set_input_vc(edge.input_vc);
         e->set_output_vc(edge.output_vc);
       }
+      for (std::string& text : fabric_->BlockedPrograms()) edges->add_blocked(std::move(text));
       break;
     }
     default:

@@ -1,6 +1,7 @@
 #include "daemon/sync/node_result_codec.h"
 
 #include "fmt/format.h"
+#include "proto/scenario/blades.h"
 
 namespace percs {
 namespace {
@@ -70,6 +71,7 @@ void PackResult(const NodeResult& result, v1::NodeResult* message) {
     m->set_overhead(r.overhead);
     m->set_waiting(r.waiting);
   }
+  for (const BladeProgramResult& p : result.programs) ProgramToProto(p, message->add_programs());
   for (const auto& [epoch, time] : result.first_rerouted) {
     message->add_rerouted_epochs(epoch);
     message->add_rerouted_times(time);
@@ -94,6 +96,9 @@ absl::StatusOr<NodeResult> UnpackResult(const v1::NodeResult& message) {
   }
   for (const v1::RankResult& m : message.ranks()) {
     result.ranks.push_back({m.rank(), m.finished(), m.calc(), m.overhead(), m.waiting()});
+  }
+  for (const v1::BladeProgramResult& p : message.programs()) {
+    result.programs.push_back(ProgramFromProto(p));
   }
   if (message.rerouted_epochs_size() != message.rerouted_times_size()) {
     return absl::InvalidArgumentError(fmt::format("node {}: {} epochs with {} times of first use",

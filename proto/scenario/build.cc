@@ -9,6 +9,7 @@
 #include "emulator/workload/goal.h"
 #include "emulator/workload/patterns.h"
 #include "fmt/format.h"
+#include "proto/scenario/blades.h"
 #include "proto/scenario/units.h"
 #include "proto/scenario/validate.h"
 
@@ -47,14 +48,13 @@ class Builder {
     CheckParameters(scenario->parameters, &errors_);
     windows_ = 2 * scenario->parameters.windows_per_hfi;
 
-    auto topology = Topology::Create(scenario->topology);
-    if (topology.ok()) {
-      topology_.emplace(*std::move(topology));
-    } else {
-      errors_.Add("topology", Text(topology.status()));
+    topology_ = BuildMachine(message_, scenario->topology, &errors_);
+    if (topology_) {
+      scenario->topology = topology_->spec();
+      scenario->blades = BuildBlades(message_, *topology_, &errors_);
     }
     scenario->workload = BuildWorkload();
-    BuildFaults(&scenario->faults);
+    BuildFaults(scenario);
   }
 
  private:
@@ -185,18 +185,36 @@ class Builder {
     if (message.has_hubs()) w.hubs = static_cast<std::uint64_t>(message.hubs());
     if (message.has_period()) w.period = message.period();
     if (message.has_count()) w.count = static_cast<std::uint64_t>(message.count());
-    if (topology_ && w.hubs > topology_->nodes()) {
+    if (topology_ && w.hubs > topology_->hubs()) {
       errors_.Add("workload.ticks.hubs",
                   fmt::format("{} hubs cannot tick, the machine has {}; write at most {}", w.hubs,
-                              topology_->nodes(), topology_->nodes()));
+                              topology_->hubs(), topology_->hubs()));
     }
     return w;
   }
 
-  void BuildFaults(std::vector<LinkFault>* faults) {
+  void BuildPartFault(const v1::Fault& from, int index, std::vector<BladeFault>* faults) {
+    const char* action = from.has_spe_down()            ? "spe_down"
+                         : from.has_chip_link_degraded() ? "chip_link_degraded"
+                                                         : "eib_ring_lost";
+    const std::string path = fmt::format("faults[{}].{}", index, action);
+    const auto fault = BuildBladeFault(from, *topology_);
+    if (!fault.ok()) return errors_.Add(path, Text(fault.status()));
+    faults->push_back(*fault);
+    if (absl::Status s = CheckLastBladeFault(*faults, *topology_); !s.ok()) {
+      errors_.Add(path, Text(s));
+    }
+  }
+
+  void BuildFaults(Scenario* scenario) {
     if (!topology_) return;
+    std::vector<LinkFault>* faults = &scenario->faults;
     for (int i = 0; i < message_.faults_size(); ++i) {
       const v1::Fault& from = message_.faults(i);
+      if (IsBladeFault(from)) {
+        BuildPartFault(from, i, &scenario->blade_faults);
+        continue;
+      }
       const bool up = from.has_link_up();
       const std::string path = fmt::format("faults[{}].{}", i, up ? "link_up" : "link_down");
       const auto link = topology_->ParseLink(up ? from.link_up() : from.link_down());

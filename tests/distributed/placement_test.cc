@@ -50,6 +50,20 @@ const Case kCases[] = {
      "- {at: 500ns, link_down: sn0-d0-h0/sn0-d0-h5}\n"
      "- {at: 500ns, link_down: sn0-d0-h0/sn0-d0-h6}\n"
      "- {at: 500ns, link_down: sn0-d0-h0/sn0-d0-h7}"},
+    {"TwoBladesAndADrawer",
+     "topology: {drawers: 1, hubs: 8}\n"
+     "workload: {all_to_all: {bytes: 4KiB}}\n"
+     "blades:\n"
+     "- attach: sn0-d0-h0\n"
+     "  programs:\n"
+     "  - collective: {algorithm: ATOBarB, iterations: 20}\n"
+     "  - exchange: {peer: blade1, bytes: 4KiB, rounds: 2}\n"
+     "  - exchange: {peer: sn0-d0-h5, spes: 3, bytes: 1KiB, rounds: 2}\n"
+     "- {attach: sn0-d0-h7, type: QS22, programs: [{exchange: {peer: blade0, bytes: 4KiB, rounds: 2}}]}\n"
+     "faults:\n"
+     "- {at: 90us, spe_down: 'blade0:SPE3'}\n"
+     "- {at: 10us, chip_link_degraded: {blade: blade1, share: 0.5}}\n"
+     "- {at: 20us, eib_ring_lost: 'blade0:CELL0:RING2'}"},
 };
 
 v1::ApplyRequest RequestFromText(const char* text) {

@@ -322,5 +322,117 @@ TEST(Build, PacingComesFromRun) {
   EXPECT_EQ(PacingOf(scenario).pace, 0);
 }
 
+constexpr char kDrawer[] = "topology: {drawers: 1, hubs: 2}\n";
+
+TEST(Build, BladesGetNumbersPlacesAndPrograms) {
+  const auto scenario = Build(std::string(kDrawer) +
+                              "blades:\n"
+                              "- {count: 2, type: QS22, attach: sn0-d0-h1}\n"
+                              "- {name: x-ray}\n"
+                              "- attach: x-ray0\n"
+                              "  programs:\n"
+                              "  - collective: {operation: reduce, algorithm: TTRed D3, spes: 9}\n"
+                              "  - exchange: {peer: x-ray0, spes: 2, bytes: 32B, rounds: 7}\n"
+                              "- attach: sn0-d0-h0\n"
+                              "  programs: [{exchange: {peer: sn0-d0-h1}}]\n"
+                              "faults:\n"
+                              "- {at: 1us, spe_down: 'blade0:SPE15'}\n"
+                              "- {at: 2us, chip_link_degraded: {blade: blade2, share: 0.25}}\n"
+                              "- {at: 3us, eib_ring_lost: 'x-ray0:CELL1:RING3'}\n"
+                              "- {at: 3us, link_down: 'blade3:N0'}\n");
+  ASSERT_FALSE(scenario.ok());  // blade2 waits for x-ray0, which has no program
+  EXPECT_EQ(scenario.status().message(),
+            "a.yaml:6:3: blades[2].programs: blade2 exchanges with x-ray0, but x-ray0 has not the same "
+            "exchanges with blade2 (SPEs, bytes, rounds), so one would wait for ever; give both the same");
+}
+
+TEST(Build, BladesOfAGoodFileArrive) {
+  const auto scenario = Build(std::string(kDrawer) +
+                              "blades:\n"
+                              "- {count: 2, type: QS22, attach: sn0-d0-h1}\n"
+                              "- {name: x-ray, type: QS21}\n"
+                              "- attach: x-ray0\n"
+                              "  programs:\n"
+                              "  - collective: {operation: reduce, algorithm: TTRed D3, spes: 9}\n"
+                              "  - exchange: {peer: sn0-d0-h1, spes: 2, bytes: 32B, rounds: 7}\n"
+                              "faults:\n"
+                              "- {at: 1us, spe_down: 'blade0:SPE15'}\n"
+                              "- {at: 2us, chip_link_degraded: {blade: blade2, share: 0.25}}\n"
+                              "- {at: 3us, eib_ring_lost: 'x-ray0:CELL1:RING3'}\n"
+                              "- {at: 3us, link_down: 'blade1:N0'}\n");
+  ASSERT_FALSE(scenario.ok());
+  EXPECT_EQ(std::string(scenario.status().message()),
+            "a.yaml:8:22: blades[2].programs[1].exchange.peer: no network joins blade2 and sn0-d0-h1; "
+            "attach both to a hub, or one to the other");
+  const auto good = Build(std::string(kDrawer) +
+                          "blades:\n"
+                          "- {count: 2, type: QS22, attach: sn0-d0-h1}\n"
+                          "- {name: x-ray, type: QS21}\n"
+                          "- attach: sn0-d0-h0\n"
+                          "  programs:\n"
+                          "  - collective: {operation: reduce, algorithm: TTRed D3, spes: 9}\n"
+                          "  - exchange: {peer: sn0-d0-h1, spes: 2, bytes: 32B, rounds: 7}\n"
+                          "faults:\n"
+                          "- {at: 1us, spe_down: 'blade0:SPE15'}\n"
+                          "- {at: 2us, chip_link_degraded: {blade: blade2, share: 0.25}}\n"
+                          "- {at: 3us, eib_ring_lost: 'x-ray0:CELL1:RING3'}\n"
+                          "- {at: 3us, link_down: 'blade1:N0'}\n");
+  ASSERT_TRUE(good.ok()) << good.status();
+  ASSERT_EQ(good->topology.blades.size(), 4u);
+  EXPECT_EQ(good->topology.blades[1].name, "blade1");
+  EXPECT_EQ(good->topology.blades[3].name, "blade2");
+  ASSERT_EQ(good->blades.size(), 4u);
+  EXPECT_EQ(good->blades[2].type, "QS21");
+  ASSERT_EQ(good->blades[3].programs.size(), 2u);
+  const auto& collective = std::get<CollectiveProgram>(good->blades[3].programs[0]);
+  EXPECT_EQ(collective.operation, CollectiveOperation::kReduce);
+  EXPECT_EQ(collective.spes, 9);
+  const auto& exchange = std::get<ExchangeProgram>(good->blades[3].programs[1]);
+  EXPECT_EQ(exchange.peer, 1u);
+  EXPECT_EQ(exchange.bytes, 32u);
+  ASSERT_EQ(good->blade_faults.size(), 3u);
+  EXPECT_EQ(good->blade_faults[0].unit, 15);
+  EXPECT_EQ(good->blade_faults[1].node, 5u);
+  EXPECT_EQ(good->blade_faults[1].share, 0.25);
+  EXPECT_EQ(good->blade_faults[2].ring, 3);
+  ASSERT_EQ(good->faults.size(), 1u);
+  EXPECT_EQ(good->faults[0].link, (LinkEnd{1, kDFirst + 1})) << "by the hub's end";
+}
+
+TEST(Build, BladesThatCannotBeAreRefusedByName) {
+  const std::string start = std::string(kDrawer) + "blades:\n- ";
+  EXPECT_EQ(ErrorOf(start + "{type: QS23}"),
+            "a.yaml:3:10: blades[0].type: unknown blade type 'QS23'; it is one of QS20, QS21, QS22");
+  EXPECT_EQ(ErrorOf(start + "{attach: sn0-d0-h2}"),
+            "a.yaml:3:12: blades[0].attach: no hub is named \"sn0-d0-h2\"; the nearest are sn0-d0-h0 "
+            "or sn0-d0-h1");
+  EXPECT_EQ(ErrorOf(start + "{count: 17, attach: sn0-d0-h0}"),
+            "a.yaml:3:23: blades[0].attach: sn0-d0-h0 has 16 D ports: 0 carry D links to other "
+            "supernodes + 16 blades = 16; none is free for blade16");
+  EXPECT_EQ(ErrorOf(start + "{name: b1}"),
+            "a.yaml:3:10: blades[0].name: \"b1\" ends with a digit, but its number comes behind it; "
+            "write for example \"blade\"");
+  EXPECT_EQ(ErrorOf(start + "{programs: [{collective: {spes: 17}}]}"),
+            "a.yaml:3:35: blades[0].programs[0].collective.spes: 17 is out of range; allowed: 1 to "
+            "16");
+  EXPECT_EQ(ErrorOf(start + "{programs: [{exchange: {peer: blade0}}]}"),
+            "a.yaml:3:33: blades[0].programs[0].exchange.peer: blade0 cannot exchange with itself; "
+            "write another node");
+  const std::string fault = start + "{attach: sn0-d0-h0}\nfaults:\n- {at: 1us, ";
+  EXPECT_EQ(ErrorOf(fault + "spe_down: 'blade0:SPE16'}"),
+            "a.yaml:5:23: faults[0].spe_down: \"blade0:SPE16\" names no part of a blade; write a blade "
+            "and :SPE0 to SPE15");
+  EXPECT_EQ(ErrorOf(fault + "spe_down: 'blade1:SPE0'}"),
+            "a.yaml:5:23: faults[0].spe_down: no hub or blade is named \"blade1\"; the nearest are "
+            "blade0, sn0-d0-h1 or sn0-d0-h0");
+  EXPECT_EQ(ErrorOf(fault + "eib_ring_lost: 'sn0-d0-h1:CELL0:RING1'}"),
+            "a.yaml:5:28: faults[0].eib_ring_lost: sn0-d0-h1 is a hub; only blades have SPEs, chip "
+            "links and element interconnect buses");
+  EXPECT_EQ(ErrorOf(fault + "eib_ring_lost: 'blade0:CELL0:RING0'}\n"
+                            "- {at: 2us, eib_ring_lost: 'blade0:CELL0:RING1'}"),
+            "a.yaml:6:28: faults[1].eib_ring_lost: blade0:CELL0 would lose RING0 and RING1, both rings "
+            "of one direction; one has to stay");
+}
+
 }  // namespace
 }  // namespace percs

@@ -1,0 +1,37 @@
+// Cell blades of a scenario: their places in the topology, their programs and their faults.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "emulator/metrics/node_stats.h"
+#include "emulator/sim/scenario.h"
+#include "percs/v1/common.pb.h"
+#include "percs/v1/scenario.pb.h"
+#include "proto/scenario/errors.h"
+
+namespace percs {
+
+// The machine with its blades; nullopt after an error.
+std::optional<Topology> BuildMachine(const v1::Scenario& message, TopologySpec spec,
+                                     ErrorList* errors);
+// One per blade of the topology.
+std::vector<BladeConfig> BuildBlades(const v1::Scenario& message, const Topology& topology,
+                                     ErrorList* errors);
+
+// A fault of part of a blade. NOT_FOUND or INVALID_ARGUMENT says which part there is.
+bool IsBladeFault(const v1::Fault& fault);
+absl::StatusOr<BladeFault> BuildBladeFault(const v1::Fault& fault, const Topology& topology);
+// "blade0:SPE3 down".
+std::string DescribeBladeFault(const BladeFault& fault, const Topology& topology);
+// Whether the last of `faults` is possible after the others: nothing dies twice, and every bus keeps
+// a ring in each direction. INVALID_ARGUMENT if not.
+absl::Status CheckLastBladeFault(const std::vector<BladeFault>& faults, const Topology& topology);
+
+// Results of programs on the wire.
+void ProgramToProto(const BladeProgramResult& result, v1::BladeProgramResult* message);
+BladeProgramResult ProgramFromProto(const v1::BladeProgramResult& message);
+
+}  // namespace percs
