@@ -33,6 +33,8 @@ std::vector<CommandBody> DeclareCommands(CLI::App& app);
 CommandBody AddRun(CLI::App& app);
 CommandBody AddCheck(CLI::App& app);
 CommandBody AddSchema(CLI::App& app);
+CommandBody AddCollective(CLI::App& app);
+CommandBody AddValidate(CLI::App& app);
 CommandBody AddVersion(CLI::App& app);
 CommandBody AddCompletion(CLI::App& app);
 CommandBody AddUp(CLI::App& app);

@@ -23,6 +23,15 @@ constexpr Command kCommands[] = {
      R"(  percsctl check deploy/scenarios/*.yaml)", AddCheck},
     {"schema", kInProcess, "Print the JSON Schema of scenario files, for editors",
      R"(  percsctl schema > percs-scenario.schema.json)", AddSchema},
+    {"collective", kInProcess, "Measure a collective among the SPEs of a Cell blade",
+     R"(  percsctl collective barrier
+  percsctl collective broadcast --bytes 16384 --algorithm "TTBcastB_Opt D2"
+  percsctl collective reduce --spes 8 --elements 512 --format json)",
+     AddCollective},
+    {"validate", kInProcess, "Print published figures beside emulated ones",
+     R"(  percsctl validate cell
+  percsctl validate cell --format json)",
+     AddValidate},
     {"up", kLocal, "Start a controller and daemons",
      R"(  percsctl up
   percsctl up deploy/scenarios/four-supernodes.yaml --name lab --daemons 4

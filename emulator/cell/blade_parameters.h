@@ -44,10 +44,10 @@ struct BladeParameters {
 
   // The MFC.
   Time issue = 3'125;              // the SPU writes a command into its channels: below 4 ns
-  Time command = 9'375;            // the MFC takes up one command after another
+  Time command = 28'125;           // the MFC takes up one command after another: near peak from 1 KiB
   Time list_element = 3'125;       // it fetches one list element
-  Time coherence = 31'250;         // command phase and snoop, before data may move
-  Time dma_done = 36'875;          // from the last beat to the tag status
+  Time coherence = 12'500;         // command phase and snoop, before data may move
+  Time dma_done = 30'000;          // from the last beat to the tag status: 128 bytes below 100 ns
   Time tag_status = 15'000;        // the SPU reads the tag status once it is there
   int queue_depth = 16;            // commands per MFC, 128 per Cell
 

@@ -39,7 +39,8 @@ BusLine Eib::NextLine(Transfer* t) const {
     return line;
   }
   const std::uint32_t bytes = LineBytes(*t);
-  line.beats = bytes <= kBeatBytes ? 1 : kLineBytes / kBeatBytes;
+  // A part of a line takes as long as a whole one; only commands of up to one beat are shorter.
+  line.beats = t->bytes <= kBeatBytes ? 1 : kLineBytes / kBeatBytes;
   line.last = t->granted + bytes == t->bytes;
   return line;
 }
@@ -80,6 +81,7 @@ void Eib::Arbitrate() {
     turn[place] = static_cast<std::uint8_t>(requester);
   }
   reserved_.fill(0);
+  kept_for_memory_ = 0;
   for (const bool memory_only : {true, false}) {
     for (int i = 0; i < count; ++i) {
       if (Serve(turn[i], memory_only, &retry)) last_served_[turn[i]] = ++serves_;
@@ -174,8 +176,14 @@ Eib::Route Eib::BestRoute(const BusLine& line) const {
 }
 
 bool Eib::TryGrant(const BusLine& line, Time* retry) {
+  if (line.source != kUnitMic && (kept_for_memory_ & (1u << line.target)) != 0) return false;
   const Route route = BestRoute(line);
   if (route.start > context_->now) {
+    // Memory about to send keeps the port of its target free.
+    const Time line_time = kLineBytes / kBeatBytes * context_->parameters.eib.cycle;
+    if (line.source == kUnitMic && route.start < context_->now + line_time) {
+      kept_for_memory_ |= 1u << line.target;
+    }
     *retry = std::min(*retry, route.start);
     // Whoever waits for nothing but a ring keeps its path free of those whose turn comes later.
     if (route.ring >= 0 && EarliestAtPorts(line, route.hops) <= context_->now) {

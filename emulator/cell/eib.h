@@ -89,7 +89,9 @@ class Eib {
   std::array<Ring<BusLine>, kRequesters> lines_;       // single lines first,
   std::array<Ring<Transfer*>, kRequesters> transfers_;  // then whole transfers in order
   std::array<DataRing, kRings> rings_;
-  std::array<std::uint32_t, kRings> reserved_{};  // segments, during one arbitration
+  // During one arbitration: segments kept for those who wait for them, target units kept for memory.
+  std::array<std::uint32_t, kRings> reserved_{};
+  std::uint32_t kept_for_memory_ = 0;
   std::array<Time, kUnits> out_free_{}, in_free_{};
 };
 
