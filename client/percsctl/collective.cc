@@ -37,6 +37,7 @@ void Print(const CollectiveArguments& a, const cell::CollectiveLoop& loop,
              {"blade", a.blade},           {"spes", a.spes},
              {"iterations", a.iterations}, {"loop", a.loop},
              {"nanoseconds", timing.nanoseconds}, {"wrong", timing.wrong},
+             {"operations", timing.blade.stats.operations},
              {"digest", timing.blade.digest.ToString()}};
     if (broadcast) {
       one["bytes"] = a.bytes;

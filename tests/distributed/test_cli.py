@@ -218,6 +218,38 @@ class InProcessTest(CliTest):
         self.assertEqual(0, checked.returncode)
 
 
+class CellTest(CliTest):
+    def test_a_collective_is_measured_with_its_data_checked(self):
+        report = self.good_json("collective", "broadcast", "--bytes", 4096, "--iterations", 50)
+        self.assertEqual("TTBcastB_Opt D2", report["algorithm"])
+        self.assertEqual((16, 0), (report["spes"], report["wrong"]))
+        self.assertGreater(report["gigabytes_per_second"], 1)
+        again = self.good_json("collective", "broadcast", "--bytes", 4096, "--iterations", 50)
+        self.assertEqual(report, again)
+        self.assertIn("PEBar on 8 SPEs of a QS22", self.good(
+            "collective", "barrier", "--blade", "QS22", "--spes", 8, "--iterations", 50))
+
+    def test_what_a_blade_cannot_do_is_refused_by_name(self):
+        self.bad(BAD_INPUT, "percsctl collective: unknown blade type 'QS23'; it is one of QS20, QS21, "
+                 "QS22", "collective", "barrier", "--blade", "QS23")
+        self.bad(BAD_INPUT, "percsctl collective: a group of 17 SPEs; a blade has 16, so it is 1 to 16",
+                 "collective", "barrier", "--spes", 17)
+        self.bad(BAD_INPUT, "percsctl collective: unknown algorithm 'PERed'; it is one of auto, ATORed, "
+                 "ATORedB_Opt, TTRed[ D<degree>], TTRedB_Opt[ D<degree>]",
+                 "collective", "reduce", "--algorithm", "PERed")
+        done = self.ctl("collective", "reduce", "--elements", 513, "--algorithm", "ATORedB_Opt")
+        self.assertEqual(BAD_INPUT, done.returncode)
+        self.assertIn("reduce rule: 513 elements; ATORedB_Opt takes 1 to 512", done.stderr)
+
+    def test_validation_prints_published_beside_emulated(self):
+        rows = {row["id"]: row for row in self.good_json("validate", "cell")["rows"]}
+        self.assertEqual((160.1, "calibrated", True),
+                         tuple(rows["CELL-014"][key] for key in ("published", "role", "holds")))
+        self.assertEqual(">1", rows["CELL-025"]["published"])
+        self.assertEqual((None, "predicted", None), tuple(
+            rows["CELL-withheld-barrier"][key] for key in ("published", "role", "holds")))
+
+
 class UnreachableTest(CliTest):
     def test_no_local_fabric(self):
         for command in (["status"], ["links"], ["counters"], ["stop"], ["result"],
