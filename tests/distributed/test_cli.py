@@ -230,12 +230,13 @@ class CellTest(CliTest):
             "collective", "barrier", "--blade", "QS22", "--spes", 8, "--iterations", 50))
 
     def test_what_a_blade_cannot_do_is_refused_by_name(self):
-        self.bad(BAD_INPUT, "percsctl collective: unknown blade type 'QS23'; it is one of QS20, QS21, "
-                 "QS22", "collective", "barrier", "--blade", "QS23")
-        self.bad(BAD_INPUT, "percsctl collective: a group of 17 SPEs; a blade has 16, so it is 1 to 16",
+        self.bad(BAD_INPUT, "percsctl collective: unknown blade type 'QS23'; it is one of QS20, "
+                 "QS21, QS22", "collective", "barrier", "--blade", "QS23")
+        self.bad(BAD_INPUT,
+                 "percsctl collective: a group of 17 SPEs; a blade has 16, so it is 1 to 16",
                  "collective", "barrier", "--spes", 17)
-        self.bad(BAD_INPUT, "percsctl collective: unknown algorithm 'PERed'; it is one of auto, ATORed, "
-                 "ATORedB_Opt, TTRed[ D<degree>], TTRedB_Opt[ D<degree>]",
+        self.bad(BAD_INPUT, "percsctl collective: unknown algorithm 'PERed'; it is one of auto, "
+                 "ATORed, ATORedB_Opt, TTRed[ D<degree>], TTRedB_Opt[ D<degree>]",
                  "collective", "reduce", "--algorithm", "PERed")
         done = self.ctl("collective", "reduce", "--elements", 513, "--algorithm", "ATORedB_Opt")
         self.assertEqual(BAD_INPUT, done.returncode)
