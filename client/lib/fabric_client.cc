@@ -98,12 +98,18 @@ absl::StatusOr<v1::ListLinksReply> FabricClient::ListLinks(const std::string& no
   return Call("Control.ListLinks", &v1::Control::Stub::ListLinks, request, deadline_);
 }
 
-absl::StatusOr<v1::GetRoutesReply> FabricClient::GetRoutes(const std::string& source,
-                                                           const std::string& destination) {
-  v1::GetRoutesRequest request;
-  request.set_source(source);
-  request.set_destination(destination);
+absl::StatusOr<v1::GetRoutesReply> FabricClient::GetRoutes(const v1::GetRoutesRequest& request) {
   return Call("Control.GetRoutes", &v1::Control::Stub::GetRoutes, request, deadline_);
+}
+
+absl::StatusOr<v1::DumpRoutesReply> FabricClient::DumpRoutes(const std::string& node) {
+  v1::DumpRoutesRequest request;
+  request.set_node(node);
+  return Call("Control.DumpRoutes", &v1::Control::Stub::DumpRoutes, request, deadline_);
+}
+
+absl::StatusOr<v1::LoadRoutesReply> FabricClient::LoadRoutes(const v1::LoadRoutesRequest& request) {
+  return Call("Control.LoadRoutes", &v1::Control::Stub::LoadRoutes, request, deadline_);
 }
 
 absl::StatusOr<v1::GetCountersReply> FabricClient::GetCounters(const std::string& node,

@@ -34,8 +34,9 @@ class FabricClient {
   absl::StatusOr<v1::ResetReply> Reset();
   absl::StatusOr<v1::ShutdownReply> Shutdown();
   absl::StatusOr<v1::ListLinksReply> ListLinks(const std::string& node);
-  absl::StatusOr<v1::GetRoutesReply> GetRoutes(const std::string& source,
-                                               const std::string& destination);
+  absl::StatusOr<v1::GetRoutesReply> GetRoutes(const v1::GetRoutesRequest& request);
+  absl::StatusOr<v1::DumpRoutesReply> DumpRoutes(const std::string& node);
+  absl::StatusOr<v1::LoadRoutesReply> LoadRoutes(const v1::LoadRoutesRequest& request);
   absl::StatusOr<v1::GetCountersReply> GetCounters(const std::string& node, bool per_node);
   // `at`: virtual picoseconds, or a negative number for now.
   absl::StatusOr<v1::InjectLinkFaultReply> InjectLinkFault(const std::string& link, bool up,

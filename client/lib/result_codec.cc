@@ -77,7 +77,23 @@ absl::StatusOr<Reroute> ReadReroute(const v1::Reroute& message, const Topology& 
   if (message.has_first_packet()) r.first_packet = message.first_packet();
   r.hubs_changed = message.hubs_changed();
   r.unreachable_pairs = message.unreachable_pairs();
+  for (const std::string& name : message.damaged()) {
+    const auto node = topology.ParseNode(name);
+    if (!node.ok()) return Unknown("hub", name);
+    r.damaged.push_back(*node);
+  }
   return r;
+}
+
+const char* NameOfMode(RouteMode mode) { return RouteModeName(mode); }
+
+absl::Status ReadModes(const v1::Counters& message, NodeStats& stats) {
+  for (const auto& [name, count] : message.packets_by_mode()) {
+    const auto mode = ByName<RouteMode>(name, kPacketRouteModes, NameOfMode);
+    if (!mode) return Unknown("route mode", name);
+    stats.packets_by_mode[static_cast<int>(*mode)] = count;
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Digest> ReadDigest(const std::string& text) {
@@ -137,6 +153,7 @@ absl::StatusOr<NodeStats> StatsFromProto(const v1::Counters& m) {
   if (auto status = ReadPorts(m, s); !status.ok()) return status;
   if (auto status = ReadDrops(m.packets_dropped(), s.packets_dropped); !status.ok()) return status;
   if (auto status = ReadDrops(m.flits_dropped(), s.flits_dropped); !status.ok()) return status;
+  if (auto status = ReadModes(m, s); !status.ok()) return status;
   s.packets_created = m.packets_created();
   s.flits_created = m.flits_created();
   s.packets_delivered = m.packets_delivered();

@@ -64,8 +64,13 @@ constexpr Command kCommands[] = {
   percsctl links sn0-d1-h3
   percsctl links --down)",
      AddLinks},
-    {"routes", kControl, "Show every route that the installed tables allow between two hubs",
-     R"(  percsctl routes sn0-d0-h0 sn0-d3-h7)", AddRoutes},
+    {"routes", kControl, "Show the routes between two hubs; dump, load and compare route tables",
+     R"(  percsctl routes sn0-d0-h0 sn0-d3-h7
+  percsctl routes sn0-d0-h0 sn1-d0-h0 --mode hw_indirect --middle 2
+  percsctl routes dump -o tables.json
+  percsctl routes load tables.json
+  percsctl routes diff tables.json)",
+     AddRoutes},
     {"fault", kControl, "Take a link down or bring it up",
      R"(  percsctl fault link-down sn0-d0-h0/sn0-d1-h0
   percsctl fault link-up sn0-d0-h0:LR0 --at 80us

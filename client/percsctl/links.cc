@@ -1,4 +1,4 @@
-// percsctl links and routes: what is there, and which way packets go.
+// percsctl links: what is there.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,11 +18,6 @@ struct LinksArguments {
   FabricOptions fabric;
   std::string node;
   bool only_down = false;
-};
-
-struct RoutesArguments {
-  FabricOptions fabric;
-  std::string source, destination;
 };
 
 Json DirectionJson(const v1::PortCounters& port, double utilisation) {
@@ -77,52 +72,6 @@ Outcome Links(const LinksArguments& a) {
   });
 }
 
-Json RoutesJson(const v1::GetRoutesReply& reply) {
-  Json routes = Json::array();
-  for (const v1::Route& route : reply.routes()) {
-    Json hops = Json::array();
-    for (const v1::RouteHop& h : route.hops()) {
-      hops.push_back({{"node", h.node()},
-                      {"link", h.link()},
-                      {"class", h.link_class()},
-                      {"vc", h.vc()},
-                      {"choices", h.choices()}});
-    }
-    routes.push_back({{"hops", std::move(hops)}, {"problem", route.problem()}});
-  }
-  return {{"epoch", reply.epoch()}, {"routes", std::move(routes)}};
-}
-
-std::string HopText(const v1::RouteHop& h) {
-  if (h.link().empty() || h.link() == "HFI") return h.node();
-  const std::string port = h.link().substr(h.link().find(':') + 1);
-  const std::string choices = h.choices() > 1 ? fmt::format(", 1 of {}", h.choices()) : "";
-  return fmt::format("{} --{} vc{}{}-->", h.node(), port, h.vc(), choices);
-}
-
-std::string RoutesText(const v1::GetRoutesReply& reply) {
-  std::string text = fmt::format("{} route{} in the tables of epoch {}\n", reply.routes_size(),
-                                 reply.routes_size() == 1 ? "" : "s", reply.epoch());
-  for (int i = 0; i < reply.routes_size(); ++i) {
-    const v1::Route& route = reply.routes(i);
-    std::vector<std::string> hops;
-    for (const v1::RouteHop& h : route.hops()) hops.push_back(HopText(h));
-    text += fmt::format("{:>3}  {}", i + 1, fmt::join(hops, " "));
-    text += route.problem().empty() ? "\n" : fmt::format("  PROBLEM: {}\n", route.problem());
-  }
-  return text;
-}
-
-Outcome Routes(const RoutesArguments& a) {
-  return WithFabric(a.fabric, [&](FabricClient& client) {
-    const auto reply = client.GetRoutes(a.source, a.destination);
-    if (!reply.ok()) return FromStatus(reply.status());
-    fmt::print("{}",
-               IsJson(a.fabric.format) ? RoutesJson(*reply).dump(2) + "\n" : RoutesText(*reply));
-    return Outcome::Ok();
-  });
-}
-
 }  // namespace
 
 CommandBody AddLinks(CLI::App& app) {
@@ -131,14 +80,6 @@ CommandBody AddLinks(CLI::App& app) {
   app.add_flag("--down", a->only_down, "Only links that are down");
   AddFabricOptions(app, a->fabric);
   return [a] { return Links(*a); };
-}
-
-CommandBody AddRoutes(CLI::App& app) {
-  auto a = std::make_shared<RoutesArguments>();
-  app.add_option("SRC", a->source, "Sending hub, like sn0-d0-h0")->required();
-  app.add_option("DST", a->destination, "Receiving hub")->required();
-  AddFabricOptions(app, a->fabric);
-  return [a] { return Routes(*a); };
 }
 
 }  // namespace percs

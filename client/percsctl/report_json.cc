@@ -70,12 +70,19 @@ Json LinkNames(const std::vector<LinkEnd>& links, const Topology& topology) {
   return names;
 }
 
+Json NodeNames(const std::vector<NodeId>& nodes, const Topology& topology) {
+  Json names = Json::array();
+  for (const NodeId node : nodes) names.push_back(topology.NodeName(node));
+  return names;
+}
+
 Json ReroutesJson(const RunResult& r, const Topology& topology) {
   Json json = Json::array();
   for (const Reroute& x : r.reroutes) {
     json.push_back({{"epoch", x.epoch},
                     {"down", LinkNames(x.down, topology)},
                     {"up", LinkNames(x.up, topology)},
+                    {"damaged", NodeNames(x.damaged, topology)},
                     {"raised_ns", NanosecondsOrNull(x.raised)},
                     {"alerted_ns", NanosecondsOrNull(x.alerted)},
                     {"planning_started_ns", NanosecondsOrNull(x.planning_started)},
@@ -128,6 +135,15 @@ Json DropsJson(const NodeStats& stats) {
   return json;
 }
 
+Json RouteModesJson(const NodeStats& stats) {
+  Json json = Json::object();
+  for (int i = 0; i < kPacketRouteModes; ++i) {
+    const RouteMode mode = static_cast<RouteMode>(i);
+    json[RouteModeName(mode)] = stats.PacketsOfMode(mode);
+  }
+  return json;
+}
+
 }  // namespace
 
 PortStats SumOfClass(const NodeStats& stats, LinkClass c) {
@@ -152,6 +168,7 @@ Json CountersJson(const NodeStats& s) {
   const double packets = static_cast<double>(s.packets_delivered);
   return {
       {"packets_created", s.packets_created},
+      {"route_modes", RouteModesJson(s)},
       {"packets_delivered", s.packets_delivered},
       {"flits_delivered", s.flits_delivered},
       {"bytes_delivered", s.bytes_delivered},

@@ -20,6 +20,19 @@ std::string Line(const char* label, const std::string& value) {
   return fmt::format("{:<16} {}\n", label, value);
 }
 
+std::string RouteModes(const NodeStats& s) {
+  std::vector<std::string> parts;
+  for (int i = 0; i < kPacketRouteModes; ++i) {
+    const RouteMode mode = static_cast<RouteMode>(i);
+    const std::uint64_t packets = s.PacketsOfMode(mode);
+    if (packets == 0) continue;
+    const double share = static_cast<double>(packets) / static_cast<double>(s.packets_created);
+    parts.push_back(fmt::format("{} {} ({})", RouteModeName(mode), FormatCount(packets),
+                                FormatPercent(share)));
+  }
+  return parts.empty() ? "" : Line("route modes", fmt::format("{}", fmt::join(parts, ", ")));
+}
+
 std::string Summary(const RunReport& report, const Topology& topology) {
   const RunResult& r = report.result;
   const NodeStats& s = r.total;
@@ -46,6 +59,7 @@ std::string Summary(const RunReport& report, const Topology& topology) {
     text += Line("hops", fmt::format("{:.3f} mean", static_cast<double>(s.hops_delivered) /
                                                         static_cast<double>(s.packets_delivered)));
   }
+  text += RouteModes(s);
   if (s.measured_bytes_offered > 0) {
     text +=
         Line("measured",
@@ -113,7 +127,7 @@ std::string Messages(const NodeStats& s) {
   return text;
 }
 
-std::string Failures(const RunResult& r, const Topology& topology) {
+std::string FailedMessages(const RunResult& r, const Topology& topology) {
   if (r.failed.empty()) return "";
   std::string text;
   std::map<std::string, std::uint64_t> reasons;
@@ -141,6 +155,7 @@ std::string Cause(const Reroute& x, const Topology& topology) {
   std::vector<std::string> parts;
   for (const LinkEnd& link : x.down) parts.push_back(topology.LinkName(link) + " down");
   for (const LinkEnd& link : x.up) parts.push_back(topology.LinkName(link) + " up");
+  for (const NodeId node : x.damaged) parts.push_back(topology.NodeName(node) + " rewritten");
   if (parts.size() > 3) {
     return fmt::format("{}, {} and {} more", parts[0], parts[1], parts.size() - 2);
   }
@@ -252,7 +267,7 @@ std::string ReportText(const RunReport& report, const Topology& topology) {
   const RunResult& r = report.result;
   return Summary(report, topology) + Latency(r.total) + Utilisation(r) + Drops(r.total) +
          Messages(r.total) +
-         Failures(r, topology) + Reroutes(r, topology) + Ranks(r) + Programs(r, topology) +
+         FailedMessages(r, topology) + Reroutes(r, topology) + Ranks(r) + Programs(r, topology) +
          Blade(r.total) + Violations(r);
 }
 

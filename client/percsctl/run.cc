@@ -10,6 +10,7 @@
 
 #include "client/lib/executor.h"
 #include "client/lib/interrupt.h"
+#include "client/lib/route_file.h"
 #include "client/lib/scenario_file.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/progress.h"
@@ -26,6 +27,7 @@ struct RunArguments {
   int threads = 1;
   std::optional<std::uint64_t> seed;
   std::vector<std::string> settings;
+  std::string routes;
 };
 
 Outcome RunFailed(const absl::Status& status) {
@@ -80,6 +82,14 @@ Outcome Run(const RunArguments& a) {
     pacer.Await(p.now);
   };
   options.cancelled = [] { return InterruptGuard::raised(); };
+  RouteFile routes;
+  if (!a.routes.empty()) {
+    auto file = ReadRouteFile(a.routes);
+    if (!file.ok()) return FromStatus(file.status());
+    routes = *std::move(file);
+    if (auto status = CheckRouteFile(routes, *topology); !status.ok()) return FromStatus(status);
+    options.tables = &routes.tables;
+  }
   auto result = RunScenario(input->scenario, options);
   const double wall_seconds = progress.wall_seconds();
   progress.Clear();
@@ -103,6 +113,8 @@ CommandBody AddRun(CLI::App& app) {
       ->take_all()
       ->expected(1)
       ->allow_extra_args(false);
+  app.add_option("--routes", a->routes,
+                 "Start with these route tables, as `routes dump` writes them, if they stand the proof");
   AddFormatOption(app, a->format);
   return [a] { return Run(*a); };
 }

@@ -8,8 +8,10 @@
 #include "daemon/controller/results.h"
 #include "daemon/controller/route_walk.h"
 #include "daemon/controller/run_watch.h"
+#include "emulator/base/random.h"
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
+#include "proto/scenario/route_tables_codec.h"
 #include "spdlog/spdlog.h"
 
 namespace percs {
@@ -55,6 +57,30 @@ void FillLink(const FabricRun& run, LinkEnd lower, const FabricRun::NodeState* n
     message->set_utilisation_backward(Utilisation(run, far.port, far_state->stats.ports[far.port]));
   }
   message->set_up(up);
+}
+
+// Which packets' routes are asked for.
+absl::Status ReadMode(const Topology& topology, const v1::GetRoutesRequest& request,
+                      RouteRequest* asked) {
+  if (request.mode() == v1::ROUTE_MODE_ADAPTIVE) {
+    return absl::InvalidArgumentError(
+        "mode: adaptive packets go as hw_direct or hw_indirect; ask for one of these");
+  }
+  RouteSetting setting;
+  if (request.mode() != v1::ROUTE_MODE_UNSPECIFIED) {
+    setting.mode = static_cast<RouteMode>(request.mode() - 1);
+  }
+  asked->mode = setting.mode;
+  if (request.has_middle_supernode()) {
+    if (!IsIndirect(setting.mode) ||
+        request.middle_supernode() >= static_cast<std::uint32_t>(topology.supernodes())) {
+      return absl::InvalidArgumentError(
+          fmt::format("middle_supernode {}: of indirect modes only, and from 0 to {}",
+                      request.middle_supernode(), topology.supernodes() - 1));
+    }
+    asked->middle = static_cast<int>(request.middle_supernode());
+  }
+  return CheckRouteSetting(setting, topology.supernodes());
 }
 
 // Links of `node`, or all, by their lower ends.
@@ -179,6 +205,10 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
                      v1::ListLinksReply* reply) override;
   Reactor* GetRoutes(Context* context, const v1::GetRoutesRequest* request,
                      v1::GetRoutesReply* reply) override;
+  Reactor* DumpRoutes(Context* context, const v1::DumpRoutesRequest* request,
+                      v1::DumpRoutesReply* reply) override;
+  Reactor* LoadRoutes(Context* context, const v1::LoadRoutesRequest* request,
+                      v1::LoadRoutesReply* reply) override;
   Reactor* GetCounters(Context* context, const v1::GetCountersRequest* request,
                        v1::GetCountersReply* reply) override;
   Reactor* InjectLinkFault(Context* context, const v1::InjectLinkFaultRequest* request,
@@ -256,10 +286,62 @@ Reactor* ControlService::Handlers::GetRoutes(Context* context, const v1::GetRout
   if (!destination.ok()) return Answer(context, destination.status());
   reply->set_epoch((*run)->epoch());
   const TablesOf tables = [run = *run](NodeId node) { return run->tables(node); };
-  for (v1::Route& route : WalkRoutes(topology, tables, *source, *destination, kRoutesMax)) {
+  RouteRequest asked{*source, *destination};
+  if (absl::Status status = ReadMode(topology, *request, &asked); !status.ok()) {
+    return Answer(context, status);
+  }
+  for (v1::Route& route : WalkRoutes(topology, tables, asked, kRoutesMax)) {
     *reply->add_routes() = std::move(route);
   }
   return Answer(context, absl::OkStatus());
+}
+
+Reactor* ControlService::Handlers::DumpRoutes(Context* context,
+                                              const v1::DumpRoutesRequest* request,
+                                              v1::DumpRoutesReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(false);
+  if (!run.ok()) return Answer(context, run.status());
+  auto named = NamedNode((*run)->topology(), request->node());
+  if (!named.ok()) return Answer(context, named.status());
+  reply->set_epoch((*run)->epoch());
+  *reply->mutable_topology() = (*run)->message().topology();
+  std::vector<NodeId> nodes = *named;
+  for (NodeId node = 0; request->node().empty() && node < (*run)->topology().nodes(); ++node) {
+    nodes.push_back(node);
+  }
+  TablesToProto(nodes, [run = *run](NodeId node) { return run->tables(node); },
+                reply->mutable_tables());
+  return Answer(context, absl::OkStatus());
+}
+
+Reactor* ControlService::Handlers::LoadRoutes(Context* context,
+                                              const v1::LoadRoutesRequest* request,
+                                              v1::LoadRoutesReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(/*going_on=*/true);
+  if (!run.ok()) return Answer(context, run.status());
+  auto tables = TablesFromProto(request->tables(), (*run)->topology().nodes());
+  if (!tables.ok()) return Answer(context, tables.status());
+  std::uint64_t hash = 0;
+  for (const auto& hub : *tables) hash = Mix64(hash ^ hub->Hash());
+  Reactor* reactor = context->DefaultReactor();
+  const std::uint64_t number = (*run)->number();
+  (*run)->LoadRoutes(
+      *std::move(tables),
+      [this, reactor, reply, number, hash](absl::StatusOr<LoadedRoutes> loaded) {
+        if (loaded.ok()) {
+          reply->set_epoch(loaded->epoch);
+          reply->set_at(loaded->committed);
+          reply->set_hubs_changed(loaded->hubs_changed);
+          reply->set_unreachable_pairs(loaded->unreachable_pairs);
+          controller_->journal().RoutesLoaded(number, loaded->committed, hash);
+          spdlog::info("run {}: route tables of epoch {} were loaded, {} hubs switch at {} ps", number,
+                       loaded->epoch, loaded->hubs_changed, loaded->committed);
+        }
+        reactor->Finish(ToGrpc(loaded.status()));
+      });
+  return reactor;
 }
 
 Reactor* ControlService::Handlers::GetCounters(Context* context,

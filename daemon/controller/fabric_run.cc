@@ -197,7 +197,7 @@ void FabricRun::End(absl::StatusOr<RunResult> result) {
   result_ = std::move(result);
   const absl::Status over = absl::FailedPreconditionError(
       fmt::format("run {} has ended at {} of virtual time", number_, FormatTime(master_.now())));
-  for (Command& command : std::exchange(commands_, {})) command.done(over);
+  for (Command& command : std::exchange(commands_, {})) command.Refuse(over);
   if (!result_->ok()) {
     for (Query& query : std::exchange(queries_, {})) query.done(result_->status());
   }

@@ -50,6 +50,7 @@ class FabricRun {
   };
   using SnapshotDone = std::function<void(absl::StatusOr<std::vector<NodeState>>)>;
   using TimeDone = std::function<void(absl::StatusOr<Time>)>;
+  using LoadDone = std::function<void(absl::StatusOr<LoadedRoutes>)>;
 
   // INVALID_ARGUMENT for a scenario that cannot be built or dealt out.
   static absl::StatusOr<std::unique_ptr<FabricRun>> Create(std::uint64_t number,
@@ -69,6 +70,8 @@ class FabricRun {
   void InjectLinkFault(LinkEnd link, bool up, std::optional<Time> at, TimeDone done);
   // A part of a blade fails, at its time or at once. INVALID_ARGUMENT if it cannot.
   void InjectBladeFault(const v1::Fault& fault, bool now, TimeDone done);
+  // Calls back when the tables have been proven and their install has begun, or with the witness.
+  void LoadRoutes(TableSet tables, LoadDone done);
   void Stop(TimeDone done);
 
   v1::FabricState state() const;
@@ -99,10 +102,13 @@ class FabricRun {
     bool sent = false;
   };
   struct Command {
-    std::optional<LinkFault> fault;  // or
-    std::optional<v1::Fault> blade_fault;  // else stop
+    std::optional<LinkFault> fault;        // or
+    std::optional<v1::Fault> blade_fault;  // or tables to load, else stop
     bool now = false;
     TimeDone done;
+    TableSet tables = {};
+    LoadDone loaded = nullptr;
+    void Refuse(const absl::Status& why) { loaded ? loaded(why) : done(why); }
   };
 
   FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scenario scenario,
@@ -128,6 +134,7 @@ class FabricRun {
   bool Stalled(Time next);
   void SendGrant(int process);
   void RunManager();
+  void ReportManager();
   void Collect(v1::Collect::What what);
   void OnResults(std::uint32_t process, const v1::NodeResults& results);
   void OnSnapshot(const v1::Snapshot& snapshot);

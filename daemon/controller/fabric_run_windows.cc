@@ -106,6 +106,10 @@ void FabricRun::RunManager() {
   }
   manager_inbox_.Clear();
   manager_->RunWindow(master_.now());
+  ReportManager();
+}
+
+void FabricRun::ReportManager() {
   v1::WindowReport report;
   for (std::uint32_t process = 0; process < daemons_; ++process) {
     const Outbox& outbox = manager_->outbox(static_cast<int>(process));
@@ -135,6 +139,11 @@ void FabricRun::InjectBladeFault(const v1::Fault& fault, bool now, TimeDone done
   Step();
 }
 
+void FabricRun::LoadRoutes(TableSet tables, LoadDone done) {
+  commands_.push_back({std::nullopt, std::nullopt, true, nullptr, std::move(tables), std::move(done)});
+  Step();
+}
+
 void FabricRun::Stop(TimeDone done) {
   commands_.push_back({std::nullopt, std::nullopt, true, std::move(done)});
   Step();
@@ -149,6 +158,12 @@ void FabricRun::TakeCommands() {
     }
     if (command.blade_fault) {
       TakeBladeFault(command, boundary);
+      continue;
+    }
+    if (command.loaded) {
+      auto loaded = manager_->LoadRoutes(std::move(command.tables), boundary);
+      if (loaded.ok()) ReportManager();
+      command.loaded(std::move(loaded));
       continue;
     }
     hold_ = false;

@@ -57,6 +57,11 @@ void Journal::BladeFault(std::uint64_t run, Time at, const std::string& what) {
                     Quoted(what)));
 }
 
+void Journal::RoutesLoaded(std::uint64_t run, Time at, std::uint64_t hash) {
+  Write(fmt::format(R"({{"run": {}, "event": "routes_load", "at_ps": {}, "hash": "{:016x}"}})", run,
+                    at, hash));
+}
+
 void Journal::Stopped(std::uint64_t run, Time at) {
   Write(fmt::format(R"({{"run": {}, "event": "stop", "at_ps": {}}})", run, at));
 }

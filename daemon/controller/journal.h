@@ -2,6 +2,7 @@
 // and every command. One JSON object per line.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -19,6 +20,8 @@ class Journal {
   void Fault(std::uint64_t run, Time at, const std::string& link, bool up);
   // `what` as people are told it: "blade0:SPE3 down".
   void BladeFault(std::uint64_t run, Time at, const std::string& what);
+  // The tables are not kept: a digest of them tells whether a file is the one that was loaded.
+  void RoutesLoaded(std::uint64_t run, Time at, std::uint64_t hash);
   void Stopped(std::uint64_t run, Time at);
   void Ended(std::uint64_t run, const std::string& outcome);
 

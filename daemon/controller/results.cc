@@ -38,6 +38,7 @@ void RerouteToProto(const Reroute& reroute, const Topology& topology, v1::Rerout
   if (reroute.first_packet != kNever) message->set_first_packet(reroute.first_packet);
   message->set_hubs_changed(reroute.hubs_changed);
   message->set_unreachable_pairs(reroute.unreachable_pairs);
+  for (const NodeId node : reroute.damaged) message->add_damaged(topology.NodeName(node));
 }
 
 void TrafficToProto(const NodeStats& s, v1::Counters* m) {
@@ -51,6 +52,10 @@ void TrafficToProto(const NodeStats& s, v1::Counters* m) {
   m->set_hops_delivered(s.hops_delivered);
   DropsToProto(s.packets_dropped, m->mutable_packets_dropped());
   DropsToProto(s.flits_dropped, m->mutable_flits_dropped());
+  for (int i = 1; i < kPacketRouteModes; ++i) {
+    if (s.packets_by_mode[i] == 0) continue;
+    (*m->mutable_packets_by_mode())[RouteModeName(static_cast<RouteMode>(i))] = s.packets_by_mode[i];
+  }
 }
 
 void MessagesToProto(const NodeStats& s, v1::Counters* m) {

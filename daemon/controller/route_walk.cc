@@ -7,8 +7,15 @@ namespace {
 
 class Walk {
  public:
-  Walk(const Topology& topology, const TablesOf& tables, NodeId destination, std::size_t routes_max)
-      : topology_(topology), tables_(tables), destination_(destination), routes_max_(routes_max) {}
+  Walk(const Topology& topology, const TablesOf& tables, const RouteRequest& request,
+       std::size_t routes_max)
+      : topology_(topology),
+        tables_(tables),
+        destination_(request.destination),
+        mode_(request.mode),
+        routes_max_(routes_max) {}
+
+  void SetMiddle(int middle) { middle_ = middle; }
 
   // The packet is at `node`, came in on `port` (kNoPort: from the HFI) and on `position`.
   void From(NodeId node, PortId port, Position position) {
@@ -28,16 +35,20 @@ class Walk {
  private:
   PortMask Outputs(NodeId node, PortId port) const {
     const auto hub = tables_(node);
-    const RouteTable* table = !hub              ? nullptr
-                              : port == kNoPort ? hub->source_direct.get()
-                                                : hub->port_direct[port].get();
     const NodeId here = topology_.ExitHub(node), to = topology_.ExitHub(destination_);
-    if (table == nullptr || here == kNoNode || to == kNoNode) return 0;
-    const bool inside = topology_.supernode_of(here) == topology_.supernode_of(to);
-    const auto& entries = inside ? table->intra : table->inter;
-    const auto entry = static_cast<std::size_t>(inside ? topology_.hub_in_supernode(to)
-                                                       : topology_.supernode_of(to));
-    return entry < entries.size() ? entries[entry] : 0;
+    if (hub == nullptr || here == kNoNode || to == kNoNode) return 0;
+    TablePlace place{TableKind::kDirect, port, topology_.supernode_of(here) == topology_.supernode_of(to)};
+    if (middle_ >= 0) {
+      place.kind = TableKind::kIndirect;
+    } else if (mode_ == RouteMode::kHwDirectStriped && port == kNoPort) {
+      place.kind = TableKind::kStriped;
+    }
+    const bool first_leg = middle_ >= 0 && topology_.supernode_of(here) != middle_;
+    place.index = static_cast<std::uint16_t>(place.intra ? topology_.hub_in_supernode(to)
+                                             : first_leg ? middle_
+                                                         : topology_.supernode_of(to));
+    const RouteTable* table = hub->Table(place.kind, port).get();
+    return table ? table->Entry(place) : 0;
   }
   void Take(NodeId node, PortId out, Position position, int choices) {
     const LinkEnd far = topology_.Peer(node, out);
@@ -76,6 +87,8 @@ class Walk {
   const Topology& topology_;
   const TablesOf& tables_;
   const NodeId destination_;
+  const RouteMode mode_;
+  int middle_ = -1;  // of the indirect routes that are followed
   const std::size_t routes_max_;
   std::vector<v1::RouteHop> hops_;
   std::vector<v1::Route> routes_;
@@ -83,10 +96,27 @@ class Walk {
 
 }  // namespace
 
-std::vector<v1::Route> WalkRoutes(const Topology& topology, const TablesOf& tables, NodeId source,
-                                  NodeId destination, std::size_t routes_max) {
-  Walk walk(topology, tables, destination, routes_max);
-  walk.From(source, kNoPort, kInjected);
+std::vector<v1::Route> WalkRoutes(const Topology& topology, const TablesOf& tables,
+                                  const RouteRequest& request, std::size_t routes_max) {
+  Walk walk(topology, tables, request, routes_max);
+  const NodeId from = topology.ExitHub(request.source), to = topology.ExitHub(request.destination);
+  const bool indirect = IsIndirect(request.mode) && from != kNoNode && to != kNoNode &&
+                        !topology.is_blade(request.source) &&
+                        topology.supernode_of(from) != topology.supernode_of(to);
+  if (!indirect) {
+    walk.From(request.source, kNoPort, kInjected);
+    return walk.Routes();
+  }
+  const auto hub = tables(request.source);
+  for (int middle = 0; middle < topology.supernodes(); ++middle) {
+    const bool asked = request.middle < 0 || request.middle == middle;
+    if (!asked || middle == topology.supernode_of(from) || middle == topology.supernode_of(to) ||
+        hub->Closed(topology.supernode_of(to), middle)) {
+      continue;
+    }
+    walk.SetMiddle(middle);
+    walk.From(request.source, kNoPort, kInjected);
+  }
   return walk.Routes();
 }
 

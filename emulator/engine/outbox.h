@@ -25,6 +25,8 @@ struct ControlItem {
     kPrepare,    // manager -> hub: tables of `epoch` (null: as before), with their hash
     kPrepared,   // hub -> manager: verified
     kCommit,     // manager -> hub: `epoch` takes effect at `arrival`
+    kTableFault,  // command: the entry at `place` is damaged
+    kTableAlert,  // hub -> manager: a packet needed a damaged entry of its tables at `raised`
   };
   Kind kind = Kind::kAlert;
   NodeId target = kNoNode, source = kNoNode;
@@ -34,8 +36,9 @@ struct ControlItem {
   Time arrival = 0, raised = 0;
   std::uint64_t hash = 0;
   std::shared_ptr<const HubTables> tables;
+  TablePlace place;  // kTableFault only, which never leaves its process
 };
-inline constexpr int kControlKinds = 5;
+inline constexpr int kControlKinds = 7;
 
 struct Outbox {
   std::vector<FlitRun> flits;

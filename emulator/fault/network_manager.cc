@@ -18,6 +18,7 @@ NetworkManager::NetworkManager(const Topology& topology, const P7ihParameters& p
       reroute_(reroute),
       work_(work),
       send_(std::move(send)),
+      planner_(topology),
       tables_(topology.nodes()) {}
 
 void NetworkManager::Receive(const ControlItem& item) {
@@ -38,7 +39,7 @@ void NetworkManager::Run(Time end) {
     now_ = event.time;
     if (event.key.event_class() == EventClass::kCommand) {
       ControlItem* item = reinterpret_cast<ControlItem*>(event.data);
-      if (item->kind == ControlItem::Kind::kAlert) {
+      if (item->kind == ControlItem::Kind::kAlert || item->kind == ControlItem::Kind::kTableAlert) {
         OnAlert(*item);
       } else {
         OnPrepared(*item);
@@ -70,6 +71,27 @@ void NetworkManager::OnAlert(const ControlItem& alert) {
   Schedule(std::max(now_, alert.raised + parameters_.detect), Step::kStartPlanning);
 }
 
+absl::StatusOr<LoadedRoutes> NetworkManager::Load(TableSet tables, Time at) {
+  if (busy_) {
+    return absl::FailedPreconditionError(
+        "a reroute is in flight; load route tables when it has been committed");
+  }
+  const auto report = CheckTables(topology_, failures_, tables, parameters_.vc_policy);
+  if (!report.ok()) return report.status();
+  busy_ = proven_ = true;
+  ++work_->unfinished;
+  current_ = Reroute();
+  current_.raised = current_.alerted = current_.planning_started = at;
+  current_.unreachable_pairs = report->unreachable_pairs;
+  LoadedRoutes loaded{epoch_ + 1, at + parameters_.install, 0, report->unreachable_pairs};
+  for (NodeId node = 0; node < topology_.nodes(); ++node) {
+    loaded.hubs_changed += tables[node]->Hash() != tables_[node]->Hash();
+  }
+  planned_ = std::move(tables);
+  Schedule(at, Step::kPlanned);
+  return loaded;
+}
+
 void NetworkManager::StartPlanning() {
   current_ = Reroute();
   current_.raised = kNever;
@@ -78,6 +100,10 @@ void NetworkManager::StartPlanning() {
   for (const ControlItem& alert : news_) {
     current_.raised = std::min(current_.raised, alert.raised);
     current_.alerted = std::min(current_.alerted, alert.arrival);
+    if (alert.kind == ControlItem::Kind::kTableAlert) {
+      current_.damaged.push_back(alert.source);
+      continue;
+    }
     const LinkEnd far = topology_.Peer(alert.source, alert.port);
     const auto link = std::min(std::pair(alert.source, alert.port), std::pair(far.node, far.port));
     const bool news = alert.up ? failures_.links.erase(link) > 0 : failures_.links.insert(link).second;
@@ -85,12 +111,12 @@ void NetworkManager::StartPlanning() {
     (alert.up ? current_.up : current_.down).push_back({link.first, link.second});
   }
   news_.clear();
-  planned_ = Planner(topology_).Plan(failures_);
+  proven_ = current_.down.empty() && current_.up.empty();  // only entries to write anew
+  planned_ = proven_ ? tables_ : planner_.Replan(failures_);
   Schedule(now_ + parameters_.plan, Step::kPlanned);
 }
 
-bool NetworkManager::Verified(const std::vector<std::shared_ptr<const HubTables>>& tables,
-                              Reroute* reroute) const {
+bool NetworkManager::Verified(const TableSet& tables, Reroute* reroute) const {
   if (topology_.nodes() > kCheckedNodesMax) return true;
   const auto report = CheckTables(topology_, failures_, tables, parameters_.vc_policy);
   if (!report.ok()) return false;
@@ -100,7 +126,7 @@ bool NetworkManager::Verified(const std::vector<std::shared_ptr<const HubTables>
 
 void NetworkManager::FinishPlanning() {
   current_.planned = now_;
-  if (!Verified(planned_, &current_)) {
+  if (!proven_ && !Verified(planned_, &current_)) {
     Committed();  // a table set that fails the check is never installed
     return;
   }
@@ -113,10 +139,12 @@ void NetworkManager::FinishPlanning() {
     prepare.target = node;
     prepare.epoch = epoch_;
     prepare.hash = planned_[node]->Hash();
-    if (prepare.hash != tables_[node]->Hash()) {
+    const bool changed = prepare.hash != tables_[node]->Hash();
+    const auto& damaged = current_.damaged;
+    if (changed || std::find(damaged.begin(), damaged.end(), node) != damaged.end()) {
       prepare.tables = planned_[node];
-      ++current_.hubs_changed;
     }
+    current_.hubs_changed += changed;
     prepare.arrival = now_ + parameters_.management_latency;
     send_(std::move(prepare));
   }

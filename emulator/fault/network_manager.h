@@ -27,6 +27,11 @@ class NetworkManager {
   // What it has had installed, or is about to.
   const std::shared_ptr<const HubTables>& tables(NodeId node) const { return tables_[node]; }
 
+  // Installs a table set from outside as the next epoch; the next reroute plans anew and replaces it.
+  // FAILED_PRECONDITION with the witness if the set fails the proof, and while another one is in flight.
+  // REQUIRES: at >= everything that has run.
+  absl::StatusOr<LoadedRoutes> Load(TableSet tables, Time at);
+
   void Receive(const ControlItem& item);
   Time next_time() const { return queue_.next_time(); }
   void Run(Time end);
@@ -42,7 +47,7 @@ class NetworkManager {
   void FinishPlanning();
   void Committed();
   void Schedule(Time at, Step step);
-  bool Verified(const std::vector<std::shared_ptr<const HubTables>>& tables, Reroute* reroute) const;
+  bool Verified(const TableSet& tables, Reroute* reroute) const;
 
   const Topology& topology_;
   const P7ihParameters& parameters_;
@@ -57,7 +62,9 @@ class NetworkManager {
   std::vector<ControlItem> news_;  // alerts that no plan has answered yet
   bool busy_ = false;              // a plan is scheduled or in flight
   Epoch epoch_ = 1;
-  std::vector<std::shared_ptr<const HubTables>> tables_, planned_;
+  Planner planner_;
+  bool proven_ = false;            // planned_ has passed the proof already
+  TableSet tables_, planned_;
   NodeId answers_missing_ = 0;
   Reroute current_;
   std::vector<Reroute> reroutes_;

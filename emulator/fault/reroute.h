@@ -13,12 +13,21 @@ namespace percs {
 struct Reroute {
   Epoch epoch = 0;
   std::vector<LinkEnd> down, up;   // links whose alerts this plan answers
+  std::vector<NodeId> damaged;     // hubs whose tables it writes anew, for a damaged entry
   Time raised = 0;                 // first alert, at the hub
   Time alerted = 0;                // its arrival at network management
   Time planning_started = 0, planned = 0;
   Time committed = 0;              // at every hub
   Time first_packet = kNever;      // earliest NodeResult::first_rerouted of this epoch; filled on merging
   std::uint32_t hubs_changed = 0;  // hubs whose tables differ from before
+  std::uint64_t unreachable_pairs = 0;
+};
+
+// What becomes of a table set that was loaded from outside.
+struct LoadedRoutes {
+  Epoch epoch = 0;
+  Time committed = 0;  // when every hub switches
+  std::uint32_t hubs_changed = 0;
   std::uint64_t unreachable_pairs = 0;
 };
 

@@ -25,7 +25,7 @@ Packet* SendQueue::Pop() {
   return p;
 }
 
-bool Hfi::Send(Packet* p, bool verified) {
+bool Hfi::Send(Packet* p, bool verified, const RouteSetting& route) {
   PacketHeader& header = p->header;
   header.source = context_.node;
   header.sequence = next_sequence_++;
@@ -36,9 +36,10 @@ bool Hfi::Send(Packet* p, bool verified) {
   context_.stats.flits_created += header.flits;
   ++context_.work->resident;
   const PortId in = isr_->router().WindowPort(header.source_window);
-  const PortId out = isr_->router().Route(header, in);
-  if (out == kNoPort) {
-    context_.CountDrop(DropReason::kNoRoute, header.flits, 1);
+  const PortId out = isr_->router().RouteFromSource(header, in, route, queued_);
+  if (out >= kPorts) {
+    context_.CountDrop(out == kDamagedEntry ? DropReason::kTableParity : DropReason::kNoRoute,
+                       header.flits, 1);
     context_.Release(p);
     return false;
   }
@@ -47,6 +48,7 @@ bool Hfi::Send(Packet* p, bool verified) {
   p->out = out;
   Port& port = ports_[static_cast<std::size_t>(in - kHfiFirst)];
   isr_->Waiting(in, out).Push(p);
+  queued_[out] += p->header.flits;
   port.waiting |= PortBit(out);
   waiting_ports_ |= 1u << (in - kHfiFirst);
   ++backlog_;
@@ -98,6 +100,7 @@ void Hfi::Start(PortId hfi_port, Port& port, PortId output) {
   port.last_output = output;
   const Time now = context_.now;
   const int flits = p->header.flits;
+  queued_[output] -= static_cast<std::uint32_t>(flits);
   w_in_free_ = now + flits * context_.parameters->w_flit_time;
   port.free_at = now + flits * context_.parameters->hfi.flit_time;
   isr_->ReserveQueue(hfi_port, output);

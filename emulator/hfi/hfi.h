@@ -28,6 +28,11 @@ class Hfi final : public IsrListener {
   Hfi(NodeContext& context, HfiListener& listener) : context_(context), listener_(listener) {}
   void SetIsr(Isr* isr) { isr_ = isr; }
 
+  void SetRouting(const RoutingSettings& routing) { routing_ = routing; }
+  // How traffic is routed: the workload's, or that of a class.
+  const RouteSetting& route() const { return routing_.of(routing_.workload); }
+  const RouteSetting& route(TrafficClass traffic) const { return routing_.of(traffic); }
+
   // A packet whose header the caller fills in and then gives to Send.
   Packet* NewPacket() {
     Packet* p = context_.packets.Take();
@@ -36,7 +41,7 @@ class Hfi final : public IsrListener {
     return p;
   }
   // Gives a packet to the HFI, now; `verified` fills its payload. False: no route, dropped and counted.
-  bool Send(Packet* p, bool verified);
+  bool Send(Packet* p, bool verified, const RouteSetting& route);
   // A packet for `destination` will be sent soon.
   void Expect(NodeId destination, WindowId source_window) {
     const PortId in = isr_->router().WindowPort(source_window);
@@ -96,7 +101,9 @@ class Hfi final : public IsrListener {
   NodeContext& context_;
   HfiListener& listener_;
   Isr* isr_ = nullptr;
+  RoutingSettings routing_;
   std::array<Port, kHfiPorts> ports_;
+  QueuedFlits queued_{};
   unsigned waiting_ports_ = 0;  // bit i: ports_[i] has a packet in a send queue
   Time w_in_free_ = 0, w_out_free_ = 0;
   Time w_wake_ = kNever;  // hand-overs wait for W until then

@@ -71,7 +71,7 @@ void MessageLayer::SendPacket(NodeId destination, SenderFlow& flow, std::uint32_
     std::memcpy(header.payload.bytes(), message.content->data() + header.offset, header.bytes);
   }
   packet.deadline = kNever;
-  packet.no_route = !hfi_.Send(p, message.verified);
+  packet.no_route = !hfi_.Send(p, message.verified, hfi_.route());
   if (packet.no_route) {
     packet.deadline = context_.now + (context_.parameters->retransmit_timeout << packet.tries);
     Arm(destination, flow, packet.deadline);
@@ -237,7 +237,7 @@ void MessageLayer::SendAck(const PacketHeader& data, ReceiverFlow& flow) {
   ack.flow_sequence = flow.base;
   ack.offset = flow.bitmap;
   ++context_.stats.acks_sent;
-  if (hfi_.Send(p, false)) ++replies_;
+  if (hfi_.Send(p, false, hfi_.route(TrafficClass::kFifo))) ++replies_;
 }
 
 }  // namespace percs

@@ -132,8 +132,8 @@ void Isr::BeginPacket(InputBuffer& buffer, Packet* p) {
   if (by_position) CheckPosition(buffer, p->header);
   const bool positioned = by_position && p->out < kLinkPorts && !outputs_[p->out].edge;
   const Position next = positioned ? NextPosition(p->header.position, p->out) : kL0;
-  if (p->out == kNoPort || !outputs_[p->out].connected) {
-    p->reason = DropReason::kNoRoute;
+  if (p->out >= kPorts || !outputs_[p->out].connected) {
+    p->reason = p->out == kDamagedEntry ? DropReason::kTableParity : DropReason::kNoRoute;
   } else if (next == kNoPosition) {
     p->reason = DropReason::kNoVcPosition;
   } else if (!outputs_[p->out].up) {

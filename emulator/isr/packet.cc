@@ -4,7 +4,8 @@ namespace percs {
 
 const char* DropReasonName(DropReason reason) {
   constexpr const char* kNames[kDropReasons] = {"link_down", "no_route",  "no_vc_position", "truncated",
-                                                "duplicate", "no_reply_slot", "unacknowledged"};
+                                                "duplicate", "no_reply_slot", "unacknowledged",
+                                                "table_parity"};
   return kNames[static_cast<int>(reason)];
 }
 

@@ -7,6 +7,7 @@
 #include "emulator/base/ids.h"
 #include "emulator/base/payload.h"
 #include "emulator/base/time.h"
+#include "emulator/routing/route_mode.h"
 
 namespace percs {
 
@@ -15,9 +16,6 @@ enum class PacketKind : std::uint8_t {
   kData,  // part of a message of the reliable message layer
   kAck,   // selective acknowledgement of the message layer, one flit
 };
-
-// Route mode of a packet (paper 000 section VI). Names follow the POWER 775 manual.
-enum class RouteMode : std::uint8_t { kDirect };
 
 // Why a packet was lost. Every lost packet is counted under exactly one of these.
 enum class DropReason : std::uint8_t {
@@ -28,8 +26,9 @@ enum class DropReason : std::uint8_t {
   kDuplicate,     // already received by the message layer
   kNoReplySlot,   // its acknowledgement found no room (rule 16)
   kUnacknowledged,  // messages only: no acknowledgement after the last try
+  kTableParity,   // its entry of a route table was damaged
 };
-inline constexpr int kDropReasons = 7;
+inline constexpr int kDropReasons = 8;
 const char* DropReasonName(DropReason reason);
 
 // Rides free with the head flit (header_bytes = 0, docs/semantics.md rule 12).
@@ -39,7 +38,7 @@ struct PacketHeader {
   std::uint16_t bytes = 0;  // payload, 0..2048
   std::uint8_t flits = 1;   // 1..16
   PacketKind kind = PacketKind::kRaw;
-  RouteMode mode : 4 = RouteMode::kDirect;
+  RouteMode mode : 4 = RouteMode::kHwDirect;
   Position position : 4 = kInjected;  // of the link it came over last, as its receivers reckon
   std::uint8_t hops = 0;       // links crossed so far
   std::uint16_t middle = 0;    // middle supernode of an indirect route
@@ -61,7 +60,7 @@ struct PacketHeader {
   void ResetRaw() {
     bytes = 0;
     kind = PacketKind::kRaw;
-    mode = RouteMode::kDirect;
+    mode = RouteMode::kHwDirect;
     position = kInjected;
     hops = 0;
     middle = 0;

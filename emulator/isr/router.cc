@@ -4,54 +4,88 @@
 
 namespace percs {
 
-PortMask Router::Lookup(const HubTables& tables, NodeId destination, PortId in) const {
-  const RouteTable* table = TableOf(tables, in);
-  if (!table) return 0;
+TablePlace Router::PlaceByMode(const PacketHeader& header, NodeId hub, PortId in) const {
   const Topology& topology = *context_.topology;
-  // Wraps far above any hub count for a lower node of another supernode.
-  const NodeId hub = destination - supernode_first_;
-  const bool intra = hub < static_cast<NodeId>(topology.hubs_per_supernode());
-  const std::vector<PortMask>& entries = intra ? table->intra : table->inter;
-  const std::size_t entry = intra ? hub : static_cast<std::size_t>(topology.supernode_of(destination));
-  return entry < entries.size() ? entries[entry] : 0;
+  const int here = own_supernode(), last = topology.supernode_of(hub);
+  TablePlace place{TableKind::kDirect, in, here == last, static_cast<std::uint16_t>(last)};
+  if (IsIndirect(header.mode)) {
+    place.kind = TableKind::kIndirect;
+    if (!place.intra && here != header.middle) place.index = header.middle;
+  } else if (in >= kLinkPorts) {
+    place.kind = TableKind::kStriped;
+  }
+  if (place.intra) {
+    place.index = static_cast<std::uint16_t>(topology.hub_in_supernode(hub));
+  }
+  return place;
 }
 
 PortId Router::Route(const PacketHeader& header, PortId in) {
   if (header.destination == context_.node) return WindowPort(header.destination_window);
   if (context_.topology->is_blade(header.destination)) return RouteToBlade(header, in);
-  return RouteToHub(header.destination, in);
+  return RouteToHub(header, header.destination, in);
 }
 
 PortId Router::RouteToBlade(const PacketHeader& header, PortId in) {
   const LinkEnd socket = context_.topology->BladePeer(header.destination);
   if (socket.node == context_.node) return socket.port;
   const NodeId hub = context_.topology->ExitHub(header.destination);
-  return hub == kNoNode ? kNoPort : RouteToHub(hub, in);
+  return hub == kNoNode ? kNoPort : RouteToHub(header, hub, in);
 }
 
-PortId Router::RouteToHub(NodeId hub, PortId in) {
-  const PortMask mask = Lookup(*tables_, hub, in);
-  if (previous_) NoteRerouted(hub, in, mask);
+PortId Router::RouteToHub(const PacketHeader& header, NodeId hub, PortId in) {
+  const TablePlace place = header.mode == RouteMode::kHwDirect ? DirectPlace(hub, in)
+                                                              : PlaceByMode(header, hub, in);
+  const PortMask mask = Entry(*tables_, place);
+  if (watching_ && !Watch(place, mask)) return kDamagedEntry;
   if (mask == 0) return kNoPort;
   if ((mask & (mask - 1)) == 0) return static_cast<PortId>(std::countr_zero(mask));
-  return Choose(mask, in, context_.topology->supernode_of(hub));
+  std::uint8_t& pointer = Pointer(place);
+  const PortId port = Candidate(mask, pointer);
+  pointer = static_cast<std::uint8_t>(port + 1);
+  return port;
 }
 
-void Router::NoteRerouted(NodeId hub, PortId in, PortMask mask) {
-  if (mask == 0 || Lookup(*previous_, hub, in) == mask) return;
-  first_rerouted_.emplace_back(epoch_, context_.now);
-  previous_ = nullptr;
+void Router::Damage(const TablePlace& place) {
+  damaged_.push_back({place});
+  watching_ = true;
 }
 
-PortId Router::Choose(PortMask mask, PortId in, int supernode) {
-  std::vector<std::uint8_t>& pointers = pointers_[in];
+bool Router::Watch(const TablePlace& place, PortMask mask) {
+  const auto table = [](const TablePlace& p) { return p.port < kLinkPorts ? p.port : kNoPort; };
+  for (DamagedEntry& entry : damaged_) {
+    if (entry.place.kind != place.kind || table(entry.place) != table(place) ||
+        entry.place.intra != place.intra || entry.place.index != place.index) {
+      continue;
+    }
+    if (!entry.reported) on_damage_();
+    entry.reported = true;
+    return false;
+  }
+  if (previous_ && mask != 0 && Entry(*previous_, place) != mask) {
+    first_rerouted_.emplace_back(epoch_, context_.now);
+    previous_ = nullptr;
+    watching_ = !damaged_.empty();
+  }
+  return true;
+}
+
+std::uint8_t& Router::Pointer(const TablePlace& place) {
+  Pointers* all = &pointers_;
+  if (place.kind != TableKind::kDirect) {
+    std::unique_ptr<Pointers>& other = other_pointers_[static_cast<std::size_t>(place.kind) - 1];
+    if (!other) other = std::make_unique<Pointers>();
+    all = other.get();
+  }
+  std::vector<std::uint8_t>& pointers = (*all)[place.port];
   if (pointers.empty()) pointers.resize(static_cast<std::size_t>(context_.topology->supernodes()));
-  std::uint8_t& pointer = pointers[static_cast<std::size_t>(supernode)];
+  return pointers[place.intra ? static_cast<std::size_t>(own_supernode()) : place.index];
+}
+
+PortId Router::Candidate(PortMask mask, std::uint8_t pointer) {
   PortMask above = mask & (~PortMask{0} << pointer);
   if (above == 0) above = mask;
-  const int port = std::countr_zero(above);
-  pointer = static_cast<std::uint8_t>(port + 1);
-  return static_cast<PortId>(port);
+  return static_cast<PortId>(std::countr_zero(above));
 }
 
 }  // namespace percs

@@ -1,40 +1,73 @@
-// Looks a packet's next port up in the installed tables (docs/semantics.md B.2).
+// Looks a packet's next port up in the installed tables, and at the source decides between direct and
+// indirect (docs/semantics.md B.2).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "emulator/base/random.h"
 #include "emulator/isr/packet_state.h"
 #include "emulator/node/node_context.h"
 #include "emulator/routing/route_tables.h"
 
 namespace percs {
 
+// What Router::Route returns for an entry whose parity is wrong.
+inline constexpr PortId kDamagedEntry = kNoPort - 1;
+
+// Flits in the send queues of a hub, by output.
+using QueuedFlits = std::array<std::uint32_t, kPorts>;
+
 class Router {
  public:
-  explicit Router(const NodeContext& context)
+  explicit Router(NodeContext& context)
       : context_(context),
         supernode_first_(FirstHub(*context.topology, context.node)) {}
 
+  // Random choices follow from this seed. `on_damage` is called once for every damaged entry that a
+  // packet needed.
+  void Prepare(std::uint64_t seed, std::function<void()> on_damage) {
+    seed_ = seed;
+    on_damage_ = std::move(on_damage);
+  }
   void Install(std::shared_ptr<const HubTables> tables, Epoch epoch) {
     previous_ = tables_ == tables ? nullptr : std::move(tables_);
     tables_ = std::move(tables);
     epoch_ = epoch;
+    watching_ = previous_ || !damaged_.empty();
   }
+  // Writes every entry anew, which repairs the damaged ones.
+  void Rewrite() {
+    damaged_.clear();
+    watching_ = previous_ != nullptr;
+  }
+  // Flips a bit of an entry until the tables are rewritten: parity over the entry is then wrong.
+  void Damage(const TablePlace& place);
+
   // By epoch: when a packet was first routed by an entry that the epoch changed.
   const std::vector<std::pair<Epoch, Time>>& first_rerouted() const { return first_rerouted_; }
   const std::shared_ptr<const HubTables>& tables() const { return tables_; }
   Epoch epoch() const { return epoch_; }
 
-  // Output port of a packet that came in on `in`; kNoPort if the tables have none.
+  // Output port of a packet that came in on `in`; kNoPort if the tables have none, kDamagedEntry if
+  // the entry cannot be trusted.
   PortId Route(const PacketHeader& header, PortId in);
   // The first of the ports that lead to a hub, if any: a guess at what Route will say, which moves no pointer.
   PortId Guess(NodeId hub, PortId in) const {
-    const PortMask mask = Lookup(*tables_, hub, in);
+    const PortMask mask = Entry(*tables_, DirectPlace(hub, in));
     return mask == 0 ? kNoPort : static_cast<PortId>(std::countr_zero(mask));
+  }
+  // The same at the source, after choosing the packet's mode and middle supernode.
+  PortId RouteFromSource(PacketHeader& header, PortId in, const RouteSetting& setting,
+                         const QueuedFlits& queued) {
+    header.mode = RouteMode::kHwDirect;
+    return setting.mode == RouteMode::kHwDirect ? Route(header, in)
+                                                : RouteByMode(header, in, setting, queued);
   }
   // HFI port that a window is pinned to (rule 15).
   PortId WindowPort(WindowId window) const {
@@ -44,29 +77,70 @@ class Router {
   }
 
  private:
-  static const RouteTable* TableOf(const HubTables& tables, PortId in) {
-    return in < kLinkPorts ? tables.port_direct[in].get() : tables.source_direct.get();
-  }
+  struct DamagedEntry {
+    TablePlace place;
+    bool reported = false;
+  };
+  // Round robin: what was chosen last + 1, by supernode; made when first needed.
+  using Pointers = std::array<std::vector<std::uint8_t>, kPorts>;
+  struct MiddleChoice {
+    explicit MiddleChoice(RandomStream random) : random(random) {}
+    RandomStream random;
+    std::array<std::vector<std::uint16_t>, kHfiPorts> pointers;  // by destination supernode
+  };
+
   // First hub of the supernode that a node's packets start in.
   static NodeId FirstHub(const Topology& topology, NodeId node) {
     const NodeId hub = topology.ExitHub(node);
     return hub == kNoNode ? 0 : topology.node(topology.supernode_of(hub), 0);
   }
+  int own_supernode() const { return context_.topology->supernode_of(supernode_first_); }
   // Routes lead to hubs; a blade is one hop behind its own.
   PortId RouteToBlade(const PacketHeader& header, PortId in);
-  PortId RouteToHub(NodeId hub, PortId in);
-  PortMask Lookup(const HubTables& tables, NodeId hub, PortId in) const;
-  void NoteRerouted(NodeId hub, PortId in, PortMask mask);
-  PortId Choose(PortMask mask, PortId in, int supernode);
+  PortId RouteToHub(const PacketHeader& header, NodeId hub, PortId in);
+  TablePlace DirectPlace(NodeId hub, PortId in) const {
+    const Topology& topology = *context_.topology;
+    // Wraps far above any hub count for a lower node of another supernode.
+    const NodeId inside = hub - supernode_first_;
+    const bool intra = inside < static_cast<NodeId>(topology.hubs_per_supernode());
+    const int index = intra ? static_cast<int>(inside) : topology.supernode_of(hub);
+    return {TableKind::kDirect, in, intra, static_cast<std::uint16_t>(index)};
+  }
+  TablePlace PlaceByMode(const PacketHeader& header, NodeId hub, PortId in) const;
+  PortMask Entry(const HubTables& tables, const TablePlace& place) const {
+    const RouteTable* table = tables.Table(place.kind, place.port).get();
+    return table ? table->Entry(place) : 0;
+  }
+  // False if the entry is damaged.
+  bool Watch(const TablePlace& place, PortMask mask);
+  std::uint8_t& Pointer(const TablePlace& place);
+  static PortId Candidate(PortMask mask, std::uint8_t pointer);
 
-  const NodeContext& context_;
+  // source_route.cc
+  PortId RouteByMode(PacketHeader& header, PortId in, const RouteSetting& setting,
+                     const QueuedFlits& queued);
+  bool Open(int middle, int destination) const;
+  int FirstOpen(int from, int destination) const;
+  int NthOther(std::uint32_t n, int destination) const;
+  int NamedMiddle(NodeId hub, const RouteSetting& setting) const;
+  int PickedMiddle(PortId in, int destination, MiddleSelection selection);
+  bool IndirectIsBetter(int destination, PortId in, int middle, const RouteSetting& setting,
+                        const QueuedFlits& queued);
+  MiddleChoice& middle_choice();
+
+  NodeContext& context_;
   const NodeId supernode_first_;  // node of the own supernode's first hub
   std::shared_ptr<const HubTables> tables_;
   Epoch epoch_ = 0;
+  bool watching_ = false;                      // the next two are not both empty
   std::shared_ptr<const HubTables> previous_;  // until a packet has used a changed entry
+  std::vector<DamagedEntry> damaged_;
+  std::function<void()> on_damage_;
   std::vector<std::pair<Epoch, Time>> first_rerouted_;
-  // Port chosen last + 1, by destination supernode; made when an input first has a choice.
-  std::array<std::vector<std::uint8_t>, kPorts> pointers_;
+  Pointers pointers_;  // of the direct tables
+  std::array<std::unique_ptr<Pointers>, kTableKinds - 1> other_pointers_;
+  std::uint64_t seed_ = 0;
+  std::unique_ptr<MiddleChoice> middle_choice_;  // made with the first indirect packet
 };
 
 }  // namespace percs

@@ -57,6 +57,8 @@ struct NodeStats {
   std::uint64_t packets_synthesised = 0, flits_synthesised = 0;
   std::array<std::uint64_t, kDropReasons> packets_dropped{}, flits_dropped{};
   std::uint64_t hops_delivered = 0;     // links crossed by delivered packets
+  // Of packets_created, by RouteMode; hw_direct is the rest and counted by no one.
+  std::array<std::uint64_t, kPacketRouteModes> packets_by_mode{};
   // Message layer.
   std::uint64_t messages_sent = 0, messages_acknowledged = 0, messages_failed = 0;
   std::uint64_t messages_delivered = 0, message_bytes_delivered = 0;
@@ -70,6 +72,13 @@ struct NodeStats {
   Histogram packet_latency, message_latency;
   // Of a Cell blade, in the order of cell::BladeStats::Visit.
   std::array<std::uint64_t, kBladeCounters> blade{};
+
+  std::uint64_t PacketsOfMode(RouteMode mode) const {
+    if (mode != RouteMode::kHwDirect) return packets_by_mode[static_cast<std::size_t>(mode)];
+    std::uint64_t others = 0;
+    for (const std::uint64_t packets : packets_by_mode) others += packets;
+    return packets_created - others;
+  }
 
   // Calls f(value) on every integer, in a fixed order: wire and merge use this one list.
   template <typename F>
@@ -90,9 +99,15 @@ struct NodeStats {
   }
 
  private:
+  static constexpr int kDropReasonsAlways = 7;
   template <typename F>
   void VisitIfAny(F&& f) {
     for (auto& v : blade) f(v);
+    for (auto& v : packets_by_mode) f(v);
+    for (int i = kDropReasonsAlways; i < kDropReasons; ++i) {
+      f(packets_dropped[static_cast<std::size_t>(i)]);
+      f(flits_dropped[static_cast<std::size_t>(i)]);
+    }
   }
   template <typename F>
   void VisitAlways(F&& f) {
@@ -101,8 +116,8 @@ struct NodeStats {
     }
     f(packets_created), f(flits_created), f(packets_delivered), f(flits_delivered), f(bytes_delivered);
     f(packets_synthesised), f(flits_synthesised);
-    for (auto& v : packets_dropped) f(v);
-    for (auto& v : flits_dropped) f(v);
+    for (int i = 0; i < kDropReasonsAlways; ++i) f(packets_dropped[static_cast<std::size_t>(i)]);
+    for (int i = 0; i < kDropReasonsAlways; ++i) f(flits_dropped[static_cast<std::size_t>(i)]);
     f(hops_delivered);
     f(messages_sent), f(messages_acknowledged), f(messages_failed);
     f(messages_delivered), f(message_bytes_delivered), f(packets_resent), f(acks_sent);

@@ -13,6 +13,8 @@ Hub::Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCo
       hfi_(context_, *this),
       messages_(context_, hfi_, *this) {
   hfi_.SetIsr(&isr_);
+  hfi_.SetRouting(scenario.routing);
+  isr_.router().Prepare(scenario.seed, [this] { Alert(ControlItem::Kind::kTableAlert, kNoPort, false); });
   const auto* pattern = std::get_if<PatternWorkload>(&scenario.workload);
   if (pattern && pattern->measure > 0) {
     measure_from_ = pattern->warm_up;
@@ -109,7 +111,7 @@ void Hub::SetTimer(Time at, std::uint64_t token) {
 }
 
 void Hub::SendRaw(NodeId destination, WindowId source_window, WindowId destination_window,
-                  std::uint64_t bytes, bool verified) {
+                  std::uint64_t bytes, bool verified, const RouteSetting* route) {
   do {
     Packet* p = hfi_.NewPacket();
     PacketHeader& header = p->header;
@@ -118,7 +120,7 @@ void Hub::SendRaw(NodeId destination, WindowId source_window, WindowId destinati
     header.destination_window = destination_window;
     header.bytes = static_cast<std::uint16_t>(std::min<std::uint64_t>(bytes, kPacketBytesMax));
     bytes -= header.bytes;
-    hfi_.Send(p, verified);
+    hfi_.Send(p, verified, route ? *route : hfi_.route());
   } while (bytes > 0);
 }
 
@@ -189,6 +191,7 @@ void Hub::OnControl(ControlItem* item) {
       if (item->tables && item->tables->Hash() != item->hash) break;  // damaged: not acknowledged
       prepared_ = item->tables ? item->tables : isr_.router().tables();
       prepared_epoch_ = item->epoch;
+      prepared_rewrites_ = item->tables != nullptr;
       ControlItem answer;
       answer.kind = ControlItem::Kind::kPrepared;
       answer.epoch = item->epoch;
@@ -201,11 +204,18 @@ void Hub::OnControl(ControlItem* item) {
     case ControlItem::Kind::kCommit:
       if (item->epoch == prepared_epoch_) {
         isr_.router().Install(prepared_, prepared_epoch_);
+        if (prepared_rewrites_) isr_.router().Rewrite();
         ++context_.stats.tables_installed;
         context_.last_event = context_.now;
       }
       break;
+    case ControlItem::Kind::kTableFault:
+      --context_.work->unfinished;
+      context_.last_event = context_.now;
+      isr_.router().Damage(item->place);
+      break;
     case ControlItem::Kind::kAlert:
+    case ControlItem::Kind::kTableAlert:
     case ControlItem::Kind::kPrepared:
       PERCS_CHECK(false);  // for network management, never for a hub
   }
@@ -223,14 +233,18 @@ void Hub::OnLinkFault(const ControlItem& item) {
   } else {
     isr_.LinkDown(item.port);
   }
+  Alert(ControlItem::Kind::kAlert, item.port, item.up);
+}
+
+void Hub::Alert(ControlItem::Kind kind, PortId port, bool up) {
   ++context_.stats.alerts_raised;
   ++context_.work->unfinished;  // until network management has heard it
   ControlItem alert;
-  alert.kind = ControlItem::Kind::kAlert;
+  alert.kind = kind;
   alert.source = context_.node;
   alert.target = kManagerNode;
-  alert.port = item.port;
-  alert.up = item.up;
+  alert.port = port;
+  alert.up = up;
   alert.raised = context_.now;
   alert.arrival = context_.now + context_.parameters->management_latency;
   to_manager_(std::move(alert));

@@ -39,7 +39,7 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
 
   // HubServices
   void SendRaw(NodeId destination, WindowId source_window, WindowId destination_window,
-               std::uint64_t bytes, bool verified) override;
+               std::uint64_t bytes, bool verified, const RouteSetting* route) override;
   void Expect(NodeId destination, WindowId source_window) override {
     hfi_.Expect(destination, source_window);
   }
@@ -70,6 +70,7 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   inline void DispatchTimer(const Event& event);
   void OnControl(ControlItem* item);
   void OnLinkFault(const ControlItem& item);
+  void Alert(ControlItem::Kind kind, PortId port, bool up);
   inline void Deliver(const PacketHeader& header);
 
   NodeContext context_;
@@ -87,6 +88,7 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   Time measure_from_ = 0, measure_to_ = kNever;  // packets created then count for latency
   std::shared_ptr<const HubTables> prepared_;
   Epoch prepared_epoch_ = 0;
+  bool prepared_rewrites_ = false;  // they came with the prepare, so every entry is written
 };
 
 }  // namespace percs

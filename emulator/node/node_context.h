@@ -61,6 +61,9 @@ struct NodeContext {
     work->resident -= tails;
     last_event = std::max(last_event, now);
   }
+  void CountMode(RouteMode mode) {
+    if (mode != RouteMode::kHwDirect) ++stats.packets_by_mode[static_cast<int>(mode)];
+  }
   void Release(Packet* p) {
     p->header.payload.Clear();
     if (p->header.kind != PacketKind::kRaw) p->header.ClearMessage();  // raw packets never have one

@@ -22,6 +22,7 @@ struct P7ihParameters {
   Time credit_processing = 50'000;         // choice
   Time w_flit_time = 1'334;                // 96 GB/s per direction over both HFIs
   int hfi_queue_packets = 2;               // per (HFI port, ISR output), in the ISR
+  int route_table_entries = 545;           // of each route table; 32 hubs + 513 supernodes
   int windows_per_hfi = 256;               // "many hundreds", gaps.md G8
   VcPolicy vc_policy = VcPolicy::kPosition;
 

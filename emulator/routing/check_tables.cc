@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "emulator/routing/channel_graph.h"
 #include "emulator/routing/check_blades.h"
+#include "emulator/routing/check_indirect.h"
 #include "emulator/routing/legal_reach.h"
 #include "emulator/routing/live_fabric.h"
 #include "emulator/routing/planner.h"
@@ -13,7 +14,6 @@
 namespace percs {
 namespace {
 
-using TableSet = std::vector<std::shared_ptr<const HubTables>>;
 constexpr std::size_t kListedMax = 100;
 
 absl::Status Wrong(const std::string& message) {
@@ -25,6 +25,7 @@ struct Place {
   NodeId node;
   PortId in_port;
   Position position;
+  TableKind kind = TableKind::kDirect;
 };
 
 // A walk that went wrong.
@@ -62,6 +63,7 @@ class TableCheck {
   absl::Status CheckShapes() const;
   absl::Status CheckNoDeadPorts() const;
   absl::Status CheckSource(NodeId source);
+  absl::Status CheckStriped(NodeId source, int supernode, HubMask served);
   absl::Status JudgeMissing(NodeId source, int supernode, HubMask served, HubMask missing);
   PortMask Choices(const Place& place, NodeId destination) const;
   // The place after leaving by `port`; its node is kNoNode if no packet gets there.
@@ -100,7 +102,8 @@ absl::Status TableCheck::CheckShapes() const {
   };
   for (NodeId node = 0; node < topology_.hubs(); ++node) {
     const HubTables* hub = tables_[node].get();
-    bool good = hub && fits(hub->source_direct) && fits(hub->source_indirect);
+    bool good = hub && fits(hub->source_direct) && fits(hub->source_striped) &&
+                fits(hub->source_indirect);
     for (std::size_t port = 0; good && port < kLinkPorts; ++port) {
       good = fits(hub->port_direct[port]) && fits(hub->port_indirect[port]);
     }
@@ -125,7 +128,8 @@ absl::Status TableCheck::CheckNoDeadPorts() const {
       for (PortMask mask : table->inter) all |= mask;
       return all & ~live_.ports(node);
     };
-    PortMask bad = dead(hub.source_direct) | dead(hub.source_indirect);
+    PortMask bad =
+        dead(hub.source_direct) | dead(hub.source_striped) | dead(hub.source_indirect);
     for (std::size_t port = 0; port < kLinkPorts; ++port) {
       bad |= dead(hub.port_direct[port]) | dead(hub.port_indirect[port]);
     }
@@ -139,9 +143,7 @@ absl::Status TableCheck::CheckNoDeadPorts() const {
 }
 
 PortMask TableCheck::Choices(const Place& place, NodeId destination) const {
-  const HubTables& hub = *tables_[place.node];
-  const RouteTable& table =
-      place.in_port == kNoPort ? *hub.source_direct : *hub.port_direct[place.in_port];
+  const RouteTable& table = *tables_[place.node]->Table(place.kind, place.in_port);
   const int supernode = topology_.supernode_of(destination);
   return supernode == topology_.supernode_of(place.node)
              ? table.intra[static_cast<std::size_t>(topology_.hub_in_supernode(destination))]
@@ -232,6 +234,7 @@ absl::Status TableCheck::CheckSource(NodeId source) {
     if (!wanted) continue;
     if (supernode != own) {
       served = ToSupernode(start, supernode, 0, &report_.hops_max) & wanted;
+      if (auto s = CheckStriped(source, supernode, served); !s.ok()) return s;
     } else {
       for (HubMask rest = wanted; rest; rest &= rest - 1) {
         const int hub = std::countr_zero(rest);
@@ -242,6 +245,20 @@ absl::Status TableCheck::CheckSource(NodeId source) {
     if (auto s = JudgeMissing(source, supernode, served, wanted & ~served); !s.ok()) return s;
   }
   return absl::OkStatus();
+}
+
+// Striped packets get wherever direct ones do.
+absl::Status TableCheck::CheckStriped(NodeId source, int supernode, HubMask served) {
+  const HubTables& hub = *tables_[source];
+  const Place start{source, kNoPort, kInjected, TableKind::kStriped};
+  if (hub.source_striped == hub.source_direct) return absl::OkStatus();
+  const HubMask missing = served & ~ToSupernode(start, supernode, 0, &report_.hops_max);
+  if (!missing) return absl::OkStatus();
+  const NodeId destination = topology_.node(supernode, std::countr_zero(missing));
+  Fault fault;
+  Explain(start, destination, &fault);
+  return Wrong(fmt::format("{} to {}, striped: {} {}", topology_.NodeName(source),
+                           topology_.NodeName(destination), fault.walk, fault.reason));
 }
 
 absl::Status TableCheck::JudgeMissing(NodeId source, int supernode, HubMask served,
@@ -379,6 +396,10 @@ absl::StatusOr<CheckReport> TableCheck::Run() {
   }
   if (auto s = CheckNoDeadPorts(); !s.ok()) return s;
   if (auto s = CheckBlades(topology_, live_, failures_, tables_, &report_); !s.ok()) return s;
+  if (auto s = IndirectCheck(topology_, live_, tables_, &channels_).Run(&report_.indirect_hops_max);
+      !s.ok()) {
+    return s;
+  }
   if (const std::string cycle = channels_.FindCycle(); !cycle.empty()) {
     return Wrong("packets may wait for each other in a cycle of channels: " + cycle);
   }

@@ -27,7 +27,7 @@ struct TableEntry {
 // enter the table.
 class Detours {
  public:
-  using Ports = std::vector<std::vector<PortMask>>;  // by node, then supernode
+  using Ports = std::vector<const PortMask*>;  // by node, then supernode
   // `own_d`: D ports that a packet takes at an exit hub. `toward`: what the plain rule puts into
   // the source tables, so which exit hubs each hub uses.
   Detours(const Topology& topology, const LiveFabric& live, const Ports& own_d, const Ports& toward)

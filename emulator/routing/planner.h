@@ -20,16 +20,23 @@ struct Failures {
   bool empty() const { return links.empty() && hubs.empty(); }
 };
 
+using TableSet = std::vector<std::shared_ptr<const HubTables>>;  // by node
+
 class Planner {
  public:
-  explicit Planner(const Topology& topology) : topology_(topology) {}
-  // One entry per node, in node order. Equal tables are shared. Blades need no way of their own:
-  // packets for one are routed to the hub it is plugged into, those from one start there as if that
-  // hub had sent them.
-  std::vector<std::shared_ptr<const HubTables>> Plan(const Failures& failures) const;
+  explicit Planner(const Topology& topology);
+  ~Planner();
+
+  // Equal tables are shared. Blades need no way of their own: packets for one are routed to the hub it
+  // is plugged into, those from one start there as if that hub had sent them, always direct.
+  TableSet Plan(const Failures& failures) const;
+  // The same, entry by entry, but only what differs from the last Replan is planned again; hubs that
+  // it does not touch keep their tables.
+  const TableSet& Replan(const Failures& failures);
 
  private:
   const Topology& topology_;
+  std::unique_ptr<class FabricPlan> plan_;
 };
 
 // A pair of hubs that packets cannot travel between, and why: no VC-legal path, or one that tables
@@ -42,7 +49,8 @@ struct Unreachable {
 struct CheckReport {
   std::vector<Unreachable> unreachable;  // first 100
   std::uint64_t unreachable_pairs = 0;
-  int hops_max = 0;
+  int hops_max = 0;           // of direct routes
+  int indirect_hops_max = 0;  // of indirect ones, counted by position in L0 D0 L1 D1 L2
 };
 
 // Proves a table set: follows every possible choice of every pair of live hubs; every walk ends at
@@ -51,7 +59,6 @@ struct CheckReport {
 // although tables could serve the pair; other pairs are reported, not an error. Also proves the
 // channel dependency graph (links x VCs) free of cycles under `policy`, with the cycle as witness.
 absl::StatusOr<CheckReport> CheckTables(const Topology& topology, const Failures& failures,
-                                        const std::vector<std::shared_ptr<const HubTables>>& tables,
-                                        VcPolicy policy);
+                                        const TableSet& tables, VcPolicy policy);
 
 }  // namespace percs

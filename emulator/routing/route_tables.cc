@@ -1,7 +1,8 @@
 // Serialised form, all integers little-endian base-128 unless noted:
-//   "PRT1", hubs, supernodes, number of tables,
+//   "PRT2", hubs, supernodes, number of tables,
 //   each table: runs (length, mask as 8 bytes) over intra then inter,
-//   then one table index per use: source direct, source indirect, 47 direct, 47 indirect.
+//   then one table index per use: source direct, striped and indirect, 47 direct, 47 indirect,
+//   then the number of closed middles and the distance of each from the one before.
 #include "emulator/routing/route_tables.h"
 
 #include <algorithm>
@@ -14,13 +15,14 @@
 namespace percs {
 namespace {
 
-constexpr char kMagic[] = {'P', 'R', 'T', '1'};
-constexpr std::uint64_t kHubsMax = 32, kSupernodesMax = 513, kUses = 2 + 2 * kLinkPorts;
+constexpr char kMagic[] = {'P', 'R', 'T', '2'};
+constexpr std::uint64_t kHubsMax = 32, kSupernodesMax = 513, kUses = 3 + 2 * kLinkPorts;
 
 // Every place of a hub that has a table, in the order they are written.
 template <typename Tables, typename Visit>
 void ForEachUse(Tables& tables, Visit visit) {
   visit(tables.source_direct);
+  visit(tables.source_striped);
   visit(tables.source_indirect);
   for (auto& table : tables.port_direct) visit(table);
   for (auto& table : tables.port_indirect) visit(table);
@@ -77,6 +79,18 @@ class Reader {
     }
     return true;
   }
+  bool Closed(std::uint64_t supernodes, std::vector<std::uint32_t>* closed) {
+    std::uint64_t count = 0, step = 0, value = 0;
+    if (!Number(0, supernodes * supernodes, &count) || count > bytes_.size() - at_) return false;
+    closed->reserve(count);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (!Number(i == 0 ? 0 : 1, supernodes << 16, &step)) return false;
+      value += step;
+      if (value >> 16 >= supernodes || (value & 0xffff) >= supernodes) return false;
+      closed->push_back(static_cast<std::uint32_t>(value));
+    }
+    return true;
+  }
   bool done() const { return at_ == bytes_.size(); }
 
  private:
@@ -117,17 +131,23 @@ std::string HubTables::Serialize() const {
     PutMasks(&out, table->inter);
   }
   for (std::size_t use : uses) PutNumber(&out, use);
+  PutNumber(&out, closed_middles.size());
+  std::uint32_t last = 0;
+  for (const std::uint32_t closed : closed_middles) {
+    PutNumber(&out, closed - last);
+    last = closed;
+  }
   return out;
 }
 
 absl::StatusOr<HubTables> HubTables::Parse(absl::Span<const std::uint8_t> bytes) {
   Reader reader(bytes);
-  if (!reader.Magic()) return reader.Error("does not start with PRT1");
+  if (!reader.Magic()) return reader.Error("does not start with PRT2");
   std::uint64_t hubs = 0, supernodes = 0, count = 0, use = 0;
   if (!reader.Number(1, kHubsMax, &hubs)) return reader.Error("hubs per supernode must be 1..32");
   if (!reader.Number(1, kSupernodesMax, &supernodes))
     return reader.Error("supernodes must be 1..513");
-  if (!reader.Number(1, kUses, &count)) return reader.Error("number of tables must be 1..96");
+  if (!reader.Number(1, kUses, &count)) return reader.Error("number of tables must be 1..97");
   std::vector<std::shared_ptr<const RouteTable>> tables;
   for (std::uint64_t i = 0; i < count; ++i) {
     auto table = std::make_shared<RouteTable>();
@@ -144,8 +164,20 @@ absl::StatusOr<HubTables> HubTables::Parse(absl::Span<const std::uint8_t> bytes)
     if (good) pointer = tables[use];
   });
   if (!good) return reader.Error("a table index is cut off or beyond the last table");
+  if (!reader.Closed(supernodes, &hub.closed_middles)) {
+    return reader.Error("closed middles are cut off, not in order or beyond the last supernode");
+  }
   if (!reader.done()) return reader.Error("bytes after the end");
   return hub;
+}
+
+absl::Status CheckTableSize(int hubs_per_supernode, int supernodes, int budget) {
+  const int needed = hubs_per_supernode + supernodes;
+  if (needed <= budget) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "a route table has an entry for each of {} hubs of a supernode and each of {} supernodes, {} + {} "
+      "= {}, but route_table_entries is {}; write at least {}",
+      hubs_per_supernode, supernodes, hubs_per_supernode, supernodes, needed, budget, needed));
 }
 
 }  // namespace percs

@@ -91,6 +91,11 @@ class FabricImpl : public Fabric {
   absl::Status Accept(Outbox&& incoming) override;
   absl::Status InjectLinkFault(const LinkFault& fault) override;
   absl::Status InjectBladeFault(const BladeFault& fault) override;
+  absl::Status InjectTableFault(const TableFault& fault) override;
+  absl::StatusOr<LoadedRoutes> LoadRoutes(TableSet tables, Time at) override {
+    if (!manager_) return absl::FailedPreconditionError("network management lives in another process");
+    return manager_->Load(std::move(tables), at);
+  }
   void StopWorkload(Time) override {
     for (Hub* hub : local_) hub->Stop();
   }
@@ -203,6 +208,9 @@ absl::Status FabricImpl::Build(int threads) {
   }
   for (const BladeFault& fault : scenario_.blade_faults) {
     if (absl::Status status = InjectBladeFault(fault); !status.ok()) return status;
+  }
+  for (const TableFault& fault : scenario_.table_faults) {
+    if (absl::Status status = InjectTableFault(fault); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
@@ -340,12 +348,12 @@ absl::Status FabricImpl::CheckRun(const FlitRun& run) const {
   if (run.first == 0 &&
       (h.destination >= topology_.nodes() || h.source >= topology_.nodes() || h.flits == 0 ||
        h.flits > kPacketFlitsMax || h.bytes > kPacketBytesMax || h.source_window >= windows ||
-       h.destination_window >= windows)) {
+       h.destination_window >= windows || (IsIndirect(h.mode) && h.middle >= topology_.supernodes()))) {
     return absl::InvalidArgumentError(
-        fmt::format("a packet header from node {} window {} to node {} window {} of {} flits and {} bytes; nodes "
-                    "are 0..{}, windows 0..{}, flits 1..16, bytes 0..2048",
-                    h.source, h.source_window, h.destination, h.destination_window, h.flits, h.bytes,
-                    topology_.nodes() - 1, windows - 1));
+        fmt::format("a packet header from node {} window {} over supernode {} to node {} window {} of {} flits and "
+                    "{} bytes; nodes are 0..{}, windows 0..{}, supernodes 0..{}, flits 1..16, bytes 0..2048",
+                    h.source, h.source_window, h.middle, h.destination, h.destination_window, h.flits, h.bytes,
+                    topology_.nodes() - 1, windows - 1, topology_.supernodes() - 1));
   }
   return absl::OkStatus();
 }
@@ -368,7 +376,10 @@ absl::Status FabricImpl::Check(const Outbox& incoming) const {
   }
   for (const ControlItem& item : incoming.control) {
     const bool here = item.target == kManagerNode ? manager_ != nullptr : HubAt(item.target) != nullptr;
-    if (!here || item.arrival < now_ || (item.target == kManagerNode && item.source >= topology_.nodes())) {
+    const bool for_manager = item.kind == ControlItem::Kind::kAlert || item.kind == ControlItem::Kind::kPrepared ||
+                             item.kind == ControlItem::Kind::kTableAlert;
+    const bool for_hub = item.kind == ControlItem::Kind::kPrepare || item.kind == ControlItem::Kind::kCommit;
+    if (!here || !(item.target == kManagerNode ? for_manager : for_hub) || item.arrival < now_ || (item.target == kManagerNode && item.source >= topology_.nodes())) {
       return absl::InvalidArgumentError(fmt::format(
           "a control message for {} at {}; virtual time is {}", item.target, FormatTime(item.arrival),
           FormatTime(now_)));
@@ -431,6 +442,33 @@ absl::Status FabricImpl::InjectBladeFault(const BladeFault& fault) {
   return blade->Inject(fault);
 }
 
+absl::Status FabricImpl::InjectTableFault(const TableFault& fault) {
+  const TablePlace& place = fault.place;
+  const int entries = place.intra ? topology_.hubs_per_supernode() : topology_.supernodes();
+  const bool striped_port = place.kind == TableKind::kStriped && place.port != kNoPort;
+  if (fault.node >= topology_.nodes() || (place.port != kNoPort && place.port >= kLinkPorts) ||
+      place.index >= entries || striped_port) {
+    return absl::InvalidArgumentError(
+        fmt::format("entry {} of a table of port {} of node {} cannot be damaged: there are nodes 0..{}, link "
+                    "ports 0..{}, {} entries here, and a striped table at the source only",
+                    place.index, place.port, fault.node, topology_.nodes() - 1, kLinkPorts - 1, entries));
+  }
+  Hub* hub = HubAt(fault.node);
+  if (!hub) return absl::OkStatus();
+  if (fault.at < now_) {
+    return absl::InvalidArgumentError(fmt::format("a fault at {} of virtual time, which is already {}",
+                                                  FormatTime(fault.at), FormatTime(now_)));
+  }
+  ControlItem item;
+  item.kind = ControlItem::Kind::kTableFault;
+  item.target = fault.node;
+  item.place = place;
+  item.arrival = fault.at;
+  ++hub->context().work->unfinished;
+  hub->Receive(item);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Placement Placement::Single(NodeId nodes) {
@@ -447,8 +485,15 @@ absl::StatusOr<std::unique_ptr<Fabric>> Fabric::Create(const Scenario& scenario,
     return absl::InvalidArgumentError(fmt::format("a placement of {} nodes for a topology of {}",
                                                   placement.process_of_node.size(), topology->nodes()));
   }
+  absl::Status status = CheckTableSize(topology->hubs_per_supernode(), topology->supernodes(),
+                                       scenario.parameters.route_table_entries);
+  for (const RouteSetting& setting : {scenario.routing.fifo, scenario.routing.rdma}) {
+    if (status.ok()) status = CheckRouteSetting(setting, topology->supernodes());
+  }
+  if (!status.ok()) return status;
   auto fabric = std::make_unique<FabricImpl>(scenario, *topology, placement);
-  if (absl::Status status = fabric->Build(threads); !status.ok()) return status;
+  status = fabric->Build(threads);
+  if (!status.ok()) return status;
   return fabric;
 }
 

@@ -15,6 +15,7 @@
 #include "emulator/fault/reroute.h"
 #include "emulator/metrics/node_stats.h"
 #include "emulator/node/node_context.h"
+#include "emulator/routing/planner.h"
 #include "emulator/sim/scenario.h"
 
 namespace percs {
@@ -112,6 +113,11 @@ class Fabric {
   // If the blade lives here. INVALID_ARGUMENT for a part it does not have, FAILED_PRECONDITION if the
   // blade cannot go on without it.
   virtual absl::Status InjectBladeFault(const BladeFault& fault) = 0;
+  // Has network management install a table set at `at` (not before now()), as a new epoch.
+  // FAILED_PRECONDITION with the witness if the set fails its proof, or where it does not live.
+  virtual absl::StatusOr<LoadedRoutes> LoadRoutes(TableSet tables, Time at) = 0;
+  // An entry of the tables of a node that lives here loses its parity.
+  virtual absl::Status InjectTableFault(const TableFault& fault) = 0;
   // Ends workloads that run until stopped.
   virtual void StopWorkload(Time at) = 0;
 

@@ -49,7 +49,12 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
   if (!created.ok()) return created.status();
   Fabric& fabric = **created;
   if (options.on_delivery) fabric.ObserveDeliveries(options.on_delivery);
-  const auto tables = Planner(fabric.topology()).Plan(Failures());
+  if (options.tables) {
+    const auto proof =
+        CheckTables(*topology, Failures(), *options.tables, scenario.parameters.vc_policy);
+    if (!proof.ok()) return absl::InvalidArgumentError(proof.status().message());
+  }
+  const TableSet tables = options.tables ? *options.tables : Planner(fabric.topology()).Plan(Failures());
   for (NodeId node = 0; node < topology->nodes(); ++node) fabric.InstallTables(node, tables[node]);
   fabric.Start();
 

@@ -46,6 +46,7 @@ struct RunOptions {
   std::function<bool()> cancelled;
   std::uint64_t progress_every_windows = 256;
   DeliveryObserver on_delivery;                        // every delivery; one thread only
+  const TableSet* tables = nullptr;                    // of epoch 1, proven first; else as planned
   std::function<void(const NodeResult&)> on_result;    // every node's result, in node order
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "emulator/base/time.h"
 #include "emulator/cell/blade_parameters.h"
 #include "emulator/node/p7ih.h"
+#include "emulator/routing/route_mode.h"
+#include "emulator/routing/route_tables.h"
 #include "emulator/topology/topology.h"
 
 namespace percs {
@@ -50,6 +53,7 @@ struct ScriptedPacket {
   NodeId source = 0, destination = 0;
   WindowId source_window = 0, destination_window = 0;
   int bytes = 2048;
+  std::optional<RouteSetting> route = std::nullopt;  // else as the workload's traffic
 };
 struct ScriptedWorkload {
   std::vector<ScriptedPacket> packets;  // raw; any order
@@ -129,6 +133,13 @@ struct LinkFault {
   bool up = false;   // false: link down
 };
 
+// An entry of a route table loses its parity.
+struct TableFault {
+  Time at = 0;
+  NodeId node = 0;
+  TablePlace place;
+};
+
 struct Scenario {
   std::string name = "scenario";
   std::uint64_t seed = 1;
@@ -138,6 +149,8 @@ struct Scenario {
   std::vector<LinkFault> faults;
   std::vector<BladeConfig> blades;  // of topology.blades, in their order; those beyond it are default
   std::vector<BladeFault> blade_faults;
+  std::vector<TableFault> table_faults;
+  RoutingSettings routing;
   bool reroute = true;    // network management answers alerts
   Time stop_at = 0;       // 0: when everything is done
 };

@@ -36,7 +36,7 @@ bool AllToAll::SendNext() {
                         workload_.payload == PayloadMode::kVerified});
     } else {
       hub_.SendRaw(to, from_window, to_window, workload_.bytes,
-                   workload_.payload == PayloadMode::kVerified);
+                   workload_.payload == PayloadMode::kVerified, nullptr);
     }
   }
   if (++step_ == topology_.hubs()) --hub_.context().work->unfinished;

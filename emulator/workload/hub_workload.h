@@ -14,9 +14,9 @@ class HubServices {
  public:
   virtual ~HubServices() = default;
   virtual NodeContext& context() = 0;
-  // Raw packets, as many as `bytes` needs.
+  // Raw packets, as many as `bytes` needs; `route` null: as the workload's traffic is routed.
   virtual void SendRaw(NodeId destination, WindowId source_window, WindowId destination_window,
-                       std::uint64_t bytes, bool verified) = 0;
+                       std::uint64_t bytes, bool verified, const RouteSetting* route) = 0;
   // Says what SendRaw will be asked next: a hint, which changes nothing but how long that takes.
   virtual void Expect(NodeId destination, WindowId source_window) = 0;
   virtual void SendMessage(const MessageRequest& request) = 0;

@@ -86,7 +86,7 @@ void PatternTraffic::SendOne(NodeId to) {
   if (workload_.reliable) {
     hub_.SendMessage({to, window, window, workload_.message_bytes, 0, verified});
   } else {
-    hub_.SendRaw(to, window, window, workload_.message_bytes, verified);
+    hub_.SendRaw(to, window, window, workload_.message_bytes, verified, nullptr);
   }
 }
 

@@ -25,7 +25,7 @@ class Scripted : public HubWorkload {
     for (; next_ < packets_.size() && packets_[next_].at <= hub_.context().now; ++next_) {
       const ScriptedPacket& p = packets_[next_];
       hub_.SendRaw(p.destination, p.source_window, p.destination_window,
-                   static_cast<std::uint64_t>(p.bytes), false);
+                   static_cast<std::uint64_t>(p.bytes), false, p.route ? &*p.route : nullptr);
     }
     if (next_ < packets_.size()) {
       hub_.SetTimer(packets_[next_].at, 0);

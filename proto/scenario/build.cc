@@ -53,6 +53,8 @@ class Builder {
       scenario->topology = topology_->spec();
       scenario->blades = BuildBlades(message_, *topology_, &errors_);
     }
+    BuildRouting(&scenario->routing);
+    CheckBudget(scenario->parameters);
     scenario->workload = BuildWorkload();
     BuildFaults(scenario);
   }
@@ -64,6 +66,47 @@ class Builder {
     if (node.ok()) return *node;
     errors_.Add(path, Text(node.status()));
     return kNoNode;
+  }
+
+  RouteSetting BuildRoute(const v1::RouteSetting& message, const std::string& path) {
+    static_assert(v1::ROUTE_MODE_HW_DIRECT == static_cast<int>(RouteMode::kHwDirect) + 1 &&
+                  v1::ROUTE_MODE_ADAPTIVE == static_cast<int>(RouteMode::kAdaptive) + 1);
+    RouteSetting setting;
+    if (message.mode() != v1::ROUTE_MODE_UNSPECIFIED) {
+      setting.mode = static_cast<RouteMode>(message.mode() - 1);
+    }
+    if (message.selection() == v1::MIDDLE_SELECTION_RANDOM) {
+      setting.selection = MiddleSelection::kRandom;
+    }
+    if (message.has_middle_supernode()) {
+      setting.middle = static_cast<std::uint16_t>(message.middle_supernode());
+    }
+    setting.adaptive_threshold = message.adaptive_threshold();
+    if (!topology_) return setting;
+    const absl::Status status = CheckRouteSetting(setting, topology_->supernodes());
+    if (!status.ok()) errors_.Add(path, Text(status));
+    return setting;
+  }
+
+  void BuildRouting(RoutingSettings* routing) {
+    const auto build = [this](const v1::Routing& message, const std::string& path,
+                              RoutingSettings* to) {
+      if (message.has_fifo()) to->fifo = BuildRoute(message.fifo(), path + ".fifo");
+      if (message.has_rdma()) to->rdma = BuildRoute(message.rdma(), path + ".rdma");
+    };
+    build(message_.routing(), "routing", routing);
+    build(message_.workload().routing(), "workload.routing", routing);
+    if (message_.workload().traffic() == v1::TRAFFIC_CLASS_RDMA) {
+      routing->workload = TrafficClass::kRdma;
+    }
+  }
+
+  void CheckBudget(const P7ihParameters& parameters) {
+    if (!topology_) return;
+    const absl::Status status =
+        CheckTableSize(topology_->hubs_per_supernode(), topology_->supernodes(),
+                       parameters.route_table_entries);
+    if (!status.ok()) errors_.Add("parameters.route_table_entries", Text(status));
   }
 
   Workload BuildWorkload() {
@@ -157,6 +200,7 @@ class Builder {
       packet.source_window = static_cast<WindowId>(from.source_window());
       packet.destination_window = static_cast<WindowId>(from.destination_window());
       if (from.has_bytes()) packet.bytes = static_cast<int>(from.bytes());
+      if (from.has_route()) packet.route = BuildRoute(from.route(), path + ".route");
       w.packets.push_back(packet);
     }
     return w;

@@ -97,6 +97,7 @@ P7ihParameters BuildParameters(const v1::P7ihParameters& message) {
   PERCS_COPY(flow_window_packets);
   PERCS_COPY(ack_every_packets);
   PERCS_COPY(reply_queue_packets);
+  PERCS_COPY(route_table_entries);
   PERCS_COPY(retransmit_timeout);
   PERCS_COPY(retransmit_tries);
   PERCS_COPY(management_latency);

@@ -80,6 +80,9 @@ void CompareStats(NodeId node, const NodeStats& r, const NodeStats& e,
     c.Check(fmt::format("flits_dropped[{}]", i), r.flits_dropped[i], e.flits_dropped[i]);
   }
   c.Check("hops_delivered", r.hops_delivered, e.hops_delivered);
+  for (int i = 0; i < kPacketRouteModes; ++i) {
+    c.Check(fmt::format("packets_by_mode[{}]", i), r.packets_by_mode[i], e.packets_by_mode[i]);
+  }
   ComparePorts(r, e, c);
   c.Check("packet_latency.count", r.packet_latency.count, e.packet_latency.count);
   c.Check("packet_latency.sum", r.packet_latency.sum, e.packet_latency.sum);

@@ -76,6 +76,8 @@ Outcome RunBoth(const Scenario& scenario, bool random_tables) {
   input.packets = std::get<ScriptedWorkload>(scenario.workload).packets;
   input.faults = scenario.faults;
   input.tables = engine->tables;
+  input.seed = scenario.seed;
+  input.routing = scenario.routing;
   outcome.reference = RunReference(input);
   outcome.differences = Differences(outcome.reference, engine->observed);
   for (std::string& v : Violations(scenario, topology, outcome.reference)) outcome.differences.push_back(v);
@@ -211,7 +213,7 @@ TableSet RingTables(const Topology& topology) {
     table->intra.assign(3, PortBit(topology.LPort(node, (node + 1) % 3)));
     table->inter.resize(1);
     auto hub = std::make_shared<HubTables>();
-    hub->source_direct = hub->source_indirect = table;
+    hub->source_direct = hub->source_striped = hub->source_indirect = table;
     hub->port_direct.fill(table);
     hub->port_indirect.fill(table);
     tables.push_back(hub);

@@ -29,6 +29,7 @@ class Generator {
     scenario_.parameters = MakeParameters();
     scenario_.workload = MakeTraffic();
     if (Chance(tight_ ? 80 : 50)) MakeFaults();
+    MakeRoutes();
     scenario_.reroute = !scenario_.faults.empty() && Chance(50);
     return scenario_;
   }
@@ -49,7 +50,7 @@ class Generator {
 
   TopologySpec MakeTopology() {
     TopologySpec spec;
-    spec.supernodes = Pick({1, 1, 1, 2, 2, 3});
+    spec.supernodes = Pick({1, 1, 2, 2, 3, 4});
     do {
       spec.drawers = Range(1, 4);
       spec.hubs = Range(1, 8);
@@ -131,6 +132,31 @@ class Generator {
     }
     return script;
   }
+  RouteSetting MakeRoute() {
+    RouteSetting route;
+    const int supernodes = scenario_.topology.supernodes;
+    const RouteMode last = supernodes > 2 ? RouteMode::kAdaptive : RouteMode::kHwDirectStriped;
+    route.mode = static_cast<RouteMode>(Range(0, static_cast<int>(last)));
+    const bool adaptive = route.mode == RouteMode::kAdaptive;
+    if (adaptive) route.adaptive_threshold = Pick({0, 4, 100});
+    if ((adaptive || route.mode == RouteMode::kHwIndirect) && Chance(50)) {
+      route.selection = MiddleSelection::kRandom;
+    }
+    if (route.mode == RouteMode::kSwIndirect && Chance(30)) {
+      route.middle = static_cast<std::uint16_t>(Range(0, supernodes - 1));
+    }
+    return route;
+  }
+  void MakeRoutes() {
+    if (scenario_.topology.supernodes == 1 || Chance(30)) return;  // direct
+    scenario_.routing.fifo = MakeRoute();
+    scenario_.routing.rdma = MakeRoute();
+    if (Chance(30)) scenario_.routing.workload = TrafficClass::kRdma;
+    if (Chance(50)) return;
+    for (ScriptedPacket& packet : std::get<ScriptedWorkload>(scenario_.workload).packets) {
+      if (Chance(50)) packet.route = MakeRoute();
+    }
+  }
   NodeId Other(NodeId node) { return (node + Range(1, nodes_ - 1)) % nodes_; }
   WindowId Window(int windows) {
     const int i = Range(0, windows - 1);  // over both HFIs and their four ports
@@ -167,6 +193,11 @@ class Generator {
   bool tight_ = false;
   int nodes_ = 0, span_ = 0;
 };
+
+std::string DescribeRoute(const RouteSetting& r) {
+  return fmt::format("{} random={} middle={} threshold={}", RouteModeName(r.mode),
+                     r.selection == MiddleSelection::kRandom, r.middle, r.adaptive_threshold);
+}
 
 std::string DescribeLink(const char* name, const LinkParameters& link) {
   return fmt::format("  {:4} flit_time={} wire={} buffer_flits={}\n", name, link.flit_time,
@@ -208,9 +239,19 @@ TableSet RandomTables(const Topology& topology, std::uint64_t seed) {
     };
     auto hub = std::make_shared<HubTables>(*planned);
     hub->source_direct = disturbed(planned->source_direct);
-    for (auto& table : hub->port_direct) {
-      if (table) table = disturbed(table);
+    hub->source_striped = disturbed(planned->source_striped);
+    hub->source_indirect = disturbed(planned->source_indirect);
+    for (auto* ports : {&hub->port_direct, &hub->port_indirect}) {
+      for (auto& table : *ports) table = disturbed(table);
     }
+    for (int pairs = topology.supernodes() * topology.supernodes(); pairs > 0; --pairs) {
+      if (random.Below(8) != 0) continue;
+      const auto supernodes = static_cast<std::uint32_t>(topology.supernodes());
+      const int destination = static_cast<int>(random.Below(supernodes));
+      hub->closed_middles.push_back(
+          HubTables::ClosedMiddle(destination, static_cast<int>(random.Below(supernodes))));
+    }
+    std::sort(hub->closed_middles.begin(), hub->closed_middles.end());
     tables.push_back(hub);
   }
   return tables;
@@ -233,10 +274,14 @@ std::string Describe(const Scenario& s) {
       "single_vc={}\n  management_latency={} detect={} plan={} install={}\n",
       p.isr_latency, p.credit_processing, p.w_flit_time, p.hfi_queue_packets, p.windows_per_hfi,
       p.vc_policy == VcPolicy::kSingle, p.management_latency, p.detect, p.plan, p.install);
+  text += fmt::format("  fifo {}; rdma {}; packets are {}\n", DescribeRoute(s.routing.fifo),
+                      DescribeRoute(s.routing.rdma),
+                      s.routing.workload == TrafficClass::kRdma ? "rdma" : "fifo");
   if (const auto* script = std::get_if<ScriptedWorkload>(&s.workload)) {
     for (const ScriptedPacket& k : script->packets) {
-      text += fmt::format("  at {} from {}.{} to {}.{} bytes {}\n", k.at, k.source, k.source_window,
-                          k.destination, k.destination_window, k.bytes);
+      text += fmt::format("  at {} from {}.{} to {}.{} bytes {}{}\n", k.at, k.source, k.source_window,
+                          k.destination, k.destination_window, k.bytes,
+                          k.route ? " " + DescribeRoute(*k.route) : "");
     }
   }
   for (const LinkFault& f : s.faults) {

@@ -1,4 +1,4 @@
-// One hub: docs/semantics.md B.2 (arrival and routing), B.4 (requests), B.5 (arbitration).
+// One hub: docs/semantics.md B.2 (arrival), B.4 (requests), B.5 (arbitration).
 #include <algorithm>
 
 #include "emulator/base/check.h"
@@ -6,82 +6,6 @@
 #include "tests/differential/reference_network.h"
 
 namespace percs::reference {
-namespace {
-
-PortMask Lookup(const RouteTable* table, bool intra, int index) {
-  if (!table) return 0;
-  const auto& entries = intra ? table->intra : table->inter;
-  return static_cast<std::size_t>(index) < entries.size() ? entries[index] : 0;
-}
-
-// The lowest port of `mask` above `pointer`, cyclically.
-int NextPort(PortMask mask, int pointer) {
-  for (int k = 1; k <= kPorts; ++k) {
-    const int port = (pointer + k) % kPorts;
-    if (mask & PortBit(static_cast<PortId>(port))) return port;
-  }
-  return -1;
-}
-
-}  // namespace
-
-void Network::RoutePacket(Hub& hub, PortId input, int input_vc, QueuedPacket* queued, bool source) {
-  const ScriptedPacket& script = queued->packet->script;
-  NodeId destination = script.destination;
-  if (destination == hub.id) {
-    queued->output = static_cast<PortId>(
-        kHfiFirst + 4 * (script.destination_window / parameters_.windows_per_hfi) +
-        script.destination_window % 4);
-    return;
-  }
-  if (topology_.is_blade(destination)) {
-    const LinkEnd socket = topology_.BladePeer(destination);
-    if (socket.node == hub.id) {
-      queued->output = socket.port;  // VC 0, whatever the position
-      if (!source && !LinkUp(hub.id, queued->output)) queued->drop = DropReason::kLinkDown;
-      return;
-    }
-    destination = topology_.ExitHub(destination);
-  }
-  // From a blade a packet goes on as if injected here, and the blade sends as its hub would.
-  const NodeId here = topology_.ExitHub(hub.id);
-  if (destination == kNoNode || here == kNoNode) {
-    queued->drop = DropReason::kNoRoute;
-    ++result_.coverage.no_route;
-    return;
-  }
-  const HubTables& tables = *tables_[hub.id];
-  const RouteTable* table = source ? tables.source_direct.get() : tables.port_direct[input].get();
-  const int supernode = topology_.supernode_of(destination);
-  const bool intra = supernode == topology_.supernode_of(here);
-  const PortMask mask =
-      Lookup(table, intra, intra ? topology_.hub_in_supernode(destination) : supernode);
-  if (mask == 0) {
-    queued->drop = DropReason::kNoRoute;
-    ++result_.coverage.no_route;
-    return;
-  }
-  int port = NextPort(mask, -1);
-  if ((mask & (mask - 1)) != 0) {
-    int& pointer = hub.route_pointers.try_emplace({input, supernode}, -1).first->second;
-    port = pointer = NextPort(mask, pointer);
-    ++result_.coverage.route_choices;
-  }
-  queued->output = static_cast<PortId>(port);
-  if (parameters_.vc_policy == VcPolicy::kPosition) {
-    const bool fresh = source || topology_.is_blade(topology_.Peer(hub.id, input).node);
-    const Position came_in_on = fresh ? kInjected : PositionOf(input, static_cast<VcId>(input_vc));
-    const Position next = NextPosition(came_in_on, queued->output);
-    if (next == kNoPosition) {
-      queued->drop = DropReason::kNoVcPosition;
-      ++result_.coverage.no_vc_position;
-      return;
-    }
-    queued->output_vc = VcOfPosition(next);
-  }
-  if (!source && !LinkUp(hub.id, queued->output)) queued->drop = DropReason::kLinkDown;
-}
-
 // A commitment of the far end, at the arrival of its first flit.
 void Network::Announce(NodeId node, PortId port, int vc, std::uint64_t generation,
                        std::vector<std::shared_ptr<Flit>> flits) {

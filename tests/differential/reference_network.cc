@@ -18,7 +18,10 @@ std::shared_ptr<QueuedPacket> Buffer::Front(PortId output) const {
 }
 
 Network::Network(const ReferenceInput& input)
-    : topology_(*input.topology), parameters_(input.parameters) {
+    : topology_(*input.topology),
+      parameters_(input.parameters),
+      seed_(input.seed),
+      routing_(input.routing) {
   result_.nodes.resize(topology_.nodes());
   hubs_.resize(topology_.nodes());
   for (NodeId node = 0; node < topology_.nodes(); ++node) BuildHub(node);
@@ -28,6 +31,7 @@ Network::Network(const ReferenceInput& input)
 void Network::BuildHub(NodeId node) {
   Hub& hub = hubs_[node];
   hub.id = node;
+  hub.routing = RandomStream(seed_, fmt::format("node/{}/routing", node));
   for (int p = 0; p < kServicePort; ++p) {
     const auto port = static_cast<PortId>(p);
     if (!IsHfi(port) && !topology_.connected(node, port)) continue;
@@ -149,6 +153,16 @@ void VisitCoverage(const Coverage& c, Visit&& visit) {
   visit("contended_grants", c.contended_grants);
   visit("contended_vcs", c.contended_vcs);
   visit("route_choices", c.route_choices);
+  visit("striped", c.striped);
+  visit("sw_indirect", c.sw_indirect);
+  visit("indirect_round_robin", c.indirect_round_robin);
+  visit("indirect_random", c.indirect_random);
+  visit("striped_choices", c.striped_choices);
+  visit("middle_l_hops", c.middle_l_hops);
+  visit("middles_closed", c.middles_closed);
+  visit("indirect_went_direct", c.indirect_went_direct);
+  visit("adaptive_direct", c.adaptive_direct);
+  visit("adaptive_indirect", c.adaptive_indirect);
   visit("truncated", c.truncated);
   visit("no_route", c.no_route);
   visit("no_vc_position", c.no_vc_position);

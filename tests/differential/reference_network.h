@@ -11,12 +11,15 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/base/random.h"
 #include "tests/differential/reference_router.h"
 
 namespace percs::reference {
 
 struct Packet {
   ScriptedPacket script;
+  RouteMode mode = RouteMode::kHwDirect;
+  int middle = -1;  // supernode
   std::uint64_t sequence = 0;
   int flits = 1;
   int hops = 0;
@@ -95,7 +98,10 @@ struct Hub {
   std::array<HfiPort, kHfiPorts> hfi;
   int last_hfi_port = -1;
   Time w_in_free = 0, w_out_free = 0;
-  std::map<std::tuple<int, int>, int> route_pointers;  // (input port, destination supernode)
+  // (input port, table, supernode)
+  std::map<std::tuple<int, TableKind, int>, int> route_pointers;
+  std::map<std::pair<int, int>, int> middle_pointers;  // (HFI port, destination supernode)
+  RandomStream routing;
   std::uint64_t created = 0;
 };
 
@@ -142,7 +148,16 @@ class Network {
   void Eject(NodeId node, PortId port, std::shared_ptr<QueuedPacket> packet);
   void Deliver(NodeId node, PortId port, const QueuedPacket& packet, bool poisoned);
 
-  // reference_hub.cc: B.2, B.4 and B.5.
+  // reference_routing.cc: B.2.
+  void ChooseMode(Hub& hub, PortId hfi_port, Packet& packet);
+  bool IsOpen(const Hub& hub, int middle, int destination);
+  int OpenFrom(const Hub& hub, int first, int destination);
+  int OtherSupernode(const Hub& hub, int number, int destination);
+  int IndirectCandidate(Hub& hub, PortId hfi_port, const Packet& packet, const RouteSetting& setting);
+  bool AdaptiveTakesIndirect(Hub& hub, PortId hfi_port, int destination, int middle, int threshold);
+  PortMask Entry(const Hub& hub, PortId input, TableKind table, bool intra, int index);
+  PortId Choose(Hub& hub, PortId input, TableKind table, int supernode, PortMask mask, bool move);
+  // reference_hub.cc: B.4 and B.5.
   void RoutePacket(Hub& hub, PortId input, int input_vc, QueuedPacket* packet, bool source);
   void Announce(NodeId node, PortId port, int vc, std::uint64_t generation,
                 std::vector<std::shared_ptr<Flit>> flits);
@@ -171,6 +186,8 @@ class Network {
 
   const Topology& topology_;
   const P7ihParameters parameters_;
+  const std::uint64_t seed_;
+  const RoutingSettings routing_;
   std::vector<ScriptedPacket> packets_;
   TableSet tables_;
   std::vector<Hub> hubs_;

@@ -30,6 +30,8 @@ struct ReferenceInput {
   std::vector<TableSwitch> tables;
   std::vector<ScriptedPacket> packets;  // any order; equal times of a source keep this order
   std::vector<LinkFault> faults;
+  std::uint64_t seed = 0;
+  RoutingSettings routing = {};
 };
 
 struct ReferenceDelivery {
@@ -84,6 +86,11 @@ struct Coverage {
   std::uint64_t contended_grants = 0;  // more than one input could be granted
   std::uint64_t contended_vcs = 0;     // of more than one output VC
   std::uint64_t route_choices = 0;     // round robin over parallel ports
+  std::uint64_t striped = 0, sw_indirect = 0, indirect_round_robin = 0, indirect_random = 0;
+  std::uint64_t striped_choices = 0, middle_l_hops = 0;  // D, L and D through a middle supernode
+  std::uint64_t middles_closed = 0;  // a candidate that was not open
+  std::uint64_t indirect_went_direct = 0;  // no middle was open
+  std::uint64_t adaptive_direct = 0, adaptive_indirect = 0;
   std::uint64_t truncated = 0, no_route = 0, no_vc_position = 0;
 
   void Add(const Coverage& other);

@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "proto/scenario/route_tables_codec.h"
 #include "tests/distributed/cluster.h"
 
 namespace percs::test {
@@ -65,6 +66,53 @@ TEST_F(ControlTest, TrafficRunsUntilItIsStopped) {
   EXPECT_GT(result->result().total().packets_delivered(), 0u);
   EXPECT_EQ(result->result().violations_size(), 0);
   EXPECT_EQ(cluster_.Status().state(), v1::FABRIC_STATE_FINISHED);
+}
+
+TEST_F(ControlTest, RouteTablesAreDumpedProvenAndLoaded) {
+  ASSERT_TRUE(cluster_.Apply(Traffic(true)).ok());
+  v1::DumpRoutesReply dumped;
+  ASSERT_TRUE(Call(&v1::Control::Stub::DumpRoutes, v1::DumpRoutesRequest(), &dumped).ok());
+  EXPECT_EQ(dumped.epoch(), 1u);
+  auto tables = TablesFromProto(dumped.tables(), 4);
+  ASSERT_TRUE(tables.ok()) << tables.status();
+  // Hub 0 reaches hub 1 over hub 2.
+  const auto with_first_hop = [&](PortMask ports) {
+    auto source = std::make_shared<RouteTable>(*(*tables)[0]->source_direct);
+    source->intra[1] = ports;
+    auto hub = std::make_shared<HubTables>(*(*tables)[0]);
+    hub->source_direct = hub->source_striped = source;
+    v1::LoadRoutesRequest request;
+    TablesToProto({0, 1, 2, 3},
+                  [&](NodeId node) { return node == 0 ? hub : (*tables)[node]; },
+                  request.mutable_tables());
+    return request;
+  };
+  v1::LoadRoutesReply loaded;
+  const grpc::Status hole = Call(&v1::Control::Stub::LoadRoutes, with_first_hop(0), &loaded);
+  EXPECT_EQ(hole.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(hole.error_message(), HasSubstr("sn0-d0-h0 to sn0-d0-h1: sn0-d0-h0 has no route"));
+  v1::LoadRoutesRequest short_of_one = with_first_hop(PortBit(1));
+  short_of_one.mutable_tables()->RemoveLast();
+  const grpc::Status missing = Call(&v1::Control::Stub::LoadRoutes, short_of_one, &loaded);
+  EXPECT_EQ(missing.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(missing.error_message(), HasSubstr("of 3 nodes, but the machine has 4"));
+  const grpc::Status good = Call(&v1::Control::Stub::LoadRoutes, with_first_hop(PortBit(1)), &loaded);
+  ASSERT_TRUE(good.ok()) << good.error_message();
+  EXPECT_EQ(loaded.epoch(), 2u);
+  EXPECT_EQ(loaded.hubs_changed(), 1u);
+  while (cluster_.Status().virtual_time() <= loaded.at()) std::this_thread::yield();
+  v1::GetRoutesRequest asked;
+  asked.set_source("sn0-d0-h0");
+  asked.set_destination("sn0-d0-h1");
+  v1::GetRoutesReply routes;
+  ASSERT_TRUE(Call(&v1::Control::Stub::GetRoutes, asked, &routes).ok());
+  EXPECT_EQ(routes.epoch(), 2u);
+  ASSERT_EQ(routes.routes_size(), 1);
+  EXPECT_EQ(routes.routes(0).hops_size(), 3) << routes.ShortDebugString();
+  Stop();
+  const auto result = cluster_.WaitForResult();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->result().violations_size(), 0);
 }
 
 TEST_F(ControlTest, AFaultTakesEffectNowOrLaterButNotInThePast) {

@@ -19,7 +19,7 @@ std::vector<std::int64_t> Numbers(const P7ihParameters& p) {
   }
   numbers.insert(
       numbers.end(),
-      {p.isr_latency, p.credit_processing, p.w_flit_time, p.hfi_queue_packets, p.windows_per_hfi,
+      {p.isr_latency, p.credit_processing, p.w_flit_time, p.hfi_queue_packets, p.route_table_entries, p.windows_per_hfi,
        static_cast<int>(p.vc_policy), p.send_overhead, p.receive_overhead, p.flow_window_packets,
        p.ack_every_packets, p.reply_queue_packets, p.retransmit_timeout, p.retransmit_tries, p.management_latency,
        p.detect, p.plan, p.install, p.stall_limit});
@@ -29,7 +29,7 @@ std::vector<std::int64_t> Numbers(const P7ihParameters& p) {
 struct SameFieldsAsP7ihParameters {
   LinkParameters links[4];
   Time isr_latency, credit_processing, w_flit_time;
-  int hfi_queue_packets, windows_per_hfi;
+  int hfi_queue_packets, route_table_entries, windows_per_hfi;
   VcPolicy vc_policy;
   Time send_overhead, receive_overhead;
   int flow_window_packets, ack_every_packets, reply_queue_packets;

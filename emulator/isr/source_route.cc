@@ -1,0 +1,115 @@
+// What the source decides for a packet that is not simply direct: its mode and its middle supernode
+// (docs/semantics.md B.2).
+#include <bit>
+
+#include "emulator/isr/router.h"
+#include "fmt/format.h"
+
+namespace percs {
+namespace {
+
+// Hops that each kind of route takes at most: what the adaptive choice weighs queues with.
+constexpr std::uint64_t kDirectHops = 3, kIndirectHops = 5;
+
+}  // namespace
+
+PortId Router::RouteByMode(PacketHeader& header, PortId in, const RouteSetting& setting,
+                           const QueuedFlits& queued) {
+  const Topology& topology = *context_.topology;
+  const NodeId hub = topology.ExitHub(header.destination);
+  if (hub == kNoNode || topology.is_blade(context_.node)) return Route(header, in);
+  const int destination = topology.supernode_of(hub);
+  if (destination == own_supernode()) return Route(header, in);
+  if (setting.mode == RouteMode::kHwDirectStriped) {
+    header.mode = setting.mode;
+  } else if (topology.supernodes() > 2) {
+    const bool named = setting.mode == RouteMode::kSwIndirect;
+    const int middle =
+        named ? NamedMiddle(hub, setting) : PickedMiddle(in, destination, setting.selection);
+    if (middle >= 0 && (setting.mode != RouteMode::kAdaptive ||
+                        IndirectIsBetter(destination, in, middle, setting, queued))) {
+      header.mode = named ? RouteMode::kSwIndirect : RouteMode::kHwIndirect;
+      header.middle = static_cast<std::uint16_t>(middle);
+      if (!named && setting.selection == MiddleSelection::kRoundRobin) {
+        middle_choice_->pointers[in - kHfiFirst][static_cast<std::size_t>(destination)] =
+            static_cast<std::uint16_t>(middle + 1);
+      }
+    }
+  }
+  context_.CountMode(header.mode);
+  return Route(header, in);
+}
+
+bool Router::Open(int middle, int destination) const {
+  return middle != destination && middle != own_supernode() &&
+         tables_->source_indirect && !tables_->Closed(destination, middle) &&
+         tables_->source_indirect->Entry({.index = static_cast<std::uint16_t>(middle)}) != 0;
+}
+
+// The first open middle from `from` on, cyclically; -1 if there is none.
+int Router::FirstOpen(int from, int destination) const {
+  const int supernodes = context_.topology->supernodes();
+  for (int i = 0; i < supernodes; ++i) {
+    const int middle = from + i < supernodes ? from + i : from + i - supernodes;
+    if (Open(middle, destination)) return middle;
+  }
+  return -1;
+}
+
+// The n-th supernode that is neither the own nor the destination's.
+int Router::NthOther(std::uint32_t n, int destination) const {
+  const int own = own_supernode();
+  int other = static_cast<int>(n);
+  if (other >= std::min(own, destination)) ++other;
+  if (other >= std::max(own, destination)) ++other;
+  return other;
+}
+
+int Router::NamedMiddle(NodeId hub, const RouteSetting& setting) const {
+  const Topology& topology = *context_.topology;
+  const int destination = topology.supernode_of(hub);
+  if (setting.middle != kNoMiddle) return Open(setting.middle, destination) ? setting.middle : -1;
+  const int pair = topology.hub_in_supernode(context_.node) + topology.hub_in_supernode(hub);
+  const int others = topology.supernodes() - 2;
+  return FirstOpen(NthOther(static_cast<std::uint32_t>(pair % others), destination), destination);
+}
+
+int Router::PickedMiddle(PortId in, int destination, MiddleSelection selection) {
+  const Topology& topology = *context_.topology;
+  MiddleChoice& choice = middle_choice();
+  if (selection == MiddleSelection::kRandom) {
+    const std::uint32_t others = static_cast<std::uint32_t>(topology.supernodes() - 2);
+    return FirstOpen(NthOther(choice.random.Below(others), destination), destination);
+  }
+  std::vector<std::uint16_t>& pointers = choice.pointers[in - kHfiFirst];
+  if (pointers.empty()) pointers.resize(static_cast<std::size_t>(topology.supernodes()));
+  return FirstOpen(pointers[static_cast<std::size_t>(destination)] % topology.supernodes(),
+                   destination);
+}
+
+bool Router::IndirectIsBetter(int destination, PortId in, int middle, const RouteSetting& setting,
+                              const QueuedFlits& queued) {
+  const auto flits = [&](const TablePlace& place, PortMask mask) -> std::uint64_t {
+    const bool choice = (mask & (mask - 1)) != 0;
+    return queued[choice ? Candidate(mask, Pointer(place))
+                         : static_cast<PortId>(std::countr_zero(mask))];
+  };
+  const TablePlace direct{TableKind::kDirect, in, false, static_cast<std::uint16_t>(destination)};
+  const PortMask direct_mask = Entry(*tables_, direct);
+  if (direct_mask == 0) return true;
+  const TablePlace indirect{TableKind::kIndirect, in, false, static_cast<std::uint16_t>(middle)};
+  const PortMask indirect_mask = Entry(*tables_, indirect);
+  return flits(direct, direct_mask) * kDirectHops >
+         flits(indirect, indirect_mask) * kIndirectHops +
+             static_cast<std::uint64_t>(setting.adaptive_threshold);
+}
+
+Router::MiddleChoice& Router::middle_choice() {
+  if (!middle_choice_) {
+    middle_choice_ = std::make_unique<MiddleChoice>(
+        RandomStream(seed_, fmt::format("node/{}/routing", context_.node)));
+  }
+  return *middle_choice_;
+}
+
+}  // namespace percs

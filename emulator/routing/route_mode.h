@@ -1,0 +1,55 @@
+// Route modes (paper 000 section VI; names of the POWER 775 manual), and how software asks for them.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+
+namespace percs {
+
+enum class RouteMode : std::uint8_t {
+  kHwDirect,         // shortest routes; hardware takes turns where there are several
+  kHwDirectStriped,  // every parallel D link to the destination supernode in turn
+  kSwIndirect,       // over a middle supernode that software names
+  kHwIndirect,       // over a middle supernode that hardware picks
+  kAdaptive,         // not in the machine: kHwDirect or kHwIndirect by the state of the source's queues
+};
+// What packets carry: a packet of an adaptive setting carries what was chosen for it.
+inline constexpr int kPacketRouteModes = 4;
+constexpr bool IsIndirect(RouteMode mode) {
+  return mode == RouteMode::kSwIndirect || mode == RouteMode::kHwIndirect;
+}
+constexpr const char* RouteModeName(RouteMode mode) {
+  constexpr const char* kNames[] = {"hw_direct", "hw_direct_striped", "sw_indirect", "hw_indirect",
+                                    "adaptive"};
+  return kNames[static_cast<int>(mode)];
+}
+
+// How hardware picks the middle supernode of an indirect route.
+enum class MiddleSelection : std::uint8_t { kRoundRobin, kRandom };
+
+// Kinds of traffic with a route mode each.
+enum class TrafficClass : std::uint8_t { kFifo, kRdma };
+
+inline constexpr std::uint16_t kNoMiddle = 0xffff;
+
+struct RouteSetting {
+  RouteMode mode = RouteMode::kHwDirect;
+  MiddleSelection selection = MiddleSelection::kRoundRobin;  // kHwIndirect and kAdaptive
+  std::uint16_t middle = kNoMiddle;  // kSwIndirect: the same for all; else one per pair of hubs
+  int adaptive_threshold = 0;        // kAdaptive: flits by which direct has to be worse
+  bool operator==(const RouteSetting&) const = default;
+};
+
+// INVALID_ARGUMENT for what no machine of so many supernodes can do, with what would be right.
+absl::Status CheckRouteSetting(const RouteSetting& setting, int supernodes);
+
+struct RoutingSettings {
+  RouteSetting fifo, rdma;
+  TrafficClass workload = TrafficClass::kFifo;  // what the workload's packets are
+  const RouteSetting& of(TrafficClass traffic) const {
+    return traffic == TrafficClass::kRdma ? rdma : fifo;
+  }
+};
+
+}  // namespace percs

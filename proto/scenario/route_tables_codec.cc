@@ -1,0 +1,48 @@
+#include "proto/scenario/route_tables_codec.h"
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "fmt/format.h"
+
+namespace percs {
+
+void TablesToProto(const std::vector<NodeId>& nodes,
+                   const std::function<std::shared_ptr<const HubTables>(NodeId)>& tables,
+                   NodeTablesList* list) {
+  const HubTables* last = nullptr;
+  for (const NodeId node : nodes) {
+    const auto hub = tables(node);
+    v1::NodeTables* entry = list->Add();
+    entry->set_node(node);
+    entry->set_hash(hub->Hash());
+    if (hub.get() != last) entry->set_tables(hub->Serialize());
+    last = hub.get();
+  }
+}
+
+absl::StatusOr<TableSet> TablesFromProto(const NodeTablesList& list, NodeId nodes) {
+  TableSet tables;
+  for (const v1::NodeTables& entry : list) {
+    if (entry.node() != tables.size()) {
+      return absl::InvalidArgumentError(fmt::format("route tables of node {} where those of node {} are due",
+                                                    entry.node(), tables.size()));
+    }
+    std::shared_ptr<const HubTables> hub = tables.empty() ? nullptr : tables.back();
+    if (!entry.tables().empty()) {
+      auto parsed = HubTables::Parse(
+          {reinterpret_cast<const std::uint8_t*>(entry.tables().data()), entry.tables().size()});
+      if (!parsed.ok()) return parsed.status();
+      hub = std::make_shared<const HubTables>(*std::move(parsed));
+    }
+    if (!hub || hub->Hash() != entry.hash()) {
+      return absl::DataLossError(fmt::format("route tables of node {} have hash {:016x}, not {:016x}",
+                                             entry.node(), hub ? hub->Hash() : 0, entry.hash()));
+    }
+    tables.push_back(std::move(hub));
+  }
+  if (tables.size() == nodes) return tables;
+  return absl::InvalidArgumentError(
+      fmt::format("route tables of {} nodes, but the machine has {}", tables.size(), nodes));
+}
+
+}  // namespace percs

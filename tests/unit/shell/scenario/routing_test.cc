@@ -1,0 +1,82 @@
+// The `routing` section: what arrives in the machine's struct, and what is refused.
+#include "fmt/format.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/scenario/build.h"
+#include "proto/scenario/reader.h"
+
+namespace percs {
+namespace {
+
+using ::testing::HasSubstr;
+
+absl::StatusOr<Scenario> Build(const std::string& yaml) {
+  auto loaded = LoadScenarioText(yaml, "a.yaml", ScenarioFormat::kYaml);
+  return loaded.ok() ? BuildScenario(*loaded) : loaded.status();
+}
+
+std::string ErrorOf(const std::string& yaml) {
+  const auto scenario = Build(yaml);
+  return scenario.ok() ? "no error" : std::string(scenario.status().message());
+}
+
+constexpr char kFour[] = "topology: {supernodes: 4, drawers: 1, hubs: 2}\n";
+
+TEST(Routing, FieldsArriveAndTheWorkloadsOwnWin) {
+  const auto scenario = Build(
+      std::string(kFour) +
+      "routing: {fifo: {mode: hw_indirect, selection: random}, rdma: {mode: hw_direct_striped}}\n"
+      "workload:\n"
+      "  traffic: rdma\n"
+      "  routing: {rdma: {mode: adaptive, adaptive_threshold: 7}}\n"
+      "  pattern: {pattern: uniform, count: 1}\n");
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  RouteSetting fifo, rdma;
+  fifo.mode = RouteMode::kHwIndirect;
+  fifo.selection = MiddleSelection::kRandom;
+  rdma.mode = RouteMode::kAdaptive;
+  rdma.adaptive_threshold = 7;
+  EXPECT_EQ(scenario->routing.fifo, fifo);
+  EXPECT_EQ(scenario->routing.rdma, rdma);
+  EXPECT_EQ(scenario->routing.workload, TrafficClass::kRdma);
+}
+
+TEST(Routing, APacketHasItsOwnRoute) {
+  const auto scenario =
+      Build(std::string(kFour) +
+            "workload: {packets: [{source: sn0-d0-h0, destination: sn1-d0-h0,\n"
+            "                      route: {mode: sw_indirect, middle_supernode: 2}}]}");
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  const auto& packet = std::get<ScriptedWorkload>(scenario->workload).packets.at(0);
+  ASSERT_TRUE(packet.route.has_value());
+  EXPECT_EQ(packet.route->mode, RouteMode::kSwIndirect);
+  EXPECT_EQ(packet.route->middle, 2);
+}
+
+TEST(Routing, WhatNoMachineCanDoIsRefusedAtItsPlace) {
+  const std::string fifo = std::string(kFour) + "routing: {fifo: ";
+  EXPECT_THAT(ErrorOf(fifo + "{mode: hw_sideways}}"), HasSubstr("hw_sideways"));
+  EXPECT_THAT(ErrorOf(fifo + "{mode: hw_direct, selection: random}}"),
+              testing::AllOf(HasSubstr("a.yaml:2:"), HasSubstr("routing.fifo"),
+                             HasSubstr("selection random is for hw_indirect")));
+  EXPECT_THAT(ErrorOf(fifo + "{mode: sw_indirect, selection: random}}"),
+              HasSubstr("selection random is for hw_indirect"));
+  EXPECT_THAT(ErrorOf(fifo + "{mode: hw_indirect, middle_supernode: 1}}"),
+              HasSubstr("middle_supernode is for sw_indirect only"));
+  EXPECT_THAT(ErrorOf(fifo + "{mode: sw_indirect, middle_supernode: 4}}"),
+              HasSubstr("middle_supernode 4 does not exist; there are supernodes 0 to 3"));
+  EXPECT_THAT(ErrorOf(fifo + "{mode: hw_direct, adaptive_threshold: 3}}"),
+              HasSubstr("adaptive_threshold is for adaptive only"));
+  EXPECT_THAT(ErrorOf("topology: {supernodes: 2, drawers: 1, hubs: 2}\n"
+                      "workload: {routing: {rdma: {mode: hw_indirect}}, ticks: {}}"),
+              testing::AllOf(HasSubstr("workload.routing.rdma"), HasSubstr("at least 3")));
+}
+
+TEST(Routing, ATableThatDoesNotFitIsRefusedWithTheArithmetic) {
+  EXPECT_THAT(ErrorOf(std::string(kFour) + "parameters: {route_table_entries: 5}"),
+              HasSubstr("2 + 4 = 6, but route_table_entries is 5; write at least 6"));
+  EXPECT_EQ(ErrorOf(std::string(kFour) + "parameters: {route_table_entries: 6}"), "no error");
+}
+
+}  // namespace
+}  // namespace percs
