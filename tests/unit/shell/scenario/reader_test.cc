@@ -121,7 +121,7 @@ const Bad kBadFields[] = {
      "bad.yaml:1:1: colour: unknown field; fields here: name, description, seed, machine, "
      "topology, "
      "parameters, workload, faults, reroute, stop_at, run, "
-     "blades"},
+     "blades, routing"},
     {"workload:\n  trace:\n    file: a.goal\n    inline_trace: abc\n",
      "bad.yaml:4:5: workload.trace.inline_trace: unknown field; fields here: file, mapping, "
      "calc_scale"},
@@ -215,7 +215,7 @@ const Bad kBadShapes[] = {
     {"- a\n",
      "bad.yaml:1:1: a list stands here; write a group of fields: name, description, seed, machine, "
      "topology, parameters, workload, faults, reroute, stop_at, run, "
-     "blades"},
+     "blades, routing"},
     {"", "bad.yaml:1:1: the file is empty; write at least `topology:`"},
     {"# only a comment\n", "bad.yaml:1:1: the file is empty; write at least `topology:`"},
     {"seed: 1\n---\nseed: 2\n",
@@ -256,7 +256,7 @@ TEST(Reader, ReportsAllErrorsInTheOrderOfTheFile) {
   EXPECT_EQ(ErrorOf("sed: 1\ntopology:\n  hubs: 9\n  drawers: x\nstop_at: 5\n"),
             "bad.yaml:1:1: sed: unknown field; did you mean \"seed\"?; fields here: name, "
             "description, seed, machine, topology, parameters, workload, faults, reroute, stop_at, "
-            "run, blades\n"
+            "run, blades, routing\n"
             "bad.yaml:3:9: topology.hubs: 9 is out of range; allowed: 1 to 8\n"
             "bad.yaml:4:12: topology.drawers: \"x\" is not a whole number; write for example 4\n"
             "bad.yaml:5:10: stop_at: 5 needs a unit, for example 5us");
