@@ -144,8 +144,8 @@ void Isr::BeginPacket(InputBuffer& buffer, Packet* p) {
   }
   const bool front = !p->draining && buffer.Front(p->out) == nullptr;
   // Whole, and no slower than the output: it may request at once (B.4), without asking Eligible.
-  const bool keeps_up = p->announced == 1 || p->segment.spacing <= outputs_[p->out].flit_time;
-  if (front && p->complete() && keeps_up) {
+  if (front && p->complete() &&
+      (p->announced == 1 || p->segment.spacing <= outputs_[p->out].flit_time)) {
     RequestOrCommit(buffer, p);
     return;
   }
