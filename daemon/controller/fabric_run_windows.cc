@@ -30,8 +30,10 @@ bool FabricRun::OpenWindow() {
   const WorkLeft left = master_.left();
   const bool done = left.done() && commands_undelivered_ == 0;
   const Time next = master_.next();
-  if (done && !hold_) return Collect(v1::Collect::WHAT_RESULTS), false;
-  if (scenario_.stop_at > 0 && next >= scenario_.stop_at) {
+  if ((done && !hold_) || (scenario_.stop_at > 0 && next >= scenario_.stop_at)) {
+    // The last packet may be there before the credits of its last link: in process they count at once.
+    for (const int process : master_.Close()) SendGrant(process);
+    if (master_.anyone_running()) return true;
     return Collect(v1::Collect::WHAT_RESULTS), false;
   }
   if (next == kNever && done) return phase_ = Phase::kIdle, false;

@@ -93,6 +93,20 @@ const std::vector<int>& WindowMaster::Open(Time end) {
   return granted_;
 }
 
+const std::vector<int>& WindowMaster::Close() {
+  PERCS_CHECK(running_ == 0);
+  granted_.clear();
+  for (std::size_t p = 0; p < states_.size(); ++p) {
+    State& s = states_[p];
+    if (s.needed.empty()) continue;
+    s.running = true;
+    ++running_;
+    s.arrival = kNever;
+    granted_.push_back(static_cast<int>(p));
+  }
+  return granted_;
+}
+
 void WindowMaster::FillGrant(int process, v1::WindowGrant* grant) {
   State& s = states_[process];
   grant->set_end(now_);

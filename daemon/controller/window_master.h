@@ -37,6 +37,9 @@ class WindowMaster {
   // Opens the window up to `end`. REQUIRES: nobody is running. Returns the processes that have
   // something to do in it; each runs until its report.
   const std::vector<int>& Open(Time end);
+  // At the end of a run, for those to whom batches are still on their way: an empty window, so that
+  // results are of processes that have taken in all that was sent. REQUIRES: nobody is running.
+  const std::vector<int>& Close();
   // What the process must have before it runs.
   void FillGrant(int process, v1::WindowGrant* grant);
 

@@ -50,6 +50,16 @@ const Case kCases[] = {
      "- {at: 500ns, link_down: sn0-d0-h0/sn0-d0-h5}\n"
      "- {at: 500ns, link_down: sn0-d0-h0/sn0-d0-h6}\n"
      "- {at: 500ns, link_down: sn0-d0-h0/sn0-d0-h7}"},
+    {"EndsBeforeItsLastCreditIsBack",
+     "topology: {supernodes: 4, drawers: 1, hubs: 4}\n"
+     "workload: {packets: [\n"
+     "  {at: 0s, source: sn0-d0-h0, destination: sn1-d0-h1},\n"
+     "  {at: 0s, source: sn0-d0-h0, destination: sn1-d0-h2},\n"
+     "  {at: 0s, source: sn0-d0-h0, destination: sn1-d0-h3}]}"},
+    {"StopsInTheMiddle",
+     "stop_at: 7us\n"
+     "topology: {supernodes: 2, drawers: 2, hubs: 4}\n"
+     "workload: {pattern: {pattern: uniform, load: 0.7, measure: 50us}}"},
     {"TwoBladesAndADrawer",
      "topology: {drawers: 1, hubs: 8}\n"
      "workload: {all_to_all: {bytes: 4KiB}}\n"
