@@ -336,8 +336,8 @@ Reactor* ControlService::Handlers::LoadRoutes(Context* context,
           reply->set_hubs_changed(loaded->hubs_changed);
           reply->set_unreachable_pairs(loaded->unreachable_pairs);
           controller_->journal().RoutesLoaded(number, loaded->committed, hash);
-          spdlog::info("run {}: route tables of epoch {} were loaded, {} hubs switch at {} ps", number,
-                       loaded->epoch, loaded->hubs_changed, loaded->committed);
+          spdlog::info("run {}: route tables of epoch {} were loaded, {} hubs switch at {}", number,
+                       loaded->epoch, loaded->hubs_changed, FormatTime(loaded->committed));
         }
         reactor->Finish(ToGrpc(loaded.status()));
       });

@@ -141,20 +141,20 @@ Processor::Slow Spe::ReadInMbox() {
   return Ask(op, context_->parameters.mailbox_access, "a message in its inbound mailbox");
 }
 
-Processor::Slow Spe::WriteOutMbox(std::uint32_t value) {
+Processor::Slow Spe::Write(Mailbox& mailbox, std::uint32_t value, const char* waits_for) {
   Operation op;
   op.kind = Operation::Kind::kMailboxWrite;
-  op.mailbox = &outbound_;
+  op.mailbox = &mailbox;
   op.operand = value;
-  return Ask(op, context_->parameters.mailbox_access, "room in its outbound mailbox");
+  return Ask(op, context_->parameters.mailbox_access, waits_for);
+}
+
+Processor::Slow Spe::WriteOutMbox(std::uint32_t value) {
+  return Write(outbound_, value, "room in its outbound mailbox");
 }
 
 Processor::Slow Spe::WriteOutIntrMbox(std::uint32_t value) {
-  Operation op;
-  op.kind = Operation::Kind::kMailboxWrite;
-  op.mailbox = &outbound_interrupt_;
-  op.operand = value;
-  return Ask(op, context_->parameters.mailbox_access, "room in its outbound interrupt mailbox");
+  return Write(outbound_interrupt_, value, "room in its outbound interrupt mailbox");
 }
 
 Processor::Slow Spe::WriteInMbox(int target_spe, std::uint32_t value) {

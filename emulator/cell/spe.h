@@ -125,6 +125,7 @@ class Spe : public Processor {
 
  private:
   enum class Waiting : std::uint8_t { kNothing, kTagsAll, kTagsAny, kSignal };
+  Slow Write(Mailbox& mailbox, std::uint32_t value, const char* waits_for);  // one of its own
 
   Issued Issue(DmaCommand::Kind kind, LsAddress ls, EffectiveAddress ea, std::uint32_t size, int tag,
                DmaOrder order);

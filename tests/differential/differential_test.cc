@@ -14,6 +14,7 @@
 #include "tests/differential/checkers.h"
 #include "tests/differential/engine_run.h"
 #include "tests/differential/random_network.h"
+#include "tests/support/ring.h"
 #include "tests/support/seed.h"
 
 namespace percs::reference {
@@ -194,38 +195,11 @@ TEST(Differential, EngineAndReferenceAgreeOnEveryInstantOfAFlap) {
   EXPECT_GT(coverage.poison_overtaken, 0u);
 }
 
-// Three packets chase each other round a ring of links, each too long for the buffers.
-Scenario Ring(VcPolicy policy) {
-  Scenario s;
-  s.name = "ring";
-  s.topology = {.supernodes = 1, .drawers = 1, .hubs = 3};
-  s.parameters.ll.buffer_flits = 4;
-  s.parameters.vc_policy = policy;
-  s.workload = ScriptedWorkload{{{0, 0, 2}, {0, 1, 0}, {0, 2, 1}}};
-  s.reroute = false;
-  return s;
-}
-
-TableSet RingTables(const Topology& topology) {
-  TableSet tables;
-  for (NodeId node = 0; node < 3; ++node) {
-    auto table = std::make_shared<RouteTable>();
-    table->intra.assign(3, PortBit(topology.LPort(node, (node + 1) % 3)));
-    table->inter.resize(1);
-    auto hub = std::make_shared<HubTables>();
-    hub->source_direct = hub->source_striped = hub->source_indirect = table;
-    hub->port_direct.fill(table);
-    hub->port_indirect.fill(table);
-    tables.push_back(hub);
-  }
-  return tables;
-}
-
 TEST(Differential, WithOneVcBothDeadlockOnARingAndWithPositionsNeitherDoes) {
   for (const VcPolicy policy : {VcPolicy::kSingle, VcPolicy::kPosition}) {
-    const Scenario scenario = Ring(policy);
+    const Scenario scenario = test::Ring(policy);
     const Topology topology = Topology::Create(scenario.topology).value();
-    const TableSet tables = RingTables(topology);
+    const TableSet tables = test::RingTables(topology);
     const absl::StatusOr<EngineRun> engine = RunEngineWithTables(scenario, tables);
     const ReferenceResult reference =
         RunReference({.topology = &topology,

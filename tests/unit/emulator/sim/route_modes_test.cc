@@ -8,6 +8,7 @@
 #include "emulator/base/random.h"
 #include "emulator/routing/planner.h"
 #include "emulator/sim/run.h"
+#include "tests/support/ring.h"
 #include "tests/support/seed.h"
 
 namespace percs {
@@ -93,35 +94,10 @@ TEST(RouteModesProperty, EveryPairThatTablesServeIsDeliveredInEveryMode) {
   for (int i = 1; i < kPacketRouteModes; ++i) EXPECT_GT(packets[i], 1000u) << i;
 }
 
-// Everybody sends everything to the next of three hubs.
-TableSet RingTables(const Topology& topology) {
-  TableSet tables;
-  for (NodeId node = 0; node < 3; ++node) {
-    auto table = std::make_shared<RouteTable>();
-    table->intra.assign(3, PortBit(topology.LPort(node, (node + 1) % 3)));
-    table->inter.resize(1);
-    auto hub = std::make_shared<HubTables>();
-    hub->source_direct = hub->source_striped = hub->source_indirect = table;
-    hub->port_direct.fill(table);
-    hub->port_indirect.fill(table);
-    tables.push_back(hub);
-  }
-  return tables;
-}
-
-Scenario Ring(VcPolicy policy) {
-  Scenario scenario;
-  scenario.topology = {1, 1, 3, 1};
-  scenario.parameters.ll.buffer_flits = 4;
-  scenario.parameters.vc_policy = policy;
-  scenario.workload = ScriptedWorkload{{{0, 0, 2}, {0, 1, 0}, {0, 2, 1}}};
-  return scenario;
-}
-
 TEST(RouteModes, ACycleOfChannelsIsRefusedAndForcedInDeadlocksAsItsWitness) {
-  const Scenario scenario = Ring(VcPolicy::kSingle);
+  const Scenario scenario = test::Ring(VcPolicy::kSingle);
   const Topology topology = Topology::Create(scenario.topology).value();
-  const TableSet tables = RingTables(topology);
+  const TableSet tables = test::RingTables(topology);
   RunOptions options;
   options.tables = &tables;
   const auto refused = RunScenario(scenario, options);
@@ -145,8 +121,8 @@ TEST(RouteModes, ACycleOfChannelsIsRefusedAndForcedInDeadlocksAsItsWitness) {
 }
 
 TEST(RouteModes, TheSameRingWithPositionsIsProvenAndDrains) {
-  const Scenario scenario = Ring(VcPolicy::kPosition);
-  const TableSet tables = RingTables(Topology::Create(scenario.topology).value());
+  const Scenario scenario = test::Ring(VcPolicy::kPosition);
+  const TableSet tables = test::RingTables(Topology::Create(scenario.topology).value());
   RunOptions options;
   options.tables = &tables;
   const auto result = RunScenario(scenario, options);
