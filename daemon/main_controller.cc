@@ -22,6 +22,9 @@ int main(int argc, char** argv) {
   app.add_option("--daemons", options.daemons, "Daemons to wait for")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
+  app.add_option("--metrics", options.metrics,
+                 "HOST:PORT where Prometheus finds /metrics, and at /discovery the metrics of every "
+                 "daemon (port 0: any free one); default: none");
   app.add_option("--state-dir", options.state_dir,
                  "Folder for the journal of scenarios and commands; default: none is kept");
   app.add_option("--lost-after", lost_after_seconds,
@@ -43,6 +46,9 @@ int main(int argc, char** argv) {
   }
   std::shared_ptr<percs::Controller> controller = *std::move(started);
   std::printf("listening %s\n", controller->address().c_str());
+  if (controller->metrics()) {
+    std::printf("metrics http://%s/metrics\n", controller->metrics()->address().c_str());
+  }
   std::fflush(stdout);
   percs::OnEndSignal([ending = std::weak_ptr<percs::Controller>(controller)](int) {
     if (const auto controller = ending.lock()) controller->Stop();

@@ -14,6 +14,7 @@ struct Flags {
   percs::DaemonOptions options;
   int place = -1;
   double timeout_seconds = 10;
+  std::string metrics_detail = "port";
 };
 
 void Declare(CLI::App* app, Flags* flags) {
@@ -30,6 +31,11 @@ void Declare(CLI::App* app, Flags* flags) {
   app->add_option("--index", flags->place,
                   "Place among the daemons, from 0; default: given by the controller")
       ->check(CLI::Range(0, 65534));
+  app->add_option("--metrics", flags->options.metrics,
+                  "HOST:PORT where Prometheus finds /metrics (port 0: any free one); default: none");
+  app->add_option("--metrics-detail", flags->metrics_detail,
+                  "hub: sums by class of link; port: each link")
+      ->capture_default_str();
   app->add_option("--controller-timeout", flags->timeout_seconds,
                   "Wall seconds to go on without the controller")
       ->check(CLI::PositiveNumber)
@@ -49,6 +55,12 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : percs::kUsageError;
   }
+  const auto detail = percs::ParseMetricsDetail(flags.metrics_detail);
+  if (!detail.ok()) {
+    spdlog::error("--metrics-detail: {}", std::string(detail.status().message()));
+    return percs::kUsageError;
+  }
+  flags.options.metrics_detail = *detail;
   if (flags.place >= 0) flags.options.place = static_cast<std::uint32_t>(flags.place);
   flags.options.controller_timeout =
       std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout_seconds * 1000));
@@ -59,6 +71,9 @@ int main(int argc, char** argv) {
   }
   std::shared_ptr<percs::Daemon> daemon = *std::move(started);
   std::printf("listening %s\n", daemon->address().c_str());
+  if (daemon->metrics()) {
+    std::printf("metrics http://%s/metrics\n", daemon->metrics()->address().c_str());
+  }
   std::fflush(stdout);
   percs::OnEndSignal([ending = std::weak_ptr<percs::Daemon>(daemon)](int) {
     if (const auto daemon = ending.lock()) daemon->Stop();

@@ -129,9 +129,36 @@ absl::StatusOr<v1::InjectLinkFaultReply> FabricClient::InjectLinkFault(const std
   return Call("Control.InjectLinkFault", &v1::Control::Stub::InjectLinkFault, request, deadline_);
 }
 
-absl::StatusOr<v1::InjectBladeFaultReply> FabricClient::InjectBladeFault(
-    const v1::InjectBladeFaultRequest& request) {
-  return Call("Control.InjectBladeFault", &v1::Control::Stub::InjectBladeFault, request, deadline_);
+absl::StatusOr<v1::InjectFaultReply> FabricClient::InjectFault(
+    const v1::InjectFaultRequest& request) {
+  return Call("Control.InjectFault", &v1::Control::Stub::InjectFault, request, deadline_);
+}
+
+absl::StatusOr<v1::TraceReply> FabricClient::Trace(const v1::TraceSelection& selection) {
+  v1::TraceRequest request;
+  *request.mutable_selection() = selection;
+  return Call("Control.Trace", &v1::Control::Stub::Trace, request, deadline_);
+}
+
+absl::StatusOr<v1::GetTraceReply> FabricClient::GetTrace() {
+  return Call("Control.GetTrace", &v1::Control::Stub::GetTrace, v1::GetTraceRequest(), deadline_);
+}
+
+absl::StatusOr<v1::CreateTreeReply> FabricClient::CreateTree(
+    const v1::CreateTreeRequest& request) {
+  return Call("Control.CreateTree", &v1::Control::Stub::CreateTree, request, deadline_);
+}
+
+absl::StatusOr<v1::DeleteTreeReply> FabricClient::DeleteTree(const std::string& name) {
+  v1::DeleteTreeRequest request;
+  request.set_name(name);
+  return Call("Control.DeleteTree", &v1::Control::Stub::DeleteTree, request, deadline_);
+}
+
+absl::StatusOr<v1::ListTreesReply> FabricClient::ListTrees(const std::string& name) {
+  v1::ListTreesRequest request;
+  request.set_name(name);
+  return Call("Control.ListTrees", &v1::Control::Stub::ListTrees, request, deadline_);
 }
 
 }  // namespace percs

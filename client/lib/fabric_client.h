@@ -41,8 +41,13 @@ class FabricClient {
   // `at`: virtual picoseconds, or a negative number for now.
   absl::StatusOr<v1::InjectLinkFaultReply> InjectLinkFault(const std::string& link, bool up,
                                                            std::int64_t at);
-  absl::StatusOr<v1::InjectBladeFaultReply> InjectBladeFault(
-      const v1::InjectBladeFaultRequest& request);
+  absl::StatusOr<v1::InjectFaultReply> InjectFault(
+      const v1::InjectFaultRequest& request);
+  absl::StatusOr<v1::TraceReply> Trace(const v1::TraceSelection& selection);
+  absl::StatusOr<v1::GetTraceReply> GetTrace();
+  absl::StatusOr<v1::CreateTreeReply> CreateTree(const v1::CreateTreeRequest& request);
+  absl::StatusOr<v1::DeleteTreeReply> DeleteTree(const std::string& name);
+  absl::StatusOr<v1::ListTreesReply> ListTrees(const std::string& name);
 
  private:
   template <typename Reply, typename Request>

@@ -40,7 +40,8 @@ Json ToJson(const FabricRecord& record) {
   }
   return {{"format", kRecordFormat},          {"name", record.name},
           {"transport", record.transport},    {"controller", record.controller},
-          {"scenario", record.scenario},      {"sockets", record.sockets},
+          {"metrics", record.metrics},        {"scenario", record.scenario},
+          {"sockets", record.sockets},
           {"processes", std::move(processes)}};
 }
 
@@ -49,6 +50,7 @@ FabricRecord FromJson(const Json& json) {
   record.name = json.at("name");
   record.transport = json.at("transport");
   record.controller = json.at("controller");
+  record.metrics = json.value("metrics", "");
   record.scenario = json.at("scenario");
   record.sockets = json.at("sockets");
   for (const Json& p : json.at("processes")) {

@@ -21,6 +21,7 @@ struct FabricRecord {
   std::string name;
   std::string transport;                 // unix, tcp
   std::string controller;                // its address as gRPC takes it; "" until it is known
+  std::string metrics;                   // URL of the controller's metrics, or ""
   std::string scenario;                  // file it was sized from, or ""
   std::string sockets;                   // folder of the Unix sockets
   std::vector<FabricProcess> processes;  // the controller first

@@ -68,21 +68,23 @@ class Starter {
     const std::string listen = options_.tcp
                                    ? fmt::format("127.0.0.1:{}", options_.port)
                                    : fmt::format("unix:{}/controller.sock", record_.sockets);
-    return Start(
-        "controller",
-        {"percs-controller", "--listen", listen, "--daemons", fmt::format("{}", options_.daemons),
-         "--state-dir", store_.FolderOf(options_.name)},
-        "controller.log");
+    std::vector<std::string> command = {
+        "percs-controller", "--listen", listen, "--daemons", fmt::format("{}", options_.daemons),
+        "--state-dir", store_.FolderOf(options_.name)};
+    if (!options_.metrics.empty()) command.insert(command.end(), {"--metrics", options_.metrics});
+    return Start("controller", command, "controller.log");
   }
 
-  // The controller's first line of output is `listening ADDRESS`.
+  // The controller's first line of output is `listening ADDRESS`, the next one `metrics URL` if it
+  // serves any.
   absl::Status AwaitController() {
-    constexpr std::string_view kWord = "listening ";
     while (true) {
       std::ifstream log(record_.processes[0].log);
-      for (std::string line; std::getline(log, line);) {
-        if (line.rfind(kWord, 0) != 0 || log.eof()) continue;
-        record_.controller = line.substr(kWord.size());
+      for (std::string line; std::getline(log, line) && !log.eof();) {
+        TakeWord(line, "listening ", &record_.controller);
+        TakeWord(line, "metrics ", &record_.metrics);
+      }
+      if (!record_.controller.empty() && record_.metrics.empty() == options_.metrics.empty()) {
         return store_.Save(record_);
       }
       const absl::Status status = Pause("the controller to listen");
@@ -90,15 +92,19 @@ class Starter {
     }
   }
 
+  static void TakeWord(const std::string& line, const std::string& word, std::string* into) {
+    if (line.rfind(word, 0) == 0) *into = line.substr(word.size());
+  }
+
   absl::Status StartDaemons() {
     for (int i = 0; i < options_.daemons; ++i) {
       const std::string listen =
           options_.tcp ? "127.0.0.1:0" : fmt::format("unix:{}/d{}.sock", record_.sockets, i);
-      const absl::Status status =
-          Start("percsd",
-                {"percsd", "--controller", record_.controller, "--listen", listen, "--name",
-                 fmt::format("d{}", i), "--index", fmt::format("{}", i)},
-                fmt::format("d{}.log", i));
+      std::vector<std::string> command = {"percsd", "--controller", record_.controller,
+                                          "--listen", listen, "--name", fmt::format("d{}", i),
+                                          "--index", fmt::format("{}", i)};
+      if (!options_.metrics.empty()) command.insert(command.end(), {"--metrics", "127.0.0.1:0"});
+      const absl::Status status = Start("percsd", command, fmt::format("d{}.log", i));
       if (!status.ok()) return status;
     }
     return absl::OkStatus();

@@ -16,6 +16,7 @@ struct StartOptions {
   int daemons = 32;
   bool tcp = false;
   int port = 0;          // of the controller, with tcp; 0: any
+  std::string metrics;   // HOST:PORT of the controller's metrics; "": nobody serves any
   std::string scenario;  // noted in the record only
   std::chrono::milliseconds timeout{60'000};
   std::function<bool()> cancelled;

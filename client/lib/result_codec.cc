@@ -6,7 +6,10 @@
 #include <optional>
 
 #include "emulator/metrics/blade_counters.h"
+#include "emulator/metrics/cau_counters.h"
 #include "proto/scenario/blades.h"
+#include "proto/scenario/clock_codec.h"
+#include "proto/scenario/trees.h"
 
 namespace percs {
 namespace {
@@ -48,8 +51,17 @@ Histogram ReadHistogram(const v1::Histogram& message) {
 absl::Status ReadPorts(const v1::Counters& message, NodeStats& stats) {
   for (const v1::PortCounters& p : message.ports()) {
     if (p.port() >= kPorts) return Unknown("port", fmt::format("{}", p.port()));
-    stats.ports[p.port()] = {p.flits(),           p.packets(), p.bytes(),
-                             p.credit_stall_ps(), p.runs(),    p.runs_split()};
+    PortStats& port = stats.ports[p.port()];
+    port.credit_stall_ps = p.credit_stall_ps();
+    port.crc_errors = p.crc_errors();
+    port.replays = p.replays();
+    port.lanes_lost = p.lanes_lost();
+    for (const v1::VcCounters& v : p.vcs()) {
+      if (v.vc() >= kMaxVcs) return Unknown("VC", fmt::format("{}", v.vc()));
+      port.vc[v.vc()] = {v.flits(),         v.packets(),         v.bytes(),
+                         v.runs_split(),    v.arbitration_losses(), v.credit_stalls(),
+                         v.credit_stall_ps(), v.most_held()};
+    }
   }
   return absl::OkStatus();
 }
@@ -127,6 +139,16 @@ absl::Status ReadFailed(const v1::RunResult& message, RunResult& r) {
   return absl::OkStatus();
 }
 
+absl::Status ReadCau(const v1::Counters& message, NodeStats& stats) {
+  const auto& names = CauCounterNames();
+  for (const auto& [name, count] : message.cau()) {
+    const auto it = std::find(names.begin(), names.end(), name);
+    if (it == names.end()) return Unknown("counter of a CAU", name);
+    stats.cau[static_cast<std::size_t>(it - names.begin())] = count;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadBlade(const v1::Counters& message, NodeStats& stats) {
   const auto& names = BladeCounterNames();
   for (const auto& [name, count] : message.blade()) {
@@ -160,6 +182,8 @@ absl::StatusOr<NodeStats> StatsFromProto(const v1::Counters& m) {
   s.flits_delivered = m.flits_delivered();
   s.bytes_delivered = m.bytes_delivered();
   s.packets_synthesised = m.packets_synthesised();
+  s.packets_replicated = m.packets_replicated();
+  s.flits_replicated = m.flits_replicated();
   s.flits_synthesised = m.flits_synthesised();
   s.hops_delivered = m.hops_delivered();
   s.messages_sent = m.messages_sent();
@@ -176,6 +200,7 @@ absl::StatusOr<NodeStats> StatsFromProto(const v1::Counters& m) {
   s.alerts_raised = m.alerts_raised();
   s.tables_installed = m.tables_installed();
   if (auto status = ReadBlade(m, s); !status.ok()) return status;
+  if (auto status = ReadCau(m, s); !status.ok()) return status;
   s.packet_latency = ReadHistogram(m.packet_latency());
   s.message_latency = ReadHistogram(m.message_latency());
   return s;
@@ -202,11 +227,13 @@ absl::StatusOr<RunResult> ResultFromProto(const v1::RunResult& m, const Topology
     r.ranks.push_back({x.rank(), x.finished(), x.calc(), x.overhead(), x.waiting()});
   }
   for (const v1::BladeProgramResult& x : m.programs()) r.programs.push_back(ProgramFromProto(x));
+  for (const v1::CauTaskResult& x : m.cau_tasks()) r.cau_tasks.push_back(CauTaskFromProto(x));
   for (const v1::Reroute& x : m.reroutes()) {
     auto reroute = ReadReroute(x, topology);
     if (!reroute.ok()) return reroute.status();
     r.reroutes.push_back(*std::move(reroute));
   }
+  if (m.has_clock()) r.clock = ClockFromProto(m.clock());
   r.violations.assign(m.violations().begin(), m.violations().end());
   return r;
 }

@@ -13,6 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr const char* kFormat = "percs-routes-1";
+constexpr const char* kHere = "here";  // a member of a multicast group, the source of the clock
 
 std::string PortName(PortId port) {
   const int first = port < kLrFirst ? kLlFirst : port < kDFirst ? kLrFirst : kDFirst;
@@ -20,6 +21,10 @@ std::string PortName(PortId port) {
 }
 
 std::string PortsText(PortMask mask) {
+  if (mask & HubTables::kDeliverHere) {  // multicast entries only
+    const std::string others = PortsText(mask & ~HubTables::kDeliverHere);
+    return others.empty() ? kHere : fmt::format("{} {}", others, kHere);
+  }
   std::string text;
   for (; mask; mask &= mask - 1) {
     if (!text.empty()) text += ' ';
@@ -28,10 +33,14 @@ std::string PortsText(PortMask mask) {
   return text;
 }
 
-absl::StatusOr<PortMask> ParsePorts(const std::string& text) {
+absl::StatusOr<PortMask> ParsePorts(const std::string& text, bool multicast = false) {
   std::istringstream words(text);
   PortMask mask = 0;
   for (std::string word; words >> word;) {
+    if (multicast && word == kHere) {
+      mask |= HubTables::kDeliverHere;
+      continue;
+    }
     PortId port = 0;
     while (port < kLinkPorts && PortName(port) != word) ++port;
     if (port == kLinkPorts) {
@@ -87,7 +96,10 @@ Json NodeJson(const std::string& name, const HubTables& hub) {
     tables[static_cast<std::size_t>(found - seen.begin())]["of"].push_back(use.name);
   }
   for (const std::uint32_t c : hub.closed_middles) closed.push_back({c >> 16, c & 0xffff});
-  return {{"node", name}, {"tables", std::move(tables)}, {"closed_middles", std::move(closed)}};
+  Json node = {{"node", name}, {"tables", std::move(tables)}, {"closed_middles", std::move(closed)}};
+  if (!hub.multicast.empty()) node["multicast"] = MasksJson(hub.multicast);
+  if (hub.clock != 0) node["clock"] = PortsText(hub.clock);
+  return node;
 }
 
 class NodeReader {
@@ -109,6 +121,12 @@ class NodeReader {
       if (!filled[i]) return Error(fmt::format("table \"{}\" is missing", Uses()[i].name));
     }
     if (absl::Status s = ReadClosed(&hub.closed_middles); !s.ok()) return s;
+    if (absl::Status s = ReadMulticast(&hub.multicast); !s.ok()) return s;
+    if (json_.contains("clock")) {
+      const auto clock = ParsePorts(json_.at("clock").get<std::string>(), /*multicast=*/true);
+      if (!clock.ok()) return Error("clock: " + std::string(clock.status().message()));
+      hub.clock = *clock;
+    }
     return hub;
   }
 
@@ -154,6 +172,18 @@ class NodeReader {
     slot = table;
     return absl::OkStatus();
   }
+  absl::Status ReadMulticast(std::vector<PortMask>* masks) const {
+    if (!json_.contains("multicast")) return absl::OkStatus();
+    for (const Json& entry : json_.at("multicast")) {
+      const auto mask = ParsePorts(entry.get<std::string>(), /*multicast=*/true);
+      if (!mask.ok()) {
+        return Error(fmt::format("multicast entry {}: {}", masks->size(),
+                                 std::string(mask.status().message())));
+      }
+      masks->push_back(*mask);
+    }
+    return absl::OkStatus();
+  }
   absl::Status ReadClosed(std::vector<std::uint32_t>* closed) const {
     for (const Json& pair : json_.at("closed_middles")) {
       const int destination = pair.at(0).get<int>(), middle = pair.at(1).get<int>();
@@ -190,22 +220,22 @@ absl::StatusOr<RouteFile> ReadJson(const Json& json) {
   return file;
 }
 
+void DiffMasks(const std::string& place, const std::vector<PortMask>& a, const std::vector<PortMask>& b,
+               std::vector<std::string>* lines) {
+  const auto text = [](const std::vector<PortMask>& masks, std::size_t i) {
+    const std::string ports = i < masks.size() ? PortsText(masks[i]) : "";
+    return ports.empty() ? std::string("none") : ports;
+  };
+  for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+    if (i < a.size() && i < b.size() && a[i] == b[i]) continue;
+    lines->push_back(fmt::format("{} {}: {} -> {}", place, i, text(a, i), text(b, i)));
+  }
+}
+
 void DiffTable(const std::string& place, const RouteTable& before, const RouteTable& after,
                std::vector<std::string>* lines) {
-  const auto diff = [&](const char* part, const std::vector<PortMask>& a,
-                        const std::vector<PortMask>& b) {
-    const auto text = [](const std::vector<PortMask>& masks, std::size_t i) {
-      const std::string ports = i < masks.size() ? PortsText(masks[i]) : "";
-      return ports.empty() ? std::string("none") : ports;
-    };
-    for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
-      if (i < a.size() && i < b.size() && a[i] == b[i]) continue;
-      lines->push_back(
-          fmt::format("{} {} {}: {} -> {}", place, part, i, text(a, i), text(b, i)));
-    }
-  };
-  diff("intra", before.intra, after.intra);
-  diff("inter", before.inter, after.inter);
+  DiffMasks(place + " intra", before.intra, after.intra, lines);
+  DiffMasks(place + " inter", before.inter, after.inter, lines);
 }
 
 }  // namespace
@@ -281,6 +311,8 @@ std::vector<std::string> DiffRoutes(const RouteFile& before, const RouteFile& af
       const auto &x = a.Table(use.kind, use.port), &y = b.Table(use.kind, use.port);
       if (x != y) DiffTable(fmt::format("{} {}", name, use.name), *x, *y, &lines);
     }
+    DiffMasks(name + " multicast", a.multicast, b.multicast, &lines);
+    DiffMasks(name + " clock", {a.clock}, {b.clock}, &lines);
     if (a.closed_middles != b.closed_middles) {
       lines.push_back(fmt::format("{} closed middles: {} -> {}", name, a.closed_middles.size(),
                                   b.closed_middles.size()));

@@ -39,7 +39,8 @@ Outcome PrintResult(const v1::GetResultReply& reply, const Topology& topology, b
   if (!result.ok()) return Outcome::Fail(ExitCode::kFailed, Text(result.status()));
   const RunReport report{*std::move(result), reply.wall_seconds(),
                          fmt::format("{} daemon{} over {}", reply.processes(),
-                                     reply.processes() == 1 ? "" : "s", reply.transport())};
+                                     reply.processes() == 1 ? "" : "s", reply.transport()),
+                         reply.result().trees()};
   return PrintReport(report, topology, json);
 }
 

@@ -1,8 +1,10 @@
 // percsctl check: reads and builds scenario files without running them, and reports every error.
 #include <fmt/format.h>
 
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "client/lib/scenario_file.h"
 #include "client/percsctl/command.h"
@@ -17,8 +19,9 @@ struct CheckArguments {
 };
 
 const char* WorkloadName(const Scenario& scenario) {
-  constexpr const char* kNames[] = {"no workload", "all-to-all", "pattern", "packets", "trace",
-                                    "ticks"};
+  constexpr const char* kNames[] = {"no workload", "all-to-all", "pattern",    "packets",
+                                    "trace",       "ticks",      "collective", "CAU operations"};
+  static_assert(std::size(kNames) == std::variant_size_v<Workload>);
   return kNames[scenario.workload.index()];
 }
 
@@ -45,7 +48,7 @@ std::size_t CheckOne(const std::string& file, bool json, nlohmann::json& report)
     const auto hubs = static_cast<std::uint64_t>(t.supernodes) * t.drawers * t.hubs;
     fmt::print("{}: ok ({}: {}, {}, {} faults)\n", file, input->scenario.name,
                FormatNodes(hubs + t.blades.size(), t.blades.size()), WorkloadName(input->scenario),
-               input->scenario.faults.size() + input->scenario.blade_faults.size());
+               input->message.faults_size());
   } else {
     for (const std::string& error : errors) fmt::print(stderr, "{}\n", error);
   }

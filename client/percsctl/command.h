@@ -47,6 +47,8 @@ CommandBody AddLinks(CLI::App& app);
 CommandBody AddRoutes(CLI::App& app);
 CommandBody AddFault(CLI::App& app);
 CommandBody AddCounters(CLI::App& app);
+CommandBody AddTrace(CLI::App& app);
+CommandBody AddTree(CLI::App& app);
 CommandBody AddStop(CLI::App& app);
 
 // `--format human|json`, the same for every command.

@@ -71,16 +71,31 @@ constexpr Command kCommands[] = {
   percsctl routes load tables.json
   percsctl routes diff tables.json)",
      AddRoutes},
-    {"fault", kControl, "Take a link down or bring it up",
+    {"fault", kControl, "Take a link down or bring it up, corrupt its flits, lose its lanes",
      R"(  percsctl fault link-down sn0-d0-h0/sn0-d1-h0
   percsctl fault link-up sn0-d0-h0:LR0 --at 80us
-  percsctl fault link-down sn0-d0-h0:LL2 --at wall:5s)",
+  percsctl fault link-down sn0-d0-h0:LL2 --at wall:5s
+  percsctl fault link-errors sn0-d0-h0:LR0 --flit-rate 1e-3
+  percsctl fault lanes sn0-d0-h0:D0 --lost 3)",
      AddFault},
     {"counters", kControl, "Show what a hub, or the whole machine, has counted",
      R"(  percsctl counters
   percsctl counters sn0-d1-h3
+  percsctl counters sn0-d1-h3 --vc
   percsctl counters --per-node --format json)",
      AddCounters},
+    {"trace", kControl, "Follow packets hop by hop, and explain every wait",
+     R"(  percsctl trace deploy/scenarios/four-supernodes.yaml --from sn0-d0-h0 --packet 20
+  percsctl trace deploy/scenarios/supernode-alltoall.yaml --from sn0-d0-h0 --packet 100 --every 50 --count 4
+  percsctl trace deploy/scenarios/supernode-alltoall.yaml --apply --name lab --from sn0-d0-h0 --format json
+  percsctl trace --name lab --to sn0-d1-h3 --count 2)",
+     AddTrace},
+    {"tree", kControl, "Create, list and delete trees of Collective Acceleration Units",
+     R"(  percsctl tree list
+  percsctl tree create world --members all --fan-out 4
+  percsctl tree list world
+  percsctl tree delete world)",
+     AddTree},
     {"stop", kControl, "End workloads that run until stopped, and drain the fabric",
      R"(  percsctl stop --wait)", AddStop},
     {"version", kOther, "Print versions: software, wire, file format, model",

@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 struct CountersArguments {
   FabricOptions fabric;
   std::string node;
-  bool per_node = false;
+  bool per_node = false, vc = false;
 };
 
 std::string PerNodeText(const std::vector<std::pair<std::string, NodeStats>>& nodes) {
@@ -47,6 +47,7 @@ Outcome Counters(const CountersArguments& a) {
       Json list = Json::array();
       for (const auto& [name, stats] : nodes) {
         Json one = CountersJson(stats);
+        if (a.vc) one["vcs"] = VcCountersJson(stats);
         one["node"] = name;
         list.push_back(std::move(one));
       }
@@ -58,7 +59,10 @@ Outcome Counters(const CountersArguments& a) {
     if (a.per_node) {
       fmt::print("{}", PerNodeText(nodes));
     } else {
-      for (const auto& [name, stats] : nodes) fmt::print("\n{}\n{}", name, CountersText(stats));
+      for (const auto& [name, stats] : nodes) {
+        fmt::print("\n{}\n{}", name, CountersText(stats));
+        if (a.vc) fmt::print("{}", VcCountersText(stats));
+      }
     }
     return Outcome::Ok();
   });
@@ -68,8 +72,11 @@ Outcome Counters(const CountersArguments& a) {
 
 CommandBody AddCounters(CLI::App& app) {
   auto a = std::make_shared<CountersArguments>();
-  app.add_option("NODE", a->node, "One hub or blade, like sn0-d1-h3; default: the sum over all");
-  app.add_flag("--per-node", a->per_node, "Every hub and blade on a line of its own");
+  CLI::Option* node = app.add_option("NODE", a->node, "One hub or blade, like sn0-d1-h3; default: the sum over all");
+  CLI::Option* per_node = app.add_flag("--per-node", a->per_node, "Every hub and blade on a line of its own");
+  app.add_flag("--vc", a->vc, "Also of every port and virtual channel, of one hub or blade")
+      ->needs(node)
+      ->excludes(per_node);
   AddFabricOptions(app, a->fabric);
   return [a] { return Counters(*a); };
 }

@@ -1,4 +1,5 @@
-// percsctl fault: breaks and mends links and parts of blades of a running fabric. percsctl stop: ends its workload.
+// percsctl fault: breaks, impairs and mends links and parts of blades of a running fabric. percsctl stop: ends
+// its workload.
 #include <fmt/format.h>
 
 #include <memory>
@@ -22,6 +23,14 @@ struct BladeFaultArguments {
   FabricOptions fabric;
   std::string place, at;
   double share = 0.5;
+};
+
+struct ImpairmentArguments {
+  FabricOptions fabric;
+  std::string link, from, at;
+  double flit_rate = -1, bit_rate = -1;
+  std::int64_t corrupt_next = 0;
+  int lost = 0;
 };
 
 struct StopArguments {
@@ -55,15 +64,15 @@ Outcome AwaitTime(const std::string& text, Time& at) {
   return Outcome::Ok();
 }
 
-Outcome InjectPart(const BladeFaultArguments& a, v1::InjectBladeFaultRequest request) {
+Outcome Inject(const FabricOptions& fabric, const std::string& when, v1::InjectFaultRequest request) {
   Time at = -1;
-  if (Outcome outcome = AwaitTime(a.at, at); outcome.code != ExitCode::kOk) return outcome;
+  if (Outcome outcome = AwaitTime(when, at); outcome.code != ExitCode::kOk) return outcome;
   request.set_now(at < 0);
   if (at >= 0) request.mutable_fault()->set_at(at);
-  return WithFabric(a.fabric, [&](FabricClient& client) {
-    const auto reply = client.InjectBladeFault(request);
+  return WithFabric(fabric, [&](FabricClient& client) {
+    const auto reply = client.InjectFault(request);
     if (!reply.ok()) return FromStatus(reply.status());
-    if (IsJson(a.fabric.format)) {
+    if (IsJson(fabric.format)) {
       fmt::print("{}\n",
                  nlohmann::json{{"fault", reply->what()}, {"at_ps", reply->at()}}.dump(2));
     } else {
@@ -71,6 +80,30 @@ Outcome InjectPart(const BladeFaultArguments& a, v1::InjectBladeFaultRequest req
     }
     return Outcome::Ok();
   });
+}
+
+Outcome InjectErrors(const ImpairmentArguments& a) {
+  v1::InjectFaultRequest request;
+  v1::LinkErrors* errors = request.mutable_fault()->mutable_link_errors();
+  errors->set_link(a.link);
+  if (!a.from.empty()) errors->set_from(a.from);
+  if (a.corrupt_next > 0) {
+    errors->set_corrupt_next(a.corrupt_next);
+  } else if (a.bit_rate >= 0) {
+    errors->set_bit_error_rate(a.bit_rate);
+  } else {
+    errors->set_flit_error_rate(a.flit_rate);
+  }
+  return Inject(a.fabric, a.at, request);
+}
+
+Outcome InjectLanes(const ImpairmentArguments& a) {
+  v1::InjectFaultRequest request;
+  v1::LanesLost* lanes = request.mutable_fault()->mutable_lanes_lost();
+  lanes->set_link(a.link);
+  if (!a.from.empty()) lanes->set_from(a.from);
+  lanes->set_count(a.lost);
+  return Inject(a.fabric, a.at, request);
 }
 
 Outcome Fault(const FaultArguments& a, bool up) {
@@ -128,6 +161,36 @@ std::shared_ptr<FaultArguments> AddLinkFault(CLI::App& app, const char* name, co
   return a;
 }
 
+std::shared_ptr<ImpairmentArguments> AddImpairment(CLI::App& app, const char* name,
+                                                   const char* summary, const char* example) {
+  auto a = std::make_shared<ImpairmentArguments>();
+  CLI::App* sub = app.add_subcommand(name, summary);
+  sub->add_option("LINK", a->link,
+                  "One end and its port (sn0-d0-h0:LR0) or both ends (sn0-d0-h0/sn0-d1-h0)")
+      ->required();
+  sub->add_option("--from", a->from,
+                  "Only the direction in which this end sends; default: both");
+  sub->add_option("--at", a->at,
+                  "Virtual time (40us), or a wait on the wall clock (wall:5s); default: now");
+  AddFabricOptions(*sub, a->fabric);
+  sub->footer(fmt::format("Example:\n  percsctl fault {} {}", name, example));
+  return a;
+}
+
+std::shared_ptr<ImpairmentArguments> AddErrors(CLI::App& app) {
+  const auto a = AddImpairment(app, "link-errors", "Flits of the link are corrupted, and replayed",
+                               "sn0-d0-h0:LR0 --from sn0-d0-h0 --flit-rate 1e-3");
+  auto* kinds = app.get_subcommand("link-errors")->add_option_group("kind", "Exactly one of");
+  kinds->add_option("--flit-rate", a->flit_rate, "Probability that a flit is corrupted; 0 ends it")
+      ->check(CLI::Range(0.0, 1.0));
+  kinds->add_option("--bit-rate", a->bit_rate, "The same for each of a flit's 1024 bits")
+      ->check(CLI::Range(0.0, 1.0));
+  kinds->add_option("--corrupt-next", a->corrupt_next, "The next so many transmissions")
+      ->check(CLI::Range(1, 1'000'000'000));
+  kinds->require_option(1);
+  return a;
+}
+
 std::shared_ptr<BladeFaultArguments> AddBladeFault(CLI::App& app, const char* name,
                                                    const char* summary, const char* place,
                                                    const char* example) {
@@ -157,20 +220,29 @@ CommandBody AddFault(CLI::App& app) {
       ->capture_default_str();
   const auto down = AddLinkFault(app, "link-down", "The link dies, in both directions");
   const auto up = AddLinkFault(app, "link-up", "The link comes back");
-  return [&app, down, up, spe, ring, chip] {
-    v1::InjectBladeFaultRequest request;
+  const auto errors = AddErrors(app);
+  const auto lanes =
+      AddImpairment(app, "lanes", "Lanes of the link do not work", "sn0-d0-h0:D0 --lost 3");
+  app.get_subcommand("lanes")
+      ->add_option("--lost", lanes->lost, "So many in all, spares included; 0 repairs it")
+      ->required()
+      ->check(CLI::Range(0, 2048));
+  return [&app, down, up, spe, ring, chip, errors, lanes] {
+    if (app.got_subcommand("link-errors")) return InjectErrors(*errors);
+    if (app.got_subcommand("lanes")) return InjectLanes(*lanes);
+    v1::InjectFaultRequest request;
     if (app.got_subcommand("spe-down")) {
       request.mutable_fault()->set_spe_down(spe->place);
-      return InjectPart(*spe, request);
+      return Inject(spe->fabric, spe->at, request);
     }
     if (app.got_subcommand("eib-ring-lost")) {
       request.mutable_fault()->set_eib_ring_lost(ring->place);
-      return InjectPart(*ring, request);
+      return Inject(ring->fabric, ring->at, request);
     }
     if (app.got_subcommand("chip-link-degraded")) {
       request.mutable_fault()->mutable_chip_link_degraded()->set_blade(chip->place);
       request.mutable_fault()->mutable_chip_link_degraded()->set_share(chip->share);
-      return InjectPart(*chip, request);
+      return Inject(chip->fabric, chip->at, request);
     }
     const bool is_up = app.got_subcommand("link-up");
     return Fault(is_up ? *up : *down, is_up);

@@ -25,6 +25,9 @@ Json DirectionJson(const v1::PortCounters& port, double utilisation) {
           {"packets", port.packets()},
           {"bytes", port.bytes()},
           {"credit_stall_ps", port.credit_stall_ps()},
+          {"crc_errors", port.crc_errors()},
+          {"replays", port.replays()},
+          {"lanes_lost", port.lanes_lost()},
           {"utilisation", utilisation}};
 }
 
@@ -41,15 +44,24 @@ Json LinksJson(const v1::ListLinksReply& reply) {
   return {{"virtual_ps", reply.virtual_time()}, {"links", std::move(links)}};
 }
 
+// Lanes lost in the two directions, if any are: "up -2/-0".
+std::string State(const v1::LinkStatus& link) {
+  const std::string state = link.up() ? "up" : "DOWN";
+  const auto forward = link.forward().lanes_lost(), backward = link.backward().lanes_lost();
+  return forward + backward == 0 ? state : fmt::format("{} -{}/-{} lanes", state, forward, backward);
+}
+
 std::string LinksText(const v1::ListLinksReply& reply) {
-  Table table({"link", "ends", "class", "state", "flits ->", "load ->", "flits <-", "load <-"},
+  Table table({"link", "ends", "class", "state", "flits ->", "load ->", "replays ->", "flits <-",
+               "load <-", "replays <-"},
               "llllr");
   int down = 0;
   for (const v1::LinkStatus& l : reply.links()) {
     down += l.up() ? 0 : 1;
-    table.Add({l.name(), l.ends(), l.link_class(), l.up() ? "up" : "DOWN",
-               FormatCount(l.forward().flits()), FormatPercent(l.utilisation_forward()),
-               FormatCount(l.backward().flits()), FormatPercent(l.utilisation_backward())});
+    table.Add({l.name(), l.ends(), l.link_class(), State(l), FormatCount(l.forward().flits()),
+               FormatPercent(l.utilisation_forward()), FormatCount(l.forward().replays()),
+               FormatCount(l.backward().flits()), FormatPercent(l.utilisation_backward()),
+               FormatCount(l.backward().replays())});
   }
   return fmt::format("{} link{}, {} down, at {}\n{}", reply.links_size(),
                      reply.links_size() == 1 ? "" : "s", down, FormatVirtual(reply.virtual_time()),

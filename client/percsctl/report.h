@@ -8,6 +8,7 @@
 #include "client/percsctl/outcome.h"
 #include "emulator/sim/run.h"
 #include "emulator/topology/topology.h"
+#include "percs/v1/common.pb.h"
 
 namespace percs {
 
@@ -15,6 +16,7 @@ struct RunReport {
   RunResult result;
   double wall_seconds = 0;
   std::string placement;  // `1 thread`, `4 daemons`
+  google::protobuf::RepeatedPtrField<v1::TreeStatus> trees = {};  // of CAUs
 };
 
 nlohmann::json ReportJson(const RunReport& report, const Topology& topology);
@@ -23,10 +25,16 @@ std::string ReportText(const RunReport& report, const Topology& topology);
 // Prints the report to standard output; kViolation if a checker or a payload check failed.
 Outcome PrintReport(const RunReport& report, const Topology& topology, bool json);
 
+// Trees of CAUs, with what was repaired; vertices where the message has them.
+nlohmann::json TreesJson(const google::protobuf::RepeatedPtrField<v1::TreeStatus>& trees);
+std::string TreesText(const google::protobuf::RepeatedPtrField<v1::TreeStatus>& trees);
+
 // The counters of a hub or of all, without what only a finished run knows.
 nlohmann::json CountersJson(const NodeStats& stats);
 std::string CountersText(const NodeStats& stats);
-// Over the ports of one class.
+std::string VcCountersText(const NodeStats& stats);  // every port and VC that did something
+nlohmann::json VcCountersJson(const NodeStats& stats);
+// Over the ports of one class, all in the first VC.
 PortStats SumOfClass(const NodeStats& stats, LinkClass c);
 std::uint64_t PacketsDropped(const NodeStats& stats);
 

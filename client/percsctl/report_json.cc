@@ -2,6 +2,7 @@
 
 #include "client/percsctl/report.h"
 #include "emulator/metrics/blade_counters.h"
+#include "emulator/metrics/cau_counters.h"
 
 namespace percs {
 namespace {
@@ -35,10 +36,19 @@ Json UtilisationJson(const RunResult& r) {
 Json PortsJson(const NodeStats& stats) {
   Json json = Json::object();
   for (LinkClass c : {LinkClass::kLl, LinkClass::kLr, LinkClass::kD, LinkClass::kHfi}) {
-    const PortStats sum = SumOfClass(stats, c);
-    json[ClassName(c)] = {{"flits", sum.flits}, {"packets", sum.packets},
-                          {"bytes", sum.bytes}, {"credit_stall_ps", sum.credit_stall_ps},
-                          {"runs", sum.runs},   {"runs_split", sum.runs_split}};
+    const PortStats port = SumOfClass(stats, c);
+    const VcStats sum = port.sum();
+    json[ClassName(c)] = {{"flits", sum.flits},
+                          {"packets", sum.packets},
+                          {"bytes", sum.bytes},
+                          {"runs", sum.runs()},
+                          {"runs_split", sum.runs_split},
+                          {"arbitration_losses", sum.arbitration_losses},
+                          {"credit_stalls", sum.credit_stalls},
+                          {"credit_stall_ps", port.credit_stall_ps},
+                          {"crc_errors", port.crc_errors},
+                          {"replays", port.replays},
+                          {"lanes_lost", port.lanes_lost}};
   }
   return json;
 }
@@ -127,6 +137,27 @@ Json ProgramsJson(const RunResult& r, const Topology& topology) {
   return json;
 }
 
+Json CauJson(const NodeStats& stats) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < stats.cau.size(); ++i) json[CauCounterNames()[i]] = stats.cau[i];
+  return json;
+}
+
+Json CauTasksJson(const RunResult& r, const Topology& topology) {
+  Json json = Json::array();
+  for (const CauTaskResult& t : r.cau_tasks) {
+    json.push_back({{"hub", topology.NodeName(t.node)},
+                    {"tree", t.tree},
+                    {"steps_right", t.steps_right},
+                    {"steps_wrong", t.steps_wrong},
+                    {"steps_failed", t.steps_failed},
+                    {"reason", t.reason},
+                    {"problem", t.problem},
+                    {"finished_ns", NanosecondsOrNull(t.finished)}});
+  }
+  return json;
+}
+
 Json DropsJson(const NodeStats& stats) {
   Json json = Json::object();
   for (int i = 0; i < kDropReasons; ++i) {
@@ -151,9 +182,10 @@ PortStats SumOfClass(const NodeStats& stats, LinkClass c) {
   for (PortId port = 0; port < kServicePort; ++port) {
     if (ClassOf(port) != c) continue;
     const PortStats& p = stats.ports[port];
-    sum.flits += p.flits, sum.packets += p.packets, sum.bytes += p.bytes;
+    sum.vc[0].Add(p.sum());
     sum.credit_stall_ps += p.credit_stall_ps;
-    sum.runs += p.runs, sum.runs_split += p.runs_split;
+    sum.crc_errors += p.crc_errors, sum.replays += p.replays;
+    sum.lanes_lost += p.lanes_lost;
   }
   return sum;
 }
@@ -162,6 +194,27 @@ std::uint64_t PacketsDropped(const NodeStats& stats) {
   std::uint64_t sum = 0;
   for (std::uint64_t n : stats.packets_dropped) sum += n;
   return sum;
+}
+
+Json VcCountersJson(const NodeStats& stats) {
+  Json json = Json::array();
+  for (PortId port = 0; port < kPorts; ++port) {
+    for (int v = 0; v < VcsOf(port); ++v) {
+      const VcStats& vc = stats.ports[port].vc[v];
+      if (vc.flits == 0 && vc.credit_stalls == 0 && vc.most_held == 0) continue;
+      json.push_back({{"port", PortName(port)},
+                      {"vc", v},
+                      {"flits", vc.flits},
+                      {"packets", vc.packets},
+                      {"bytes", vc.bytes},
+                      {"runs_split", vc.runs_split},
+                      {"arbitration_losses", vc.arbitration_losses},
+                      {"credit_stalls", vc.credit_stalls},
+                      {"credit_stall_ps", vc.credit_stall_ps},
+                      {"most_held", vc.most_held}});
+    }
+  }
+  return json;
 }
 
 Json CountersJson(const NodeStats& s) {
@@ -173,6 +226,8 @@ Json CountersJson(const NodeStats& s) {
       {"flits_delivered", s.flits_delivered},
       {"bytes_delivered", s.bytes_delivered},
       {"packets_synthesised", s.packets_synthesised},
+      {"packets_replicated", s.packets_replicated},
+      {"flits_replicated", s.flits_replicated},
       {"hops_mean", packets > 0 ? static_cast<double>(s.hops_delivered) / packets : 0.0},
       {"drops", DropsJson(s)},
       {"latency_ns",
@@ -180,11 +235,32 @@ Json CountersJson(const NodeStats& s) {
       {"ports", PortsJson(s)},
       {"messages", MessagesJson(s)},
       {"blades", BladeJson(s)},
+      {"caus", CauJson(s)},
       {"measured",
        {{"bytes_offered", s.measured_bytes_offered},
         {"bytes_accepted", s.measured_bytes_accepted}}},
       {"alerts_raised", s.alerts_raised},
       {"tables_installed", s.tables_installed}};
+}
+
+Json ClockJson(const ClockReport& clock, const Topology& topology) {
+  if (!clock.on) return nullptr;
+  Json sources = Json::array();
+  for (const NodeId source : clock.sources) sources.push_back(topology.NodeName(source));
+  return {{"period_ps", clock.settings.period},
+          {"drift_ppb", clock.settings.drift_ppb},
+          {"error_ps", clock.settings.error},
+          {"samples", clock.samples},
+          {"steady_samples", clock.steady},
+          {"skew_max_ps", clock.skew_max},
+          {"skew_mean_ps", clock.skew_mean_ps},
+          {"bound_ps", clock.bound},
+          {"depth_max", clock.depth_max},
+          {"skew_max_ever_ps", clock.skew_max_ever},
+          {"age_max_ps", clock.age_max},
+          {"sources", std::move(sources)},
+          {"synchronised", clock.synchronised},
+          {"hubs", clock.hubs}};
 }
 
 Json ReportJson(const RunReport& report, const Topology& topology) {
@@ -206,6 +282,9 @@ Json ReportJson(const RunReport& report, const Topology& topology) {
                {"reroutes", ReroutesJson(r, topology)},
                {"ranks", RanksJson(r)},
                {"programs", ProgramsJson(r, topology)},
+               {"clock", ClockJson(r.clock, topology)},
+               {"trees", TreesJson(report.trees)},
+               {"cau_tasks", CauTasksJson(r, topology)},
                {"violations", r.violations}});
   return json;
 }

@@ -7,6 +7,7 @@
 #include "client/percsctl/format.h"
 #include "client/percsctl/report.h"
 #include "emulator/metrics/blade_counters.h"
+#include "emulator/metrics/cau_counters.h"
 
 namespace percs {
 namespace {
@@ -47,6 +48,9 @@ std::string Summary(const RunReport& report, const Topology& topology) {
       Line("packets", fmt::format("{} delivered of {} created, {} in payload",
                                   FormatCount(s.packets_delivered), FormatCount(s.packets_created),
                                   FormatBytes(s.bytes_delivered)));
+  if (s.packets_replicated > 0) {
+    text += Line("multicast", fmt::format("{} copies of packets made in hubs", FormatCount(s.packets_replicated)));
+  }
   if (seconds > 0) {
     text += Line(
         "delivered rate",
@@ -93,7 +97,7 @@ std::string Utilisation(const RunResult& r) {
     if (r.links[i] == 0) continue;
     const PortStats sum = SumOfClass(r.total, c);
     table.Add({ClassName(c), FormatCount(r.links[i]), FormatPercent(r.utilisation_mean[i]),
-               FormatPercent(r.utilisation_max[i]), FormatCount(sum.flits),
+               FormatPercent(r.utilisation_max[i]), FormatCount(sum.sum().flits),
                FormatShort(static_cast<Time>(sum.credit_stall_ps))});
   }
   return table.empty() ? "" : "\n" + table.ToString();
@@ -252,6 +256,46 @@ std::string Blade(const NodeStats& s) {
   return table.empty() ? "" : "\n" + table.ToString();
 }
 
+std::string Cau(const NodeStats& s) {
+  Table table({"CAUs", "count"});
+  for (std::size_t i = 0; i < s.cau.size(); ++i) {
+    if (s.cau[i] > 0) table.Add({CauCounterNames()[i], FormatCount(s.cau[i])});
+  }
+  return table.empty() ? "" : "\n" + table.ToString();
+}
+
+// Participants that did not do all their steps at the first try; the others are in the counters.
+std::string CauTasks(const RunResult& r, const Topology& topology) {
+  Table table({"participant", "tree", "steps right", "failed", "done (virtual)", "why"}, "lrrrrl");
+  for (const CauTaskResult& t : r.cau_tasks) {
+    if (t.steps_failed == 0 && t.problem.empty()) continue;
+    table.Add({topology.NodeName(t.node), fmt::format("{}", t.tree), FormatCount(t.steps_right),
+               FormatCount(t.steps_failed), t.problem.empty() ? FormatShort(t.finished) : "-",
+               t.problem.empty() ? t.reason : t.problem});
+  }
+  return table.empty() ? "" : "\n" + table.ToString();
+}
+
+std::string Clock(const RunResult& r, const Topology& topology) {
+  const ClockReport& c = r.clock;
+  if (!c.on) return "";
+  std::vector<std::string> sources;
+  for (const NodeId source : c.sources) sources.push_back(topology.NodeName(source));
+  std::string text = "\n" + Line("global clock", fmt::format("{} of {} hubs synchronised, every {} from {}, over "
+                                                            "up to {} links",
+                                                            c.synchronised, c.hubs,
+                                                            FormatShort(c.settings.period),
+                                                            fmt::join(sources, ", then "), c.depth_max));
+  text += Line("skew", fmt::format("{} at most, {} mean of {} samples; the bound is {}", FormatShort(c.skew_max),
+                                   FormatShort(static_cast<Time>(c.skew_mean_ps)), FormatCount(c.steady),
+                                   FormatShort(c.bound)));
+  if (c.skew_max_ever > c.skew_max) {
+    text += Line("held over", fmt::format("{} between any two hubs, set up to {} before",
+                                          FormatShort(c.skew_max_ever), FormatShort(c.age_max)));
+  }
+  return text;
+}
+
 std::string Violations(const RunResult& r) {
   if (r.violations.empty()) return "\ncheckers: all held\n";
   std::string text = fmt::format("\ncheckers: {} violations\n", r.violations.size());
@@ -268,16 +312,20 @@ std::string ReportText(const RunReport& report, const Topology& topology) {
   return Summary(report, topology) + Latency(r.total) + Utilisation(r) + Drops(r.total) +
          Messages(r.total) +
          FailedMessages(r, topology) + Reroutes(r, topology) + Ranks(r) + Programs(r, topology) +
-         Blade(r.total) + Violations(r);
+         Blade(r.total) + Clock(r, topology) +
+         (report.trees.empty() ? "" : "\n" + TreesText(report.trees)) + CauTasks(r, topology) + Cau(r.total) +
+         Violations(r);
 }
 
 std::string CountersText(const NodeStats& s) {
-  Table table({"ports", "flits", "packets", "bytes", "credit stall (virtual)"});
+  Table table({"ports", "flits", "packets", "bytes", "credit stall (virtual)", "losses", "replays"});
   for (LinkClass c : {LinkClass::kLl, LinkClass::kLr, LinkClass::kD, LinkClass::kHfi}) {
-    const PortStats sum = SumOfClass(s, c);
-    if (sum.flits == 0 && sum.credit_stall_ps == 0) continue;
+    const PortStats port = SumOfClass(s, c);
+    const VcStats sum = port.sum();
+    if (sum.flits == 0 && port.credit_stall_ps == 0) continue;
     table.Add({ClassName(c), FormatCount(sum.flits), FormatCount(sum.packets),
-               FormatBytes(sum.bytes), FormatShort(static_cast<Time>(sum.credit_stall_ps))});
+               FormatBytes(sum.bytes), FormatShort(static_cast<Time>(port.credit_stall_ps)),
+               FormatCount(sum.arbitration_losses), FormatCount(port.replays)});
   }
   std::string text =
       Line("packets",
@@ -289,7 +337,29 @@ std::string CountersText(const NodeStats& s) {
                              FormatCount(s.tables_installed)));
   }
   return text + Latency(s) + (table.empty() ? "" : "\n" + table.ToString()) + Drops(s) +
-         Messages(s) + Blade(s);
+         Messages(s) + Blade(s) + Cau(s);
+}
+
+std::string VcCountersText(const NodeStats& s) {
+  Table table({"port", "VC", "flits", "packets", "bytes", "split", "losses", "stalls",
+               "credit stall (virtual)", "most held", "crc", "replays", "lanes lost"});
+  for (PortId port = 0; port < kPorts; ++port) {
+    const PortStats& p = s.ports[port];
+    bool first = true;  // of the port: it has the counters of its link
+    for (int v = 0; v < VcsOf(port); ++v) {
+      const VcStats& vc = p.vc[v];
+      const bool link = v == 0 && p.crc_errors + p.lanes_lost > 0;
+      if (vc.flits == 0 && vc.credit_stalls == 0 && vc.most_held == 0 && !link) continue;
+      table.Add({PortName(port), fmt::format("{}", v), FormatCount(vc.flits),
+                 FormatCount(vc.packets), FormatBytes(vc.bytes), FormatCount(vc.runs_split),
+                 FormatCount(vc.arbitration_losses), FormatCount(vc.credit_stalls),
+                 FormatShort(static_cast<Time>(vc.credit_stall_ps)), FormatCount(vc.most_held),
+                 first ? FormatCount(p.crc_errors) : "", first ? FormatCount(p.replays) : "",
+                 first ? FormatCount(p.lanes_lost) : ""});
+      first = false;
+    }
+  }
+  return table.empty() ? "" : "\n" + table.ToString();
 }
 
 Outcome PrintReport(const RunReport& report, const Topology& topology, bool json) {

@@ -16,6 +16,7 @@
 #include "client/percsctl/progress.h"
 #include "client/percsctl/report.h"
 #include "proto/scenario/build.h"
+#include "proto/scenario/trees.h"
 
 namespace percs {
 namespace {
@@ -94,8 +95,11 @@ Outcome Run(const RunArguments& a) {
   const double wall_seconds = progress.wall_seconds();
   progress.Clear();
   if (!result.ok()) return RunFailed(result.status());
-  const RunReport report{*std::move(result), wall_seconds,
-                         fmt::format("{} thread{}", a.threads, a.threads == 1 ? "" : "s")};
+  RunReport report{*std::move(result), wall_seconds,
+                   fmt::format("{} thread{}", a.threads, a.threads == 1 ? "" : "s")};
+  for (const TreeStatus& tree : report.result.trees) {
+    TreeToProto(tree, *topology, false, report.trees.Add());
+  }
   return PrintReport(report, *topology, IsJson(a.format));
 }
 

@@ -51,6 +51,7 @@ Json RecordJson(const FabricRecord& record) {
   return {{"name", record.name},
           {"transport", record.transport},
           {"controller", record.controller},
+          {"metrics", record.metrics},
           {"scenario", record.scenario},
           {"processes", std::move(processes)}};
 }
@@ -102,6 +103,9 @@ Outcome Up(UpArguments& a) {
   fmt::print("fabric \"{}\" is up after {}: controller at {}, {} daemon{} over {}\n", record->name,
              FormatWall(SecondsSince(start)), record->controller, *daemons,
              *daemons == 1 ? "" : "s", record->transport);
+  if (!record->metrics.empty()) {
+    fmt::print("metrics: {}, those of the daemons by /discovery there\n", record->metrics);
+  }
   fmt::print("next: percsctl apply {}{} --wait; percsctl down{} ends it\n",
              a.file.empty() ? "FILE" : a.file, name, name);
   return Outcome::Ok();
@@ -208,6 +212,9 @@ CommandBody AddUp(CLI::App& app) {
   app.add_option("--port", a->start.port,
                  "TCP port of the controller (implies --tcp); default: any free")
       ->check(CLI::Range(1, 65535));
+  app.add_option("--metrics", a->start.metrics,
+                 "HOST:PORT for Prometheus: the controller's metrics, and at /discovery where every "
+                 "daemon's are (port 0: any free one); default: none are served");
   app.add_option("--timeout", a->timeout, "How long starting may take")->capture_default_str();
   AddFormatOption(app, a->format);
   return [a] { return Up(*a); };

@@ -128,8 +128,14 @@ absl::StatusOr<SocketFolder> SocketFolder::Create() {
 }
 
 SocketFolder::~SocketFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  if (path_.empty()) return;
+  // gRPC removes its socket when it gets round to it, which can be in the middle of this.
+  constexpr int kTries = 3;
+  for (int i = 0; i < kTries; ++i) {
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+    if (!error) return;
+  }
 }
 
 }  // namespace percs

@@ -4,13 +4,17 @@
 
 #include <cstdlib>
 
+#include "absl/synchronization/mutex.h"
 #include "daemon/config/signals.h"
 #include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
 
 namespace percs {
 
+void IgnoreLockOrder() { absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore); }
+
 void SetUpProcess(const char* name) {
+  IgnoreLockOrder();
   // One arena: threads take turns under the process's lock anyway, and 32 daemons share a host.
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_TRIM_THRESHOLD, 256 * 1024);

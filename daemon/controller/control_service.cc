@@ -11,7 +11,10 @@
 #include "emulator/base/random.h"
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
+#include "proto/scenario/impairments.h"
 #include "proto/scenario/route_tables_codec.h"
+#include "proto/scenario/trace_codec.h"
+#include "proto/scenario/trees.h"
 #include "spdlog/spdlog.h"
 
 namespace percs {
@@ -28,7 +31,18 @@ double Utilisation(const FabricRun& run, PortId port, const PortStats& stats) {
   const Time now = run.virtual_time();
   if (now <= 0) return 0;
   const Time flit = run.scenario().parameters.link(ClassOf(port)).flit_time;
-  return static_cast<double>(stats.flits) * static_cast<double>(flit) / static_cast<double>(now);
+  return static_cast<double>(stats.sum().flits) * static_cast<double>(flit) / static_cast<double>(now);
+}
+
+// Of trees of one name, all but the last are deleted.
+absl::StatusOr<CauTreeId> FindTree(const std::vector<TreeStatus>& trees, const std::string& name) {
+  std::vector<std::string> names;
+  for (auto tree = trees.rbegin(); tree != trees.rend(); ++tree) {
+    if (tree->name == name) return tree->id;
+    if (tree->state != TreeState::kDeleted) names.push_back(tree->name);
+  }
+  return absl::NotFoundError(fmt::format("there is no tree \"{}\"; trees: {}", name,
+                                         names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
 }
 
 absl::StatusOr<std::vector<NodeId>> NamedNode(const Topology& topology, const std::string& name) {
@@ -38,8 +52,8 @@ absl::StatusOr<std::vector<NodeId>> NamedNode(const Topology& topology, const st
   return std::vector<NodeId>{*node};
 }
 
-void FillLink(const FabricRun& run, LinkEnd lower, const FabricRun::NodeState* near,
-              const FabricRun::NodeState* far_state, v1::LinkStatus* message) {
+void FillLink(const FabricRun& run, LinkEnd lower, const NodeState* near,
+              const NodeState* far_state, v1::LinkStatus* message) {
   const Topology& topology = run.topology();
   const LinkEnd far = topology.Peer(lower.node, lower.port);
   message->set_name(topology.LinkName(lower));
@@ -91,6 +105,18 @@ std::vector<LinkEnd> LinksOf(const Topology& topology, const std::vector<NodeId>
     if (topology.connected(nodes[0], port)) links.push_back(LowerEnd(topology, {nodes[0], port}));
   }
   return links;
+}
+
+// For people. An error if there is no such fault.
+absl::StatusOr<std::string> DescribeFault(const v1::Fault& fault, const FabricRun& run) {
+  if (IsLinkImpairment(fault)) {
+    const auto built = BuildLinkImpairments(fault, run.topology(), run.scenario().parameters);
+    if (!built.ok()) return built.status();
+    return DescribeLinkImpairments(*built, run.topology());
+  }
+  const auto built = BuildBladeFault(fault, run.topology());
+  if (!built.ok()) return built.status();
+  return DescribeBladeFault(*built, run.topology());
 }
 
 }  // namespace
@@ -213,8 +239,18 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
                        v1::GetCountersReply* reply) override;
   Reactor* InjectLinkFault(Context* context, const v1::InjectLinkFaultRequest* request,
                            v1::InjectLinkFaultReply* reply) override;
-  Reactor* InjectBladeFault(Context* context, const v1::InjectBladeFaultRequest* request,
-                            v1::InjectBladeFaultReply* reply) override;
+  Reactor* InjectFault(Context* context, const v1::InjectFaultRequest* request,
+                            v1::InjectFaultReply* reply) override;
+  Reactor* Trace(Context* context, const v1::TraceRequest* request,
+                 v1::TraceReply* reply) override;
+  Reactor* GetTrace(Context* context, const v1::GetTraceRequest* request,
+                    v1::GetTraceReply* reply) override;
+  Reactor* CreateTree(Context* context, const v1::CreateTreeRequest* request,
+                      v1::CreateTreeReply* reply) override;
+  Reactor* DeleteTree(Context* context, const v1::DeleteTreeRequest* request,
+                      v1::DeleteTreeReply* reply) override;
+  Reactor* ListTrees(Context* context, const v1::ListTreesRequest* request,
+                     v1::ListTreesReply* reply) override;
 
  private:
   std::mutex& mutex() { return controller_->lock().mutex(); }
@@ -256,12 +292,12 @@ Reactor* ControlService::Handlers::ListLinks(Context* context, const v1::ListLin
   }
   Reactor* reactor = context->DefaultReactor();
   (*run)->Snapshot(nodes, [reactor, reply, links,
-                           run = *run](absl::StatusOr<std::vector<FabricRun::NodeState>> states) {
+                           run = *run](absl::StatusOr<std::vector<NodeState>> states) {
     if (!states.ok()) return reactor->Finish(ToGrpc(states.status()));
-    const auto state_of = [&](NodeId node) -> const FabricRun::NodeState* {
+    const auto state_of = [&](NodeId node) -> const NodeState* {
       const auto it =
           std::lower_bound(states->begin(), states->end(), node,
-                           [](const FabricRun::NodeState& s, NodeId n) { return s.node < n; });
+                           [](const NodeState& s, NodeId n) { return s.node < n; });
       return it != states->end() && it->node == node ? &*it : nullptr;
     };
     reply->set_virtual_time(run->virtual_time());
@@ -355,12 +391,12 @@ Reactor* ControlService::Handlers::GetCounters(Context* context,
   const bool sum = nodes->empty() && !request->per_node();
   Reactor* reactor = context->DefaultReactor();
   (*run)->Snapshot(*nodes, [reactor, reply, sum,
-                            run = *run](absl::StatusOr<std::vector<FabricRun::NodeState>> states) {
+                            run = *run](absl::StatusOr<std::vector<NodeState>> states) {
     if (!states.ok()) return reactor->Finish(ToGrpc(states.status()));
     reply->set_virtual_time(run->virtual_time());
     NodeStats total;
-    for (const FabricRun::NodeState& state : *states) {
-      AddStats(state.stats, &total);
+    for (const NodeState& state : *states) {
+      total.Add(state.stats);
       if (sum) continue;
       v1::NodeCounters* node = reply->add_nodes();
       node->set_node(run->topology().NodeName(state.node));
@@ -406,32 +442,134 @@ Reactor* ControlService::Handlers::InjectLinkFault(Context* context,
   return reactor;
 }
 
-Reactor* ControlService::Handlers::InjectBladeFault(Context* context,
-                                                    const v1::InjectBladeFaultRequest* request,
-                                                    v1::InjectBladeFaultReply* reply) {
+Reactor* ControlService::Handlers::InjectFault(Context* context,
+                                                    const v1::InjectFaultRequest* request,
+                                                    v1::InjectFaultReply* reply) {
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
   if (!run.ok()) return Answer(context, run.status());
-  auto fault = BuildBladeFault(request->fault(), (*run)->topology());
-  if (!fault.ok()) return Answer(context, fault.status());
-  if (!request->now() && (fault->at < 0 || fault->at >= kNever)) {
+  const v1::Fault& fault = request->fault();
+  auto what = DescribeFault(fault, **run);
+  if (!what.ok()) return Answer(context, what.status());
+  if (!request->now() && (fault.at() < 0 || fault.at() >= kNever)) {
     return Answer(context, absl::InvalidArgumentError(
-                               fmt::format("at: {}ps is not a virtual time", fault->at)));
+                               fmt::format("at: {}ps is not a virtual time", fault.at())));
   }
-  reply->set_what(DescribeBladeFault(*fault, (*run)->topology()));
+  reply->set_what(*std::move(what));
   Reactor* reactor = context->DefaultReactor();
   const std::uint64_t number = (*run)->number();
-  (*run)->InjectBladeFault(request->fault(), request->now(),
+  (*run)->InjectFault(request->fault(), request->now(),
                            [this, reactor, reply, number](absl::StatusOr<Time> t) {
                              if (t.ok()) {
                                reply->set_at(*t);
-                               controller_->journal().BladeFault(number, *t, reply->what());
+                               controller_->journal().OtherFault(number, *t, reply->what());
                                spdlog::info("run {}: {} at {}", number, reply->what(),
                                             FormatTime(*t));
                              }
                              reactor->Finish(ToGrpc(t.status()));
                            });
   return reactor;
+}
+
+Reactor* ControlService::Handlers::Trace(Context* context, const v1::TraceRequest* request,
+                                         v1::TraceReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(/*going_on=*/true);
+  if (!run.ok()) return Answer(context, run.status());
+  Reactor* reactor = context->DefaultReactor();
+  (*run)->Trace(request->selection(), [reactor, reply](absl::StatusOr<Time> at) {
+    if (at.ok()) reply->set_at(*at);
+    reactor->Finish(ToGrpc(at.status()));
+  });
+  return reactor;
+}
+
+Reactor* ControlService::Handlers::GetTrace(Context* context, const v1::GetTraceRequest*,
+                                            v1::GetTraceReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(false);
+  if (!run.ok()) return Answer(context, run.status());
+  Reactor* reactor = context->DefaultReactor();
+  (*run)->GetTrace(
+      [reactor, reply, run = *run](absl::StatusOr<std::vector<TracedPacket>> packets) {
+        if (packets.ok()) {
+          reply->set_virtual_time(run->virtual_time());
+          reply->set_run_ended(run->ended());
+          TracedToProto(*packets, run->topology(), reply->mutable_packets());
+        }
+        reactor->Finish(ToGrpc(packets.status()));
+      });
+  return reactor;
+}
+
+Reactor* ControlService::Handlers::CreateTree(Context* context,
+                                              const v1::CreateTreeRequest* request,
+                                              v1::CreateTreeReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(/*going_on=*/true);
+  if (!run.ok()) return Answer(context, run.status());
+  const auto spec = BuildTree(request->tree(), (*run)->topology());
+  if (!spec.ok()) return Answer(context, spec.status());
+  Reactor* reactor = context->DefaultReactor();
+  const std::uint64_t number = (*run)->number();
+  (*run)->Manage(
+      [reply, spec = *spec](Fabric& manager, Time at) {
+        const auto tree = manager.CreateTree(spec, at);
+        if (tree.ok()) reply->set_id(*tree);
+        return tree.status();
+      },
+      [this, reactor, reply, number, spec = *spec](absl::StatusOr<Time> at) {
+        if (at.ok()) {
+          reply->set_at(*at);
+          controller_->journal().Tree(number, *at, spec.name, "tree_create");
+          spdlog::info("run {}: tree {} over {} hubs at {}", number, spec.name, spec.members.size(),
+                       FormatTime(*at));
+        }
+        reactor->Finish(ToGrpc(at.status()));
+      });
+  return reactor;
+}
+
+Reactor* ControlService::Handlers::DeleteTree(Context* context,
+                                              const v1::DeleteTreeRequest* request,
+                                              v1::DeleteTreeReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(/*going_on=*/true);
+  if (!run.ok()) return Answer(context, run.status());
+  const auto id = FindTree((*run)->trees(), request->name());
+  if (!id.ok()) return Answer(context, id.status());
+  reply->set_id(*id);
+  Reactor* reactor = context->DefaultReactor();
+  const std::uint64_t number = (*run)->number();
+  (*run)->Manage([id = *id](Fabric& manager, Time at) { return manager.DeleteTree(id, at); },
+                 [this, reactor, reply, number, name = request->name()](absl::StatusOr<Time> at) {
+                   if (at.ok()) {
+                     reply->set_at(*at);
+                     controller_->journal().Tree(number, *at, name, "tree_delete");
+                     spdlog::info("run {}: tree {} deleted at {}", number, name, FormatTime(*at));
+                   }
+                   reactor->Finish(ToGrpc(at.status()));
+                 });
+  return reactor;
+}
+
+Reactor* ControlService::Handlers::ListTrees(Context* context, const v1::ListTreesRequest* request,
+                                             v1::ListTreesReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(false);
+  if (!run.ok()) return Answer(context, run.status());
+  reply->set_virtual_time((*run)->virtual_time());
+  const auto& trees = (*run)->trees();
+  if (request->name().empty()) {
+    for (const TreeStatus& tree : trees) {
+      TreeToProto(tree, (*run)->topology(), false, reply->add_trees());
+    }
+    return Answer(context, absl::OkStatus());
+  }
+  const auto id = FindTree(trees, request->name());
+  if (!id.ok()) return Answer(context, id.status());
+  TreeToProto(trees[*id], (*run)->topology(), true, reply->add_trees());
+  return Answer(context, absl::OkStatus());
 }
 
 ControlService::ControlService(Controller* controller)

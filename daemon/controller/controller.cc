@@ -10,6 +10,8 @@
 #include "daemon/config/version.h"
 #include "daemon/controller/control_service.h"
 #include "daemon/controller/results.h"
+#include "daemon/metrics/fabric_metrics.h"
+#include "daemon/metrics/process_metrics.h"
 #include "daemon/stream/channel.h"
 #include "fmt/format.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
@@ -49,6 +51,7 @@ absl::StatusOr<std::unique_ptr<Controller>> Controller::Start(ControllerOptions 
   std::unique_ptr<Controller> controller(new Controller(std::move(options)));
   if (absl::Status s = controller->journal_.Open(controller->options_.state_dir); !s.ok()) return s;
   if (absl::Status s = controller->Listen(); !s.ok()) return s;
+  if (absl::Status s = controller->ServeMetrics(); !s.ok()) return s;
   return controller;
 }
 
@@ -68,6 +71,28 @@ absl::Status Controller::Listen() {
   return absl::OkStatus();
 }
 
+absl::Status Controller::ServeMetrics() {
+  if (options_.metrics.empty()) return absl::OkStatus();
+  const auto status = [this] {
+    v1::StatusReply reply;
+    const LockGuard guard(lock_.mutex());
+    FillStatus(&reply);
+    return reply;
+  };
+  auto server = MetricsServer::Start(
+      options_.metrics,
+      {MetricsPage([status](MetricFamilies* families) {
+         AddFabricMetrics(status(), families);
+         AddProcessMetrics(families);
+       }),
+       {"/discovery", "application/json", [status](const MetricsServer& server) {
+          return DiscoveryList(status(), server.advertised());
+        }}});
+  if (!server.ok()) return server.status();
+  metrics_ = *std::move(server);
+  return absl::OkStatus();
+}
+
 void Controller::Wait() {
   std::unique_lock<std::mutex> lock(lock_.mutex());
   ended_.wait(lock, [this] { return has_ended_; });
@@ -84,6 +109,7 @@ void Controller::End() {
 }
 
 Controller::~Controller() {
+  metrics_.reset();  // waits for the scrape under way, which takes the lock
   {
     const LockGuard guard(lock_.mutex());
     if (run_ && !run_->ended()) run_->Fail(absl::CancelledError("the controller is ending"));
@@ -253,6 +279,7 @@ void Controller::FillStatus(v1::StatusReply* reply) const {
       process->set_name(member->name());
       process->set_pid(member->pid());
       process->set_link_address(member->link_address());
+      process->set_metrics_address(member->metrics_address());
       process->set_connected(member->connected());
       process->set_first_node(first);
       process->set_nodes(nodes);

@@ -16,6 +16,7 @@
 #include "daemon/controller/fabric_run.h"
 #include "daemon/controller/journal.h"
 #include "daemon/controller/membership.h"
+#include "daemon/metrics/metrics_server.h"
 
 namespace percs {
 
@@ -24,6 +25,7 @@ class ControlService;
 struct ControllerOptions {
   std::string listen;
   std::uint32_t daemons = 1;
+  std::string metrics;                          // HOST:PORT for Prometheus; "": none
   std::string state_dir;                        // "": no journal
   std::chrono::milliseconds lost_after{5'000};  // a daemon without a connection for so long is lost
 };
@@ -34,6 +36,8 @@ class Controller final : private DaemonPort {
   ~Controller() override;
 
   const std::string& address() const { return address_; }
+  // Null if it serves none.
+  const MetricsServer* metrics() const { return metrics_.get(); }
   // Blocks until Shutdown was asked for or Stop was called.
   void Wait();
   void Stop();
@@ -59,6 +63,7 @@ class Controller final : private DaemonPort {
   };
   explicit Controller(ControllerOptions options);
   absl::Status Listen();
+  absl::Status ServeMetrics();
   absl::Status CheckIdle() const;
   void OnRunEnded();
   void KeepResult();
@@ -84,6 +89,7 @@ class Controller final : private DaemonPort {
   std::string last_error_;
   std::deque<Finished> finished_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<MetricsServer> metrics_;
 };
 
 }  // namespace percs

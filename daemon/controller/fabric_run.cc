@@ -9,6 +9,7 @@
 #include "emulator/base/check.h"
 #include "emulator/routing/planner.h"
 #include "fmt/format.h"
+#include "proto/scenario/trace_codec.h"
 #include "spdlog/spdlog.h"
 
 namespace percs {
@@ -47,6 +48,10 @@ absl::StatusOr<std::unique_ptr<FabricRun>> FabricRun::Create(std::uint64_t numbe
   }
   auto placement = MakePlacement(topology->nodes(), blocks, static_cast<int>(daemons));
   if (!placement.ok()) return placement.status();
+  if (request.has_trace()) {
+    const auto selection = SelectionFromProto(request.trace(), *topology);
+    if (!selection.ok()) return selection.status();
+  }
   auto manager = Fabric::Create(*scenario, *placement);
   if (!manager.ok()) return manager.status();
   const auto tables = Planner(*topology).Plan(Failures());
@@ -81,9 +86,11 @@ FabricRun::FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scen
       pace_(PacingOf(message_)),
       pace_timer_(lock),
       faults_(daemons_),
-      faults_of_blades_(daemons_),
+      other_faults_(daemons_),
       blade_faults_(scenario_.blade_faults),
-      stops_(daemons_) {}
+      stops_(daemons_),
+      traces_(daemons_),
+      trace_(request.has_trace() ? std::optional(request.trace()) : std::nullopt) {}
 
 void FabricRun::Configure() {
   for (std::uint32_t process = 0; process < daemons_; ++process) SendConfigure(process);
@@ -94,6 +101,7 @@ void FabricRun::SendConfigure(std::uint32_t process) {
   v1::Configure* configure = message->mutable_configure();
   configure->set_run(number_);
   *configure->mutable_scenario() = message_;
+  if (trace_) *configure->mutable_trace() = *trace_;
   for (std::uint32_t p = 0; p < daemons_; ++p) {
     configure->add_nodes_per_process(static_cast<std::uint64_t>(
         std::count(placement_.process_of_node.begin(), placement_.process_of_node.end(), p)));
@@ -123,6 +131,8 @@ void FabricRun::OnMessage(std::uint32_t process, v1::DaemonMessage& message) {
     OnResults(process, message.results());
   } else if (message.has_snapshot()) {
     OnSnapshot(message.snapshot());
+  } else if (message.has_trace()) {
+    OnTrace(message.trace());
   } else if (message.has_wait_edges()) {
     OnWaitEdges(message.wait_edges());
   } else if (message.has_failure() && message.failure().run() == number_) {
@@ -185,7 +195,7 @@ void FabricRun::Fail(const absl::Status& why) {
     End(why);
     if (configuring) events_.configured(why);
   }
-  for (Query& query : std::exchange(queries_, {})) query.done(why);
+  for (Query& query : std::exchange(queries_, {})) query.Refuse(why);
 }
 
 void FabricRun::End(absl::StatusOr<RunResult> result) {
@@ -199,7 +209,7 @@ void FabricRun::End(absl::StatusOr<RunResult> result) {
       fmt::format("run {} has ended at {} of virtual time", number_, FormatTime(master_.now())));
   for (Command& command : std::exchange(commands_, {})) command.Refuse(over);
   if (!result_->ok()) {
-    for (Query& query : std::exchange(queries_, {})) query.done(result_->status());
+    for (Query& query : std::exchange(queries_, {})) query.Refuse(result_->status());
   }
   events_.ended();
 }

@@ -15,10 +15,12 @@
 
 #include "absl/status/statusor.h"
 #include "daemon/controller/pace_keeper.h"
+#include "daemon/metrics/node_state.h"
 #include "daemon/controller/window_master.h"
 #include "daemon/stream/process_lock.h"
 #include "emulator/sim/fabric.h"
 #include "emulator/sim/run.h"
+#include "emulator/sim/traced_packet.h"
 #include "percs/v1/control.pb.h"
 #include "percs/v1/sync.pb.h"
 #include "proto/scenario/build.h"
@@ -41,15 +43,9 @@ class FabricRun {
     std::function<void(const absl::Status&)> configured;  // running, or why not
     std::function<void()> ended;                          // result() is there
   };
-  // State of one hub at one virtual time.
-  struct NodeState {
-    NodeId node = 0;
-    NodeStats stats;
-    PortMask links_up = 0;
-    Epoch epoch = 0;
-  };
   using SnapshotDone = std::function<void(absl::StatusOr<std::vector<NodeState>>)>;
   using TimeDone = std::function<void(absl::StatusOr<Time>)>;
+  using TraceDone = std::function<void(absl::StatusOr<std::vector<TracedPacket>>)>;
   using LoadDone = std::function<void(absl::StatusOr<LoadedRoutes>)>;
 
   // INVALID_ARGUMENT for a scenario that cannot be built or dealt out.
@@ -68,10 +64,19 @@ class FabricRun {
   void Snapshot(std::vector<NodeId> nodes, SnapshotDone done);
   // Calls back with the virtual time of the effect. INVALID_ARGUMENT for a time that has passed.
   void InjectLinkFault(LinkEnd link, bool up, std::optional<Time> at, TimeDone done);
-  // A part of a blade fails, at its time or at once. INVALID_ARGUMENT if it cannot.
-  void InjectBladeFault(const v1::Fault& fault, bool now, TimeDone done);
+  // Any other fault of a scenario, at its time or at once. INVALID_ARGUMENT if it cannot be.
+  void InjectFault(const v1::Fault& fault, bool now, TimeDone done);
+  // Follows packets from the virtual time on that it calls back with. INVALID_ARGUMENT for a selection
+  // that names what is not there.
+  void Trace(const v1::TraceSelection& selection, TimeDone done);
+  // What became of all packets followed so far.
+  void GetTrace(TraceDone done);
   // Calls back when the tables have been proven and their install has begun, or with the witness.
   void LoadRoutes(TableSet tables, LoadDone done);
+  // Something for network management, at the start of the next window. Calls back with that time, or with
+  // the error of `command`.
+  using ManagerCommand = std::function<absl::Status(Fabric& manager, Time at)>;
+  void Manage(ManagerCommand command, TimeDone done);
   void Stop(TimeDone done);
 
   v1::FabricState state() const;
@@ -90,24 +95,30 @@ class FabricRun {
   std::string lookahead_source() const { return manager_->lookahead_source(); }
   Epoch epoch() const;
   std::shared_ptr<const HubTables> tables(NodeId node) const { return manager_->tables(node); }
+  const std::vector<TreeStatus>& trees() const { return manager_->trees(); }
 
  private:
   enum class Phase { kConfiguring, kRunning, kIdle, kCollecting, kDeadlocked, kEnded };
   struct Query {
     std::uint64_t id = 0;
     std::vector<NodeId> nodes;  // empty: all
-    SnapshotDone done;
+    SnapshotDone done;          // or
+    TraceDone traced;
     std::vector<NodeState> states;
+    std::vector<TraceEvent> events;
     int awaited = 0;
     bool sent = false;
+    void Refuse(const absl::Status& why) { traced ? traced(why) : done(why); }
   };
   struct Command {
     std::optional<LinkFault> fault;        // or
-    std::optional<v1::Fault> blade_fault;  // or tables to load, else stop
+    std::optional<v1::Fault> other_fault;  // or packets to follow, or tables to load, else stop
     bool now = false;
     TimeDone done;
     TableSet tables = {};
     LoadDone loaded = nullptr;
+    std::optional<v1::TraceSelection> trace = std::nullopt;
+    ManagerCommand on_manager = nullptr;
     void Refuse(const absl::Status& why) { loaded ? loaded(why) : done(why); }
   };
 
@@ -127,7 +138,10 @@ class FabricRun {
   void SendQueries();
   void TakeCommands();
   void TakeFault(const Command& command, Time boundary);
-  void TakeBladeFault(const Command& command, Time boundary);
+  void TakeOtherFault(const Command& command, Time boundary);
+  // The nodes it concerns.
+  absl::StatusOr<std::vector<NodeId>> AdmitFault(const v1::Fault& fault);
+  void TakeTrace(const Command& command, Time boundary);
   void Deliver(std::uint32_t process, Time at);  // a command that was just added for it
   // False if there is nothing to open now.
   bool OpenWindow();
@@ -138,6 +152,8 @@ class FabricRun {
   void Collect(v1::Collect::What what);
   void OnResults(std::uint32_t process, const v1::NodeResults& results);
   void OnSnapshot(const v1::Snapshot& snapshot);
+  void OnTrace(const v1::TraceEvents& trace);
+  void Answered(std::list<Query>::iterator query);
   void OnWaitEdges(const v1::WaitEdges& edges);
   void FinishRun();
   void FinishDeadlock();
@@ -162,9 +178,11 @@ class FabricRun {
   std::uint32_t daemons_ready_ = 0;
   Outbox manager_inbox_;
   std::vector<std::vector<v1::LinkFaultCommand>> faults_;  // by process, until its next grant
-  std::vector<std::vector<v1::Fault>> faults_of_blades_;   // likewise
+  std::vector<std::vector<v1::Fault>> other_faults_;       // likewise
   std::vector<BladeFault> blade_faults_;                   // all that were or are to come
   std::vector<bool> stops_;                                // by process, until its next grant
+  std::vector<std::vector<v1::TraceSelection>> traces_;    // likewise
+  const std::optional<v1::TraceSelection> trace_;          // from the start
   int commands_undelivered_ = 0;
   std::list<Command> commands_;
   std::list<Query> queries_;

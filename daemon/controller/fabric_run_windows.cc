@@ -1,5 +1,6 @@
 // The part of FabricRun that moves virtual time: windows, commands, questions, the end.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "daemon/controller/fabric_run.h"
@@ -8,6 +9,8 @@
 #include "emulator/base/check.h"
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
+#include "proto/scenario/impairments.h"
+#include "proto/scenario/trace_codec.h"
 
 namespace percs {
 namespace {
@@ -36,7 +39,10 @@ bool FabricRun::OpenWindow() {
     if (master_.anyone_running()) return true;
     return Collect(v1::Collect::WHAT_RESULTS), false;
   }
-  if (next == kNever && done) return phase_ = Phase::kIdle, false;
+  // The clock of an idle fabric stands still.
+  if (master_.next_foreground() == kNever && done && (next == kNever || scenario_.topology.clock)) {
+    return phase_ = Phase::kIdle, false;
+  }
   if (next == kNever || Stalled(next)) return Collect(v1::Collect::WHAT_WAIT_EDGES), false;
   if (windows_limit_ > 0 && master_.windows() >= windows_limit_) {
     Fail(absl::ResourceExhaustedError(
@@ -69,10 +75,11 @@ bool FabricRun::OpenWindow() {
 bool FabricRun::Stalled(Time next) {
   if (next < stall_check_) return false;
   const std::uint64_t flits = master_.flits_moved();
-  const bool resident = master_.left().resident_packets > 0;
-  const bool stalled = stall_armed_ && resident && flits == stall_flits_;
+  const bool idle = scenario_.topology.clock && master_.next_foreground() == kNever;  // but for the clock
+  const bool stuck = master_.left().resident_packets > 0 || idle;
+  const bool stalled = stall_armed_ && stuck && flits == stall_flits_;
   stall_flits_ = flits;
-  stall_armed_ = resident;
+  stall_armed_ = stuck;
   stall_check_ = next + scenario_.parameters.stall_limit;
   return stalled;
 }
@@ -87,11 +94,15 @@ void FabricRun::SendGrant(int process) {
     EncodeOutbox(management, grant->mutable_management());
     management.Clear();
   }
-  if (!faults_[p].empty() || !faults_of_blades_[p].empty()) {
+  if (!faults_[p].empty() || !other_faults_[p].empty()) {
     for (const auto& fault : std::exchange(faults_[p], {})) *grant->add_faults() = fault;
-    for (const auto& fault : std::exchange(faults_of_blades_[p], {})) {
-      *grant->add_blade_faults() = fault;
+    for (const auto& fault : std::exchange(other_faults_[p], {})) {
+      *grant->add_other_faults() = fault;
     }
+    --commands_undelivered_;
+  }
+  if (!traces_[p].empty()) {
+    for (const auto& trace : std::exchange(traces_[p], {})) *grant->add_traces() = trace;
     --commands_undelivered_;
   }
   if (stops_[p]) {
@@ -136,13 +147,30 @@ void FabricRun::InjectLinkFault(LinkEnd link, bool up, std::optional<Time> at, T
   Step();
 }
 
-void FabricRun::InjectBladeFault(const v1::Fault& fault, bool now, TimeDone done) {
+void FabricRun::InjectFault(const v1::Fault& fault, bool now, TimeDone done) {
   commands_.push_back({std::nullopt, fault, now, std::move(done)});
+  Step();
+}
+
+void FabricRun::Trace(const v1::TraceSelection& selection, TimeDone done) {
+  const auto known = SelectionFromProto(selection, topology());
+  if (!known.ok()) return done(known.status());
+  Command command;
+  command.done = std::move(done);
+  command.trace = selection;
+  commands_.push_back(std::move(command));
   Step();
 }
 
 void FabricRun::LoadRoutes(TableSet tables, LoadDone done) {
   commands_.push_back({std::nullopt, std::nullopt, true, nullptr, std::move(tables), std::move(done)});
+  Step();
+}
+
+void FabricRun::Manage(ManagerCommand command, TimeDone done) {
+  Command queued{std::nullopt, std::nullopt, true, std::move(done)};
+  queued.on_manager = std::move(command);
+  commands_.push_back(std::move(queued));
   Step();
 }
 
@@ -158,14 +186,24 @@ void FabricRun::TakeCommands() {
       TakeFault(command, boundary);
       continue;
     }
-    if (command.blade_fault) {
-      TakeBladeFault(command, boundary);
+    if (command.other_fault) {
+      TakeOtherFault(command, boundary);
+      continue;
+    }
+    if (command.trace) {
+      TakeTrace(command, boundary);
       continue;
     }
     if (command.loaded) {
       auto loaded = manager_->LoadRoutes(std::move(command.tables), boundary);
       if (loaded.ok()) ReportManager();
       command.loaded(std::move(loaded));
+      continue;
+    }
+    if (command.on_manager) {
+      const absl::Status status = command.on_manager(*manager_, boundary);
+      if (status.ok()) ReportManager();
+      command.done(status.ok() ? absl::StatusOr<Time>(boundary) : status);
       continue;
     }
     hold_ = false;
@@ -201,29 +239,53 @@ void FabricRun::TakeFault(const Command& command, Time boundary) {
   command.done(at);
 }
 
-void FabricRun::TakeBladeFault(const Command& command, Time boundary) {
-  v1::Fault message = *command.blade_fault;
+void FabricRun::TakeOtherFault(const Command& command, Time boundary) {
+  v1::Fault message = *command.other_fault;
   if (command.now) message.set_at(boundary);
   if (message.at() < boundary) {
     return command.done(absl::InvalidArgumentError(
         fmt::format("a fault at {} is in the past: virtual time is {}", FormatTime(message.at()),
                     FormatTime(boundary))));
   }
+  const auto nodes = AdmitFault(message);
+  if (!nodes.ok()) return command.done(nodes.status());
+  std::set<std::uint32_t> owners;
+  for (const NodeId node : *nodes) owners.insert(placement_.process_of_node[node]);
+  for (const std::uint32_t process : owners) {
+    other_faults_[process].push_back(message);
+    Deliver(process, message.at());
+  }
+  command.done(message.at());
+}
+
+absl::StatusOr<std::vector<NodeId>> FabricRun::AdmitFault(const v1::Fault& message) {
+  if (IsLinkImpairment(message)) {
+    const auto impairments = BuildLinkImpairments(message, topology(), scenario_.parameters);
+    if (!impairments.ok()) return impairments.status();
+    const LinkEnd end = impairments->front().sender;
+    return std::vector<NodeId>{end.node, topology().Peer(end.node, end.port).node};
+  }
   const auto fault = BuildBladeFault(message, topology());
-  if (!fault.ok()) return command.done(fault.status());
+  if (!fault.ok()) return fault.status();
   blade_faults_.push_back(*fault);
   if (absl::Status status = CheckLastBladeFault(blade_faults_, topology()); !status.ok()) {
     blade_faults_.pop_back();
-    return command.done(status);
+    return status;
   }
-  const std::uint32_t process = placement_.process_of_node[fault->node];
-  faults_of_blades_[process].push_back(message);
-  Deliver(process, fault->at);
-  command.done(fault->at);
+  return std::vector<NodeId>{fault->node};
+}
+
+void FabricRun::TakeTrace(const Command& command, Time boundary) {
+  for (std::uint32_t p = 0; p < daemons_; ++p) {
+    if (traces_[p].empty()) ++commands_undelivered_;
+    traces_[p].push_back(*command.trace);
+    master_.Wake(static_cast<int>(p), boundary);
+  }
+  command.done(boundary);
 }
 
 void FabricRun::Deliver(std::uint32_t process, Time at) {
-  if (faults_[process].size() + faults_of_blades_[process].size() == 1) ++commands_undelivered_;
+  if (faults_[process].size() + other_faults_[process].size() == 1) ++commands_undelivered_;
   master_.Wake(static_cast<int>(process), at);
 }
 
@@ -241,6 +303,19 @@ void FabricRun::Snapshot(std::vector<NodeId> nodes, SnapshotDone done) {
   }
 }
 
+void FabricRun::GetTrace(TraceDone done) {
+  if (!unreachable_.ok()) return done(unreachable_);
+  Query query;
+  query.id = ++query_number_;
+  query.traced = std::move(done);
+  queries_.push_back(std::move(query));
+  if (phase_ == Phase::kEnded) {
+    SendQueries();
+  } else {
+    Step();
+  }
+}
+
 void FabricRun::SendQueries() {
   for (Query& query : queries_) {
     if (query.sent) continue;
@@ -250,7 +325,8 @@ void FabricRun::SendQueries() {
     for (std::uint32_t p = 0; p < daemons_; ++p) {
       if (!query.nodes.empty() && wanted[p].empty()) continue;
       auto message = port_->Prepare(p);
-      message->mutable_collect()->set_what(v1::Collect::WHAT_SNAPSHOT);
+      message->mutable_collect()->set_what(query.traced ? v1::Collect::WHAT_TRACE
+                                                        : v1::Collect::WHAT_SNAPSHOT);
       message->mutable_collect()->set_query(query.id);
       for (const NodeId node : wanted[p]) message->mutable_collect()->add_nodes(node);
       port_->Send(p, std::move(message));
@@ -269,13 +345,32 @@ void FabricRun::OnSnapshot(const v1::Snapshot& snapshot) {
     if (!stats.ok()) return Fail(stats.status());
     it->states.push_back({s.node(), *stats, s.links_up(), s.epoch()});
   }
+  Answered(it);
+}
+
+void FabricRun::OnTrace(const v1::TraceEvents& trace) {
+  const auto it = std::find_if(queries_.begin(), queries_.end(),
+                               [&](const Query& q) { return q.id == trace.query(); });
+  if (it == queries_.end()) return;
+  auto events = EventsFromProto(trace.events(), topology());
+  if (!events.ok()) return Fail(events.status());
+  it->events.insert(it->events.end(), events->begin(), events->end());
+  Answered(it);
+}
+
+// One process has answered the query.
+void FabricRun::Answered(std::list<Query>::iterator it) {
   --answers_awaited_;
   if (--it->awaited == 0) {
     Query query = std::move(*it);
     queries_.erase(it);
     std::sort(query.states.begin(), query.states.end(),
               [](const NodeState& a, const NodeState& b) { return a.node < b.node; });
-    query.done(std::move(query.states));
+    if (query.traced) {
+      query.traced(MergeTrace(topology(), scenario_.parameters, std::move(query.events)));
+    } else {
+      query.done(std::move(query.states));
+    }
   }
   if (!busy()) Step();
 }
@@ -309,8 +404,10 @@ void FabricRun::FinishRun() {
     return Fail(absl::DataLossError(fmt::format("results of {} hubs came back, not of {}",
                                                 results_.size(), topology().nodes())));
   }
-  End(MergeResults(scenario_, topology(), std::move(results_), manager_->reroutes(),
-                   master_.windows()));
+  RunResult result = MergeResults(scenario_, topology(), std::move(results_), manager_->reroutes(),
+                                  master_.windows());
+  result.trees = manager_->trees();
+  End(std::move(result));
   if (!queries_.empty()) SendQueries();
 }
 

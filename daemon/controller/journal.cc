@@ -52,14 +52,19 @@ void Journal::Fault(std::uint64_t run, Time at, const std::string& link, bool up
                     up ? "link_up" : "link_down", at, Quoted(link)));
 }
 
-void Journal::BladeFault(std::uint64_t run, Time at, const std::string& what) {
-  Write(fmt::format(R"({{"run": {}, "event": "blade_fault", "at_ps": {}, "what": {}}})", run, at,
+void Journal::OtherFault(std::uint64_t run, Time at, const std::string& what) {
+  Write(fmt::format(R"({{"run": {}, "event": "fault", "at_ps": {}, "what": {}}})", run, at,
                     Quoted(what)));
 }
 
 void Journal::RoutesLoaded(std::uint64_t run, Time at, std::uint64_t hash) {
   Write(fmt::format(R"({{"run": {}, "event": "routes_load", "at_ps": {}, "hash": "{:016x}"}})", run,
                     at, hash));
+}
+
+void Journal::Tree(std::uint64_t run, Time at, const std::string& name, const char* event) {
+  Write(fmt::format(R"({{"run": {}, "event": "{}", "at_ps": {}, "tree": {}}})", run, event, at,
+                    Quoted(name)));
 }
 
 void Journal::Stopped(std::uint64_t run, Time at) {

@@ -19,9 +19,11 @@ class Journal {
   void Applied(std::uint64_t run, const v1::Scenario& scenario);
   void Fault(std::uint64_t run, Time at, const std::string& link, bool up);
   // `what` as people are told it: "blade0:SPE3 down".
-  void BladeFault(std::uint64_t run, Time at, const std::string& what);
+  void OtherFault(std::uint64_t run, Time at, const std::string& what);
   // The tables are not kept: a digest of them tells whether a file is the one that was loaded.
   void RoutesLoaded(std::uint64_t run, Time at, std::uint64_t hash);
+  // `event`: tree_create or tree_delete.
+  void Tree(std::uint64_t run, Time at, const std::string& name, const char* event);
   void Stopped(std::uint64_t run, Time at);
   void Ended(std::uint64_t run, const std::string& outcome);
 

@@ -29,6 +29,7 @@ class Member final : public Endpoint<v1::ControllerMessage, v1::DaemonMessage> {
   const std::string& name() const { return joined_.name(); }
   std::uint32_t pid() const { return joined_.pid(); }
   const std::string& link_address() const { return joined_.link_address(); }
+  const std::string& metrics_address() const { return joined_.metrics_address(); }
   std::uint64_t incarnation() const { return joined_.incarnation(); }
   std::string Describe() const;  // `percsd 3 (pid 1234)`
   bool ever_connected() const { return ever_connected_; }

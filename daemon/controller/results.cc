@@ -4,8 +4,11 @@
 #include <vector>
 
 #include "emulator/metrics/blade_counters.h"
+#include "emulator/metrics/cau_counters.h"
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
+#include "proto/scenario/clock_codec.h"
+#include "proto/scenario/trees.h"
 
 namespace percs {
 namespace {
@@ -48,6 +51,8 @@ void TrafficToProto(const NodeStats& s, v1::Counters* m) {
   m->set_flits_delivered(s.flits_delivered);
   m->set_bytes_delivered(s.bytes_delivered);
   m->set_packets_synthesised(s.packets_synthesised);
+  m->set_packets_replicated(s.packets_replicated);
+  m->set_flits_replicated(s.flits_replicated);
   m->set_flits_synthesised(s.flits_synthesised);
   m->set_hops_delivered(s.hops_delivered);
   DropsToProto(s.packets_dropped, m->mutable_packets_dropped());
@@ -97,25 +102,45 @@ void ExtrasToProto(const RunResult& result, v1::RunResult* message) {
     m->set_waiting(r.waiting);
   }
   for (const BladeProgramResult& p : result.programs) ProgramToProto(p, message->add_programs());
+  for (const CauTaskResult& t : result.cau_tasks) CauTaskToProto(t, message->add_cau_tasks());
 }
 
 }  // namespace
 
 void PortToProto(PortId port, const PortStats& stats, v1::PortCounters* message) {
+  const VcStats sum = stats.sum();
   message->set_port(port);
-  message->set_flits(stats.flits);
-  message->set_packets(stats.packets);
-  message->set_bytes(stats.bytes);
+  message->set_flits(sum.flits);
+  message->set_packets(sum.packets);
+  message->set_bytes(sum.bytes);
   message->set_credit_stall_ps(stats.credit_stall_ps);
-  message->set_runs(stats.runs);
-  message->set_runs_split(stats.runs_split);
+  message->set_runs(sum.runs());
+  message->set_runs_split(sum.runs_split);
+  message->set_crc_errors(stats.crc_errors);
+  message->set_replays(stats.replays);
+  message->set_lanes_lost(stats.lanes_lost);
+  for (int v = 0; v < VcsOf(port); ++v) {
+    const VcStats& vc = stats.vc[v];
+    if (vc.flits == 0 && vc.credit_stalls == 0 && vc.arbitration_losses == 0 && vc.most_held == 0) continue;
+    v1::VcCounters* m = message->add_vcs();
+    m->set_vc(static_cast<std::uint32_t>(v));
+    m->set_flits(vc.flits);
+    m->set_packets(vc.packets);
+    m->set_bytes(vc.bytes);
+    m->set_runs_split(vc.runs_split);
+    m->set_arbitration_losses(vc.arbitration_losses);
+    m->set_credit_stalls(vc.credit_stalls);
+    m->set_credit_stall_ps(vc.credit_stall_ps);
+    m->set_most_held(vc.most_held);
+  }
 }
 
 void CountersToProto(const NodeStats& stats, v1::Counters* message) {
-  for (int port = 0; port < kPorts; ++port) {
-    const PortStats& p = stats.ports[port];
-    if (p.flits == 0 && p.credit_stall_ps == 0) continue;
-    PortToProto(static_cast<PortId>(port), p, message->add_ports());
+  for (PortId port = 0; port < kPorts; ++port) {
+    v1::PortCounters counters;
+    PortToProto(port, stats.ports[port], &counters);
+    const bool used = counters.vcs_size() > 0 || counters.crc_errors() > 0 || counters.lanes_lost() > 0;
+    if (used) *message->add_ports() = std::move(counters);
   }
   TrafficToProto(stats, message);
   MessagesToProto(stats, message);
@@ -125,6 +150,9 @@ void CountersToProto(const NodeStats& stats, v1::Counters* message) {
   message->set_tables_installed(stats.tables_installed);
   for (std::size_t i = 0; i < stats.blade.size(); ++i) {
     if (stats.blade[i] != 0) (*message->mutable_blade())[BladeCounterNames()[i]] = stats.blade[i];
+  }
+  for (std::size_t i = 0; i < stats.cau.size(); ++i) {
+    if (stats.cau[i] != 0) (*message->mutable_cau())[CauCounterNames()[i]] = stats.cau[i];
   }
   HistogramToProto(stats.packet_latency, message->mutable_packet_latency());
   HistogramToProto(stats.message_latency, message->mutable_message_latency());
@@ -142,7 +170,9 @@ void ResultToProto(const RunResult& result, const Topology& topology, v1::RunRes
   message->set_windows(result.windows);
   ExtrasToProto(result, message);
   for (const Reroute& r : result.reroutes) RerouteToProto(r, topology, message->add_reroutes());
+  for (const TreeStatus& t : result.trees) TreeToProto(t, topology, false, message->add_trees());
   for (const std::string& v : result.violations) message->add_violations(v);
+  if (result.clock.on) ClockToProto(result.clock, message->mutable_clock());
 }
 
 void TopologyToProto(const TopologySpec& spec, v1::Topology* message) {
@@ -150,17 +180,6 @@ void TopologyToProto(const TopologySpec& spec, v1::Topology* message) {
   message->set_drawers(spec.drawers);
   message->set_hubs(spec.hubs);
   message->set_d_links_per_pair(spec.d_links_per_pair);
-}
-
-void AddStats(const NodeStats& from, NodeStats* to) {
-  std::vector<std::uint64_t> values;
-  const_cast<NodeStats&>(from).Visit([&values](std::uint64_t& v) { values.push_back(v); });
-  const std::uint64_t packet_max = std::max(from.packet_latency.max, to->packet_latency.max);
-  const std::uint64_t message_max = std::max(from.message_latency.max, to->message_latency.max);
-  std::size_t i = 0;
-  to->Visit([&](std::uint64_t& v) { v += values[i++]; });
-  to->packet_latency.max = packet_max;
-  to->message_latency.max = message_max;
 }
 
 LinkEnd LowerEnd(const Topology& topology, LinkEnd link) {

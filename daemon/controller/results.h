@@ -11,8 +11,6 @@ void CountersToProto(const NodeStats& stats, v1::Counters* message);
 void PortToProto(PortId port, const PortStats& stats, v1::PortCounters* message);
 void ResultToProto(const RunResult& result, const Topology& topology, v1::RunResult* message);
 void TopologyToProto(const TopologySpec& spec, v1::Topology* message);
-// Adds `from` to `to`, as the merge of results does.
-void AddStats(const NodeStats& from, NodeStats* to);
 // `sn0-d0-h0/sn0-d1-h4`.
 std::string EndsOf(const Topology& topology, LinkEnd link);
 // The end by which a link is named: the lower one.

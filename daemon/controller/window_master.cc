@@ -37,6 +37,7 @@ absl::Status WindowMaster::OnReport(int process, const v1::WindowReport& report)
     }
   }
   state.next_event = report.next_event();
+  state.next_foreground = report.has_next_foreground() ? report.next_foreground() : report.next_event();
   state.left = {report.unfinished(), report.resident()};
   state.packets_delivered = report.packets_delivered();
   state.flits_moved = report.flits_moved();
@@ -50,11 +51,18 @@ absl::Status WindowMaster::OnReport(int process, const v1::WindowReport& report)
 
 void WindowMaster::Wake(int process, Time at) {
   states_[process].next_event = std::min(states_[process].next_event, at);
+  states_[process].next_foreground = std::min(states_[process].next_foreground, at);
 }
 
 Time WindowMaster::next() const {
   Time next = kNever;
   for (const State& s : states_) next = std::min({next, s.next_event, s.arrival});
+  return next;
+}
+
+Time WindowMaster::next_foreground() const {
+  Time next = kNever;
+  for (const State& s : states_) next = std::min(next, s.next_foreground);
   return next;
 }
 

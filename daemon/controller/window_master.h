@@ -24,6 +24,8 @@ class WindowMaster {
   bool anyone_running() const { return running_ > 0; }
   // Earliest event or undelivered arrival of all; kNever if none.
   Time next() const;
+  // Earliest event that does more than keep the clock; kNever if none, even if something is on its way.
+  Time next_foreground() const;
   // End of the last window.
   Time now() const { return now_; }
   Time lookahead() const { return lookahead_; }
@@ -49,7 +51,7 @@ class WindowMaster {
     std::uint64_t batches;
   };
   struct State {
-    Time next_event = kNever;
+    Time next_event = kNever, next_foreground = kNever;
     Time arrival = kNever;  // earliest among what was sent to it since its last grant
     std::vector<Needed> needed;
     WorkLeft left;

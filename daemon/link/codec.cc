@@ -10,8 +10,9 @@ namespace percs {
 namespace {
 
 // Flags of a run.
-constexpr std::uint64_t kTail = 1, kPoisoned = 2, kHead = 4, kPayload = 8, kMessageLayer = 16;
-constexpr std::uint64_t kRunFlags = 31;
+constexpr std::uint64_t kTail = 1, kPoisoned = 2, kHead = 4, kPayload = 8, kMessageLayer = 16,
+                        kTraced = 32, kCorrupt = 64;
+constexpr std::uint64_t kRunFlags = 127;
 // Tables of a control item.
 constexpr std::uint64_t kNoTables = 0, kInlineTables = 1, kSameTables = 2;
 
@@ -101,8 +102,10 @@ void WriteRun(const FlitRun& run, Writer* w) {
   const PacketHeader& h = run.header;
   const bool head = run.first == 0;
   const bool message_layer = head && HasMessageLayer(h);
-  w->Number((run.tail ? kTail : 0) | (run.poisoned ? kPoisoned : 0) | (head ? kHead : 0) |
-            (h.payload ? kPayload : 0) | (message_layer ? kMessageLayer : 0));
+  w->Number((run.tail ? kTail : 0) | (run.tail_marks & kPoisonMark ? kPoisoned : 0) |
+            (run.tail_marks & kCorruptMark ? kCorrupt : 0) | (head ? kHead : 0) |
+            (h.payload ? kPayload : 0) | (message_layer ? kMessageLayer : 0) |
+            (head && h.traced ? kTraced : 0));
   w->Number(run.node);
   w->Number(run.port);
   w->Number(run.vc);
@@ -143,16 +146,36 @@ void WriteMark(const PoisonMark& mark, Writer* w) {
   w->Number(mark.sequence);
 }
 
-void WriteControl(const ControlItem& item, const HubTables** last, Writer* w) {
+// A plan goes to all its hubs: written once.
+void WriteTree(const ControlItem& item, const TreePlan** last, Writer* w) {
+  w->Number(item.tree);
+  w->Number(static_cast<std::uint64_t>(item.problem.code));
+  w->Number(static_cast<std::uint64_t>(item.problem.operation));
+  w->Number(item.problem.sequence);
+  w->Number(item.problem.a);
+  w->Number(item.problem.b);
+  if (!item.plan) return w->Number(kNoTables);
+  if (item.plan.get() == *last) return w->Number(kSameTables);
+  *last = item.plan.get();
+  const std::string bytes = item.plan->Serialize();
+  w->Number(kInlineTables);
+  w->Number(bytes.size());
+  w->Bytes(bytes.data(), bytes.size());
+}
+
+void WriteControl(const ControlItem& item, const HubTables** last, const TreePlan** last_tree,
+                  Writer* w) {
   w->Number(static_cast<std::uint64_t>(item.kind));
   w->Number(item.target);
   w->Number(item.source);
   w->Number(item.port);
   w->Number(item.up);
   w->Number(item.epoch);
+  w->Number(item.hops);
   w->At(item.arrival);
   w->At(item.raised);
   w->Fixed64(item.hash);
+  if (item.of_tree()) WriteTree(item, last_tree, w);
   if (!item.tables) return w->Number(kNoTables);
   if (item.tables.get() == *last) return w->Number(kSameTables);
   *last = item.tables.get();
@@ -177,7 +200,8 @@ void EncodeOutbox(const Outbox& outbox, std::string* out) {
   for (const CreditRun& credit : outbox.credits) WriteCredit(credit, &w);
   for (const PoisonMark& mark : outbox.marks) WriteMark(mark, &w);
   const HubTables* last = nullptr;
-  for (const ControlItem& item : outbox.control) WriteControl(item, &last, &w);
+  const TreePlan* last_tree = nullptr;
+  for (const ControlItem& item : outbox.control) WriteControl(item, &last, &last_tree, &w);
 }
 
 // One pass over a batch. The first error sticks; reading on after it yields zeros.
@@ -249,6 +273,8 @@ class BatchReader {
   void ReadMark(PoisonMark* mark);
   void ReadControl(ControlItem* item);
   void ReadTables(ControlItem* item);
+  void ReadTree(ControlItem* item);
+  void ReadPlan(ControlItem* item);
 
   const std::uint8_t* begin_;
   const std::uint8_t* p_;
@@ -257,6 +283,7 @@ class BatchReader {
   Time base_ = 0;
   const char* part_ = "header";
   std::shared_ptr<const HubTables> last_tables_;
+  std::shared_ptr<const TreePlan> last_plan_;
   absl::Status status_;
 };
 
@@ -265,7 +292,7 @@ absl::Status BatchReader::Read(Outbox* outbox) {
   const std::size_t flits = Count(10, "flit runs");
   const std::size_t credits = Count(7, "credit runs");
   const std::size_t marks = Count(7, "poison marks");
-  const std::size_t control = Count(17, "control items");
+  const std::size_t control = Count(18, "control items");
   part_ = "flit run";
   outbox->flits.reserve(outbox->flits.size() + flits);
   for (std::size_t i = 0; i < flits && !failed(); ++i) ReadRun(&outbox->flits.emplace_back());
@@ -288,7 +315,7 @@ void BatchReader::ReadHeader(PacketHeader* h) {
   h->destination_window = Small<WindowId>(0xffff, "destination window");
   h->bytes = Small<std::uint16_t>(kPacketBytesMax, "packet bytes");
   h->flits = Small<std::uint8_t>(kPacketFlitsMax, "packet flits");
-  h->kind = Small<PacketKind>(static_cast<std::uint64_t>(PacketKind::kAck), "packet kind");
+  h->kind = Small<PacketKind>(static_cast<std::uint64_t>(PacketKind::kCau), "packet kind");
   h->mode = Small<RouteMode>(kPacketRouteModes - 1, "route mode");
   h->position = static_cast<Position>(Number(kL2 - kInjected, "position")) + kInjected;
   h->hops = Small<std::uint8_t>(0xff, "hops");
@@ -313,7 +340,8 @@ void BatchReader::ReadRun(FlitRun* run) {
   const std::uint64_t flags = Number(kRunFlags, "flags");
   const bool head = flags & kHead;
   run->tail = flags & kTail;
-  run->poisoned = flags & kPoisoned;
+  run->tail_marks = static_cast<std::uint8_t>((flags & kPoisoned ? kPoisonMark : 0) |
+                                              (flags & kCorrupt ? kCorruptMark : 0));
   ReadPlace(&run->node, &run->port, &run->vc);
   run->count = Small<std::uint8_t>(kPacketFlitsMax + 1, "flits");
   run->first = head ? 0 : Small<std::uint8_t>(kPacketFlitsMax, "first flit");
@@ -323,6 +351,7 @@ void BatchReader::ReadRun(FlitRun* run) {
   run->header.source = Small<NodeId>(kNoNode - 1, "source");
   run->header.sequence = Number(~0ull, "sequence");
   if (head) ReadHeader(&run->header);
+  run->header.traced = (flags & kTraced) != 0;
   if (flags & kMessageLayer) {
     if (!head) Fail("message layer without a head");
     ReadMessageLayer(&run->header);
@@ -388,10 +417,38 @@ void BatchReader::ReadControl(ControlItem* item) {
   item->port = Small<PortId>(kNoPort, "port");
   item->up = Number(1, "up") != 0;
   item->epoch = Small<Epoch>(0xffffffff, "epoch");
+  item->hops = Small<std::uint16_t>(0xffff, "hops");
   item->arrival = At("arrival");
   item->raised = At("raised");
   item->hash = Fixed64("hash");
+  if (item->of_tree()) ReadTree(item);
   ReadTables(item);
+}
+
+void BatchReader::ReadTree(ControlItem* item) {
+  item->tree = Small<CauTreeId>(0xffff, "tree");
+  item->problem.code = Small<TreeProblem::Code>(kTreeProblemCodes - 1, "problem");
+  item->problem.operation = Small<CauOperation>(1, "operation");
+  item->problem.sequence = Small<std::uint32_t>(0xffffffff, "sequence of the operation");
+  item->problem.a = Small<NodeId>(kNoNode, "first node of the problem");
+  item->problem.b = Small<NodeId>(kNoNode, "second node of the problem");
+  ReadPlan(item);
+}
+
+void BatchReader::ReadPlan(ControlItem* item) {
+  const std::uint64_t how = Number(kSameTables, "plan");
+  if (failed() || how == kNoTables) return;
+  if (how == kSameTables) {
+    if (!last_plan_) return Fail("refers to a plan of an earlier item, of which there is none");
+    item->plan = last_plan_;
+    return;
+  }
+  const std::size_t size = Count(1, "bytes of a plan");
+  if (failed()) return;
+  auto plan = TreePlan::Parse(absl::MakeConstSpan(p_, size));
+  if (!plan.ok()) return Fail(std::string(plan.status().message()));
+  item->plan = last_plan_ = std::make_shared<const TreePlan>(*std::move(plan));
+  p_ += size;
 }
 
 void BatchReader::ReadTables(ControlItem* item) {

@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "daemon/metrics/process_metrics.h"
 #include "daemon/stream/channel.h"
 #include "fmt/format.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
@@ -36,6 +37,7 @@ Daemon::Daemon(DaemonOptions options)
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(DaemonOptions options) {
   std::unique_ptr<Daemon> daemon(new Daemon(std::move(options)));
   if (absl::Status status = daemon->Listen(); !status.ok()) return status;
+  if (absl::Status status = daemon->ServeMetrics(); !status.ok()) return status;
   daemon->JoinController();
   return daemon;
 }
@@ -61,12 +63,30 @@ absl::Status Daemon::Listen() {
   return absl::OkStatus();
 }
 
+absl::Status Daemon::ServeMetrics() {
+  if (options_.metrics.empty()) return absl::OkStatus();
+  auto server = MetricsServer::Start(
+      options_.metrics, {MetricsPage([this](MetricFamilies* families) {
+        HostState state;
+        {
+          const LockGuard guard(lock_.mutex());
+          state = host_.State();
+        }
+        AddHubMetrics(state, options_.metrics_detail, families);
+        AddProcessMetrics(families);
+      })});
+  if (!server.ok()) return server.status();
+  metrics_ = *std::move(server);
+  return absl::OkStatus();
+}
+
 void Daemon::JoinController() {
   SyncClientOptions sync;
   sync.controller = options_.controller;
   sync.place = options_.place;
   sync.name = options_.name;
   sync.link_address = options_.advertise_link.empty() ? address_ : options_.advertise_link;
+  if (metrics_) sync.metrics_address = metrics_->advertised();
   sync.incarnation = incarnation_;
   sync.timeout = options_.controller_timeout;
   const LockGuard guard(lock_.mutex());
@@ -118,6 +138,7 @@ void Daemon::Stop() {
 }
 
 Daemon::~Daemon() {
+  metrics_.reset();  // waits for the scrape under way, which takes the lock
   {
     const LockGuard guard(lock_.mutex());
     if (sync_) sync_->Stop();

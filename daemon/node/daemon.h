@@ -12,6 +12,8 @@
 #include "absl/status/statusor.h"
 #include "daemon/config/address.h"
 #include "daemon/link/link_mesh.h"
+#include "daemon/metrics/hub_metrics.h"
+#include "daemon/metrics/metrics_server.h"
 #include "daemon/node/host.h"
 #include "daemon/sync/sync_client.h"
 
@@ -21,6 +23,8 @@ struct DaemonOptions {
   std::string controller;      // address
   std::string listen;          // "": a Unix socket in a folder of our own
   std::string advertise_link;  // "": where it listens; a proxy may stand in between
+  std::string metrics;         // HOST:PORT for Prometheus; "": none
+  MetricsDetail metrics_detail = MetricsDetail::kPort;
   std::string name = "percsd";
   std::optional<std::uint32_t> place;
   std::chrono::milliseconds controller_timeout{10'000};
@@ -34,6 +38,8 @@ class Daemon {
   ~Daemon();
 
   const std::string& address() const { return address_; }
+  // Null if it serves none.
+  const MetricsServer* metrics() const { return metrics_.get(); }
   // Blocks until the end: OK after the controller's goodbye or Stop, or why it cannot go on.
   absl::Status Wait();
   void Stop();
@@ -41,6 +47,7 @@ class Daemon {
  private:
   explicit Daemon(DaemonOptions options);
   absl::Status Listen();
+  absl::Status ServeMetrics();
   void JoinController();
   absl::Status OnControllerMessage(v1::ControllerMessage& message);
   void End(const absl::Status& status);
@@ -57,6 +64,7 @@ class Daemon {
   Host host_;
   std::shared_ptr<SyncClient> sync_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<MetricsServer> metrics_;
 };
 
 }  // namespace percs

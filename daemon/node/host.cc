@@ -9,6 +9,8 @@
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/build.h"
+#include "proto/scenario/impairments.h"
+#include "proto/scenario/trace_codec.h"
 
 namespace percs {
 namespace {
@@ -44,6 +46,11 @@ absl::Status Host::Build(const v1::Configure& message, const LinkIdentity& self)
   nodes_ = fabric_->local_nodes();
   manager_ = static_cast<std::uint32_t>(placement->manager_process);
   if (absl::Status status = InstallTables(message); !status.ok()) return status;
+  if (message.has_trace()) {
+    const auto selection = SelectionFromProto(message.trace(), *topology);
+    if (!selection.ok()) return selection.status();
+    fabric_->Trace(*selection);
+  }
   fabric_->Start();
 
   auto channels = SharedChannels(*topology, *placement, self.process);
@@ -170,10 +177,25 @@ absl::Status Host::TakeCommands() {
         command.at(), {command.node(), static_cast<PortId>(command.port())}, command.up()};
     if (absl::Status status = fabric_->InjectLinkFault(fault); !status.ok()) return status;
   }
-  for (const v1::Fault& message : grant_.blade_faults()) {
+  for (const v1::Fault& message : grant_.other_faults()) {
+    if (IsLinkImpairment(message)) {
+      const auto impairments =
+          BuildLinkImpairments(message, fabric_->topology(), fabric_->scenario().parameters);
+      if (!impairments.ok()) return impairments.status();
+      for (const LinkImpairment& impairment : *impairments) {
+        absl::Status status = fabric_->InjectLinkImpairment(impairment);
+        if (!status.ok()) return status;
+      }
+      continue;
+    }
     const auto fault = BuildBladeFault(message, fabric_->topology());
     if (!fault.ok()) return fault.status();
     if (absl::Status status = fabric_->InjectBladeFault(*fault); !status.ok()) return status;
+  }
+  for (const v1::TraceSelection& message : grant_.traces()) {
+    const auto selection = SelectionFromProto(message, fabric_->topology());
+    if (!selection.ok()) return selection.status();
+    fabric_->Trace(*selection);
   }
   if (grant_.stop()) fabric_->StopWorkload(fabric_->now());
   return absl::OkStatus();
@@ -217,6 +239,7 @@ void Host::SendOutboxes(v1::WindowReport* report) {
 
 void Host::FillReport(v1::WindowReport* report) {
   report->set_next_event(fabric_->NextEventTime());
+  if (fabric_->topology().spec().clock) report->set_next_foreground(fabric_->NextForegroundTime());
   const WorkLeft left = fabric_->work_left();
   report->set_unfinished(left.unfinished);
   report->set_resident(left.resident_packets);
@@ -224,7 +247,7 @@ void Host::FillReport(v1::WindowReport* report) {
   for (const NodeId node : nodes_) {
     const NodeStats& stats = fabric_->stats(node);
     delivered += stats.packets_delivered;
-    for (PortId port = 0; port < kServicePort; ++port) flits += stats.ports[port].flits;
+    for (PortId port = 0; port < kServicePort; ++port) flits += stats.ports[port].sum().flits;
   }
   report->set_packets_delivered(delivered);
   report->set_flits_moved(flits);
@@ -252,17 +275,12 @@ void Host::Collect(const v1::Collect& request) {
         const auto& wanted = request.nodes();
         if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), node) == wanted.end())
           continue;
+        const NodeState state = StateOf(*fabric_, node);
         v1::NodeSnapshot* s = snapshot->add_nodes();
         s->set_node(node);
-        PackStats(fabric_->stats(node), s->mutable_stats());
-        s->set_epoch(fabric_->epoch(node));
-        PortMask up = 0;
-        for (PortId port = 0; port < kLinkPorts; ++port) {
-          if (fabric_->topology().connected(node, port) && fabric_->link_up({node, port})) {
-            up |= PortBit(port);
-          }
-        }
-        s->set_links_up(up);
+        PackStats(state.stats, s->mutable_stats());
+        s->set_epoch(state.epoch);
+        s->set_links_up(state.links_up);
       }
       break;
     }
@@ -280,12 +298,26 @@ void Host::Collect(const v1::Collect& request) {
       for (std::string& text : fabric_->BlockedPrograms()) edges->add_blocked(std::move(text));
       break;
     }
+    case v1::Collect::WHAT_TRACE:
+      message->mutable_trace()->set_query(request.query());
+      EventsToProto(fabric_->TraceEvents(), message->mutable_trace()->mutable_events());
+      break;
     default:
       return Fail(absl::UnimplementedError(
           fmt::format("the controller collects {}, which this version does not have",
                       static_cast<int>(request.what()))));
   }
   events_.send(std::move(message));
+}
+
+HostState Host::State() const {
+  HostState state;
+  state.reconnects = mesh_->reconnects();
+  if (!fabric_) return state;
+  state.topology = fabric_->topology();
+  state.now = fabric_->now();
+  for (const NodeId node : nodes_) state.nodes.push_back(StateOf(*fabric_, node));
+  return state;
 }
 
 }  // namespace percs

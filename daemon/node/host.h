@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "daemon/link/link_mesh.h"
+#include "daemon/metrics/node_state.h"
 #include "emulator/sim/fabric.h"
 #include "percs/v1/sync.pb.h"
 
@@ -35,6 +36,8 @@ class Host {
   void Grant(v1::WindowGrant* grant);
   void Collect(const v1::Collect& message);
   void Drop();
+  // For scrapes; changes nothing.
+  HostState State() const;
 
   // Something arrived or was reached: go on if that was what was missing.
   void Progress();

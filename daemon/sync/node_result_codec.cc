@@ -2,6 +2,8 @@
 
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
+#include "proto/scenario/clock_codec.h"
+#include "proto/scenario/trees.h"
 
 namespace percs {
 namespace {
@@ -72,12 +74,15 @@ void PackResult(const NodeResult& result, v1::NodeResult* message) {
     m->set_waiting(r.waiting);
   }
   for (const BladeProgramResult& p : result.programs) ProgramToProto(p, message->add_programs());
+  for (const CauTaskResult& t : result.cau_tasks) CauTaskToProto(t, message->add_cau_tasks());
   for (const auto& [epoch, time] : result.first_rerouted) {
     message->add_rerouted_epochs(epoch);
     message->add_rerouted_times(time);
   }
+  PackSamples(result.clock, message->mutable_clock_samples());
   message->set_credits_missing(result.credits_missing);
   message->set_flits_out_of_order(result.flits_out_of_order);
+  message->set_flits_without_credit(result.flits_without_credit);
   message->set_vcs_out_of_place(result.vcs_out_of_place);
 }
 
@@ -100,6 +105,9 @@ absl::StatusOr<NodeResult> UnpackResult(const v1::NodeResult& message) {
   for (const v1::BladeProgramResult& p : message.programs()) {
     result.programs.push_back(ProgramFromProto(p));
   }
+  for (const v1::CauTaskResult& t : message.cau_tasks()) {
+    result.cau_tasks.push_back(CauTaskFromProto(t));
+  }
   if (message.rerouted_epochs_size() != message.rerouted_times_size()) {
     return absl::InvalidArgumentError(fmt::format("node {}: {} epochs with {} times of first use",
                                                   message.node(), message.rerouted_epochs_size(),
@@ -108,8 +116,12 @@ absl::StatusOr<NodeResult> UnpackResult(const v1::NodeResult& message) {
   for (int i = 0; i < message.rerouted_epochs_size(); ++i) {
     result.first_rerouted.emplace_back(message.rerouted_epochs(i), message.rerouted_times(i));
   }
+  auto samples = UnpackSamples(message.clock_samples());
+  if (!samples.ok()) return samples.status();
+  result.clock = *std::move(samples);
   result.credits_missing = message.credits_missing();
   result.flits_out_of_order = message.flits_out_of_order();
+  result.flits_without_credit = message.flits_without_credit();
   result.vcs_out_of_place = message.vcs_out_of_place();
   return result;
 }

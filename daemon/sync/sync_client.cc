@@ -56,6 +56,7 @@ void SyncClient::Join() {
   call->request.set_name(options_.name);
   call->request.set_pid(static_cast<std::uint32_t>(getpid()));
   call->request.set_link_address(options_.link_address);
+  call->request.set_metrics_address(options_.metrics_address);
   call->request.set_incarnation(options_.incarnation);
   call->context.set_deadline(std::chrono::system_clock::now() + kJoinDeadline);
   lock_->Add();

@@ -21,6 +21,7 @@ struct SyncClientOptions {
   std::optional<std::uint32_t> place;
   std::string name;
   std::string link_address;
+  std::string metrics_address;  // "": it serves none
   std::uint64_t incarnation = 0;
   std::chrono::milliseconds timeout{10'000};  // without the controller
 };

@@ -6,7 +6,7 @@
 namespace percs {
 
 using NodeId = std::uint32_t;    // supernode x hubs per supernode + drawer x hubs per drawer + hub;
-                                 // then the blades
+                                 // then the blades, then the multicast groups (as destinations)
 using PortId = std::uint8_t;     // port of an ISR, 0..55
 using VcId = std::uint8_t;       // virtual channel of a link, 0..2 on L, 0..1 on D
 using WindowId = std::uint16_t;  // HFI window of a hub: HFI = id / windows_per_hfi
@@ -24,6 +24,9 @@ inline constexpr int kHfiFirst = kDFirst + kDPorts;     // 47
 inline constexpr int kServicePort = kHfiFirst + kHfiPorts;  // 55
 inline constexpr int kPorts = kServicePort + 1;         // 56
 inline constexpr int kLinkPorts = kHfiFirst;            // 47 ports that lead to other hubs
+// Where multicast packets wait until they are whole: beside the outputs, and none of them.
+inline constexpr PortId kReplication = kPorts;
+inline constexpr int kQueueOutputs = kPorts + 1;        // what a packet can queue for
 // N0, the one network port of a Cell blade: a D port, because D links are what hubs have for the
 // world outside their supernode.
 inline constexpr PortId kBladePort = kDFirst;

@@ -6,6 +6,6 @@
 
 namespace percs {
 
-inline constexpr std::uint32_t kModelVersion = 2;
+inline constexpr std::uint32_t kModelVersion = 3;
 
 }  // namespace percs

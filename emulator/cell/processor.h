@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "emulator/base/task.h"
 #include "emulator/cell/blade_context.h"
-#include "emulator/cell/task.h"
 
 namespace percs::cell {
 

@@ -9,6 +9,9 @@
 
 #include "emulator/base/ids.h"
 #include "emulator/base/time.h"
+#include "emulator/cau/tree_plan.h"
+#include "emulator/cau/tree_problem.h"
+#include "emulator/fault/link_impairment.h"
 #include "emulator/isr/packet.h"
 #include "emulator/routing/route_tables.h"
 
@@ -27,18 +30,45 @@ struct ControlItem {
     kCommit,     // manager -> hub: `epoch` takes effect at `arrival`
     kTableFault,  // command: the entry at `place` is damaged
     kTableAlert,  // hub -> manager: a packet needed a damaged entry of its tables at `raised`
+    kLinkLost,    // hub -> both ends: `port`'s link, of generation `epoch`, is down at `arrival`
+    kImpairment,  // command: `port`'s wire, as an output, is impaired
+    kClock,       // hub -> next hub: a sync symbol over the link of `port`, of generation `epoch`; its source
+                  // emitted it at `raised` by its own clock, `hash` is what the sender's clock showed, `hops`
+                  // the links from the source (emulator/clock/hub_clock.h)
+    kTreeSet,     // manager -> hub: index its vertices of `plan`; the generation before failed of `problem`
+    kTreeAnswer,  // hub -> manager: done, or `problem`; `epoch` is the generation
+    kTreeReady,   // manager -> hub: every hub has done so; use it
+    kTreeDown,    // manager -> hub: forget the tree, because of `problem`
+    kTreeAlert,   // hub -> manager: the tree failed here, at `raised`
   };
   Kind kind = Kind::kAlert;
   NodeId target = kNoNode, source = kNoNode;
   PortId port = kNoPort;
   bool up = false;
   Epoch epoch = 0;
+  std::uint16_t hops = 0;
   Time arrival = 0, raised = 0;
   std::uint64_t hash = 0;
   std::shared_ptr<const HubTables> tables;
-  TablePlace place;  // kTableFault only, which never leaves its process
+  TablePlace place;           // kTableFault only, which never leaves its process
+  LinkImpairment impairment;  // kImpairment only, likewise
+  // Of trees.
+  CauTreeId tree = 0;
+  TreeProblem problem;
+  std::shared_ptr<const TreePlan> plan;
+
+  bool of_tree() const { return kind >= Kind::kTreeSet; }
+  bool for_manager() const {
+    return kind == Kind::kAlert || kind == Kind::kPrepared || kind == Kind::kTableAlert ||
+           kind == Kind::kTreeAnswer || kind == Kind::kTreeAlert;
+  }
+  // From outside, for nodes of this process only.
+  bool command() const {
+    return kind == Kind::kLinkFault || kind == Kind::kTableFault || kind == Kind::kImpairment;
+  }
+  bool for_hub() const { return !for_manager() && !command(); }
 };
-inline constexpr int kControlKinds = 7;
+inline constexpr int kControlKinds = 15;
 
 struct Outbox {
   std::vector<FlitRun> flits;

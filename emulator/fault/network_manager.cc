@@ -18,6 +18,7 @@ NetworkManager::NetworkManager(const Topology& topology, const P7ihParameters& p
       reroute_(reroute),
       work_(work),
       send_(std::move(send)),
+      trees_(topology, parameters, work, [this](ControlItem&& item) { send_(std::move(item)); }),
       planner_(topology),
       tables_(topology.nodes()) {}
 
@@ -39,7 +40,9 @@ void NetworkManager::Run(Time end) {
     now_ = event.time;
     if (event.key.event_class() == EventClass::kCommand) {
       ControlItem* item = reinterpret_cast<ControlItem*>(event.data);
-      if (item->kind == ControlItem::Kind::kAlert || item->kind == ControlItem::Kind::kTableAlert) {
+      if (item->of_tree()) {
+        trees_.Receive(*item, now_);
+      } else if (item->kind == ControlItem::Kind::kAlert || item->kind == ControlItem::Kind::kTableAlert) {
         OnAlert(*item);
       } else {
         OnPrepared(*item);
@@ -55,7 +58,11 @@ void NetworkManager::Run(Time end) {
         FinishPlanning();
         break;
       case Step::kCommitted:
+        trees_.OnTables(tables_, now_);
         Committed();
+        break;
+      case Step::kTrees:
+        trees_.Execute(now_);
         break;
     }
   }
@@ -90,6 +97,18 @@ absl::StatusOr<LoadedRoutes> NetworkManager::Load(TableSet tables, Time at) {
   planned_ = std::move(tables);
   Schedule(at, Step::kPlanned);
   return loaded;
+}
+
+absl::StatusOr<CauTreeId> NetworkManager::CreateTree(const TreeSpec& spec, Time at) {
+  const auto tree = trees_.Create(spec);
+  if (tree.ok()) Schedule(at, Step::kTrees);
+  return tree;
+}
+
+absl::Status NetworkManager::DeleteTree(CauTreeId tree, Time at) {
+  const absl::Status status = trees_.Delete(tree);
+  if (status.ok()) Schedule(at, Step::kTrees);
+  return status;
 }
 
 void NetworkManager::StartPlanning() {

@@ -11,6 +11,7 @@
 #include "emulator/engine/event_queue.h"
 #include "emulator/engine/outbox.h"
 #include "emulator/fault/reroute.h"
+#include "emulator/fault/tree_service.h"
 #include "emulator/node/node_context.h"
 #include "emulator/routing/planner.h"
 
@@ -32,6 +33,13 @@ class NetworkManager {
   // REQUIRES: at >= everything that has run.
   absl::StatusOr<LoadedRoutes> Load(TableSet tables, Time at);
 
+  // Trees of CAUs. Commands take effect at `at`, and reach the hubs as messages. Errors as TreeService.
+  // REQUIRES: at >= everything that has run.
+  void AdoptTree(const TreeSpec& spec, std::shared_ptr<const TreePlan> plan) { trees_.Adopt(spec, std::move(plan)); }
+  absl::StatusOr<CauTreeId> CreateTree(const TreeSpec& spec, Time at);
+  absl::Status DeleteTree(CauTreeId tree, Time at);
+  const std::vector<TreeStatus>& trees() const { return trees_.trees(); }
+
   void Receive(const ControlItem& item);
   Time next_time() const { return queue_.next_time(); }
   void Run(Time end);
@@ -40,7 +48,7 @@ class NetworkManager {
   const Failures& failures() const { return failures_; }
 
  private:
-  enum class Step : std::uint64_t { kStartPlanning, kPlanned, kCommitted };
+  enum class Step : std::uint64_t { kStartPlanning, kPlanned, kCommitted, kTrees };
   void OnAlert(const ControlItem& alert);
   void OnPrepared(const ControlItem& answer);
   void StartPlanning();
@@ -54,6 +62,7 @@ class NetworkManager {
   const bool reroute_;
   WorkCounters* work_;
   Send send_;
+  TreeService trees_;
   EventQueue queue_;
   Pool<ControlItem> items_;
   Time now_ = 0;

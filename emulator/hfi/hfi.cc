@@ -37,7 +37,8 @@ bool Hfi::Send(Packet* p, bool verified, const RouteSetting& route) {
   ++context_.work->resident;
   const PortId in = isr_->router().WindowPort(header.source_window);
   const PortId out = isr_->router().RouteFromSource(header, in, route, queued_);
-  if (out >= kPorts) {
+  if (context_.tracer) [[unlikely]] Trace(p, in, out);
+  if (out >= kQueueOutputs) {
     context_.CountDrop(out == kDamagedEntry ? DropReason::kTableParity : DropReason::kNoRoute,
                        header.flits, 1);
     context_.Release(p);
@@ -54,6 +55,18 @@ bool Hfi::Send(Packet* p, bool verified, const RouteSetting& route) {
   ++backlog_;
   pending_ = true;
   return true;
+}
+
+void Hfi::Trace(Packet* p, PortId in, PortId out) {
+  if (!context_.tracer->Select(p->header)) return;
+  p->header.traced = true;
+  p->in = in;
+  p->out = out;
+  context_.tracer->Created(*p, context_.now);
+  if (out >= kQueueOutputs) {
+    const auto reason = out == kDamagedEntry ? DropReason::kTableParity : DropReason::kNoRoute;
+    context_.tracer->Dropped(*p, context_.now, reason, p->header.flits);
+  }
 }
 
 void Hfi::HandOver() {

@@ -17,7 +17,7 @@ class HfiListener {
   virtual ~HfiListener() = default;
   // The tail of an injected packet has entered the ISR.
   virtual void OnEnteredIsr(const PacketHeader& header) = 0;
-  // A whole packet reached its window, or (poisoned) only part of it.
+  // A packet reached its window; its tail's marks say what is wrong with it.
   virtual void OnDelivered(Packet* packet) = 0;
   // Fewer packets wait in the send queues than before.
   virtual void OnBacklogShrunk() = 0;
@@ -90,6 +90,7 @@ class Hfi final : public IsrListener {
       return arrival < other.arrival || (arrival == other.arrival && port < other.port);
     }
   };
+  [[gnu::cold]] void Trace(Packet* p, PortId in, PortId out);  // follows it if it is chosen
   inline int ServedOutput(PortId hfi_port, Port& port);
   inline void Start(PortId hfi_port, Port& port, PortId output);
   void WakeWhenWIsFree() {

@@ -195,7 +195,7 @@ std::optional<DropReason> MessageLayer::OnData(const PacketHeader& header) {
   flow.bitmap |= std::uint64_t{1} << ahead;
   Received& received = flow.window[header.flow_sequence % 64];
   received.message = {header.source, header.source_window, header.destination_window,
-                      header.message_bytes, header.tag};
+                      header.message_bytes, header.tag, header.message};
   received.created = header.message_created;
   received.first = header.offset == 0;
   received.last = header.offset + header.bytes == header.message_bytes;

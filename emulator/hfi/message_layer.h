@@ -28,6 +28,7 @@ struct DeliveredMessage {
   WindowId source_window = 0, destination_window = 0;
   std::uint64_t bytes = 0;
   std::uint32_t tag = 0;
+  std::uint32_t number = 0;  // of the message in its flow
 };
 
 class MessageListener {

@@ -28,13 +28,27 @@ struct SendQueue {
   Packet* Pop();
 };
 
+struct InputBuffer;
+
+// A multicast packet whose branches are on their way out: its slots are free when the last one has left.
+struct Replica {
+  InputBuffer* buffer = nullptr;
+  std::uint16_t number = 1;  // in its buffer, from 1
+  int branches = 0;         // that have not left
+  int slots = 0;
+  Time free_at = 0;         // the last of those gone has left
+};
+
 struct alignas(64) InputBuffer {
   Packet* head = nullptr;    // in order of arrival
   Packet* tail = nullptr;
   Packet* newest = nullptr;  // the packet that arrived last, while it is here: flits may still come
   Time tail_leaves = 0;      // HFI queues: when the tail committed last has left
   std::uint16_t held = 0;    // slots of flits announced and not committed
-  std::uint16_t packets = 0; // HFI queues: from the start of the hand-over until the tail is committed
+  union {
+    std::uint16_t packets = 0;  // HFI queues: from the start of the hand-over until the tail is committed
+    std::uint16_t most_held;    // buffers of links: the greatest `held` so far
+  };
   PortId port = 0;
   VcId vc = 0;
   PortId queue_output = kNoPort;  // HFI queues: the one output they feed
@@ -42,7 +56,8 @@ struct alignas(64) InputBuffer {
   SendQueue waiting;              // HFI queues: packets that have yet to enter
 
   bool is_queue() const { return queue_output != kNoPort; }
-  // Index of the requester at an output, docs/semantics.md B.5; the VC of a queue is 0.
+  // Index of the requester at an output, docs/semantics.md B.5; the VC of a queue is 0, or 1 if it holds
+  // multicast packets, which are for many outputs.
   int index() const { return 3 * port + vc; }
 
   // First packet for `output` that is not being dropped.

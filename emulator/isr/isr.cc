@@ -45,8 +45,9 @@ void Isr::Connect(PortId port, LinkEnd peer, Isr* local, Outbox* outbox) {
 
 void Isr::MakeQueues(PortId hfi_port) {
   std::vector<InputBuffer>& queues = queues_[static_cast<std::size_t>(hfi_port - kHfiFirst)];
-  queues.resize(kPorts);
-  for (int o = 0; o < kPorts; ++o) {
+  queues.resize(kQueueOutputs);
+  queues[kReplication].vc = 1;
+  for (int o = 0; o < kQueueOutputs; ++o) {
     queues[static_cast<std::size_t>(o)].port = hfi_port;
     queues[static_cast<std::size_t>(o)].queue_output = static_cast<PortId>(o);
   }
@@ -60,7 +61,7 @@ void Isr::ReceiveFlits(FlitRun&& run) {
   p->header = std::move(run.header);
   p->segment = {run.arrival, run.spacing, run.first, run.count};
   p->run_has_tail = run.tail;
-  p->poisoned = run.poisoned;
+  p->tail_marks = run.tail_marks;
   p->run_generation = run.generation;
   p->in = run.port;
   p->in_vc = run.vc;
@@ -100,12 +101,22 @@ void Isr::OnRun(Packet* run) {
   if (run->run_generation != outputs_[port].generation) {
     // Lost on a wire that died: counted where it would have arrived (B.7).
     context_.CountDrop(DropReason::kLinkDown, run->segment.count, run->run_has_tail ? 1 : 0);
+    if (run->segment.first == 0 && run->header.traced) [[unlikely]] {
+      context_.Tracer().Dropped(*run, context_.now, DropReason::kLinkDown, run->segment.count);
+    }
     context_.Release(run);
     return;
   }
   InputBuffer& buffer = LinkBuffer(port, run->in_vc);
+  if (buffer.held + run->segment.count > BufferSlots(port)) [[unlikely]] {
+    ++context_.flits_without_credit;  // the hub before this one is at fault; there is no place for them
+    context_.Release(run);
+    return;
+  }
   buffer.held = static_cast<std::uint16_t>(buffer.held + run->segment.count);
-  PERCS_CHECK(buffer.held <= BufferSlots(port));
+  if (buffer.held > buffer.most_held) [[unlikely]] {
+    context_.stats.ports[port].vc[buffer.vc].most_held = buffer.most_held = buffer.held;
+  }
   if (run->segment.first == 0) {
     BeginPacket(buffer, run);
   } else {
@@ -133,6 +144,7 @@ void Isr::BeginPacket(InputBuffer& buffer, Packet* p) {
   const bool positioned = by_position && p->out < kLinkPorts && !outputs_[p->out].edge;
   const Position next = positioned ? NextPosition(p->header.position, p->out) : kL0;
   if (p->out >= kPorts || !outputs_[p->out].connected) {
+    p->draining = p->out != kReplication;
     p->reason = p->out == kDamagedEntry ? DropReason::kTableParity : DropReason::kNoRoute;
   } else if (next == kNoPosition) {
     p->reason = DropReason::kNoVcPosition;
@@ -143,6 +155,7 @@ void Isr::BeginPacket(InputBuffer& buffer, Packet* p) {
     p->out_vc = VcOfPosition(next);
   }
   const bool front = !p->draining && buffer.Front(p->out) == nullptr;
+  if (p->header.traced) [[unlikely]] TraceArrival(*p, front);
   // Whole, and no slower than the output: it may request at once (B.4), without asking Eligible.
   if (front && p->complete() &&
       (p->announced == 1 || p->segment.spacing <= outputs_[p->out].flit_time)) {
@@ -175,7 +188,7 @@ void Isr::ContinuePacket(InputBuffer& buffer, Packet* run) {
   p->Announce(run->segment);
   if (run->run_has_tail) {
     p->length = p->announced;
-    p->poisoned = p->poisoned || run->poisoned;
+    p->tail_marks |= run->tail_marks;
   }
   context_.Release(run);
   if (p->draining) {
@@ -190,13 +203,19 @@ void Isr::OnInjected(Packet* p) {
   p->segment = {context_.now, 0, 0, p->header.flits};
   p->length = p->announced = p->header.flits;
   p->out_vc = 0;
+  if (p->header.traced) [[unlikely]] TraceEntry(*p);
   const bool up = outputs_[p->out].up;
   if (up && queue.Front(p->out) == nullptr) {
     RequestOrCommit(queue, p);
     return;
   }
   queue.PushBack(p);
-  if (!up) Doom(queue, p);
+  if (up) return;
+  if (p->out == kReplication) {
+    Replicate(queue, p);
+  } else {
+    Doom(queue, p);
+  }
 }
 
 // --- Requests -------------------------------------------------------------------------------------
@@ -205,6 +224,7 @@ void Isr::OnInjected(Packet* p) {
 // the output is busy until the tail has left, so nothing can come of it earlier (B.4).
 void Isr::Advance(InputBuffer& buffer, Packet* p) {
   if (p->requesting) return;
+  if (p->header.traced) [[unlikely]] TraceFront(*p);
   const Time e = Eligible(*p);
   if (e <= context_.now) {
     Request(buffer, p);
@@ -239,7 +259,9 @@ Time Isr::Eligible(const Packet& p) const {
 }
 
 void Isr::Request(InputBuffer& buffer, Packet* p) {
+  if (p->out == kReplication) [[unlikely]] return Replicate(buffer, p);
   p->requesting = true;
+  if (p->header.traced) [[unlikely]] TraceRequest(*p);
   OutputPort& out = outputs_[p->out];
   out.requesters[p->out_vc].Set(buffer.index());
   out.requested_vcs |= static_cast<std::uint8_t>(1 << p->out_vc);
@@ -270,7 +292,8 @@ void Isr::RequestOrCommit(InputBuffer& buffer, Packet* p) {
   }
   out.last_vc = p->out_vc;
   vc.pointer = buffer.index();
-  const int count = vc.credits.TakeCertain(context_.now, out.flit_time, p->length);
+  const int wanted = out.errors ? FlitsBeforeError(port, p->length) : p->length;
+  const int count = vc.credits.TakeCertain(context_.now, out.flit_time, wanted);
   if (count == p->length) {
     Commit<true>(port, out, buffer, p, count);
   } else {
@@ -293,7 +316,9 @@ void Isr::Wake(InputBuffer& buffer, PortId output, Time at) {
 }
 
 void Isr::OnInputTimer(PortId port, int vc, PortId output) {
-  InputBuffer& buffer = IsHfi(port) ? Queue(port, output) : LinkBuffer(port, static_cast<VcId>(vc));
+  InputBuffer& buffer = IsHfi(port) ? Queue(port, vc == 0 ? output : kReplication)
+                                    : LinkBuffer(port, static_cast<VcId>(vc));
+  if (output == kReplication) [[unlikely]] ReleaseReplicas(buffer);
   if (buffer.room_wanted && buffer.tail_leaves <= context_.now) {
     buffer.room_wanted = false;
     listener_.OnQueueRoom();
@@ -336,20 +361,24 @@ void Isr::ArbitrateOutput(PortId port) {
     return;
   }
   if (out.requests == 0) {
-    UpdateStall(port, out, false);
+    SetStall(port, out, 0);
     return;
   }
   CollectEjectionCredits(port, out);
   const int winner = Arbitrated(port, out);
+  if (watched_ & PortBit(port)) [[unlikely]] ExplainWaits(port, winner >= 0);
   if (winner < 0) return;
-  UpdateStall(port, out, false);
+  SetStall(port, out, 0);
   const PortId in = static_cast<PortId>(winner / 3);
-  InputBuffer& buffer = IsHfi(in) ? Queue(in, port) : LinkBuffer(in, static_cast<VcId>(winner % 3));
+  InputBuffer& buffer = IsHfi(in) ? Queue(in, winner % 3 == 0 ? port : kReplication)
+                                  : LinkBuffer(in, static_cast<VcId>(winner % 3));
+  if (out.requests > 1) CountLosses(port, out, winner);
   Packet* p = buffer.Front(port);
   p->requesting = false;
   out.TakeRequest(p->out_vc, winner);
-  const int count =
-      out.vc[p->out_vc].credits.TakeCertain(context_.now, out.flit_time, FlitsInTime(out, *p));
+  int wanted = FlitsInTime(out, *p);
+  if (out.errors) wanted = FlitsBeforeError(port, wanted);
+  const int count = out.vc[p->out_vc].credits.TakeCertain(context_.now, out.flit_time, wanted);
   PERCS_CHECK(count >= 1);
   CommitPart(port, out, buffer, p, count);
 }
@@ -357,7 +386,7 @@ void Isr::ArbitrateOutput(PortId port) {
 int Isr::Arbitrated(PortId port, OutputPort& out) {
   const Time now = context_.now;
   if (out.unfinished && out.busy_until == now && CanContinue(out)) return out.unfinished_index;
-  bool stalled = false;
+  unsigned stalled = 0;  // bit v: VC v lacks nothing but a credit
   Time wake = kNever;
   const unsigned requested = out.requested_vcs, above = ~0u << (out.last_vc + 1);
   for (const unsigned part : {requested & above, requested & ~above}) {
@@ -367,7 +396,7 @@ int Isr::Arbitrated(PortId port, OutputPort& out) {
       const RequestSet& requesters = out.requesters[static_cast<std::size_t>(v)];
       if (vc.owner && !requesters.Has(vc.owner_index)) continue;
       if (!vc.credits.Any(now)) {
-        stalled = true;
+        stalled |= 1u << v;
         wake = std::min(wake, vc.credits.Next());
         continue;
       }
@@ -376,7 +405,7 @@ int Isr::Arbitrated(PortId port, OutputPort& out) {
       return vc.pointer;
     }
   }
-  UpdateStall(port, out, stalled);
+  SetStall(port, out, stalled);
   if (wake < out.wake_at) {
     out.wake_at = wake;
     context_.queue.Push(wake, EventKey(EventClass::kCredit, port, 0, 0), 0);
@@ -398,19 +427,6 @@ bool Isr::CanContinue(OutputPort& out) {
          vc.credits.Any(context_.now);
 }
 
-void Isr::UpdateStall(PortId port, OutputPort& out, bool stalled) {
-  if (stalled) {
-    if (out.stall_since >= 0) return;
-    out.stall_since = context_.now;
-    if (IsHfi(port)) listener_.OnEjectionStall(true);
-  } else if (out.stall_since >= 0) {
-    if (IsHfi(port)) listener_.OnEjectionStall(false);
-    context_.stats.ports[port].credit_stall_ps +=
-        static_cast<std::uint64_t>(context_.now - out.stall_since);
-    out.stall_since = -1;
-  }
-}
-
 int Isr::FlitsInTime(const OutputPort& out, const Packet& p) const {
   const int rest = p.announced - p.sent;
   const Time f = out.flit_time;
@@ -421,11 +437,10 @@ int Isr::FlitsInTime(const OutputPort& out, const Packet& p) const {
 }
 
 void Isr::CountCommitment(PortId port, const Packet& p, int sent, int count, bool tail) {
-  PortStats& stats = context_.stats.ports[port];
+  VcStats& stats = context_.stats.ports[port].vc[p.out_vc];
   stats.flits += static_cast<std::uint64_t>(count);
   stats.bytes += static_cast<std::uint64_t>(
       std::clamp(p.header.bytes - sent * kFlitBytes, 0, count * kFlitBytes));
-  ++stats.runs;
   ++(tail ? stats.packets : stats.runs_split);
 }
 
@@ -441,21 +456,23 @@ bool Isr::HasCredit(PortId port, OutputPort& out, OutputVc& vc) {
 
 template <bool whole>
 void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count) {
-  const Time now = context_.now, f = out.flit_time;
+  const Time f = out.flit_time;
+  const Time start = out.errors ? Transmit(port, out, p, count) : context_.now;
   const int sent = whole ? 0 : p->sent;
   const bool tail = whole || sent + count == p->length;
   CountCommitment(port, *p, sent, count, tail);
 
   OutputVc& vc = out.vc[p->out_vc];
-  out.busy_until = now + count * f;
-  out.committed_flits = count;
+  out.busy_until = start + count * f;
+  const bool branch = !whole && p->branch != 0;  // its slots stay until all of its packet have left
+  out.committed_flits = static_cast<std::uint8_t>(branch ? 0 : count);
   out.committed_port = buffer.port;
   out.committed_vc = buffer.vc;
   out.committed_spare = tail && p->spare_slot;
-  if (!buffer.is_queue()) {
+  if (!buffer.is_queue() && !branch) {
     const int slots = count - (out.committed_spare ? 1 : 0);
     buffer.held = static_cast<std::uint16_t>(buffer.held - slots);
-    ReturnCredits(buffer, now + f, f, slots);
+    ReturnCredits(buffer, start + f, f, slots);
   }
   if (tail) {
     vc.owner = nullptr;
@@ -465,7 +482,9 @@ void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, i
     } else {
       buffer.Remove(p);
     }
-    if (buffer.is_queue()) {
+    if (branch) {
+      EndBranch(buffer, *p, out.busy_until);
+    } else if (buffer.is_queue()) {
       --buffer.packets;
       buffer.tail_leaves = out.busy_until;
       if (buffer.room_wanted) Wake(buffer, port, out.busy_until);
@@ -474,7 +493,7 @@ void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, i
     vc.owner = out.unfinished = p;
     vc.owner_index = out.unfinished_index = buffer.index();
   }
-  SendRun(port, out, buffer, p, sent, count, tail);
+  SendRun(port, out, buffer, p, start, sent, count, tail);
   if (whole) return;
   if (tail) {
     if (Packet* next = buffer.Front(port)) Advance(buffer, next);
@@ -490,10 +509,11 @@ void Isr::CommitPart(PortId port, OutputPort& out, InputBuffer& buffer, Packet* 
   Commit<false>(port, out, buffer, p, count);
 }
 
-void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int sent, int count,
-                  bool tail) {
+void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, Time start, int sent,
+                  int count, bool tail) {
+  if (p->header.traced) [[unlikely]] TraceGrant(port, out, *p, start, sent, count, tail);
   const Time f = out.flit_time;
-  const Time arrival = context_.now + context_.parameters->isr_latency + f + out.wire;
+  const Time arrival = start + context_.parameters->isr_latency + f + out.wire;
   if (sent == 0) {
     const std::uint64_t hop = ((static_cast<std::uint64_t>(context_.node) << 8) | port) + 1;
     p->header.path = Mix64(p->header.path ^ hop);
@@ -513,7 +533,7 @@ void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, 
   } else {
     out.outbox->flits.push_back({arrival, f, out.peer, out.peer_port, p->out_vc,
                                  static_cast<std::uint8_t>(count), static_cast<std::uint8_t>(sent), tail,
-                                 tail && p->poisoned, out.generation, p->header});
+                                 tail ? p->tail_marks : std::uint8_t{0}, out.generation, p->header});
     if (tail) context_.Release(p);
   }
 }
@@ -521,7 +541,7 @@ void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, 
 // The run goes straight into a packet object of the next hub: that of the packet itself if it leaves whole.
 void Isr::SendLocal(const OutputPort& out, Packet* p, Time arrival, int sent, int count, bool tail) {
   const VcId vc = p->out_vc;
-  const bool poisoned = tail && p->poisoned;
+  const std::uint8_t tail_marks = tail ? p->tail_marks : 0;
   Packet* run = p;
   if (sent != 0 || !tail) {
     run = context_.packets.Take();
@@ -537,7 +557,7 @@ void Isr::SendLocal(const OutputPort& out, Packet* p, Time arrival, int sent, in
   run->segment = {arrival, out.flit_time, static_cast<std::uint8_t>(sent),
                   static_cast<std::uint8_t>(count)};
   run->run_has_tail = tail;
-  run->poisoned = poisoned;
+  run->tail_marks = tail_marks;
   run->run_generation = out.generation;
   run->in = out.peer_port;
   run->in_vc = vc;

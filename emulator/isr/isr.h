@@ -3,10 +3,14 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "emulator/fault/link_impairment.h"
 #include "emulator/isr/input_buffer.h"
+#include "emulator/isr/link_level.h"
 #include "emulator/isr/output_port.h"
 #include "emulator/isr/router.h"
 #include "emulator/node/node_context.h"
@@ -34,6 +38,12 @@ class Isr {
   Router& router() { return router_; }
   const OutputPort& output(PortId port) const { return outputs_[port]; }
   OutputPort& output(PortId port) { return outputs_[port]; }
+  // Errors follow from this seed. `on_replay_exhausted` is called when a flit cannot be sent: its link is to be
+  // declared down at the time given, unless that has happened before.
+  void Prepare(std::uint64_t seed, std::function<void(PortId, Time)> on_replay_exhausted) {
+    seed_ = seed;
+    on_replay_exhausted_ = std::move(on_replay_exhausted);
+  }
   // Wires a connected link port, before the run.
   void Connect(PortId port, LinkEnd peer, Isr* local, Outbox* outbox);
 
@@ -54,6 +64,16 @@ class Isr {
   void OnCreditWake(PortId port);
   void LinkDown(PortId port);
   void LinkUp(PortId port);
+  void Impair(PortId port, const LinkImpairment& impairment);
+  // Whether a link is told to be up, and whether it can: it is up if both.
+  void CommandLink(PortId port, bool up) {
+    if (up) {
+      commanded_down_ &= ~PortBit(port);
+    } else {
+      commanded_down_ |= PortBit(port);
+    }
+  }
+  bool LinkMayBeUp(PortId port) const { return ((commanded_down_ | lanes_short_) & PortBit(port)) == 0; }
 
   bool dirty() const { return dirty_ != 0; }
   void Arbitrate();  // every output at which something changed (B.5)
@@ -131,17 +151,51 @@ class Isr {
   inline int FlitsInTime(const OutputPort& out, const Packet& p) const;
   inline void CountCommitment(PortId port, const Packet& p, int sent, int count, bool tail);
   [[gnu::always_inline]] inline void SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p,
-                                             int sent, int count, bool tail);
+                                             Time start, int sent, int count, bool tail);
   [[gnu::always_inline]] inline void SendLocal(const OutputPort& out, Packet* p, Time arrival, int sent,
                                                int count, bool tail);
   inline void AnnounceCredits(PortId port, VcId vc, Time start, Time spacing, int count,
                        std::uint32_t generation);
   void ReturnCredits(InputBuffer& buffer, Time first_free, Time spacing, int count);
   void NoteDeparted(InputBuffer& buffer, const Packet& p, const OutputPort& out, Time tail_onward);
-  void UpdateStall(PortId port, OutputPort& out, bool stalled);
+  // Bit v: VC v lacks nothing but a credit, and nothing can be granted.
+  void SetStall(PortId port, OutputPort& out, unsigned stalled_vcs) {
+    if (stalled_vcs != out.stalled_vcs) ChangeStall(port, out, stalled_vcs);
+  }
+  void ChangeStall(PortId port, OutputPort& out, unsigned stalled_vcs);
+  void CountLosses(PortId port, OutputPort& out, int winner);
+
+  // link_level.cc (B.8).
+  LinkLevel& LevelOf(PortId port);
+  void SetLanes(PortId port, LinkLevel& level);
+  void SetFlitTime(PortId port, Time flit_time);
+  Time CommittedFlitTime(PortId port) const;  // of the last commitment
+  // The next three for outputs whose `errors` is set.
+  Time ReplayRound(const OutputPort& out) const;
+  int FlitsBeforeError(PortId port, int wanted) const;
+  // Puts `count` flits of p on the wire; returns the start of the first one's transmission that arrives.
+  Time Transmit(PortId port, OutputPort& out, Packet* p, int count);
+
+  // isr_trace.cc: traced packets only, never in the way of others.
+  [[gnu::cold]] void TraceArrival(const Packet& p, bool front);
+  [[gnu::cold]] void TraceEntry(const Packet& p);
+  [[gnu::cold]] void TraceFront(const Packet& p);
+  [[gnu::cold]] void TraceRequest(const Packet& p);
+  [[gnu::cold]] void TraceGrant(PortId port, const OutputPort& out, const Packet& p, Time start, int sent, int count,
+                                bool tail);
+  [[gnu::cold]] void ExplainWaits(PortId port, bool granted);  // of those that request it
+
+  // multicast.cc (B.9).
+  [[gnu::cold]] void Replicate(InputBuffer& buffer, Packet* p);
+  [[gnu::cold]] bool StartBranch(InputBuffer& buffer, std::uint16_t replica, const Packet& whole, PortId out);
+  std::uint16_t FreeReplica(const InputBuffer& buffer) const;
+  [[gnu::cold]] void EndBranch(InputBuffer& buffer, const Packet& p, Time leaves);
+  [[gnu::cold]] void ReleaseReplicas(InputBuffer& buffer);
+  [[gnu::cold]] void FreeSlots(InputBuffer& buffer, int slots);
 
   void DoomPackets(InputBuffer& buffer, PortId port);  // of a port that died
   void Doom(InputBuffer& buffer, Packet* p);
+  void AwaitWire(PortId port, Time sent);
   void Drain(InputBuffer& buffer, Packet* p);          // B.7
   void LoseArrivals(InputBuffer& buffer);
   void LoseAnnounced(Packet& p);
@@ -153,11 +207,17 @@ class Isr {
   IsrListener& listener_;
   Router router_;
   std::uint64_t dirty_ = 0;  // outputs to arbitrate at this instant
+  PortMask watched_ = 0;     // outputs that a traced packet requests
   std::array<InputBuffer, kLinkPorts * kMaxVcs> link_buffers_;
   std::vector<Departed> departed_;  // beside each of link_buffers_
   std::array<std::vector<InputBuffer>, kHfiPorts> queues_;  // made when an HFI port is first used
-  std::array<OutputPort, kPorts> outputs_;
+  std::array<OutputPort, kQueueOutputs> outputs_;  // kReplication's never sends
+  std::vector<Replica> replicas_;
   Pool<PoisonMark> marks_;
+  std::uint64_t seed_ = 0;
+  std::function<void(PortId, Time)> on_replay_exhausted_;
+  std::array<std::unique_ptr<LinkLevel>, kLinkPorts> link_levels_;  // made when something first goes wrong
+  PortMask commanded_down_ = 0, lanes_short_ = 0;
 };
 
 }  // namespace percs

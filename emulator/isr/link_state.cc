@@ -12,7 +12,7 @@ void Isr::LinkDown(PortId port) {
   if (!out.up) return;
   out.up = false;
   ++out.generation;
-  UpdateStall(port, out, false);
+  SetStall(port, out, 0);
   for (int v = 0; v < out.vcs; ++v) {
     OutputVc& vc = out.vc[static_cast<std::size_t>(v)];
     vc.credits.Drop(out.generation);
@@ -23,7 +23,9 @@ void Isr::LinkDown(PortId port) {
   for (int v = 0; v < out.vcs; ++v) LoseArrivals(LinkBuffer(port, static_cast<VcId>(v)));
   for (InputBuffer& buffer : link_buffers_) DoomPackets(buffer, port);
   for (std::vector<InputBuffer>& queues : queues_) {
-    if (!queues.empty()) DoomPackets(queues[port], port);
+    if (queues.empty()) continue;
+    DoomPackets(queues[port], port);
+    DoomPackets(queues[kReplication], port);
   }
 }
 
@@ -44,7 +46,16 @@ void Isr::Doom(InputBuffer& buffer, Packet* p) {
   const bool committed = p->begun && out.busy_until > context_.now &&
                          out.committed_port == buffer.port && out.committed_vc == buffer.vc;
   p->drains_from = committed ? out.busy_until : context_.now;
+  if (p->begun && p->out < kLinkPorts) AwaitWire(p->out, p->drains_from);
   Drain(buffer, p);
+}
+
+// The rest of a packet may be drained before the flits that left ahead of it are lost on the wire. The run
+// must not end before that, so they are work until the last of them, sent by `sent`, would have arrived.
+void Isr::AwaitWire(PortId port, Time sent) {
+  ++context_.work->unfinished;
+  context_.queue.Push(sent + context_.parameters->isr_latency + outputs_[port].wire,
+                      EventKey(EventClass::kTimer, port, 0, static_cast<std::uint64_t>(TimerEvent::kWireEmpty)), 0);
 }
 
 void Isr::Drain(InputBuffer& buffer, Packet* p) {
@@ -58,7 +69,8 @@ void Isr::Drain(InputBuffer& buffer, Packet* p) {
   const bool tail = p->sent == p->length;
   if (dropped > 0) {
     context_.CountDrop(p->reason, dropped, tail ? 1 : 0);
-    if (!buffer.is_queue()) {
+    if (p->header.traced) context_.Tracer().Dropped(*p, now, p->reason, dropped);
+    if (!buffer.is_queue() && p->branch == 0) {
       const int slots = dropped - (tail && p->spare_slot ? 1 : 0);
       buffer.held = static_cast<std::uint16_t>(buffer.held - slots);
       ReturnCredits(buffer, now, 0, slots);
@@ -69,8 +81,10 @@ void Isr::Drain(InputBuffer& buffer, Packet* p) {
     return;
   }
   buffer.Remove(p);
+  const bool branch = p->branch != 0;
+  if (branch) EndBranch(buffer, *p, now);
   context_.Release(p);
-  if (buffer.is_queue()) {
+  if (buffer.is_queue() && !branch) {
     --buffer.packets;
     buffer.room_wanted = false;
     listener_.OnQueueRoom();
@@ -104,7 +118,8 @@ void Isr::LoseAnnounced(Packet& p) {
   context_.stats.flits_synthesised += static_cast<std::uint64_t>(lost);
   ++context_.stats.packets_synthesised;
   ++context_.work->resident;
-  p.poisoned = p.ended = true;
+  p.tail_marks |= kPoisonMark;
+  p.ended = true;
   if (tail) return;
   ++context_.stats.flits_synthesised;
   p.spare_slot = true;
@@ -136,13 +151,13 @@ void Isr::OnMark(const PoisonMark& mark) {
   InputBuffer& buffer = LinkBuffer(mark.port, mark.vc);
   Packet* p = buffer.newest;
   if (p && p->header.source == mark.source && p->header.sequence == mark.sequence) {
-    p->poisoned = true;
+    p->tail_marks |= kPoisonMark;
     return;
   }
   const Departed& gone = DepartedFrom(buffer);
   if (gone.source != mark.source || gone.sequence != mark.sequence) return;
   if (gone.ejecting) {
-    gone.ejecting->poisoned = true;
+    gone.ejecting->tail_marks |= kPoisonMark;
     return;
   }
   const OutputPort& out = outputs_[gone.out];
@@ -172,13 +187,15 @@ void Isr::RegrantCredits(InputBuffer& buffer) {
   };
   std::vector<Leaving> leaving;
   int free = BufferSlots(buffer.port) - buffer.held;
-  for (const OutputPort& out : outputs_) {
+  for (PortId port = 0; port < kPorts; ++port) {
+    const OutputPort& out = outputs_[port];
     if (out.committed_port != buffer.port || out.committed_vc != buffer.vc) continue;
-    const int flits = out.FlitsLeavingAfter(context_.now);
+    const Time spacing = CommittedFlitTime(port);
+    const int flits = out.FlitsLeavingAfter(context_.now, spacing);
     const int slots = flits - (flits > 0 && out.committed_spare ? 1 : 0);
     if (slots == 0) continue;
     free -= slots;
-    leaving.push_back({out.busy_until - (flits - 1) * out.flit_time, out.flit_time, slots});
+    leaving.push_back({out.busy_until - (flits - 1) * spacing, spacing, slots});
   }
   for (; free < 0; ++free) {
     auto earliest = leaving.end();

@@ -20,6 +20,9 @@ class RequestSet {
   void Set(int index) { words_[index >> 6] |= std::uint64_t{1} << (index & 63); }
   void Clear(int index) { words_[index >> 6] &= ~(std::uint64_t{1} << (index & 63)); }
   bool Has(int index) const { return (words_[index >> 6] >> (index & 63)) & 1; }
+  int Count() const {
+    return std::popcount(words_[0]) + std::popcount(words_[1]) + std::popcount(words_[2]);
+  }
   bool any() const { return (words_[0] | words_[1] | words_[2]) != 0; }
   // First index above `pointer`, cyclically; -1 if the set is empty.
   int FirstAfter(int pointer) const {
@@ -44,6 +47,7 @@ struct alignas(64) OutputVc {
   Packet* owner = nullptr;        // the packet that has begun and not ended on this VC
   std::int16_t owner_index = -1;
   std::int16_t pointer = -1;      // round robin over its inputs: index served last
+  Time stall_since = 0;           // while its bit is set in OutputPort::stalled_vcs
 };
 
 // The first two cache lines and the VC's are what a commitment touches.
@@ -58,6 +62,7 @@ struct alignas(64) OutputPort {
   bool connected = false, up = false;
   bool edge = false;  // to or from a blade, which switches nothing: like an HFI's port, it has no
                       // place in L0 D0 L1 D1 L2
+  bool errors = false;  // its wire has or had errors: link_level.cc looks at every commitment
 
   // The last commitment: its flits leave flit_time apart, the last one at busy_until.
   PortId committed_port = kNoPort;  // input it takes them from
@@ -66,6 +71,7 @@ struct alignas(64) OutputPort {
   std::uint8_t committed_flits = 0;
   std::uint8_t vcs = 0;
   std::uint8_t requested_vcs = 0;   // bit v: VC v has a request
+  std::uint8_t stalled_vcs = 0;     // bit v: ... which lacks nothing but a credit
   bool free_scheduled = false;
   std::int8_t last_vc = -1;         // round robin over VCs: the one served last
   int requests = 0;                 // over all VCs
@@ -86,10 +92,10 @@ struct alignas(64) OutputPort {
     if (!set.any()) requested_vcs &= static_cast<std::uint8_t>(~(1 << v));
     --requests;
   }
-  // Flits of the last commitment that leave after t.
-  int FlitsLeavingAfter(Time t) const {
+  // Flits of the last commitment, `spacing` apart, that leave after t.
+  int FlitsLeavingAfter(Time t, Time spacing) const {
     if (busy_until <= t) return 0;
-    const Time left = (busy_until - t + flit_time - 1) / flit_time;
+    const Time left = (busy_until - t + spacing - 1) / spacing;
     return static_cast<int>(left < committed_flits ? left : committed_flits);
   }
 };

@@ -15,6 +15,7 @@ enum class PacketKind : std::uint8_t {
   kRaw,   // no message layer: delivered or dropped, once
   kData,  // part of a message of the reliable message layer
   kAck,   // selective acknowledgement of the message layer, one flit
+  kCau,   // between two CAUs (emulator/cau/cau_packet.h), one flit
 };
 
 // Why a packet was lost. Every lost packet is counted under exactly one of these.
@@ -27,9 +28,16 @@ enum class DropReason : std::uint8_t {
   kNoReplySlot,   // its acknowledgement found no room (rule 16)
   kUnacknowledged,  // messages only: no acknowledgement after the last try
   kTableParity,   // its entry of a route table was damaged
+  kCrc,           // a flit of it was corrupted on a link that does not replay
+  kNoCauTree,     // the CAU it came to has no such tree, or one that failed
+  kNoCauSlot,     // the CAU has no room left for its tree link
 };
-inline constexpr int kDropReasons = 8;
+inline constexpr int kDropReasons = 11;
 const char* DropReasonName(DropReason reason);
+
+// What a tail says of its packet beside that it ends.
+inline constexpr std::uint8_t kPoisonMark = 1;   // its link died: the packet is not whole (rule 17)
+inline constexpr std::uint8_t kCorruptMark = 2;  // a flit was corrupted and not replayed (rule 18)
 
 // Rides free with the head flit (header_bytes = 0, docs/semantics.md rule 12).
 struct PacketHeader {
@@ -37,7 +45,8 @@ struct PacketHeader {
   WindowId source_window = 0, destination_window = 0;
   std::uint16_t bytes = 0;  // payload, 0..2048
   std::uint8_t flits = 1;   // 1..16
-  PacketKind kind = PacketKind::kRaw;
+  PacketKind kind : 7 = PacketKind::kRaw;
+  bool traced : 1 = false;     // its steps are recorded (emulator/metrics/path_trace.h)
   RouteMode mode : 4 = RouteMode::kHwDirect;
   Position position : 4 = kInjected;  // of the link it came over last, as its receivers reckon
   std::uint8_t hops = 0;       // links crossed so far
@@ -47,7 +56,7 @@ struct PacketHeader {
   Time created = 0;            // when it was handed to the HFI
   std::uint64_t path = 0;      // running hash over (hub, output port)
   PayloadRef payload;
-  // Message layer; zero for raw packets.
+  // Message layer, or the header of a CAU packet; zero for raw packets.
   std::uint32_t flow_sequence = 0;  // data: number of the packet in its flow; ack: lowest not received
   std::uint32_t flow_base = 0;      // data: nothing below this will be sent again
   std::uint32_t message = 0;        // number of the message in its flow
@@ -60,6 +69,7 @@ struct PacketHeader {
   void ResetRaw() {
     bytes = 0;
     kind = PacketKind::kRaw;
+    traced = false;
     mode = RouteMode::kHwDirect;
     position = kInjected;
     hops = 0;
@@ -85,7 +95,7 @@ struct FlitRun {
   std::uint8_t count = 0;
   std::uint8_t first = 0;        // index of the first flit in its packet; 0 brings the header
   bool tail = false;             // the last of these flits is the packet's tail
-  bool poisoned = false;         // ... and it is a poison tail
+  std::uint8_t tail_marks = 0;   // ... with these marks
   std::uint32_t generation = 0;  // of the link
   PacketHeader header;           // always has source, sequence and payload; the rest only if first == 0
 };

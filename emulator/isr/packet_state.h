@@ -35,9 +35,10 @@ struct alignas(64) Packet {
   bool begun = false;          // a flit of it was committed; it owns its output VC
   bool requesting = false;
   bool draining = false;       // to be dropped, under `reason`
-  bool poisoned = false;       // its tail is a poison tail
+  std::uint8_t tail_marks = 0;
   bool ended = false;          // its link died: what is still to come of it is synthesised here
   bool spare_slot = false;     // the poison tail sits in the slot set aside for it
+  std::uint16_t branch = 0;    // not 0: one of the copies of a multicast packet, the replica of this number
 
   PacketHeader header;
 
@@ -48,7 +49,9 @@ struct alignas(64) Packet {
     next = nullptr;
     out = kNoPort;
     length = announced = sent = 0;
-    begun = requesting = draining = poisoned = ended = spare_slot = false;
+    begun = requesting = draining = ended = spare_slot = false;
+    tail_marks = 0;
+    branch = 0;
   }
   bool one_run() const { return announced == segment.count; }
   const Segment& last_segment() const { return one_run() ? segment : more.back(); }

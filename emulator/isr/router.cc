@@ -22,8 +22,20 @@ TablePlace Router::PlaceByMode(const PacketHeader& header, NodeId hub, PortId in
 
 PortId Router::Route(const PacketHeader& header, PortId in) {
   if (header.destination == context_.node) return WindowPort(header.destination_window);
-  if (context_.topology->is_blade(header.destination)) return RouteToBlade(header, in);
+  if (header.destination >= context_.topology->hubs()) return RouteElsewhere(header, in);
   return RouteToHub(header, header.destination, in);
+}
+
+PortId Router::RouteElsewhere(const PacketHeader& header, PortId in) {
+  return context_.topology->is_group(header.destination) ? kReplication : RouteToBlade(header, in);
+}
+
+PortMask Router::Branches(const PacketHeader& header, DropReason* reason) {
+  const auto group = static_cast<std::uint16_t>(context_.topology->group_of(header.destination));
+  const PortMask mask = tables_->Multicast(group);
+  const bool damaged = watching_ && !Watch({TableKind::kMulticast, kNoPort, false, group}, mask);
+  *reason = damaged ? DropReason::kTableParity : DropReason::kNoRoute;
+  return damaged ? 0 : mask;
 }
 
 PortId Router::RouteToBlade(const PacketHeader& header, PortId in) {
@@ -62,7 +74,10 @@ bool Router::Watch(const TablePlace& place, PortMask mask) {
     entry.reported = true;
     return false;
   }
-  if (previous_ && mask != 0 && Entry(*previous_, place) != mask) {
+  const auto before = [&] {
+    return place.kind == TableKind::kMulticast ? previous_->Multicast(place.index) : Entry(*previous_, place);
+  };
+  if (previous_ && mask != 0 && before() != mask) {
     first_rerouted_.emplace_back(epoch_, context_.now);
     previous_ = nullptr;
     watching_ = !damaged_.empty();

@@ -21,7 +21,7 @@ namespace percs {
 inline constexpr PortId kDamagedEntry = kNoPort - 1;
 
 // Flits in the send queues of a hub, by output.
-using QueuedFlits = std::array<std::uint32_t, kPorts>;
+using QueuedFlits = std::array<std::uint32_t, kQueueOutputs>;
 
 class Router {
  public:
@@ -69,6 +69,8 @@ class Router {
     return setting.mode == RouteMode::kHwDirect ? Route(header, in)
                                                 : RouteByMode(header, in, setting, queued);
   }
+  // Ports that a multicast packet goes on by, kDeliverHere for the own HFIs among them; none: why.
+  PortMask Branches(const PacketHeader& header, DropReason* reason);
   // HFI port that a window is pinned to (rule 15).
   PortId WindowPort(WindowId window) const {
     const int per_hfi = context_.parameters->windows_per_hfi;
@@ -95,6 +97,8 @@ class Router {
     return hub == kNoNode ? 0 : topology.node(topology.supernode_of(hub), 0);
   }
   int own_supernode() const { return context_.topology->supernode_of(supernode_first_); }
+  // To what is no hub. Multicast packets are looked up when they are replicated.
+  PortId RouteElsewhere(const PacketHeader& header, PortId in);
   // Routes lead to hubs; a blade is one hop behind its own.
   PortId RouteToBlade(const PacketHeader& header, PortId in);
   PortId RouteToHub(const PacketHeader& header, NodeId hub, PortId in);

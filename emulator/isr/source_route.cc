@@ -16,6 +16,7 @@ constexpr std::uint64_t kDirectHops = 3, kIndirectHops = 5;
 PortId Router::RouteByMode(PacketHeader& header, PortId in, const RouteSetting& setting,
                            const QueuedFlits& queued) {
   const Topology& topology = *context_.topology;
+  if (topology.is_group(header.destination)) return Route(header, in);
   const NodeId hub = topology.ExitHub(header.destination);
   if (hub == kNoNode || topology.is_blade(context_.node)) return Route(header, in);
   const int destination = topology.supernode_of(hub);

@@ -9,6 +9,7 @@
 
 #include "emulator/base/digest.h"
 #include "emulator/base/ids.h"
+#include "emulator/base/reduce_op.h"
 #include "emulator/base/time.h"
 #include "emulator/isr/packet.h"
 
@@ -40,15 +41,51 @@ class Histogram {
   }
 };
 
-struct alignas(64) PortStats {
+// One VC of a port: what was granted on it as an output, and the input buffer behind it. One cache line, the
+// only one that a commitment counts in.
+struct alignas(64) VcStats {
   std::uint64_t flits = 0, packets = 0, bytes = 0;
-  std::uint64_t credit_stall_ps = 0;
-  std::uint64_t runs = 0;               // commitments
-  std::uint64_t runs_split = 0;         // commitments that ended before the tail
+  std::uint64_t runs_split = 0;          // commitments that ended before the tail
+  std::uint64_t arbitration_losses = 0;  // grants to somebody else that an input for this VC could have had
+  std::uint64_t credit_stalls = 0, credit_stall_ps = 0;
+  std::uint64_t most_held = 0;           // of the input buffer: the most slots in use at once
+
+  std::uint64_t runs() const { return packets + runs_split; }  // commitments
+  void Add(const VcStats& other);  // the greater `most_held` stays
+  template <typename F>
+  void Visit(F&& f) {
+    f(flits), f(packets), f(bytes), f(runs_split), f(arbitration_losses);
+    f(credit_stalls), f(credit_stall_ps), f(most_held);
+  }
+};
+
+struct PortStats {
+  std::array<VcStats, kMaxVcs> vc{};
+  std::uint64_t credit_stall_ps = 0;  // of any VC while none could be granted
+  std::uint64_t crc_errors = 0;       // transmissions that the far end found corrupted
+  std::uint64_t replays = 0;          // replay rounds
+  std::uint64_t lanes_lost = 0;       // now, of those it sends on
+
+  // Over all VCs; `most_held` of the fullest one.
+  VcStats sum() const;
 };
 
 // As many as cell::BladeStats has; the blade's node checks it.
 inline constexpr int kBladeCounters = 18;
+
+// What a CAU counts besides its reductions, which have one counter per operation and operand type.
+enum class CauCounter : std::uint8_t {
+  kMulticasts,         // that this CAU passed on
+  kPacketsSent, kPacketsResent,  // operations on tree links
+  kReportsSent,        // acknowledgements and grants
+  kProbesSent,
+  kOperationsFailed,   // told to the participant
+  kTreesFailed,        // trees that failed here
+  kResultsRight, kResultsWrong,  // compared with a serial reference by the workload
+};
+inline constexpr int kCauNamedCounters = 9;
+inline constexpr int kCauReductions = kReduceOps * kOperandTypes;
+inline constexpr int kCauCounters = kCauReductions + kCauNamedCounters;
 
 struct NodeStats {
   std::array<PortStats, kPorts> ports{};
@@ -56,6 +93,7 @@ struct NodeStats {
   std::uint64_t packets_delivered = 0, flits_delivered = 0, bytes_delivered = 0;
   std::uint64_t packets_synthesised = 0, flits_synthesised = 0;
   std::array<std::uint64_t, kDropReasons> packets_dropped{}, flits_dropped{};
+  std::uint64_t packets_replicated = 0, flits_replicated = 0;  // copies made of multicast packets
   std::uint64_t hops_delivered = 0;     // links crossed by delivered packets
   // Of packets_created, by RouteMode; hw_direct is the rest and counted by no one.
   std::array<std::uint64_t, kPacketRouteModes> packets_by_mode{};
@@ -72,13 +110,24 @@ struct NodeStats {
   Histogram packet_latency, message_latency;
   // Of a Cell blade, in the order of cell::BladeStats::Visit.
   std::array<std::uint64_t, kBladeCounters> blade{};
+  // Of a CAU: reductions by operation and operand type, then CauCounter; metrics/cau_counters.h has names.
+  std::array<std::uint64_t, kCauCounters> cau{};
 
+  std::uint64_t& Cau(CauCounter counter) {
+    return cau[static_cast<std::size_t>(kCauReductions + static_cast<int>(counter))];
+  }
+  std::uint64_t& CauReduction(ReduceOp op, OperandType type) {
+    return cau[static_cast<std::size_t>(op) * kOperandTypes + static_cast<std::size_t>(type)];
+  }
   std::uint64_t PacketsOfMode(RouteMode mode) const {
     if (mode != RouteMode::kHwDirect) return packets_by_mode[static_cast<std::size_t>(mode)];
     std::uint64_t others = 0;
     for (const std::uint64_t packets : packets_by_mode) others += packets;
     return packets_created - others;
   }
+
+  // Adds another node's: sums, but of maxima the greater one.
+  void Add(const NodeStats& other);
 
   // Calls f(value) on every integer, in a fixed order: wire and merge use this one list.
   template <typename F>
@@ -108,11 +157,15 @@ struct NodeStats {
       f(packets_dropped[static_cast<std::size_t>(i)]);
       f(flits_dropped[static_cast<std::size_t>(i)]);
     }
+    f(packets_replicated), f(flits_replicated);
+    for (auto& v : cau) f(v);
   }
   template <typename F>
   void VisitAlways(F&& f) {
-    for (PortStats& p : ports) {
-      f(p.flits), f(p.packets), f(p.bytes), f(p.credit_stall_ps), f(p.runs), f(p.runs_split);
+    for (int port = 0; port < kPorts; ++port) {
+      PortStats& p = ports[static_cast<std::size_t>(port)];
+      for (int v = 0; v < VcsOf(static_cast<PortId>(port)); ++v) p.vc[static_cast<std::size_t>(v)].Visit(f);
+      f(p.credit_stall_ps), f(p.crc_errors), f(p.replays), f(p.lanes_lost);
     }
     f(packets_created), f(flits_created), f(packets_delivered), f(flits_delivered), f(bytes_delivered);
     f(packets_synthesised), f(flits_synthesised);
@@ -146,6 +199,17 @@ struct BladeProgramResult {
   Time started = 0, finished = 0;
   std::uint64_t iterations = 0;
   std::string problem;  // why it did not end well
+};
+
+// One participant of a tree of CAUs in the workload that loops over operations.
+struct CauTaskResult {
+  NodeId node = 0;
+  std::uint16_t tree = 0;
+  std::uint64_t steps_right = 0, steps_wrong = 0;
+  std::uint64_t steps_failed = 0;  // begun, and failed with a reason; done anew if the tree was repaired
+  std::string reason;              // of the last failure
+  std::string problem;             // why it did not do all its steps
+  Time finished = 0;
 };
 
 // One rank of a trace.

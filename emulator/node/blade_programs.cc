@@ -15,7 +15,6 @@ using cell::EffectiveAddress;
 using cell::LsAddress;
 using cell::Ppe;
 using cell::Spe;
-using cell::Task;
 
 constexpr EffectiveAddress kOutbox = 0;
 constexpr EffectiveAddress kInboxes = cell::kSpes * cell::kDmaBytesMax;  // behind the largest message

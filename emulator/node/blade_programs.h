@@ -38,16 +38,16 @@ class BladePrograms {
     std::uint32_t bytes = 0;
     std::uint64_t seed = 0, first_word = 0;  // of the pattern it has to be
   };
-  using PartTask = cell::Task<> (BladePrograms::*)(cell::Spe&, Part);
+  using PartTask = Task<> (BladePrograms::*)(cell::Spe&, Part);
   void PlaceInboxes();
   std::string Describe(const BladeProgram& program) const;
-  cell::Task<> RunAll(cell::Ppe& ppe);
-  cell::Task<> Run(cell::Ppe& ppe, const CollectiveProgram& program);
-  cell::Task<> Run(cell::Ppe& ppe, const ExchangeProgram& program);
+  Task<> RunAll(cell::Ppe& ppe);
+  Task<> Run(cell::Ppe& ppe, const CollectiveProgram& program);
+  Task<> Run(cell::Ppe& ppe, const ExchangeProgram& program);
   // `task` for every part of a message, on its SPE, or by the PPE where the SPE is down.
-  cell::Task<> OnAllParts(cell::Ppe& ppe, const ExchangeProgram& program, Part whole, bool fill);
-  cell::Task<> Fill(cell::Spe& spe, Part part);
-  cell::Task<> Check(cell::Spe& spe, Part part);
+  Task<> OnAllParts(cell::Ppe& ppe, const ExchangeProgram& program, Part whole, bool fill);
+  Task<> Fill(cell::Spe& spe, Part part);
+  Task<> Check(cell::Spe& spe, Part part);
   void FillByPpe(const Part& part);
   void CheckByPpe(const Part& part);
   Time Handling(std::uint32_t bytes) const;

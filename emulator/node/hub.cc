@@ -11,10 +11,25 @@ Hub::Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCo
     : context_(node, topology, scenario.parameters, work, on_delivery),
       isr_(context_, hfi_),
       hfi_(context_, *this),
-      messages_(context_, hfi_, *this) {
+      messages_(context_, hfi_, *this),
+      cau_(context_, hfi_),
+      has_cau_(!topology.is_blade(node)) {
   hfi_.SetIsr(&isr_);
   hfi_.SetRouting(scenario.routing);
   isr_.router().Prepare(scenario.seed, [this] { Alert(ControlItem::Kind::kTableAlert, kNoPort, false); });
+  isr_.Prepare(scenario.seed, [this](PortId port, Time at) { DeclareLost(port, at); });
+  cau_.SetAlert([this](CauTreeId tree, std::uint32_t generation, const TreeProblem& problem) {
+    ControlItem alert;
+    alert.kind = ControlItem::Kind::kTreeAlert;
+    alert.tree = tree;
+    alert.epoch = generation;
+    alert.problem = problem;
+    RaiseAlert(std::move(alert));
+  });
+  if (topology.spec().clock && !topology.is_blade(node)) {
+    clock_ = std::make_unique<HubClock>(node, *topology.spec().clock, scenario.seed, scenario.parameters, isr_,
+                                        [this](ControlItem&& item) { send_control_(std::move(item)); });
+  }
   const auto* pattern = std::get_if<PatternWorkload>(&scenario.workload);
   if (pattern && pattern->measure > 0) {
     measure_from_ = pattern->warm_up;
@@ -30,6 +45,7 @@ absl::Status Hub::MakeWorkload(const Scenario& scenario, const Topology& topolog
 }
 
 void Hub::Start() {
+  if (clock_) clock_->SetRole(isr_.router().tables()->clock, 0);
   if (workload_) workload_->Start();
   if (hfi_.pending()) hfi_.HandOver();
 }
@@ -37,7 +53,7 @@ void Hub::Start() {
 // The order of one instant (docs/semantics.md rules 2 and 3): every input, then arbitration, then
 // what software and the HFIs do, then hand-overs. Swapping the first two would let a grant overlook a
 // credit of its own instant; the last two create nothing for this instant's arbitration.
-void Hub::Run(Time end) {
+void Hub::RunForeground(Time end) {
   EventQueue& queue = context_.queue;
   constexpr std::uint64_t kHfiKeys = EventKey(EventClass::kHfi, 0, 0, 0).value;
   for (Time now = next_instant(); now < end; now = next_instant()) {
@@ -59,6 +75,15 @@ void Hub::Run(Time end) {
   hfi_.DeliverBefore(end);
 }
 
+// The clock's symbols of an instant come before everything else of it.
+void Hub::RunClock(Time end) {
+  for (Time now = clock_->next_time(); now < end; now = clock_->next_time()) {
+    RunForeground(now);
+    context_.now = now;
+    clock_->Run();
+  }
+}
+
 void Hub::Dispatch(const Event& event) {
   const PortId port = static_cast<PortId>(event.key.port());
   switch (event.key.event_class()) {
@@ -75,10 +100,16 @@ void Hub::Dispatch(const Event& event) {
       isr_.OnCreditWake(port);
       return;
     case EventClass::kTimer:
-      if ((event.key.detail() & 0xff) == static_cast<std::uint64_t>(TimerEvent::kInput)) {
-        isr_.OnInputTimer(port, event.key.vc(), static_cast<PortId>(event.key.detail() >> 8));
-      } else {
-        isr_.OnOutputFree(port);
+      switch (static_cast<TimerEvent>(event.key.detail() & 0xff)) {
+        case TimerEvent::kInput:
+          isr_.OnInputTimer(port, event.key.vc(), static_cast<PortId>(event.key.detail() >> 8));
+          return;
+        case TimerEvent::kOutputFree:
+          isr_.OnOutputFree(port);
+          return;
+        case TimerEvent::kWireEmpty:
+          --context_.work->unfinished;
+          return;
       }
       return;
     case EventClass::kCommand:
@@ -96,6 +127,8 @@ void Hub::Dispatch(const Event& event) {
 void Hub::DispatchTimer(const Event& event) {
   if (event.key.port() == kRetransmit) {
     messages_.OnTimer(static_cast<NodeId>(event.key.detail()));
+  } else if (event.key.port() == kCau) {
+    cau_.OnEvent(event);
   } else {
     workload_->OnTimer(event.data);
   }
@@ -127,9 +160,17 @@ void Hub::SendRaw(NodeId destination, WindowId source_window, WindowId destinati
 void Hub::OnDelivered(Packet* packet) {
   const PacketHeader& header = packet->header;
   context_.last_event = std::max(context_.last_event, context_.now);
-  if (packet->poisoned) {
-    context_.CountDrop(DropReason::kTruncated, packet->length, 1);
-  } else if (const auto drop = header.kind == PacketKind::kData ? messages_.OnData(header) : std::nullopt) {
+  std::optional<DropReason> drop;
+  if (packet->tail_marks != 0) {
+    const bool poisoned = packet->tail_marks & kPoisonMark;
+    drop = poisoned ? DropReason::kTruncated : DropReason::kCrc;
+  } else if (header.kind == PacketKind::kData) {
+    drop = messages_.OnData(header);
+  } else if (header.kind == PacketKind::kCau) {
+    drop = cau_.OnPacket(header);
+  }
+  if (header.traced) [[unlikely]] Trace(*packet, drop);
+  if (drop) {
     context_.CountDrop(*drop, packet->length, 1);
   } else {
     if (packet->length != header.flits) ++context_.flits_out_of_order;  // the tail came too early
@@ -139,6 +180,14 @@ void Hub::OnDelivered(Packet* packet) {
     if (header.kind == PacketKind::kRaw && workload_) workload_->OnRawDelivered(header);
   }
   context_.Release(packet);
+}
+
+void Hub::Trace(const Packet& packet, std::optional<DropReason> drop) {
+  if (drop) {
+    context_.Tracer().Dropped(packet, context_.now, *drop, packet.length);
+  } else {
+    context_.Tracer().Delivered(packet, context_.now);
+  }
 }
 
 void Hub::Deliver(const PacketHeader& header) {
@@ -154,8 +203,9 @@ void Hub::Deliver(const PacketHeader& header) {
   std::uint64_t payload_hash = 0;
   if (header.payload) {
     payload_hash = HashBytes(header.payload.bytes(), header.bytes);
-    stats.payload_bytes_verified += header.bytes;
-    if (CheckPayload(header) >= 0) ++stats.payload_errors;
+    const bool of_cau = header.kind == PacketKind::kCau;  // software checks what it gets
+    if (!of_cau) stats.payload_bytes_verified += header.bytes;
+    if (!of_cau && !checks_payload_ && CheckPayload(header) >= 0) ++stats.payload_errors;
   }
   digest_.Add(static_cast<std::uint64_t>(context_.now));
   digest_.Add(static_cast<std::uint64_t>(header.source) << 32 | header.flits);
@@ -171,14 +221,37 @@ void Hub::Deliver(const PacketHeader& header) {
 // --- Commands and network management ---------------------------------------------------------------
 
 void Hub::Receive(const ControlItem& item) {
+  if (item.kind == ControlItem::Kind::kClock) {
+    clock_->Receive(item);
+    return;
+  }
   ControlItem* copy = control_.Take();
   *copy = item;
+  // Several for one port at one instant: down, up, then what is wrong with it, in the order given.
+  int order = item.up ? 1 : 0;
+  std::uint64_t detail = item.epoch;
   EventClass event_class = EventClass::kCommand;
-  if (item.kind == ControlItem::Kind::kLinkFault) event_class = EventClass::kLink;
-  if (item.kind == ControlItem::Kind::kCommit) event_class = EventClass::kEpoch;
-  // Two commands for one port at one instant: down before up.
+  switch (item.kind) {
+    case ControlItem::Kind::kImpairment:
+      order = 2;
+      detail = ++impairments_;
+      [[fallthrough]];
+    case ControlItem::Kind::kLinkFault:
+    case ControlItem::Kind::kLinkLost:
+      event_class = EventClass::kLink;
+      break;
+    case ControlItem::Kind::kCommit:
+      event_class = EventClass::kEpoch;
+      break;
+    default:
+      break;
+  }
   const int port = item.port == kNoPort ? 0 : item.port;
-  context_.queue.Push(item.arrival, EventKey(event_class, port, item.up ? 1 : 0, item.epoch),
+  if (item.of_tree()) {
+    detail = static_cast<std::uint64_t>(item.kind) << 32 | static_cast<std::uint64_t>(item.tree) << 16 |
+             (item.epoch & 0xffff);
+  }
+  context_.queue.Push(item.arrival, EventKey(event_class, port, order, detail),
                       reinterpret_cast<std::uint64_t>(copy));
 }
 
@@ -186,6 +259,17 @@ void Hub::OnControl(ControlItem* item) {
   switch (item->kind) {
     case ControlItem::Kind::kLinkFault:
       OnLinkFault(*item);
+      break;
+    case ControlItem::Kind::kLinkLost:
+      if (item->source == context_.node) --context_.work->unfinished;
+      // Not if it went down before.
+      if (isr_.output(item->port).generation == item->epoch) CommandLink(item->port, false);
+      break;
+    case ControlItem::Kind::kImpairment:
+      if (item->source == context_.node) --context_.work->unfinished;
+      context_.last_event = context_.now;
+      isr_.Impair(item->port, item->impairment);
+      FollowLink(item->port);
       break;
     case ControlItem::Kind::kPrepare: {
       if (item->tables && item->tables->Hash() != item->hash) break;  // damaged: not acknowledged
@@ -195,16 +279,14 @@ void Hub::OnControl(ControlItem* item) {
       ControlItem answer;
       answer.kind = ControlItem::Kind::kPrepared;
       answer.epoch = item->epoch;
-      answer.source = context_.node;
-      answer.target = kManagerNode;
-      answer.arrival = context_.now + context_.parameters->management_latency;
-      to_manager_(std::move(answer));
+      Answer(std::move(answer));
       break;
     }
     case ControlItem::Kind::kCommit:
       if (item->epoch == prepared_epoch_) {
         isr_.router().Install(prepared_, prepared_epoch_);
         if (prepared_rewrites_) isr_.router().Rewrite();
+        if (clock_) clock_->SetRole(prepared_->clock, context_.now);
         ++context_.stats.tables_installed;
         context_.last_event = context_.now;
       }
@@ -214,12 +296,21 @@ void Hub::OnControl(ControlItem* item) {
       context_.last_event = context_.now;
       isr_.router().Damage(item->place);
       break;
+    case ControlItem::Kind::kTreeSet:
+    case ControlItem::Kind::kTreeReady:
+    case ControlItem::Kind::kTreeDown:
+      OnTreeControl(*item);
+      break;
     case ControlItem::Kind::kAlert:
     case ControlItem::Kind::kTableAlert:
     case ControlItem::Kind::kPrepared:
-      PERCS_CHECK(false);  // for network management, never for a hub
+    case ControlItem::Kind::kTreeAnswer:
+    case ControlItem::Kind::kTreeAlert:
+    case ControlItem::Kind::kClock:
+      PERCS_CHECK(false);  // for network management, or for the clock
   }
   item->tables = nullptr;
+  item->plan = nullptr;
   control_.Give(item);
 }
 
@@ -227,27 +318,83 @@ void Hub::OnLinkFault(const ControlItem& item) {
   // The hub that the link is named by accounts for the command.
   if (item.source == context_.node) --context_.work->unfinished;
   context_.last_event = context_.now;
-  if (isr_.output(item.port).up == item.up) return;
-  if (item.up) {
-    isr_.LinkUp(item.port);
+  CommandLink(item.port, item.up);
+}
+
+void Hub::CommandLink(PortId port, bool up) {
+  isr_.CommandLink(port, up);
+  FollowLink(port);
+}
+
+// A link is up if it is told to be and has the lanes.
+void Hub::FollowLink(PortId port) {
+  const bool up = isr_.LinkMayBeUp(port);
+  if (isr_.output(port).up == up) return;
+  context_.last_event = context_.now;
+  if (up) {
+    isr_.LinkUp(port);
   } else {
-    isr_.LinkDown(item.port);
+    isr_.LinkDown(port);
   }
-  Alert(ControlItem::Kind::kAlert, item.port, item.up);
+  Alert(ControlItem::Kind::kAlert, port, up);
+}
+
+// Tells both ends of a link that it will be down at `at`.
+void Hub::DeclareLost(PortId port, Time at) {
+  ++context_.work->unfinished;
+  const OutputPort& out = isr_.output(port);
+  for (const LinkEnd end : {LinkEnd{context_.node, port}, LinkEnd{out.peer, out.peer_port}}) {
+    ControlItem item;
+    item.kind = ControlItem::Kind::kLinkLost;
+    item.source = context_.node;
+    item.target = end.node;
+    item.port = end.port;
+    item.epoch = out.generation;
+    item.arrival = at;
+    send_control_(std::move(item));
+  }
+}
+
+absl::Status Hub::AddTree(const std::shared_ptr<const TreePlan>& plan) {
+  if (absl::Status status = cau_.SetUp(plan, TreeProblem()); !status.ok()) return status;
+  cau_.Start(plan->id, plan->generation);
+  return absl::OkStatus();
+}
+
+void Hub::OnTreeControl(const ControlItem& item) {
+  context_.last_event = context_.now;
+  if (item.kind == ControlItem::Kind::kTreeReady) return cau_.Start(item.tree, item.epoch);
+  if (item.kind == ControlItem::Kind::kTreeDown) return cau_.TakeDown(item.tree, item.problem);
+  ControlItem answer;
+  answer.kind = ControlItem::Kind::kTreeAnswer;
+  answer.tree = item.tree;
+  answer.epoch = item.plan->generation;
+  if (!cau_.SetUp(item.plan, item.problem).ok()) {
+    answer.problem = {TreeProblem::Code::kFull, CauOperation::kReduce, 0, context_.node};
+  }
+  Answer(std::move(answer));
 }
 
 void Hub::Alert(ControlItem::Kind kind, PortId port, bool up) {
-  ++context_.stats.alerts_raised;
-  ++context_.work->unfinished;  // until network management has heard it
   ControlItem alert;
   alert.kind = kind;
-  alert.source = context_.node;
-  alert.target = kManagerNode;
   alert.port = port;
   alert.up = up;
+  RaiseAlert(std::move(alert));
+}
+
+void Hub::RaiseAlert(ControlItem alert) {
+  ++context_.stats.alerts_raised;
+  ++context_.work->unfinished;  // until network management has heard it
   alert.raised = context_.now;
-  alert.arrival = context_.now + context_.parameters->management_latency;
-  to_manager_(std::move(alert));
+  Answer(std::move(alert));
+}
+
+void Hub::Answer(ControlItem answer) {
+  answer.source = context_.node;
+  answer.target = kManagerNode;
+  answer.arrival = context_.now + context_.parameters->management_latency;
+  send_control_(std::move(answer));
 }
 
 NodeResult Hub::Result() {
@@ -256,15 +403,22 @@ NodeResult Hub::Result() {
   result.stats = context_.stats;
   result.last_event = context_.last_event;
   result.failed = messages_.failed();
-  if (workload_) result.ranks = workload_->ranks();
+  if (workload_) {
+    result.ranks = workload_->ranks();
+    result.collective = workload_->collective();
+    result.cau_tasks = workload_->cau_tasks();
+  }
+  if (clock_) result.clock = clock_->samples();
   result.first_rerouted = isr_.router().first_rerouted();
   result.credits_missing = isr_.MissingCredits();
   result.flits_out_of_order = context_.flits_out_of_order;
+  result.flits_without_credit = context_.flits_without_credit;
   result.vcs_out_of_place = context_.vcs_out_of_place;
   DigestStream digest = digest_;
   result.stats.Fold(digest);
   digest.Add(static_cast<std::uint64_t>(result.last_event));
   digest.Add(result.credits_missing);
+  if (!result.collective.empty()) result.collective.Fold(digest);
   result.digest = digest.Finish();
   return result;
 }

@@ -4,6 +4,8 @@
 
 #include <memory>
 
+#include "emulator/cau/cau.h"
+#include "emulator/clock/hub_clock.h"
 #include "emulator/hfi/message_layer.h"
 #include "emulator/sim/fabric.h"
 #include "emulator/workload/hub_workload.h"
@@ -19,21 +21,34 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   void SetWorkload(std::unique_ptr<HubWorkload> workload) {
     workload_ = std::move(workload);
     takes_payload_ = workload_ && workload_->takes_payload();
+    checks_payload_ = workload_ && workload_->checks_payload();
   }
   void Start();  // the workload's first actions, at time 0
 
+  bool has_clock() const { return clock_ != nullptr; }
   Isr& isr() { return isr_; }
+  CauPort* cau() override { return has_cau_ ? &cau_ : nullptr; }
+  // Of network management: a tree that is there from the start. Errors as Cau::SetUp.
+  absl::Status AddTree(const std::shared_ptr<const TreePlan>& plan);
   NodeContext& context() override { return context_; }
-  Time next_time() const { return std::min(next_instant(), hfi_.next_delivery()); }
+  Time next_time() const { return std::min(next_foreground(), clock_ ? clock_->next_time() : kNever); }
+  // Without what only keeps the clock.
+  Time next_foreground() const { return std::min(next_instant(), hfi_.next_delivery()); }
 
   // Runs every event before `end`.
-  void Run(Time end);
+  void Run(Time end) {
+    if (clock_) [[unlikely]] RunClock(end);
+    RunForeground(end);
+  }
   void Receive(const ControlItem& item);
   void Stop() {
     if (workload_) workload_->Stop();
   }
-  // Where alerts and acknowledgements of this hub go.
-  void SetManagementOutbox(std::function<void(ControlItem&&)> send) { to_manager_ = std::move(send); }
+  std::vector<std::string> Blocked() const {
+    return workload_ ? workload_->Blocked() : std::vector<std::string>();
+  }
+  // Where control items of this hub go.
+  void SetControlOutbox(std::function<void(ControlItem&&)> send) { send_control_ = std::move(send); }
 
   NodeResult Result();
 
@@ -48,7 +63,10 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   std::size_t backlog() const override { return hfi_.backlog(); }
 
   // HfiListener
-  void OnEnteredIsr(const PacketHeader& header) override { messages_.OnEnteredIsr(header); }
+  void OnEnteredIsr(const PacketHeader& header) override {
+    if (header.kind == PacketKind::kCau) return cau_.OnEnteredIsr(header);
+    messages_.OnEnteredIsr(header);
+  }
   void OnDelivered(Packet* packet) override;
   void OnBacklogShrunk() override {
     if (workload_) workload_->OnBacklogShrunk();
@@ -66,23 +84,36 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   Time next_instant() const {
     return std::min({context_.queue.next_time(), hfi_.next_time(), timer_at_});
   }
+  void RunForeground(Time end);
+  void RunClock(Time end);
   inline void Dispatch(const Event& event);
   inline void DispatchTimer(const Event& event);
   void OnControl(ControlItem* item);
   void OnLinkFault(const ControlItem& item);
+  void CommandLink(PortId port, bool up);
+  void FollowLink(PortId port);
+  void DeclareLost(PortId port, Time at);
+  void OnTreeControl(const ControlItem& item);
   void Alert(ControlItem::Kind kind, PortId port, bool up);
+  void RaiseAlert(ControlItem alert);
+  void Answer(ControlItem answer);
   inline void Deliver(const PacketHeader& header);
+  [[gnu::cold]] void Trace(const Packet& packet, std::optional<DropReason> drop);
 
   NodeContext context_;
   Isr isr_;
   Hfi hfi_;
   MessageLayer messages_;
+  Cau cau_;
+  const bool has_cau_;
+  std::unique_ptr<HubClock> clock_;  // null: no clock is distributed
   std::unique_ptr<HubWorkload> workload_;
-  bool takes_payload_ = false;
+  bool takes_payload_ = false, checks_payload_ = false;  // what the workload does with it
   // One timer of the workload stays beside the queue: open-loop traffic never has another.
   Time timer_at_ = kNever;
   std::uint64_t timer_token_ = 0;
-  std::function<void(ControlItem&&)> to_manager_;
+  std::function<void(ControlItem&&)> send_control_;
+  std::uint64_t impairments_ = 0;  // received
   Pool<ControlItem> control_;
   DigestStream digest_;
   Time measure_from_ = 0, measure_to_ = kNever;  // packets created then count for latency

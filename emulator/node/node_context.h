@@ -2,12 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include "emulator/base/pool.h"
 #include "emulator/engine/event_queue.h"
 #include "emulator/engine/outbox.h"
 #include "emulator/isr/packet_state.h"
 #include "emulator/metrics/node_stats.h"
+#include "emulator/metrics/path_trace.h"
 #include "emulator/node/p7ih.h"
 #include "emulator/topology/topology.h"
 
@@ -53,7 +55,15 @@ struct NodeContext {
   NodeStats stats;
   // What should never be, checked at the end of the run; not in the digest.
   std::uint64_t flits_out_of_order = 0;  // runs of flits that do not go on where their packet was
+  std::uint64_t flits_without_credit = 0;  // runs of flits that came in without a free slot
   std::uint64_t vcs_out_of_place = 0;    // packets on another VC than rule 10 has
+
+  // Records of traced packets; made when the first one is met, or chosen here.
+  std::unique_ptr<PathTracer> tracer;
+  PathTracer& Tracer() {
+    if (!tracer) tracer = std::make_unique<PathTracer>(node);
+    return *tracer;
+  }
 
   void CountDrop(DropReason reason, int flits, int tails) {
     stats.flits_dropped[static_cast<int>(reason)] += static_cast<std::uint64_t>(flits);
@@ -73,8 +83,9 @@ struct NodeContext {
 
 // Events of a hub, in the detail field of their key where class and port do not tell.
 enum class FlitEvent : std::uint64_t { kMark = 0, kRun = 1 };
-enum class TimerEvent : std::uint64_t { kInput = 0, kOutputFree = 1 };  // low byte; kInput: output above
+// Low byte; kInput: output above.
+enum class TimerEvent : std::uint64_t { kInput = 0, kOutputFree = 1, kWireEmpty = 2 };
 // Ports above 55 in keys of class kHfi: what is not tied to a port.
-inline constexpr int kRetransmit = 202, kTask = 203, kGoalTimer = 204;
+inline constexpr int kRetransmit = 202, kTask = 203, kGoalTimer = 204, kCau = 205;
 
 }  // namespace percs

@@ -6,6 +6,8 @@
 #include "emulator/routing/channel_graph.h"
 #include "emulator/routing/check_blades.h"
 #include "emulator/routing/check_indirect.h"
+#include "emulator/routing/check_multicast.h"
+#include "emulator/routing/clock_plan.h"
 #include "emulator/routing/legal_reach.h"
 #include "emulator/routing/live_fabric.h"
 #include "emulator/routing/planner.h"
@@ -106,6 +108,11 @@ absl::Status TableCheck::CheckShapes() const {
                 fits(hub->source_indirect);
     for (std::size_t port = 0; good && port < kLinkPorts; ++port) {
       good = fits(hub->port_direct[port]) && fits(hub->port_indirect[port]);
+    }
+    if (good && hub->multicast.size() != topology_.groups().size()) {
+      return Wrong(fmt::format("{} has {} multicast entries, but there are {} groups",
+                               topology_.NodeName(node), hub->multicast.size(),
+                               topology_.groups().size()));
     }
     if (good) continue;
     return Wrong(fmt::format("{} has a table that is missing or not of {} hubs and {} supernodes",
@@ -399,6 +406,10 @@ absl::StatusOr<CheckReport> TableCheck::Run() {
   if (auto s = IndirectCheck(topology_, live_, tables_, &channels_).Run(&report_.indirect_hops_max);
       !s.ok()) {
     return s;
+  }
+  if (auto s = CheckMulticast(topology_, live_, tables_, &channels_, &report_); !s.ok()) return s;
+  if (topology_.spec().clock) {
+    if (auto s = CheckClock(topology_, live_, tables_); !s.ok()) return s;
   }
   if (const std::string cycle = channels_.FindCycle(); !cycle.empty()) {
     return Wrong("packets may wait for each other in a cycle of channels: " + cycle);

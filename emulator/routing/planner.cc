@@ -1,14 +1,42 @@
 #include "emulator/routing/planner.h"
 
+#include "emulator/routing/clock_plan.h"
 #include "emulator/routing/fabric_plan.h"
+#include "emulator/routing/multicast_plan.h"
 
 namespace percs {
+namespace {
+
+bool HasTrees(const Topology& topology) { return !topology.groups().empty() || topology.spec().clock; }
+
+// The tables with the trees of multicast groups and of the clock. Hubs whose tables come out as in `before`
+// (empty: none) keep those.
+TableSet WithTrees(const Topology& topology, const Failures& failures, TableSet tables,
+                   const TableSet& before) {
+  if (!HasTrees(topology)) return tables;
+  const LiveFabric live(topology, failures);
+  const MulticastEntries entries = PlanMulticast(topology, live);
+  const std::vector<PortMask> clock =
+      topology.spec().clock ? PlanClock(topology, live) : std::vector<PortMask>(topology.hubs());
+  for (NodeId node = 0; node < topology.hubs(); ++node) {
+    auto hub = std::make_shared<HubTables>(*tables[node]);
+    const auto found = entries.find(node);
+    if (found != entries.end()) hub->multicast = found->second;
+    hub->multicast.resize(topology.groups().size());
+    hub->clock = clock[node];
+    const bool same = node < before.size() && before[node]->Hash() == hub->Hash();
+    tables[node] = same ? before[node] : hub;
+  }
+  return tables;
+}
+
+}  // namespace
 
 Planner::Planner(const Topology& topology) : topology_(topology) {}
 Planner::~Planner() = default;
 
 TableSet Planner::Plan(const Failures& failures) const {
-  return FabricPlan(topology_, failures).tables();
+  return WithTrees(topology_, failures, FabricPlan(topology_, failures).tables(), {});
 }
 
 const TableSet& Planner::Replan(const Failures& failures) {
@@ -17,7 +45,8 @@ const TableSet& Planner::Replan(const Failures& failures) {
   } else {
     plan_ = std::make_unique<FabricPlan>(topology_, failures);
   }
-  return plan_->tables();
+  if (!HasTrees(topology_)) return plan_->tables();
+  return tables_ = WithTrees(topology_, failures, plan_->tables(), tables_);
 }
 
 }  // namespace percs

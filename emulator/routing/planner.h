@@ -37,6 +37,7 @@ class Planner {
  private:
   const Topology& topology_;
   std::unique_ptr<class FabricPlan> plan_;
+  TableSet tables_;  // the plan's, with trees
 };
 
 // A pair of hubs that packets cannot travel between, and why: no VC-legal path, or one that tables
@@ -51,10 +52,13 @@ struct CheckReport {
   std::uint64_t unreachable_pairs = 0;
   int hops_max = 0;           // of direct routes
   int indirect_hops_max = 0;  // of indirect ones, counted by position in L0 D0 L1 D1 L2
+  int multicast_hops_max = 0;
+  std::uint64_t members_unreachable = 0;  // of multicast groups, no VC-legal path
 };
 
 // Proves a table set: follows every possible choice of every pair of live hubs; every walk ends at
-// its destination within the VC positions and over live links. FAILED_PRECONDITION with a witness
+// its destination within the VC positions and over live links, every multicast group is a tree that
+// reaches every member once, and so is the clock's to every hub. FAILED_PRECONDITION with a witness
 // for an entry that names a dead link, and for a walk into a hole, a loop or out of positions
 // although tables could serve the pair; other pairs are reported, not an error. Also proves the
 // channel dependency graph (links x VCs) free of cycles under `policy`, with the cycle as witness.

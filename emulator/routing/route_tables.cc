@@ -1,8 +1,9 @@
 // Serialised form, all integers little-endian base-128 unless noted:
-//   "PRT2", hubs, supernodes, number of tables,
+//   "PRT3", hubs, supernodes, number of tables,
 //   each table: runs (length, mask as 8 bytes) over intra then inter,
 //   then one table index per use: source direct, striped and indirect, 47 direct, 47 indirect,
-//   then the number of closed middles and the distance of each from the one before.
+//   then the number of closed middles and the distance of each from the one before,
+//   then the number of multicast groups and runs (length, mask) over their entries, and the clock's mask.
 #include "emulator/routing/route_tables.h"
 
 #include <algorithm>
@@ -15,8 +16,8 @@
 namespace percs {
 namespace {
 
-constexpr char kMagic[] = {'P', 'R', 'T', '2'};
-constexpr std::uint64_t kHubsMax = 32, kSupernodesMax = 513, kUses = 3 + 2 * kLinkPorts;
+constexpr char kMagic[] = {'P', 'R', 'T', '3'};
+constexpr std::uint64_t kHubsMax = 32, kSupernodesMax = 513, kGroupsMax = 4096, kUses = 3 + 2 * kLinkPorts;
 
 // Every place of a hub that has a table, in the order they are written.
 template <typename Tables, typename Visit>
@@ -66,7 +67,11 @@ class Reader {
     at_ = sizeof kMagic;
     return true;
   }
-  bool Masks(std::size_t count, std::vector<PortMask>* masks) {
+  bool Multicast(std::vector<PortMask>* masks) {
+    std::uint64_t count = 0;
+    return Number(0, kGroupsMax, &count) && Masks(count, masks, HubTables::kDeliverHere);
+  }
+  bool Masks(std::size_t count, std::vector<PortMask>* masks, PortMask also = 0) {
     masks->reserve(count);
     while (masks->size() < count) {
       std::uint64_t run = 0;
@@ -74,7 +79,7 @@ class Reader {
       PortMask mask = 0;
       for (int byte = 0; byte < 8; ++byte)
         mask |= static_cast<PortMask>(bytes_[at_++]) << (8 * byte);
-      if (mask >> kLinkPorts) return false;
+      if ((mask & ~also) >> kLinkPorts) return false;
       masks->insert(masks->end(), run, mask);
     }
     return true;
@@ -137,12 +142,15 @@ std::string HubTables::Serialize() const {
     PutNumber(&out, closed - last);
     last = closed;
   }
+  PutNumber(&out, multicast.size());
+  PutMasks(&out, multicast);
+  PutNumber(&out, clock);
   return out;
 }
 
 absl::StatusOr<HubTables> HubTables::Parse(absl::Span<const std::uint8_t> bytes) {
   Reader reader(bytes);
-  if (!reader.Magic()) return reader.Error("does not start with PRT2");
+  if (!reader.Magic()) return reader.Error("does not start with PRT3");
   std::uint64_t hubs = 0, supernodes = 0, count = 0, use = 0;
   if (!reader.Number(1, kHubsMax, &hubs)) return reader.Error("hubs per supernode must be 1..32");
   if (!reader.Number(1, kSupernodesMax, &supernodes))
@@ -167,6 +175,13 @@ absl::StatusOr<HubTables> HubTables::Parse(absl::Span<const std::uint8_t> bytes)
   if (!reader.Closed(supernodes, &hub.closed_middles)) {
     return reader.Error("closed middles are cut off, not in order or beyond the last supernode");
   }
+  if (!reader.Multicast(&hub.multicast)) {
+    return reader.Error("the multicast table is cut off, of more than 4096 groups or names a port that is no link");
+  }
+  constexpr PortMask kClockPorts = (HubTables::kDeliverHere << 1) - 1;
+  if (!reader.Number(0, kClockPorts, &hub.clock)) {
+    return reader.Error("the ports of the clock's tree are cut off or name one that is no link");
+  }
   if (!reader.done()) return reader.Error("bytes after the end");
   return hub;
 }
@@ -178,6 +193,14 @@ absl::Status CheckTableSize(int hubs_per_supernode, int supernodes, int budget) 
       "a route table has an entry for each of {} hubs of a supernode and each of {} supernodes, {} + {} "
       "= {}, but route_table_entries is {}; write at least {}",
       hubs_per_supernode, supernodes, hubs_per_supernode, supernodes, needed, budget, needed));
+}
+
+absl::Status CheckMulticastTableSize(std::size_t groups, int budget) {
+  if (groups <= static_cast<std::size_t>(budget)) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "a multicast table has an entry for each of {} groups, but multicast_table_entries is {}; write at "
+      "least {}",
+      groups, budget, groups));
 }
 
 }  // namespace percs

@@ -5,6 +5,7 @@
 #include "emulator/fault/network_manager.h"
 #include "emulator/node/cell_node.h"
 #include "emulator/node/hub.h"
+#include "emulator/sim/lookahead.h"
 #include "fmt/format.h"
 
 namespace percs {
@@ -20,35 +21,8 @@ struct Shard {
   std::vector<std::unique_ptr<CellNode>> blades;
   std::vector<Outbox> to_shard;    // other threads of this process
   std::vector<Outbox> to_process;  // other processes
-  Outbox to_manager;
+  std::vector<ControlItem> control;  // of its hubs, to network management and to other hubs
 };
-
-struct Lookahead {
-  Time time = kNever;
-  std::string source;
-};
-
-Lookahead FindLookahead(const Topology& topology, const P7ihParameters& parameters) {
-  Lookahead best{parameters.management_latency, "management latency"};
-  for (PortId port = 0; port < kLinkPorts; ++port) {
-    if (!topology.connected(0, port) && ClassOf(port) != LinkClass::kD) continue;
-    if (ClassOf(port) == LinkClass::kD && topology.supernodes() < 2 && topology.blades() == 0) continue;
-    const LinkParameters& link = parameters.link(ClassOf(port));
-    const char* name = ClassName(ClassOf(port));
-    const Time credit = link.wire + parameters.credit_processing;
-    const Time flit = parameters.isr_latency + link.flit_time + link.wire;
-    if (credit < best.time) {
-      best = {credit, fmt::format("credit on {}: wire {} + credit processing {}", name,
-                                  FormatTime(link.wire), FormatTime(parameters.credit_processing))};
-    }
-    if (flit < best.time) {
-      best = {flit, fmt::format("flit on {}: ISR latency {} + flit time {} + wire {}", name,
-                                FormatTime(parameters.isr_latency), FormatTime(link.flit_time),
-                                FormatTime(link.wire))};
-    }
-  }
-  return best;
-}
 
 class FabricImpl : public Fabric {
  public:
@@ -80,9 +54,28 @@ class FabricImpl : public Fabric {
   }
   void ObserveDeliveries(DeliveryObserver observer) override { on_delivery_ = std::move(observer); }
 
+  void Trace(const TraceSelection& selection) override {
+    for (Hub* hub : local_) hub->context().Tracer().Add(selection);
+  }
+  std::vector<TraceEvent> TraceEvents() const override {
+    std::vector<TraceEvent> events;
+    for (Hub* hub : local_) {
+      const auto& tracer = hub->context().tracer;
+      if (tracer) events.insert(events.end(), tracer->events().begin(), tracer->events().end());
+    }
+    return events;
+  }
+
   Time NextEventTime() const override {
     Time next = manager_ ? manager_->next_time() : kNever;
     for (const Hub* hub : local_) next = std::min(next, hub->next_time());
+    for (CellNode* blade : local_blades_) next = std::min(next, blade->blade().next_time());
+    return next;
+  }
+  Time NextForegroundTime() const override {
+    if (!topology_.spec().clock) return NextEventTime();
+    Time next = manager_ ? manager_->next_time() : kNever;
+    for (const Hub* hub : local_) next = std::min(next, hub->next_foreground());
     for (CellNode* blade : local_blades_) next = std::min(next, blade->blade().next_time());
     return next;
   }
@@ -90,11 +83,20 @@ class FabricImpl : public Fabric {
   Outbox& outbox(int process) override { return shards_[0].to_process[static_cast<std::size_t>(process)]; }
   absl::Status Accept(Outbox&& incoming) override;
   absl::Status InjectLinkFault(const LinkFault& fault) override;
+  absl::Status InjectLinkImpairment(const LinkImpairment& impairment) override;
   absl::Status InjectBladeFault(const BladeFault& fault) override;
   absl::Status InjectTableFault(const TableFault& fault) override;
   absl::StatusOr<LoadedRoutes> LoadRoutes(TableSet tables, Time at) override {
     if (!manager_) return absl::FailedPreconditionError("network management lives in another process");
     return manager_->Load(std::move(tables), at);
+  }
+  absl::StatusOr<CauTreeId> CreateTree(const TreeSpec& tree, Time at) override {
+    if (!manager_) return absl::FailedPreconditionError("network management lives in another process");
+    return manager_->CreateTree(tree, at);
+  }
+  absl::Status DeleteTree(CauTreeId tree, Time at) override {
+    if (!manager_) return absl::FailedPreconditionError("network management lives in another process");
+    return manager_->DeleteTree(tree, at);
   }
   void StopWorkload(Time) override {
     for (Hub* hub : local_) hub->Stop();
@@ -127,6 +129,9 @@ class FabricImpl : public Fabric {
   }
   std::vector<std::string> BlockedPrograms() const override {
     std::vector<std::string> all;
+    for (const Hub* hub : local_) {
+      for (std::string& text : hub->Blocked()) all.push_back(std::move(text));
+    }
     for (const CellNode* blade : local_blades_) {
       for (std::string& text : blade->Blocked()) all.push_back(std::move(text));
     }
@@ -136,6 +141,10 @@ class FabricImpl : public Fabric {
     static const std::vector<Reroute> kNone;
     return manager_ ? manager_->reroutes() : kNone;
   }
+  const std::vector<TreeStatus>& trees() const override {
+    static const std::vector<TreeStatus> kNone;
+    return manager_ ? manager_->trees() : kNone;
+  }
 
  private:
   Hub* HubAt(NodeId node) const { return node < hubs_.size() ? hubs_[node] : nullptr; }
@@ -143,6 +152,7 @@ class FabricImpl : public Fabric {
     return topology_.is_blade(node) ? blades_[node - topology_.hubs()] : nullptr;
   }
   absl::StatusOr<Hub*> MakeNode(NodeId node, Shard& shard);
+  absl::Status SetUpTrees();
   void Wire();
   void Exchange(const Executor* executor);
   void RouteControl(ControlItem&& item);
@@ -150,6 +160,7 @@ class FabricImpl : public Fabric {
   absl::Status Check(const Outbox& incoming) const;
   absl::Status CheckEnd(const char* what, NodeId node, PortId port, VcId vc, Time arrival) const;
   absl::Status CheckRun(const FlitRun& run) const;
+  bool TreeFits(const ControlItem& item) const;
 
   const Scenario scenario_;
   const Topology topology_;
@@ -167,7 +178,7 @@ class FabricImpl : public Fabric {
 };
 
 absl::Status FabricImpl::Build(int threads) {
-  lookahead_ = FindLookahead(topology_, scenario_.parameters);
+  lookahead_ = FindLookahead(topology_, scenario_);
   if (placement_.processes > 1 && lookahead_.time < kDistributedLookaheadMin) {
     return absl::InvalidArgumentError(
         fmt::format("the lookahead of a distributed run is {} ({}); at least {} are needed",
@@ -192,8 +203,7 @@ absl::Status FabricImpl::Build(int threads) {
     shard_of_[nodes[i]] = s;
     const auto hub = MakeNode(nodes[i], shard);
     if (!hub.ok()) return hub.status();
-    (*hub)->SetManagementOutbox(
-        [&shard](ControlItem&& item) { shard.to_manager.control.push_back(std::move(item)); });
+    (*hub)->SetControlOutbox([&shard](ControlItem&& item) { shard.control.push_back(std::move(item)); });
     hubs_[nodes[i]] = *hub;
     local_.push_back(*hub);
   }
@@ -203,8 +213,12 @@ absl::Status FabricImpl::Build(int threads) {
         topology_, scenario_.parameters, scenario_.reroute, &manager_work_,
         [this](ControlItem&& item) { RouteControl(std::move(item)); });
   }
+  if (absl::Status status = SetUpTrees(); !status.ok()) return status;
   for (const LinkFault& fault : scenario_.faults) {
     if (absl::Status status = InjectLinkFault(fault); !status.ok()) return status;
+  }
+  for (const LinkImpairment& impairment : scenario_.impairments) {
+    if (absl::Status status = InjectLinkImpairment(impairment); !status.ok()) return status;
   }
   for (const BladeFault& fault : scenario_.blade_faults) {
     if (absl::Status status = InjectBladeFault(fault); !status.ok()) return status;
@@ -232,6 +246,33 @@ absl::StatusOr<Hub*> FabricImpl::MakeNode(NodeId node, Shard& shard) {
   return &made->network();
 }
 
+// Trees of the scenario are there before it starts. Every process plans them alike.
+absl::Status FabricImpl::SetUpTrees() {
+  std::vector<int> used(topology_.hubs());
+  for (std::size_t i = 0; i < scenario_.trees.size(); ++i) {
+    const TreeSpec& spec = scenario_.trees[i];
+    if (absl::Status status = CheckTree(topology_, spec); !status.ok()) return status;
+    auto plan = PlanTree(topology_, spec, [](NodeId, NodeId) { return true; });
+    if (!plan.ok()) return plan.status();
+    plan->id = static_cast<CauTreeId>(i);
+    const auto shared = std::make_shared<const TreePlan>(*std::move(plan));
+    std::vector<NodeId> hubs;
+    for (const TreeVertex& v : shared->vertices) {
+      if (++used[v.node] > kCauTrees) {
+        return ToStatus({TreeProblem::Code::kFull, CauOperation::kReduce, 0, v.node}, shared->id, topology_);
+      }
+      if (HubAt(v.node)) hubs.push_back(v.node);
+    }
+    std::sort(hubs.begin(), hubs.end());
+    hubs.erase(std::unique(hubs.begin(), hubs.end()), hubs.end());
+    for (const NodeId hub : hubs) {
+      if (absl::Status status = hubs_[hub]->AddTree(shared); !status.ok()) return status;
+    }
+    if (manager_) manager_->AdoptTree(spec, shared);
+  }
+  return absl::OkStatus();
+}
+
 void FabricImpl::Wire() {
   for (Hub* hub : local_) {
     const NodeId node = hub->context().node;
@@ -244,6 +285,11 @@ void FabricImpl::Wire() {
       Outbox* outbox = other ? &shard.to_shard[shard_of_[peer.node]]
                              : &shard.to_process[placement_.process_of_node[peer.node]];
       hub->isr().Connect(port, peer, same_thread ? &other->isr() : nullptr, outbox);
+    }
+  }
+  for (const Cable& cable : scenario_.cables) {
+    for (const LinkEnd& end : {cable.link, topology_.Peer(cable.link.node, cable.link.port)}) {
+      if (Hub* hub = HubAt(end.node)) hub->isr().output(end.port).wire = cable.wire;
     }
   }
 }
@@ -283,9 +329,8 @@ void FabricImpl::Exchange(const Executor* executor) {
     }
   }
   for (std::size_t s = 0; s < shards_.size(); ++s) {
-    Outbox& box = shards_[s].to_manager;
-    for (ControlItem& item : box.control) RouteControl(std::move(item));
-    box.Clear();
+    for (ControlItem& item : shards_[s].control) RouteControl(std::move(item));
+    shards_[s].control.clear();
     if (s == 0) continue;
     for (std::size_t p = 0; p < shards_[s].to_process.size(); ++p) {
       Outbox& from = shards_[s].to_process[p];
@@ -346,16 +391,23 @@ absl::Status FabricImpl::CheckRun(const FlitRun& run) const {
         fmt::format("a run of flits {}..{} of a packet; a packet has 1..{}", run.first, last - 1, kPacketFlitsMax));
   }
   if (run.first == 0 &&
-      (h.destination >= topology_.nodes() || h.source >= topology_.nodes() || h.flits == 0 ||
+      (h.destination >= topology_.destinations() || h.source >= topology_.nodes() || h.flits == 0 ||
        h.flits > kPacketFlitsMax || h.bytes > kPacketBytesMax || h.source_window >= windows ||
        h.destination_window >= windows || (IsIndirect(h.mode) && h.middle >= topology_.supernodes()))) {
     return absl::InvalidArgumentError(
         fmt::format("a packet header from node {} window {} over supernode {} to node {} window {} of {} flits and "
                     "{} bytes; nodes are 0..{}, windows 0..{}, supernodes 0..{}, flits 1..16, bytes 0..2048",
                     h.source, h.source_window, h.middle, h.destination, h.destination_window, h.flits, h.bytes,
-                    topology_.nodes() - 1, windows - 1, topology_.supernodes() - 1));
+                    topology_.destinations() - 1, windows - 1, topology_.supernodes() - 1));
   }
   return absl::OkStatus();
+}
+
+bool FabricImpl::TreeFits(const ControlItem& item) const {
+  if (item.kind != ControlItem::Kind::kTreeSet) return item.plan == nullptr;
+  return item.plan && item.plan->id == item.tree && !item.plan->vertices.empty() &&
+         std::all_of(item.plan->vertices.begin(), item.plan->vertices.end(),
+                     [this](const TreeVertex& v) { return v.node < topology_.hubs(); });
 }
 
 absl::Status FabricImpl::Check(const Outbox& incoming) const {
@@ -375,11 +427,17 @@ absl::Status FabricImpl::Check(const Outbox& incoming) const {
     if (absl::Status s = CheckEnd("a poison mark", mark.node, mark.port, mark.vc, mark.arrival); !s.ok()) return s;
   }
   for (const ControlItem& item : incoming.control) {
-    const bool here = item.target == kManagerNode ? manager_ != nullptr : HubAt(item.target) != nullptr;
-    const bool for_manager = item.kind == ControlItem::Kind::kAlert || item.kind == ControlItem::Kind::kPrepared ||
-                             item.kind == ControlItem::Kind::kTableAlert;
-    const bool for_hub = item.kind == ControlItem::Kind::kPrepare || item.kind == ControlItem::Kind::kCommit;
-    if (!here || !(item.target == kManagerNode ? for_manager : for_hub) || item.arrival < now_ || (item.target == kManagerNode && item.source >= topology_.nodes())) {
+    const bool to_manager = item.target == kManagerNode;
+    const bool here = to_manager ? manager_ != nullptr : HubAt(item.target) != nullptr;
+    const bool meant = to_manager ? item.for_manager() && item.source < topology_.nodes() : item.for_hub();
+    const bool linked = item.kind != ControlItem::Kind::kLinkLost ||
+                        (here && !to_manager && item.port < kLinkPorts &&
+                         hubs_[item.target]->isr().output(item.port).connected);
+    if (item.kind == ControlItem::Kind::kClock) {
+      if (absl::Status s = CheckEnd("a sync symbol", item.target, item.port, 0, item.arrival); !s.ok()) return s;
+      if (HubAt(item.target)->has_clock()) continue;
+    }
+    if (!here || !meant || !linked || item.kind == ControlItem::Kind::kClock || item.arrival < now_ || !TreeFits(item)) {
       return absl::InvalidArgumentError(fmt::format(
           "a control message for {} at {}; virtual time is {}", item.target, FormatTime(item.arrival),
           FormatTime(now_)));
@@ -427,6 +485,32 @@ absl::Status FabricImpl::InjectLinkFault(const LinkFault& fault) {
   return absl::OkStatus();
 }
 
+absl::Status FabricImpl::InjectLinkImpairment(const LinkImpairment& impairment) {
+  const LinkEnd sender = impairment.sender;
+  absl::Status status = CheckImpairment(impairment, topology_, scenario_.parameters);
+  if (!status.ok()) return status;
+  if (impairment.at < now_) {
+    return absl::InvalidArgumentError(fmt::format("a fault at {} of virtual time, which is already {}",
+                                                  FormatTime(impairment.at), FormatTime(now_)));
+  }
+  // Errors are the sender's business; how many lanes there are, both ends know.
+  const bool lanes = impairment.kind == LinkImpairment::Kind::kLanesLost;
+  for (const LinkEnd& end : {sender, topology_.Peer(sender.node, sender.port)}) {
+    Hub* hub = HubAt(end.node);
+    if (!hub || !(lanes || end == sender)) continue;
+    ControlItem item;
+    item.kind = ControlItem::Kind::kImpairment;
+    item.source = sender.node;  // accounts for the command
+    item.target = end.node;
+    item.port = end.port;
+    item.arrival = impairment.at;
+    item.impairment = impairment;
+    if (end == sender) ++hub->context().work->unfinished;
+    hub->Receive(item);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status FabricImpl::InjectBladeFault(const BladeFault& fault) {
   if (!topology_.is_blade(fault.node)) {
     return absl::InvalidArgumentError(
@@ -444,13 +528,16 @@ absl::Status FabricImpl::InjectBladeFault(const BladeFault& fault) {
 
 absl::Status FabricImpl::InjectTableFault(const TableFault& fault) {
   const TablePlace& place = fault.place;
-  const int entries = place.intra ? topology_.hubs_per_supernode() : topology_.supernodes();
-  const bool striped_port = place.kind == TableKind::kStriped && place.port != kNoPort;
+  const bool multicast = place.kind == TableKind::kMulticast;
+  const int entries = multicast     ? static_cast<int>(topology_.groups().size())
+                      : place.intra ? topology_.hubs_per_supernode()
+                                    : topology_.supernodes();
+  const bool striped_port = (multicast || place.kind == TableKind::kStriped) && place.port != kNoPort;
   if (fault.node >= topology_.nodes() || (place.port != kNoPort && place.port >= kLinkPorts) ||
       place.index >= entries || striped_port) {
     return absl::InvalidArgumentError(
         fmt::format("entry {} of a table of port {} of node {} cannot be damaged: there are nodes 0..{}, link "
-                    "ports 0..{}, {} entries here, and a striped table at the source only",
+                    "ports 0..{}, {} entries here, a striped table at the source only, and one multicast table",
                     place.index, place.port, fault.node, topology_.nodes() - 1, kLinkPorts - 1, entries));
   }
   Hub* hub = HubAt(fault.node);
@@ -485,7 +572,16 @@ absl::StatusOr<std::unique_ptr<Fabric>> Fabric::Create(const Scenario& scenario,
     return absl::InvalidArgumentError(fmt::format("a placement of {} nodes for a topology of {}",
                                                   placement.process_of_node.size(), topology->nodes()));
   }
-  absl::Status status = CheckTableSize(topology->hubs_per_supernode(), topology->supernodes(),
+  absl::Status status = CheckMulticastParameters(topology->groups().size(), scenario.parameters);
+  if (!status.ok()) return status;
+  for (const Cable& cable : scenario.cables) {
+    const bool plugged = topology->Peer(cable.link.node, cable.link.port).node != kNoNode;
+    if (plugged && cable.wire >= 0 && cable.wire + scenario.parameters.credit_processing > 0) continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "a wire of {} for {}: the link has to be plugged in, and its credits to take time", FormatTime(cable.wire),
+        topology->LinkName(cable.link)));
+  }
+  status = CheckTableSize(topology->hubs_per_supernode(), topology->supernodes(),
                                        scenario.parameters.route_table_entries);
   for (const RouteSetting& setting : {scenario.routing.fifo, scenario.routing.rdma}) {
     if (status.ok()) status = CheckRouteSetting(setting, topology->supernodes());

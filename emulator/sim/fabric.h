@@ -11,8 +11,11 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "emulator/base/digest.h"
+#include "emulator/collectives/loop_workload.h"
+#include "emulator/clock/hub_clock.h"
 #include "emulator/engine/outbox.h"
 #include "emulator/fault/reroute.h"
+#include "emulator/fault/tree_status.h"
 #include "emulator/metrics/node_stats.h"
 #include "emulator/node/node_context.h"
 #include "emulator/routing/planner.h"
@@ -64,13 +67,20 @@ struct NodeResult {
   std::vector<FailedMessage> failed;
   std::vector<RankResult> ranks;
   std::vector<BladeProgramResult> programs;
+  CollectiveResult collective;
+  std::vector<CauTaskResult> cau_tasks;
   // By epoch: when this hub first routed a packet by a table entry that the epoch changed. Not in the
   // digest (every delivery already is).
   std::vector<std::pair<Epoch, Time>> first_rerouted;
+  std::vector<ClockSample> clock;     // at every period of the global clock; in the digest of the run
   std::uint64_t credits_missing = 0;  // after a drained run, over all live links: a leak if not zero
   std::uint64_t flits_out_of_order = 0;  // runs of flits that did not go on where their packet was
+  std::uint64_t flits_without_credit = 0;  // runs of flits that came in without a free slot
   std::uint64_t vcs_out_of_place = 0;    // packets that came in on a VC out of its place (rule 10)
 };
+
+// INVALID_ARGUMENT unless every link buffer holds a whole packet and the table an entry for each group.
+absl::Status CheckMulticastParameters(std::size_t groups, const P7ihParameters& parameters);
 
 class Fabric {
  public:
@@ -97,8 +107,15 @@ class Fabric {
   // Called with every delivery of the local nodes; one thread only.
   virtual void ObserveDeliveries(DeliveryObserver observer) = 0;
 
+  // Follows packets that local nodes send from now on (emulator/metrics/path_trace.h).
+  virtual void Trace(const TraceSelection& selection) = 0;
+  // What local nodes recorded so far, node by node.
+  virtual std::vector<TraceEvent> TraceEvents() const = 0;
+
   // Earliest local event, kNever if none.
   virtual Time NextEventTime() const = 0;
+  // Without background events, which only keep the clock (docs/semantics.md rule 6).
+  virtual Time NextForegroundTime() const = 0;
   // Runs all local events before `end`. REQUIRES: everything that arrives before `end` was accepted.
   virtual void RunWindow(Time end, const Executor* executor = nullptr) = 0;
   // What the last windows left for another process; the caller empties it with Clear().
@@ -110,6 +127,8 @@ class Fabric {
 
   // Commands of a link fault for those of its two ends that live here (and none else).
   virtual absl::Status InjectLinkFault(const LinkFault& fault) = 0;
+  // For those of the link's ends that live here and have to know.
+  virtual absl::Status InjectLinkImpairment(const LinkImpairment& impairment) = 0;
   // If the blade lives here. INVALID_ARGUMENT for a part it does not have, FAILED_PRECONDITION if the
   // blade cannot go on without it.
   virtual absl::Status InjectBladeFault(const BladeFault& fault) = 0;
@@ -118,6 +137,10 @@ class Fabric {
   virtual absl::StatusOr<LoadedRoutes> LoadRoutes(TableSet tables, Time at) = 0;
   // An entry of the tables of a node that lives here loses its parity.
   virtual absl::Status InjectTableFault(const TableFault& fault) = 0;
+  // Has network management create or delete a tree of CAUs at `at` (not before now()). Errors as
+  // TreeService; FAILED_PRECONDITION where network management does not live.
+  virtual absl::StatusOr<CauTreeId> CreateTree(const TreeSpec& tree, Time at) = 0;
+  virtual absl::Status DeleteTree(CauTreeId tree, Time at) = 0;
   // Ends workloads that run until stopped.
   virtual void StopWorkload(Time at) = 0;
 
@@ -128,10 +151,12 @@ class Fabric {
   virtual const NodeStats& stats(NodeId node) const = 0;
   virtual bool link_up(LinkEnd end) const = 0;
   virtual std::vector<WaitEdge> WaitEdges() const = 0;
-  // Programs of local blades that wait, and for what.
+  // Programs of local blades and tasks of local hubs that wait, and for what.
   virtual std::vector<std::string> BlockedPrograms() const = 0;
   // Reroutes so far; empty where network management does not live.
   virtual const std::vector<Reroute>& reroutes() const = 0;
+  // Trees of CAUs by number, deleted ones too; likewise.
+  virtual const std::vector<TreeStatus>& trees() const = 0;
 };
 
 }  // namespace percs

@@ -8,24 +8,13 @@
 namespace percs {
 namespace {
 
-void AddStats(NodeStats& total, NodeStats node) {
-  std::vector<std::uint64_t> values;
-  node.Visit([&values](std::uint64_t v) { values.push_back(v); });
-  const std::uint64_t packet_max = std::max(total.packet_latency.max, node.packet_latency.max);
-  const std::uint64_t message_max = std::max(total.message_latency.max, node.message_latency.max);
-  std::size_t i = 0;
-  total.Visit([&](std::uint64_t& v) { v += values[i++]; });
-  total.packet_latency.max = packet_max;
-  total.message_latency.max = message_max;
-}
-
 void Utilisation(const Scenario& scenario, const Topology& topology, const std::vector<NodeResult>& nodes,
                  RunResult& result) {
   for (const NodeResult& node : nodes) {
     for (PortId port = 0; port < kServicePort; ++port) {
       const int c = static_cast<int>(ClassOf(port));
       if (!IsHfi(port) && !topology.connected(node.node, port)) continue;
-      const std::uint64_t flits = node.stats.ports[port].flits;
+      const std::uint64_t flits = node.stats.ports[port].sum().flits;
       const double busy = static_cast<double>(flits) *
                           static_cast<double>(scenario.parameters.link(ClassOf(port)).flit_time);
       const double share = result.virtual_time > 0 ? busy / static_cast<double>(result.virtual_time) : 0;
@@ -33,11 +22,36 @@ void Utilisation(const Scenario& scenario, const Topology& topology, const std::
       result.utilisation_mean[c] += share;
       result.utilisation_max[c] = std::max(result.utilisation_max[c], share);
       (IsHfi(port) ? result.hfi_flits : result.flit_hops) += flits;
-      if (!IsHfi(port)) result.packet_hops += node.stats.ports[port].packets;
+      if (!IsHfi(port)) result.packet_hops += node.stats.ports[port].sum().packets;
     }
   }
   for (int c = 0; c < kLinkClasses; ++c) {
     if (result.links[c]) result.utilisation_mean[c] /= static_cast<double>(result.links[c]);
+  }
+}
+
+// Samples beyond the end of the run depend on the last window, so they count for nothing.
+void Clocks(const Scenario& scenario, const Topology& topology, const std::vector<NodeResult>& nodes,
+            DigestStream& digest, RunResult& result) {
+  if (!topology.spec().clock) return;
+  const ClockSettings& settings = *topology.spec().clock;
+  std::vector<const std::vector<ClockSample>*> samples;
+  for (const NodeResult& node : nodes) {
+    if (topology.is_blade(node.node)) continue;
+    samples.push_back(&node.clock);
+    for (std::size_t n = 0; n < node.clock.size(); ++n) {
+      if (static_cast<Time>(n + 1) * settings.period > result.virtual_time) break;
+      digest.Add(static_cast<std::uint64_t>(node.clock[n].offset));
+    }
+  }
+  Time delay_max = 0;
+  for (const LinkClass c : {LinkClass::kLl, LinkClass::kLr, LinkClass::kD}) {
+    delay_max = std::max(delay_max, HubClock::Delay(scenario.parameters, c));
+  }
+  result.clock = ReportClocks(settings, delay_max, result.virtual_time, samples);
+  if (result.clock.skew_max > result.clock.bound) {
+    result.violations.push_back(fmt::format("clocks: two that were synchronised differed by {}; the bound is {}",
+                                            FormatTime(result.clock.skew_max), FormatTime(result.clock.bound)));
   }
 }
 
@@ -48,15 +62,15 @@ void CheckConservation(const Scenario& scenario, RunResult& result) {
     return std::accumulate(values.begin(), values.end(), std::uint64_t{0});
   };
   const auto balance = [&](const char* what, std::uint64_t created, std::uint64_t synthesised,
-                           std::uint64_t delivered, std::uint64_t dropped) {
-    const std::uint64_t in = created + synthesised, out = delivered + dropped;
+                           std::uint64_t replicated, std::uint64_t delivered, std::uint64_t dropped) {
+    const std::uint64_t in = created + synthesised + replicated, out = delivered + dropped;
     if (in == out || (scenario.stop_at > 0 && in > out)) return;
     result.violations.push_back(
-        fmt::format("conservation of {}: {} created + {} synthesised, but {} delivered + {} dropped", what,
-                    created, synthesised, delivered, dropped));
+        fmt::format("conservation of {}: {} created + {} synthesised + {} replicated, but {} delivered + {} dropped",
+                    what, created, synthesised, replicated, delivered, dropped));
   };
-  balance("flits", t.flits_created, t.flits_synthesised, t.flits_delivered, sum(t.flits_dropped));
-  balance("packets", t.packets_created, t.packets_synthesised, t.packets_delivered, sum(t.packets_dropped));
+  balance("flits", t.flits_created, t.flits_synthesised, t.flits_replicated, t.flits_delivered, sum(t.flits_dropped));
+  balance("packets", t.packets_created, t.packets_synthesised, t.packets_replicated, t.packets_delivered, sum(t.packets_dropped));
 }
 
 // Payload bytes as they were sent, flits in order, VCs in their place, credits back where they belong.
@@ -66,11 +80,21 @@ void CheckNodes(const Scenario& scenario, const Topology& topology, const std::v
   if (result.total.payload_errors > 0) {
     violation(fmt::format("payload: {} packets arrived with wrong bytes", result.total.payload_errors));
   }
+  if (result.collective.wrong > 0) {
+    violation(fmt::format("collectives: {} results were not the expected ones", result.collective.wrong));
+  }
+  if (const std::uint64_t wrong = result.total.Cau(CauCounter::kResultsWrong); wrong > 0) {
+    violation(fmt::format("CAU: {} results differ from the serial reference", wrong));
+  }
   for (const NodeResult& node : nodes) {
     const std::string name = topology.NodeName(node.node);
     if (node.flits_out_of_order > 0) {
       violation(fmt::format("order of flits: {} runs of flits reached {} out of their place in a packet",
                             node.flits_out_of_order, name));
+    }
+    if (node.flits_without_credit > 0) {
+      violation(fmt::format("credits: {} runs of flits reached {} with no credit for them",
+                            node.flits_without_credit, name));
     }
     if (node.vcs_out_of_place > 0) {
       violation(fmt::format("VC positions: {} packets reached {} on a VC out of its place",
@@ -97,11 +121,13 @@ RunResult MergeResults(const Scenario& scenario, const Topology& topology, std::
   for (NodeResult& node : nodes) {
     digest.Add(node.node);
     digest.Add(node.digest);
-    AddStats(result.total, node.stats);
+    result.total.Add(node.stats);
     result.virtual_time = std::max(result.virtual_time, node.last_event);
     result.failed.insert(result.failed.end(), node.failed.begin(), node.failed.end());
     result.ranks.insert(result.ranks.end(), node.ranks.begin(), node.ranks.end());
     result.programs.insert(result.programs.end(), node.programs.begin(), node.programs.end());
+    if (!node.collective.empty()) result.collective.Merge(node.collective);
+    result.cau_tasks.insert(result.cau_tasks.end(), node.cau_tasks.begin(), node.cau_tasks.end());
     for (const auto& [epoch, time] : node.first_rerouted) {
       for (Reroute& reroute : result.reroutes) {
         if (reroute.epoch == epoch) reroute.first_packet = std::min(reroute.first_packet, time);
@@ -110,6 +136,7 @@ RunResult MergeResults(const Scenario& scenario, const Topology& topology, std::
   }
   std::sort(result.ranks.begin(), result.ranks.end(),
             [](const RankResult& a, const RankResult& b) { return a.rank < b.rank; });
+  Clocks(scenario, topology, nodes, digest, result);
   result.digest = digest.Finish();
   Utilisation(scenario, topology, nodes, result);
   CheckConservation(scenario, result);

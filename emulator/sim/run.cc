@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/cleanup/cleanup.h"
 #include "emulator/routing/planner.h"
 #include "fmt/format.h"
 
@@ -12,7 +13,7 @@ namespace {
 std::uint64_t LinkFlits(const Fabric& fabric) {
   std::uint64_t flits = 0;
   for (NodeId node : fabric.local_nodes()) {
-    for (PortId port = 0; port < kServicePort; ++port) flits += fabric.stats(node).ports[port].flits;
+    for (PortId port = 0; port < kServicePort; ++port) flits += fabric.stats(node).ports[port].sum().flits;
   }
   return flits;
 }
@@ -24,7 +25,11 @@ class StallWatch {
   bool Stalled(const Fabric& fabric, Time now) {
     if (now < next_) return false;
     const std::uint64_t flits = LinkFlits(fabric);
-    const bool stalled = armed_ && flits == flits_ && resident_ > 0 && fabric.work_left().resident_packets > 0;
+    const bool stuck = resident_ > 0 && fabric.work_left().resident_packets > 0;
+    // Only the clock goes on.
+    const bool idle = idle_ && fabric.NextForegroundTime() == kNever;
+    const bool stalled = armed_ && flits == flits_ && (stuck || idle);
+    idle_ = fabric.NextForegroundTime() == kNever;
     flits_ = flits;
     resident_ = fabric.work_left().resident_packets;
     armed_ = true;
@@ -37,7 +42,7 @@ class StallWatch {
   Time next_ = 0;
   std::uint64_t flits_ = 0;
   std::int64_t resident_ = 0;
-  bool armed_ = false;
+  bool armed_ = false, idle_ = false;
 };
 
 }  // namespace
@@ -56,6 +61,10 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
   }
   const TableSet tables = options.tables ? *options.tables : Planner(fabric.topology()).Plan(Failures());
   for (NodeId node = 0; node < topology->nodes(); ++node) fabric.InstallTables(node, tables[node]);
+  if (options.trace) fabric.Trace(*options.trace);
+  const auto save_trace = absl::MakeCleanup([&] {
+    if (options.traced) *options.traced = fabric.TraceEvents();
+  });
   fabric.Start();
 
   StallWatch watch(scenario.parameters.stall_limit);
@@ -85,7 +94,10 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     nodes.push_back(fabric.Result(node));
     if (options.on_result) options.on_result(nodes.back());
   }
-  return MergeResults(scenario, fabric.topology(), std::move(nodes), fabric.reroutes(), windows);
+  RunResult result =
+      MergeResults(scenario, fabric.topology(), std::move(nodes), fabric.reroutes(), windows);
+  result.trees = fabric.trees();
+  return result;
 }
 
 absl::Status DeadlockError(const Topology& topology, const WorkLeft& left, Time now,

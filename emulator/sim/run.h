@@ -3,10 +3,12 @@
 
 #include <array>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "emulator/clock/clock_report.h"
 #include "emulator/sim/fabric.h"
 
 namespace percs {
@@ -27,7 +29,11 @@ struct RunResult {
   std::vector<FailedMessage> failed;
   std::vector<RankResult> ranks;
   std::vector<BladeProgramResult> programs;  // of blades, in node order
+  CollectiveResult collective;               // of all tasks
+  std::vector<CauTaskResult> cau_tasks;      // by node, then tree
   std::vector<Reroute> reroutes;
+  ClockReport clock;
+  std::vector<TreeStatus> trees;             // by number
   std::uint64_t windows = 0;
   std::vector<std::string> violations;  // what the checkers found; empty is right
 };
@@ -46,6 +52,8 @@ struct RunOptions {
   std::function<bool()> cancelled;
   std::uint64_t progress_every_windows = 256;
   DeliveryObserver on_delivery;                        // every delivery; one thread only
+  std::optional<TraceSelection> trace;                 // packets to follow
+  std::vector<TraceEvent>* traced = nullptr;           // ... and what became of them, also of a deadlock
   const TableSet* tables = nullptr;                    // of epoch 1, proven first; else as planned
   std::function<void(const NodeResult&)> on_result;    // every node's result, in node order
 };

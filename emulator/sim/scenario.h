@@ -10,7 +10,10 @@
 
 #include "emulator/base/ids.h"
 #include "emulator/base/time.h"
+#include "emulator/cau/tree_plan.h"
 #include "emulator/cell/blade_parameters.h"
+#include "emulator/collectives/loop_workload.h"
+#include "emulator/fault/link_impairment.h"
 #include "emulator/node/p7ih.h"
 #include "emulator/routing/route_mode.h"
 #include "emulator/routing/route_tables.h"
@@ -20,6 +23,7 @@ namespace percs {
 
 enum class Pattern : std::uint8_t {
   kUniform, kHotspot, kNeighbor, kTornado, kTranspose, kBitcomp, kRandperm, kSupernodePair,
+  kMulticast,
 };
 enum class Schedule : std::uint8_t { kSpread, kLinear };
 enum class PayloadMode : std::uint8_t { kLengths, kVerified };  // verified: real bytes, checked on arrival
@@ -88,6 +92,21 @@ struct TickWorkload {
   std::uint64_t count = 1000;  // per hub
 };
 
+// Participants of trees run the same steps again and again, all at once on several trees, and compare
+// every result with a serial reference.
+enum class CauStep : std::uint8_t { kReduce, kMulticast, kBarrier, kAllreduce };
+struct CauWorkload {
+  std::vector<CauTreeId> trees;                        // empty: all of the scenario
+  std::vector<CauStep> steps = {CauStep::kAllreduce};  // of one iteration
+  std::uint64_t iterations = 1000;
+  ReduceOp op = ReduceOp::kSum;
+  OperandType type = OperandType::kDouble;
+  int operands = 1;                                    // 1..64 bytes of them
+  bool rotate_root = true;                             // to the next participant with every step
+  int in_flight = 1;                                   // steps a participant may have begun
+  Time compute_max = 0;                                // drawn between its steps, at most this
+};
+
 // SPEs 0..spes-1 of a blade call one collective again and again.
 enum class CollectiveOperation : std::uint8_t { kBarrier, kBroadcast, kReduce };
 struct CollectiveProgram {
@@ -125,12 +144,18 @@ struct BladeFault {
 };
 
 using Workload = std::variant<std::monostate, AllToAllWorkload, PatternWorkload, ScriptedWorkload,
-                              TraceWorkload, TickWorkload>;
+                              TraceWorkload, TickWorkload, CollectiveWorkload, CauWorkload>;
 
 struct LinkFault {
   Time at = 0;
   LinkEnd link;      // either end
   bool up = false;   // false: link down
+};
+
+// A link whose propagation is not that of its class.
+struct Cable {
+  LinkEnd link;  // either end
+  Time wire = 0; // one way
 };
 
 // An entry of a route table loses its parity.
@@ -146,10 +171,13 @@ struct Scenario {
   TopologySpec topology;
   P7ihParameters parameters;
   Workload workload;
+  std::vector<Cable> cables;
   std::vector<LinkFault> faults;
+  std::vector<LinkImpairment> impairments;  // those of one instant in this order
   std::vector<BladeConfig> blades;  // of topology.blades, in their order; those beyond it are default
   std::vector<BladeFault> blade_faults;
   std::vector<TableFault> table_faults;
+  std::vector<TreeSpec> trees;  // numbered in this order; there before the run starts
   RoutingSettings routing;
   bool reroute = true;    // network management answers alerts
   Time stop_at = 0;       // 0: when everything is done

@@ -11,7 +11,6 @@
 #include "fmt/ranges.h"
 
 namespace percs {
-namespace {
 
 std::string PortName(PortId port) {
   switch (ClassOf(port)) {
@@ -28,6 +27,8 @@ std::string PortName(PortId port) {
   }
   return fmt::format("port{}", port);
 }
+
+namespace {
 
 int EditDistance(std::string_view a, std::string_view b) {
   std::vector<int> row(b.size() + 1);
@@ -77,6 +78,7 @@ std::optional<int> TakeNumber(std::string_view& text, std::string_view prefix) {
 }  // namespace
 
 std::string Topology::NodeName(NodeId node) const {
+  if (is_group(node)) return spec_.multicast[group_of(node)].name;
   if (node >= nodes()) return fmt::format("hub{}", node);
   if (is_blade(node)) return spec_.blades[node - hubs_].name;
   const int hub = hub_in_supernode(node);
@@ -102,6 +104,13 @@ absl::StatusOr<NodeId> Topology::ParseNode(const std::string& name) const {
   return absl::NotFoundError(fmt::format("no {} is named \"{}\"; the nearest are {}",
                                          blades() > 0 ? "hub or blade" : "hub", name,
                                          Nearest(name, NodeNames())));
+}
+
+absl::StatusOr<NodeId> Topology::ParseDestination(const std::string& name) const {
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (spec_.multicast[group].name == name) return nodes() + static_cast<NodeId>(group);
+  }
+  return ParseNode(name);
 }
 
 std::vector<std::string> Topology::NodeNames() const {

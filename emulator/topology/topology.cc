@@ -20,6 +20,11 @@ absl::Status CheckRange(const char* what, int value, int low, int high) {
   return Invalid(fmt::format("topology.{}: {} is outside {}..{}", what, value, low, high));
 }
 
+bool IsName(const std::string& name) {
+  const auto bad = [](char c) { return !std::isalnum(static_cast<unsigned char>(c)) && c != '-'; };
+  return !name.empty() && std::none_of(name.begin(), name.end(), bad);
+}
+
 absl::Status CheckDLinks(const TopologySpec& spec) {
   if (spec.supernodes == 1) {
     if (spec.d_links_per_pair >= 0) return absl::OkStatus();
@@ -65,8 +70,49 @@ absl::StatusOr<Topology> Topology::Create(const TopologySpec& spec) {
   for (const BladeSite& site : spec.blades) {
     if (absl::Status status = topology.AddBlade(site); !status.ok()) return status;
   }
+  for (const MulticastSite& site : spec.multicast) {
+    if (absl::Status status = topology.AddGroup(site); !status.ok()) return status;
+  }
   return topology;
 }
+
+absl::Status Topology::AddGroup(const MulticastSite& site) {
+  if (!IsName(site.name)) {
+    return Invalid(fmt::format(
+        "\"{}\" is no name for a multicast group; it is made of letters, digits and dashes", site.name));
+  }
+  if (ParseDestination(site.name).ok()) {
+    return Invalid(fmt::format("there is a {} already; write another name for the multicast group",
+                               site.name));
+  }
+  const auto hub = [&](const std::string& name, const char* what) -> absl::StatusOr<NodeId> {
+    const auto node = ParseNode(name);
+    if (node.ok() && *node < hubs()) return *node;
+    return Invalid(fmt::format("multicast group {}, {}: {}", site.name, what,
+                               node.ok() ? name + " is a blade; only hubs send and receive multicasts"
+                                         : std::string(node.status().message())));
+  };
+  const auto source = hub(site.source, "source");
+  if (!source.ok()) return source.status();
+  MulticastGroup group{*source, {}};
+  for (const std::string& name : site.members) {
+    const auto member = hub(name, "member");
+    if (!member.ok()) return member.status();
+    group.members.push_back(*member);
+  }
+  for (NodeId node = 0; site.members.empty() && node < hubs(); ++node) {
+    if (node != group.source) group.members.push_back(node);
+  }
+  std::sort(group.members.begin(), group.members.end());
+  const auto twice = std::adjacent_find(group.members.begin(), group.members.end());
+  if (twice != group.members.end()) {
+    return Invalid(fmt::format("multicast group {}: {} is a member twice", site.name, NodeName(*twice)));
+  }
+  spec_.multicast.push_back(site);
+  groups_.push_back(std::move(group));
+  return absl::OkStatus();
+}
+
 // D slots of a supernode go round its hubs (docs/semantics.md rule 14).
 int Topology::DLinksOf(NodeId hub) const {
   const int slots = spec_.supernodes > 1 ? spec_.d_links_per_pair * (spec_.supernodes - 1) : 0;
@@ -95,8 +141,7 @@ absl::StatusOr<LinkEnd> Topology::FindSocket(const BladeSite& site) const {
 }
 
 absl::Status Topology::AddBlade(const BladeSite& site) {
-  const auto bad = [](char c) { return !std::isalnum(static_cast<unsigned char>(c)) && c != '-'; };
-  if (site.name.empty() || std::any_of(site.name.begin(), site.name.end(), bad)) {
+  if (!IsName(site.name)) {
     return Invalid(fmt::format("\"{}\" is no name for a blade; it is made of letters, digits and dashes",
                                site.name));
   }

@@ -3,12 +3,14 @@
 // supernodes costs nothing to hold. Nodes are the hubs, then the blades in the order they were given.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "emulator/base/ids.h"
+#include "emulator/clock/clock_settings.h"
 
 namespace percs {
 
@@ -20,12 +22,26 @@ struct BladeSite {
   bool operator==(const BladeSite&) const = default;
 };
 
+// A multicast group with its one sender: hubs that every packet of `source` to the group reaches.
+struct MulticastSite {
+  std::string name;    // letters, digits and dashes
+  std::string source;  // hub
+  std::vector<std::string> members;  // hubs; empty: all
+  bool operator==(const MulticastSite&) const = default;
+};
+struct MulticastGroup {
+  NodeId source = kNoNode;
+  std::vector<NodeId> members;  // ascending
+};
+
 struct TopologySpec {
   int supernodes = 1;          // 1..513
   int drawers = 4;             // per supernode, 1..4
   int hubs = 8;                // per drawer, 1..8
   int d_links_per_pair = 1;    // parallel D links between every two supernodes; >= 1 if supernodes > 1
   std::vector<BladeSite> blades = {};
+  std::vector<MulticastSite> multicast = {};
+  std::optional<ClockSettings> clock = {};  // of the global clock, if it is distributed
 };
 
 struct LinkEnd {
@@ -34,6 +50,9 @@ struct LinkEnd {
   bool operator==(const LinkEnd&) const = default;
 };
 
+// "LR12".
+std::string PortName(PortId port);
+
 class Topology {
  public:
   // INVALID_ARGUMENT with the arithmetic when the 16 D ports per hub cannot carry it, or a size is
@@ -41,6 +60,8 @@ class Topology {
   static absl::StatusOr<Topology> Create(const TopologySpec& spec);
   // Adds a blade after those there are. INVALID_ARGUMENT or NOT_FOUND says why it cannot be.
   absl::Status AddBlade(const BladeSite& site);
+  // Adds a multicast group. REQUIRES: all blades are there. INVALID_ARGUMENT says which name is wrong.
+  absl::Status AddGroup(const MulticastSite& site);
 
   const TopologySpec& spec() const { return spec_; }
   int supernodes() const { return spec_.supernodes; }
@@ -48,6 +69,14 @@ class Topology {
   NodeId hubs() const { return hubs_; }
   NodeId blades() const { return static_cast<NodeId>(blade_peers_.size()); }
   NodeId nodes() const { return hubs_ + blades(); }
+  // Multicast groups are destinations of their own, numbered after the nodes.
+  const std::vector<MulticastGroup>& groups() const { return groups_; }
+  NodeId destinations() const { return nodes() + static_cast<NodeId>(groups_.size()); }
+  bool is_group(NodeId destination) const {
+    return destination >= nodes() && destination < destinations();
+  }
+  // REQUIRES: is_group.
+  std::size_t group_of(NodeId destination) const { return destination - nodes(); }
   bool is_blade(NodeId node) const { return node >= hubs_ && node < nodes(); }
   // Of hubs only.
   int supernode_of(NodeId node) const { return static_cast<int>(node) / hubs_per_supernode_; }
@@ -86,6 +115,8 @@ class Topology {
   // NOT_FOUND names the nearest existing names. A link also answers to its two ends,
   // `sn0-d1-h3/sn0-d2-h4` (ambiguous parallel D links are INVALID_ARGUMENT that lists them).
   absl::StatusOr<NodeId> ParseNode(const std::string& name) const;
+  // Also a multicast group.
+  absl::StatusOr<NodeId> ParseDestination(const std::string& name) const;
   absl::StatusOr<LinkEnd> ParseLink(const std::string& name) const;
 
  private:
@@ -94,6 +125,7 @@ class Topology {
         hubs_per_supernode_(spec.drawers * spec.hubs),
         hubs_(static_cast<NodeId>(spec.supernodes * hubs_per_supernode_)) {
     spec_.blades.clear();
+    spec_.multicast.clear();
   }
   static std::uint64_t Key(LinkEnd end) { return std::uint64_t{end.node} << 8 | end.port; }
   int DLinksOf(NodeId hub) const;
@@ -103,6 +135,7 @@ class Topology {
   TopologySpec spec_;
   int hubs_per_supernode_;
   NodeId hubs_;
+  std::vector<MulticastGroup> groups_;
   std::vector<LinkEnd> blade_peers_;                               // by blade
   absl::flat_hash_map<std::uint64_t, NodeId> blades_at_hub_ports_;  // by Key of the hub's end
 };

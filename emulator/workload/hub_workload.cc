@@ -1,18 +1,15 @@
 #include "emulator/workload/hub_workload.h"
 
+#include "emulator/collectives/loop.h"
 #include "emulator/workload/all_to_all.h"
 #include "emulator/workload/blade_answers.h"
+#include "emulator/workload/cau_loop.h"
 #include "emulator/workload/pattern_traffic.h"
 #include "emulator/workload/scripted.h"
 #include "emulator/workload/ticks.h"
 #include "emulator/workload/trace_traffic.h"
 
 namespace percs {
-
-WindowId SpreadWindow(std::uint64_t i, const P7ihParameters& parameters) {
-  const std::uint64_t port = i % kHfiPorts;
-  return static_cast<WindowId>(port / 4 * static_cast<std::uint64_t>(parameters.windows_per_hfi) + port % 4);
-}
 
 namespace {
 
@@ -43,8 +40,15 @@ absl::StatusOr<std::unique_ptr<HubWorkload>> MakeOwn(const Scenario& scenario,
   if (const auto* trace = std::get_if<TraceWorkload>(&scenario.workload)) {
     return TraceTraffic::Create(*trace, topology, hub);
   }
+  if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
+    return CollectiveLoop::Create(*collective, topology, hub);
+  }
   if (const auto* ticks = std::get_if<TickWorkload>(&scenario.workload)) {
     return std::make_unique<Ticks>(*ticks, hub);
+  }
+  if (const auto* loop = std::get_if<CauWorkload>(&scenario.workload)) {
+    if (absl::Status status = CauLoop::Check(*loop, scenario.trees.size()); !status.ok()) return status;
+    return std::make_unique<CauLoop>(*loop, scenario.trees, scenario.seed, hub);
   }
   return std::unique_ptr<HubWorkload>();
 }

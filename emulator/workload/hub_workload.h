@@ -2,8 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "emulator/cau/cau_port.h"
+#include "emulator/collectives/loop_workload.h"
 #include "emulator/hfi/message_layer.h"
 #include "emulator/sim/scenario.h"
 
@@ -23,6 +27,7 @@ class HubServices {
   // OnTimer(token) at `at` (not before now). Tokens of one instant run in their own order.
   virtual void SetTimer(Time at, std::uint64_t token) = 0;
   virtual std::size_t backlog() const = 0;  // packets in the HFI's send queues
+  virtual CauPort* cau() { return nullptr; }  // null: a node without a CAU
 };
 
 class HubWorkload {
@@ -35,10 +40,16 @@ class HubWorkload {
   // Bytes of a message that arrived, packet by packet and each once, for workloads that take them.
   virtual bool takes_payload() const { return false; }
   virtual void OnPayload(const PacketHeader& header) {}
+  // True: the bytes are no pattern that the hub could check, and the workload looks at them itself.
+  virtual bool checks_payload() const { return false; }
   virtual void OnMessageDone(NodeId destination, std::uint32_t message, bool delivered) {}
   virtual void OnBacklogShrunk() {}
   virtual void Stop() {}
   virtual std::vector<RankResult> ranks() const { return {}; }
+  virtual CollectiveResult collective() const { return {}; }
+  virtual std::vector<CauTaskResult> cau_tasks() const { return {}; }
+  // What it waits for, for the report of a deadlock.
+  virtual std::vector<std::string> Blocked() const { return {}; }
 };
 
 // The workload's part for the services' hub; null if the scenario has none. INVALID_ARGUMENT if the
@@ -46,8 +57,5 @@ class HubWorkload {
 absl::StatusOr<std::unique_ptr<HubWorkload>> MakeHubWorkload(const Scenario& scenario,
                                                              const Topology& topology,
                                                              HubServices& hub);
-
-// Window number `i` of a hub counted over its eight HFI ports in turn, so that traffic uses both HFIs.
-WindowId SpreadWindow(std::uint64_t i, const P7ihParameters& parameters);
 
 }  // namespace percs

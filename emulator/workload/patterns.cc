@@ -139,6 +139,27 @@ absl::Status CheckHotspot(const PatternWorkload& w, const TopologySpec& topology
   return absl::OkStatus();
 }
 
+// The multicast groups that a hub sends to.
+absl::StatusOr<std::vector<NodeId>> GroupsOf(const PatternWorkload& w, const TopologySpec& spec,
+                                             NodeId node) {
+  if (spec.multicast.empty()) {
+    return absl::InvalidArgumentError(
+        "pattern multicast needs a multicast group; this scenario has none, right would be a list under "
+        "`multicast:`");
+  }
+  if (w.reliable) {
+    return absl::InvalidArgumentError(
+        "multicast packets are not acknowledged; right would be `reliable: false`");
+  }
+  const auto topology = Topology::Create(spec);
+  if (!topology.ok()) return topology.status();
+  std::vector<NodeId> groups;
+  for (NodeId group = topology->nodes(); group < topology->destinations(); ++group) {
+    if (topology->groups()[topology->group_of(group)].source == node) groups.push_back(group);
+  }
+  return groups;
+}
+
 absl::StatusOr<NodeId> FixedDestination(const PatternWorkload& workload,
                                         const TopologySpec& topology, std::uint64_t seed,
                                         NodeId node) {
@@ -160,6 +181,7 @@ absl::StatusOr<NodeId> FixedDestination(const PatternWorkload& workload,
       return SupernodePair(workload, topology, node);
     case Pattern::kUniform:
     case Pattern::kHotspot:
+    case Pattern::kMulticast:
       break;
   }
   PERCS_CHECK(false && "not a pattern of fixed destinations");
@@ -170,7 +192,8 @@ absl::StatusOr<NodeId> FixedDestination(const PatternWorkload& workload,
 
 const char* PatternName(Pattern pattern) {
   constexpr const char* kNames[] = {"uniform",   "hotspot", "neighbor", "tornado",
-                                    "transpose", "bitcomp", "randperm", "supernode_pair"};
+                                    "transpose", "bitcomp", "randperm", "supernode_pair",
+                                    "multicast"};
   PERCS_CHECK(static_cast<std::size_t>(pattern) < std::size(kNames));
   return kNames[static_cast<int>(pattern)];
 }
@@ -192,6 +215,12 @@ absl::StatusOr<DestinationPattern> DestinationPattern::Create(const PatternWorkl
   p.hotspot_fraction_ = workload.hotspot_fraction;
   if (workload.pattern == Pattern::kUniform) {
     p.kind_ = Kind::kUniform;
+  } else if (workload.pattern == Pattern::kMulticast) {
+    auto groups = GroupsOf(workload, topology, node);
+    if (!groups.ok()) return groups.status();
+    p.groups_ = *std::move(groups);
+    p.fixed_ = kNoNode;
+    if (!p.groups_.empty()) p.kind_ = Kind::kGroups;
   } else if (workload.pattern == Pattern::kHotspot) {
     if (auto s = CheckHotspot(workload, topology, nodes); !s.ok()) return s;
     p.kind_ = node == workload.hotspot ? Kind::kUniform : Kind::kHotspot;

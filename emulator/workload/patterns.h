@@ -12,10 +12,12 @@
 //   randperm        its successor in one random circle of all hubs, drawn from the scenario's seed
 //                   and the same on every hub: a permutation in which nobody sends to itself;
 //   supernode_pair  hub i of `source_supernode` to hub i of `destination_supernode`, all other hubs
-//                   are silent; S > 1.
+//                   are silent; S > 1;
+//   multicast       the source of multicast groups to each of them in turn; all other hubs are silent.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -38,22 +40,25 @@ class DestinationPattern {
 
   // This hub never sends: Draw returns kNoNode.
   bool silent() const { return kind_ == Kind::kFixed && fixed_ == kNoNode; }
-  // The next destination, never the hub itself. Draws from `random` only for uniform (once) and
+  // The next destination, a hub but never this one, or a multicast group. Draws from `random` only for uniform (once) and
   // hotspot (once, and once more when the uniform share is hit).
-  NodeId Draw(RandomStream& random) const {
+  NodeId Draw(RandomStream& random) {
     if (kind_ == Kind::kFixed) return fixed_;
+    if (kind_ == Kind::kGroups) return groups_[next_group_++ % groups_.size()];
     if (kind_ == Kind::kHotspot && random.Unit() <= hotspot_fraction_) return fixed_;
     const NodeId other = random.Below(nodes_ - 1);
     return other < node_ ? other : other + 1;
   }
 
  private:
-  enum class Kind : std::uint8_t { kFixed, kUniform, kHotspot };
+  enum class Kind : std::uint8_t { kFixed, kUniform, kHotspot, kGroups };
 
   Kind kind_ = Kind::kFixed;
   NodeId node_ = 0, nodes_ = 0;
   NodeId fixed_ = kNoNode;
   double hotspot_fraction_ = 0;
+  std::vector<NodeId> groups_;  // of this source
+  std::size_t next_group_ = 0;
 };
 
 }  // namespace percs

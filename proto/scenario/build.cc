@@ -6,10 +6,14 @@
 #include <numeric>
 #include <optional>
 
+#include "absl/strings/str_split.h"
+#include "emulator/sim/fabric.h"
 #include "emulator/workload/goal.h"
 #include "emulator/workload/patterns.h"
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
+#include "proto/scenario/impairments.h"
+#include "proto/scenario/trees.h"
 #include "proto/scenario/units.h"
 #include "proto/scenario/validate.h"
 
@@ -50,12 +54,17 @@ class Builder {
 
     topology_ = BuildMachine(message_, scenario->topology, &errors_);
     if (topology_) {
+      BuildGroups();
       scenario->topology = topology_->spec();
+      if (message_.has_clock()) scenario->topology.clock = BuildClock(message_.clock());
       scenario->blades = BuildBlades(message_, *topology_, &errors_);
     }
     BuildRouting(&scenario->routing);
     CheckBudget(scenario->parameters);
+    if (topology_) scenario->trees = BuildTrees(message_, *topology_, &errors_);
+    trees_ = &scenario->trees;
     scenario->workload = BuildWorkload();
+    BuildCables(scenario);
     BuildFaults(scenario);
   }
 
@@ -66,6 +75,36 @@ class Builder {
     if (node.ok()) return *node;
     errors_.Add(path, Text(node.status()));
     return kNoNode;
+  }
+
+  static ClockSettings BuildClock(const v1::GlobalClock& message) {
+    ClockSettings clock;
+    if (message.has_period()) clock.period = message.period();
+    if (message.has_drift_ppb()) clock.drift_ppb = message.drift_ppb();
+    if (message.has_error()) clock.error = message.error();
+    return clock;
+  }
+
+  // A node, or a multicast group of `source`.
+  NodeId Destination(const std::string& path, const std::string& name, NodeId source) {
+    if (!topology_) return kNoNode;
+    const auto known = topology_->ParseDestination(name);
+    if (!known.ok() || !topology_->is_group(*known)) return Node(path, name);
+    const NodeId sender = topology_->groups()[topology_->group_of(*known)].source;
+    if (sender != source) {
+      errors_.Add(path, fmt::format("packets to multicast group {} come from {} only", name,
+                                    topology_->NodeName(sender)));
+    }
+    return *known;
+  }
+
+  void BuildGroups() {
+    for (int i = 0; i < message_.multicast_size(); ++i) {
+      const v1::MulticastGroup& from = message_.multicast(i);
+      const absl::Status status = topology_->AddGroup(
+          {from.name(), from.source(), absl::StrSplit(from.members(), ' ', absl::SkipEmpty())});
+      if (!status.ok()) errors_.Add(fmt::format("multicast[{}]", i), Text(status));
+    }
   }
 
   RouteSetting BuildRoute(const v1::RouteSetting& message, const std::string& path) {
@@ -107,6 +146,8 @@ class Builder {
         CheckTableSize(topology_->hubs_per_supernode(), topology_->supernodes(),
                        parameters.route_table_entries);
     if (!status.ok()) errors_.Add("parameters.route_table_entries", Text(status));
+    const absl::Status multicast = CheckMulticastParameters(topology_->groups().size(), parameters);
+    if (!multicast.ok()) errors_.Add("multicast", Text(multicast));
   }
 
   Workload BuildWorkload() {
@@ -122,6 +163,8 @@ class Builder {
         return BuildTrace(workload.trace());
       case v1::Workload::kTicks:
         return BuildTicks(workload.ticks());
+      case v1::Workload::kCau:
+        return BuildCauLoop(workload.cau(), *trees_, &errors_);
       case v1::Workload::KIND_NOT_SET:
         break;
     }
@@ -140,7 +183,7 @@ class Builder {
   Workload BuildPattern(const v1::PatternTraffic& message) {
     PatternWorkload w;
     static_assert(v1::PATTERN_UNIFORM == static_cast<int>(Pattern::kUniform) + 1 &&
-                  v1::PATTERN_SUPERNODE_PAIR == static_cast<int>(Pattern::kSupernodePair) + 1);
+                  v1::PATTERN_MULTICAST == static_cast<int>(Pattern::kMulticast) + 1);
     if (message.pattern() != v1::PATTERN_UNSPECIFIED) {
       w.pattern = static_cast<Pattern>(message.pattern() - 1);
     }
@@ -194,7 +237,7 @@ class Builder {
       ScriptedPacket packet;
       packet.at = from.at();
       packet.source = Node(path + ".source", from.source());
-      packet.destination = Node(path + ".destination", from.destination());
+      packet.destination = Destination(path + ".destination", from.destination(), packet.source);
       CheckWindow(path + ".source_window", from.source_window());
       CheckWindow(path + ".destination_window", from.destination_window());
       packet.source_window = static_cast<WindowId>(from.source_window());
@@ -250,6 +293,40 @@ class Builder {
     }
   }
 
+  void BuildCables(Scenario* scenario) {
+    if (!topology_) return;
+    std::map<std::pair<NodeId, PortId>, int> seen;
+    for (int i = 0; i < message_.cables_size(); ++i) {
+      const v1::Cable& cable = message_.cables(i);
+      const std::string path = fmt::format("cables[{}]", i);
+      const auto link = topology_->ParseLink(cable.link());
+      if (!link.ok()) {
+        errors_.Add(path + ".link", Text(link.status()));
+        continue;
+      }
+      const LinkEnd lower = Canonical(*link);
+      const auto [it, first] = seen.try_emplace({lower.node, lower.port}, i);
+      if (!first) {
+        errors_.Add(path + ".link", fmt::format("{} has its wire from cables[{}] already; remove one",
+                                                topology_->LinkName(lower), it->second));
+      }
+      if (cable.wire() + scenario->parameters.credit_processing == 0) {
+        errors_.Add(path + ".wire", "a credit would take wire + credit_processing = 0ps; raise one of the two");
+      }
+      scenario->cables.push_back({lower, cable.wire()});
+    }
+  }
+
+  void BuildImpairments(const v1::Fault& from, int index, Scenario* scenario) {
+    const auto built = BuildLinkImpairments(from, *topology_, scenario->parameters);
+    if (!built.ok()) {
+      return errors_.Add(
+          fmt::format("faults[{}].{}", index, from.has_lanes_lost() ? "lanes_lost" : "link_errors"),
+          Text(built.status()));
+    }
+    scenario->impairments.insert(scenario->impairments.end(), built->begin(), built->end());
+  }
+
   void BuildFaults(Scenario* scenario) {
     if (!topology_) return;
     std::vector<LinkFault>* faults = &scenario->faults;
@@ -257,6 +334,10 @@ class Builder {
       const v1::Fault& from = message_.faults(i);
       if (IsBladeFault(from)) {
         BuildPartFault(from, i, &scenario->blade_faults);
+        continue;
+      }
+      if (IsLinkImpairment(from)) {
+        BuildImpairments(from, i, scenario);
         continue;
       }
       const bool up = from.has_link_up();
@@ -313,6 +394,7 @@ class Builder {
   const std::string& directory_;
   ErrorList& errors_;
   std::optional<Topology> topology_;
+  const std::vector<TreeSpec>* trees_ = nullptr;
   int windows_ = 0;
   std::vector<std::string> fault_paths_;
 };

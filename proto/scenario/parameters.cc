@@ -20,6 +20,11 @@ void ReadLink(const Link& from, LinkParameters* to) {
     if (from.has_wire()) to->wire = from.wire();
   }
   if (from.has_buffer_flits()) to->buffer_flits = from.buffer_flits();
+  if constexpr (requires { from.lanes(); }) {
+    if (from.has_lanes()) to->lanes = from.lanes();
+    if (from.has_spare_lanes()) to->spare_lanes = from.spare_lanes();
+    if (from.has_lanes_min()) to->lanes_min = from.lanes_min();
+  }
 }
 
 void ApplyPreset(v1::ManagementPreset preset, P7ihParameters* p) {
@@ -34,6 +39,12 @@ void ApplyPreset(v1::ManagementPreset preset, P7ihParameters* p) {
 
 void CheckLink(const char* name, const LinkParameters& link, const P7ihParameters& p,
                ErrorList* errors) {
+  if (link.lanes_min > link.lanes) {
+    errors->Add(fmt::format("parameters.{}.lanes_min", name),
+                fmt::format("lanes_min = {} is more than lanes = {}, so the link would never be up; write "
+                            "at most {}",
+                            link.lanes_min, link.lanes, link.lanes));
+  }
   if (link.wire + p.credit_processing > 0) return;
   errors->Add(
       fmt::format("parameters.{}.wire", name),
@@ -88,6 +99,8 @@ P7ihParameters BuildParameters(const v1::P7ihParameters& message) {
   if (message.vc_policy() == v1::VC_POLICY_SINGLE) p.vc_policy = VcPolicy::kSingle;
 #define PERCS_COPY(field) \
   if (message.has_##field()) p.field = message.field()
+  PERCS_COPY(link_replay);
+  PERCS_COPY(replay_limit);
   PERCS_COPY(isr_latency);
   PERCS_COPY(credit_processing);
   PERCS_COPY(hfi_queue_packets);
@@ -98,8 +111,12 @@ P7ihParameters BuildParameters(const v1::P7ihParameters& message) {
   PERCS_COPY(ack_every_packets);
   PERCS_COPY(reply_queue_packets);
   PERCS_COPY(route_table_entries);
+  PERCS_COPY(multicast_table_entries);
   PERCS_COPY(retransmit_timeout);
   PERCS_COPY(retransmit_tries);
+  PERCS_COPY(cau_pass_through);
+  PERCS_COPY(cau_port_time);
+  PERCS_COPY(cau_queue_packets);
   PERCS_COPY(management_latency);
   PERCS_COPY(detect);
   PERCS_COPY(plan);

@@ -90,8 +90,8 @@ absl::StatusOr<Counts> Run(const Scenario& scenario) {
   for (auto& fabric : fabrics) {
     for (NodeId node : fabric->local_nodes()) {
       for (PortId port = 0; port < kLinkPorts; ++port) {
-        flits += fabric->stats(node).ports[port].flits;
-        runs_split += fabric->stats(node).ports[port].runs_split;
+        flits += fabric->stats(node).ports[port].sum().flits;
+        runs_split += fabric->stats(node).ports[port].sum().runs_split;
       }
     }
   }

@@ -10,8 +10,8 @@ namespace percs::reference {
 std::vector<std::string> CheckConservation(const std::vector<NodeStats>& nodes) {
   std::uint64_t flits_in = 0, flits_out = 0, packets_in = 0, packets_out = 0;
   for (const NodeStats& s : nodes) {
-    flits_in += s.flits_created + s.flits_synthesised;
-    packets_in += s.packets_created + s.packets_synthesised;
+    flits_in += s.flits_created + s.flits_synthesised + s.flits_replicated;
+    packets_in += s.packets_created + s.packets_synthesised + s.packets_replicated;
     flits_out += s.flits_delivered;
     packets_out += s.packets_delivered;
     for (std::uint64_t v : s.flits_dropped) flits_out += v;

@@ -37,7 +37,7 @@ class Comparison {
  public:
   Comparison(NodeId node, std::vector<std::string>* differences)
       : node_(node), differences_(differences) {}
-  void Check(std::string_view name, std::uint64_t reference, std::uint64_t engine) {
+  void Check(const std::string& name, std::uint64_t reference, std::uint64_t engine) {
     if (reference == engine) return;
     differences_->push_back(
         fmt::format("node {} {}: reference {}, engine {}", node_, name, reference, engine));
@@ -49,19 +49,25 @@ class Comparison {
 };
 
 void ComparePorts(const NodeStats& r, const NodeStats& e, Comparison& c) {
-  for (int port = 0; port < kPorts; ++port) {
+  for (PortId port = 0; port < kPorts; ++port) {
     const PortStats &a = r.ports[port], &b = e.ports[port];
-    if (std::tie(a.flits, a.packets, a.bytes, a.runs, a.runs_split, a.credit_stall_ps) ==
-        std::tie(b.flits, b.packets, b.bytes, b.runs, b.runs_split, b.credit_stall_ps)) {
-      continue;
-    }
     const std::string name = fmt::format("port {} ", port);
-    c.Check(name + "flits", a.flits, b.flits);
-    c.Check(name + "packets", a.packets, b.packets);
-    c.Check(name + "bytes", a.bytes, b.bytes);
-    c.Check(name + "runs", a.runs, b.runs);
-    c.Check(name + "runs_split", a.runs_split, b.runs_split);
     c.Check(name + "credit_stall_ps", a.credit_stall_ps, b.credit_stall_ps);
+    c.Check(name + "crc_errors", a.crc_errors, b.crc_errors);
+    c.Check(name + "replays", a.replays, b.replays);
+    c.Check(name + "lanes_lost", a.lanes_lost, b.lanes_lost);
+    for (int v = 0; v < kMaxVcs; ++v) {
+      const VcStats &x = a.vc[v], &y = b.vc[v];
+      const std::string vc = fmt::format("port {} VC {} ", port, v);
+      c.Check(vc + "flits", x.flits, y.flits);
+      c.Check(vc + "packets", x.packets, y.packets);
+      c.Check(vc + "bytes", x.bytes, y.bytes);
+      c.Check(vc + "runs_split", x.runs_split, y.runs_split);
+      c.Check(vc + "arbitration_losses", x.arbitration_losses, y.arbitration_losses);
+      c.Check(vc + "credit_stalls", x.credit_stalls, y.credit_stalls);
+      c.Check(vc + "credit_stall_ps", x.credit_stall_ps, y.credit_stall_ps);
+      c.Check(vc + "most_held", x.most_held, y.most_held);
+    }
   }
 }
 
@@ -79,6 +85,8 @@ void CompareStats(NodeId node, const NodeStats& r, const NodeStats& e,
     c.Check(fmt::format("packets_dropped[{}]", i), r.packets_dropped[i], e.packets_dropped[i]);
     c.Check(fmt::format("flits_dropped[{}]", i), r.flits_dropped[i], e.flits_dropped[i]);
   }
+  c.Check("packets_replicated", r.packets_replicated, e.packets_replicated);
+  c.Check("flits_replicated", r.flits_replicated, e.flits_replicated);
   c.Check("hops_delivered", r.hops_delivered, e.hops_delivered);
   for (int i = 0; i < kPacketRouteModes; ++i) {
     c.Check(fmt::format("packets_by_mode[{}]", i), r.packets_by_mode[i], e.packets_by_mode[i]);

@@ -55,7 +55,8 @@ std::vector<std::string> Violations(const Scenario& scenario, const Topology& to
   std::vector<std::string> all;
   for (const auto& violations :
        {CheckConservation(stats), CheckVcPositions(grants, &topology), CheckDrained(result),
-        CheckFlitOrder(grants, scenario.parameters, !scenario.faults.empty())}) {
+        CheckFlitOrder(grants, scenario.parameters,
+                       !scenario.faults.empty() || !scenario.impairments.empty())}) {
     for (const std::string& violation : violations) all.push_back("reference: " + violation);
   }
   return all;
@@ -76,6 +77,8 @@ Outcome RunBoth(const Scenario& scenario, bool random_tables) {
   input.parameters = scenario.parameters;
   input.packets = std::get<ScriptedWorkload>(scenario.workload).packets;
   input.faults = scenario.faults;
+  input.impairments = scenario.impairments;
+  input.cables = scenario.cables;
   input.tables = engine->tables;
   input.seed = scenario.seed;
   input.routing = scenario.routing;
@@ -108,6 +111,7 @@ Scenario Shrink(Scenario scenario, bool random_tables) {
   };
   shrink([](Scenario & s) -> auto& { return std::get<ScriptedWorkload>(s.workload).packets; });
   shrink([](Scenario & s) -> auto& { return s.faults; });
+  shrink([](Scenario & s) -> auto& { return s.impairments; });
   return scenario;
 }
 

@@ -1,6 +1,7 @@
 #include "tests/differential/engine_run.h"
 
 #include <algorithm>
+#include <map>
 
 #include "emulator/base/random.h"
 #include "emulator/routing/planner.h"
@@ -18,7 +19,19 @@ std::vector<TableSwitch> TablesOf(const Topology& topology, const Scenario& scen
   std::vector<LinkFault> faults = scenario.faults;
   std::stable_sort(faults.begin(), faults.end(),
                    [](const LinkFault& a, const LinkFault& b) { return a.at < b.at; });
+  std::map<std::pair<NodeId, PortId>, int> downs;  // less those that came up since
   for (const Reroute& reroute : reroutes) {
+    if (!scenario.impairments.empty()) {
+      // They may take links down too; then the plan's own record has to do.
+      Failures failures;
+      for (const LinkEnd& link : reroute.down) ++downs[{link.node, link.port}];
+      for (const LinkEnd& link : reroute.up) --downs[{link.node, link.port}];
+      for (const auto& [link, count] : downs) {
+        if (count > 0) failures.links.insert(link);
+      }
+      tables.push_back({reroute.committed, planner.Plan(failures)});
+      continue;
+    }
     Failures failures;
     for (const LinkFault& fault : faults) {
       if (fault.at + scenario.parameters.management_latency > reroute.planning_started) continue;

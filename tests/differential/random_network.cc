@@ -28,9 +28,12 @@ class Generator {
     MakeBlades();
     scenario_.parameters = MakeParameters();
     scenario_.workload = MakeTraffic();
+    MakeGroups();
     if (Chance(tight_ ? 80 : 50)) MakeFaults();
     MakeRoutes();
     scenario_.reroute = !scenario_.faults.empty() && Chance(50);
+    MakeErrors();
+    MakeCables();
     return scenario_;
   }
 
@@ -76,6 +79,31 @@ class Generator {
           {fmt::format("blade{}", i), alone || !free ? "" : topology.NodeName(at)});
     }
     nodes_ += static_cast<int>(count);
+  }
+
+  // Likewise: groups with random members, and packets to them among the others.
+  void MakeGroups() {
+    RandomStream random(scenario_.seed, "groups");
+    if (random.Below(3) != 0) return;
+    const Topology topology = Topology::Create(scenario_.topology).value();
+    for (LinkParameters* link : {&scenario_.parameters.ll, &scenario_.parameters.lr, &scenario_.parameters.d}) {
+      link->buffer_flits = std::max(link->buffer_flits, kPacketFlitsMax);
+    }
+    const std::uint32_t count = 1 + random.Below(3);
+    for (std::uint32_t g = 0; g < count; ++g) {
+      MulticastSite group{fmt::format("group{}", g), topology.NodeName(random.Below(topology.hubs())), {}};
+      for (NodeId hub = 0; hub < topology.hubs(); ++hub) {
+        if (random.Below(3) != 0) group.members.push_back(topology.NodeName(hub));
+      }
+      scenario_.topology.multicast.push_back(group);
+    }
+    const Topology with_groups = Topology::Create(scenario_.topology).value();
+    for (ScriptedPacket& packet : std::get<ScriptedWorkload>(scenario_.workload).packets) {
+      const std::uint32_t g = random.Below(2 * count);
+      if (g >= count) continue;
+      packet.source = with_groups.groups()[g].source;
+      packet.destination = with_groups.nodes() + g;
+    }
   }
 
   LinkParameters MakeLink() {
@@ -187,6 +215,51 @@ class Generator {
     }
   }
 
+  void MakeCables() {
+    RandomStream random(scenario_.seed, "cables");
+    if (random.Below(4) != 0) return;
+    for (const LinkEnd& link : Topology::Create(scenario_.topology).value().Links()) {
+      if (random.Below(2) == 0) scenario_.cables.push_back({link, random.Below(60) * grid_});
+    }
+  }
+  // Of their own stream, so that networks without errors are what they were.
+  void MakeErrors() {
+    RandomStream random(scenario_.seed, "errors");
+    if (random.Below(3) != 0) return;
+    const Topology topology = Topology::Create(scenario_.topology).value();
+    const std::vector<LinkEnd> links = topology.Links();
+    if (links.empty()) return;
+    scenario_.parameters.link_replay = random.Below(6) != 0;
+    scenario_.parameters.replay_limit = 2 + static_cast<int>(random.Below(7));
+    for (LinkParameters* link :
+         {&scenario_.parameters.ll, &scenario_.parameters.lr, &scenario_.parameters.d}) {
+      link->lanes = 1 + static_cast<int>(random.Below(5));
+      link->spare_lanes = static_cast<int>(random.Below(3));
+      link->lanes_min = 1 + static_cast<int>(random.Below(static_cast<std::uint32_t>(link->lanes)));
+    }
+    for (std::uint32_t k = 1 + random.Below(6); k > 0; --k) {
+      LinkImpairment impairment;
+      impairment.at = static_cast<Time>(random.Below(static_cast<std::uint32_t>(span_ + 100))) * 1000;
+      impairment.sender = links[random.Below(static_cast<std::uint32_t>(links.size()))];
+      if (random.Below(2) == 0) {
+        impairment.sender = topology.Peer(impairment.sender.node, impairment.sender.port);
+      }
+      const std::uint32_t kind = random.Below(5);
+      if (kind < 2) {
+        const LinkParameters& link = scenario_.parameters.link(ClassOf(impairment.sender.port));
+        impairment.kind = LinkImpairment::Kind::kLanesLost;
+        impairment.count = random.Below(static_cast<std::uint32_t>(link.lanes + link.spare_lanes + 1));
+      } else if (kind == 2) {
+        impairment.kind = LinkImpairment::Kind::kCorruptNext;
+        impairment.count = 1 + random.Below(random.Below(2) == 0 ? 3 : 12);
+      } else {
+        constexpr double kRates[] = {0, 0.001, 0.01, 0.1, 0.3, 0.6, 1};
+        impairment.flit_error_rate = kRates[random.Below(7)];
+      }
+      scenario_.impairments.push_back(impairment);
+    }
+  }
+
   RandomStream random_;
   Scenario scenario_;
   Time grid_ = 1000;
@@ -200,8 +273,9 @@ std::string DescribeRoute(const RouteSetting& r) {
 }
 
 std::string DescribeLink(const char* name, const LinkParameters& link) {
-  return fmt::format("  {:4} flit_time={} wire={} buffer_flits={}\n", name, link.flit_time,
-                     link.wire, link.buffer_flits);
+  return fmt::format("  {:4} flit_time={} wire={} buffer_flits={} lanes={}+{} min {}\n", name,
+                     link.flit_time, link.wire, link.buffer_flits, link.lanes, link.spare_lanes,
+                     link.lanes_min);
 }
 
 }  // namespace
@@ -251,6 +325,13 @@ TableSet RandomTables(const Topology& topology, std::uint64_t seed) {
       hub->closed_middles.push_back(
           HubTables::ClosedMiddle(destination, static_cast<int>(random.Below(supernodes))));
     }
+    for (PortMask& mask : hub->multicast) {
+      if (random.Below(100) < 75) continue;
+      mask = random.Below(2) == 0 ? 0 : HubTables::kDeliverHere;
+      for (int k = 0; k < 2; ++k) {
+        mask |= PortBit(ports[random.Below(static_cast<std::uint32_t>(ports.size()))]);
+      }
+    }
     std::sort(hub->closed_middles.begin(), hub->closed_middles.end());
     tables.push_back(hub);
   }
@@ -265,6 +346,11 @@ std::string Describe(const Scenario& s) {
                   s.topology.d_links_per_pair, s.reroute);
   for (const BladeSite& blade : s.topology.blades) {
     text += fmt::format("  {} at {}\n", blade.name, blade.attach.empty() ? "nothing" : blade.attach);
+  }
+  for (const MulticastSite& group : s.topology.multicast) {
+    text += fmt::format("  {} from {} to", group.name, group.source);
+    for (const std::string& member : group.members) text += " " + member;
+    text += "\n";
   }
   text += DescribeLink("LL", p.ll) + DescribeLink("LR", p.lr) + DescribeLink("D", p.d) +
           DescribeLink("HFI", p.hfi);
@@ -284,9 +370,29 @@ std::string Describe(const Scenario& s) {
                           k.route ? " " + DescribeRoute(*k.route) : "");
     }
   }
+  for (const Cable& cable : s.cables) {
+    text += fmt::format("  wire of {}:{} {}\n", cable.link.node, cable.link.port, cable.wire);
+  }
   for (const LinkFault& f : s.faults) {
     text += fmt::format("  at {} link {}:{} {}\n", f.at, f.link.node, f.link.port,
                         f.up ? "up" : "down");
+  }
+  if (!s.impairments.empty()) {
+    text += fmt::format("  link_replay={} replay_limit={}\n", p.link_replay, p.replay_limit);
+  }
+  for (const LinkImpairment& i : s.impairments) {
+    text += fmt::format("  at {} output {}:{} ", i.at, i.sender.node, i.sender.port);
+    switch (i.kind) {
+      case LinkImpairment::Kind::kErrorRate:
+        text += fmt::format("flit_error_rate={}\n", i.flit_error_rate);
+        break;
+      case LinkImpairment::Kind::kCorruptNext:
+        text += fmt::format("corrupt_next={}\n", i.count);
+        break;
+      case LinkImpairment::Kind::kLanesLost:
+        text += fmt::format("lanes_lost={}\n", i.count);
+        break;
+    }
   }
   return text;
 }

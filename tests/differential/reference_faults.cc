@@ -8,17 +8,28 @@ namespace percs::reference {
 
 void Network::ApplyFault(const LinkFault& fault) {
   Link& link = LinkAt(fault.link.node, fault.link.port);
-  if (link.up == fault.up) return;
-  link.up = fault.up;
+  link.commanded_up = fault.up;
+  UpdateLink(fault.link);
+}
+
+// A link is up if it is told to be and has its lanes in both directions.
+void Network::UpdateLink(LinkEnd one) {
+  Link& link = LinkAt(one.node, one.port);
+  const LinkEnd other = topology_.Peer(one.node, one.port);
+  const int minimum = ClassParameters(one.port).lanes_min;
+  const bool up = link.commanded_up && WorkingLanes(one.node, one.port) >= minimum &&
+                  WorkingLanes(other.node, other.port) >= minimum;
+  if (link.up == up) return;
+  link.up = up;
   link.was_down = true;
   ++link.generation;
-  for (const LinkEnd end : {fault.link, topology_.Peer(fault.link.node, fault.link.port)}) {
+  for (const LinkEnd end : {one, other}) {
     Hub& hub = hubs_[end.node];
-    if (fault.up) {
+    if (up) {
       ReceiverUp(hub, end.port);
     } else {
-      SenderDown(hub, end.port);
       ReceiverDown(hub, end.port);
+      SenderDown(hub, end.port);
     }
     Wake(end.node, now_);
   }
@@ -33,29 +44,35 @@ void Network::SenderDown(Hub& hub, PortId port) {
   }
   output.last = nullptr;
   for (auto& [key, buffer] : hub.buffers) {
+    bool branches = false;
     for (const auto& packet : buffer.packets) {
       if (packet->output != port || packet->drop || packet->all_committed()) continue;
       packet->drop = DropReason::kLinkDown;
+      branches = branches || packet->branch;
+      DropArrived(hub, buffer, *packet);  // what is here has gone before anything arrives now
       if (packet->begun) {
         ++result_.coverage.begun_packets_drained;
       } else {
         ++result_.coverage.waiting_packets_drained;
       }
     }
+    if (branches) ReleaseReplicated(hub, buffer);
   }
 }
 
 void Network::ReceiverDown(Hub& hub, PortId port) {
   for (int vc = 0; vc < VcsOf(port); ++vc) {
     Buffer& buffer = hub.buffers.at({port, vc});
-    if (buffer.packets.empty()) continue;
-    QueuedPacket& last = *buffer.packets.back();
+    const auto newest = buffer.Newest();
+    if (!newest) continue;
+    QueuedPacket& last = *newest;
     if (last.complete() && last.flits.back()->arrival < now_) continue;
     if (last.truncated_here) {  // synthesised flits are not on the wire and cannot be lost again
       ++result_.coverage.down_again_before_poison;
       continue;
     }
     Truncate(hub, port, last);
+    if (last.drop) DropArrived(hub, buffer, last);
   }
 }
 
@@ -76,7 +93,7 @@ void Network::Truncate(Hub& hub, PortId port, QueuedPacket& packet) {
     if (flit->leaves != kNever) ++result_.coverage.poison_overtaken;
   }
   if (packet.complete()) return;
-  const Time after_last = packet.flits.back()->arrival + ClassParameters(port).flit_time;
+  const Time after_last = packet.flits.back()->arrival + packet.flits.back()->flit_time;
   auto poison = std::make_shared<Flit>();
   poison->packet = packet.packet;
   poison->arrival = std::max(now_, after_last);

@@ -94,7 +94,7 @@ void Network::HandOver(Hub& hub, int hfi_port, PortId output) {
     buffer.lane = packet->output;
     buffer.packets.push_back(packet);
     // A packet from the send queue meets the state of its port when it enters the ISR (B.7).
-    if (!LinkUp(node, packet->output)) packet->drop = DropReason::kLinkDown;
+    if (packet->output != kReplication && !LinkUp(node, packet->output)) packet->drop = DropReason::kLinkDown;
     Wake(node, now_);
   });
 }
@@ -123,8 +123,14 @@ void Network::Deliver(NodeId node, PortId port, const QueuedPacket& packet, bool
     ++stats.packets_dropped[static_cast<int>(DropReason::kTruncated)];
     stats.flits_dropped[static_cast<int>(DropReason::kTruncated)] += flits;
     ++result_.coverage.truncated;
+  } else if (std::any_of(packet.flits.begin(), packet.flits.end(),
+                         [](const auto& flit) { return Corrupted(*flit); })) {
+    ++stats.packets_dropped[static_cast<int>(DropReason::kCrc)];
+    stats.flits_dropped[static_cast<int>(DropReason::kCrc)] += flits;
+    ++result_.coverage.corrupted_packets;
   } else {
-    PERCS_CHECK(flits == p.flits && node == p.script.destination);
+    PERCS_CHECK(flits == p.flits);
+    PERCS_CHECK(node == p.script.destination || topology_.is_group(p.script.destination));
     ++stats.packets_delivered;
     stats.flits_delivered += flits;
     stats.bytes_delivered += p.script.bytes;

@@ -20,19 +20,28 @@ void Network::Announce(NodeId node, PortId port, int vc, std::uint64_t generatio
     return;
   }
   Buffer& buffer = hub.buffers.at({port, vc});
-  const bool head = buffer.packets.empty() || buffer.packets.back()->complete();
+  const auto newest = buffer.Newest();
+  const bool head = !newest || newest->complete();
   if (head) {
     auto queued = std::make_shared<QueuedPacket>();
     queued->packet = flits.front()->packet;
     RoutePacket(hub, port, vc, queued.get(), /*source=*/false);
     buffer.packets.push_back(queued);
   }
-  QueuedPacket& open = *buffer.packets.back();
+  QueuedPacket& open = *buffer.Newest();
   PERCS_CHECK(open.packet == flits.front()->packet);
   for (auto& flit : flits) {
     Wake(node, flit->arrival);
     open.flits.push_back(std::move(flit));
   }
+  std::uint64_t held = 0;  // slots of what is announced and neither committed nor dropped
+  for (const auto& packet : buffer.packets) {
+    for (std::size_t i = packet->next; i < packet->flits.size(); ++i) {
+      held += !packet->flits[i]->set_aside;
+    }
+  }
+  VcStats& stats = Stats(node).ports[port].vc[vc];
+  stats.most_held = std::max(stats.most_held, held);
 }
 
 // After all inputs of an instant: what is dropped now, and who has left.
@@ -41,6 +50,11 @@ void Network::Settle(NodeId node) {
 }
 
 void Network::SettleBuffer(Hub& hub, Buffer& buffer) {
+  const std::deque<std::shared_ptr<QueuedPacket>> packets = buffer.packets;
+  for (const auto& packet : packets) {
+    const bool waits = packet->output == kReplication && packet->branches.empty() && !packet->drop;
+    if (waits && packet->complete() && packet->flits.back()->arrival <= now_) Replicate(hub, buffer, packet);
+  }
   int present = 0;
   for (auto it = buffer.packets.begin(); it != buffer.packets.end();) {
     QueuedPacket& packet = **it;
@@ -52,10 +66,88 @@ void Network::SettleBuffer(Hub& hub, Buffer& buffer) {
       ++it;
       continue;
     }
-    if (IsHfi(buffer.port)) --hub.hfi[buffer.port - kHfiFirst].isr_packets[packet.output];
+    if (IsHfi(buffer.port) && !packet.branch) {
+      --hub.hfi[buffer.port - kHfiFirst].isr_packets[packet.output];
+    }
     it = buffer.packets.erase(it);
   }
+  ReleaseReplicated(hub, buffer);
   PERCS_CHECK(IsHfi(buffer.port) || present <= buffer.slots);
+}
+
+// B.9.
+void Network::Replicate(Hub& hub, Buffer& buffer, std::shared_ptr<QueuedPacket> whole) {
+  NodeStats& stats = Stats(hub.id);
+  const Packet& p = *whole->packet;
+  const auto& entries = tables_[hub.id]->multicast;
+  const std::size_t group = topology_.group_of(p.script.destination);
+  const PortMask entry = group < entries.size() ? entries[group] : 0;
+  if (Poisoned(*whole->flits.back())) {
+    whole->drop = DropReason::kTruncated;
+    ++result_.coverage.multicasts_truncated;
+    return;
+  }
+  if (entry == 0) {
+    whole->drop = DropReason::kNoRoute;
+    ++result_.coverage.no_route;
+    return;
+  }
+  ++result_.coverage.multicasts;
+  for (PortId bit = 0; bit <= kHfiFirst; ++bit) {
+    if (!(entry & PortBit(bit))) continue;
+    auto branch = std::make_shared<QueuedPacket>();
+    branch->packet = std::make_shared<Packet>(p);
+    branch->branch = true;
+    branch->output = bit;
+    if (bit == kHfiFirst) {
+      const int window = p.script.destination_window;
+      branch->output = static_cast<PortId>(kHfiFirst + 4 * (window / parameters_.windows_per_hfi) + window % 4);
+    } else if (parameters_.vc_policy == VcPolicy::kPosition) {
+      const Position here =
+          IsHfi(buffer.port) ? kInjected : PositionOf(buffer.port, static_cast<VcId>(buffer.lane));
+      const Position next = NextPosition(here, bit);
+      if (next == kNoPosition) {
+        branch->drop = DropReason::kNoVcPosition;
+      } else {
+        branch->output_vc = VcOfPosition(next);
+      }
+    }
+    if (!branch->drop && !LinkUp(hub.id, branch->output)) branch->drop = DropReason::kLinkDown;
+    result_.coverage.branches_dropped += branch->drop.has_value();
+    const bool corrupted = std::any_of(whole->flits.begin(), whole->flits.end(),
+                                       [](const auto& flit) { return Corrupted(*flit); });
+    for (int i = 0; i < whole->length(); ++i) {
+      branch->flits.push_back(std::make_shared<Flit>(Flit{.packet = branch->packet,
+                                                          .arrival = now_,
+                                                          .tail = i == whole->length() - 1,
+                                                          .corrupted = corrupted,
+                                                          .set_aside = true,
+                                                          .from = nullptr}));
+    }
+    whole->branches.push_back(branch);
+    buffer.packets.push_back(branch);
+    ++result_.coverage.branches;
+  }
+  stats.packets_replicated += whole->branches.size() - 1;
+  stats.flits_replicated += (whole->branches.size() - 1) * whole->flits.size();
+}
+
+// Slots of packets whose branches have all left.
+void Network::ReleaseReplicated(Hub& hub, Buffer& buffer) {
+  std::erase_if(buffer.packets, [&](const std::shared_ptr<QueuedPacket>& whole) {
+    if (whole->branches.empty()) return false;
+    for (const auto& branch : whole->branches) {
+      if (!branch->gone(now_)) return false;
+    }
+    int slots = 0;
+    for (const auto& flit : whole->flits) slots += !flit->set_aside;
+    if (IsHfi(buffer.port)) {
+      --hub.hfi[buffer.port - kHfiFirst].isr_packets[kReplication];
+    } else {
+      SendCredits(hub.id, buffer.port, buffer.lane, now_, 0, slots);
+    }
+    return true;
+  });
 }
 
 void Network::DropArrived(Hub& hub, Buffer& buffer, QueuedPacket& packet) {
@@ -80,7 +172,7 @@ bool Network::Requests(Hub& hub, const Buffer& buffer, const QueuedPacket& packe
     return packet.next < packet.flits.size() && packet.flits[packet.next]->arrival <= now_;
   }
   if (IsHfi(buffer.port)) return true;
-  const Time f = ClassParameters(packet.output).flit_time;
+  const Time f = FlitTime(hub.id, packet.output);
   Time from = kNever;
   if (packet.complete()) {
     Time e1 = 0;
@@ -103,10 +195,10 @@ void Network::Arbitrate(NodeId node) {
 
 void Network::ArbitrateOutput(Hub& hub, PortId port, Output& output) {
   if (output.busy_until > now_ || !LinkUp(hub.id, port)) {
-    UpdateStall(hub, port, output, false);
+    UpdateStall(hub, port, output, {});
     return;
   }
-  bool lacks_only_credit = false;
+  std::set<int> lack_only_credit;  // output VCs
   std::map<int, std::map<int, Buffer*>> can_be_granted;  // by output VC, then by index
   Buffer* continues = nullptr;
   for (auto& [key, buffer] : hub.buffers) {
@@ -116,13 +208,13 @@ void Network::ArbitrateOutput(Hub& hub, PortId port, Output& output) {
     const OutputVc& vc = output.vcs[front.output_vc];
     if (vc.owner != (front.begun ? &front : nullptr)) continue;
     if (vc.credits.empty() || *vc.credits.begin() > now_) {
-      lacks_only_credit = true;
+      lack_only_credit.insert(front.output_vc);
       continue;
     }
     can_be_granted[front.output_vc][buffer.index()] = &buffer;
     if (output.busy_until == now_ && output.last == &front) continues = &buffer;
   }
-  UpdateStall(hub, port, output, can_be_granted.empty() && lacks_only_credit);
+  UpdateStall(hub, port, output, can_be_granted.empty() ? lack_only_credit : std::set<int>());
   std::size_t contenders = 0;
   for (const auto& [vc, buffers] : can_be_granted) contenders += buffers.size();
   if (contenders > 1) ++result_.coverage.contended_grants;
@@ -131,6 +223,7 @@ void Network::ArbitrateOutput(Hub& hub, PortId port, Output& output) {
     ++result_.coverage.lost_after_split;
   }
   if (continues) {
+    CountLosses(hub, port, can_be_granted, *continues);
     Grant(hub, port, output, *continues, /*continued=*/true);
   } else if (!can_be_granted.empty()) {
     auto served = can_be_granted.upper_bound(output.last_vc);
@@ -140,6 +233,7 @@ void Network::ArbitrateOutput(Hub& hub, PortId port, Output& output) {
     auto winner = served->second.upper_bound(pointer);
     if (winner == served->second.end()) winner = served->second.begin();
     pointer = winner->first;
+    CountLosses(hub, port, can_be_granted, *winner->second);
     Grant(hub, port, output, *winner->second, /*continued=*/false);
   }
 }
@@ -169,10 +263,11 @@ void Network::Grant(Hub& hub, PortId port, Output& output, Buffer& buffer, bool 
   const std::shared_ptr<QueuedPacket> shared = buffer.Front(port);
   QueuedPacket& packet = *shared;
   OutputVc& vc = output.vcs[packet.output_vc];
-  const Time f = ClassParameters(port).flit_time;
-  const int m = CommitmentLength(packet, vc, f);
+  const Time f = FlitTime(hub.id, port);
+  const Transmission sent = Transmit(hub, port, CommitmentLength(packet, vc, f));
+  const int m = sent.flits;
   PERCS_CHECK(m >= 1);
-  NoteGrant(hub, port, output, buffer, packet, m, continued);
+  NoteGrant(hub, port, output, buffer, packet, sent, continued);
   if (!packet.begun) {
     Packet& p = *packet.packet;
     p.path = Mix64(p.path ^ (((static_cast<std::uint64_t>(hub.id) << 8) | port) + 1));
@@ -184,40 +279,43 @@ void Network::Grant(Hub& hub, PortId port, Output& output, Buffer& buffer, bool 
   int slots = 0;
   for (int i = 0; i < m; ++i) {
     Flit& flit = *packet.flits[packet.next++];
-    flit.leaves = now_ + (i + 1) * f;
+    flit.leaves = sent.start + (i + 1) * f;
     slots += !flit.set_aside;
     vc.credits.erase(vc.credits.begin());
   }
-  packet.commitment_end = output.busy_until = now_ + m * f;
+  packet.commitment_end = output.busy_until = sent.start + m * f;
   Wake(hub.id, output.busy_until);
   const bool tail = packet.all_committed();
   vc.owner = tail ? nullptr : &packet;
   output.last = tail ? nullptr : &packet;
-  if (!IsHfi(buffer.port)) SendCredits(hub.id, buffer.port, buffer.lane, now_ + f, f, slots);
-  SendFlits(hub, port, packet, shared, first, m);
+  if (!IsHfi(buffer.port)) SendCredits(hub.id, buffer.port, buffer.lane, sent.start + f, f, slots);
+  SendFlits(hub, port, packet, shared, first, sent);
 }
 
 void Network::SendFlits(Hub& hub, PortId port, QueuedPacket& packet,
-                        std::shared_ptr<QueuedPacket> shared, std::size_t first, int count) {
-  const LinkParameters& link = ClassParameters(port);
-  const Time delay = parameters_.isr_latency + link.flit_time + (IsHfi(port) ? 0 : link.wire);
+                        std::shared_ptr<QueuedPacket> shared, std::size_t first,
+                        const Transmission& sent) {
+  const Time f = FlitTime(hub.id, port);
+  const Time delay = parameters_.isr_latency + f + (IsHfi(port) ? 0 : Propagation(hub.id, port));
   if (IsHfi(port)) {
     if (!packet.all_committed()) return;  // only the tail matters to the HFI
-    const Time at = now_ + (count - 1) * link.flit_time + delay;
+    const Time at = sent.start + (sent.flits - 1) * f + delay;
     Schedule(at, kEject, hub.id, port, 0,
              [this, node = hub.id, port, shared] { Eject(node, port, shared); });
     return;
   }
   std::vector<std::shared_ptr<Flit>> flits;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < sent.flits; ++i) {
     const auto& flit = packet.flits[first + i];
     flits.push_back(std::make_shared<Flit>(Flit{.packet = packet.packet,
-                                                .arrival = now_ + i * link.flit_time + delay,
+                                                .arrival = sent.start + i * f + delay,
+                                                .flit_time = f,
                                                 .tail = flit->tail,
+                                                .corrupted = sent.corrupted[static_cast<std::size_t>(i)],
                                                 .from = flit}));
   }
   const LinkEnd peer = topology_.Peer(hub.id, port);
-  Schedule(now_ + delay, kFlit, peer.node, peer.port, packet.output_vc,
+  Schedule(sent.start + delay, kFlit, peer.node, peer.port, packet.output_vc,
            [this, peer, vc = packet.output_vc, generation = LinkAt(hub.id, port).generation,
             flits = std::move(flits)] { Announce(peer.node, peer.port, vc, generation, flits); });
 }
@@ -227,7 +325,7 @@ void Network::SendCredits(NodeId node, PortId port, int vc, Time first_free, Tim
                           int count) {
   const Link& link = LinkAt(node, port);
   if (count == 0 || !link.up) return;
-  const Time first = first_free + ClassParameters(port).wire + parameters_.credit_processing;
+  const Time first = first_free + Propagation(node, port) + parameters_.credit_processing;
   const LinkEnd peer = topology_.Peer(node, port);
   Schedule(first, kCredit, peer.node, peer.port, vc,
            [this, peer, vc, first, spacing, count, generation = link.generation] {
@@ -247,27 +345,41 @@ void Network::AddCredits(NodeId node, PortId port, int vc, Time first, Time spac
   }
 }
 
-void Network::UpdateStall(Hub& hub, PortId port, Output& output, bool stalled) {
-  if (output.stalled_since != kNever) {
-    Stats(hub.id).ports[port].credit_stall_ps += now_ - output.stalled_since;
-    if (!stalled && now_ > output.stalled_since) ++result_.coverage.credit_stalls;
+void Network::CountLosses(Hub& hub, PortId port,
+                          const std::map<int, std::map<int, Buffer*>>& can_be_granted,
+                          const Buffer& winner) {
+  for (const auto& [vc, buffers] : can_be_granted) {
+    for (const auto& [index, buffer] : buffers) {
+      Stats(hub.id).ports[port].vc[vc].arbitration_losses += buffer != &winner;
+    }
   }
-  output.stalled_since = stalled ? now_ : kNever;
+}
+
+void Network::UpdateStall(Hub& hub, PortId port, Output& output, const std::set<int>& stalled) {
+  PortStats& stats = Stats(hub.id).ports[port];
+  if (output.stalled_since != kNever) {
+    stats.credit_stall_ps += now_ - output.stalled_since;
+    if (stalled.empty() && now_ > output.stalled_since) ++result_.coverage.credit_stalls;
+  }
+  for (const int vc : output.stalled) stats.vc[vc].credit_stall_ps += now_ - output.stalled_since;
+  for (const int vc : stalled) stats.vc[vc].credit_stalls += !output.stalled.contains(vc);
+  output.stalled = stalled;
+  output.stalled_since = stalled.empty() ? kNever : now_;
 }
 
 void Network::NoteGrant(Hub& hub, PortId port, const Output& output, const Buffer& buffer,
-                        const QueuedPacket& packet, int count, bool continued) {
+                        const QueuedPacket& packet, const Transmission& sent, bool continued) {
+  const int count = sent.flits;
   const bool tail = packet.complete() && packet.next + count == packet.flits.size();
-  PortStats& stats = Stats(hub.id).ports[port];
+  VcStats& stats = Stats(hub.id).ports[port].vc[packet.output_vc];
   stats.flits += count;
   stats.packets += tail;
-  stats.runs += 1;
   stats.runs_split += !tail;
   for (int i = 0; i < count; ++i) {
     const int before = static_cast<int>(packet.next + i) * kFlitBytes;
     stats.bytes += std::clamp(packet.packet->script.bytes - before, 0, kFlitBytes);
   }
-  result_.nodes[hub.id].grants.push_back({now_, port, buffer.port, packet.output_vc,
+  result_.nodes[hub.id].grants.push_back({sent.start, port, buffer.port, packet.output_vc,
                                           static_cast<VcId>(IsHfi(buffer.port) ? 0 : buffer.lane),
                                           packet.packet->script.source, packet.packet->sequence,
                                           static_cast<int>(packet.next), count, tail, continued});

@@ -9,10 +9,18 @@
 namespace percs::reference {
 
 bool Poisoned(const Flit& flit) { return flit.poisoned || (flit.from && Poisoned(*flit.from)); }
+bool Corrupted(const Flit& flit) { return flit.corrupted || (flit.from && Corrupted(*flit.from)); }
 
 std::shared_ptr<QueuedPacket> Buffer::Front(PortId output) const {
   for (const auto& queued : packets) {
     if (queued->output == output && !queued->drop) return queued;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<QueuedPacket> Buffer::Newest() const {
+  for (auto it = packets.rbegin(); it != packets.rend(); ++it) {
+    if (!(*it)->branch) return *it;
   }
   return nullptr;
 }
@@ -53,9 +61,14 @@ void Network::ScheduleInput(const ReferenceInput& input) {
   for (std::size_t i = 0; i < packets_.size(); ++i) {
     Schedule(packets_[i].at, kCreate, packets_[i].source, 0, 0, [this, i] { Create(i); });
   }
+  for (const Cable& cable : input.cables) LinkAt(cable.link.node, cable.link.port).wire = cable.wire;
   for (const LinkFault& fault : input.faults) {
-    Schedule(fault.at, kFault, fault.link.node, fault.link.port, 0,
-             [this, fault] { ApplyFault(fault); });
+    ScheduleFault(fault);
+  }
+  for (const LinkImpairment& impairment : input.impairments) {
+    const LinkEnd lower = LowerEnd(impairment.sender);
+    Schedule(impairment.at, kFault, lower.node, lower.port, 2,
+             [this, impairment] { ApplyImpairment(impairment); });
   }
   for (const TableSwitch& change : input.tables) {
     Schedule(change.at, kEpoch, 0, 0, 0, [this, tables = change.tables] { tables_ = tables; });
@@ -65,6 +78,19 @@ void Network::ScheduleInput(const ReferenceInput& input) {
 void Network::Schedule(Time at, Class order, NodeId node, int port, int lane,
                        std::function<void()> action) {
   events_.emplace(Key{at, order, node, port, lane, ++serial_}, std::move(action));
+}
+
+LinkEnd Network::LowerEnd(LinkEnd end) const {
+  const LinkEnd peer = topology_.Peer(end.node, end.port);
+  return std::pair(peer.node, peer.port) < std::pair(end.node, end.port) ? peer : end;
+}
+
+// What happens to a link is scheduled under its lower end: of one instant it goes down, comes up, and then
+// gets its errors and lanes.
+void Network::ScheduleFault(const LinkFault& fault) {
+  const LinkEnd lower = LowerEnd(fault.link);
+  Schedule(fault.at, kFault, lower.node, lower.port, fault.up ? 1 : 0,
+           [this, fault] { ApplyFault(fault); });
 }
 
 void Network::Wake(NodeId node, Time at) {
@@ -85,6 +111,10 @@ Link& Network::LinkAt(NodeId node, PortId port) {
 
 const LinkParameters& Network::ClassParameters(PortId port) const {
   return parameters_.link(ClassOf(port));
+}
+
+Time Network::Propagation(NodeId node, PortId port) {
+  return LinkAt(node, port).wire.value_or(ClassParameters(port).wire);
 }
 
 ReferenceResult Network::Run() {
@@ -163,6 +193,17 @@ void VisitCoverage(const Coverage& c, Visit&& visit) {
   visit("indirect_went_direct", c.indirect_went_direct);
   visit("adaptive_direct", c.adaptive_direct);
   visit("adaptive_indirect", c.adaptive_indirect);
+  visit("multicasts", c.multicasts);
+  visit("branches", c.branches);
+  visit("branches_dropped", c.branches_dropped);
+  visit("multicasts_truncated", c.multicasts_truncated);
+  visit("replays", c.replays);
+  visit("replays_in_a_row", c.replays_in_a_row);
+  visit("replays_exhausted", c.replays_exhausted);
+  visit("runs_split_by_error", c.runs_split_by_error);
+  visit("rates_reduced", c.rates_reduced);
+  visit("links_without_lanes", c.links_without_lanes);
+  visit("corrupted_packets", c.corrupted_packets);
   visit("truncated", c.truncated);
   visit("no_route", c.no_route);
   visit("no_vc_position", c.no_vc_position);

@@ -31,14 +31,17 @@ struct Packet {
 struct Flit {
   std::shared_ptr<Packet> packet;
   Time arrival = 0;
+  Time flit_time = 0;  // of the link it came over, when it was granted
   bool tail = false;
   bool poisoned = false;   // made a poison tail at this hub
+  bool corrupted = false;  // on its way to this hub, and not replayed
   bool set_aside = false;  // the added poison tail: holds no slot, returns no credit
   Time leaves = kNever;    // its slot is free
   std::shared_ptr<const Flit> from;
 };
 
 bool Poisoned(const Flit& flit);
+bool Corrupted(const Flit& flit);
 
 // A packet in one input buffer of one hub.
 struct QueuedPacket {
@@ -51,7 +54,11 @@ struct QueuedPacket {
   Time commitment_end = 0;
   bool begun = false;
   bool truncated_here = false;
+  // Multicast (B.9): a packet that waits to be whole, then for its branches, which have no slots of their own.
+  bool branch = false;
+  std::vector<std::shared_ptr<QueuedPacket>> branches;
 
+  bool gone(Time now) const { return all_committed() && flits.back()->leaves <= now; }
   bool complete() const { return !flits.empty() && flits.back()->tail; }
   int length() const { return complete() ? static_cast<int>(flits.size()) : packet->flits; }
   bool all_committed() const { return complete() && next == flits.size(); }
@@ -65,7 +72,9 @@ struct Buffer {
   int slots = 0;  // flits; HFI ports count packets at injection instead
   std::deque<std::shared_ptr<QueuedPacket>> packets;
 
-  int index() const { return 3 * port + (IsHfi(port) ? 0 : lane); }
+  int index() const { return 3 * port + (IsHfi(port) ? lane == kReplication : lane); }
+  // The packet whose flits came last; null if there is none.
+  std::shared_ptr<QueuedPacket> Newest() const;
   // The oldest packet for `output` that is not being dropped; null if there is none.
   std::shared_ptr<QueuedPacket> Front(PortId output) const;
 };
@@ -81,7 +90,8 @@ struct Output {
   Time busy_until = 0;
   QueuedPacket* last = nullptr;  // packet of the last commitment, if that ended without the tail
   int last_vc = -1;              // round robin over output VCs
-  Time stalled_since = kNever;
+  Time stalled_since = kNever;  // or when that was last looked at
+  std::set<int> stalled;        // VCs
 };
 
 struct HfiPort {
@@ -106,9 +116,27 @@ struct Hub {
 };
 
 struct Link {
+  std::optional<Time> wire;  // else that of its class
   bool up = true;
   bool was_down = false;
+  bool commanded_up = true;
+  std::map<NodeId, int> lanes_lost;  // by the sending end
   std::uint64_t generation = 0;  // changes at every down and up
+};
+
+// Errors on the wire of one output (B.8).
+struct Wire {
+  RandomStream errors;
+  double rate = 0;
+  std::optional<std::uint64_t> intact;  // transmissions up to the next corrupted one; none: for ever
+  std::uint64_t corrupt_next = 0;
+};
+
+// What becomes of the flits that an output could commit.
+struct Transmission {
+  int flits = 0;
+  Time start = 0;
+  std::vector<bool> corrupted;  // by flit
 };
 
 class Network {
@@ -131,6 +159,8 @@ class Network {
   // reference_network.cc: events, topology, start and end.
   void Schedule(Time at, Class order, NodeId node, int port, int lane,
                 std::function<void()> action);
+  LinkEnd LowerEnd(LinkEnd end) const;
+  void ScheduleFault(const LinkFault& fault);
   void Wake(NodeId node, Time at);
   void WakeInjection(NodeId node, Time at);
   void BuildHub(NodeId node);
@@ -139,6 +169,7 @@ class Network {
   Link& LinkAt(NodeId node, PortId port);
   bool LinkUp(NodeId node, PortId port) { return IsHfi(port) || LinkAt(node, port).up; }
   const LinkParameters& ClassParameters(PortId port) const;
+  Time Propagation(NodeId node, PortId port);
   NodeStats& Stats(NodeId node) { return result_.nodes[node].stats; }
 
   // reference_hfi.cc: B.3 and B.6.
@@ -163,6 +194,8 @@ class Network {
                 std::vector<std::shared_ptr<Flit>> flits);
   void Settle(NodeId node);
   void SettleBuffer(Hub& hub, Buffer& buffer);
+  void Replicate(Hub& hub, Buffer& buffer, std::shared_ptr<QueuedPacket> whole);
+  void ReleaseReplicated(Hub& hub, Buffer& buffer);
   void DropArrived(Hub& hub, Buffer& buffer, QueuedPacket& packet);
   bool Requests(Hub& hub, const Buffer& buffer, const QueuedPacket& packet);
   void Arbitrate(NodeId node);
@@ -170,15 +203,28 @@ class Network {
   void Grant(Hub& hub, PortId port, Output& output, Buffer& buffer, bool continued);
   int CommitmentLength(const QueuedPacket& packet, const OutputVc& vc, Time flit_time);
   void SendFlits(Hub& hub, PortId port, QueuedPacket& packet, std::shared_ptr<QueuedPacket> shared,
-                 std::size_t first, int count);
+                 std::size_t first, const Transmission& sent);
   void SendCredits(NodeId node, PortId port, int vc, Time first_free, Time spacing, int count);
   void AddCredits(NodeId node, PortId port, int vc, Time first, Time spacing, int count);
-  void UpdateStall(Hub& hub, PortId port, Output& output, bool stalled);
+  void UpdateStall(Hub& hub, PortId port, Output& output, const std::set<int>& stalled);
+  void CountLosses(Hub& hub, PortId port,
+                   const std::map<int, std::map<int, Buffer*>>& can_be_granted,
+                   const Buffer& winner);
   void NoteGrant(Hub& hub, PortId port, const Output& output, const Buffer& buffer,
-                 const QueuedPacket& packet, int count, bool continued);
+                 const QueuedPacket& packet, const Transmission& sent, bool continued);
+
+  // reference_errors.cc: B.8.
+  void ApplyImpairment(const LinkImpairment& impairment);
+  void ApplyErrors(const LinkImpairment& impairment);
+  int WorkingLanes(NodeId node, PortId port);
+  Time FlitTime(NodeId node, PortId port);  // of an output, now
+  void DrawErrors(Wire& wire);
+  bool ArrivesIntact(Wire& wire);
+  Transmission Transmit(Hub& hub, PortId port, int certain);
 
   // reference_faults.cc: B.7.
   void ApplyFault(const LinkFault& fault);
+  void UpdateLink(LinkEnd end);
   void SenderDown(Hub& hub, PortId port);
   void ReceiverDown(Hub& hub, PortId port);
   void Truncate(Hub& hub, PortId port, QueuedPacket& packet);
@@ -192,6 +238,7 @@ class Network {
   TableSet tables_;
   std::vector<Hub> hubs_;
   std::map<std::pair<NodeId, PortId>, Link> links_;  // by the lower (node, port) end
+  std::map<std::pair<NodeId, PortId>, Wire> wires_;  // by the sending end; none: no errors
   std::map<Key, std::function<void()>> events_;
   std::uint64_t serial_ = 0;
   Time now_ = 0;

@@ -30,6 +30,8 @@ struct ReferenceInput {
   std::vector<TableSwitch> tables;
   std::vector<ScriptedPacket> packets;  // any order; equal times of a source keep this order
   std::vector<LinkFault> faults;
+  std::vector<LinkImpairment> impairments = {};
+  std::vector<Cable> cables = {};
   std::uint64_t seed = 0;
   RoutingSettings routing = {};
 };
@@ -91,6 +93,13 @@ struct Coverage {
   std::uint64_t middles_closed = 0;  // a candidate that was not open
   std::uint64_t indirect_went_direct = 0;  // no middle was open
   std::uint64_t adaptive_direct = 0, adaptive_indirect = 0;
+  std::uint64_t multicasts = 0, branches = 0;  // replicated
+  std::uint64_t branches_dropped = 0;          // at once
+  std::uint64_t multicasts_truncated = 0;
+  std::uint64_t replays = 0, replays_in_a_row = 0, replays_exhausted = 0;
+  std::uint64_t runs_split_by_error = 0;
+  std::uint64_t rates_reduced = 0, links_without_lanes = 0;
+  std::uint64_t corrupted_packets = 0;  // with replay switched off
   std::uint64_t truncated = 0, no_route = 0, no_vc_position = 0;
 
   void Add(const Coverage& other);

@@ -168,8 +168,8 @@ TEST(ReferenceRouter, DepthOneSendsOneFlitPerCreditRoundTrip) {
   EXPECT_EQ(grants[2].time, 390);
   EXPECT_EQ(bench.Delivered(1), Times{505 + 110});
   EXPECT_EQ(bench.Port(0, 1).credit_stall_ps, (210u - 40) + (390 - 220));
-  EXPECT_EQ(bench.Port(0, 1).runs, 3u);
-  EXPECT_EQ(bench.Port(0, 1).runs_split, 2u);
+  EXPECT_EQ(bench.Port(0, 1).sum().runs(), 3u);
+  EXPECT_EQ(bench.Port(0, 1).sum().runs_split, 2u);
   EXPECT_EQ(bench.result.coverage.buffer_full_starts, 1u);
 }
 
@@ -263,8 +263,8 @@ TEST(ReferenceRouter, APacketCutInTheMiddleGetsOnePoisonTailAndItsRestIsDrained)
   // Hub 1 is full at 165, sends both; the poison tail of 200 waits for the credit of 355.
   EXPECT_EQ(bench.Stats(1).flits_synthesised, 1u);
   EXPECT_EQ(bench.Port(1, 2).credit_stall_ps, 155u);
-  EXPECT_EQ(bench.Port(1, 2).flits, 3u);
-  EXPECT_EQ(bench.Port(1, 2).packets, 1u);
+  EXPECT_EQ(bench.Port(1, 2).sum().flits, 3u);
+  EXPECT_EQ(bench.Port(1, 2).sum().packets, 1u);
   EXPECT_EQ(bench.Dropped(2, DropReason::kTruncated), 3u);
   EXPECT_EQ(bench.result.end, 580 + 50);  // truncated at 580, its credits 50 later
 }
@@ -371,8 +371,8 @@ TEST(ReferenceRouter, NewTablesApplyToPacketsRoutedFromThenOn) {
   bench.Run();
   bench.input.tables = {before, {100, bench.input.tables[0].tables}};
   const ReferenceResult result = RunReference(bench.input);
-  EXPECT_EQ(result.nodes[0].stats.ports[bench.topology.LPort(0, 2)].packets, 2u);
-  EXPECT_EQ(result.nodes[0].stats.ports[bench.topology.LPort(0, 1)].packets, 1u);
+  EXPECT_EQ(result.nodes[0].stats.ports[bench.topology.LPort(0, 2)].sum().packets, 2u);
+  EXPECT_EQ(result.nodes[0].stats.ports[bench.topology.LPort(0, 1)].sum().packets, 1u);
 }
 
 TEST(ReferenceRouter, PacketsOfTwoVcsInterleaveOnOneLink) {

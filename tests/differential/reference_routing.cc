@@ -40,6 +40,10 @@ PortId Network::Choose(Hub& hub, PortId input, TableKind table, int supernode, P
 void Network::RoutePacket(Hub& hub, PortId input, int input_vc, QueuedPacket* queued, bool source) {
   Packet& packet = *queued->packet;
   const ScriptedPacket& script = packet.script;
+  if (topology_.is_group(script.destination)) {  // looked up when it is replicated
+    queued->output = kReplication;
+    return;
+  }
   if (source) ChooseMode(hub, input, packet);
   NodeId exit = script.destination;
   if (exit == hub.id) {

@@ -4,11 +4,13 @@
 
 #include <thread>
 
+#include "daemon/config/process_setup.h"
 #include "daemon/config/status_translation.h"
 #include "daemon/stream/channel.h"
 #include "fmt/format.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/reader.h"
+#include "tests/support/source_dir.h"
 
 namespace percs::test {
 namespace {
@@ -22,6 +24,7 @@ void SetDeadline(grpc::ClientContext* context) {
 }  // namespace
 
 Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
+  IgnoreLockOrder();  // with up to 32 daemons in this process its graph would cost minutes
   folder_.emplace(*SocketFolder::Create());
   ControllerOptions controller;
   controller.listen =
@@ -118,7 +121,7 @@ absl::StatusOr<v1::GetResultReply> Cluster::Run(const v1::ApplyRequest& request)
 }
 
 v1::ApplyRequest RequestFromFile(const std::string& path) {
-  auto loaded = LoadScenarioFile(std::string(PERCS_SOURCE_DIR) + "/" + path);
+  auto loaded = LoadScenarioFile(SourceDir() + "/" + path);
   EXPECT_TRUE(loaded.ok()) << loaded.status();
   v1::ApplyRequest request;
   if (!loaded.ok()) return request;

@@ -115,6 +115,52 @@ TEST_F(ControlTest, RouteTablesAreDumpedProvenAndLoaded) {
   EXPECT_EQ(result->result().violations_size(), 0);
 }
 
+TEST_F(ControlTest, TreesAreCreatedListedAndDeleted) {
+  ASSERT_TRUE(cluster_.Apply(Traffic(true)).ok());
+  const auto create = [&](const std::string& name, const std::string& members) {
+    v1::CreateTreeRequest request;
+    request.mutable_tree()->set_name(name);
+    request.mutable_tree()->set_members(members);
+    v1::CreateTreeReply reply;
+    return Call(&v1::Control::Stub::CreateTree, request, &reply);
+  };
+  const auto list = [&](const std::string& name) {
+    v1::ListTreesRequest request;
+    request.set_name(name);
+    v1::ListTreesReply reply;
+    EXPECT_TRUE(Call(&v1::Control::Stub::ListTrees, request, &reply).ok());
+    return reply;
+  };
+  EXPECT_EQ(list("").trees_size(), 0);
+  EXPECT_EQ(create("lone", "sn0-d0-h1").error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(create("far", "all, sn7-d0-h1").error_message(), HasSubstr("sn7-d0-h1"));
+  for (int i = 0; i < 64; ++i) {
+    const grpc::Status status = create("tree" + std::to_string(i), "all");
+    ASSERT_TRUE(status.ok()) << status.error_message();
+  }
+  EXPECT_EQ(create("tree5", "all").error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  const grpc::Status full = create("one more", "sn0-d0-h2, sn0-d0-h3");
+  EXPECT_EQ(full.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(full.error_message(), HasSubstr("all 64 indexes of the CAU of sn0-d0-h2 are taken"));
+  while (list("tree63").trees(0).state() != "ready") std::this_thread::yield();
+  EXPECT_EQ(list("tree63").trees(0).vertices_size(), 4);
+  EXPECT_EQ(list("").trees_size(), 64);
+  v1::DeleteTreeRequest gone;
+  gone.set_name("tree9");
+  v1::DeleteTreeReply reply;
+  ASSERT_TRUE(Call(&v1::Control::Stub::DeleteTree, gone, &reply).ok());
+  EXPECT_EQ(reply.id(), 9u);
+  gone.set_name("tree99");
+  EXPECT_EQ(Call(&v1::Control::Stub::DeleteTree, gone, &reply).error_code(), grpc::StatusCode::NOT_FOUND);
+  while (list("tree9").trees(0).state() != "deleted") std::this_thread::yield();
+  EXPECT_TRUE(create("one more", "sn0-d0-h2, sn0-d0-h3").ok());
+  Stop();
+  const auto result = cluster_.WaitForResult();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->result().violations_size(), 0);
+  EXPECT_EQ(result->result().trees_size(), 65);
+}
+
 TEST_F(ControlTest, AFaultTakesEffectNowOrLaterButNotInThePast) {
   ASSERT_TRUE(cluster_.Apply(Traffic(true)).ok());
   v1::InjectLinkFaultReply down, up;
@@ -158,6 +204,55 @@ TEST_F(ControlTest, ACommandedFaultGivesTheDigestOfAScenarioWithThatFault) {
   fault->set_at(reply.at());
   fault->set_link_down("sn0-d0-h1/sn0-d0-h6");
   EXPECT_EQ(live->result().digest(), RunHere(request.scenario()).digest.ToString());
+}
+
+TEST_F(ControlTest, CommandedErrorsAndLostLanesGiveTheDigestOfAScenarioWithThem) {
+  v1::ApplyRequest request = RequestFromFile("deploy/scenarios/one-drawer.yaml");
+  request.mutable_scenario()->mutable_run()->set_clock(v1::CLOCK_LIVE);
+  request.mutable_scenario()->mutable_run()->set_pace(20 * kMicrosecond);
+  ASSERT_TRUE(cluster_.Apply(request).ok());
+  v1::Fault faults[3];
+  faults[0].mutable_link_errors()->set_link("sn0-d0-h1/sn0-d0-h6");
+  faults[0].mutable_link_errors()->set_flit_error_rate(0.05);
+  faults[1].mutable_lanes_lost()->set_link("sn0-d0-h2/sn0-d0-h5");
+  faults[1].mutable_lanes_lost()->set_from("sn0-d0-h5");
+  faults[1].mutable_lanes_lost()->set_count(20);
+  faults[2].mutable_lanes_lost()->set_link("sn0-d0-h0/sn0-d0-h7");
+  faults[2].mutable_lanes_lost()->set_count(60);  // too many: the link is down
+  for (v1::Fault& fault : faults) {
+    v1::InjectFaultRequest inject;
+    *inject.mutable_fault() = fault;
+    inject.set_now(true);
+    v1::InjectFaultReply reply;
+    const grpc::Status status = Call(&v1::Control::Stub::InjectFault, inject, &reply);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    fault.set_at(reply.at());
+    *request.mutable_scenario()->add_faults() = fault;
+  }
+  const auto live = cluster_.WaitForResult();
+  ASSERT_TRUE(live.ok()) << live.status();
+  EXPECT_EQ(live->result().violations_size(), 0);
+  EXPECT_EQ(live->result().reroutes_size(), 1);
+  EXPECT_EQ(live->result().digest(), RunHere(request.scenario()).digest.ToString());
+}
+
+TEST_F(ControlTest, LanesAndErrorsThatCannotBeAreRefused) {
+  ASSERT_TRUE(cluster_.Apply(Traffic(true)).ok());
+  v1::InjectFaultRequest request;
+  request.set_now(true);
+  v1::LanesLost* lanes = request.mutable_fault()->mutable_lanes_lost();
+  lanes->set_link("sn0-d0-h0:LL0");
+  lanes->set_count(65);
+  v1::InjectFaultReply reply;
+  grpc::Status status = Call(&v1::Control::Stub::InjectFault, request, &reply);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(),
+            "sn0-d0-h0:LL0: 65 lanes lost, but LL links have 64 + 0 spare; write 0 to 64");
+  request.mutable_fault()->mutable_link_errors()->set_link("sn0-d0-h0:LL0");
+  status = Call(&v1::Control::Stub::InjectFault, request, &reply);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
+  Stop();
+  EXPECT_TRUE(cluster_.WaitForResult().ok());
 }
 
 TEST_F(ControlTest, VirtualTimeNeverRunsAheadOfItsPace) {

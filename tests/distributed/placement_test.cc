@@ -134,7 +134,8 @@ TEST(PlacementTest, DocumentedScenariosGiveTheDigestOfOneProcess) {
   ClusterOptions options;
   options.daemons = 4;
   Cluster cluster(options);
-  for (const char* file : {"two-hubs", "one-drawer", "supernode-alltoall", "link-failure"}) {
+  for (const char* file : {"two-hubs", "one-drawer", "supernode-alltoall", "link-failure",
+                           "cell-blades", "cau-tree"}) {
     SCOPED_TRACE(file);
     const v1::ApplyRequest request =
         RequestFromFile("deploy/scenarios/" + std::string(file) + ".yaml");

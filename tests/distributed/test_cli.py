@@ -34,6 +34,18 @@ BROKEN_LINK = TINY + """\
 faults:
   - {id: cut, at: 1us, link_down: sn0-d0-h0/sn0-d1-h0}
 """
+TREES = """\
+name: trees
+topology: {supernodes: 2, drawers: 1, hubs: 3}
+multicast:
+  - {name: everybody, source: sn0-d0-h0}
+  - {name: few, source: sn0-d0-h0, members: sn0-d0-h2 sn1-d0-h1}
+clock: {period: 5us}
+workload:
+  pattern: {pattern: multicast, load: 0.02, measure: 100us, payload: verified}
+faults:
+  - {id: cut, at: 20us, link_down: sn0-d0-h0/sn0-d0-h2}
+"""
 ENDLESS = """\
 name: endless
 topology: {supernodes: 1, drawers: 2, hubs: 2}
@@ -132,6 +144,23 @@ class InProcessTest(CliTest):
         self.assertEqual(["sn0-d0-h0:LR0"], first["down"])
         self.assertLess(first["raised_ns"], first["committed_ns"])
         self.assertLess(first["first_packet_ns"], 120_000)
+
+    def test_multicasts_and_the_clock_are_reported(self):
+        report = self.good_json("run", self.write("trees.yaml", TREES))
+        self.assertEqual([], report["violations"])
+        self.assertGreater(report["packets_replicated"], 0)
+        clock = report["clock"]
+        self.assertEqual((["sn0-d0-h0"], 6), (clock["sources"], clock["synchronised"]))
+        self.assertLessEqual(clock["skew_max_ps"], clock["bound_ps"])
+        text = self.good("run", "trees.yaml")
+        self.assertRegex(text, r"(?m)^global clock +6 of 6 hubs synchronised, every 5us from sn0")
+        tables = json.loads(self.good("routes", "dump", "trees.yaml"))
+        self.assertEqual({"LL1", "D0"},
+                         set(tables["nodes"][0]["multicast"][1].split()))
+        bad = self.write("bad.yaml", TREES.replace("sn1-d0-h1}", "sn7-d0-h1}"))
+        done = self.ctl("run", bad)
+        self.assertEqual(BAD_INPUT, done.returncode)
+        self.assertRegex(done.stderr, r"multicast group few, member: no hub is named \"sn7-d0-h1\"")
 
     def test_ctrl_c_ends_a_run(self):
         file = self.write("endless.yaml", ENDLESS + "stop_at: 1000s\n")
@@ -251,6 +280,15 @@ class CellTest(CliTest):
             rows["CELL-withheld-barrier"][key] for key in ("published", "role", "holds")))
 
 
+    def test_two_daemons_that_each_host_a_blade_give_the_digest_of_one_process(self):
+        file = SCENARIOS / "cell-blades.yaml"
+        here = self.good_json("run", file)
+        self.good("up", file, "--daemons", 6)
+        there = self.good_json("apply", file, "--placement", "2,2,2,2,1,1", "--wait")
+        self.assertEqual([], there["violations"])
+        self.assertEqual(here["digest"], there["digest"])
+
+
 class UnreachableTest(CliTest):
     def test_no_local_fabric(self):
         for command in (["status"], ["links"], ["counters"], ["stop"], ["result"],
@@ -366,16 +404,18 @@ class ControlTest(CliTest):
         self.fail(f"the fabric is {status['state']}, not {wanted}: {status['error']}")
 
     def test_a_run_over_daemons_has_the_digest_of_the_run_in_process(self):
-        for text in (TINY, BROKEN_LINK):
+        for text in (TINY, BROKEN_LINK, TREES):
             file = self.write("one.yaml", text)
             local = self.good_json("run", file)
             live = self.good_json("apply", file, "--wait")
             for key in ("digest", "virtual_ps", "drops", "messages", "latency_ns", "reroutes",
-                        "flit_hops", "ports", "failed_messages", "violations"):
+                        "flit_hops", "ports", "failed_messages", "violations", "clock",
+                        "packets_replicated"):
                 self.assertEqual(local[key], live[key], key)
             self.assertEqual("2 daemons over unix", live["placement"])
             self.assertEqual(live["digest"], self.good_json("result")["digest"])
-            uneven = self.good_json("apply", file, "--placement", "1,3", "--wait")
+            uneven = self.good_json("apply", file, "--placement", f"1,{local['nodes'] - 1}",
+                                    "--wait")
             self.assertEqual(local["digest"], uneven["digest"])
 
     def test_a_scenario_that_is_wrong_changes_nothing(self):
@@ -411,11 +451,32 @@ class ControlTest(CliTest):
         self.assertIn("alerts raised", self.good("counters"))
         self.assertEqual("sn0-d0-h1", self.good_json("counters", "sn0-d0-h1")["nodes"][0]["node"])
         self.assertEqual(4, len(self.good_json("counters", "--per-node")["nodes"]))
+        self.impair_and_count()
         self.good("stop", "--wait")
         result = self.good_json("result")
         self.assertEqual(0, result["messages"]["failed"])
         self.assertEqual(1, len(result["reroutes"]))
         self.assertIn("state         finished", self.good("status"))
+
+    def impair_and_count(self):
+        self.assertRegex(self.good("fault", "link-errors", "sn0-d0-h0:LL0", "--from", "sn0-d0-h0",
+                                   "--flit-rate", "0.01"),
+                         r"^sn0-d0-h0:LL0: flit error rate 0\.01 at ")
+        self.assertRegex(self.good("fault", "lanes", "sn0-d0-h0:LL0", "--lost", "2"),
+                         r"^sn0-d0-h0:LL0, both ways: 2 lanes lost at ")
+        for _ in range(200):
+            link = self.good_json("links", "sn0-d0-h0")["links"][0]
+            if link["forward"]["replays"] > 0:
+                break
+            time.sleep(0.1)
+        self.assertGreater(link["forward"]["replays"], 0)
+        self.assertEqual((0, 2, 2), (link["backward"]["replays"], link["forward"]["lanes_lost"],
+                                     link["backward"]["lanes_lost"]))
+        self.assertIn("up -2/-2 lanes", self.good("links"))
+        vcs = self.good_json("counters", "sn0-d0-h0", "--vc")["nodes"][0]["vcs"]
+        self.assertTrue(all(vc["most_held"] > 0 for vc in vcs if vc["port"] == "LL0"), vcs)
+        self.assertRegex(self.good("counters", "sn0-d0-h0", "--vc"), r"(?m)^LL0 +0 ")
+        self.assertEqual(USAGE, self.ctl("counters", "--vc").returncode)
 
     def test_wrong_names_and_times_are_answered_with_what_would_be_right(self):
         self.good("apply", self.write("tiny.yaml", TINY), "--hold")
@@ -426,6 +487,10 @@ class ControlTest(CliTest):
                 (("fault", "link-down", "nonsense"), r"Control\.InjectLinkFault: .*nonsense"),
                 (("fault", "link-down", "sn0-d0-h0:LL0", "--at", "1ps"),
                  r"Control\.InjectLinkFault: a fault at 1 ?ps is in the past: virtual time is "),
+                (("fault", "lanes", "sn0-d0-h0:LL0", "--lost", "65"),
+                 r"Control\.InjectFault: sn0-d0-h0:LL0: 65 lanes lost, but LL links have 64 \+ 0 "),
+                (("fault", "link-errors", "sn0-d0-h0:LL0", "--from", "sn0-d1-h0", "--corrupt-next",
+                  "1"), r"Control\.InjectFault: sn0-d1-h0 is no end of sn0-d0-h0:LL0; "),
                 (("routes", "sn0-d0-h0", "sn0-d7-h0"), r"Control\.GetRoutes: .*sn0-d7-h0"),
                 (("counters", "sn9-d0-h0"), r"Control\.GetCounters: .*sn9-d0-h0"),
                 (("links", "sn0-d0-h9"), r"Control\.ListLinks: .*sn0-d0-h9"),
@@ -445,6 +510,42 @@ class ControlTest(CliTest):
         self.assertIn("wait-for cycle: ", done.stderr)
         self.assertEqual("failed", self.good_json("status")["state"])
         self.good("apply", self.write("tiny.yaml", TINY), "--wait")
+
+    def test_a_traced_packet_is_told_hop_by_hop_alike_in_process_and_over_daemons(self):
+        file = self.write("tiny.yaml", TINY)
+        chosen = ("--from", "sn0-d0-h0", "--to", "sn0-d1-h1", "--packet", "2", "--count", "2")
+        here = self.good_json("trace", file, *chosen)
+        self.assertEqual(2, len(here["packets"]))
+        for packet in here["packets"]:
+            self.assertEqual(["sn0-d0-h0", "sn0-d1-h1"], [hop["node"] for hop in packet["hops"]])
+            self.assertEqual(["sn0-d1-h1"], [d["node"] for d in packet["deliveries"]])
+            for hop in packet["hops"]:
+                at = hop["arrived_ps"]
+                for grant in hop["grants"]:
+                    self.assertEqual(grant["at_ps"], at + sum(grant["waited_ps"].values()))
+                    at = grant["until_ps"]
+        self.assertTrue(any(grant["waited_ps"].get("arbitration") for packet in here["packets"]
+                            for hop in packet["hops"] for grant in hop["grants"]))
+        there = self.good_json("trace", file, "--apply", *chosen)
+        self.assertEqual(here, there)
+        text = self.good("trace", file, *chosen)
+        self.assertRegex(text, r"(?m)^  sn0-d0-h0 +HFI")
+        self.assertIn("arbitration", text)
+        for code, message, arguments in (
+                (BAD_INPUT, 'no hub is named "sn0-d9-h0"', ("--from", "sn0-d9-h0")),
+                (FAILED, "no packet matched", (*chosen[:4], "--packet", "9999"))):
+            done = self.ctl("trace", file, *arguments)
+            self.assertEqual(code, done.returncode)
+            self.assertIn(message, done.stderr)
+
+    def test_packets_of_a_running_fabric_can_be_followed(self):
+        self.good("apply", self.write("endless.yaml", ENDLESS), "--hold")
+        for count in (1, 2):
+            packets = self.good_json("trace", "--to", "sn0-d1-h0", "--count", count)["packets"]
+            self.assertGreaterEqual(len(packets), count)
+            self.assertTrue(all(p["destination"] == "sn0-d1-h0" for p in packets))
+            self.assertTrue(any(p["deliveries"] for p in packets))
+        self.good("stop", "--wait")
 
     def test_nothing_applied_yet(self):
         done = self.ctl("links")

@@ -111,7 +111,10 @@ class Split {
     for (const auto& fabric : fabrics_) {
       for (NodeId node : fabric->local_nodes()) nodes.push_back(fabric->Result(node));
     }
-    return MergeResults(scenario_, fabrics_[0]->topology(), std::move(nodes), fabrics_.back()->reroutes(), windows);
+    RunResult result = MergeResults(scenario_, fabrics_[0]->topology(), std::move(nodes),
+                                    fabrics_.back()->reroutes(), windows);
+    result.trees = fabrics_.back()->trees();
+    return result;
   }
 
   const Scenario& scenario_;

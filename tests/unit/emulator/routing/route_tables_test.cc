@@ -54,23 +54,26 @@ TEST(RouteTables, HashSeesEveryEntry) {
 
 TEST(RouteTables, MalformedBytesAreRefusedWithTheirPlace) {
   const std::string good = Example()->Serialize();
-  EXPECT_EQ(Refusal(""), "route tables, byte 0 of 0: does not start with PRT2");
-  EXPECT_EQ(Refusal("PRT2"), "route tables, byte 4 of 4: hubs per supernode must be 1..32");
-  EXPECT_EQ(Refusal("PRT2\x21"), "route tables, byte 5 of 5: hubs per supernode must be 1..32");
-  EXPECT_EQ(Refusal("PRT2\x02\xff\x7f"), "route tables, byte 7 of 7: supernodes must be 1..513");
-  EXPECT_EQ(Refusal("PRT2\x02\x02\x62"),
+  EXPECT_EQ(Refusal(""), "route tables, byte 0 of 0: does not start with PRT3");
+  EXPECT_EQ(Refusal("PRT3"), "route tables, byte 4 of 4: hubs per supernode must be 1..32");
+  EXPECT_EQ(Refusal("PRT3\x21"), "route tables, byte 5 of 5: hubs per supernode must be 1..32");
+  EXPECT_EQ(Refusal("PRT3\x02\xff\x7f"), "route tables, byte 7 of 7: supernodes must be 1..513");
+  EXPECT_EQ(Refusal("PRT3\x02\x02\x62"),
             "route tables, byte 7 of 7: number of tables must be 1..97");
-  EXPECT_EQ(Refusal("PRT2\x02\x02\x01\x03"),
+  EXPECT_EQ(Refusal("PRT3\x02\x02\x01\x03"),
             "route tables, byte 8 of 8: a run of port masks is cut off, too long or names a port "
             "that is no link");
-  EXPECT_EQ(Refusal(good.substr(0, good.size() - 1)),
-            "route tables, byte " + std::to_string(good.size() - 1) + " of " +
-                std::to_string(good.size() - 1) +
-                ": closed middles are cut off, not in order or beyond the last supernode");
-  EXPECT_EQ(Refusal(good.substr(0, good.size() - 2)),
-            "route tables, byte " + std::to_string(good.size() - 2) + " of " +
-                std::to_string(good.size() - 2) +
-                ": a table index is cut off or beyond the last table");
+  // The last bytes: a table index, no closed middles, no multicast groups, no clock.
+  const char* const missing[] = {
+      "the ports of the clock's tree are cut off or name one that is no link",
+      "the multicast table is cut off, of more than 4096 groups or names a port that is no link",
+      "closed middles are cut off, not in order or beyond the last supernode",
+      "a table index is cut off or beyond the last table"};
+  for (std::size_t cut = 1; cut <= std::size(missing); ++cut) {
+    const std::string left = std::to_string(good.size() - cut);
+    EXPECT_EQ(Refusal(good.substr(0, good.size() - cut)),
+              "route tables, byte " + left + " of " + left + ": " + missing[cut - 1]);
+  }
   EXPECT_EQ(Refusal(good + "x"), "route tables, byte " + std::to_string(good.size()) + " of " +
                                      std::to_string(good.size() + 1) + ": bytes after the end");
 }

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/split_run.h"
 
 namespace percs {
@@ -69,6 +71,12 @@ TEST_F(MergeCheckTest, FlitsOutOfOrderAndVcsOutOfPlaceAreNamedWithTheirHub) {
 class SpoiledRunTest : public ::testing::Test {
  protected:
   std::vector<std::string> Violations(const std::function<bool(FlitRun&)>& spoil) {
+    return ViolationsOfBatches([&spoil](Outbox& box) {
+      return std::any_of(box.flits.begin(), box.flits.end(), spoil);
+    });
+  }
+  // The same for `spoil` of everything that crosses in one window, until it returns true.
+  std::vector<std::string> ViolationsOfBatches(const std::function<bool(Outbox&)>& spoil) {
     Scenario scenario;
     scenario.topology = {.supernodes = 2, .drawers = 1, .hubs = 2};
     scenario.parameters.ll.buffer_flits = 8;  // a packet of 16 flits crosses in several runs ...
@@ -83,9 +91,7 @@ class SpoiledRunTest : public ::testing::Test {
     // Both LL links and the D link, between nodes 0 and 2, cross.
     options.process_of = [](NodeId node) { return node == 0 || node == 3 ? 0 : 1; };
     options.tamper = [&](int, int, Outbox& box) {
-      for (FlitRun& run : box.flits) {
-        if (!done) done = spoil(run);
-      }
+      if (!done) done = spoil(box);
     };
     const auto result = test::SplitRun(scenario, options);
     EXPECT_TRUE(result.ok()) << result.status();
@@ -108,6 +114,20 @@ TEST_F(SpoiledRunTest, ATailThatComesTooEarlyIsSeen) {
                 return IsD(run.port) && run.tail && run.count > 2 && --run.count > 0;
               }),
               testing::Contains(HasSubstr("order of flits: 1 runs")));
+}
+
+TEST_F(SpoiledRunTest, FlitsWithoutCreditAreSeenAndHarmNothingElse) {
+  EXPECT_THAT(ViolationsOfBatches([](Outbox& box) {
+                // A buffer full of flits twice: the second time there is no slot for them.
+                const auto full = std::find_if(box.flits.begin(), box.flits.end(), [](const FlitRun& run) {
+                  return !IsD(run.port) && run.count == 8;
+                });
+                if (full == box.flits.end()) return false;
+                const FlitRun copy = *full;
+                box.flits.insert(full, copy);
+                return true;
+              }),
+              ElementsAre("credits: 1 runs of flits reached sn0-d0-h0 with no credit for them"));
 }
 
 TEST_F(SpoiledRunTest, AVcOutOfItsPlaceIsSeen) {

@@ -16,6 +16,7 @@
 #include "emulator/workload/goal.h"
 #include "fmt/format.h"
 #include "tests/support/seed.h"
+#include "tests/support/source_dir.h"
 
 namespace percs {
 namespace {
@@ -375,7 +376,7 @@ TEST(TraceReplay, RandomTracesAddUpAndDoNotDependOnWhereRanksLive) {
 
 std::string Unzipped(const std::string& file) {
   const std::string command =
-      std::string("gzip -dc '") + PERCS_SOURCE_DIR + "/deploy/scenarios/traces/" + file + "'";
+      std::string("gzip -dc '") + test::SourceDir() + "/deploy/scenarios/traces/" + file + "'";
   std::string text;
   FILE* const pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return text;

@@ -24,6 +24,7 @@ class FabricRecordTest : public testing::Test {
     return {name,
             "unix",
             "unix:/x/controller.sock",
+            "http://127.0.0.1:9464/metrics",
             "a.yaml",
             store.SocketFolderOf(name),
             {{"controller", *self, "c.log"}, {"percsd", {getpid(), 1}, "d.log"}}};

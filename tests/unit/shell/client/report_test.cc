@@ -36,7 +36,7 @@ RunReport HandMade() {
   r.total.packets_delivered = 1'000;
   r.total.hops_delivered = 1'500;
   r.total.bytes_delivered = 2'048'000;
-  r.total.ports[0].flits = 16'000;
+  r.total.ports[0].vc[0].flits = 16'000;
   r.total.packets_dropped[static_cast<int>(DropReason::kLinkDown)] = 7;
   r.total.packets_dropped[static_cast<int>(DropReason::kTruncated)] = 3;
   for (int i = 0; i < 100; ++i) r.total.packet_latency.Add(500'000 + 1'000 * i);

@@ -136,6 +136,41 @@ TEST(CodecTest, CreditsMarksAndControlItemsComeBackAsTheyWere) {
   EXPECT_TRUE(got.control[0].up);
 }
 
+TEST(CodecTest, TreesComeBackAsTheyWereAndAPlanIsWrittenOnce) {
+  auto plan = std::make_shared<TreePlan>();
+  plan->id = 9;
+  plan->generation = 3;
+  plan->order = OperandOrder::kArrival;
+  plan->vertices = {{4, kNoVertex, false}, {4, 0, true}, {17, 0, true}};
+  Outbox sent;
+  for (const NodeId hub : {4u, 17u}) {
+    ControlItem item;
+    item.kind = ControlItem::Kind::kTreeSet;
+    item.source = kManagerNode;
+    item.target = hub;
+    item.tree = 9;
+    item.problem = {TreeProblem::Code::kSizes, CauOperation::kReduce, 7, 4, 17};
+    item.plan = plan;
+    item.arrival = 5'000;
+    sent.control.push_back(item);
+  }
+  std::string bytes;
+  EncodeOutbox(sent, &bytes);
+  Outbox got;
+  OutboxDecoder decoder(10);
+  ASSERT_TRUE(decoder.Decode(Span(bytes), &got).ok());
+  ASSERT_EQ(got.control.size(), 2u);
+  EXPECT_EQ(got.control[0].tree, 9);
+  EXPECT_EQ(got.control[1].problem.code, TreeProblem::Code::kSizes);
+  EXPECT_EQ(got.control[1].problem.sequence, 7u);
+  EXPECT_EQ(got.control[1].problem.b, 17u);
+  ASSERT_TRUE(got.control[0].plan);
+  EXPECT_EQ(got.control[0].plan->vertices, plan->vertices);
+  EXPECT_EQ(got.control[0].plan->generation, 3u);
+  EXPECT_EQ(got.control[0].plan->order, OperandOrder::kArrival);
+  EXPECT_EQ(got.control[0].plan, got.control[1].plan);
+}
+
 TEST(CodecTest, RunsOfOnePacketShareOnePayloadBlock) {
   PacketHeader h;
   h.source = 3;

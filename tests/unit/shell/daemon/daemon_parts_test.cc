@@ -97,6 +97,7 @@ TEST(NodeResultCodecTest, EveryCounterComesBack) {
   sent.credits_missing = 6;
   sent.flits_out_of_order = 7;
   sent.vcs_out_of_place = 8;
+  sent.flits_without_credit = 9;
   v1::NodeResult message;
   PackResult(sent, &message);
   auto got = UnpackResult(message);
@@ -110,6 +111,7 @@ TEST(NodeResultCodecTest, EveryCounterComesBack) {
   EXPECT_EQ(got->credits_missing, 6u);
   EXPECT_EQ(got->flits_out_of_order, 7u);
   EXPECT_EQ(got->vcs_out_of_place, 8u);
+  EXPECT_EQ(got->flits_without_credit, 9u);
   message.mutable_stats()->RemoveLast();
   EXPECT_THAT(std::string(UnpackResult(message).status().message()), HasSubstr("counters"));
 }

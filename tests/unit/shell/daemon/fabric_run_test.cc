@@ -52,7 +52,7 @@ class FinishedRunTest : public ::testing::Test {
   }
   absl::Status Ask() {
     answer_ = absl::UnknownError("no answer yet");
-    run_->Snapshot({}, [this](absl::StatusOr<std::vector<FabricRun::NodeState>> states) {
+    run_->Snapshot({}, [this](absl::StatusOr<std::vector<NodeState>> states) {
       answer_ = states.status();
     });
     return answer_;

@@ -6,10 +6,12 @@
 #include <fstream>
 
 #include "fmt/format.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/scenario/fields.h"
 #include "proto/scenario/file.h"
 #include "proto/scenario/reader.h"
+#include "tests/support/source_dir.h"
 
 namespace percs {
 namespace {
@@ -305,7 +307,7 @@ TEST_F(TraceFiles, ABrokenTraceIsNamedWithItsPlace) {
 
 TEST(Build, EveryExampleBuilds) {
   for (const auto& entry :
-       std::filesystem::directory_iterator(PERCS_SOURCE_DIR "/deploy/scenarios")) {
+       std::filesystem::directory_iterator(test::SourceDir() + "/deploy/scenarios")) {
     if (!entry.is_regular_file()) continue;
     const auto scenario = BuildScenarioFile(entry.path().string());
     EXPECT_TRUE(scenario.ok()) << scenario.status();
@@ -432,6 +434,57 @@ TEST(Build, BladesThatCannotBeAreRefusedByName) {
                             "- {at: 2us, eib_ring_lost: 'blade0:CELL0:RING1'}"),
             "a.yaml:6:28: faults[1].eib_ring_lost: blade0:CELL0 would lose RING0 and RING1, both rings "
             "of one direction; one has to stay");
+}
+
+TEST(Build, ErrorsAndLostLanesNameTheirLinkAndDirection) {
+  const auto good = Build("topology: {supernodes: 2, drawers: 1, hubs: 2}\n"
+                          "faults:\n"
+                          "- {at: 1us, link_errors: {link: 'sn0-d0-h0:LL0', flit_error_rate: 1e-3}}\n"
+                          "- at: 2us\n"
+                          "  link_errors: {link: 'sn0-d0-h0:LL0', from: sn0-d0-h1, corrupt_next: 3}\n"
+                          "- at: 3us\n"
+                          "  link_errors: {link: 'sn0-d0-h0:LL0', from: sn0-d0-h0, bit_error_rate: 1e-12}\n"
+                          "- {at: 4us, lanes_lost: {link: 'sn0-d0-h0:D0', count: 12}}\n");
+  ASSERT_TRUE(good.ok()) << good.status();
+  const auto& all = good->impairments;
+  ASSERT_EQ(all.size(), 6u);
+  EXPECT_EQ(all[0].sender, (LinkEnd{0, 0}));
+  EXPECT_EQ(all[1].sender, (LinkEnd{1, 0}));
+  EXPECT_EQ(all[1].flit_error_rate, 1e-3);
+  EXPECT_EQ(all[2].sender, (LinkEnd{1, 0}));
+  EXPECT_EQ(all[2].kind, LinkImpairment::Kind::kCorruptNext);
+  EXPECT_EQ(all[2].count, 3u);
+  EXPECT_NEAR(all[3].flit_error_rate, 1.024e-9, 1e-12);
+  EXPECT_EQ(all[4].kind, LinkImpairment::Kind::kLanesLost);
+  EXPECT_EQ(all[5].count, 12u);
+  EXPECT_EQ(all[5].at, 4 * kMicrosecond);
+}
+
+TEST(Build, ErrorsAndLanesThatCannotBeAreRefused) {
+  const std::string start = std::string(kDrawer) + "faults:\n- {at: 1us, ";
+  EXPECT_EQ(ErrorOf(start + "lanes_lost: {link: 'sn0-d0-h0:LL0', count: 65}}"),
+            "a.yaml:3:13: faults[0].lanes_lost: sn0-d0-h0:LL0: 65 lanes lost, but LL links have 64 + 0 "
+            "spare; write 0 to 64");
+  EXPECT_EQ(ErrorOf(start + "link_errors: {link: 'sn0-d0-h0:LL0'}}"),
+            "a.yaml:3:13: faults[0].link_errors: incomplete; write exactly one of flit_error_rate, "
+            "bit_error_rate, corrupt_next");
+  EXPECT_EQ(ErrorOf(start + "link_errors: {link: 'sn0-d0-h0:LL0', from: blade7, corrupt_next: 1}}")
+                .substr(0, 41),
+            "a.yaml:3:13: faults[0].link_errors: no hu");
+  EXPECT_THAT(ErrorOf(start + "link_errors: {link: 'sn0-d0-h0:LL0', flit_error_rate: 1.5}}"),
+              testing::HasSubstr("link_errors.flit_error_rate"));
+}
+
+TEST(Build, CablesHaveWiresOfTheirOwn) {
+  const auto good = Build("topology: {supernodes: 2, drawers: 1, hubs: 2}\n"
+                          "cables:\n- {link: 'sn1-d0-h0:D0', wire: 300ns}\n");
+  ASSERT_TRUE(good.ok()) << good.status();
+  ASSERT_EQ(good->cables.size(), 1u);
+  EXPECT_EQ(good->cables[0].link, (LinkEnd{0, kDFirst}));
+  EXPECT_EQ(good->cables[0].wire, 300 * kNanosecond);
+  EXPECT_EQ(ErrorOf(std::string(kDrawer) + "cables:\n- {link: 'sn0-d0-h0:LL0', wire: 1ns}\n"
+                                           "- {link: 'sn0-d0-h1:LL0', wire: 2ns}\n"),
+            "a.yaml:4:10: cables[1].link: sn0-d0-h0:LL0 has its wire from cables[0] already; remove one");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "proto/scenario/fields.h"
 #include "proto/scenario/file.h"
+#include "tests/support/source_dir.h"
 
 namespace percs {
 namespace {
@@ -130,7 +131,7 @@ TEST(Schema, PatternsTakeWhatTheReaderTakes) {
 
 // PERCS_UPDATE_DOCS=1 rewrites the generated part of the page.
 TEST(Reference, ThePageIsCurrent) {
-  const std::string path = PERCS_SOURCE_DIR "/docs/scenario.md";
+  const std::string path = test::SourceDir() + "/docs/scenario.md";
   const std::string marker = "<!-- Generated from proto/percs/v1 from here on. -->\n";
   const auto page = ReadWholeFile(path);
   ASSERT_TRUE(page.ok()) << page.status();

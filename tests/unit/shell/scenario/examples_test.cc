@@ -5,6 +5,7 @@
 #include "proto/scenario/describe.h"
 #include "proto/scenario/file.h"
 #include "proto/scenario/reader.h"
+#include "tests/support/source_dir.h"
 
 namespace percs {
 namespace {
@@ -12,16 +13,16 @@ namespace {
 std::vector<std::string> Examples() {
   std::vector<std::string> files;
   for (const auto& entry :
-       std::filesystem::directory_iterator(PERCS_SOURCE_DIR "/deploy/scenarios")) {
+       std::filesystem::directory_iterator(test::SourceDir() + "/deploy/scenarios")) {
     if (entry.is_regular_file()) files.push_back(entry.path().string());
   }
   return files;
 }
 
 TEST(Examples, AllOfTheDocumentedOnesAreThere) {
-  const std::string folder = PERCS_SOURCE_DIR "/deploy/scenarios/";
+  const std::string folder = test::SourceDir() + "/deploy/scenarios/";
   for (const char* name : {"two-hubs", "one-drawer", "supernode-alltoall", "four-supernodes",
-                           "link-failure", "trace-replay", "cell-blades"}) {
+                           "link-failure", "link-level", "trace-replay", "cell-blades"}) {
     EXPECT_TRUE(std::filesystem::exists(folder + name + ".yaml")) << name;
   }
 }
@@ -53,7 +54,7 @@ TEST(Examples, EachReadsBackAfterPrinting) {
 }
 
 TEST(Examples, TheOnesOnThePageRead) {
-  const auto page = ReadWholeFile(PERCS_SOURCE_DIR "/docs/scenario.md");
+  const auto page = ReadWholeFile(test::SourceDir() + "/docs/scenario.md");
   ASSERT_TRUE(page.ok()) << page.status();
   int blocks = 0;
   for (std::size_t at = page->find("```yaml\n"); at != std::string::npos;

@@ -15,13 +15,14 @@ namespace {
 std::vector<std::int64_t> Numbers(const P7ihParameters& p) {
   std::vector<std::int64_t> numbers;
   for (const LinkParameters* link : {&p.ll, &p.lr, &p.d, &p.hfi}) {
-    numbers.insert(numbers.end(), {link->flit_time, link->wire, link->buffer_flits});
+    numbers.insert(numbers.end(), {link->flit_time, link->wire, link->buffer_flits, link->lanes,
+                                   link->spare_lanes, link->lanes_min});
   }
   numbers.insert(
       numbers.end(),
-      {p.isr_latency, p.credit_processing, p.w_flit_time, p.hfi_queue_packets, p.route_table_entries, p.windows_per_hfi,
-       static_cast<int>(p.vc_policy), p.send_overhead, p.receive_overhead, p.flow_window_packets,
-       p.ack_every_packets, p.reply_queue_packets, p.retransmit_timeout, p.retransmit_tries, p.management_latency,
+      {p.isr_latency, p.credit_processing, p.w_flit_time, p.hfi_queue_packets, p.route_table_entries, p.multicast_table_entries, p.windows_per_hfi,
+       static_cast<int>(p.vc_policy), p.link_replay, p.replay_limit, p.send_overhead, p.receive_overhead, p.flow_window_packets,
+       p.ack_every_packets, p.reply_queue_packets, p.retransmit_timeout, p.retransmit_tries, p.cau_pass_through, p.cau_port_time, p.cau_queue_packets, p.management_latency,
        p.detect, p.plan, p.install, p.stall_limit});
   return numbers;
 }
@@ -29,12 +30,16 @@ std::vector<std::int64_t> Numbers(const P7ihParameters& p) {
 struct SameFieldsAsP7ihParameters {
   LinkParameters links[4];
   Time isr_latency, credit_processing, w_flit_time;
-  int hfi_queue_packets, route_table_entries, windows_per_hfi;
+  int hfi_queue_packets, route_table_entries, multicast_table_entries, windows_per_hfi;
   VcPolicy vc_policy;
+  bool link_replay;
+  int replay_limit;
   Time send_overhead, receive_overhead;
   int flow_window_packets, ack_every_packets, reply_queue_packets;
   Time retransmit_timeout;
   int retransmit_tries;
+  Time cau_pass_through, cau_port_time;
+  int cau_queue_packets;
   Time management_latency, detect, plan, install, stall_limit;
 };
 static_assert(sizeof(P7ihParameters) == sizeof(SameFieldsAsP7ihParameters),
@@ -79,14 +84,18 @@ TEST(Parameters, EveryDefaultInTheTableIsTheOneOfTheStruct) {
     EXPECT_EQ(Numbers(BuildParameters(*top)), Numbers(P7ihParameters())) << field->full_name();
     ++values;
   });
-  // All of the struct but hfi.wire, which is 0 by rule, and the preset, which is not in the struct.
-  EXPECT_EQ(values, static_cast<int>(Numbers(P7ihParameters()).size()) - 1 + 1);
+  // All of the struct but hfi.wire, which is 0 by rule, and the lanes of a port that has none, and the
+  // preset, which is not in the struct.
+  EXPECT_EQ(values, static_cast<int>(Numbers(P7ihParameters()).size()) - 4 + 1);
 }
 
 TEST(Parameters, EveryFieldChangesExactlyOneNumber) {
   VisitValues([](v1::P7ihParameters* top, Message* message, const FieldDescriptor* field) {
     if (field->name() == "management_preset") return;
-    const std::string other = field->enum_type() != nullptr ? "single" : RulesOf(field).max();
+    const bool truth = field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL;
+    const std::string other = field->enum_type() != nullptr ? "single"
+                              : truth                       ? "false"
+                                                            : RulesOf(field).max();
     const bool at_max = DefaultValue(field) == other;
     ASSERT_TRUE(SetFromText(message, field, at_max ? RulesOf(field).min() : other).ok());
     const auto changed = Numbers(BuildParameters(*top)), before = Numbers(P7ihParameters());

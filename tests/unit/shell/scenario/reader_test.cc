@@ -118,10 +118,10 @@ const Bad kBadFields[] = {
      "bad.yaml:2:3: topology.super_nodes: unknown field; did you mean \"supernodes\"?; "
      "fields here: supernodes, drawers, hubs, d_links_per_pair"},
     {"colour: red\n",
-     "bad.yaml:1:1: colour: unknown field; fields here: name, description, seed, machine, "
+     "bad.yaml:1:1: colour: unknown field; did you mean \"clock\"?; fields here: name, description, seed, machine, "
      "topology, "
-     "parameters, workload, faults, reroute, stop_at, run, "
-     "blades, routing"},
+     "parameters, workload, cables, faults, reroute, stop_at, run, "
+     "blades, clock, multicast, routing, trees"},
     {"workload:\n  trace:\n    file: a.goal\n    inline_trace: abc\n",
      "bad.yaml:4:5: workload.trace.inline_trace: unknown field; fields here: file, mapping, "
      "calc_scale"},
@@ -133,13 +133,13 @@ const Bad kBadFields[] = {
      "bad.yaml:2:5: faults[0].at: missing; write for example `at: 5us`"},
     {"faults:\n  - at: 1us\n",
      "bad.yaml:2:5: faults[0]: incomplete; write exactly one of link_down, link_up, "
-     "spe_down, chip_link_degraded, eib_ring_lost"},
+     "spe_down, chip_link_degraded, eib_ring_lost, link_errors, lanes_lost"},
     {"faults:\n  - {at: 1us, link_down: x, link_up: x}\n",
      "bad.yaml:2:29: faults[0].link_up: only one of these can be given, and link_down is given "
      "already; remove one"},
     {"workload: {}\n",
      "bad.yaml:1:1: workload: incomplete; write exactly one of all_to_all, pattern, packets, "
-     "trace, ticks"},
+     "trace, ticks, cau"},
     {"workload:\n  packets: []\n",
      "bad.yaml:2:3: workload.packets: the list is empty; write at least one element"},
     {"workload:\n  trace: {}\n",
@@ -186,7 +186,7 @@ const Bad kBadValues[] = {
     {"workload: {pattern: {pattern: unifrom}}\n",
      "bad.yaml:1:31: workload.pattern.pattern: \"unifrom\" is not a choice; did you mean "
      "\"uniform\"?; choices: uniform, hotspot, neighbor, tornado, transpose, bitcomp, randperm, "
-     "supernode_pair"},
+     "supernode_pair, multicast"},
     {"workload: {all_to_all: {schedule: SCHEDULE_SPREAD}}\n",
      "bad.yaml:1:35: workload.all_to_all.schedule: \"SCHEDULE_SPREAD\" is not a choice; "
      "choices: spread, linear"},
@@ -214,8 +214,8 @@ const Bad kBadShapes[] = {
     {"[1]: 2\n", "bad.yaml:1:1: a list stands where a field name belongs"},
     {"- a\n",
      "bad.yaml:1:1: a list stands here; write a group of fields: name, description, seed, machine, "
-     "topology, parameters, workload, faults, reroute, stop_at, run, "
-     "blades, routing"},
+     "topology, parameters, workload, cables, faults, reroute, stop_at, run, "
+     "blades, clock, multicast, routing, trees"},
     {"", "bad.yaml:1:1: the file is empty; write at least `topology:`"},
     {"# only a comment\n", "bad.yaml:1:1: the file is empty; write at least `topology:`"},
     {"seed: 1\n---\nseed: 2\n",
@@ -245,7 +245,7 @@ TEST(Reader, StandsHostileFiles) {
   EXPECT_EQ(
       ErrorOf("faults: &a [*a]\n"),
       "bad.yaml:1:9: faults[0]: a list stands here; write a group of fields: id, at, link_down, "
-      "link_up, spe_down, chip_link_degraded, eib_ring_lost");
+      "link_up, spe_down, chip_link_degraded, eib_ring_lost, link_errors, lanes_lost");
   EXPECT_EQ(
       ErrorOf("workload: &w {pattern: *w}\n"),
       "bad.yaml:1:11: workload.pattern.pattern: a group of fields stands here; write one value, "
@@ -255,8 +255,8 @@ TEST(Reader, StandsHostileFiles) {
 TEST(Reader, ReportsAllErrorsInTheOrderOfTheFile) {
   EXPECT_EQ(ErrorOf("sed: 1\ntopology:\n  hubs: 9\n  drawers: x\nstop_at: 5\n"),
             "bad.yaml:1:1: sed: unknown field; did you mean \"seed\"?; fields here: name, "
-            "description, seed, machine, topology, parameters, workload, faults, reroute, stop_at, "
-            "run, blades, routing\n"
+            "description, seed, machine, topology, parameters, workload, cables, faults, reroute, stop_at, "
+            "run, blades, clock, multicast, routing, trees\n"
             "bad.yaml:3:9: topology.hubs: 9 is out of range; allowed: 1 to 8\n"
             "bad.yaml:4:12: topology.drawers: \"x\" is not a whole number; write for example 4\n"
             "bad.yaml:5:10: stop_at: 5 needs a unit, for example 5us");

@@ -1,5 +1,6 @@
-// Programs of SPEs and PPEs as coroutines in virtual time. Frames come from a pool of the processor
-// they run on, so that a program which calls others in a loop allocates nothing in a steady state.
+// Programs of the machine's processors (SPEs, PPEs, tasks of a node) as coroutines in virtual time. Frames
+// come from a pool of the processor they run on, so that a program which calls others in a loop allocates
+// nothing in a steady state.
 //
 //   Task<> Half(Spe& spe) { co_await spe.Compute(kMicrosecond); }
 //   Task<int> Program(Spe& spe) { co_await Half(spe); co_return 1; }
@@ -20,7 +21,7 @@
 
 #include "emulator/base/check.h"
 
-namespace percs::cell {
+namespace percs {
 
 // Blocks in size classes of 64 bytes, kept for the next one of their size.
 class FramePool {
@@ -166,4 +167,4 @@ class [[nodiscard]] Task<void> {
   std::coroutine_handle<promise_type> handle_;
 };
 
-}  // namespace percs::cell
+}  // namespace percs

@@ -1,0 +1,270 @@
+// percsctl trace: the way of chosen packets, hop by hop, and what they waited for.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "client/lib/interrupt.h"
+#include "client/lib/scenario_file.h"
+#include "client/percsctl/command.h"
+#include "client/percsctl/fabric_options.h"
+#include "client/percsctl/format.h"
+#include "emulator/sim/run.h"
+#include "proto/scenario/build.h"
+#include "proto/scenario/trace_codec.h"
+
+namespace percs {
+namespace {
+
+using Json = nlohmann::json;
+using Packets = google::protobuf::RepeatedPtrField<v1::TracedPacket>;
+
+struct TraceArguments {
+  FabricOptions fabric;
+  std::string file, from, to, timeout = "wall:30s";
+  std::uint64_t packet = 1, every = 1, count = 1;
+  std::optional<std::uint32_t> message;
+  std::vector<std::string> settings;
+  std::optional<std::uint64_t> seed;
+  bool apply = false;
+};
+
+v1::TraceSelection SelectionOf(const TraceArguments& a) {
+  v1::TraceSelection selection;
+  selection.set_source(a.from);
+  selection.set_destination(a.to);
+  if (a.message) selection.set_message(*a.message);
+  selection.set_first(a.packet);
+  selection.set_every(a.every);
+  selection.set_count(a.count);
+  return selection;
+}
+
+Json HopJson(const v1::TracedHop& hop) {
+  Json grants = Json::array();
+  for (const v1::TracedGrant& g : hop.grants()) {
+    Json waited = Json::object();
+    for (const auto& [reason, time] : g.waited()) waited[reason] = time;
+    grants.push_back({{"at_ps", g.at()},
+                      {"until_ps", g.until()},
+                      {"first_flit", g.first()},
+                      {"flits", g.flits()},
+                      {"waited_ps", std::move(waited)}});
+  }
+  return {{"node", hop.node()},
+          {"in", hop.input()},
+          {"in_vc", hop.input_vc()},
+          {"out", hop.output()},
+          {"out_vc", hop.output_vc()},
+          {"arrived_ps", hop.arrived()},
+          {"grants", std::move(grants)}};
+}
+
+Json PacketJson(const v1::TracedPacket& p) {
+  Json hops = Json::array(), deliveries = Json::array(), drops = Json::array();
+  for (const v1::TracedHop& hop : p.hops()) hops.push_back(HopJson(hop));
+  for (const auto& d : p.deliveries()) deliveries.push_back({{"node", d.node()}, {"at_ps", d.at()}});
+  for (const auto& d : p.drops()) {
+    drops.push_back(
+        {{"node", d.node()}, {"at_ps", d.at()}, {"reason", d.reason()}, {"flits", d.flits()}});
+  }
+  return {{"source", p.source()},       {"destination", p.destination()},
+          {"sequence", p.sequence()},   {"bytes", p.bytes()},
+          {"flits", p.flits()},         {"mode", p.mode()},
+          {"created_ps", p.created()},  {"hfi_wait_ps", p.hfi_wait()},
+          {"hops", std::move(hops)},    {"deliveries", std::move(deliveries)},
+          {"drops", std::move(drops)}};
+}
+
+// "arbitration 1.2us, credit 0.3us".
+std::string WaitsText(const google::protobuf::Map<std::string, google::protobuf::int64>& waited) {
+  std::string text;
+  for (int w = 0; w < kWaits; ++w) {
+    const char* name = WaitName(static_cast<Wait>(w));
+    const auto it = waited.find(name);
+    if (it == waited.end()) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, FormatShort(it->second));
+  }
+  return text;
+}
+
+void AddHop(const v1::TracedHop& hop, Table* table) {
+  bool first = true;
+  const auto row = [&](const std::string& flits, const std::string& from, const std::string& until,
+                       const std::string& waits) {
+    const bool leaves_isr = hop.output().rfind("HFI", 0) == 0;
+    const bool injected = hop.input().rfind("HFI", 0) == 0;
+    table->Add({first ? hop.node() : "", first ? hop.input() : "",
+                first && !injected ? fmt::format("{}", hop.input_vc()) : "",
+                first ? FormatShort(hop.arrived()) : "", first ? hop.output() : "",
+                first && !leaves_isr ? fmt::format("{}", hop.output_vc()) : "", flits, from, until, waits});
+    first = false;
+  };
+  for (const v1::TracedGrant& g : hop.grants()) {
+    row(g.flits() == 1 ? fmt::format("{}", g.first())
+                       : fmt::format("{}-{}", g.first(), g.first() + g.flits() - 1),
+        FormatShort(g.at()), FormatShort(g.until()), WaitsText(g.waited()));
+  }
+  if (first) row("", "", "", "");
+}
+
+void PrintPacket(const v1::TracedPacket& p) {
+  fmt::print("packet {} of {} to {}: {} B in {} flit{}, {}\n", p.sequence(), p.source(),
+             p.destination(), FormatCount(p.bytes()), p.flits(), p.flits() == 1 ? "" : "s", p.mode());
+  fmt::print("  given to the HFI at {}{}\n", FormatShort(p.created()),
+             p.hfi_wait() > 0 ? fmt::format(", {} in its send queue", FormatShort(p.hfi_wait())) : "");
+  Table table({"hub", "in", "VC", "head there", "out", "VC", "flits", "sent from", "until", "waited for"},
+              "lllrllrrrl");
+  for (const v1::TracedHop& hop : p.hops()) AddHop(hop, &table);
+  if (!table.empty()) fmt::print("{}", table.ToString(2));
+  for (const auto& d : p.drops()) {
+    fmt::print("  {} flit{} dropped at {} at {}: {}\n", d.flits(), d.flits() == 1 ? "" : "s", d.node(),
+               FormatShort(d.at()), d.reason());
+  }
+  for (const auto& d : p.deliveries()) {
+    fmt::print("  delivered at {} at {}, {} after it was given to the HFI\n", d.node(),
+               FormatShort(d.at()), FormatShort(d.at() - p.created()));
+  }
+  if (p.deliveries().empty() && p.drops().empty()) fmt::print("  still on its way\n");
+  fmt::print("\n");
+}
+
+Outcome Print(const Packets& packets, bool json) {
+  if (json) {
+    Json list = Json::array();
+    for (const v1::TracedPacket& p : packets) list.push_back(PacketJson(p));
+    fmt::print("{}\n", Json{{"packets", std::move(list)}}.dump(2));
+  } else {
+    for (const v1::TracedPacket& p : packets) PrintPacket(p);
+  }
+  if (!packets.empty()) return Outcome::Ok();
+  return Outcome::Fail(ExitCode::kFailed,
+                       "no packet matched; --from and --to name the ends, and --packet must not be more "
+                       "than the packets between them");
+}
+
+Outcome TraceHere(const TraceArguments& a) {
+  const auto input = LoadScenario(a.file, a.settings, a.seed);
+  if (!input.ok()) return FromStatus(input.status());
+  if (RunsUntilStopped(input->scenario)) {
+    return Outcome::Fail(ExitCode::kBadInput,
+                         fmt::format("{}: this workload goes on until it is stopped; say where with "
+                                     "`--set stop_at=1ms`, or use `percsctl up` and `--apply`",
+                                     a.file));
+  }
+  const auto topology = Topology::Create(input->scenario.topology);
+  if (!topology.ok()) return FromStatus(topology.status());
+  const auto selection = SelectionFromProto(SelectionOf(a), *topology);
+  if (!selection.ok()) return FromStatus(selection.status());
+  InterruptGuard interrupt;
+  std::vector<TraceEvent> events;
+  RunOptions options;
+  options.trace = *selection;
+  options.traced = &events;
+  options.cancelled = [] { return InterruptGuard::raised(); };
+  const auto result = RunScenario(input->scenario, options);
+  Packets packets;
+  TracedToProto(MergeTrace(*topology, input->scenario.parameters, std::move(events)), *topology,
+                &packets);
+  const Outcome outcome = Print(packets, IsJson(a.fabric.format));
+  if (result.ok()) return outcome;
+  Outcome failed = FromStatus(result.status());
+  if (result.status().code() == absl::StatusCode::kFailedPrecondition) {
+    failed.code = ExitCode::kDeadlock;
+  }
+  return failed;
+}
+
+bool AllEnded(const Packets& packets) {
+  return std::all_of(packets.begin(), packets.end(), [](const v1::TracedPacket& p) {
+    return !p.deliveries().empty() || !p.drops().empty();
+  });
+}
+
+// Until as many packets as one source gives have ended, the run has, or the time is over.
+Outcome Await(FabricClient& client, const TraceArguments& a, std::chrono::milliseconds timeout,
+              std::size_t before) {
+  InterruptGuard interrupt;
+  const auto give_up = std::chrono::steady_clock::now() + timeout;
+  while (true) {
+    auto reply = client.GetTrace();
+    if (!reply.ok()) return FromStatus(reply.status());
+    const std::size_t known = static_cast<std::size_t>(reply->packets_size());
+    const bool done = known >= before + a.count && AllEnded(reply->packets());
+    if (done || reply->run_ended() || InterruptGuard::raised() ||
+        std::chrono::steady_clock::now() >= give_up) {
+      return Print(reply->packets(), IsJson(a.fabric.format));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+Outcome TraceThere(const TraceArguments& a) {
+  const auto timeout = ParseWallTime(a.timeout);
+  if (!timeout.ok()) return Outcome::Fail(ExitCode::kUsage, "--timeout: " + Text(timeout.status()));
+  v1::ApplyRequest request;
+  if (a.apply) {
+    auto input = LoadScenario(a.file, a.settings, a.seed);
+    if (!input.ok()) return FromStatus(input.status());
+    if (auto s = InlineFiles(&input->message, input->directory); !s.ok()) return FromStatus(s);
+    *request.mutable_scenario() = input->message;
+    *request.mutable_trace() = SelectionOf(a);
+  }
+  return WithFabric(a.fabric, [&](FabricClient& client) {
+    std::size_t before = 0;
+    if (a.apply) {
+      const auto reply = client.Apply(request, *timeout);
+      if (!reply.ok()) return FromStatus(reply.status());
+    } else {
+      const auto earlier = client.GetTrace();
+      if (!earlier.ok()) return FromStatus(earlier.status());
+      before = static_cast<std::size_t>(earlier->packets_size());
+      const auto reply = client.Trace(SelectionOf(a));
+      if (!reply.ok()) return FromStatus(reply.status());
+    }
+    return Await(client, a, *timeout, before);
+  });
+}
+
+Outcome Trace(const TraceArguments& a) {
+  if (a.file.empty() && a.apply) {
+    return Outcome::Fail(ExitCode::kUsage, "--apply needs a scenario FILE to run");
+  }
+  return a.file.empty() || a.apply ? TraceThere(a) : TraceHere(a);
+}
+
+}  // namespace
+
+CommandBody AddTrace(CLI::App& app) {
+  auto a = std::make_shared<TraceArguments>();
+  app.add_option("FILE", a->file,
+                 "Scenario to run in this process; without it, packets of a running fabric are followed");
+  app.add_option("--from", a->from, "Hub or blade that sends them, like sn0-d1-h3; default: any");
+  app.add_option("--to", a->to, "Hub or blade they are meant for; default: any");
+  app.add_option("--packet", a->packet, "Number of the first one among those that match, from 1")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--every", a->every, "Then every so many-th")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--count", a->count, "How many, of each source")
+      ->check(CLI::Range(std::uint64_t{1}, kTracedPacketsMax))
+      ->capture_default_str();
+  app.add_option("--message", a->message,
+                 "Only packets of this message of the flow between the two, from 0");
+  app.add_flag("--apply", a->apply, "Run FILE on the fabric instead of in this process");
+  app.add_option("--seed", a->seed, "Seed instead of the file's");
+  app.add_option("--set", a->settings, "Change a field: path=value (repeatable)")
+      ->take_all()
+      ->expected(1)
+      ->allow_extra_args(false);
+  app.add_option("--timeout", a->timeout, "How long to wait for them on a running fabric")
+      ->capture_default_str();
+  AddFabricOptions(app, a->fabric);
+  return [a] { return Trace(*a); };
+}
+
+}  // namespace percs

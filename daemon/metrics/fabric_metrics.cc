@@ -1,0 +1,55 @@
+#include "daemon/metrics/fabric_metrics.h"
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "daemon/metrics/metric_list.h"
+
+namespace percs {
+namespace {
+
+// `running` of FABRIC_STATE_RUNNING.
+std::string StateLabel(const google::protobuf::EnumValueDescriptor& value) {
+  std::string name = value.name();
+  constexpr std::string_view kPrefix = "FABRIC_STATE_";
+  if (name.rfind(kPrefix, 0) == 0) name.erase(0, kPrefix.size());
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
+}
+
+}  // namespace
+
+void AddFabricMetrics(const v1::StatusReply& status, MetricFamilies* families) {
+  const auto* const states = v1::FabricState_descriptor();
+  for (int i = 0; i < states->value_count(); ++i) {
+    const auto& state = *states->value(i);
+    if (state.number() == 0) continue;
+    families->Add(metric::kClockState, {{"state", StateLabel(state)}}, status.state() == state.number());
+  }
+  const auto connected = std::count_if(status.processes().begin(), status.processes().end(),
+                                       [](const auto& p) { return p.connected(); });
+  families->Add(metric::kDaemons, {}, static_cast<double>(connected));
+  families->Add(metric::kDaemonsWanted, {}, status.daemons_expected());
+  families->Add(metric::kRuns, {}, static_cast<double>(status.run()));
+  families->Add(metric::kVirtualTime, {}, InSeconds(static_cast<double>(status.virtual_time())));
+  families->Add(metric::kWindows, {}, static_cast<double>(status.windows()));
+  families->Add(metric::kWindowRate, {}, status.windows_per_second());
+  families->Add(metric::kPaceReached, {}, InSeconds(status.pace_reached()));
+  families->Add(metric::kPaceRequested, {}, InSeconds(static_cast<double>(status.pace())));
+  families->Add(metric::kBehind, {}, status.wall_behind_seconds());
+}
+
+std::string DiscoveryList(const v1::StatusReply& status, const std::string& own_address) {
+  using Json = nlohmann::json;
+  Json list = Json::array();
+  list.push_back({{"targets", {own_address}}, {"labels", {{"role", "controller"}}}});
+  for (const v1::ProcessStatus& process : status.processes()) {
+    if (process.metrics_address().empty()) continue;
+    list.push_back({{"targets", {process.metrics_address()}}, {"labels", {{"role", "daemon"}}}});
+  }
+  return list.dump();
+}
+
+}  // namespace percs

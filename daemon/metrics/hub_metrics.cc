@@ -1,0 +1,128 @@
+#include "daemon/metrics/hub_metrics.h"
+
+#include <array>
+#include <map>
+
+#include "daemon/metrics/metric_list.h"
+#include "emulator/metrics/blade_counters.h"
+#include "fmt/format.h"
+
+namespace percs {
+namespace {
+
+using Labels = MetricFamilies::Labels;
+
+double Number(std::uint64_t value) { return static_cast<double>(value); }
+
+// `LR12` of `sn0-d1-h3:LR12`.
+std::string PortName(const std::string& link) { return link.substr(link.find(':') + 1); }
+
+// `LR` of `LR12`.
+std::string ClassName(const std::string& port) {
+  return port.substr(0, port.find_first_of("0123456789"));
+}
+
+struct LinkTotal {
+  VcStats sent;
+  std::uint64_t credit_stall_ps = 0, crc_errors = 0, replays = 0, lanes_lost = 0;
+  int up = 0;
+
+  void Add(const PortStats& port, bool is_up) {
+    sent.Add(port.sum());
+    credit_stall_ps += port.credit_stall_ps;
+    crc_errors += port.crc_errors;
+    replays += port.replays;
+    lanes_lost += port.lanes_lost;
+    up += is_up ? 1 : 0;
+  }
+};
+
+void AddLink(const Labels& labels, const LinkTotal& link, MetricFamilies* families) {
+  families->Add(metric::kLinkBytes, labels, Number(link.sent.bytes));
+  families->Add(metric::kLinkPackets, labels, Number(link.sent.packets));
+  families->Add(metric::kLinkFlits, labels, Number(link.sent.flits));
+  families->Add(metric::kLinkStall, labels, InSeconds(Number(link.credit_stall_ps)));
+  families->Add(metric::kLinkCrcErrors, labels, Number(link.crc_errors));
+  families->Add(metric::kLinkReplays, labels, Number(link.replays));
+  families->Add(metric::kLinkLanesLost, labels, Number(link.lanes_lost));
+  families->Add(metric::kLinkUp, labels, link.up);
+}
+
+void AddLinks(const Topology& topology, const NodeState& state, MetricsDetail detail,
+              MetricFamilies* families) {
+  const std::string hub = topology.NodeName(state.node);
+  std::map<std::string, LinkTotal> classes;
+  for (PortId port = 0; port < kLinkPorts; ++port) {
+    const LinkEnd peer = topology.Peer(state.node, port);
+    if (peer.node == kNoNode) continue;
+    const std::string name = PortName(topology.LinkName({state.node, port}));
+    const PortStats& stats = state.stats.ports[port];
+    const bool up = (state.links_up & PortBit(port)) != 0;
+    if (detail == MetricsDetail::kPort) {
+      LinkTotal link;
+      link.Add(stats, up);
+      AddLink({{"hub", hub}, {"port", name}, {"class", ClassName(name)}}, link, families);
+      families->Add(metric::kLinkInfo,
+                    {{"hub", hub},
+                     {"port", name},
+                     {"peer", topology.NodeName(peer.node)},
+                     {"peer_port", PortName(topology.LinkName(peer))}},
+                    1);
+      continue;
+    }
+    classes[ClassName(name)].Add(stats, up);
+  }
+  for (const auto& [name, total] : classes) {
+    AddLink({{"hub", hub}, {"class", name}}, total, families);
+  }
+}
+
+void AddNode(const Topology& topology, const NodeState& state, MetricFamilies* families) {
+  const Labels hub = {{"hub", topology.NodeName(state.node)}};
+  const NodeStats& stats = state.stats;
+  families->Add(metric::kPacketsCreated, hub, Number(stats.packets_created));
+  families->Add(metric::kPacketsDelivered, hub, Number(stats.packets_delivered));
+  families->Add(metric::kBytesDelivered, hub, Number(stats.bytes_delivered));
+  for (int i = 0; i < kDropReasons; ++i) {
+    Labels labels = hub;
+    labels.emplace_back("reason", DropReasonName(static_cast<DropReason>(i)));
+    families->Add(metric::kPacketsDropped, labels,
+                  Number(stats.packets_dropped[static_cast<std::size_t>(i)]));
+  }
+  families->Add(metric::kPacketsResent, hub, Number(stats.packets_resent));
+  families->Add(metric::kMessagesDelivered, hub, Number(stats.messages_delivered));
+  families->Add(metric::kMessagesFailed, hub, Number(stats.messages_failed));
+  families->Add(metric::kPayloadErrors, hub, Number(stats.payload_errors));
+  families->Add(metric::kAlerts, hub, Number(stats.alerts_raised));
+  families->Add(metric::kTables, hub, Number(stats.tables_installed));
+  families->Add(metric::kEpoch, hub, state.epoch);
+  families->AddTimes(metric::kPacketLatency, hub, stats.packet_latency);
+  families->AddTimes(metric::kMessageLatency, hub, stats.message_latency);
+  if (!topology.is_blade(state.node)) return;
+  for (std::size_t i = 0; i < kBladeCounters; ++i) {
+    Labels labels = hub;
+    labels.emplace_back("counter", BladeCounterNames()[i]);
+    families->Add(metric::kBlade, labels, Number(stats.blade[i]));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<MetricsDetail> ParseMetricsDetail(const std::string& text) {
+  if (text == "hub") return MetricsDetail::kHub;
+  if (text == "port") return MetricsDetail::kPort;
+  return absl::InvalidArgumentError(
+      fmt::format("metrics detail '{}'; it is hub (sums by class of link) or port", text));
+}
+
+void AddHubMetrics(const HostState& host, MetricsDetail detail, MetricFamilies* families) {
+  families->Add(metric::kVirtualTime, {}, InSeconds(static_cast<double>(host.now)));
+  families->Add(metric::kReconnects, {}, Number(host.reconnects));
+  if (!host.topology) return;
+  for (const NodeState& state : host.nodes) {
+    AddLinks(*host.topology, state, detail, families);
+    AddNode(*host.topology, state, families);
+  }
+}
+
+}  // namespace percs

@@ -1,0 +1,15 @@
+#include "daemon/metrics/node_state.h"
+
+namespace percs {
+
+NodeState StateOf(const Fabric& fabric, NodeId node) {
+  NodeState state{node, fabric.stats(node), 0, fabric.epoch(node)};
+  for (PortId port = 0; port < kLinkPorts; ++port) {
+    if (fabric.topology().connected(node, port) && fabric.link_up({node, port})) {
+      state.links_up |= PortBit(port);
+    }
+  }
+  return state;
+}
+
+}  // namespace percs

@@ -1,0 +1,29 @@
+// State of one node at one virtual time, as daemons answer and scrapes show it.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "emulator/sim/fabric.h"
+
+namespace percs {
+
+struct NodeState {
+  NodeId node = 0;
+  NodeStats stats;
+  PortMask links_up = 0;
+  Epoch epoch = 0;
+};
+
+// REQUIRES: the node lives in the fabric.
+NodeState StateOf(const Fabric& fabric, NodeId node);
+
+// All that one process hosts; no topology while it hosts nothing.
+struct HostState {
+  std::optional<Topology> topology;
+  Time now = 0;
+  std::vector<NodeState> nodes;
+  std::uint64_t reconnects = 0;
+};
+
+}  // namespace percs

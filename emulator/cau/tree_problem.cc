@@ -1,0 +1,55 @@
+#include "emulator/cau/tree_problem.h"
+
+#include "emulator/base/check.h"
+#include "emulator/cau/tree_plan.h"
+#include "emulator/topology/topology.h"
+#include "fmt/format.h"
+
+namespace percs {
+
+absl::Status ToStatus(const TreeProblem& problem, CauTreeId tree, const Topology& topology) {
+  const auto name = [&topology](NodeId node) {
+    return node < topology.nodes() ? topology.NodeName(node) : std::string("nobody");
+  };
+  const std::string a = name(problem.a), b = name(problem.b);
+  const std::string what =
+      fmt::format("{} {} of tree {}", problem.operation == CauOperation::kReduce ? "reduce" : "multicast",
+                  problem.sequence, tree);
+  const auto differ = [&](const char* things) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: {} and {} name different {}; all have to name the same", what, a, b, things));
+  };
+  using Code = TreeProblem::Code;
+  switch (problem.code) {
+    case Code::kNone:
+      return absl::OkStatus();
+    case Code::kRoots:
+      return differ("roots");
+    case Code::kOps:
+      return differ("operations");
+    case Code::kTypes:
+      return differ("operand types");
+    case Code::kSizes:
+      return differ("sizes");
+    case Code::kTwice:
+      return absl::InvalidArgumentError(
+          fmt::format("{} came from {} when {} had already taken part in it; it has one {} only", what, a, b,
+                      problem.operation == CauOperation::kReduce ? "contribution of each" : "sender"));
+    case Code::kUnacknowledged:
+      return absl::UnavailableError(
+          fmt::format("tree {}: {} got no acknowledgement from {} after its last retransmission", tree, a, b));
+    case Code::kCutOff:
+      return absl::UnavailableError(fmt::format("tree {}: there is no route between {} and {} any more", tree, a, b));
+    case Code::kFull:
+      return absl::ResourceExhaustedError(
+          fmt::format("tree {}: all {} indexes of the CAU of {} are taken; delete a tree first", tree, kCauTrees, a));
+    case Code::kNoTree:
+      return absl::UnavailableError(
+          fmt::format("tree {}: no tree can be laid over the hubs that {} still reaches", tree, a));
+    case Code::kDeleted:
+      return absl::CancelledError(fmt::format("tree {} was deleted", tree));
+  }
+  PERCS_CHECK(false);
+}
+
+}  // namespace percs

@@ -1,0 +1,131 @@
+#include "emulator/collectives/loop.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+
+namespace percs {
+namespace {
+
+void SetFlag(void* flag) { *static_cast<bool*>(flag) = true; }
+
+}  // namespace
+
+void CollectiveResult::Merge(const CollectiveResult& other) {
+  tasks += other.tasks;
+  iterations = std::max(iterations, other.iterations);
+  total += other.total;
+  fastest = std::min(fastest, other.fastest);
+  slowest = std::max(slowest, other.slowest);
+  wrong += other.wrong;
+  for (const LevelTime& theirs : other.levels) {
+    const auto ours = std::find_if(levels.begin(), levels.end(),
+                                   [&](const LevelTime& l) { return l.level == theirs.level; });
+    if (ours == levels.end()) {
+      levels.push_back(theirs);
+    } else {
+      ours->total += theirs.total;
+      ours->calls += theirs.calls;
+    }
+  }
+}
+
+void CollectiveResult::Fold(DigestStream& digest) const {
+  for (const std::uint64_t word : {tasks, iterations, static_cast<std::uint64_t>(total),
+                                   static_cast<std::uint64_t>(fastest),
+                                   static_cast<std::uint64_t>(slowest), wrong}) {
+    digest.Add(word);
+  }
+  for (const LevelTime& level : levels) {
+    digest.Add(static_cast<std::uint64_t>(level.total));
+    digest.Add(level.calls);
+  }
+}
+
+double CollectiveResult::Nanoseconds() const {
+  return static_cast<double>(total) / static_cast<double>(tasks * iterations) / kNanosecond;
+}
+
+absl::Status CheckCollectiveWorkload(const CollectiveWorkload& workload, std::uint32_t hubs) {
+  if (auto status = workload.placement.Check(hubs); !status.ok()) return status;
+  if (auto status = CheckCollectiveName(workload); !status.ok()) return status;
+  if (workload.iterations == 0) return absl::InvalidArgumentError("0 iterations measure nothing");
+  if (workload.root >= workload.placement.tasks()) {
+    return absl::InvalidArgumentError(fmt::format("root {}: tasks are 0 to {}", workload.root,
+                                                  workload.placement.tasks() - 1));
+  }
+  const bool reduces = workload.operation == Operation::kReduce ||
+                       workload.operation == Operation::kAllreduce ||
+                       workload.operation == Operation::kScan;
+  if (!reduces) return absl::OkStatus();
+  if (workload.bytes % OperandBytes(workload.type) != 0) {
+    return absl::InvalidArgumentError(fmt::format("{} bytes are no multiple of the {} bytes of a {}",
+                                                  workload.bytes, OperandBytes(workload.type),
+                                                  TypeName(workload.type)));
+  }
+  if (workload.op == ReduceOp::kNop) {
+    return absl::InvalidArgumentError("nop has no result to check; it is for barriers");
+  }
+  return CheckReduction(workload.op, workload.type);
+}
+
+absl::StatusOr<std::unique_ptr<HubWorkload>> CollectiveLoop::Create(const CollectiveWorkload& workload,
+                                                                    const Topology& topology,
+                                                                    HubServices& hub) {
+  if (auto status = CheckCollectiveWorkload(workload, topology.hubs()); !status.ok()) return status;
+  return std::unique_ptr<HubWorkload>(new CollectiveLoop(workload, hub));
+}
+
+CollectiveLoop::CollectiveLoop(const CollectiveWorkload& workload, HubServices& hub)
+    : NodeRuntime(workload.host, workload.placement, hub),
+      workload_(workload),
+      pattern_(workload.operation, workload.op, workload.type, workload.placement.tasks(), workload.bytes) {
+  for (const auto& rank : local_ranks()) collectives_.push_back(MakeCollective(workload, *rank));
+  SetProgram([this](Rank& rank) { return Loop(rank); });
+}
+
+Task<> CollectiveLoop::Loop(Rank& rank) {
+  Collective& collective = *collectives_[rank.local()];
+  std::vector<std::uint8_t> input, output;
+  if (workload_.verified) {
+    input.resize(pattern_.InputBytes());
+    output.resize(pattern_.OutputBytes());
+  }
+  const std::uint32_t tasks = placement().tasks();
+  Time started = now();
+  bool done = false;
+  CollectiveCall call{workload_.root, workload_.bytes, workload_.op, workload_.type, nullptr, nullptr,
+                      SetFlag, &done};
+  if (workload_.verified) {
+    call.input = input.data();
+    call.output = output.data();
+  }
+  for (std::uint64_t i = 0; i < workload_.warm_up + workload_.iterations; ++i) {
+    if (i == workload_.warm_up) started = now();
+    if (workload_.rotate_root) call.root = static_cast<std::uint32_t>((workload_.root + i) % tasks);
+    if (workload_.verified) pattern_.Fill(i, rank.number(), call.root, input.data(), output.data());
+    done = false;
+    collective.Reset(call);
+    collective.Start();
+    co_await rank.Until(&done);
+    if (workload_.verified && !pattern_.Check(i, rank.number(), call.root, output.data())) ++result_.wrong;
+  }
+  const Time took = now() - started;
+  collective.AddTimes(&result_);
+  ++result_.tasks;
+  result_.iterations = workload_.iterations;
+  result_.total += took;
+  result_.fastest = std::min(result_.fastest, took);
+  result_.slowest = std::max(result_.slowest, took);
+}
+
+std::vector<std::string> CollectiveLoop::Blocked() const {
+  std::vector<std::string> lines;
+  if (!error().ok()) lines.push_back(std::string(error().message()));
+  for (const auto& collective : collectives_) {
+    if (std::string line = collective->Waits(); !line.empty()) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace percs

@@ -1,0 +1,31 @@
+// The benchmark loop on the tasks of one node.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "emulator/collectives/factory.h"
+#include "emulator/collectives/pattern.h"
+#include "emulator/runtime/node_runtime.h"
+
+namespace percs {
+
+class CollectiveLoop final : public NodeRuntime {
+ public:
+  static absl::StatusOr<std::unique_ptr<HubWorkload>> Create(const CollectiveWorkload& workload,
+                                                             const Topology& topology, HubServices& hub);
+  CollectiveResult collective() const override { return result_; }
+  std::vector<std::string> Blocked() const override;
+
+ private:
+  CollectiveLoop(const CollectiveWorkload& workload, HubServices& hub);
+  Task<> Loop(Rank& rank);
+
+  const CollectiveWorkload& workload_;
+  const CollectivePattern pattern_;
+  std::vector<std::unique_ptr<Collective>> collectives_;  // by local task
+  CollectiveResult result_;
+};
+
+}  // namespace percs

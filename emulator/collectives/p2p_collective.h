@@ -1,0 +1,57 @@
+// The state machine of a collective made of active messages (paper 003 section 3.3): one per instance and
+// task. Each phase sends and receives at most one message; when both are done the next begins. Nothing
+// blocks: every step is a callback of the task's thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "emulator/collectives/collective.h"
+#include "emulator/collectives/schedule.h"
+#include "emulator/runtime/message_port.h"
+
+namespace percs {
+
+class P2pCollective final : public Collective, public Endpoint {
+ public:
+  // `channel` tells instances on one task apart; all tasks of the group make theirs with the same.
+  P2pCollective(Rank& rank, const TaskGroup& group, const P2pAlgorithm& algorithm, std::uint8_t channel);
+  ~P2pCollective() override;
+
+  void Reset(const CollectiveCall& call) override;
+  void Start() override;
+  std::string Waits() const override;
+
+  void OnMessage(const Incoming& message) override;
+  void OnSent(const Envelope& envelope) override;
+
+ private:
+  enum class State : std::uint8_t { kIdle, kReset, kRunning };
+  void Begin(std::uint64_t);
+  void Enter();      // the phase, and those after it that have nothing to do
+  void Take(const Incoming& message);
+  void StepDone();
+  void Finish(std::uint64_t);
+  void Refuse(const Incoming& message, const std::string& why);
+
+  bool HasData() const { return call_.input || call_.output; }
+  std::uint8_t* At(Buffer buffer);
+  Content Pack(const Piece& piece);
+  void Unpack(const Piece& piece, const std::vector<std::uint8_t>& bytes, Phase::Take take);
+  Time Move(const std::vector<LocalCopy>& copies);
+
+  Rank& rank_;
+  const TaskGroup group_;
+  const P2pAlgorithm& algorithm_;
+  const std::uint8_t channel_;
+  State state_ = State::kIdle;
+  CollectiveCall call_;
+  PhaseSchedule schedule_;
+  std::vector<std::uint8_t> scratch_;
+  std::uint32_t sequence_ = 0;
+  std::size_t phase_ = 0;
+  bool sending_ = false, receiving_ = false;
+  std::vector<Incoming> early_;  // of later phases and operations
+};
+
+}  // namespace percs

@@ -1,0 +1,223 @@
+#include "emulator/collectives/smartmap_collective.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "fmt/format.h"
+
+namespace percs {
+
+SmartmapCollective::SmartmapCollective(Rank& rank, const TaskGroup& group, Operation operation,
+                                       std::uint8_t channel, SmartmapReduce reduce)
+    : rank_(rank),
+      size_(group.size),
+      me_(group.IndexOf(rank.number())),
+      operation_(operation),
+      reduce_(reduce),
+      area_(rank.node().memory().smartmap(channel, group.size)),
+      base_(group.size) {}
+
+void SmartmapCollective::Reset(const CollectiveCall& call) {
+  PERCS_CHECK(!running_);
+  call_ = call;
+  step_ = 0;
+  seen_ = 0;
+  if (operation_ == Operation::kBroadcast) {
+    kind_ = Kind::kBroadcast;
+    steps_ = at_root() ? 2 : 1;
+  } else if (operation_ == Operation::kAlltoall) {
+    kind_ = Kind::kAlltoall;
+    steps_ = 3;
+  } else {
+    const bool parallel = reduce_ == SmartmapReduce::kAuto ? call.bytes >= kParallelReduceFrom
+                                                           : reduce_ == SmartmapReduce::kParallel;
+    kind_ = parallel ? Kind::kParallelReduce : Kind::kSerialReduce;
+    steps_ = parallel || at_root() ? 3 : 1;
+  }
+}
+
+void SmartmapCollective::Start() {
+  running_ = true;
+  rank_.Do<&SmartmapCollective::Begin>(rank_.node().host().shared_entry, this);
+}
+
+bool SmartmapCollective::AtLeast(SharedLine& line, std::uint64_t wanted, Time* ready_at) {
+  line.Read(rank_, ready_at);
+  if (line.counter() >= wanted) return true;
+  line.Watch(rank_);
+  return false;
+}
+
+void SmartmapCollective::Spend(std::uint64_t bytes, Time* ready_at) const {
+  *ready_at = std::max(*ready_at, rank_.now()) +
+              static_cast<Time>(bytes) * rank_.node().host().copy_per_kib / 1024;
+}
+
+bool SmartmapCollective::Check(Rank&, Time* ready_at) {
+  switch (kind_) {
+    case Kind::kBroadcast:
+      return CheckBroadcast(ready_at);
+    case Kind::kSerialReduce:
+      return CheckSerial(ready_at);
+    case Kind::kParallelReduce:
+      return CheckParallel(ready_at);
+    case Kind::kAlltoall:
+      return CheckAlltoall(ready_at);
+  }
+  return false;
+}
+
+void SmartmapCollective::Run(Rank&) {
+  switch (kind_) {
+    case Kind::kBroadcast:
+      RunBroadcast();
+      break;
+    case Kind::kSerialReduce:
+      RunSerial();
+      break;
+    case Kind::kParallelReduce:
+      RunParallel();
+      break;
+    case Kind::kAlltoall:
+      RunAlltoall();
+      break;
+  }
+  seen_ = 0;
+  if (++step_ < steps_) return rank_.Post(this);
+  // What this operation adds to the counters of all.
+  for (std::uint32_t i = 0; i < size_; ++i) {
+    const bool every = kind_ == Kind::kParallelReduce || kind_ == Kind::kAlltoall;
+    if (every || i == call_.root) ++base_[i].entered;
+    if (every) base_[i].finished += size_;
+  }
+  if (kind_ == Kind::kBroadcast) base_[call_.root].finished += size_ - 1;
+  if (kind_ == Kind::kSerialReduce || kind_ == Kind::kParallelReduce) base_[call_.root].turn += size_;
+  running_ = false;
+  call_.done(call_.client);
+}
+
+void SmartmapCollective::Publish() {
+  info(me_).send = call_.input;
+  info(me_).receive = call_.output;
+  info(me_).entered.Advance(rank_);
+}
+
+// --- Broadcast: all but the root copy out of its buffer -------------------------------------------
+
+bool SmartmapCollective::CheckBroadcast(Time* ready_at) {
+  const Base& base = base_[call_.root];
+  if (at_root()) return step_ == 0 || AtLeast(root().finished, base.finished + size_ - 1, ready_at);
+  if (!AtLeast(root().entered, base.entered + 1, ready_at)) return false;
+  Spend(call_.bytes, ready_at);
+  return true;
+}
+
+void SmartmapCollective::RunBroadcast() {
+  if (at_root()) {
+    if (step_ == 0) Publish();
+    return;
+  }
+  if (call_.output) std::memcpy(call_.output, root().receive, call_.bytes);
+  root().finished.Advance(rank_);
+}
+
+// --- Serial reduce: in turn, into the root's buffer -----------------------------------------------
+
+bool SmartmapCollective::CheckSerial(Time* ready_at) {
+  const Base& base = base_[call_.root];
+  if (!at_root()) {
+    if (!AtLeast(root().entered, base.entered + 1, ready_at)) return false;
+    if (!AtLeast(root().turn, base.turn + me_, ready_at)) return false;
+    Spend(call_.bytes, ready_at);
+    return true;
+  }
+  if (step_ == 0) {
+    Spend(call_.bytes, ready_at);
+    return true;
+  }
+  return AtLeast(root().turn, base.turn + (step_ == 1 ? me_ : size_), ready_at);
+}
+
+void SmartmapCollective::RunSerial() {
+  if (!at_root()) {
+    CombineFrom(me_, 0, call_.bytes, false);
+    root().turn.Advance(rank_);
+  } else if (step_ == 0) {
+    if (call_.input) std::memcpy(call_.output, call_.input, call_.bytes);
+    Publish();
+  } else if (step_ == 1) {
+    root().turn.Advance(rank_);
+  }
+}
+
+// --- Parallel reduce: each works out its part for all ---------------------------------------------
+
+std::uint64_t SmartmapCollective::ChunkFrom(std::uint32_t index) const {
+  const std::uint64_t width = OperandBytes(call_.type);
+  return call_.bytes / width * index / size_ * width;
+}
+
+bool SmartmapCollective::CheckParallel(Time* ready_at) {
+  if (step_ == 0) return true;
+  if (step_ == 2) return AtLeast(info(me_).finished, base_[me_].finished + size_, ready_at);
+  if (!AtLeast(root().turn, base_[call_.root].turn + size_, ready_at)) return false;
+  for (; seen_ < size_; ++seen_) {
+    if (!AtLeast(info(seen_).entered, base_[seen_].entered + 1, ready_at)) return false;
+  }
+  Spend(size_ * (ChunkFrom(me_ + 1) - ChunkFrom(me_)), ready_at);
+  return true;
+}
+
+void SmartmapCollective::CombineFrom(std::uint32_t from, std::uint64_t offset, std::uint64_t bytes,
+                                     bool first) {
+  const std::uint8_t* operands = from == me_ ? call_.input : info(from).send;
+  if (!operands) return;
+  std::uint8_t* into = root().receive + offset;
+  if (first) {
+    std::memcpy(into, operands + offset, bytes);
+  } else {
+    Combine(call_.op, call_.type, bytes / OperandBytes(call_.type), operands + offset, into);
+  }
+}
+
+void SmartmapCollective::RunParallel() {
+  if (step_ == 0) {
+    Publish();
+    root().turn.Advance(rank_);
+  } else if (step_ == 1) {
+    const std::uint64_t from = ChunkFrom(me_), to = ChunkFrom(me_ + 1);
+    for (std::uint32_t i = 0; i < size_; ++i) CombineFrom(i, from, to - from, i == 0);
+    for (std::uint32_t i = 0; i < size_; ++i) info(i).finished.Advance(rank_);
+  }
+}
+
+// --- All-to-all: each copies what is for it out of every buffer -----------------------------------
+
+bool SmartmapCollective::CheckAlltoall(Time* ready_at) {
+  if (step_ == 0) return true;
+  if (step_ == 2) return AtLeast(info(me_).finished, base_[me_].finished + size_, ready_at);
+  for (; seen_ < size_; ++seen_) {
+    if (!AtLeast(info(seen_).entered, base_[seen_].entered + 1, ready_at)) return false;
+  }
+  Spend(size_ * call_.bytes, ready_at);
+  return true;
+}
+
+void SmartmapCollective::RunAlltoall() {
+  if (step_ == 0) return Publish();
+  if (step_ == 2) return;
+  for (std::uint32_t i = 0; i < size_; ++i) {
+    if (call_.output) {
+      std::memcpy(call_.output + i * call_.bytes, info(i).send + me_ * call_.bytes, call_.bytes);
+    }
+    info(i).finished.Advance(rank_);
+  }
+}
+
+std::string SmartmapCollective::Waits() const {
+  if (!running_) return "";
+  return fmt::format("task {} waits in step {} of a SMARTMAP {}", rank_.number(), step_,
+                     OperationName(operation_));
+}
+
+}  // namespace percs

@@ -1,0 +1,70 @@
+// The tree service of network management: creates, deletes and repairs trees of CAUs (paper 003 section 3.6:
+// software builds the tree). Plans, sets up at every hub, and says ready when all have answered, out of
+// band like route tables (docs/semantics.md rule 19). A tree that fails, for whatever reason, is set up
+// anew as another generation, without the hubs that its others cannot reach.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "emulator/cau/tree_plan.h"
+#include "emulator/engine/outbox.h"
+#include "emulator/fault/tree_status.h"
+#include "emulator/node/node_context.h"
+#include "emulator/routing/planner.h"
+
+namespace percs {
+
+class TreeService {
+ public:
+  using Send = std::function<void(ControlItem&&)>;
+  TreeService(const Topology& topology, const P7ihParameters& parameters, WorkCounters* work, Send send)
+      : topology_(topology), parameters_(parameters), work_(work), send_(std::move(send)) {}
+
+  // A tree that is there from the start; the hubs are set up by the caller.
+  void Adopt(const TreeSpec& spec, std::shared_ptr<const TreePlan> plan);
+
+  // Commands from outside; Execute(at) carries them out. INVALID_ARGUMENT for a tree nobody could set up,
+  // RESOURCE_EXHAUSTED if a CAU has no index left, ALREADY_EXISTS for a name taken, NOT_FOUND.
+  absl::StatusOr<CauTreeId> Create(const TreeSpec& spec);
+  absl::Status Delete(CauTreeId tree);
+  void Execute(Time now);
+
+  void Receive(const ControlItem& item, Time now);  // kTreeAnswer, kTreeAlert
+  // New tables are in effect: trees whose links have no route any more are repaired.
+  void OnTables(const TableSet& tables, Time now);
+
+  const std::vector<TreeStatus>& trees() const { return status_; }
+
+ private:
+  struct Tree {
+    TreeSpec spec;                               // as asked for
+    std::set<std::pair<NodeId, NodeId>> mute = {};  // pairs that a tree link does not work between
+    std::size_t answers_missing = 0;
+    bool create = false, remove = false;         // commands not carried out yet
+  };
+  bool Linked(const Tree& tree, NodeId a, NodeId b) const;
+  absl::Status CheckRoom(const TreePlan& plan) const;
+  std::vector<NodeId> Hubs(const TreePlan& plan) const;
+  void SetUp(CauTreeId id, TreePlan plan, const TreeProblem& why, Time now);
+  void Repair(CauTreeId id, const TreeProblem& why, Time raised, Time now);
+  std::vector<NodeId> Reachable(const Tree& tree, const std::vector<NodeId>& nodes) const;
+  void OnAnswer(const ControlItem& item, Time now);
+  void OnAlert(const ControlItem& item, Time now);
+  void TakeDown(CauTreeId id, const std::vector<NodeId>& hubs, const TreeProblem& why, Time now);
+  void Tell(ControlItem::Kind kind, CauTreeId id, NodeId hub, const TreeProblem& why, Time now);
+
+  const Topology& topology_;
+  const P7ihParameters& parameters_;
+  WorkCounters* work_;
+  Send send_;
+  TableSet tables_;      // in effect; empty: those of an intact fabric
+  std::vector<Tree> trees_;           // by id
+  std::vector<TreeStatus> status_;
+};
+
+}  // namespace percs

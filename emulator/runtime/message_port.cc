@@ -1,0 +1,245 @@
+#include "emulator/runtime/message_port.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "emulator/runtime/node_runtime.h"
+
+namespace percs {
+namespace {
+
+// What enters the network at once; 8 packets.
+constexpr std::uint64_t kSegmentBytes = 16384;
+
+std::uint64_t Handle(void* object) { return reinterpret_cast<std::uint64_t>(object); }
+
+}  // namespace
+
+std::uint32_t MessagePort::Tag(Kind kind, const Envelope& e) {
+  return static_cast<std::uint32_t>(kind) << 30 | static_cast<std::uint32_t>(e.channel) << 24 |
+         static_cast<std::uint32_t>(e.sequence) << 13 | e.phase;
+}
+
+Envelope MessagePort::EnvelopeOf(std::uint32_t tag) {
+  return {static_cast<std::uint8_t>(tag >> 24 & (kChannels - 1)),
+          static_cast<std::uint16_t>(tag >> 13 & (kSequences - 1)),
+          static_cast<std::uint16_t>(tag & (kPhases - 1))};
+}
+
+Time MessagePort::Copy(std::uint64_t bytes) const {
+  return static_cast<Time>(bytes) * node_.host().copy_per_kib / 1024;
+}
+
+Endpoint& MessagePort::EndpointOf(Rank& rank, const Envelope& envelope) {
+  return node_.endpoint(rank, envelope.channel);
+}
+
+// --- Sender ---------------------------------------------------------------------------------------
+
+void MessagePort::Send(Rank& from, std::uint32_t to, const Envelope& envelope, std::uint64_t bytes,
+                       Content content, Endpoint* sender) {
+  const HostParameters& host = node_.host();
+  Transfer* t = Take();
+  *t = {&from, to, from.number(), envelope, bytes, 0, std::move(content), sender,
+        bytes > host.eager_limit};
+  const Time overhead =
+      node_.IsLocal(to) ? host.local_send : node_.hub().context().parameters->send_overhead;
+  const Time data = t->rendezvous ? host.rendezvous : Copy(bytes);
+  from.Do<&MessagePort::OnSendDone>(from.Shared(overhead) + data, this, Handle(t));
+}
+
+void MessagePort::OnSendDone(std::uint64_t transfer) {
+  Transfer& t = *reinterpret_cast<Transfer*>(transfer);
+  Rank& from = *t.from;
+  if (!t.rendezvous) t.sender->OnSent(t.envelope);
+  if (node_.IsLocal(t.to)) {
+    Rank& to = node_.rank(t.to);
+    const HostParameters& host = node_.host();
+    const Time overhead = node_.LineLatency(from.core(), to.core()) + to.Shared(host.local_receive);
+    if (t.rendezvous) {
+      to.Do<&MessagePort::Requested>(overhead, this, transfer);
+    } else {
+      to.Do<&MessagePort::Received>(overhead + Copy(t.bytes), this, transfer);
+    }
+  } else if (t.rendezvous) {
+    asked_.push_back(&t);
+    auto length = std::make_shared<std::vector<std::uint8_t>>(sizeof(t.bytes));
+    std::memcpy(length->data(), &t.bytes, sizeof(t.bytes));
+    ToNetwork(from, t.to, Kind::kRequest, t.envelope, sizeof(t.bytes), std::move(length));
+  } else if (t.bytes <= kFlitBytes) {  // immediate send: the thread itself has put it into the HFI
+    ToNetwork(from, t.to, Kind::kData, t.envelope, t.bytes, std::move(t.content));
+    Give(&t);
+  } else {
+    Stream(t);
+  }
+}
+
+void MessagePort::ToNetwork(Rank& from, std::uint32_t to, Kind kind, const Envelope& envelope,
+                            std::uint64_t bytes, Content content) {
+  const std::uint32_t local = node_.placement().LocalOf(to);
+  node_.hub().SendMessage({node_.placement().NodeOf(to), node_.WindowOf(from.local()),
+                           node_.WindowOf(local), bytes, Tag(kind, envelope), false,
+                           std::move(content)});
+}
+
+void MessagePort::Stream(Transfer& transfer) {
+  if (streams_.empty()) streams_.resize(node_.placement().tasks_per_node);
+  Ring<Transfer*>& stream = streams_[transfer.from->local()];
+  stream.push_back(&transfer);
+  if (stream.size() == 1) NextSegment(*transfer.from);
+}
+
+void MessagePort::NextSegment(Rank& rank) {
+  const Transfer& t = *streams_[rank.local()].front();
+  const std::uint64_t segment = std::min(kSegmentBytes, t.bytes - t.streamed);
+  node_.WakeStream(rank, node_.now() + static_cast<Time>(segment) * node_.host().stream_per_kib / 1024);
+}
+
+void MessagePort::OnStreamTimer(Rank& rank) {
+  Ring<Transfer*>& stream = streams_[rank.local()];
+  Transfer& t = *stream.front();
+  const std::uint64_t segment = std::min(kSegmentBytes, t.bytes - t.streamed);
+  const bool last = t.streamed + segment == t.bytes;
+  Content content = t.content;
+  if (content && segment < t.bytes) {
+    const auto from = t.content->begin() + static_cast<std::ptrdiff_t>(t.streamed);
+    content = std::make_shared<std::vector<std::uint8_t>>(from, from + static_cast<std::ptrdiff_t>(segment));
+  }
+  ToNetwork(rank, t.to, last ? Kind::kData : Kind::kSegment, t.envelope, segment, std::move(content));
+  t.streamed += segment;
+  if (last) {
+    stream.pop_front();
+    if (t.rendezvous) {
+      rank.Do<&MessagePort::Released>(0, this, Handle(&t));
+    } else {
+      Give(&t);
+    }
+  }
+  if (!stream.empty()) NextSegment(rank);
+}
+
+void MessagePort::Answered(std::uint64_t transfer) {
+  Stream(*reinterpret_cast<Transfer*>(transfer));
+}
+
+void MessagePort::Released(std::uint64_t transfer) {
+  Transfer* t = reinterpret_cast<Transfer*>(transfer);
+  Endpoint* sender = t->sender;
+  const Envelope envelope = t->envelope;
+  Give(t);
+  sender->OnSent(envelope);
+}
+
+// --- Receiver -------------------------------------------------------------------------------------
+
+void MessagePort::Received(std::uint64_t transfer) {
+  Transfer* t = reinterpret_cast<Transfer*>(transfer);
+  const Incoming message{t->source, t->envelope, t->bytes, std::move(t->content), false};
+  Rank& at = node_.rank(t->to);
+  Give(t);
+  EndpointOf(at, message.envelope).OnMessage(message);
+}
+
+void MessagePort::Requested(std::uint64_t transfer) {
+  Transfer* t = reinterpret_cast<Transfer*>(transfer);
+  const Incoming request{t->source, t->envelope, t->bytes, nullptr, true};
+  Rank& at = node_.rank(t->to);
+  if (node_.IsLocal(t->source)) {
+    asked_.push_back(t);
+  } else {
+    Give(t);
+  }
+  EndpointOf(at, request.envelope).OnMessage(request);
+}
+
+void MessagePort::Accept(Rank& at, const Incoming& request) {
+  if (!node_.IsLocal(request.source)) {
+    inbound_.push_back({request.source, at.local(), request.envelope, 0, nullptr, true});
+    Transfer* t = Take();
+    *t = {&at, request.source, at.number(), request.envelope, 0, 0, nullptr, nullptr, false};
+    at.Do<&MessagePort::SendAnswer>(at.Shared(node_.hub().context().parameters->send_overhead), this,
+                                    Handle(t));
+    return;
+  }
+  const auto it = std::find_if(asked_.begin(), asked_.end(), [&](const Transfer* t) {
+    return t->source == request.source && t->to == at.number() && t->envelope == request.envelope;
+  });
+  PERCS_CHECK(it != asked_.end());
+  Transfer* t = *it;
+  asked_.erase(it);
+  at.Do<&MessagePort::Pulled>(Copy(t->bytes), this, Handle(t));
+}
+
+void MessagePort::SendAnswer(std::uint64_t transfer) {
+  Transfer* t = reinterpret_cast<Transfer*>(transfer);
+  ToNetwork(*t->from, t->to, Kind::kAnswer, t->envelope, 0, nullptr);
+  Give(t);
+}
+
+// The receiver's thread has copied the message out of the sender's memory.
+void MessagePort::Pulled(std::uint64_t transfer) {
+  Transfer* t = reinterpret_cast<Transfer*>(transfer);
+  const Incoming message{t->source, t->envelope, t->bytes, t->content, false};
+  Rank& at = node_.rank(t->to);
+  Rank& from = *t->from;
+  from.Do<&MessagePort::Released>(node_.LineLatency(at.core(), from.core()), this, transfer);
+  EndpointOf(at, message.envelope).OnMessage(message);
+}
+
+MessagePort::Inbound* MessagePort::FindInbound(std::uint32_t source, std::uint32_t local,
+                                               const Envelope& envelope) {
+  for (Inbound& inbound : inbound_) {
+    if (inbound.source == source && inbound.local == local && inbound.envelope == envelope) return &inbound;
+  }
+  return nullptr;
+}
+
+void MessagePort::OnMessage(const DeliveredMessage& message, Content content) {
+  const Envelope envelope = EnvelopeOf(message.tag);
+  const Kind kind = static_cast<Kind>(message.tag >> 30);
+  const TaskPlacement& placement = node_.placement();
+  const std::uint32_t local = node_.LocalAt(message.destination_window);
+  const std::uint32_t source =
+      message.source * placement.tasks_per_node + node_.LocalAt(message.source_window);
+  Rank& at = node_.local_rank(local);
+  const Time overhead = at.Shared(node_.hub().context().parameters->receive_overhead);
+  if (kind == Kind::kAnswer) {
+    const auto it = std::find_if(asked_.begin(), asked_.end(), [&](const Transfer* t) {
+      return t->from == &at && t->to == source && t->envelope == envelope;
+    });
+    PERCS_CHECK(it != asked_.end());
+    Transfer* t = *it;
+    asked_.erase(it);
+    at.Do<&MessagePort::Answered>(overhead, this, Handle(t));
+    return;
+  }
+  Transfer* t = Take();
+  *t = {nullptr, at.number(), source, envelope, message.bytes, 0, std::move(content), nullptr, false};
+  if (kind == Kind::kRequest) {
+    std::memcpy(&t->bytes, t->content->data(), sizeof(t->bytes));
+    at.Do<&MessagePort::Requested>(overhead, this, Handle(t));
+    return;
+  }
+  Inbound* inbound = FindInbound(source, local, envelope);
+  if (kind == Kind::kSegment && !inbound) {
+    inbound = &inbound_.emplace_back(Inbound{source, local, envelope, 0, nullptr, false});
+  }
+  if (inbound) {
+    inbound->bytes += message.bytes;
+    if (t->content) {
+      if (!inbound->content) inbound->content = std::make_shared<std::vector<std::uint8_t>>();
+      inbound->content->insert(inbound->content->end(), t->content->begin(), t->content->end());
+    }
+  }
+  if (kind == Kind::kSegment) return Give(t);
+  Time copy = Copy(message.bytes);
+  if (inbound) {
+    t->bytes = inbound->bytes;
+    t->content = std::move(inbound->content);
+    copy = inbound->rendezvous ? 0 : Copy(t->bytes);
+    inbound_.erase(inbound_.begin() + (inbound - inbound_.data()));
+  }
+  at.Do<&MessagePort::Received>(overhead + copy, this, Handle(t));
+}
+
+}  // namespace percs

@@ -1,0 +1,113 @@
+// Active messages between tasks (paper 003 section 3.3): through shared memory on a node, over the reliable
+// message layer of the HFIs between nodes.
+//
+// Short messages are eager: the sender copies them out, the receiver copies them in. Long ones go by
+// rendezvous: a request, the receiver's answer once it has a buffer, and then one copy, by the receiver's
+// thread on a node and by the HFI (no thread) between nodes. A task's stream into its HFI window is slower
+// than any link, so messages enter the network in segments at its rate.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "emulator/base/pool.h"
+#include "emulator/base/ring.h"
+#include "emulator/hfi/message_layer.h"
+#include "emulator/runtime/rank.h"
+
+namespace percs {
+
+using Content = std::shared_ptr<const std::vector<std::uint8_t>>;  // null: lengths only
+
+// What tells messages between the same two tasks apart.
+struct Envelope {
+  std::uint8_t channel = 0;    // below kChannels
+  std::uint16_t sequence = 0;  // of the operation, below kSequences; wraps around
+  std::uint16_t phase = 0;     // below kPhases
+  bool operator==(const Envelope&) const = default;
+};
+inline constexpr int kChannels = 64, kSequences = 2048, kPhases = 8192;
+
+struct Incoming {
+  std::uint32_t source = 0;  // task
+  Envelope envelope;
+  std::uint64_t bytes = 0;
+  Content content;
+  bool request = false;  // the rest comes once MessagePort::Accept is called
+};
+
+// Who sends and receives on a channel; its functions run on the task's thread.
+class Endpoint {
+ public:
+  virtual ~Endpoint() = default;
+  virtual void OnMessage(const Incoming& message) = 0;
+  virtual void OnSent(const Envelope& envelope) = 0;  // its buffer can be used again
+};
+
+class MessagePort {
+ public:
+  explicit MessagePort(NodeRuntime& node) : node_(node) {}
+
+  void Send(Rank& from, std::uint32_t to, const Envelope& envelope, std::uint64_t bytes,
+            Content content, Endpoint* sender);
+  // Lets the data of a request come.
+  void Accept(Rank& at, const Incoming& request);
+
+  // --- For its node.
+  void OnMessage(const DeliveredMessage& message, Content content);
+  void OnStreamTimer(Rank& rank);
+
+  std::size_t unanswered() const { return asked_.size(); }
+
+ private:
+  enum class Kind : std::uint8_t { kData, kRequest, kAnswer, kSegment };
+  struct Transfer {
+    Rank* from = nullptr;
+    std::uint32_t to = 0, source = 0;
+    Envelope envelope;
+    std::uint64_t bytes = 0, streamed = 0;
+    Content content;
+    Endpoint* sender = nullptr;
+    bool rendezvous = false;
+  };
+  // A message of which some segments are here, or that was accepted.
+  struct Inbound {
+    std::uint32_t source = 0, local = 0;
+    Envelope envelope;
+    std::uint64_t bytes = 0;
+    std::shared_ptr<std::vector<std::uint8_t>> content;
+    bool rendezvous = false;
+  };
+  static std::uint32_t Tag(Kind kind, const Envelope& envelope);
+  static Envelope EnvelopeOf(std::uint32_t tag);
+
+  void OnSendDone(std::uint64_t transfer);
+  void Received(std::uint64_t transfer);
+  void Requested(std::uint64_t transfer);
+  void Pulled(std::uint64_t transfer);
+  void Released(std::uint64_t transfer);
+  void Answered(std::uint64_t transfer);
+  void SendAnswer(std::uint64_t transfer);
+
+  void Stream(Transfer& transfer);
+  void NextSegment(Rank& rank);
+  void ToNetwork(Rank& from, std::uint32_t to, Kind kind, const Envelope& envelope,
+                 std::uint64_t bytes, Content content);
+  Transfer* Take() { return pool_.Take(); }
+  void Give(Transfer* transfer) {
+    *transfer = Transfer();
+    pool_.Give(transfer);
+  }
+  Endpoint& EndpointOf(Rank& rank, const Envelope& envelope);
+  Inbound* FindInbound(std::uint32_t source, std::uint32_t local, const Envelope& envelope);
+  Time Copy(std::uint64_t bytes) const;
+
+  NodeRuntime& node_;
+  Pool<Transfer> pool_;
+  std::vector<Transfer*> asked_;  // rendezvous whose answer has not come
+  std::vector<Inbound> inbound_;
+  std::vector<Ring<Transfer*>> streams_;  // by local task
+};
+
+}  // namespace percs

@@ -1,0 +1,105 @@
+#include "emulator/runtime/rank.h"
+
+#include <algorithm>
+
+#include "emulator/runtime/node_runtime.h"
+
+namespace percs {
+
+Rank::Rank(NodeRuntime& node, std::uint32_t number, std::uint32_t local, int core, int smt_percent)
+    : node_(node), number_(number), local_(local), core_(core), smt_percent_(smt_percent) {}
+
+Time Rank::now() const { return node_.now(); }
+
+void Rank::Do(Time cost, Function run, void* object, std::uint64_t argument) {
+  actions_.push_back({cost, run, object, argument});
+  if (!running_ && !timed_) Advance();
+}
+
+void Rank::Post(Work* work, bool blocking) {
+  work_.push_back({work, now(), blocking});
+  if (!running_ && !timed_) Advance();
+}
+
+void Rank::Wake() {
+  if (!running_ && !timed_) Advance();
+}
+
+void Rank::OnTimer() {
+  timed_ = false;
+  running_ = true;
+  const Action action = actions_.front();
+  actions_.pop_front();
+  busy_ += action.cost;
+  action.run(action.object, action.argument);
+  running_ = false;
+  Advance();
+}
+
+void Rank::Advance() {
+  running_ = true;
+  while (true) {
+    // A completion may have set what the program waits for.
+    if (until_ && *until_) {
+      until_ = nullptr;
+      std::exchange(waiting_, nullptr).resume();
+    }
+    const bool blocked = !work_.empty() && work_.front().blocking;
+    if (!blocked && !actions_.empty()) {
+      if (actions_.front().cost > 0) break;
+      const Action action = actions_.front();
+      actions_.pop_front();
+      action.run(action.object, action.argument);
+    } else if (!TryWork()) {
+      break;
+    }
+  }
+  running_ = false;
+  const bool blocked = !work_.empty() && work_.front().blocking;
+  if (!blocked && !actions_.empty()) {
+    timed_ = true;
+    node_.WakeRank(*this, now() + actions_.front().cost);
+  }
+  if (program_.done() && finished_ == kNever) {
+    finished_ = now();
+    node_.OnProgramEnd(*this);
+  }
+}
+
+// Runs what can be done of the work queue, oldest first.
+bool Rank::TryWork() {
+  const HostParameters& host = node_.host();
+  for (std::size_t i = 0; i < work_.size(); ++i) {
+    Time ready_at = now();
+    if (!work_[i].work->Check(*this, &ready_at)) {
+      if (work_[i].blocking) return false;
+      continue;
+    }
+    const Queued queued = work_[i];
+    work_.erase(work_.begin() + static_cast<std::ptrdiff_t>(i));
+    Time cost = std::max<Time>(ready_at - now(), 0) + host.shared_step;
+    // Its spin ran out: it went back to the queue, and was found there again.
+    if (!queued.blocking && now() - queued.since > host.spin_polls * host.poll) cost += host.poll;
+    Action action{cost, [](void* o, std::uint64_t w) { static_cast<Rank*>(o)->RunWork(w); }, this,
+                  reinterpret_cast<std::uint64_t>(queued.work)};
+    if (queued.blocking && !actions_.empty()) {
+      // Ahead of the messages that came in meanwhile.
+      actions_.push_back(action);
+      for (std::size_t k = actions_.size() - 1; k > 0; --k) std::swap(actions_[k], actions_[k - 1]);
+    } else {
+      actions_.push_back(action);
+    }
+    return true;
+  }
+  return false;
+}
+
+void Rank::Run(Task<> program) {
+  program_ = std::move(program);
+  running_ = true;
+  program_.handle().resume();
+  running_ = false;
+  Advance();
+}
+
+}  // namespace percs

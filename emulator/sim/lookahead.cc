@@ -1,0 +1,34 @@
+#include "emulator/sim/lookahead.h"
+
+#include "fmt/format.h"
+
+namespace percs {
+
+Lookahead FindLookahead(const Topology& topology, const Scenario& scenario) {
+  const P7ihParameters& parameters = scenario.parameters;
+  Lookahead best{parameters.management_latency, "management latency"};
+  const auto shorten = [&](const std::string& name, Time wire, LinkClass link_class) {
+    const Time flit_time = parameters.link(link_class).flit_time;
+    const Time credit = wire + parameters.credit_processing;
+    const Time flit = parameters.isr_latency + flit_time + wire;
+    if (credit < best.time) {
+      best = {credit, fmt::format("credit on {}: wire {} + credit processing {}", name, FormatTime(wire),
+                                  FormatTime(parameters.credit_processing))};
+    }
+    if (flit < best.time) {
+      best = {flit, fmt::format("flit on {}: ISR latency {} + flit time {} + wire {}", name,
+                                FormatTime(parameters.isr_latency), FormatTime(flit_time), FormatTime(wire))};
+    }
+  };
+  for (PortId port = 0; port < kLinkPorts; ++port) {
+    if (!topology.connected(0, port) && ClassOf(port) != LinkClass::kD) continue;
+    if (ClassOf(port) == LinkClass::kD && topology.supernodes() < 2 && topology.blades() == 0) continue;
+    shorten(ClassName(ClassOf(port)), parameters.link(ClassOf(port)).wire, ClassOf(port));
+  }
+  for (const Cable& cable : scenario.cables) {
+    shorten(topology.LinkName(cable.link), cable.wire, ClassOf(cable.link.port));
+  }
+  return best;
+}
+
+}  // namespace percs

@@ -1,0 +1,19 @@
+// How far windows of virtual time may reach: the shortest time in which anything crosses between two
+// partitions (docs/semantics.md rules 4 and 5).
+#pragma once
+
+#include <string>
+
+#include "emulator/sim/scenario.h"
+#include "emulator/topology/topology.h"
+
+namespace percs {
+
+struct Lookahead {
+  Time time = kNever;
+  std::string source;  // the crossing that sets it
+};
+
+Lookahead FindLookahead(const Topology& topology, const Scenario& scenario);
+
+}  // namespace percs

@@ -1,0 +1,181 @@
+#include "proto/scenario/trees.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
+#include "emulator/workload/cau_loop.h"
+#include "fmt/format.h"
+#include "proto/scenario/suggest.h"
+
+namespace percs {
+namespace {
+
+std::string Text(const absl::Status& status) { return std::string(status.message()); }
+
+std::vector<std::string> Names(const std::string& list) {
+  std::vector<std::string> names;
+  for (const auto part : absl::StrSplit(list, ',')) {
+    std::string name(absl::StripAsciiWhitespace(part));
+    if (!name.empty()) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+// A hub, or all hubs whose names begin with that of a drawer or supernode.
+absl::Status AddHubs(const std::string& name, const Topology& topology, std::vector<NodeId>* hubs) {
+  const std::size_t before = hubs->size();
+  for (NodeId node = 0; node < topology.hubs(); ++node) {
+    if (name == "all" || topology.NodeName(node) == name || topology.NodeName(node).rfind(name + "-", 0) == 0) {
+      hubs->push_back(node);
+    }
+  }
+  if (hubs->size() > before) return absl::OkStatus();
+  const auto node = topology.ParseNode(name);  // for its words, or a blade
+  if (!node.ok()) return node.status();
+  hubs->push_back(*node);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<NodeId>> Hubs(const std::string& list, const Topology& topology) {
+  std::vector<NodeId> hubs;
+  for (const std::string& name : Names(list)) {
+    if (absl::Status status = AddHubs(name, topology, &hubs); !status.ok()) return status;
+  }
+  return hubs;
+}
+
+}  // namespace
+
+absl::StatusOr<TreeSpec> BuildTree(const v1::Tree& message, const Topology& topology) {
+  TreeSpec spec;
+  spec.name = message.name();
+  auto members = Hubs(message.members(), topology);
+  if (!members.ok()) return members.status();
+  spec.members = *std::move(members);
+  auto relays = Hubs(message.relays(), topology);
+  if (!relays.ok()) return relays.status();
+  spec.relays = *std::move(relays);
+  if (message.has_fan_out()) spec.fan_out = message.fan_out();
+  if (message.order() == v1::OPERAND_ORDER_ARRIVAL) spec.order = OperandOrder::kArrival;
+  if (absl::Status status = CheckTree(topology, spec); !status.ok()) return status;
+  return spec;
+}
+
+std::vector<TreeSpec> BuildTrees(const v1::Scenario& message, const Topology& topology, ErrorList* errors) {
+  std::vector<TreeSpec> trees;
+  std::map<NodeId, int> used;
+  for (int i = 0; i < message.trees_size(); ++i) {
+    const std::string path = fmt::format("trees[{}]", i);
+    const auto tree = BuildTree(message.trees(i), topology);
+    if (!tree.ok()) {
+      errors->Add(path, Text(tree.status()));
+      continue;
+    }
+    const auto plan = PlanTree(topology, *tree, [](NodeId, NodeId) { return true; });
+    for (const TreeVertex& v : plan->vertices) {
+      if (++used[v.node] != kCauTrees + 1) continue;
+      errors->Add(path, fmt::format("the CAU of {} has {} indexes, and this tree needs one more; take the hub "
+                                    "out of a tree",
+                                    topology.NodeName(v.node), kCauTrees));
+    }
+    trees.push_back(*tree);
+  }
+  return trees;
+}
+
+CauWorkload BuildCauLoop(const v1::CauLoop& message, const std::vector<TreeSpec>& trees, ErrorList* errors) {
+  static_assert(v1::REDUCE_OPERATION_NOP == static_cast<int>(ReduceOp::kNop) + 1 &&
+                v1::REDUCE_OPERATION_XOR == static_cast<int>(ReduceOp::kXor) + 1 &&
+                v1::OPERAND_TYPE_DOUBLE == static_cast<int>(OperandType::kDouble) + 1);
+  const std::string path = "workload.cau";
+  CauWorkload w;
+  std::vector<std::string> known;
+  for (const TreeSpec& tree : trees) known.push_back(tree.name);
+  for (const std::string& name : Names(message.trees())) {
+    const auto it = std::find(known.begin(), known.end(), name);
+    if (it == known.end()) {
+      errors->Add(path + ".trees", fmt::format("there is no tree \"{}\"{}", name, DidYouMean(name, known)));
+    } else {
+      w.trees.push_back(static_cast<CauTreeId>(it - known.begin()));
+    }
+  }
+  if (message.has_steps()) {
+    const std::vector<std::string> steps = {"reduce", "multicast", "barrier", "allreduce"};
+    w.steps.clear();
+    for (const std::string& name : Names(message.steps())) {
+      const auto it = std::find(steps.begin(), steps.end(), name);
+      if (it == steps.end()) {
+        errors->Add(path + ".steps", fmt::format("\"{}\" is no step{}; steps: {}", name, DidYouMean(name, steps),
+                                                 fmt::join(steps, ", ")));
+        return w;
+      }
+      w.steps.push_back(static_cast<CauStep>(it - steps.begin()));
+    }
+  }
+  if (message.has_iterations()) w.iterations = static_cast<std::uint64_t>(message.iterations());
+  if (message.operation() != v1::REDUCE_OPERATION_UNSPECIFIED) w.op = static_cast<ReduceOp>(message.operation() - 1);
+  if (message.type() != v1::OPERAND_TYPE_UNSPECIFIED) w.type = static_cast<OperandType>(message.type() - 1);
+  if (message.has_operands()) w.operands = message.operands();
+  if (message.has_rotate_root()) w.rotate_root = message.rotate_root();
+  if (message.has_in_flight()) w.in_flight = message.in_flight();
+  if (message.has_compute_max()) w.compute_max = message.compute_max();
+  if (absl::Status status = CauLoop::Check(w, trees.size()); !status.ok()) errors->Add(path, Text(status));
+  return w;
+}
+
+void CauTaskToProto(const CauTaskResult& result, v1::CauTaskResult* message) {
+  message->set_node(result.node);
+  message->set_tree(result.tree);
+  message->set_steps_right(result.steps_right);
+  message->set_steps_wrong(result.steps_wrong);
+  message->set_steps_failed(result.steps_failed);
+  message->set_reason(result.reason);
+  message->set_problem(result.problem);
+  message->set_finished(result.finished);
+}
+
+CauTaskResult CauTaskFromProto(const v1::CauTaskResult& message) {
+  CauTaskResult result;
+  result.node = message.node();
+  result.tree = static_cast<std::uint16_t>(message.tree());
+  result.steps_right = message.steps_right();
+  result.steps_wrong = message.steps_wrong();
+  result.steps_failed = message.steps_failed();
+  result.reason = message.reason();
+  result.problem = message.problem();
+  result.finished = message.finished();
+  return result;
+}
+
+void TreeToProto(const TreeStatus& tree, const Topology& topology, bool vertices, v1::TreeStatus* message) {
+  message->set_id(tree.id);
+  message->set_name(tree.name);
+  message->set_state(TreeStateName(tree.state));
+  message->set_generation(tree.plan->generation);
+  message->set_participants(static_cast<std::uint32_t>(tree.plan->Participants().size()));
+  message->set_indexes(static_cast<std::uint32_t>(tree.plan->vertices.size()));
+  message->set_depth(static_cast<std::uint32_t>(tree.plan->Depth()));
+  message->set_problem(Text(ToStatus(tree.problem, tree.id, topology)));
+  message->set_since(tree.since);
+  for (const TreeRepair& from : tree.repairs) {
+    v1::TreeRepair* repair = message->add_repairs();
+    repair->set_problem(Text(ToStatus(from.problem, tree.id, topology)));
+    repair->set_generation(from.generation);
+    repair->set_raised(from.raised);
+    repair->set_started(from.started);
+    if (from.ready != kNever) repair->set_ready(from.ready);
+    for (const NodeId node : from.lost) repair->add_lost(topology.NodeName(node));
+  }
+  for (std::size_t v = 0; vertices && v < tree.plan->vertices.size(); ++v) {
+    const TreeVertex& from = tree.plan->vertices[v];
+    v1::TreeVertex* vertex = message->add_vertices();
+    vertex->set_node(topology.NodeName(from.node));
+    if (from.parent != kNoVertex) vertex->set_parent(from.parent);
+    vertex->set_participant(from.participant);
+  }
+}
+
+}  // namespace percs

@@ -1,0 +1,118 @@
+// Errors, replay and lanes of links: docs/semantics.md B.8.
+#include <algorithm>
+#include <cmath>
+
+#include "fmt/format.h"
+#include "tests/differential/reference_network.h"
+
+namespace percs::reference {
+
+void Network::ApplyImpairment(const LinkImpairment& impairment) {
+  if (impairment.kind != LinkImpairment::Kind::kLanesLost) return ApplyErrors(impairment);
+  const LinkEnd sender = impairment.sender;
+  Stats(sender.node).ports[sender.port].lanes_lost = impairment.count;
+  LinkAt(sender.node, sender.port).lanes_lost[sender.node] = static_cast<int>(impairment.count);
+  const LinkParameters& link = ClassParameters(sender.port);
+  if (WorkingLanes(sender.node, sender.port) < link.lanes) ++result_.coverage.rates_reduced;
+  if (WorkingLanes(sender.node, sender.port) < link.lanes_min) ++result_.coverage.links_without_lanes;
+  UpdateLink(sender);
+  Wake(sender.node, now_);
+}
+
+int Network::WorkingLanes(NodeId node, PortId port) {
+  const LinkParameters& link = ClassParameters(port);
+  return std::min(link.lanes, link.lanes + link.spare_lanes - LinkAt(node, port).lanes_lost[node]);
+}
+
+Time Network::FlitTime(NodeId node, PortId port) {
+  const LinkParameters& link = ClassParameters(port);
+  if (IsHfi(port)) return link.flit_time;
+  const Time lanes = std::max(WorkingLanes(node, port), link.lanes_min);
+  return (link.flit_time * link.lanes + lanes - 1) / lanes;  // the fewer, the longer; rounded up
+}
+
+void Network::ApplyErrors(const LinkImpairment& impairment) {
+  const auto [node, port] = impairment.sender;
+  auto [entry, made] = wires_.try_emplace({node, port});
+  Wire& wire = entry->second;
+  if (made) wire.errors = RandomStream(seed_, fmt::format("node/{}/port/{}/errors", node, port));
+  if (impairment.kind == LinkImpairment::Kind::kCorruptNext) {
+    wire.corrupt_next += impairment.count;
+  } else {
+    wire.rate = impairment.flit_error_rate;
+    DrawErrors(wire);
+  }
+}
+
+void Network::DrawErrors(Wire& wire) {
+  wire.intact.reset();
+  if (wire.rate == 0) return;
+  const double distance = std::floor(std::log(wire.errors.Unit()) / std::log1p(-wire.rate));
+  if (distance < 1e18) wire.intact = static_cast<std::uint64_t>(distance);
+}
+
+// One transmission of a flit that the receiver waits for.
+bool Network::ArrivesIntact(Wire& wire) {
+  if (wire.corrupt_next > 0) {
+    --wire.corrupt_next;
+    return false;
+  }
+  if (!wire.intact) return true;
+  if (*wire.intact == 0) {
+    DrawErrors(wire);
+    return false;
+  }
+  --*wire.intact;
+  return true;
+}
+
+Transmission Network::Transmit(Hub& hub, PortId port, int certain) {
+  Transmission sent{certain, now_, std::vector<bool>(static_cast<std::size_t>(certain), false)};
+  const auto entry = wires_.find({hub.id, port});
+  if (entry == wires_.end()) return sent;
+  Wire& wire = entry->second;
+  PortStats& stats = Stats(hub.id).ports[port];
+  Coverage& coverage = result_.coverage;
+  if (!parameters_.link_replay) {
+    for (int i = 0; i < certain; ++i) {
+      const bool corrupted = !ArrivesIntact(wire);
+      sent.corrupted[static_cast<std::size_t>(i)] = corrupted;
+      stats.crc_errors += corrupted;
+    }
+    return sent;
+  }
+  const Time f = FlitTime(hub.id, port), delay = Propagation(hub.id, port);
+  Time round = 0;  // in whole flits: those sent until the sender hears of the first
+  while (round < f + 2 * delay + parameters_.credit_processing) round += f;
+  int replays = 0;
+  while (replays < parameters_.replay_limit && !ArrivesIntact(wire)) ++replays;
+  stats.crc_errors += replays;
+  stats.replays += replays;
+  coverage.replays += replays;
+  if (replays > 1) ++coverage.replays_in_a_row;
+  sent.start += replays * round;
+  sent.flits = 1;
+  if (replays == parameters_.replay_limit) {
+    ++coverage.replays_exhausted;
+    const LinkEnd end{hub.id, port};
+    const LinkEnd lower = LowerEnd(end);
+    Schedule(sent.start, kFault, lower.node, lower.port, 0,
+             [this, end, generation = LinkAt(end.node, end.port).generation] {
+               if (LinkAt(end.node, end.port).generation != generation) return;
+               ApplyFault({now_, end, false});
+             });
+    return sent;
+  }
+  // The first flit has come through; the others go on with it as far as they do so at once.
+  while (replays == 0 && sent.flits < certain) {
+    if (wire.corrupt_next > 0 || (wire.intact && *wire.intact == 0)) {
+      ++coverage.runs_split_by_error;
+      break;
+    }
+    ArrivesIntact(wire);
+    ++sent.flits;
+  }
+  return sent;
+}
+
+}  // namespace percs::reference

@@ -1,0 +1,168 @@
+// Method: the benchmark loop on small fabrics with real bytes; every result is checked by the loop against
+// what a serial program gives. Sizes, counts, roots, ops, types and placements are drawn at random.
+#include "emulator/collectives/loop.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "emulator/base/random.h"
+#include "emulator/sim/run.h"
+#include "fmt/format.h"
+#include "tests/support/seed.h"
+
+namespace percs {
+namespace {
+
+Scenario LoopScenario(const CollectiveWorkload& workload, std::uint32_t drawers = 1) {
+  Scenario scenario;
+  scenario.topology.supernodes = 1;
+  scenario.topology.drawers = static_cast<int>(drawers);
+  scenario.topology.hubs = 8;
+  scenario.workload = workload;
+  return scenario;
+}
+
+std::string Describe(const CollectiveWorkload& w) {
+  return fmt::format("{} {} on {} x {} tasks, smt {}, {} B, {} of {}, root {}{}", OperationName(w.operation),
+                     w.algorithm, w.placement.nodes, w.placement.tasks_per_node,
+                     w.placement.threads_per_core, w.bytes, OpName(w.op), TypeName(w.type), w.root,
+                     w.rotate_root ? " rotating" : "");
+}
+
+class EveryAlgorithm : public testing::TestWithParam<CollectiveName> {};
+
+TEST_P(EveryAlgorithm, GivesWhatASerialProgramGives) {
+  PERCS_TRACE_SEED();
+  const CollectiveName& name = GetParam();
+  RandomStream random(test::Seed(), fmt::format("{}/{}", OperationName(name.operation), name.name));
+  for (int round = 0; round < 12; ++round) {
+    CollectiveWorkload w;
+    w.operation = name.operation;
+    w.algorithm = name.name;
+    w.placement.nodes = 1 + random.Below(8);
+    const std::string layer = name.name.substr(0, name.name.find(':'));
+    if (layer == "shm" || layer == "smartmap") w.placement.nodes = 1;
+    w.placement.tasks_per_node = 1 + random.Below(w.placement.nodes == 1 ? 32 : 6);
+    w.placement.threads_per_core = 1 << random.Below(3);
+    w.placement.mapping = random.Below(2) ? ThreadMapping::kCore : ThreadMapping::kCpu;
+    do {
+      w.op = static_cast<ReduceOp>(1 + random.Below(kReduceOps - 1));
+      w.type = static_cast<OperandType>(random.Below(kOperandTypes));
+    } while (!CheckReduction(w.op, w.type).ok());
+    const std::uint64_t limits[] = {64, 3000, 40000};
+    w.bytes = random.Below(static_cast<std::uint32_t>(limits[random.Below(3)]) / 8 + 1) * 8;
+    w.root = random.Below(w.placement.tasks());
+    w.rotate_root = random.Below(2) != 0;
+    w.warm_up = 0;
+    w.iterations = 3;
+    const auto result = RunScenario(LoopScenario(w), RunOptions());
+    ASSERT_TRUE(result.ok()) << Describe(w) << ": " << result.status();
+    EXPECT_EQ(result->collective.tasks, w.placement.tasks()) << Describe(w);
+    EXPECT_THAT(result->violations, testing::IsEmpty()) << Describe(w);
+    EXPECT_EQ(RunScenario(LoopScenario(w), RunOptions())->digest, result->digest) << Describe(w);
+  }
+}
+
+std::string TestName(const testing::TestParamInfo<CollectiveName>& info) {
+  std::string name = fmt::format("{}_{}", OperationName(info.param.operation), info.param.name);
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(Collectives, EveryAlgorithm, testing::ValuesIn(CollectiveNames()), TestName);
+
+CollectiveWorkload Small(Operation operation, std::uint32_t nodes, std::uint32_t tasks) {
+  CollectiveWorkload w;
+  w.operation = operation;
+  w.placement.nodes = nodes;
+  w.placement.tasks_per_node = tasks;
+  w.warm_up = 2;
+  w.iterations = 20;
+  return w;
+}
+
+TEST(CollectiveLoopTest, AWrongResultWouldBeSeen) {
+  const CollectivePattern pattern(Operation::kAllreduce, ReduceOp::kSum, OperandType::kInt32, 7, 12);
+  std::vector<std::uint8_t> input(12), sum(12, 0);
+  for (std::uint32_t task = 0; task < 7; ++task) {
+    pattern.Fill(5, task, 0, input.data(), nullptr);
+    Combine(ReduceOp::kSum, OperandType::kInt32, 3, input.data(), sum.data());
+  }
+  EXPECT_TRUE(pattern.Check(5, 3, 0, sum.data()));
+  EXPECT_FALSE(pattern.Check(6, 3, 0, sum.data()));  // of another call
+  ++sum[8];
+  EXPECT_FALSE(pattern.Check(5, 3, 0, sum.data()));
+}
+
+TEST(CollectiveLoopTest, LengthsAloneTakeTheSameTime) {
+  for (const std::uint64_t bytes : {8, 1024, 100000}) {
+    CollectiveWorkload w = Small(Operation::kBroadcast, 3, 5);
+    w.bytes = bytes;
+    w.rotate_root = true;
+    w.iterations = 5;
+    const auto real = RunScenario(LoopScenario(w), RunOptions());
+    w.verified = false;
+    const auto lengths = RunScenario(LoopScenario(w), RunOptions());
+    ASSERT_TRUE(real.ok() && lengths.ok());
+    EXPECT_EQ(real->collective.total, lengths->collective.total) << bytes;
+    EXPECT_GT(real->collective.total, 0);
+  }
+}
+
+TEST(CollectiveLoopTest, IsTheSameOnAnyNumberOfThreads) {
+  CollectiveWorkload w = Small(Operation::kAllreduce, 8, 4);
+  RunOptions two;
+  two.threads = 2;
+  const Executor serial = [](int count, absl::FunctionRef<void(int)> body) {
+    for (int i = count; i-- > 0;) body(i);
+  };
+  two.executor = &serial;
+  const auto one = RunScenario(LoopScenario(w), RunOptions());
+  const auto other = RunScenario(LoopScenario(w), two);
+  ASSERT_TRUE(one.ok() && other.ok()) << one.status() << other.status();
+  EXPECT_EQ(one->digest, other->digest);
+  EXPECT_GT(one->total.packets_delivered, 0u);
+}
+
+TEST(CollectiveLoopTest, SurvivesALinkThatFlaps) {
+  CollectiveWorkload w = Small(Operation::kAlltoall, 4, 3);
+  w.bytes = 5000;
+  w.iterations = 10;
+  Scenario scenario = LoopScenario(w);
+  for (int i = 0; i < 3; ++i) {
+    scenario.faults.push_back({(20 + 60 * i) * kMicrosecond, {0, 0}, false});
+    scenario.faults.push_back({(50 + 60 * i) * kMicrosecond, {0, 0}, true});
+  }
+  const auto result = RunScenario(scenario, RunOptions());
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_GT(result->total.packets_resent, 0u);
+  EXPECT_THAT(result->violations, testing::IsEmpty());
+}
+
+TEST(CollectiveLoopTest, RefusesWhatCannotBeRun) {
+  const auto error = [](CollectiveWorkload w) {
+    const auto result = RunScenario(LoopScenario(w), RunOptions());
+    return std::string(result.status().message());
+  };
+  CollectiveWorkload w = Small(Operation::kAllreduce, 4, 2);
+  w.algorithm = "telepathy";
+  EXPECT_THAT(error(w), testing::HasSubstr("no allreduce algorithm 'telepathy'; there are p2p:butterfly"));
+  w = Small(Operation::kAllreduce, 9, 2);
+  EXPECT_THAT(error(w), testing::HasSubstr("9 nodes: the fabric has 8 hubs"));
+  w = Small(Operation::kAllreduce, 4, 33);
+  EXPECT_THAT(error(w), testing::HasSubstr("32 cores with 1 threads each run 1 to 32"));
+  w = Small(Operation::kBroadcast, 4, 2);
+  w.root = 8;
+  EXPECT_THAT(error(w), testing::HasSubstr("root 8: tasks are 0 to 7"));
+  w = Small(Operation::kAllreduce, 4, 2);
+  w.op = ReduceOp::kXor;
+  w.type = OperandType::kFloat;
+  EXPECT_THAT(error(w), testing::HasSubstr("no xor of float operands"));
+  w = Small(Operation::kReduce, 4, 2);
+  w.bytes = 12;
+  EXPECT_THAT(error(w), testing::HasSubstr("12 bytes are no multiple of the 8 bytes of a int64"));
+}
+
+}  // namespace
+}  // namespace percs

@@ -1,0 +1,193 @@
+// Errors on a link: what replay costs, that nothing is lost or reordered, and that without it much is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "emulator/sim/run.h"
+#include "fmt/format.h"
+#include "tests/support/seed.h"
+
+namespace percs {
+namespace {
+
+constexpr int kCrc = static_cast<int>(DropReason::kCrc);
+
+struct LinkCase {
+  const char* name;
+  TopologySpec topology;
+  NodeId to;  // the other end of the link from node 0
+};
+const LinkCase kLinks[] = {{"LL", {1, 1, 2, 1}, 1}, {"LR", {1, 2, 1, 1}, 1}, {"D", {2, 1, 1, 1}, 1}};
+
+PortId OutputTo(const Scenario& s, NodeId to) {
+  const Topology topology = Topology::Create(s.topology).value();
+  for (PortId port = 0; port < kLinkPorts; ++port) {
+    if (topology.Peer(0, port).node == to) return port;
+  }
+  return kNoPort;
+}
+
+LinkImpairment ErrorRate(LinkEnd sender, double rate, Time at = 0) {
+  return {at, sender, LinkImpairment::Kind::kErrorRate, rate, 0};
+}
+LinkImpairment CorruptNext(LinkEnd sender, std::uint32_t count, Time at = 0) {
+  return {at, sender, LinkImpairment::Kind::kCorruptNext, 0, count};
+}
+
+// `packets` packets of 16 flits from hub 0 over one link, as fast as it takes them, content checked.
+Scenario Saturated(const LinkCase& link, std::uint64_t packets) {
+  Scenario s;
+  s.topology = link.topology;
+  s.seed = test::Seed();
+  ScriptedWorkload script;
+  for (std::uint64_t i = 0; i < packets; ++i) {
+    script.packets.push_back({0, 0, link.to, static_cast<WindowId>(i % 8), 0, 2048});
+  }
+  s.workload = script;
+  // A flit that is late keeps the rest of its packet's slots waiting; the link is to be measured, not they.
+  for (LinkParameters* l : {&s.parameters.ll, &s.parameters.lr, &s.parameters.d}) l->buffer_flits = 256;
+  s.reroute = false;
+  return s;
+}
+
+TEST(LinkReplay, GoodputIsThatOfGoBackN) {
+  PERCS_TRACE_SEED();
+  for (const LinkCase& link : kLinks) {
+    for (const double p : {1e-4, 1e-3, 3e-3, 1e-2}) {
+      SCOPED_TRACE(fmt::format("{} at {}", link.name, p));
+      const std::uint64_t packets = p < 1e-3 ? 20'000 : 10'000;
+      Scenario s = Saturated(link, packets);
+      const PortId port = OutputTo(s, link.to);
+      s.impairments = {ErrorRate({0, port}, p)};
+      const auto result = RunScenario(s, {});
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_THAT(result->violations, testing::IsEmpty());
+      EXPECT_EQ(result->total.packets_delivered, packets);
+      EXPECT_EQ(result->total.ports[port].crc_errors, result->total.ports[port].replays);
+      const LinkParameters& l = s.parameters.link(ClassOf(port));
+      const Time n = (2 * l.flit_time + 2 * l.wire + s.parameters.credit_processing - 1) / l.flit_time;
+      const double formula = (1 - p) / (1 + (static_cast<double>(n) - 1) * p);
+      const double clean = static_cast<double>(16 * packets) * static_cast<double>(l.flit_time);
+      const double goodput = clean / static_cast<double>(result->virtual_time);
+      EXPECT_NEAR(goodput / formula, 1, 0.02) << "N = " << n << ", goodput " << goodput;
+    }
+  }
+}
+
+TEST(LinkReplay, EveryPayloadArrivesIntactAndWithoutReplayTheyDoNot) {
+  PERCS_TRACE_SEED();
+  for (const bool replay : {true, false}) {
+    Scenario s;
+    s.seed = test::Seed();
+    s.topology = {2, 2, 2, 2};
+    s.parameters.link_replay = replay;
+    PatternWorkload traffic;
+    traffic.load = 0.7;
+    traffic.count = 500;
+    traffic.payload = PayloadMode::kVerified;
+    s.workload = traffic;
+    const Topology topology = Topology::Create(s.topology).value();
+    for (const LinkEnd& end : topology.Links()) {
+      s.impairments.push_back(ErrorRate(end, 0.01));
+      s.impairments.push_back(ErrorRate(topology.Peer(end.node, end.port), 0.01));
+    }
+    const auto result = RunScenario(s, {});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_THAT(result->violations, testing::IsEmpty());
+    const NodeStats& total = result->total;
+    EXPECT_EQ(total.packets_created, 8u * 500);
+    EXPECT_EQ(total.packets_delivered == total.packets_created, replay);
+    EXPECT_EQ(total.packets_dropped[kCrc], total.packets_created - total.packets_delivered);
+    if (!replay) {
+      EXPECT_GT(total.packets_dropped[kCrc], 500u);
+    }
+  }
+}
+
+TEST(LinkReplay, TheMessageLayerSendsAgainWhatIsLostWithoutReplay) {
+  Scenario s;
+  s.topology = {1, 1, 4, 1};
+  s.parameters.link_replay = false;
+  s.workload = AllToAllWorkload{65536, Schedule::kSpread, true, PayloadMode::kVerified};
+  s.impairments = {ErrorRate({0, 0}, 0.01)};
+  const auto result = RunScenario(s, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->violations, testing::IsEmpty());
+  EXPECT_EQ(result->total.messages_delivered, 12u);
+  EXPECT_GT(result->total.packets_dropped[kCrc], 0u);
+  EXPECT_GT(result->total.packets_resent, 0u);
+}
+
+// Time of delivery by sequence, with the next `corrupted` transmissions over 0's LL0 corrupted.
+std::map<std::uint64_t, Time> Deliveries(std::uint32_t corrupted, Time at) {
+  Scenario s = Saturated(kLinks[0], 3);
+  if (corrupted > 0) s.impairments = {CorruptNext({0, 0}, corrupted, at)};
+  RunOptions options;
+  std::map<std::uint64_t, Time> times;
+  options.on_delivery = [&](NodeId, const Delivery& d) { times[d.sequence] = d.time; };
+  EXPECT_TRUE(RunScenario(s, options).ok());
+  return times;
+}
+
+TEST(LinkReplay, EachCorruptedTransmissionCostsOneRound) {
+  // LL: 5334 + 2 x 5000 + 50000 ps are 13 flit times of 5334 ps. The rest of the packet is one flit time
+  // behind its head, which waits for it at the far end.
+  constexpr Time kFlit = 5334, kRound = 13 * kFlit;
+  const auto clean = Deliveries(0, 0);
+  ASSERT_EQ(clean.size(), 3u);
+  for (const std::uint32_t corrupted : {1u, 2u, 5u}) {
+    const auto times = Deliveries(corrupted, 0);
+    for (const auto& [sequence, time] : times) {
+      EXPECT_EQ(time - clean.at(sequence), corrupted * kRound + kFlit) << sequence;
+    }
+  }
+}
+
+TEST(LinkReplay, AnExhaustedLinkGoesDownAtBothEndsAndComesUpWhenTold) {
+  Scenario s = Saturated(kLinks[0], 200);
+  s.parameters.replay_limit = 4;
+  s.impairments = {CorruptNext({0, 0}, 4, 2 * kMicrosecond)};
+  s.faults = {{100 * kMicrosecond, {0, 0}, true}};
+  ScriptedWorkload& script = std::get<ScriptedWorkload>(s.workload);
+  script.packets.push_back({200 * kMicrosecond, 0, 1});
+  const auto result = RunScenario(s, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->violations, testing::IsEmpty());
+  EXPECT_EQ(result->total.alerts_raised, 4u) << "both ends, down and up";
+  EXPECT_EQ(result->total.ports[0].replays, 4u);
+  EXPECT_GT(result->total.packets_dropped[static_cast<int>(DropReason::kLinkDown)], 0u);
+  EXPECT_GT(result->virtual_time, 200 * kMicrosecond) << "the last one was delivered";
+}
+
+TEST(LinkReplay, AnExhaustedLinkIsRoutedRound) {
+  Scenario s;
+  s.topology = {1, 1, 4, 1};
+  s.workload = AllToAllWorkload{262144, Schedule::kSpread, true, PayloadMode::kVerified};
+  s.impairments = {ErrorRate({0, 0}, 1, 5 * kMicrosecond)};
+  const auto result = RunScenario(s, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->violations, testing::IsEmpty());
+  ASSERT_EQ(result->reroutes.size(), 1u);
+  EXPECT_THAT(result->reroutes[0].down, testing::ElementsAre(LinkEnd{0, 0}));
+  EXPECT_EQ(result->total.messages_delivered, 12u);
+}
+
+TEST(LinkReplay, WhatCannotBeIsRefused) {
+  Scenario s = Saturated(kLinks[0], 1);
+  for (const LinkImpairment& wrong :
+       {ErrorRate({0, 3}, 0.1), ErrorRate({0, 0}, 1.5), ErrorRate({0, 0}, -0.1)}) {
+    s.impairments = {wrong};
+    EXPECT_EQ(RunScenario(s, {}).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST(LinkReplay, BitErrorsMakeFlitErrors) {
+  EXPECT_EQ(FlitErrorRate(0), 0);
+  EXPECT_NEAR(FlitErrorRate(1e-12), 1024e-12, 1e-14);
+  EXPECT_NEAR(FlitErrorRate(1e-3), 0.641, 0.001);
+  EXPECT_EQ(FlitErrorRate(1), 1);
+}
+
+}  // namespace
+}  // namespace percs

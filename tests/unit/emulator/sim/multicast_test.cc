@@ -1,0 +1,139 @@
+// Multicast in whole runs: every member gets every packet once, links carry each once, and a cut link only loses
+// what was under way.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "emulator/sim/run.h"
+#include "tests/support/split_run.h"
+
+namespace percs {
+namespace {
+
+test::SplitOptions Processes(int processes) {
+  test::SplitOptions options;
+  options.processes = processes;
+  return options;
+}
+
+Scenario Everybody(TopologySpec topology, std::uint64_t count) {
+  Scenario s;
+  s.topology = topology;
+  s.topology.multicast = {{"everybody", "sn0-d0-h1", {}}};
+  PatternWorkload w;
+  w.pattern = Pattern::kMulticast;
+  w.count = count;
+  w.load = 0;
+  w.payload = PayloadMode::kVerified;
+  s.workload = w;
+  return s;
+}
+
+TEST(Multicast, EveryMemberGetsEveryPacketOnce) {
+  Scenario s = Everybody({3, 2, 4, 2}, 50);
+  std::map<NodeId, std::map<std::uint64_t, int>> copies;
+  RunOptions options;
+  options.on_delivery = [&](NodeId node, const Delivery& d) { ++copies[node][d.sequence]; };
+  const auto result = RunScenario(s, options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->violations, testing::IsEmpty());
+  EXPECT_EQ(copies.size(), 23u);
+  for (const auto& [node, packets] : copies) {
+    EXPECT_NE(node, 1u);
+    EXPECT_EQ(packets.size(), 50u);
+    for (const auto& [sequence, count] : packets) EXPECT_EQ(count, 1);
+  }
+  EXPECT_EQ(result->total.packets_created, 50u);
+  EXPECT_EQ(result->total.packets_replicated, 50u * 22);
+  EXPECT_EQ(result->total.payload_bytes_verified, 50u * 23 * 2048);
+  // 23 hubs are reached by 23 hops: no link carries a packet twice.
+  EXPECT_EQ(result->packet_hops, 50u * 23);
+}
+
+TEST(Multicast, OneBlockedBranchHoldsUpNoOther) {
+  // The branch to hub 2 finds its link full of other traffic; the one to hub 0 does not wait for it.
+  Scenario s;
+  s.topology = {1, 1, 3};
+  s.topology.multicast = {{"both", "sn0-d0-h1", {"sn0-d0-h0", "sn0-d0-h2"}}};
+  ScriptedWorkload script;
+  for (int i = 0; i < 50; ++i) script.packets.push_back({0, 1, 2, 0, 0, 2048});
+  script.packets.push_back({kMicrosecond, 1, 3, 1, 1, 2048});
+  s.workload = script;
+  std::map<NodeId, Time> at;
+  RunOptions options;
+  options.on_delivery = [&](NodeId node, const Delivery& d) {
+    if (d.sequence == 51) at[node] = d.time;
+  };
+  const auto result = RunScenario(s, options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->violations, testing::IsEmpty());
+  ASSERT_EQ(at.size(), 2u);
+  EXPECT_LT(at[0], at[2]);
+}
+
+TEST(Multicast, IsReplannedAroundACutLink) {
+  Scenario s = Everybody({2, 1, 4, 1}, 0);
+  auto& w = std::get<PatternWorkload>(s.workload);
+  w.load = 0.01;
+  w.measure = 300 * kMicrosecond;
+  s.faults = {{50 * kMicrosecond, *Topology::Create(s.topology)->ParseLink("sn0-d0-h1/sn0-d0-h3"), false}};
+  std::map<NodeId, std::uint64_t> copies;
+  RunOptions options;
+  options.on_delivery = [&](NodeId node, const Delivery&) { ++copies[node]; };
+  const auto result = RunScenario(s, options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->violations, testing::IsEmpty());
+  ASSERT_EQ(result->reroutes.size(), 1u);
+  const std::uint64_t sent = result->total.packets_created;
+  const std::uint64_t lost =
+      result->total.packets_dropped[static_cast<int>(DropReason::kLinkDown)];
+  EXPECT_GT(lost, 0u);
+  EXPECT_LT(lost, sent / 4);
+  EXPECT_GT(copies[3], sent - sent / 4) << "behind the cut link";
+  EXPECT_EQ(copies[0], sent);
+}
+
+TEST(Multicast, ADamagedEntryDropsPacketsAndIsWrittenAnew) {
+  Scenario s = Everybody({1, 1, 4}, 0);
+  auto& w = std::get<PatternWorkload>(s.workload);
+  w.load = 0.01;
+  w.measure = 200 * kMicrosecond;
+  s.table_faults = {{50 * kMicrosecond, 1, {TableKind::kMulticast, kNoPort, false, 0}}};
+  const auto result = RunScenario(s, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->violations, testing::IsEmpty());
+  const std::uint64_t lost = result->total.packets_dropped[static_cast<int>(DropReason::kTableParity)];
+  EXPECT_GT(lost, 0u);
+  EXPECT_EQ(result->total.packets_delivered, 3 * (result->total.packets_created - lost));
+  ASSERT_EQ(result->reroutes.size(), 1u);
+  EXPECT_THAT(result->reroutes[0].damaged, testing::ElementsAre(1u));
+}
+
+TEST(Multicast, IsTheSameForAnyPlacement) {
+  Scenario s = Everybody({2, 2, 3, 2}, 0);
+  auto& w = std::get<PatternWorkload>(s.workload);
+  w.load = 0.1;
+  w.measure = 60 * kMicrosecond;
+  s.faults = {{20 * kMicrosecond, *Topology::Create(s.topology)->ParseLink("sn0-d0-h1:LL0"), false}};
+  const auto whole = RunScenario(s, {});
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  for (const int processes : {2, 5}) {
+    const auto split = test::SplitRun(s, Processes(processes));
+    ASSERT_TRUE(split.ok()) << split.status();
+    EXPECT_EQ(split->digest, whole->digest);
+    EXPECT_THAT(split->violations, testing::IsEmpty());
+  }
+}
+
+TEST(Multicast, SmallBuffersAndASecondSenderAreRefused) {
+  Scenario s = Everybody({1, 1, 4}, 1);
+  s.parameters.ll.buffer_flits = 8;
+  const auto result = RunScenario(s, {});
+  EXPECT_EQ(std::string(result.status().message()),
+            "multicast packets are replicated from buffers that hold them whole, 16 flits, but those of LL links "
+            "hold 8; write at least 16");
+}
+
+}  // namespace
+}  // namespace percs

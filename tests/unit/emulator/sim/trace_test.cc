@@ -1,0 +1,139 @@
+// Method: small scripts whose every time can be reckoned by hand; the records of all placements put together
+// must be the same.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "emulator/sim/run.h"
+#include "emulator/sim/traced_packet.h"
+#include "gmock/gmock.h"
+
+namespace percs {
+namespace {
+
+Scenario Script(TopologySpec topology, std::vector<ScriptedPacket> packets) {
+  Scenario s;
+  s.topology = topology;
+  s.parameters.ll = {1000, 500, 32};
+  s.parameters.lr = {4000, 2000, 32};
+  s.parameters.hfi = {500, 0, 64};
+  s.parameters.w_flit_time = 250;
+  s.parameters.isr_latency = 10'000;
+  s.parameters.credit_processing = 10'000;
+  s.workload = ScriptedWorkload{std::move(packets)};
+  return s;
+}
+
+TraceSelection Packets(NodeId source, std::uint64_t count = 1, std::uint64_t first = 1,
+                       std::uint64_t every = 1) {
+  TraceSelection selection;
+  selection.source = source;
+  selection.first = first;
+  selection.every = every;
+  selection.count = count;
+  return selection;
+}
+
+std::vector<TracedPacket> Follow(const Scenario& s, const TraceSelection& selection, int threads = 1) {
+  std::vector<TraceEvent> events;
+  const Executor executor = [](int count, absl::FunctionRef<void(int)> body) {
+    std::vector<std::thread> workers;
+    for (int i = 0; i < count; ++i) workers.emplace_back([i, body] { body(i); });
+    for (std::thread& worker : workers) worker.join();
+  };
+  RunOptions options;
+  options.threads = threads;
+  options.executor = threads > 1 ? &executor : nullptr;
+  options.trace = selection;
+  options.traced = &events;
+  EXPECT_TRUE(RunScenario(s, options).ok());
+  return MergeTrace(Topology::Create(s.topology).value(), s.parameters, events);
+}
+
+Time Waited(const TracedHop& hop, Wait wait) {
+  Time sum = 0;
+  for (const TracedGrant& g : hop.grants) sum += g.waited[static_cast<std::size_t>(wait)];
+  return sum;
+}
+
+TEST(Trace, OnePacketAloneWaitsForNothing) {
+  const auto packets = Follow(Script({1, 1, 2}, {{7000, 0, 1, 0, 0, 512}}), Packets(0));
+  ASSERT_EQ(packets.size(), 1u);
+  const TracedPacket& p = packets[0];
+  EXPECT_EQ(p.created, 7000);
+  EXPECT_EQ(p.hfi_wait, 0);
+  ASSERT_EQ(p.hops.size(), 2u);
+  EXPECT_EQ(p.hops[0].arrived, 7000 + 4 * 500);
+  ASSERT_EQ(p.hops[0].grants.size(), 1u);
+  EXPECT_EQ(p.hops[0].grants[0].at, 9000);
+  EXPECT_EQ(p.hops[0].grants[0].until, 9000 + 4 * 1000);
+  EXPECT_EQ(p.hops[1].arrived, 9000 + 10'000 + 1000 + 500);
+  // The HFI's port is twice as fast as the link: it begins when no underrun is certain.
+  EXPECT_EQ(p.hops[1].grants[0].waited[static_cast<std::size_t>(Wait::kSerialisation)], 3 * 500);
+  ASSERT_EQ(p.deliveries.size(), 1u);
+  EXPECT_EQ(p.deliveries[0].second, 1u);
+}
+
+TEST(Trace, ALinkThatIsBusyIsArbitrationAndALinkWithoutCreditsIsCredit) {
+  // Two packets from two windows on different HFI ports, for one LL link.
+  Scenario s = Script({1, 1, 2}, {{0, 0, 1, 0, 0, 2048}, {0, 0, 1, 1, 1, 2048}});
+  auto packets = Follow(s, Packets(0, 2));
+  ASSERT_EQ(packets.size(), 2u);
+  EXPECT_EQ(Waited(packets[0].hops[0], Wait::kArbitration), 0);
+  // Its own 16 flits came in 4 us after the first one's; that one sends for 16 us.
+  EXPECT_EQ(Waited(packets[1].hops[0], Wait::kArbitration), 16'000 - 4000);
+  EXPECT_EQ(Waited(packets[1].hops[0], Wait::kCredit), 0);
+  s.parameters.ll.buffer_flits = 4;
+  packets = Follow(s, Packets(0));
+  ASSERT_EQ(packets.size(), 1u);
+  EXPECT_GT(packets[0].hops[0].grants.size(), 1u);
+  EXPECT_GT(Waited(packets[0].hops[0], Wait::kCredit), 0);
+}
+
+TEST(Trace, SelectsByEndsNumberAndStride) {
+  std::vector<ScriptedPacket> script;
+  for (int i = 0; i < 20; ++i) {
+    script.push_back({i * 100'000, 0, static_cast<NodeId>(1 + i % 2), 0, 0, 128});
+  }
+  TraceSelection selection = Packets(0, 2, 2, 3);
+  selection.destination = 2;
+  const auto packets = Follow(Script({1, 1, 3}, script), selection);
+  std::vector<std::uint64_t> sequences;
+  for (const TracedPacket& p : packets) sequences.push_back(p.sequence);
+  EXPECT_THAT(sequences, testing::ElementsAre(4, 10));  // of 2, 4, 6, 8, 10, ... to hub 2
+}
+
+TEST(Trace, TellsOfDrops) {
+  Scenario s = Script({1, 1, 2}, {{0, 0, 1, 0, 0, 2048}});
+  s.reroute = false;
+  s.faults = {{15'000, {0, 0}, false}};
+  const auto packets = Follow(s, {});
+  ASSERT_EQ(packets.size(), 1u);
+  EXPECT_TRUE(packets[0].deliveries.empty());
+  ASSERT_FALSE(packets[0].drops.empty());
+  EXPECT_EQ(packets[0].drops[0].reason, DropReason::kLinkDown);
+}
+
+TEST(Trace, IsTheSameForAnyNumberOfThreads) {
+  Scenario s;
+  s.topology = {2, 2, 3, 2};
+  s.workload = AllToAllWorkload{.bytes = 8000};
+  const TraceSelection every_third = Packets(kNoNode, 20, 1, 3);
+  const auto one = Follow(s, every_third);
+  const auto three = Follow(s, every_third, 3);
+  ASSERT_EQ(one.size(), three.size());
+  ASSERT_GT(one.size(), 100u);
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    EXPECT_EQ(one[i].sequence, three[i].sequence);
+    EXPECT_EQ(one[i].deliveries, three[i].deliveries);
+    ASSERT_EQ(one[i].hops.size(), three[i].hops.size());
+    for (std::size_t h = 0; h < one[i].hops.size(); ++h) {
+      EXPECT_EQ(one[i].hops[h].arrived, three[i].hops[h].arrived);
+      ASSERT_EQ(one[i].hops[h].grants.size(), three[i].hops[h].grants.size());
+      EXPECT_EQ(one[i].hops[h].grants[0].waited, three[i].hops[h].grants[0].waited);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace percs
