@@ -9,6 +9,7 @@
 #include "emulator/metrics/cau_counters.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/clock_codec.h"
+#include "proto/scenario/collective.h"
 #include "proto/scenario/trees.h"
 
 namespace percs {
@@ -228,6 +229,7 @@ absl::StatusOr<RunResult> ResultFromProto(const v1::RunResult& m, const Topology
   }
   for (const v1::BladeProgramResult& x : m.programs()) r.programs.push_back(ProgramFromProto(x));
   for (const v1::CauTaskResult& x : m.cau_tasks()) r.cau_tasks.push_back(CauTaskFromProto(x));
+  if (m.has_collective()) r.collective = CollectiveFromProto(m.collective());
   for (const v1::Reroute& x : m.reroutes()) {
     auto reroute = ReadReroute(x, topology);
     if (!reroute.ok()) return reroute.status();

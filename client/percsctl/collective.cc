@@ -1,112 +1,123 @@
-// percsctl collective: one collective of a Cell blade in its measurement loop.
+// percsctl collective: a collective in its measurement loop, among tasks of nodes or SPEs of a Cell blade.
+#include "client/percsctl/collective.h"
+
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+#include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 
+#include "absl/strings/str_split.h"
 #include "client/percsctl/command.h"
-#include "client/percsctl/format.h"
-#include "emulator/cell/collectives/measure.h"
+#include "proto/scenario/units.h"
 
 namespace percs {
 namespace {
 
-using Json = nlohmann::json;
-
-struct CollectiveArguments {
-  std::string operation, blade = "QS20", algorithm = "auto", loop = "back-to-back", format;
-  int spes = cell::kSpes;
-  std::uint32_t bytes = 128, elements = 32;
-  std::uint64_t iterations = 1000;
+struct Texts {
+  std::string operation, mapping = "core", op, type;
+  std::vector<std::string> sizes;
 };
 
-constexpr const char* kOperations[] = {"barrier", "broadcast", "reduce"};
-
-cell::Collective OperationOf(const std::string& name) {
-  return name == kOperations[0]   ? cell::Collective::kBarrier
-         : name == kOperations[1] ? cell::Collective::kBroadcast
-                                  : cell::Collective::kReduce;
+absl::StatusOr<std::uint64_t> SizeOf(const std::string& text) {
+  const bool bare = !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
+  const auto bytes = ParseBytes(bare ? text + "B" : text);
+  if (!bytes.ok()) return bytes.status();
+  return static_cast<std::uint64_t>(*bytes);
 }
 
-void Print(const CollectiveArguments& a, const cell::CollectiveLoop& loop,
-           const cell::AlgorithmSpec& ran, const cell::CollectiveTiming& timing) {
-  const std::string name = cell::NameOf(loop.collective, ran);
-  const bool broadcast = loop.collective == cell::Collective::kBroadcast;
-  if (IsJson(a.format)) {
-    Json one{{"operation", a.operation},   {"algorithm", name},
-             {"blade", a.blade},           {"spes", a.spes},
-             {"iterations", a.iterations}, {"loop", a.loop},
-             {"nanoseconds", timing.nanoseconds}, {"wrong", timing.wrong},
-             {"operations", timing.blade.stats.operations},
-             {"digest", timing.blade.digest.ToString()}};
-    if (broadcast) {
-      one["bytes"] = a.bytes;
-      one["gigabytes_per_second"] = timing.gigabytes_per_second;
-    }
-    if (loop.collective == cell::Collective::kReduce) one["elements"] = a.elements;
-    fmt::print("{}\n", one.dump(2));
-    return;
+// `8`, `64KiB`, or `8..1MiB`: the first and its doubles up to the second.
+absl::Status AddSizes(const std::string& text, std::vector<std::uint64_t>* sizes) {
+  const std::vector<std::string> ends = absl::StrSplit(text, absl::MaxSplits("..", 1));
+  const auto first = SizeOf(ends.front());
+  if (!first.ok()) return first.status();
+  const auto last = SizeOf(ends.back());
+  if (!last.ok()) return last.status();
+  if (ends.size() == 2 && (*first == 0 || *last < *first)) {
+    return absl::InvalidArgumentError(
+        fmt::format("sizes \"{}\": a range goes up from at least 1 B, for example 8..1MiB", text));
   }
-  fmt::print("{} on {} SPEs of a {}\n", name, a.spes, a.blade);
-  fmt::print("  per call   {:.1f} ns virtual, {} calls {}\n", timing.nanoseconds,
-             FormatCount(a.iterations), a.loop);
-  if (broadcast) {
-    fmt::print("  bandwidth  {:.2f} GB/s, of {} bytes to {} SPEs\n", timing.gigabytes_per_second, a.bytes,
-               a.spes - 1);
+  for (std::uint64_t size = *first; size <= *last; size *= 2) {
+    sizes->push_back(size);
+    if (size == 0) break;
   }
-  fmt::print("  data       {}\n", timing.wrong == 0 ? "right after every call"
-                                                    : fmt::format("wrong {} times", timing.wrong));
-  fmt::print("  digest     {}\n", timing.blade.digest.ToString());
+  return absl::OkStatus();
 }
 
-Outcome Collective(const CollectiveArguments& a) {
-  const auto parameters = cell::ParametersOfBlade(a.blade);
-  if (!parameters.ok()) return FromStatus(parameters.status());
-  cell::CollectiveLoop loop;
-  loop.collective = OperationOf(a.operation);
-  const auto spec = cell::AlgorithmNamed(loop.collective, a.algorithm);
-  if (!spec.ok()) return FromStatus(spec.status());
-  loop.spec = *spec;
-  loop.spes = a.spes;
-  loop.bytes = a.bytes;
-  loop.elements = a.elements;
-  loop.iterations = a.iterations;
-  loop.mode = a.loop == "aligned" ? cell::LoopMode::kAligned : cell::LoopMode::kBackToBack;
-  const auto timing = cell::MeasureCollective(*parameters, loop);
-  if (!timing.ok()) return FromStatus(timing.status());
-  cell::AlgorithmSpec ran = *spec;
-  if (ran.algorithm == cell::Algorithm::kAuto) {
-    const bool reduce = loop.collective == cell::Collective::kReduce;
-    ran = cell::BestAlgorithm(loop.collective, a.spes, reduce ? 4 * a.elements : a.bytes);
+absl::Status Read(const Texts& texts, CollectiveArguments* a) {
+  for (int i = 0; i < kOperations; ++i) {
+    if (texts.operation == OperationName(static_cast<Operation>(i))) a->operation = static_cast<Operation>(i);
   }
-  Print(a, loop, ran, *timing);
-  if (timing->wrong != 0) {
-    return Outcome::Fail(ExitCode::kViolation, fmt::format("{} calls gave wrong data", timing->wrong));
+  for (const std::string& size : texts.sizes) {
+    if (absl::Status status = AddSizes(size, &a->sizes); !status.ok()) return status;
   }
-  return Outcome::Ok();
+  if (texts.mapping == "cpu") a->tasks.placement.mapping = ThreadMapping::kCpu;
+  if (!texts.op.empty()) a->tasks.op = *ParseOp(texts.op);
+  if (!texts.type.empty()) a->tasks.type = *ParseType(texts.type);
+  return absl::OkStatus();
+}
+
+void AddTaskOptions(CLI::App& app, CollectiveArguments& a, Texts& texts) {
+  constexpr const char* kGroup = "Tasks on nodes (unless --blade is given)";
+  std::vector<std::string> ops, types;
+  for (int i = 1; i < kReduceOps; ++i) ops.emplace_back(OpName(static_cast<ReduceOp>(i)));
+  for (int i = 0; i < kOperandTypes; ++i) types.emplace_back(TypeName(static_cast<OperandType>(i)));
+  TaskPlacement& placement = a.tasks.placement;
+  std::vector<CLI::Option*> options = {
+      app.add_option("--nodes", placement.nodes, "1 to 8, or full drawers, or full supernodes"),
+      app.add_option("--tasks", placement.tasks_per_node, "Per node, at most 32 x --smt"),
+      app.add_option("--smt", placement.threads_per_core, "Threads of a core: 1, 2 or 4"),
+      app.add_option("--mapping", texts.mapping, "core: thread 0 of every core first; cpu: core by core")
+          ->check(CLI::IsMember({"core", "cpu"})),
+      app.add_option("--root", a.tasks.root, "A task; of all collectives that have one"),
+      app.add_option("--op", texts.op, "Of reductions")->check(CLI::IsMember(ops))->default_str("sum"),
+      app.add_option("--type", texts.type, "Of operands")->check(CLI::IsMember(types))->default_str("int64"),
+      app.add_option("--warm-up", a.tasks.warm_up, "Calls before the time is taken")};
+  std::vector<CLI::Option*> flags = {
+      app.add_flag("--rotating-root", a.tasks.rotate_root, "Every call has the next task as its root"),
+      app.add_flag("--lengths-only{false}", a.tasks.verified, "Move no bytes and check none; same times")};
+  for (CLI::Option* option : options) option->group(kGroup)->capture_default_str();
+  for (CLI::Option* flag : flags) flag->group(kGroup);
+}
+
+void AddBladeOptions(CLI::App& app, CollectiveArguments& a) {
+  constexpr const char* kGroup = "SPEs of a Cell blade";
+  CLI::Option* blade = app.add_option("--blade", a.blade, "Blade type: QS20, QS21 or QS22")->group(kGroup);
+  for (CLI::Option* option :
+       {app.add_option("--spes", a.spes, "SPEs 0 to this number - 1 take part"),
+        app.add_option("--elements", a.elements, "Floats of a reduction, at most 512 (ATO) or 2048 (TT)"),
+        app.add_option("--loop", a.loop,
+                       "back-to-back: time per call; aligned: all enter at once, until the last leaves")
+            ->check(CLI::IsMember({"back-to-back", "aligned"}))}) {
+    option->group(kGroup)->capture_default_str()->needs(blade);
+  }
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_group().rfind("Tasks", 0) == 0) blade->excludes(option);
+  }
 }
 
 }  // namespace
 
 CommandBody AddCollective(CLI::App& app) {
   auto a = std::make_shared<CollectiveArguments>();
-  app.add_option("OPERATION", a->operation, "barrier, broadcast or reduce")
-      ->required()
-      ->check(CLI::IsMember({kOperations[0], kOperations[1], kOperations[2]}));
-  app.add_option("--blade", a->blade, "Blade type: QS20, QS21 or QS22")->capture_default_str();
-  app.add_option("--algorithm", a->algorithm, "As the paper names it (\"TTBarB D3\"), or auto")
-      ->capture_default_str();
-  app.add_option("--spes", a->spes, "SPEs 0 to this number - 1 take part")->capture_default_str();
-  app.add_option("--bytes", a->bytes, "Of a broadcast, at most 16384")->capture_default_str();
-  app.add_option("--elements", a->elements, "Floats of a reduction, at most 512 (ATO) or 2048 (TT)")
-      ->capture_default_str();
-  app.add_option("--iterations", a->iterations, "Calls in the loop")->capture_default_str();
-  app.add_option("--loop", a->loop,
-                 "back-to-back: time per call; aligned: all enter at once, until the last leaves")
-      ->check(CLI::IsMember({"back-to-back", "aligned"}))
-      ->capture_default_str();
-  AddFormatOption(app, a->format);
-  return [a] { return Collective(*a); };
+  auto texts = std::make_shared<Texts>();
+  std::vector<std::string> operations;
+  for (int i = 0; i < kOperations; ++i) operations.emplace_back(OperationName(static_cast<Operation>(i)));
+  app.add_option("OPERATION", texts->operation, "Which collective")->required()->check(CLI::IsMember(operations));
+  app.add_option("--algorithm", a->algorithm,
+                 "layer or layer:algorithm (p2p, hybrid, ...); on a blade the paper's name, or auto");
+  app.add_option("--size,--bytes", texts->sizes, "Bytes, several, or a range of doubles: 8..1MiB")->delimiter(',');
+  app.add_option("--iterations", a->iterations, "Calls that are measured")->capture_default_str();
+  app.add_option("--format", a->format, "table, json, or the layout of OSU or Intel MPI Benchmarks")
+      ->check(CLI::IsMember({"table", "json", "osu", "imb"}))
+      ->default_val("table");
+  AddTaskOptions(app, *a, *texts);
+  AddBladeOptions(app, *a);
+  return [a, texts] {
+    if (absl::Status status = Read(*texts, a.get()); !status.ok()) return FromStatus(status);
+    return a->blade.empty() ? MeasureAmongTasks(*a) : MeasureOnBlade(*a);
+  };
 }
 
 }  // namespace percs

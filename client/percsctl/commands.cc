@@ -23,14 +23,17 @@ constexpr Command kCommands[] = {
      R"(  percsctl check deploy/scenarios/*.yaml)", AddCheck},
     {"schema", kInProcess, "Print the JSON Schema of scenario files, for editors",
      R"(  percsctl schema > percs-scenario.schema.json)", AddSchema},
-    {"collective", kInProcess, "Measure a collective among the SPEs of a Cell blade",
-     R"(  percsctl collective barrier
-  percsctl collective broadcast --bytes 16384 --algorithm "TTBcastB_Opt D2"
-  percsctl collective reduce --spes 8 --elements 512 --format json)",
+    {"collective", kInProcess, "Measure a collective among tasks on nodes, or the SPEs of a Cell blade",
+     R"(  percsctl collective allreduce --nodes 32 --tasks 32 --algorithm hybrid:p2p
+  percsctl collective broadcast --nodes 2 --tasks 32 --size 8..64KiB --format osu
+  percsctl collective alltoall --nodes 8 --algorithm p2p:bruck --size 64 --format json
+  percsctl collective barrier --blade QS20
+  percsctl collective broadcast --blade QS20 --bytes 16384 --algorithm "TTBcastB_Opt D2")",
      AddCollective},
     {"validate", kInProcess, "Print published figures beside emulated ones",
      R"(  percsctl validate cell
-  percsctl validate cell --format json)",
+  percsctl validate p7ih --only P7IH-02
+  percsctl validate smartmap --format json)",
      AddValidate},
     {"up", kLocal, "Start a controller and daemons",
      R"(  percsctl up

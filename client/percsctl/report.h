@@ -29,6 +29,10 @@ Outcome PrintReport(const RunReport& report, const Topology& topology, bool json
 nlohmann::json TreesJson(const google::protobuf::RepeatedPtrField<v1::TreeStatus>& trees);
 std::string TreesText(const google::protobuf::RepeatedPtrField<v1::TreeStatus>& trees);
 
+// A loop of collectives; null and "" without one.
+nlohmann::json CollectiveJson(const CollectiveResult& collective);
+std::string CollectiveText(const CollectiveResult& collective);
+
 // The counters of a hub or of all, without what only a finished run knows.
 nlohmann::json CountersJson(const NodeStats& stats);
 std::string CountersText(const NodeStats& stats);

@@ -284,6 +284,7 @@ Json ReportJson(const RunReport& report, const Topology& topology) {
                {"programs", ProgramsJson(r, topology)},
                {"clock", ClockJson(r.clock, topology)},
                {"trees", TreesJson(report.trees)},
+               {"collective", CollectiveJson(r.collective)},
                {"cau_tasks", CauTasksJson(r, topology)},
                {"violations", r.violations}});
   return json;

@@ -220,7 +220,7 @@ std::string Ranks(const RunResult& r) {
             x.overhead, x.waiting);
   }
   std::string text =
-      "\n" + Line("trace", fmt::format("{} ranks, slowest is rank {} at {}", ranks.size(),
+      "\n" + Line(r.collective.empty() ? "trace" : "tasks", fmt::format("{} ranks, slowest is rank {} at {}", ranks.size(),
                                        ranks[0].rank, FormatVirtual(ranks[0].finished)));
   text += table.ToString();
   if (shown < ranks.size()) {
@@ -311,7 +311,7 @@ std::string ReportText(const RunReport& report, const Topology& topology) {
   const RunResult& r = report.result;
   return Summary(report, topology) + Latency(r.total) + Utilisation(r) + Drops(r.total) +
          Messages(r.total) +
-         FailedMessages(r, topology) + Reroutes(r, topology) + Ranks(r) + Programs(r, topology) +
+         FailedMessages(r, topology) + Reroutes(r, topology) + Ranks(r) + CollectiveText(r.collective) + Programs(r, topology) +
          Blade(r.total) + Clock(r, topology) +
          (report.trees.empty() ? "" : "\n" + TreesText(report.trees)) + CauTasks(r, topology) + Cau(r.total) +
          Violations(r);

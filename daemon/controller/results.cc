@@ -8,6 +8,7 @@
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/clock_codec.h"
+#include "proto/scenario/collective.h"
 #include "proto/scenario/trees.h"
 
 namespace percs {
@@ -103,6 +104,7 @@ void ExtrasToProto(const RunResult& result, v1::RunResult* message) {
   }
   for (const BladeProgramResult& p : result.programs) ProgramToProto(p, message->add_programs());
   for (const CauTaskResult& t : result.cau_tasks) CauTaskToProto(t, message->add_cau_tasks());
+  if (!result.collective.empty()) CollectiveToProto(result.collective, message->mutable_collective());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/clock_codec.h"
+#include "proto/scenario/collective.h"
 #include "proto/scenario/trees.h"
 
 namespace percs {
@@ -75,6 +76,7 @@ void PackResult(const NodeResult& result, v1::NodeResult* message) {
   }
   for (const BladeProgramResult& p : result.programs) ProgramToProto(p, message->add_programs());
   for (const CauTaskResult& t : result.cau_tasks) CauTaskToProto(t, message->add_cau_tasks());
+  if (!result.collective.empty()) CollectiveToProto(result.collective, message->mutable_collective());
   for (const auto& [epoch, time] : result.first_rerouted) {
     message->add_rerouted_epochs(epoch);
     message->add_rerouted_times(time);
@@ -108,6 +110,7 @@ absl::StatusOr<NodeResult> UnpackResult(const v1::NodeResult& message) {
   for (const v1::CauTaskResult& t : message.cau_tasks()) {
     result.cau_tasks.push_back(CauTaskFromProto(t));
   }
+  if (message.has_collective()) result.collective = CollectiveFromProto(message.collective());
   if (message.rerouted_epochs_size() != message.rerouted_times_size()) {
     return absl::InvalidArgumentError(fmt::format("node {}: {} epochs with {} times of first use",
                                                   message.node(), message.rerouted_epochs_size(),

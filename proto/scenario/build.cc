@@ -12,6 +12,7 @@
 #include "emulator/workload/patterns.h"
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
+#include "proto/scenario/collective.h"
 #include "proto/scenario/impairments.h"
 #include "proto/scenario/trees.h"
 #include "proto/scenario/units.h"
@@ -165,6 +166,8 @@ class Builder {
         return BuildTicks(workload.ticks());
       case v1::Workload::kCau:
         return BuildCauLoop(workload.cau(), *trees_, &errors_);
+      case v1::Workload::kCollective:
+        return BuildCollective(workload.collective(), *trees_, topology_ ? topology_->hubs() : 0, &errors_);
       case v1::Workload::KIND_NOT_SET:
         break;
     }

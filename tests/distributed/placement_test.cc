@@ -56,6 +56,10 @@ const Case kCases[] = {
      "  {at: 0s, source: sn0-d0-h0, destination: sn1-d0-h1},\n"
      "  {at: 0s, source: sn0-d0-h0, destination: sn1-d0-h2},\n"
      "  {at: 0s, source: sn0-d0-h0, destination: sn1-d0-h3}]}"},
+    {"CollectiveOfTasks",
+     "topology: {drawers: 4, hubs: 2}\n"
+     "workload: {collective: {operation: allreduce, algorithm: \"hybrid:p2p\", tasks_per_node: 5, bytes: 200B,\n"
+     "                        rotate_root: true, iterations: 12}}"},
     {"StopsInTheMiddle",
      "stop_at: 7us\n"
      "topology: {supernodes: 2, drawers: 2, hubs: 4}\n"

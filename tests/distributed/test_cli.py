@@ -247,13 +247,64 @@ class InProcessTest(CliTest):
         self.assertEqual(0, checked.returncode)
 
 
+class CollectiveTest(CliTest):
+    def test_a_loop_among_tasks_is_measured_in_every_layout(self):
+        call = ("collective", "allreduce", "--nodes", 2, "--tasks", 4, "--algorithm", "hybrid:p2p",
+                "--iterations", 20)
+        report = self.good_json(*call, "--size", "8..32,100KiB")
+        self.assertEqual([8, 16, 32, 102400], [row["bytes"] for row in report["rows"]])
+        self.assertEqual([0] * 4, [row["wrong"] for row in report["rows"]])
+        times = [row["nanoseconds"] for row in report["rows"]]
+        self.assertEqual(sorted(times), times)
+        self.assertEqual(8, report["tasks"])
+        mean = f"{times[0] / 1000:.2f}"
+        osu = self.good(*call, "--format", "osu").splitlines()
+        self.assertEqual(["8", mean], osu[2].split()[:2])
+        imb = self.good(*call, "--format", "imb").splitlines()
+        self.assertEqual(("8", "20", mean), tuple(imb[-1].split()[i] for i in (0, 1, 4)))
+        self.assertIn("data right after every call", self.good(*call))
+
+    def test_what_tasks_cannot_do_is_refused_by_name(self):
+        self.bad(BAD_INPUT,
+                 "percsctl collective: 9 nodes: 1 to 8, or full drawers (16, 24, 32), or full "
+                 "supernodes (64, 96, ... 512)", "collective", "barrier", "--nodes", 9)
+        self.bad(BAD_INPUT, "percsctl collective: root 8: tasks are 0 to 7", "collective", "reduce",
+                 "--nodes", 8, "--root", 8)
+        done = self.ctl("collective", "allreduce", "--op", "xor", "--type", "float")
+        self.assertEqual(BAD_INPUT, done.returncode)
+        self.assertIn("xor", done.stderr)
+        done = self.ctl("collective", "barrier", "--blade", "QS20", "--nodes", 4)
+        self.assertEqual(USAGE, done.returncode)
+        self.assertIn("--nodes excludes --blade", done.stderr)
+
+    def test_daemons_give_the_digest_and_the_times_of_one_process(self):
+        file = SCENARIOS / "collective.yaml"
+        here = self.good_json("run", file)
+        self.assertEqual((256, 0), (here["collective"]["tasks"], here["collective"]["wrong"]))
+        self.good("up", file, "--daemons", 3)
+        there = self.good_json("apply", file, "--wait")
+        self.assertEqual(here["digest"], there["digest"])
+        self.assertEqual(here["collective"], there["collective"])
+
+    def test_published_ratios_stand_beside_emulated_ones(self):
+        rows = self.good_json("validate", "smartmap", "--only", "SMAP-008")["rows"]
+        self.assertEqual([(1024, 1024)], [(row["published"], row["emulated"]) for row in rows])
+        rows = self.good_json("validate", "p7ih", "--only", "P7IH-025")["rows"]
+        self.assertEqual([("P7IH-025", 1.83, "calibrated")],
+                         [(row["id"], row["published"], row["role"]) for row in rows])
+        self.bad(BAD_INPUT, 'percsctl validate: no row of p7ih begins with "CELL"',
+                 "validate", "p7ih", "--only", "CELL")
+
+
 class CellTest(CliTest):
     def test_a_collective_is_measured_with_its_data_checked(self):
-        report = self.good_json("collective", "broadcast", "--bytes", 4096, "--iterations", 50)
+        report = self.good_json("collective", "broadcast", "--blade", "QS20", "--bytes", 4096,
+                                "--iterations", 50)
         self.assertEqual("TTBcastB_Opt D2", report["algorithm"])
         self.assertEqual((16, 0), (report["spes"], report["wrong"]))
         self.assertGreater(report["gigabytes_per_second"], 1)
-        again = self.good_json("collective", "broadcast", "--bytes", 4096, "--iterations", 50)
+        again = self.good_json("collective", "broadcast", "--blade", "QS20", "--bytes", 4096,
+                                "--iterations", 50)
         self.assertEqual(report, again)
         self.assertIn("PEBar on 8 SPEs of a QS22", self.good(
             "collective", "barrier", "--blade", "QS22", "--spes", 8, "--iterations", 50))
@@ -263,11 +314,12 @@ class CellTest(CliTest):
                  "QS21, QS22", "collective", "barrier", "--blade", "QS23")
         self.bad(BAD_INPUT,
                  "percsctl collective: a group of 17 SPEs; a blade has 16, so it is 1 to 16",
-                 "collective", "barrier", "--spes", 17)
+                 "collective", "barrier", "--blade", "QS20", "--spes", 17)
         self.bad(BAD_INPUT, "percsctl collective: unknown algorithm 'PERed'; it is one of auto, "
                  "ATORed, ATORedB_Opt, TTRed[ D<degree>], TTRedB_Opt[ D<degree>]",
-                 "collective", "reduce", "--algorithm", "PERed")
-        done = self.ctl("collective", "reduce", "--elements", 513, "--algorithm", "ATORedB_Opt")
+                 "collective", "reduce", "--blade", "QS20", "--algorithm", "PERed")
+        done = self.ctl("collective", "reduce", "--blade", "QS20", "--elements", 513,
+                        "--algorithm", "ATORedB_Opt")
         self.assertEqual(BAD_INPUT, done.returncode)
         self.assertIn("reduce rule: 513 elements; ATORedB_Opt takes 1 to 512", done.stderr)
 

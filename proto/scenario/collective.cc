@@ -1,0 +1,93 @@
+#include "proto/scenario/collective.h"
+
+#include <algorithm>
+#include <string>
+
+#include "fmt/format.h"
+#include "proto/scenario/suggest.h"
+
+namespace percs {
+namespace {
+
+constexpr const char* kPath = "workload.collective";
+
+void SetPlacement(const v1::TaskCollective& message, std::uint32_t hubs, TaskPlacement* placement) {
+  placement->nodes = message.has_nodes() ? static_cast<std::uint32_t>(message.nodes()) : hubs;
+  if (message.has_tasks_per_node()) {
+    placement->tasks_per_node = static_cast<std::uint32_t>(message.tasks_per_node());
+  }
+  if (message.has_threads_per_core()) placement->threads_per_core = message.threads_per_core();
+  if (message.mapping() == v1::THREAD_MAPPING_CPU) placement->mapping = ThreadMapping::kCpu;
+}
+
+std::uint16_t TreeNamed(const std::string& name, const std::vector<TreeSpec>& trees, ErrorList* errors) {
+  std::vector<std::string> known;
+  for (const TreeSpec& tree : trees) known.push_back(tree.name);
+  const auto it = std::find(known.begin(), known.end(), name);
+  if (it == known.end()) {
+    errors->Add(fmt::format("{}.tree", kPath),
+                fmt::format("there is no tree \"{}\"{}", name, DidYouMean(name, known)));
+    return 0;
+  }
+  return static_cast<std::uint16_t>(it - known.begin());
+}
+
+}  // namespace
+
+CollectiveWorkload BuildCollective(const v1::TaskCollective& message, const std::vector<TreeSpec>& trees,
+                                   std::uint32_t hubs, ErrorList* errors) {
+  static_assert(v1::TASK_OPERATION_BARRIER == static_cast<int>(Operation::kBarrier) + 1 &&
+                v1::TASK_OPERATION_ALLTOALL == static_cast<int>(Operation::kAlltoall) + 1 &&
+                v1::REDUCE_OPERATION_XOR == static_cast<int>(ReduceOp::kXor) + 1 &&
+                v1::OPERAND_TYPE_DOUBLE == static_cast<int>(OperandType::kDouble) + 1);
+  CollectiveWorkload w;
+  if (message.operation() != v1::TASK_OPERATION_UNSPECIFIED) {
+    w.operation = static_cast<Operation>(message.operation() - 1);
+  }
+  w.algorithm = message.algorithm();
+  SetPlacement(message, hubs, &w.placement);
+  if (message.has_bytes()) w.bytes = static_cast<std::uint64_t>(message.bytes());
+  if (message.op() != v1::REDUCE_OPERATION_UNSPECIFIED) w.op = static_cast<ReduceOp>(message.op() - 1);
+  if (message.type() != v1::OPERAND_TYPE_UNSPECIFIED) w.type = static_cast<OperandType>(message.type() - 1);
+  w.root = static_cast<std::uint32_t>(message.root());
+  w.rotate_root = message.rotate_root();
+  if (message.has_warm_up()) w.warm_up = static_cast<std::uint64_t>(message.warm_up());
+  if (message.has_iterations()) w.iterations = static_cast<std::uint64_t>(message.iterations());
+  if (message.has_verified()) w.verified = message.verified();
+  if (message.has_tree()) w.cau_tree = TreeNamed(message.tree(), trees, errors);
+  if (hubs == 0) return w;  // the topology's own error says more
+  const absl::Status status = CheckCollectiveWorkload(w, hubs);
+  if (!status.ok()) errors->Add(kPath, std::string(status.message()));
+  return w;
+}
+
+void CollectiveToProto(const CollectiveResult& result, v1::TaskCollectiveResult* message) {
+  message->set_tasks(result.tasks);
+  message->set_iterations(result.iterations);
+  message->set_total(result.total);
+  message->set_fastest(result.fastest);
+  message->set_slowest(result.slowest);
+  message->set_wrong(result.wrong);
+  for (const LevelTime& level : result.levels) {
+    v1::LevelTime* to = message->add_levels();
+    to->set_level(level.level);
+    to->set_total(level.total);
+    to->set_calls(level.calls);
+  }
+}
+
+CollectiveResult CollectiveFromProto(const v1::TaskCollectiveResult& message) {
+  CollectiveResult result;
+  result.tasks = message.tasks();
+  result.iterations = message.iterations();
+  result.total = message.total();
+  result.fastest = message.fastest();
+  result.slowest = message.slowest();
+  result.wrong = message.wrong();
+  for (const v1::LevelTime& level : message.levels()) {
+    result.levels.push_back({level.level(), level.total(), level.calls()});
+  }
+  return result;
+}
+
+}  // namespace percs

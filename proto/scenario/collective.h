@@ -1,0 +1,21 @@
+// Loops of collectives among tasks in scenarios, and their results as messages.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "emulator/sim/scenario.h"
+#include "percs/v1/common.pb.h"
+#include "percs/v1/scenario.pb.h"
+#include "proto/scenario/errors.h"
+
+namespace percs {
+
+// `hubs` of the machine, 0 if that is not known; every problem goes to the list.
+CollectiveWorkload BuildCollective(const v1::TaskCollective& message, const std::vector<TreeSpec>& trees,
+                                   std::uint32_t hubs, ErrorList* errors);
+
+void CollectiveToProto(const CollectiveResult& result, v1::TaskCollectiveResult* message);
+CollectiveResult CollectiveFromProto(const v1::TaskCollectiveResult& message);
+
+}  // namespace percs
