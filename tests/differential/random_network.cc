@@ -8,6 +8,7 @@
 #include "emulator/base/random.h"
 #include "emulator/routing/planner.h"
 #include "fmt/format.h"
+#include "tests/differential/random_storm.h"
 
 namespace percs::reference {
 namespace {
@@ -34,6 +35,7 @@ class Generator {
     scenario_.reroute = !scenario_.faults.empty() && Chance(50);
     MakeErrors();
     MakeCables();
+    AddStorm(&scenario_);
     return scenario_;
   }
 

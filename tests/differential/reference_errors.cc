@@ -10,13 +10,27 @@ namespace percs::reference {
 void Network::ApplyImpairment(const LinkImpairment& impairment) {
   if (impairment.kind != LinkImpairment::Kind::kLanesLost) return ApplyErrors(impairment);
   const LinkEnd sender = impairment.sender;
+  const std::vector<Time> fronts = RequestInstants(sender.node, sender.port);
   Stats(sender.node).ports[sender.port].lanes_lost = impairment.count;
   LinkAt(sender.node, sender.port).lanes_lost[sender.node] = static_cast<int>(impairment.count);
   const LinkParameters& link = ClassParameters(sender.port);
   if (WorkingLanes(sender.node, sender.port) < link.lanes) ++result_.coverage.rates_reduced;
   if (WorkingLanes(sender.node, sender.port) < link.lanes_min) ++result_.coverage.links_without_lanes;
+  result_.coverage.fronts_moved_by_rate += fronts != RequestInstants(sender.node, sender.port);
   UpdateLink(sender);
   Wake(sender.node, now_);
+}
+
+// Of the fronts for one output that have not begun: from when on each requests, or now if that has passed.
+std::vector<Time> Network::RequestInstants(NodeId node, PortId output) {
+  std::vector<Time> instants;
+  for (const auto& [key, buffer] : hubs_[node].buffers) {
+    const auto front = buffer.Front(output);
+    if (front && !front->begun && !front->flits.empty()) {
+      instants.push_back(std::max(now_, RequestsFrom(hubs_[node], buffer, *front)));
+    }
+  }
+  return instants;
 }
 
 int Network::WorkingLanes(NodeId node, PortId port) {
@@ -98,7 +112,10 @@ Transmission Network::Transmit(Hub& hub, PortId port, int certain) {
     const LinkEnd lower = LowerEnd(end);
     Schedule(sent.start, kFault, lower.node, lower.port, 0,
              [this, end, generation = LinkAt(end.node, end.port).generation] {
-               if (LinkAt(end.node, end.port).generation != generation) return;
+               if (LinkAt(end.node, end.port).generation != generation) {
+                 ++result_.coverage.given_up_too_late;
+                 return;
+               }
                ApplyFault({now_, end, false});
              });
     return sent;

@@ -129,7 +129,8 @@ void Network::ReceiverUp(Hub& hub, PortId port) {
     PERCS_CHECK(promised_twice <= static_cast<int>(leaving.size()));
     std::sort(leaving.begin(), leaving.end());
     std::multiset<Time> withheld(leaving.begin(), leaving.begin() + promised_twice);
-    for (std::vector<Time>& times : commitments) {
+    for (std::size_t i = 0; i < commitments.size(); ++i) {
+      std::vector<Time>& times = commitments[i];
       std::erase_if(times, [&](Time at) {
         const auto it = withheld.find(at);
         if (it == withheld.end()) return false;
@@ -138,6 +139,8 @@ void Network::ReceiverUp(Hub& hub, PortId port) {
       });
       if (times.empty()) continue;
       const Time spacing = times.size() > 1 ? times[1] - times[0] : 0;
+      const PortId output = buffer.packets[i]->output;
+      result_.coverage.credits_of_changed_rate += spacing != 0 && spacing != FlitTime(hub.id, output);
       SendCredits(hub.id, port, vc, times[0], spacing, static_cast<int>(times.size()));
     }
     result_.coverage.credits_after_up += leaving.size();

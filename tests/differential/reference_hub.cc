@@ -166,12 +166,9 @@ void Network::DropArrived(Hub& hub, Buffer& buffer, QueuedPacket& packet) {
   if (!IsHfi(buffer.port)) SendCredits(hub.id, buffer.port, buffer.lane, now_, 0, credits);
 }
 
-bool Network::Requests(Hub& hub, const Buffer& buffer, const QueuedPacket& packet) {
-  if (packet.drop || packet.all_committed()) return false;
-  if (packet.begun) {
-    return packet.next < packet.flits.size() && packet.flits[packet.next]->arrival <= now_;
-  }
-  if (IsHfi(buffer.port)) return true;
+// A packet that has not begun: B.4. kNever: not before something more is announced.
+Time Network::RequestsFrom(const Hub& hub, const Buffer& buffer, const QueuedPacket& packet) {
+  if (IsHfi(buffer.port)) return 0;
   const Time f = FlitTime(hub.id, packet.output);
   Time from = kNever;
   if (packet.complete()) {
@@ -184,6 +181,15 @@ bool Network::Requests(Hub& hub, const Buffer& buffer, const QueuedPacket& packe
   if (buffer.slots < packet.length() && static_cast<int>(packet.flits.size()) >= buffer.slots) {
     from = std::min(from, packet.flits[buffer.slots - 1]->arrival);
   }
+  return from;
+}
+
+bool Network::Requests(Hub& hub, const Buffer& buffer, const QueuedPacket& packet) {
+  if (packet.drop || packet.all_committed()) return false;
+  if (packet.begun) {
+    return packet.next < packet.flits.size() && packet.flits[packet.next]->arrival <= now_;
+  }
+  const Time from = RequestsFrom(hub, buffer, packet);
   if (from > now_ && from != kNever) Wake(hub.id, from);
   return from <= now_;
 }

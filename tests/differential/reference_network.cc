@@ -202,7 +202,10 @@ void VisitCoverage(const Coverage& c, Visit&& visit) {
   visit("replays_exhausted", c.replays_exhausted);
   visit("runs_split_by_error", c.runs_split_by_error);
   visit("rates_reduced", c.rates_reduced);
+  visit("given_up_too_late", c.given_up_too_late);
   visit("links_without_lanes", c.links_without_lanes);
+  visit("fronts_moved_by_rate", c.fronts_moved_by_rate);
+  visit("credits_of_changed_rate", c.credits_of_changed_rate);
   visit("corrupted_packets", c.corrupted_packets);
   visit("truncated", c.truncated);
   visit("no_route", c.no_route);

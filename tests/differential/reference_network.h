@@ -197,6 +197,7 @@ class Network {
   void Replicate(Hub& hub, Buffer& buffer, std::shared_ptr<QueuedPacket> whole);
   void ReleaseReplicated(Hub& hub, Buffer& buffer);
   void DropArrived(Hub& hub, Buffer& buffer, QueuedPacket& packet);
+  Time RequestsFrom(const Hub& hub, const Buffer& buffer, const QueuedPacket& packet);
   bool Requests(Hub& hub, const Buffer& buffer, const QueuedPacket& packet);
   void Arbitrate(NodeId node);
   void ArbitrateOutput(Hub& hub, PortId port, Output& output);
@@ -216,6 +217,7 @@ class Network {
   // reference_errors.cc: B.8.
   void ApplyImpairment(const LinkImpairment& impairment);
   void ApplyErrors(const LinkImpairment& impairment);
+  std::vector<Time> RequestInstants(NodeId node, PortId output);
   int WorkingLanes(NodeId node, PortId port);
   Time FlitTime(NodeId node, PortId port);  // of an output, now
   void DrawErrors(Wire& wire);
