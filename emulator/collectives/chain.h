@@ -44,8 +44,12 @@ class Chain final : public Collective {
 // On all tasks of `placement`: a level on the root's node, one over the leaders (task 0 of each node), one
 // on the other nodes.
 enum class LeaderLayer : std::uint8_t { kP2p, kCau };
+std::unique_ptr<Collective> MakeHybridBarrier(Rank& rank, LeaderLayer leaders);
 std::unique_ptr<Collective> MakeHybridAllreduce(Rank& rank, LeaderLayer leaders);
 std::unique_ptr<Collective> MakeHybridBroadcast(Rank& rank, LeaderLayer leaders, std::uint64_t bytes);
+// Reduce, then broadcast, on a tree of CAUs, one task per node; a barrier has no data and operation NOP.
+std::unique_ptr<Collective> MakeCauAllreduce(Rank& rank, const TaskGroup& leaders);
+std::unique_ptr<Collective> MakeCauBarrier(Rank& rank, const TaskGroup& leaders);
 // Reduce, then broadcast, through the memory of one node; without data it is a barrier.
 std::unique_ptr<Collective> MakeShmAllreduce(Rank& rank, const TaskGroup& group);
 // The same by direct access to each other's memory.

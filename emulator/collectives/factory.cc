@@ -1,5 +1,7 @@
 #include "emulator/collectives/factory.h"
 
+#include "emulator/cau/cau_reduction.h"
+#include "emulator/collectives/cau_collective.h"
 #include "emulator/collectives/chain.h"
 #include "emulator/collectives/p2p_collective.h"
 #include "emulator/collectives/shm_collective.h"
@@ -19,12 +21,22 @@ using Make = std::unique_ptr<Collective> (*)(const CollectiveWorkload& workload,
 struct Named {
   CollectiveName name;
   Make make;
-  bool one_node;  // through its shared memory only
+  enum class Fits : std::uint8_t {
+    kAll,
+    kOneNode,         // through its shared memory only
+    kOneTaskPerNode,  // of several tasks on a node one would have to lead
+  } fits = Fits::kAll;
+  bool uses_tree = false;  // of CAUs
 };
+using Fits = Named::Fits;
 
 std::unique_ptr<Collective> Smartmap(const CollectiveWorkload& workload, Rank& rank, Operation operation,
                                      SmartmapReduce reduce = SmartmapReduce::kAuto) {
   return std::make_unique<SmartmapCollective>(rank, All(workload), operation, kMainArea, reduce);
+}
+
+std::unique_ptr<Collective> Cau(const CollectiveWorkload& workload, Rank& rank, Operation operation) {
+  return std::make_unique<CauCollective>(rank, All(workload), operation);
 }
 
 const std::vector<Named>& Others() {
@@ -33,35 +45,51 @@ const std::vector<Named>& Others() {
   constexpr auto kReduceThenBroadcast = [](W w, Rank& r) -> C { return MakeShmAllreduce(r, All(w)); };
   static const std::vector<Named> kOthers{
       {{Operation::kBarrier, "shm:tree", "reduce and broadcast without data, through shared memory"},
-       kReduceThenBroadcast, true},
+       kReduceThenBroadcast, Fits::kOneNode},
       {{Operation::kBroadcast, "shm:tree", "binary tree through shared records"},
-       [](W w, Rank& r) -> C { return std::make_unique<ShmTreeBroadcast>(r, All(w), kMainArea); }, true},
+       [](W w, Rank& r) -> C { return std::make_unique<ShmTreeBroadcast>(r, All(w), kMainArea); }, Fits::kOneNode},
       {{Operation::kBroadcast, "shm:one-buffer", "all read one shared buffer"},
-       [](W w, Rank& r) -> C { return std::make_unique<ShmFlatBroadcast>(r, All(w), kMainArea, 1); }, true},
+       [](W w, Rank& r) -> C { return std::make_unique<ShmFlatBroadcast>(r, All(w), kMainArea, 1); }, Fits::kOneNode},
       {{Operation::kBroadcast, "shm:two-buffers", "all read one of two shared buffers in turn"},
-       [](W w, Rank& r) -> C { return std::make_unique<ShmFlatBroadcast>(r, All(w), kMainArea, 2); }, true},
+       [](W w, Rank& r) -> C { return std::make_unique<ShmFlatBroadcast>(r, All(w), kMainArea, 2); }, Fits::kOneNode},
       {{Operation::kBroadcast, "hybrid:p2p", "shared memory on nodes, messages between their leaders"},
-       [](W w, Rank& r) -> C { return MakeHybridBroadcast(r, LeaderLayer::kP2p, w.bytes); }, false},
+       [](W w, Rank& r) -> C { return MakeHybridBroadcast(r, LeaderLayer::kP2p, w.bytes); }, Fits::kAll},
+      {{Operation::kBroadcast, "hybrid:cau", "shared memory on nodes, a tree of CAUs between their leaders"},
+       [](W w, Rank& r) -> C { return MakeHybridBroadcast(r, LeaderLayer::kCau, w.bytes); }, Fits::kAll, true},
       {{Operation::kReduce, "shm:tree", "binary tree through shared records"},
-       [](W w, Rank& r) -> C { return std::make_unique<ShmReduce>(r, All(w), kMainArea, false); }, true},
+       [](W w, Rank& r) -> C { return std::make_unique<ShmReduce>(r, All(w), kMainArea, false); }, Fits::kOneNode},
       {{Operation::kReduce, "shm:blocking", "the same, by threads that wait"},
-       [](W w, Rank& r) -> C { return std::make_unique<ShmReduce>(r, All(w), kMainArea, true); }, true},
+       [](W w, Rank& r) -> C { return std::make_unique<ShmReduce>(r, All(w), kMainArea, true); }, Fits::kOneNode},
       {{Operation::kAllreduce, "shm:tree", "reduce, then broadcast, through shared records"},
-       kReduceThenBroadcast, true},
+       kReduceThenBroadcast, Fits::kOneNode},
       {{Operation::kBroadcast, "smartmap", "out of the root's memory, by direct access"},
-       [](W w, Rank& r) -> C { return Smartmap(w, r, Operation::kBroadcast); }, true},
+       [](W w, Rank& r) -> C { return Smartmap(w, r, Operation::kBroadcast); }, Fits::kOneNode},
       {{Operation::kReduce, "smartmap:auto", "into the root's memory: serial, from 1024 bytes on parallel"},
-       [](W w, Rank& r) -> C { return Smartmap(w, r, Operation::kReduce); }, true},
+       [](W w, Rank& r) -> C { return Smartmap(w, r, Operation::kReduce); }, Fits::kOneNode},
       {{Operation::kReduce, "smartmap:serial", "into the root's memory, one after the other"},
-       [](W w, Rank& r) -> C { return Smartmap(w, r, Operation::kReduce, SmartmapReduce::kSerial); }, true},
+       [](W w, Rank& r) -> C { return Smartmap(w, r, Operation::kReduce, SmartmapReduce::kSerial); }, Fits::kOneNode},
       {{Operation::kReduce, "smartmap:parallel", "into the root's memory, each a part for all"},
-       [](W w, Rank& r) -> C { return Smartmap(w, r, Operation::kReduce, SmartmapReduce::kParallel); }, true},
+       [](W w, Rank& r) -> C { return Smartmap(w, r, Operation::kReduce, SmartmapReduce::kParallel); }, Fits::kOneNode},
       {{Operation::kAllreduce, "smartmap", "reduce, then broadcast, by direct access"},
-       [](W w, Rank& r) -> C { return MakeSmartmapAllreduce(r, All(w)); }, true},
+       [](W w, Rank& r) -> C { return MakeSmartmapAllreduce(r, All(w)); }, Fits::kOneNode},
       {{Operation::kAlltoall, "smartmap", "out of all memories, by direct access"},
-       [](W w, Rank& r) -> C { return Smartmap(w, r, Operation::kAlltoall); }, true},
+       [](W w, Rank& r) -> C { return Smartmap(w, r, Operation::kAlltoall); }, Fits::kOneNode},
+      {{Operation::kAllreduce, "hybrid:cau", "shared memory on nodes, a tree of CAUs between their leaders"},
+       [](W, Rank& r) -> C { return MakeHybridAllreduce(r, LeaderLayer::kCau); }, Fits::kAll, true},
       {{Operation::kAllreduce, "hybrid:p2p", "shared memory on nodes, messages between their leaders"},
-       [](W, Rank& r) -> C { return MakeHybridAllreduce(r, LeaderLayer::kP2p); }, false},
+       [](W, Rank& r) -> C { return MakeHybridAllreduce(r, LeaderLayer::kP2p); }, Fits::kAll},
+      {{Operation::kBarrier, "hybrid:cau", "shared memory on nodes, a tree of CAUs between their leaders"},
+       [](W, Rank& r) -> C { return MakeHybridBarrier(r, LeaderLayer::kCau); }, Fits::kAll, true},
+      {{Operation::kBarrier, "hybrid:p2p", "shared memory on nodes, messages between their leaders"},
+       [](W, Rank& r) -> C { return MakeHybridBarrier(r, LeaderLayer::kP2p); }, Fits::kAll},
+      {{Operation::kReduce, "cau", "combined by a tree of CAUs"},
+       [](W w, Rank& r) -> C { return Cau(w, r, Operation::kReduce); }, Fits::kOneTaskPerNode, true},
+      {{Operation::kBroadcast, "cau", "multicast by a tree of CAUs"},
+       [](W w, Rank& r) -> C { return Cau(w, r, Operation::kBroadcast); }, Fits::kOneTaskPerNode, true},
+      {{Operation::kAllreduce, "cau", "reduce, then multicast, by a tree of CAUs"},
+       [](W w, Rank& r) -> C { return MakeCauAllreduce(r, All(w)); }, Fits::kOneTaskPerNode, true},
+      {{Operation::kBarrier, "cau", "reduce of nothing, then multicast, by a tree of CAUs"},
+       [](W w, Rank& r) -> C { return MakeCauBarrier(r, All(w)); }, Fits::kOneTaskPerNode, true},
   };
   return kOthers;
 }
@@ -94,6 +122,32 @@ const CollectiveName* Find(Operation operation, const std::string& asked) {
   return nullptr;
 }
 
+absl::Status CheckFits(const CollectiveName& name, Fits fits, const TaskPlacement& placement) {
+  if (fits == Fits::kOneNode && placement.nodes > 1) {
+    return absl::InvalidArgumentError(fmt::format("{} {} is for tasks of one node, and these are on {}",
+                                                  name.name, OperationName(name.operation), placement.nodes));
+  }
+  if (fits == Fits::kOneTaskPerNode && placement.tasks_per_node > 1) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{} {} is for one task per node, and there are {}; a tree of CAUs has one participant per node, so "
+        "take hybrid:cau",
+        name.name, OperationName(name.operation), placement.tasks_per_node));
+  }
+  return absl::OkStatus();
+}
+
+// What a tree of CAUs cannot carry or combine.
+absl::Status CheckForCau(const CollectiveName& name, const CollectiveWorkload& workload) {
+  if (name.operation == Operation::kBarrier) return absl::OkStatus();
+  if (workload.bytes > kCauPayloadMax) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{} {} of {} bytes: a CAU packet has at most {}; longer ones go by messages (hybrid:p2p, p2p)", name.name,
+        OperationName(name.operation), workload.bytes, kCauPayloadMax));
+  }
+  if (name.operation == Operation::kBroadcast) return absl::OkStatus();
+  return CheckCauReduction(workload.op, workload.type, static_cast<int>(workload.bytes));
+}
+
 }  // namespace
 
 const std::vector<CollectiveName>& CollectiveNames() {
@@ -104,10 +158,9 @@ const std::vector<CollectiveName>& CollectiveNames() {
 absl::Status CheckCollectiveName(const CollectiveWorkload& workload) {
   if (const CollectiveName* name = Find(workload.operation, workload.algorithm)) {
     const Named* other = FindOther(*name);
-    if (!other || !other->one_node || workload.placement.nodes == 1) return absl::OkStatus();
-    return absl::InvalidArgumentError(fmt::format("{} {} is for tasks of one node, and these are on {}",
-                                                  name->name, OperationName(workload.operation),
-                                                  workload.placement.nodes));
+    if (!other) return absl::OkStatus();
+    if (auto status = CheckFits(*name, other->fits, workload.placement); !status.ok()) return status;
+    return other->uses_tree ? CheckForCau(*name, workload) : absl::OkStatus();
   }
   std::string all;
   for (const CollectiveName& name : CollectiveNames()) {
@@ -115,6 +168,12 @@ absl::Status CheckCollectiveName(const CollectiveWorkload& workload) {
   }
   return absl::InvalidArgumentError(fmt::format("there is no {} algorithm '{}'; there are {}",
                                                 OperationName(workload.operation), workload.algorithm, all));
+}
+
+bool UsesCauTree(const CollectiveWorkload& workload) {
+  const CollectiveName* name = Find(workload.operation, workload.algorithm);
+  const Named* other = name ? FindOther(*name) : nullptr;
+  return other && other->uses_tree && workload.placement.nodes > 1;
 }
 
 std::unique_ptr<Collective> MakeCollective(const CollectiveWorkload& workload, Rank& rank) {

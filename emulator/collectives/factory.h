@@ -1,5 +1,4 @@
-// Collectives by name. A name is `layer` or `layer:algorithm`; layers are p2p, shm, cau, hybrid and what
-// CollectiveNames lists.
+// Collectives by name. A name is `layer` or `layer:algorithm`; layers are p2p, shm, smartmap, cau and hybrid.
 #pragma once
 
 #include <memory>

@@ -80,6 +80,7 @@ CollectiveLoop::CollectiveLoop(const CollectiveWorkload& workload, HubServices& 
     : NodeRuntime(workload.host, workload.placement, hub),
       workload_(workload),
       pattern_(workload.operation, workload.op, workload.type, workload.placement.tasks(), workload.bytes) {
+  if (UsesCauTree(workload)) UseTree(workload.cau_tree);
   for (const auto& rank : local_ranks()) collectives_.push_back(MakeCollective(workload, *rank));
   SetProgram([this](Rank& rank) { return Loop(rank); });
 }

@@ -25,7 +25,9 @@ struct CollectiveWorkload {
   std::uint32_t root = 0;
   bool rotate_root = false;      // root of call k: (root + k) mod tasks
   std::uint64_t warm_up = 10, iterations = 1000;
-  std::uint16_t cau_tree = 0;    // of the CAU algorithms: a tree whose participants are the nodes
+  // Of the CAU algorithms: a tree of the scenario whose participants are the nodes. A scenario without
+  // trees gets one.
+  std::uint16_t cau_tree = 0;
   bool verified = true;          // real bytes, all results checked; else lengths only
   HostParameters host;
 };
@@ -54,5 +56,7 @@ struct CollectiveResult {
 
 // INVALID_ARGUMENT for what cannot be run on `hubs` hubs, with what would be right.
 absl::Status CheckCollectiveWorkload(const CollectiveWorkload& workload, std::uint32_t hubs);
+// True if its algorithm is one on a tree of CAUs; false also if there is no such algorithm.
+bool UsesCauTree(const CollectiveWorkload& workload);
 
 }  // namespace percs

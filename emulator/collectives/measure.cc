@@ -11,17 +11,17 @@ absl::StatusOr<TopologySpec> FabricOf(std::uint32_t nodes) {
   spec.supernodes = spec.drawers = spec.hubs = 1;
   if (nodes <= 8) {
     spec.hubs = static_cast<int>(std::max(nodes, 2u));  // a network of one hub is none
-  } else if (nodes <= 32 && nodes % 8 == 0) {
+  } else if (nodes <= 32) {
     spec.hubs = 8;
-    spec.drawers = static_cast<int>(nodes / 8);
-  } else if (nodes % 32 == 0 && nodes <= 16 * 32) {
+    spec.drawers = static_cast<int>((nodes + 7) / 8);
+  } else if (nodes <= 16 * 32) {
     spec.hubs = 8;
     spec.drawers = 4;
-    spec.supernodes = static_cast<int>(nodes / 32);
+    spec.supernodes = static_cast<int>((nodes + 31) / 32);
     spec.d_links_per_pair = 32;
   } else {
-    return absl::InvalidArgumentError(fmt::format(
-        "{} nodes: 1 to 8, or full drawers (16, 24, 32), or full supernodes (64, 96, ... 512)", nodes));
+    return absl::InvalidArgumentError(
+        fmt::format("{} nodes: 1 to 512, so that every hub has a D link to each supernode", nodes));
   }
   return spec;
 }

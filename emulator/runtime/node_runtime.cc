@@ -37,6 +37,7 @@ std::uint32_t NodeRuntime::LocalAt(WindowId window) const {
 }
 
 void NodeRuntime::Start() {
+  if (cau_window_ && !ranks_.empty()) cau_window_->Attach();
   for (const auto& rank : ranks_) {
     ++hub_.context().work->unfinished;
     rank->Run(program_(*rank));

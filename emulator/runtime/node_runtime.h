@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "emulator/runtime/cau_window.h"
 #include "emulator/runtime/message_port.h"
 #include "emulator/runtime/placement.h"
 #include "emulator/runtime/rank.h"
@@ -31,6 +32,9 @@ class NodeRuntime : public HubWorkload {
   const TaskPlacement& placement() const { return placement_; }
   MessagePort& port() { return port_; }
   SharedMemory& memory() { return memory_; }
+  // Makes the leader of this node a participant of `tree`; the tree has to be there when the node starts.
+  void UseTree(CauTreeId tree) { cau_window_ = std::make_unique<CauWindow>(*this, tree); }
+  CauWindow* cau_window() { return cau_window_.get(); }  // null: UseTree was not called
   std::vector<std::unique_ptr<Rank>>& local_ranks() { return ranks_; }
 
   bool IsLocal(std::uint32_t task) const { return placement_.NodeOf(task) == node_; }
@@ -82,6 +86,7 @@ class NodeRuntime : public HubWorkload {
   MakeProgram program_;
   MessagePort port_;
   SharedMemory memory_;
+  std::unique_ptr<CauWindow> cau_window_;  // null: no tree
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::vector<Endpoint*> endpoints_;
   std::vector<Partial> partial_;           // messages with content whose packets are coming in

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "emulator/collectives/trees.h"
 #include "emulator/fault/network_manager.h"
 #include "emulator/node/cell_node.h"
 #include "emulator/node/hub.h"
@@ -27,7 +28,7 @@ struct Shard {
 class FabricImpl : public Fabric {
  public:
   FabricImpl(const Scenario& scenario, const Topology& topology, const Placement& placement)
-      : scenario_(scenario), topology_(topology), placement_(placement) {}
+      : scenario_(WithCollectiveTree(scenario)), topology_(topology), placement_(placement) {}
 
   absl::Status Build(int threads);
 

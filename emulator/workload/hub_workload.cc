@@ -1,6 +1,7 @@
 #include "emulator/workload/hub_workload.h"
 
 #include "emulator/collectives/loop.h"
+#include "emulator/collectives/trees.h"
 #include "emulator/workload/all_to_all.h"
 #include "emulator/workload/blade_answers.h"
 #include "emulator/workload/cau_loop.h"
@@ -41,6 +42,7 @@ absl::StatusOr<std::unique_ptr<HubWorkload>> MakeOwn(const Scenario& scenario,
     return TraceTraffic::Create(*trace, topology, hub);
   }
   if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
+    if (absl::Status status = CheckCollectiveTree(*collective, scenario.trees); !status.ok()) return status;
     return CollectiveLoop::Create(*collective, topology, hub);
   }
   if (const auto* ticks = std::get_if<TickWorkload>(&scenario.workload)) {

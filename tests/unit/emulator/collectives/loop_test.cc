@@ -29,37 +29,73 @@ std::string Describe(const CollectiveWorkload& w) {
                      w.rotate_root ? " rotating" : "");
 }
 
+// Three supernodes, packets of one message on many ways, and links that lose some of them.
+void LoseAndReorder(Scenario* scenario, RandomStream& random) {
+  scenario->topology = {.supernodes = 3, .drawers = 1, .hubs = 4, .d_links_per_pair = 4};
+  RouteSetting& route = scenario->routing.fifo;
+  route.mode = random.Below(2) ? RouteMode::kHwDirectStriped : RouteMode::kHwIndirect;
+  if (route.mode == RouteMode::kHwIndirect) route.selection = MiddleSelection::kRandom;
+  scenario->parameters.link_replay = false;
+  const Topology topology = *Topology::Create(scenario->topology);
+  for (NodeId node = 0; node < topology.hubs(); ++node) {
+    for (PortId port = 0; port < kLinkPorts; ++port) {
+      if (!topology.connected(node, port)) continue;
+      LinkImpairment loss;
+      loss.sender = {node, port};
+      loss.flit_error_rate = 0.004;
+      scenario->impairments.push_back(loss);
+    }
+  }
+}
+
+std::string LayerOf(const CollectiveName& name) { return name.name.substr(0, name.name.find(':')); }
+
+// What the algorithm is for, at random.
+CollectiveWorkload Draw(const CollectiveName& name, std::uint32_t nodes_max, RandomStream& random) {
+  CollectiveWorkload w;
+  w.operation = name.operation;
+  w.algorithm = name.name;
+  const std::string layer = LayerOf(name);
+  w.placement.nodes = layer == "shm" || layer == "smartmap" ? 1 : 1 + random.Below(nodes_max);
+  w.placement.tasks_per_node = 1 + random.Below(w.placement.nodes == 1 ? 32 : 6);
+  if (layer == "cau") w.placement.tasks_per_node = 1;
+  w.placement.threads_per_core = 1 << random.Below(3);
+  w.placement.mapping = random.Below(2) ? ThreadMapping::kCore : ThreadMapping::kCpu;
+  const std::uint64_t limits[] = {64, 3000, 40000};
+  do {
+    w.op = static_cast<ReduceOp>(1 + random.Below(kReduceOps - 1));
+    w.type = static_cast<OperandType>(random.Below(kOperandTypes));
+    w.bytes = random.Below(static_cast<std::uint32_t>(limits[random.Below(3)]) / 8 + 1) * 8;
+  } while (!CheckReduction(w.op, w.type).ok() || !CheckCollectiveName(w).ok());
+  w.root = random.Below(w.placement.tasks());
+  w.rotate_root = random.Below(2) != 0;
+  w.warm_up = 0;
+  w.iterations = 3;
+  return w;
+}
+
 class EveryAlgorithm : public testing::TestWithParam<CollectiveName> {};
 
 TEST_P(EveryAlgorithm, GivesWhatASerialProgramGives) {
   PERCS_TRACE_SEED();
   const CollectiveName& name = GetParam();
   RandomStream random(test::Seed(), fmt::format("{}/{}", OperationName(name.operation), name.name));
-  for (int round = 0; round < 12; ++round) {
-    CollectiveWorkload w;
-    w.operation = name.operation;
-    w.algorithm = name.name;
-    w.placement.nodes = 1 + random.Below(8);
-    const std::string layer = name.name.substr(0, name.name.find(':'));
-    if (layer == "shm" || layer == "smartmap") w.placement.nodes = 1;
-    w.placement.tasks_per_node = 1 + random.Below(w.placement.nodes == 1 ? 32 : 6);
-    w.placement.threads_per_core = 1 << random.Below(3);
-    w.placement.mapping = random.Below(2) ? ThreadMapping::kCore : ThreadMapping::kCpu;
-    do {
-      w.op = static_cast<ReduceOp>(1 + random.Below(kReduceOps - 1));
-      w.type = static_cast<OperandType>(random.Below(kOperandTypes));
-    } while (!CheckReduction(w.op, w.type).ok());
-    const std::uint64_t limits[] = {64, 3000, 40000};
-    w.bytes = random.Below(static_cast<std::uint32_t>(limits[random.Below(3)]) / 8 + 1) * 8;
-    w.root = random.Below(w.placement.tasks());
-    w.rotate_root = random.Below(2) != 0;
-    w.warm_up = 0;
-    w.iterations = 3;
-    const auto result = RunScenario(LoopScenario(w), RunOptions());
+  std::uint64_t lost = 0;
+  for (int round = 0; round < 14; ++round) {
+    const bool rough = round % 2 != 0;
+    const CollectiveWorkload w = Draw(name, rough ? 12 : 8, random);
+    Scenario scenario = LoopScenario(w);
+    if (rough) LoseAndReorder(&scenario, random);
+    const auto result = RunScenario(scenario, RunOptions());
     ASSERT_TRUE(result.ok()) << Describe(w) << ": " << result.status();
     EXPECT_EQ(result->collective.tasks, w.placement.tasks()) << Describe(w);
+    EXPECT_EQ(result->collective.wrong, 0u) << Describe(w);
     EXPECT_THAT(result->violations, testing::IsEmpty()) << Describe(w);
-    EXPECT_EQ(RunScenario(LoopScenario(w), RunOptions())->digest, result->digest) << Describe(w);
+    EXPECT_EQ(RunScenario(scenario, RunOptions())->digest, result->digest) << Describe(w);
+    lost += result->total.packets_dropped[static_cast<std::size_t>(DropReason::kCrc)];
+  }
+  if (LayerOf(name) == "p2p") {
+    EXPECT_GT(lost, 0u);
   }
 }
 
@@ -138,6 +174,84 @@ TEST(CollectiveLoopTest, SurvivesALinkThatFlaps) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_GT(result->total.packets_resent, 0u);
   EXPECT_THAT(result->violations, testing::IsEmpty());
+}
+
+// Leaders of 8 nodes on a tree of CAUs; a link of it dies while operations are under way.
+Scenario TreeThatLosesALink(const std::string& algorithm, std::uint32_t tasks) {
+  CollectiveWorkload w = Small(Operation::kAllreduce, 8, tasks);
+  w.algorithm = algorithm;
+  w.iterations = 200;
+  Scenario scenario = LoopScenario(w);
+  scenario.trees = {{.name = "leaders", .members = {0, 1, 2, 3, 4, 5, 6, 7}, .fan_out = 2}};
+  scenario.faults = {{40 * kMicrosecond, {0, 0}, false}};  // to node 1, its child in the tree
+  return scenario;
+}
+
+TEST(CollectiveLoopTest, ATreeThatLosesALinkGoesRoundIt) {
+  for (const char* algorithm : {"cau", "hybrid:cau"}) {
+    const auto result = RunScenario(TreeThatLosesALink(algorithm, algorithm[0] == 'c' ? 1 : 4), RunOptions());
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_GT(result->reroutes.size(), 0u);
+    EXPECT_EQ(result->collective.iterations, 200u);
+    EXPECT_EQ(result->collective.wrong, 0u);
+    EXPECT_THAT(result->violations, testing::IsEmpty());
+  }
+}
+
+TEST(CollectiveLoopTest, ATreeThatFailsIsRepairedAndTheOperationSaysWhy) {
+  for (const char* algorithm : {"cau", "hybrid:cau"}) {
+    Scenario scenario = TreeThatLosesALink(algorithm, algorithm[0] == 'c' ? 1 : 4);
+    scenario.reroute = false;
+    scenario.parameters.retransmit_tries = 2;
+    const auto result = RunScenario(scenario, RunOptions());
+    EXPECT_THAT(std::string(result.status().message()),
+                testing::AllOf(testing::HasSubstr("tree 0"), testing::HasSubstr("sn0-d0-h0"),
+                               testing::HasSubstr("waits in")))
+        << result.status();
+  }
+}
+
+TEST(CollectiveLoopTest, LevelsOfTheHybridsAreTimed) {
+  CollectiveWorkload w = Small(Operation::kAllreduce, 4, 8);
+  w.algorithm = "hybrid:cau";
+  const auto result = RunScenario(LoopScenario(w), RunOptions());
+  ASSERT_TRUE(result.ok()) << result.status();
+  std::vector<std::string> names;
+  for (const LevelTime& level : result->collective.levels) {
+    names.push_back(level.level);
+    EXPECT_GT(level.total, 0) << level.level;
+  }
+  EXPECT_THAT(names, testing::ElementsAre("shm reduce", "CAU reduce", "CAU broadcast", "shm broadcast"));
+}
+
+TEST(CollectiveLoopTest, RefusesWhatATreeOfCausCannotDo) {
+  CollectiveWorkload w = Small(Operation::kAllreduce, 4, 1);
+  w.algorithm = "cau";
+  std::vector<TreeSpec> trees;
+  const auto error = [&] {
+    Scenario scenario = LoopScenario(w);
+    scenario.trees = trees;
+    return std::string(RunScenario(scenario, RunOptions()).status().message());
+  };
+  EXPECT_EQ(error(), "");
+  w.bytes = 72;
+  EXPECT_THAT(error(), testing::HasSubstr("cau allreduce of 72 bytes: a CAU packet has at most 64"));
+  w.bytes = 8;
+  w.op = ReduceOp::kProd;
+  EXPECT_THAT(error(), testing::HasSubstr("a CAU has no prod of int64 operands"));
+  w.op = ReduceOp::kSum;
+  w.placement.tasks_per_node = 2;
+  EXPECT_THAT(error(), testing::HasSubstr("one participant per node, so take hybrid:cau"));
+  w.placement.tasks_per_node = 1;
+  trees = {{.name = "few", .members = {0, 1, 3}}};
+  EXPECT_THAT(error(), testing::HasSubstr("the 3 participants of tree 0 ('few') are not the nodes with tasks"));
+  trees = {{.name = "all", .members = {0, 1, 2, 3}}};
+  EXPECT_EQ(error(), "");
+  w.cau_tree = 1;
+  EXPECT_THAT(error(), testing::HasSubstr("cau allreduce on tree 1: the scenario has 1 trees"));
+  w.cau_tree = 0;
+  trees[0].fan_out = 9;
+  EXPECT_THAT(error(), testing::HasSubstr("fan-out"));
 }
 
 TEST(CollectiveLoopTest, RefusesWhatCannotBeRun) {

@@ -1,0 +1,38 @@
+// Collectives on a tree of CAUs, among the leaders of nodes (paper 003 section 3.6): a reduce, of which the
+// root adds its own operands in software to what the tree brings, and a broadcast. Up to 64 bytes; operations
+// and types of the ALU. An allreduce is the one and then the other (chain.h).
+#pragma once
+
+#include <string>
+
+#include "emulator/collectives/collective.h"
+#include "emulator/collectives/operation.h"
+#include "emulator/runtime/cau_window.h"
+
+namespace percs {
+
+class CauCollective final : public Collective, private CauWindow::Client {
+ public:
+  // `leaders`: task 0 of each node. `operation`: kReduce or kBroadcast. REQUIRES: the node's window is on a
+  // tree whose participants are those nodes.
+  CauCollective(Rank& rank, const TaskGroup& leaders, Operation operation);
+
+  void Reset(const CollectiveCall& call) override;
+  void Start() override;
+  std::string Waits() const override;
+
+ private:
+  void OnCauSent() override { Finish(); }
+  void OnCauReceived(const CauPayload& payload) override;
+  void Finish();
+
+  Rank& rank_;
+  const TaskGroup leaders_;
+  const std::uint32_t me_;
+  const Operation operation_;
+  CauWindow* const window_;
+  CollectiveCall call_;
+  bool running_ = false;
+};
+
+}  // namespace percs
