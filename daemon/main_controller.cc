@@ -50,10 +50,10 @@ int main(int argc, char** argv) {
     std::printf("metrics http://%s/metrics\n", controller->metrics()->address().c_str());
   }
   std::fflush(stdout);
-  percs::OnEndSignal([ending = std::weak_ptr<percs::Controller>(controller)](int) {
-    if (const auto controller = ending.lock()) controller->Stop();
-  });
-  controller->Wait();
+  {
+    const percs::EndSignalWatch watch([&controller] { controller->Stop(); });
+    controller->Wait();
+  }
   controller.reset();
   return 0;
 }

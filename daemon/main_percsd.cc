@@ -75,10 +75,10 @@ int main(int argc, char** argv) {
     std::printf("metrics http://%s/metrics\n", daemon->metrics()->address().c_str());
   }
   std::fflush(stdout);
-  percs::OnEndSignal([ending = std::weak_ptr<percs::Daemon>(daemon)](int) {
-    if (const auto daemon = ending.lock()) daemon->Stop();
-  });
-  const absl::Status outcome = daemon->Wait();
+  const absl::Status outcome = [&daemon] {
+    const percs::EndSignalWatch watch([&daemon] { daemon->Stop(); });
+    return daemon->Wait();
+  }();
   daemon.reset();
   if (outcome.ok()) return 0;
   spdlog::error("{}", std::string(outcome.message()));

@@ -10,7 +10,7 @@ inline constexpr int kUsageError = 2;
 // graph under one lock, to find deadlocks in itself. From now on it does not, in this process.
 void IgnoreLockOrder();
 
-// IgnoreLockOrder, small memory arenas, quiet gRPC, log to stderr, end signals kept for OnEndSignal.
+// IgnoreLockOrder, small memory arenas, quiet gRPC, log to stderr, end signals kept for EndSignalWatch.
 void SetUpProcess(const char* name);
 
 }  // namespace percs

@@ -1,6 +1,7 @@
 #include "daemon/config/signals.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 #include <utility>
 
@@ -22,14 +23,19 @@ void BlockEndSignals() {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-void OnEndSignal(std::function<void(int signal)> then) {
-  std::thread([then = std::move(then)] {
-    const sigset_t set = EndSignals();
-    int signal = 0;
-    while (sigwait(&set, &signal) != 0) {
-    }
-    then(signal);
-  }).detach();
+EndSignalWatch::EndSignalWatch(std::function<void()> then)
+    : thread_([this, then = std::move(then)] {
+        const sigset_t set = EndSignals();
+        int signal = 0;
+        while (sigwait(&set, &signal) != 0) {
+        }
+        if (!over_) then();
+      }) {}
+
+EndSignalWatch::~EndSignalWatch() {
+  over_ = true;
+  pthread_kill(thread_.native_handle(), SIGTERM);  // wakes it if nothing did; blocked as it is, else lost
+  thread_.join();
 }
 
 }  // namespace percs

@@ -1,7 +1,7 @@
 // SIGTERM and SIGINT as a call on a thread of its own.
 #pragma once
 
-#include <csignal>
+#include <atomic>
 #include <functional>
 #include <thread>
 
@@ -9,7 +9,19 @@ namespace percs {
 
 // Blocks both signals in every thread started later: call before gRPC starts any.
 void BlockEndSignals();
-// Calls `then` when one of them comes; for the rest of the process.
-void OnEndSignal(std::function<void(int signal)> then);
+
+// Calls `then` when one of them comes, once. Afterwards, and as long as this is there, they do nothing. When it
+// is gone, `then` is not running and never will: what it uses can go.
+class EndSignalWatch {
+ public:
+  explicit EndSignalWatch(std::function<void()> then);
+  ~EndSignalWatch();
+  EndSignalWatch(const EndSignalWatch&) = delete;
+  EndSignalWatch& operator=(const EndSignalWatch&) = delete;
+
+ private:
+  std::atomic<bool> over_{false};
+  std::thread thread_;
+};
 
 }  // namespace percs

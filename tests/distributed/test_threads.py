@@ -1,0 +1,170 @@
+"""Four daemons of eight hubs each, while everything that can be asked of them is asked at once.
+
+Method: a run with cuts, errors, lost lanes, trees, multicast and the clock has the digest of one
+process, although watchers ask for status, links, counters and metrics all the time; then a live
+fabric takes commands. Every process must end by itself with exit code 0 and nothing on its standard
+error that a sanitizer says. `tests/run --tsan` runs this with the thread sanitizer in all of them.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin"))
+LIMIT_SECONDS = 240  # of one command, with sanitizers
+DAEMONS = 4
+
+EVERYTHING = """\
+name: everything
+topology: {supernodes: 1, drawers: 4, hubs: 8}
+clock: {period: 5us}
+multicast:
+  - {name: everybody, source: sn0-d0-h0}
+trees:
+  - {name: world, members: all}
+workload:
+  all_to_all: {bytes: 4KiB}
+faults:
+  - {at: 1us, link_errors: {link: sn0-d0-h1/sn0-d1-h1, flit_error_rate: 0.01}}
+  - {at: 2us, lanes_lost: {link: sn0-d0-h2/sn0-d1-h2, count: 2}}
+  - {at: 3us, link_down: sn0-d0-h0/sn0-d1-h0}
+  - {at: 60us, link_up: sn0-d0-h0/sn0-d1-h0}
+"""
+LIVE = """\
+name: live
+topology: {supernodes: 1, drawers: 4, hubs: 8}
+workload:
+  pattern: {pattern: uniform, load: 0.02, reliable: true, payload: verified}
+run: {clock: live, pace: 20us/s}
+"""
+
+
+class ThreadsTest(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="percs-threads-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.controller = f"unix:{self.folder}/controller"
+        self.processes, self.urls = {}, []
+        self.start("percs-controller", "--listen", self.controller, "--daemons", DAEMONS,
+                   "--state-dir", self.folder / "state")
+        for index in range(DAEMONS):
+            self.start("percsd", "--controller", self.controller, "--index", index)
+
+    def start(self, program, *arguments):
+        name = f"{program}-{len(self.processes)}"
+        errors = open(self.folder / f"{name}.err", "w")
+        self.addCleanup(errors.close)
+        process = subprocess.Popen(
+            [BIN / program, *map(str, arguments), "--metrics", "127.0.0.1:0"], text=True,
+            stdout=subprocess.PIPE, stderr=errors, env=dict(os.environ, TMPDIR=str(self.folder)))
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertRegex(process.stdout.readline(), r"^listening \S+\n$", self.said(name))
+        self.urls.append(process.stdout.readline().split()[1])
+        self.processes[name] = process
+
+    def said(self, name):
+        return (self.folder / f"{name}.err").read_text(errors="replace")
+
+    def ctl(self, *arguments):
+        done = subprocess.run([BIN / "percsctl", *map(str, arguments)], text=True, cwd=self.folder,
+                              capture_output=True, timeout=LIMIT_SECONDS)
+        self.assertEqual(0, done.returncode, f"percsctl {arguments}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def control(self, *arguments):
+        return self.ctl(*arguments, "--controller", self.controller)
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+        return name
+
+    def wait(self, condition):
+        deadline = time.monotonic() + LIMIT_SECONDS
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, "waited in vain")
+            time.sleep(0.05)
+
+    def watch(self, stop, asked, errors):
+        """Asks everything that does not change the fabric, again and again."""
+        while not stop.is_set():
+            try:
+                for command in (("status",), ("links",), ("counters", "sn0-d3-h7", "--vc"),
+                                ("routes", "sn0-d0-h0", "sn0-d3-h7"), ("tree", "list")):
+                    self.control(*command, "--format", "json")
+                for url in self.urls:
+                    with urllib.request.urlopen(url, timeout=LIMIT_SECONDS) as answer:
+                        answer.read()
+                asked.append(True)
+            except (AssertionError, OSError) as error:
+                errors.append(error)
+                return
+
+    def test_a_run_that_is_watched_all_the_time_has_the_digest_of_one_process(self):
+        scenario = self.write("everything.yaml", EVERYTHING)
+        here = json.loads(self.ctl("run", scenario, "--format", "json"))
+        # Something is there to be asked about before the watchers come.
+        self.control("apply", scenario, "--wait")
+        stop, asked, errors = threading.Event(), [], []
+        watcher = threading.Thread(target=self.watch, args=(stop, asked, errors))
+        watcher.start()
+        try:
+            runs = 0
+            while runs < 2 or (len(asked) < 2 and not errors):
+                there = json.loads(self.control("apply", scenario, "--wait", "--format", "json"))
+                self.assertEqual(here["digest"], there["digest"])
+                self.assertEqual([], there["violations"])
+                runs += 1
+        finally:
+            stop.set()
+            watcher.join()
+        self.assertEqual([], errors)
+        self.end_all()
+
+    def test_a_live_fabric_takes_commands_from_several_sides(self):
+        self.control("apply", self.write("live.yaml", LIVE))
+        stop, asked, errors = threading.Event(), [], []
+        watchers = [threading.Thread(target=self.watch, args=(stop, asked, errors)) for _ in "ab"]
+        for watcher in watchers:
+            watcher.start()
+        try:
+            for link in ("sn0-d0-h0/sn0-d1-h0", "sn0-d2-h3/sn0-d2-h5"):
+                self.control("fault", "link-down", link)
+                self.control("fault", "link-up", link)
+            self.control("fault", "link-errors", "sn0-d0-h1/sn0-d1-h1", "--flit-rate", "1e-2")
+            self.control("fault", "lanes", "sn0-d0-h2/sn0-d1-h2", "--lost", "2")
+            self.control("tree", "create", "some", "--members", "sn0-d0")
+            self.wait(lambda: '"ready"' in self.control("tree", "list", "--format", "json"))
+            self.control("tree", "delete", "some")
+            self.wait(lambda: len(asked) >= 2 or errors)
+        finally:
+            stop.set()
+            for watcher in watchers:
+                watcher.join()
+        self.assertEqual([], errors)
+        self.control("stop", "--wait")
+        report = json.loads(self.control("result", "--format", "json"))
+        self.assertEqual([], report["violations"])
+        self.end_all()
+
+    def end_all(self):
+        for name, process in reversed(self.processes.items()):
+            process.terminate()
+            self.assertEqual(0, process.wait(LIMIT_SECONDS), f"{name}:\n{self.said(name)}")
+        for name in self.processes:
+            self.assertNotIn("Sanitizer", self.said(name))
+
+
+if __name__ == "__main__":
+    unittest.main()
