@@ -3,7 +3,8 @@
 Method: a run with cuts, errors, lost lanes, trees, multicast and the clock has the digest of one
 process, although watchers ask for status, links, counters and metrics all the time; then a live
 fabric takes commands. Every process must end by itself with exit code 0 and nothing on its standard
-error that a sanitizer says. `tests/run --tsan` runs this with the thread sanitizer in all of them.
+error that a sanitizer says. With `tests/run --tsan` all of them, and every percsctl, look for races,
+and what they found is read by tests/support/tsan_reports.py.
 """
 
 import json
@@ -11,6 +12,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -18,6 +20,9 @@ import unittest
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+import tsan_reports  # noqa: E402
+
 BIN = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin"))
 LIMIT_SECONDS = 240  # of one command, with sanitizers
 DAEMONS = 4
@@ -54,6 +59,9 @@ class ThreadsTest(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="percs-threads-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.controller = f"unix:{self.folder}/controller"
+        self.env = dict(os.environ, TMPDIR=str(self.folder))
+        if os.environ.get("PERCS_SANITIZER") == "tsan":
+            self.env["TSAN_OPTIONS"] = f"log_path={self.folder}/races:exitcode=0:history_size=4"
         self.processes, self.urls = {}, []
         self.start("percs-controller", "--listen", self.controller, "--daemons", DAEMONS,
                    "--state-dir", self.folder / "state")
@@ -66,7 +74,7 @@ class ThreadsTest(unittest.TestCase):
         self.addCleanup(errors.close)
         process = subprocess.Popen(
             [BIN / program, *map(str, arguments), "--metrics", "127.0.0.1:0"], text=True,
-            stdout=subprocess.PIPE, stderr=errors, env=dict(os.environ, TMPDIR=str(self.folder)))
+            stdout=subprocess.PIPE, stderr=errors, env=self.env)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -79,7 +87,7 @@ class ThreadsTest(unittest.TestCase):
 
     def ctl(self, *arguments):
         done = subprocess.run([BIN / "percsctl", *map(str, arguments)], text=True, cwd=self.folder,
-                              capture_output=True, timeout=LIMIT_SECONDS)
+                              capture_output=True, timeout=LIMIT_SECONDS, env=self.env)
         self.assertEqual(0, done.returncode, f"percsctl {arguments}\n{done.stdout}{done.stderr}")
         return done.stdout
 
@@ -164,6 +172,9 @@ class ThreadsTest(unittest.TestCase):
             self.assertEqual(0, process.wait(LIMIT_SECONDS), f"{name}:\n{self.said(name)}")
         for name in self.processes:
             self.assertNotIn("Sanitizer", self.said(name))
+        races = [race for log in self.folder.glob("races.*")
+                 for race in tsan_reports.ours(log.read_text(errors="replace"))]
+        self.assertEqual([], races, "\n\n".join(races[:3]))
 
 
 if __name__ == "__main__":

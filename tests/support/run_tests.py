@@ -280,8 +280,9 @@ def outcomes(options):
         program = options.bin / name
         if program.exists():
             yield run_gtest(options, program)
-    for folder in options.python:
-        for file in sorted((ROOT / folder).glob("*test*.py")):
+    for name in options.python:  # a folder, or one file
+        path = ROOT / name
+        for file in [path] if path.is_file() else sorted(path.glob("*test*.py")):
             if file.name.startswith("test_") or file.name.endswith("_test.py"):
                 yield run_python(options, file)
     targets = sorted((ROOT / options.fuzz).glob("*_fuzz")) if options.fuzz else []

@@ -1,0 +1,82 @@
+"""tests/support/tsan_reports.py: what is ours stays, what goes through a library's hands does not.
+
+The reports are real ones, shortened to the frames that decide.
+"""
+
+import pathlib
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+import tsan_reports  # noqa: E402
+
+LINE = "=" * 18 + "\n"
+
+
+def report(*paragraphs, kind="data race"):
+    body = "\n\n".join(paragraphs)
+    return f"{LINE}WARNING: ThreadSanitizer: {kind} (pid=7)\n{body}\n{LINE}"
+
+
+UNLOCKED_SCRAPE = """\
+  Read of size 8 at 0x7bc000013990 by thread T11:
+    #0 percs::StateOf(percs::Fabric const&) ../daemon/metrics/node_state.cc:6 (percsd+0xf80a4)
+    #1 percs::Host::State() const ../daemon/node/host.cc:319 (percsd+0xbfd7e)
+    #2 CivetServer::requestHandler(mg_connection*, void*) <null> (libcivetweb-cpp.so.1+0x639a)"""
+DELIVERY = """\
+  Previous write of size 8 at 0x7bc000013990 by thread T7 (mutexes: write M844):
+    #0 percs::Hub::Deliver(percs::PacketHeader const&) ../emulator/node/hub.cc:196 (percsd+0x36a22b)
+    #1 percs::Hub::OnDelivered(percs::Packet*) ../emulator/node/hub.cc:177 (percsd+0x360d72)"""
+ACCESSOR = """\
+  Read of size 8 at 0x7b4400020388 by thread T7:
+    #0 percs::v1::Grant::window() const proto_gen/percs/v1/sync.pb.h:5480 (percsd+0xf803f)
+    #1 percs::Host::Grant(percs::v1::Grant*) ../daemon/node/host.cc:130 (percsd+0xf8030)"""
+PARSER = """\
+  Previous write of size 8 at 0x7b4400020388 by thread T8:
+    #0 percs::v1::LinkMessage::_InternalParse() proto_gen/percs/v1/link.pb.cc:603 (percsd+0x1)
+    #1 grpc::GenericDeserialize<A>() /usr/include/grpcpp/impl/proto_utils.h:8 (percsd+0x2)"""
+ALLOCATION = """\
+  Previous write of size 8 at 0x7b4400020388 by thread T8 (mutexes: write M901):
+    #0 operator new(unsigned long) libsanitizer/tsan_new_delete.cpp:64 (libtsan.so.2+0x8)
+    #1 percs::Membership::Service::Session(A*) ../daemon/controller/membership.cc:103 (x+0x1)
+    #2 grpc::Server::CallbackRequest::Run() <null> (libgrpc++.so.1.51+0xaf911)"""
+FIRST_USE = """\
+  Read of size 8 at 0x7b4400020388 by thread T7:
+    #0 percs::ServerStream<A>::OnReadDone(bool) ../daemon/stream/streams.h:94 (percsd+0xf803f)
+    #1 std::function<A>::operator() /usr/include/c++/12/bits/std_function.h:591 (x+0xe)
+    #2 grpc::internal::Tag::Run(bool) /usr/include/grpcpp/support/callback_common.h:212 (x+0xe)"""
+LEAK = """\
+  Thread T7 'nexting_thread' (tid=24347, finished) created by main thread at:
+    #0 pthread_create libsanitizer/tsan_interceptors_posix.cpp:1001 (libtsan.so.2+0x5e686)
+    #1 grpc_core::Thread::Thread(char const*) <null> (libgpr.so.29+0xb0cb)
+    #2 percs::Daemon::Listen() ../daemon/node/daemon.cc:59 (percsd+0xa6eb7)"""
+
+
+class ReportsTest(unittest.TestCase):
+    def test_two_accesses_of_ours_are_a_race_of_ours(self):
+        for pair in ((UNLOCKED_SCRAPE, DELIVERY), (ACCESSOR, DELIVERY)):
+            self.assertEqual(1, len(tsan_reports.ours(report(*pair))))
+
+    def test_what_a_library_wrote_or_passed_on_is_explained(self):
+        for pair in ((ACCESSOR, PARSER), (UNLOCKED_SCRAPE, PARSER), (FIRST_USE, ALLOCATION)):
+            self.assertEqual([], tsan_reports.ours(report(*pair)))
+
+    def test_an_object_that_no_library_passed_on_is_not_excused_by_being_new(self):
+        self.assertEqual(1, len(tsan_reports.ours(report(UNLOCKED_SCRAPE, ALLOCATION))))
+
+    def test_a_leaked_thread_belongs_to_who_started_it(self):
+        self.assertEqual([], tsan_reports.ours(report(LEAK, kind="thread leak")))
+        ours = LEAK.replace("grpc_core::Thread::Thread(char const*) <null> (libgpr.so.29+0xb0cb)",
+                            "percs::Watch::Watch() ../daemon/config/signals.cc:30 (percsd+0x1)")
+        self.assertEqual(1, len(tsan_reports.ours(report(ours, kind="thread leak"))))
+
+    def test_every_report_of_a_log_is_read(self):
+        log = "\n".join(report(*pair) for pair in (
+            (ACCESSOR, PARSER), (UNLOCKED_SCRAPE, DELIVERY), (FIRST_USE, ALLOCATION)))
+        self.assertEqual(3, len(tsan_reports.reports(log)))
+        self.assertEqual(1, len(tsan_reports.ours(log)))
+
+
+if __name__ == "__main__":
+    unittest.main()
