@@ -92,7 +92,7 @@ class Hfi final : public IsrListener {
   };
   [[gnu::cold]] void Trace(Packet* p, PortId in, PortId out);  // follows it if it is chosen
   inline int ServedOutput(PortId hfi_port, Port& port);
-  inline void Start(PortId hfi_port, Port& port, PortId output);
+  [[gnu::always_inline]] inline void Start(PortId hfi_port, Port& port, PortId output);
   void WakeWhenWIsFree() {
     w_wake_ = w_in_free_;
     next_ = std::min(next_, w_wake_);

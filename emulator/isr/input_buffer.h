@@ -43,7 +43,10 @@ struct alignas(64) InputBuffer {
   Packet* head = nullptr;    // in order of arrival
   Packet* tail = nullptr;
   Packet* newest = nullptr;  // the packet that arrived last, while it is here: flits may still come
-  Time tail_leaves = 0;      // HFI queues: when the tail committed last has left
+  union {
+    Time tail_leaves = 0;    // HFI queues: when the tail committed last has left
+    std::int64_t slots;      // buffers of links: flits they have room for
+  };
   std::uint16_t held = 0;    // slots of flits announced and not committed
   union {
     std::uint16_t packets = 0;  // HFI queues: from the start of the hand-over until the tail is committed

@@ -18,6 +18,7 @@ Isr::Isr(NodeContext& context, IsrListener& listener)
       InputBuffer& buffer = link_buffers_[static_cast<std::size_t>(port * kMaxVcs + vc)];
       buffer.port = static_cast<PortId>(port);
       buffer.vc = static_cast<VcId>(vc);
+      buffer.slots = BufferSlots(buffer.port);
     }
   }
   for (int port = 0; port < kPorts; ++port) {
@@ -108,7 +109,7 @@ void Isr::OnRun(Packet* run) {
     return;
   }
   InputBuffer& buffer = LinkBuffer(port, run->in_vc);
-  if (buffer.held + run->segment.count > BufferSlots(port)) [[unlikely]] {
+  if (buffer.held + run->segment.count > buffer.slots) [[unlikely]] {
     ++context_.flits_without_credit;  // the hub before this one is at fault; there is no place for them
     context_.Release(run);
     return;
@@ -292,7 +293,8 @@ void Isr::RequestOrCommit(InputBuffer& buffer, Packet* p) {
   }
   out.last_vc = p->out_vc;
   vc.pointer = buffer.index();
-  const int wanted = out.errors ? FlitsBeforeError(port, p->length) : p->length;
+  int wanted = p->length;
+  if (out.errors) [[unlikely]] wanted = FlitsBeforeError(port, wanted);
   const int count = vc.credits.TakeCertain(context_.now, out.flit_time, wanted);
   if (count == p->length) {
     Commit<true>(port, out, buffer, p, count);
@@ -436,12 +438,17 @@ int Isr::FlitsInTime(const OutputPort& out, const Packet& p) const {
   return m;
 }
 
-void Isr::CountCommitment(PortId port, const Packet& p, int sent, int count, bool tail) {
-  VcStats& stats = context_.stats.ports[port].vc[p.out_vc];
-  stats.flits += static_cast<std::uint64_t>(count);
-  stats.bytes += static_cast<std::uint64_t>(
-      std::clamp(p.header.bytes - sent * kFlitBytes, 0, count * kFlitBytes));
-  ++(tail ? stats.packets : stats.runs_split);
+// Only the last flit of a packet may not be full; one that a poison tail cuts short does not get there.
+void Isr::CountCommitment(PortId port, OutputPort& out, const Packet& p, int sent, int count, bool tail) {
+  OutputVc& vc = out.vc[p.out_vc];
+  vc.flits += static_cast<std::uint64_t>(count);
+  if (!tail) {
+    ++context_.stats.ports[port].vc[p.out_vc].runs_split;
+    return;
+  }
+  ++vc.packets;
+  const int room = (sent + count) * kFlitBytes - p.header.bytes;
+  if (room > 0) out.unfilled[p.out_vc] += static_cast<std::uint64_t>(room);
 }
 
 // Credits of the HFI are returned when they are looked at: when a commitment might take the last of them.
@@ -457,10 +464,11 @@ bool Isr::HasCredit(PortId port, OutputPort& out, OutputVc& vc) {
 template <bool whole>
 void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count) {
   const Time f = out.flit_time;
-  const Time start = out.errors ? Transmit(port, out, p, count) : context_.now;
+  Time start = context_.now;
+  if (out.errors) [[unlikely]] start = Transmit(port, out, p, count);
   const int sent = whole ? 0 : p->sent;
   const bool tail = whole || sent + count == p->length;
-  CountCommitment(port, *p, sent, count, tail);
+  CountCommitment(port, out, *p, sent, count, tail);
 
   OutputVc& vc = out.vc[p->out_vc];
   out.busy_until = start + count * f;

@@ -111,6 +111,9 @@ class Isr {
     __builtin_prefetch(&outputs_[output].vc[0]);
   }
 
+  // Brings the counters of ports in the node's statistics up to date.
+  void FoldCounters();
+
   // --- After the run.
   std::uint64_t MissingCredits() const;
   void CollectWaits(std::vector<struct WaitEdge>* edges) const;
@@ -126,7 +129,7 @@ class Isr {
   void MakeQueues(PortId hfi_port);
   int BufferSlots(PortId port) const { return context_.parameters->link(ClassOf(port)).buffer_flits; }
 
-  inline void BeginPacket(InputBuffer& buffer, Packet* p);
+  [[gnu::always_inline]] inline void BeginPacket(InputBuffer& buffer, Packet* p);
   inline void ContinuePacket(InputBuffer& buffer, Packet* run);
   inline void CheckPosition(const InputBuffer& buffer, PacketHeader& header);
   void Advance(InputBuffer& buffer, Packet* p);  // p is a front: it requests as soon as it may (B.4)
@@ -137,24 +140,24 @@ class Isr {
   void Wake(InputBuffer& buffer, PortId output, Time at);
 
   // One path of isr.cc, in pieces for the reader: `inline` lets the compiler join them again.
-  inline void ArbitrateOutput(PortId port);
+  [[gnu::always_inline]] inline void ArbitrateOutput(PortId port);
   inline void ScheduleFree(PortId port, OutputPort& out);
-  inline int Arbitrated(PortId port, OutputPort& out);  // winner's index, -1 if none
+  [[gnu::always_inline]] inline int Arbitrated(PortId port, OutputPort& out);  // winner's index, -1 if none
   inline bool CanContinue(OutputPort& out);
   inline void CollectEjectionCredits(PortId port, OutputPort& out);
   inline bool HasCredit(PortId port, OutputPort& out, OutputVc& vc);
   // Commits `count` flits. Whole: all of a packet that is not linked into its buffer; then the compiler
   // leaves out what only a packet in several runs needs.
   template <bool whole>
-  inline void Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count);
+  [[gnu::always_inline]] inline void Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count);
   void CommitPart(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count);
   inline int FlitsInTime(const OutputPort& out, const Packet& p) const;
-  inline void CountCommitment(PortId port, const Packet& p, int sent, int count, bool tail);
+  inline void CountCommitment(PortId port, OutputPort& out, const Packet& p, int sent, int count, bool tail);
   [[gnu::always_inline]] inline void SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p,
                                              Time start, int sent, int count, bool tail);
   [[gnu::always_inline]] inline void SendLocal(const OutputPort& out, Packet* p, Time arrival, int sent,
                                                int count, bool tail);
-  inline void AnnounceCredits(PortId port, VcId vc, Time start, Time spacing, int count,
+  [[gnu::always_inline]] inline void AnnounceCredits(PortId port, VcId vc, Time start, Time spacing, int count,
                        std::uint32_t generation);
   void ReturnCredits(InputBuffer& buffer, Time first_free, Time spacing, int count);
   void NoteDeparted(InputBuffer& buffer, const Packet& p, const OutputPort& out, Time tail_onward);

@@ -47,8 +47,10 @@ struct alignas(64) OutputVc {
   Packet* owner = nullptr;        // the packet that has begun and not ended on this VC
   std::int16_t owner_index = -1;
   std::int16_t pointer = -1;      // round robin over its inputs: index served last
-  Time stall_since = 0;           // while its bit is set in OutputPort::stalled_vcs
+  std::uint64_t flits = 0, packets = 0;  // granted; here because a commitment is in this line anyway
 };
+
+static_assert(sizeof(OutputVc) == 64, "one cache line");
 
 // The first two cache lines and the VC's are what a commitment touches.
 struct alignas(64) OutputPort {
@@ -85,6 +87,10 @@ struct alignas(64) OutputPort {
 
   std::array<OutputVc, kMaxVcs> vc;
   std::array<RequestSet, kMaxVcs> requesters;  // by VC
+  // Likewise, and seldom touched: bytes that flits had room for and did not carry, and since when a VC stalls
+  // that stalled_vcs has.
+  std::array<std::uint64_t, kMaxVcs> unfilled{};
+  std::array<Time, kMaxVcs> vc_stall_since{};
 
   void TakeRequest(VcId v, int index) {
     RequestSet& set = requesters[v];

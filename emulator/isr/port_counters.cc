@@ -1,4 +1,5 @@
-// What outputs count when they do not send: stalls, and inputs that lose an arbitration (docs/semantics.md part C).
+// What outputs count (docs/semantics.md part C): stalls, inputs that lose an arbitration, and the sums of what was
+// sent.
 #include <bit>
 
 #include "emulator/isr/isr.h"
@@ -18,13 +19,13 @@ void Isr::ChangeStall(PortId port, OutputPort& out, unsigned stalled_vcs) {
   }
   for (unsigned changed = stalled_vcs ^ out.stalled_vcs; changed; changed &= changed - 1) {
     const int v = std::countr_zero(changed);
-    OutputVc& vc = out.vc[static_cast<std::size_t>(v)];
+    Time& since = out.vc_stall_since[static_cast<std::size_t>(v)];
     VcStats& counters = stats.vc[static_cast<std::size_t>(v)];
     if (stalled_vcs >> v & 1) {
-      vc.stall_since = now;
+      since = now;
       ++counters.credit_stalls;
     } else {
-      counters.credit_stall_ps += static_cast<std::uint64_t>(now - vc.stall_since);
+      counters.credit_stall_ps += static_cast<std::uint64_t>(now - since);
     }
   }
   out.stalled_vcs = static_cast<std::uint8_t>(stalled_vcs);
@@ -42,6 +43,18 @@ void Isr::CountLosses(PortId port, OutputPort& out, int winner) {
     const bool won = requesters.Has(winner) && (!vc.owner || vc.owner_index == winner);
     context_.stats.ports[port].vc[static_cast<std::size_t>(v)].arbitration_losses +=
         static_cast<std::uint64_t>(losers - won);
+  }
+}
+
+void Isr::FoldCounters() {
+  for (std::size_t port = 0; port < kServicePort; ++port) {
+    const OutputPort& out = outputs_[port];
+    for (std::size_t v = 0; v < out.vcs; ++v) {
+      VcStats& stats = context_.stats.ports[port].vc[v];
+      stats.flits = out.vc[v].flits;
+      stats.packets = out.vc[v].packets;
+      stats.bytes = stats.flits * kFlitBytes - out.unfilled[v];
+    }
   }
 }
 

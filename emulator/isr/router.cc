@@ -20,12 +20,6 @@ TablePlace Router::PlaceByMode(const PacketHeader& header, NodeId hub, PortId in
   return place;
 }
 
-PortId Router::Route(const PacketHeader& header, PortId in) {
-  if (header.destination == context_.node) return WindowPort(header.destination_window);
-  if (header.destination >= context_.topology->hubs()) return RouteElsewhere(header, in);
-  return RouteToHub(header, header.destination, in);
-}
-
 PortId Router::RouteElsewhere(const PacketHeader& header, PortId in) {
   return context_.topology->is_group(header.destination) ? kReplication : RouteToBlade(header, in);
 }

@@ -56,7 +56,11 @@ class Router {
 
   // Output port of a packet that came in on `in`; kNoPort if the tables have none, kDamagedEntry if
   // the entry cannot be trusted.
-  PortId Route(const PacketHeader& header, PortId in);
+  PortId Route(const PacketHeader& header, PortId in) {
+    if (header.destination == context_.node) return WindowPort(header.destination_window);
+    if (header.destination >= context_.topology->hubs()) return RouteElsewhere(header, in);
+    return RouteToHub(header, header.destination, in);
+  }
   // The first of the ports that lead to a hub, if any: a guess at what Route will say, which moves no pointer.
   PortId Guess(NodeId hub, PortId in) const {
     const PortMask mask = Entry(*tables_, DirectPlace(hub, in));

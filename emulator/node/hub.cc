@@ -400,7 +400,7 @@ void Hub::Answer(ControlItem answer) {
 NodeResult Hub::Result() {
   NodeResult result;
   result.node = context_.node;
-  result.stats = context_.stats;
+  result.stats = stats();
   result.last_event = context_.last_event;
   result.failed = messages_.failed();
   if (workload_) {

@@ -31,6 +31,11 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   // Of network management: a tree that is there from the start. Errors as Cau::SetUp.
   absl::Status AddTree(const std::shared_ptr<const TreePlan>& plan);
   NodeContext& context() override { return context_; }
+  // Up to date, between two windows.
+  const NodeStats& stats() {
+    isr_.FoldCounters();
+    return context_.stats;
+  }
   Time next_time() const { return std::min(next_foreground(), clock_ ? clock_->next_time() : kNever); }
   // Without what only keeps the clock.
   Time next_foreground() const { return std::min(next_instant(), hfi_.next_delivery()); }
@@ -86,7 +91,7 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   }
   void RunForeground(Time end);
   void RunClock(Time end);
-  inline void Dispatch(const Event& event);
+  [[gnu::always_inline]] inline void Dispatch(const Event& event);
   inline void DispatchTimer(const Event& event);
   void OnControl(ControlItem* item);
   void OnLinkFault(const ControlItem& item);
@@ -97,7 +102,7 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   void Alert(ControlItem::Kind kind, PortId port, bool up);
   void RaiseAlert(ControlItem alert);
   void Answer(ControlItem answer);
-  inline void Deliver(const PacketHeader& header);
+  [[gnu::always_inline]] inline void Deliver(const PacketHeader& header);
   [[gnu::cold]] void Trace(const Packet& packet, std::optional<DropReason> drop);
 
   NodeContext context_;

@@ -121,7 +121,7 @@ class FabricImpl : public Fabric {
     CellNode* blade = BladeAt(node);
     return blade ? blade->Result() : hubs_[node]->Result();
   }
-  const NodeStats& stats(NodeId node) const override { return hubs_[node]->context().stats; }
+  const NodeStats& stats(NodeId node) const override { return hubs_[node]->stats(); }
   bool link_up(LinkEnd end) const override { return hubs_[end.node]->isr().output(end.port).up; }
   std::vector<WaitEdge> WaitEdges() const override {
     std::vector<WaitEdge> edges;

@@ -13,7 +13,8 @@ namespace {
 std::uint64_t LinkFlits(const Fabric& fabric) {
   std::uint64_t flits = 0;
   for (NodeId node : fabric.local_nodes()) {
-    for (PortId port = 0; port < kServicePort; ++port) flits += fabric.stats(node).ports[port].sum().flits;
+    const NodeStats& stats = fabric.stats(node);
+    for (PortId port = 0; port < kServicePort; ++port) flits += stats.ports[port].sum().flits;
   }
   return flits;
 }
