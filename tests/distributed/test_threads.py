@@ -2,9 +2,9 @@
 
 Method: a run with cuts, errors, lost lanes, trees, multicast and the clock has the digest of one
 process, although watchers ask for status, links, counters and metrics all the time; then a live
-fabric takes commands. Every process must end by itself with exit code 0 and nothing on its standard
-error that a sanitizer says. With `tests/run --tsan` all of them, and every percsctl, look for races,
-and what they found is read by tests/support/tsan_reports.py.
+fabric takes commands. Every process must end by itself with exit code 0 and no word of a sanitizer
+on its standard error. With `tests/run --tsan` all of them, and every percsctl, look for races, and
+what they found is read by tests/support/tsan_reports.py.
 """
 
 import json
