@@ -36,6 +36,7 @@ Json ToJson(const CollectiveArguments& a, const std::vector<Measured>& all) {
   for (const Measured& m : all) {
     Json levels = Json::object();
     for (const LevelTime& l : m.run.collective.levels) {
+      if (l.calls == 0) continue;
       levels[l.level] = static_cast<double>(l.total) / static_cast<double>(l.calls) / kNanosecond;
     }
     rows.push_back({{"bytes", m.bytes},
@@ -69,7 +70,7 @@ std::string AsTable(const CollectiveArguments& a, const std::vector<Measured>& a
     std::vector<std::string> row = {FormatBytes(m.bytes), fmt::format("{:.3f}", m.mean()),
                                     fmt::format("{:.3f}", m.fastest()), fmt::format("{:.3f}", m.slowest())};
     for (const LevelTime& l : m.run.collective.levels) {
-      row.push_back(fmt::format("{:.3f}", static_cast<double>(l.total) / static_cast<double>(l.calls) / kMicrosecond));
+      row.push_back(l.calls == 0 ? "-" : fmt::format("{:.3f}", static_cast<double>(l.total) / static_cast<double>(l.calls) / kMicrosecond));
     }
     table.Add(std::move(row));
   }

@@ -19,7 +19,9 @@ nlohmann::json CollectiveJson(const CollectiveResult& c) {
     return static_cast<double>(total) / static_cast<double>(calls) / kNanosecond;
   };
   nlohmann::json levels = nlohmann::json::object();
-  for (const LevelTime& l : c.levels) levels[l.level] = nanoseconds(l.total, l.calls);
+  for (const LevelTime& l : c.levels) {
+    if (l.calls > 0) levels[l.level] = nanoseconds(l.total, l.calls);
+  }
   return {{"tasks", c.tasks},
           {"iterations", c.iterations},
           {"nanoseconds", c.Nanoseconds()},
