@@ -180,7 +180,7 @@ Time P2pCollective::Move(const std::vector<LocalCopy>& copies) {
     if (!from || !into || copy.from.bytes == 0) continue;
     std::memmove(into + copy.into.offset, from + copy.from.offset, copy.from.bytes);
   }
-  return static_cast<Time>(moved) * rank_.node().host().copy_per_kib / 1024;
+  return rank_.node().host().WriteTime(moved);  // its own data
 }
 
 }  // namespace percs

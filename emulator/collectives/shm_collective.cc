@@ -147,8 +147,10 @@ bool ShmFlatBroadcast::Check(Rank&, Time* ready_at) {
   } else if (!AtLeast(buffer().line, done_ / buffers_ + 1, ready_at)) {
     return false;
   }
-  if (step_bytes() > rank_.node().host().shared_record) {
-    *ready_at = std::max(*ready_at, rank_.now()) + rank_.node().memory().CopyTime(step_bytes());
+  const HostParameters& host = rank_.node().host();
+  const std::uint64_t bytes = step_bytes();
+  if (call_.bytes > host.shared_record) {
+    *ready_at = std::max(*ready_at, rank_.now()) + host.SharedCopyTime(offset(), bytes);
   }
   return true;
 }

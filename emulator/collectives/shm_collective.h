@@ -101,7 +101,10 @@ class ShmFlatBroadcast final : public ShmCollective {
       : ShmCollective(rank, group, channel, false), buffers_(static_cast<std::uint64_t>(buffers)) {}
 
  private:
-  std::uint64_t StepBytes() const override { return rank_.node().host().shared_chunk; }
+  std::uint64_t StepBytes() const override {
+    const HostParameters& host = rank_.node().host();
+    return buffers_ == 1 ? host.shared_chunk : host.shared_piece;
+  }
   const char* name() const override { return "shared-memory flat broadcast"; }
   void Prepare() override { seen_ = 0; }
   bool Check(Rank& rank, Time* ready_at) override;

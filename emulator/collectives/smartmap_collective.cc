@@ -49,8 +49,7 @@ bool SmartmapCollective::AtLeast(SharedLine& line, std::uint64_t wanted, Time* r
 }
 
 void SmartmapCollective::Spend(std::uint64_t bytes, Time* ready_at) const {
-  *ready_at = std::max(*ready_at, rank_.now()) +
-              static_cast<Time>(bytes) * rank_.node().host().copy_per_kib / 1024;
+  *ready_at = std::max(*ready_at, rank_.now()) + rank_.node().host().CopyTime(bytes);
 }
 
 bool SmartmapCollective::Check(Rank&, Time* ready_at) {

@@ -17,7 +17,7 @@ using Holds = ValidationRow::Holds;
 HostParameters Opteron() {
   HostParameters host;
   host.line_same_core = host.line_same_chip = host.line_other_chip = 100 * kNanosecond;
-  host.copy_per_kib = 341 * kNanosecond;  // 3 GB/s
+  host.write_per_kib = host.copy_per_kib = host.memory_per_kib = 341 * kNanosecond;  // 3 GB/s
   host.shared_entry = host.collective_entry = 150 * kNanosecond;
   host.shared_step = 50 * kNanosecond;
   host.local_send = host.local_receive = 250 * kNanosecond;
@@ -42,7 +42,7 @@ class SmartmapValidation {
     w.algorithm = layer == Layer::kDirect ? direct : "p2p";
     // One copy: by the receiver, once it has asked for it. Two: into shared memory and out of it.
     w.host.eager_limit = layer == Layer::kOneCopy ? 0 : ~std::uint64_t{0};
-    w.host.rendezvous = 0;
+    w.host.registration = w.host.network_registration = 0;
     const auto result = MeasureCollective(w);
     if (!result.ok()) {
       if (status_.ok()) status_ = result.status();

@@ -46,7 +46,7 @@ struct P7ihParameters {
   int retransmit_tries = 8;
 
   // Collective Acceleration Unit (gaps.md G3).
-  Time cau_pass_through = 50'000;          // from the last input of an operation to its first output
+  Time cau_pass_through = 250'000;         // from the last input of an operation to its first output
   Time cau_port_time = 75'000;             // each input and each output, one after the other
   int cau_queue_packets = 8;               // held per tree link and kind of operation, 1..32
 

@@ -25,9 +25,15 @@ struct HostParameters {
   Time local_send;  // active message to a task of the same node
   Time local_receive;
   std::uint64_t eager_limit;  // bytes; longer messages go by rendezvous
-  Time rendezvous;  // registration of the buffers of such a message
-  Time copy_per_kib;  // one thread, from memory of its node to its own
+  Time registration;  // of one buffer of such a message; the kernel of a node serves one after the other
+  Time network_registration;  // the same for a message to or from another node: the HFI has to know it too
   Time stream_per_kib;  // one task's stream into its HFI window
+
+  // --- Copies by one thread.
+  Time write_per_kib;  // out of its own cache
+  Time copy_per_kib;   // what another core has written, out of that core's cache
+  Time memory_per_kib;  // the same beyond what a cache holds: prefetched from memory
+  std::uint64_t cached;  // bytes of a buffer that stay in a core's part of the L3 cache
 
   // --- Shared memory. A counter or small record is a cache line; who reads it after another wrote it
   // waits for the line.
@@ -37,17 +43,33 @@ struct HostParameters {
   Time line_repeat;  // a line serves its readers, and a thread its misses, one by one
   Time shared_entry;  // call of a shared-memory collective
   Time shared_step;  // one run of its function, off the work queue
-  Time shared_copy_per_kib;  // into or out of a buffer that all tasks read at once
+  Time shared_copy_per_kib;  // into a buffer that all tasks of the node read, or out of it when all do
+  Time shared_memory_per_kib;  // the same beyond what a cache holds of a task's own buffer
   int spin_polls;  // before the function goes back to the work queue
   Time poll;
   std::uint64_t shared_record;  // bytes of data in a 128-byte record (P7IH-302)
   std::uint64_t shared_chunk;  // half of the large shared buffer (P7IH-301)
+  std::uint64_t shared_piece;  // what is written into one of two alternating buffers before all read it
   std::uint64_t two_buffers_from;  // bytes; shorter broadcasts use one buffer
 
   // --- CAU: software of a participant around one packet.
   Time cau_send;
   Time cau_receive;
   Time cau_interval;  // between two packets into one window
+
+  // Of `bytes` at `offset` of a buffer.
+  Time CopyTime(std::uint64_t bytes) const { return Part(0, bytes, copy_per_kib, memory_per_kib); }
+  Time WriteTime(std::uint64_t bytes) const { return static_cast<Time>(bytes) * write_per_kib / 1024; }
+  Time SharedCopyTime(std::uint64_t offset, std::uint64_t bytes) const {
+    return Part(offset, bytes, shared_copy_per_kib, shared_memory_per_kib);
+  }
+
+ private:
+  Time Part(std::uint64_t offset, std::uint64_t bytes, Time near, Time far) const {
+    const std::uint64_t room = offset < cached ? cached - offset : 0;
+    const std::uint64_t inside = bytes < room ? bytes : room;
+    return (static_cast<Time>(inside) * near + static_cast<Time>(bytes - inside) * far) / 1024;
+  }
 };
 
 }  // namespace percs

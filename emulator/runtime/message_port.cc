@@ -27,7 +27,13 @@ Envelope MessagePort::EnvelopeOf(std::uint32_t tag) {
 }
 
 Time MessagePort::Copy(std::uint64_t bytes) const {
-  return static_cast<Time>(bytes) * node_.host().copy_per_kib / 1024;
+  return node_.host().CopyTime(bytes);
+}
+
+Time MessagePort::Register(bool local) {
+  const HostParameters& host = node_.host();
+  registered_ = std::max(registered_, node_.now()) + (local ? host.registration : host.network_registration);
+  return registered_ - node_.now();
 }
 
 Endpoint& MessagePort::EndpointOf(Rank& rank, const Envelope& envelope) {
@@ -44,34 +50,43 @@ void MessagePort::Send(Rank& from, std::uint32_t to, const Envelope& envelope, s
         bytes > host.eager_limit};
   const Time overhead =
       node_.IsLocal(to) ? host.local_send : node_.hub().context().parameters->send_overhead;
-  const Time data = t->rendezvous ? host.rendezvous : Copy(bytes);
+  const Time data = t->rendezvous ? 0 : host.WriteTime(bytes);
   from.Do<&MessagePort::OnSendDone>(from.Shared(overhead) + data, this, Handle(t));
 }
 
 void MessagePort::OnSendDone(std::uint64_t transfer) {
   Transfer& t = *reinterpret_cast<Transfer*>(transfer);
   Rank& from = *t.from;
-  if (!t.rendezvous) t.sender->OnSent(t.envelope);
+  if (t.rendezvous) {
+    from.Do<&MessagePort::Ask>(Register(node_.IsLocal(t.to)), this, transfer);
+    return;
+  }
+  t.sender->OnSent(t.envelope);
   if (node_.IsLocal(t.to)) {
     Rank& to = node_.rank(t.to);
-    const HostParameters& host = node_.host();
-    const Time overhead = node_.LineLatency(from.core(), to.core()) + to.Shared(host.local_receive);
-    if (t.rendezvous) {
-      to.Do<&MessagePort::Requested>(overhead, this, transfer);
-    } else {
-      to.Do<&MessagePort::Received>(overhead + Copy(t.bytes), this, transfer);
-    }
-  } else if (t.rendezvous) {
-    asked_.push_back(&t);
-    auto length = std::make_shared<std::vector<std::uint8_t>>(sizeof(t.bytes));
-    std::memcpy(length->data(), &t.bytes, sizeof(t.bytes));
-    ToNetwork(from, t.to, Kind::kRequest, t.envelope, sizeof(t.bytes), std::move(length));
+    const Time overhead = node_.LineLatency(from.core(), to.core()) + to.Shared(node_.host().local_receive);
+    to.Do<&MessagePort::Received>(overhead + Copy(t.bytes), this, transfer);
   } else if (t.bytes <= kFlitBytes) {  // immediate send: the thread itself has put it into the HFI
     ToNetwork(from, t.to, Kind::kData, t.envelope, t.bytes, std::move(t.content));
     Give(&t);
   } else {
     Stream(t);
   }
+}
+
+void MessagePort::Ask(std::uint64_t transfer) {
+  Transfer& t = *reinterpret_cast<Transfer*>(transfer);
+  Rank& from = *t.from;
+  if (node_.IsLocal(t.to)) {
+    Rank& to = node_.rank(t.to);
+    to.Do<&MessagePort::Requested>(
+        node_.LineLatency(from.core(), to.core()) + to.Shared(node_.host().local_receive), this, transfer);
+    return;
+  }
+  asked_.push_back(&t);
+  auto length = std::make_shared<std::vector<std::uint8_t>>(sizeof(t.bytes));
+  std::memcpy(length->data(), &t.bytes, sizeof(t.bytes));
+  ToNetwork(from, t.to, Kind::kRequest, t.envelope, sizeof(t.bytes), std::move(length));
 }
 
 void MessagePort::ToNetwork(Rank& from, std::uint32_t to, Kind kind, const Envelope& envelope,
@@ -157,8 +172,8 @@ void MessagePort::Accept(Rank& at, const Incoming& request) {
     inbound_.push_back({request.source, at.local(), request.envelope, 0, nullptr, true});
     Transfer* t = Take();
     *t = {&at, request.source, at.number(), request.envelope, 0, 0, nullptr, nullptr, false};
-    at.Do<&MessagePort::SendAnswer>(at.Shared(node_.hub().context().parameters->send_overhead), this,
-                                    Handle(t));
+    const Time overhead = at.Shared(node_.hub().context().parameters->send_overhead);
+    at.Do<&MessagePort::SendAnswer>(Register(false) + overhead, this, Handle(t));
     return;
   }
   const auto it = std::find_if(asked_.begin(), asked_.end(), [&](const Transfer* t) {
@@ -167,7 +182,7 @@ void MessagePort::Accept(Rank& at, const Incoming& request) {
   PERCS_CHECK(it != asked_.end());
   Transfer* t = *it;
   asked_.erase(it);
-  at.Do<&MessagePort::Pulled>(Copy(t->bytes), this, Handle(t));
+  at.Do<&MessagePort::Pulled>(Register(true) + Copy(t->bytes), this, Handle(t));
 }
 
 void MessagePort::SendAnswer(std::uint64_t transfer) {

@@ -3,8 +3,9 @@
 //
 // Short messages are eager: the sender copies them out, the receiver copies them in. Long ones go by
 // rendezvous: a request, the receiver's answer once it has a buffer, and then one copy, by the receiver's
-// thread on a node and by the HFI (no thread) between nodes. A task's stream into its HFI window is slower
-// than any link, so messages enter the network in segments at its rate.
+// thread on a node and by the HFI (no thread) between nodes; both buffers are registered with the kernel first.
+// A task's stream into its HFI window is slower than any link, so messages enter the network in segments at its
+// rate.
 #pragma once
 
 #include <cstdint>
@@ -83,6 +84,7 @@ class MessagePort {
   static Envelope EnvelopeOf(std::uint32_t tag);
 
   void OnSendDone(std::uint64_t transfer);
+  void Ask(std::uint64_t transfer);
   void Received(std::uint64_t transfer);
   void Requested(std::uint64_t transfer);
   void Pulled(std::uint64_t transfer);
@@ -102,12 +104,15 @@ class MessagePort {
   Endpoint& EndpointOf(Rank& rank, const Envelope& envelope);
   Inbound* FindInbound(std::uint32_t source, std::uint32_t local, const Envelope& envelope);
   Time Copy(std::uint64_t bytes) const;
+  // How long a thread waits for the registration of a buffer that it asks for now.
+  Time Register(bool local);
 
   NodeRuntime& node_;
   Pool<Transfer> pool_;
   std::vector<Transfer*> asked_;  // rendezvous whose answer has not come
   std::vector<Inbound> inbound_;
   std::vector<Ring<Transfer*>> streams_;  // by local task
+  Time registered_ = 0;                   // the kernel is free for the next registration
 };
 
 }  // namespace percs

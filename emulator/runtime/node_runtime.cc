@@ -8,8 +8,7 @@
 namespace percs {
 
 NodeRuntime::NodeRuntime(const HostParameters& host, const TaskPlacement& placement, HubServices& hub)
-    : host_(host), placement_(placement), hub_(hub), node_(hub.context().node), port_(*this),
-      memory_(host_) {
+    : host_(host), placement_(placement), hub_(hub), node_(hub.context().node), port_(*this) {
   if (node_ >= placement_.nodes) return;
   for (std::uint32_t local = 0; local < placement_.tasks_per_node; ++local) {
     const int core = placement_.CoreOf(local);

@@ -43,7 +43,6 @@ struct SmartmapArea {
 
 class SharedMemory {
  public:
-  explicit SharedMemory(const HostParameters& host) : host_(host) {}
   // The area of instance `channel`; made when first asked for.
   SharedArea& area(std::uint8_t channel, std::size_t tasks) {
     auto& area = areas_[channel];
@@ -61,12 +60,8 @@ class SharedMemory {
     }
     return *area;
   }
-  Time CopyTime(std::uint64_t bytes) const {
-    return static_cast<Time>(bytes) * host_.shared_copy_per_kib / 1024;
-  }
 
  private:
-  const HostParameters& host_;
   std::map<std::uint8_t, std::unique_ptr<SharedArea>> areas_;
   std::map<std::uint8_t, std::unique_ptr<SmartmapArea>> smartmaps_;
 };
