@@ -148,6 +148,7 @@ void Mfc::CopyData(const Transfer& t) {
     Spe& far = spe_->other(static_cast<int>(offset / kLocalStoreStride));
     std::uint8_t* const there = far.local_store().at(static_cast<LsAddress>(offset % kLocalStoreStride));
     std::memcpy(t.is_put ? there : own, t.is_put ? own : there, t.bytes);
+    if (t.is_put) far.OnStored();
   }
   context_->Fold((static_cast<std::uint64_t>(spe_->index()) << 32) | t.bytes, t.ea);
   context_->digest.Add(HashBytes(own, t.bytes));

@@ -100,6 +100,16 @@ void Ppe::AwaitEnd(std::coroutine_handle<> h, Spe* spe) {
   }
 }
 
+void Ppe::Store(int spe, LsAddress ls, const void* data, std::uint32_t bytes) {
+  PERCS_CHECK(ls <= kLocalStoreBytes && bytes <= kLocalStoreBytes - ls);
+  if (context_->spes_down & (1u << spe)) return;
+  Spe& target = *(*spes_)[spe];
+  if (bytes > 0) std::memcpy(target.local_store().at(ls), data, bytes);
+  context_->Fold(0x700 + static_cast<std::uint64_t>(spe), std::uint64_t{ls} << 32 | bytes);
+  context_->digest.Add(HashBytes(data, bytes));
+  target.OnStored();
+}
+
 void Ppe::AwaitEvent(std::coroutine_handle<> h) {
   Suspend(h);
   waits_for_ = "an event from outside the blade";

@@ -48,6 +48,10 @@ class Ppe : public Processor {
   };
   [[nodiscard]] Join JoinSpe(int spe);
 
+  // Writes into an SPE's local store, through its window in memory, at the blade's now: the caller has spent the
+  // time and called Sync(). REQUIRES: inside the local store.
+  void Store(int spe, LsAddress ls, const void* data, std::uint32_t bytes);
+
   // The next token posted to this PPE from outside the blade (Blade::Post), in order.
   struct Event {
     Ppe* ppe;

@@ -134,6 +134,18 @@ void Spe::OnSignal(int signal_register, std::uint32_t value) {
   WakeAfter(context_->parameters.signal_read);
 }
 
+void Spe::AwaitStore(std::coroutine_handle<> h, const std::string* what) {
+  Suspend(h);
+  waiting_ = Waiting::kStore;
+  awaited_store_ = what;
+}
+
+void Spe::OnStored() {
+  if (waiting_ != Waiting::kStore || state_ != State::kWaiting) return;
+  waiting_ = Waiting::kNothing;
+  WakeAfter(0);
+}
+
 Processor::Slow Spe::ReadInMbox() {
   Operation op;
   op.kind = Operation::Kind::kMailboxRead;
@@ -186,6 +198,8 @@ std::string Spe::WaitsFor() const {
       return fmt::format("DMA of tags {:#x}", awaited_tags_ & mfc_.outstanding());
     case Waiting::kSignal:
       return fmt::format("signal register {}", awaited_signal_ + 1);
+    case Waiting::kStore:
+      return *awaited_store_;
     case Waiting::kNothing:
       return Processor::WaitsFor();
   }

@@ -109,6 +109,18 @@ class Spe : public Processor {
     return Atomic(AtomicOp::kAdd, ea, addend);
   }
 
+  // Waits until something is stored into its local store from outside, by another SPE's DMA or by a PPE: what a
+  // loop that spins on a word there does, without its idle turns. The caller looks at the word again: first
+  // after Sync(), then after every wake. `what` it waits for is for reports and outlives the wait.
+  struct StoreWait {
+    Spe* spe;
+    const std::string* what;
+    bool await_ready() const { return false; }
+    void await_suspend(std::coroutine_handle<> h) const { spe->AwaitStore(h, what); }
+    void await_resume() const {}
+  };
+  [[nodiscard]] StoreWait WaitStore(const std::string* what) { return {this, what}; }
+
   // For the blade, the MFC and the PPEs.
   void Run(SpeProgram program, Time at) {
     function_ = std::move(program);  // its captures outlive the coroutine
@@ -121,10 +133,11 @@ class Spe : public Processor {
   Mailbox& outbound_interrupt() { return outbound_interrupt_; }
   void OnSignal(int signal_register, std::uint32_t value);
   void OnCommandComplete();
+  void OnStored();
   void GoDown();
 
  private:
-  enum class Waiting : std::uint8_t { kNothing, kTagsAll, kTagsAny, kSignal };
+  enum class Waiting : std::uint8_t { kNothing, kTagsAll, kTagsAny, kSignal, kStore };
   Slow Write(Mailbox& mailbox, std::uint32_t value, const char* waits_for);  // one of its own
 
   Issued Issue(DmaCommand::Kind kind, LsAddress ls, EffectiveAddress ea, std::uint32_t size, int tag,
@@ -135,6 +148,7 @@ class Spe : public Processor {
   bool TagsIdle(std::uint32_t mask);
   void AwaitTags(std::coroutine_handle<> h, std::uint32_t mask, bool all);
   void AwaitSignal(std::coroutine_handle<> h, int index);
+  void AwaitStore(std::coroutine_handle<> h, const std::string* what);
 
   SpeProgram function_;
   MainMemory* const memory_;
@@ -145,6 +159,7 @@ class Spe : public Processor {
   std::array<SignalRegister, 2> signals_;
   Waiting waiting_ = Waiting::kNothing;
   int awaited_signal_ = 0;
+  const std::string* awaited_store_ = nullptr;
   std::uint32_t awaited_tags_ = 0;
   bool queue_full_ = false;
   DmaCommand held_;  // by a program that waits for room in the queue

@@ -109,9 +109,9 @@ NodeResult CellNode::Result() {
   return result;
 }
 
-std::vector<std::string> CellNode::Blocked() const {
+std::vector<std::string> CellNode::Blocked() {
   std::vector<std::string> blocked = blade_->Result().blocked;
-  const NodeContext& context = const_cast<Hub&>(network_).context();
+  const NodeContext& context = network_.context();
   for (std::string& text : blocked) text = context.topology->NodeName(context.node) + ": " + text;
   return blocked;
 }

@@ -14,11 +14,11 @@
 #include "emulator/cell/blade.h"
 #include "emulator/node/blade_port.h"
 #include "emulator/node/blade_programs.h"
-#include "emulator/node/hub.h"
+#include "emulator/node/edge_node.h"
 
 namespace percs {
 
-class CellNode {
+class CellNode : public EdgeNode {
  public:
   // INVALID_ARGUMENT for an unknown blade type.
   static absl::StatusOr<std::unique_ptr<CellNode>> Create(NodeId node, const Scenario& scenario,
@@ -26,17 +26,15 @@ class CellNode {
                                                           WorkCounters* work,
                                                           const DeliveryObserver* on_delivery);
 
-  Hub& network() { return network_; }
   cell::Blade& blade() { return *blade_; }
-  void Start();
-  Time next_time() const { return std::min(network_.next_time(), blade_->next_time()); }
-  // Runs every event before `end`.
-  void Run(Time end);
-  // Errors as those of cell::Blade.
-  absl::Status Inject(const BladeFault& fault);
-  NodeResult Result();
-  // Programs that wait, and for what.
-  std::vector<std::string> Blocked() const;
+  Hub& network() override { return network_; }
+  void Start() override;
+  Time next_time() const override { return std::min(network_.next_time(), blade_->next_time()); }
+  Time next_inside() const override { return blade_->next_time(); }
+  void Run(Time end) override;
+  absl::Status Inject(const BladeFault& fault) override;
+  NodeResult Result() override;
+  std::vector<std::string> Blocked() override;
 
  private:
   CellNode(NodeId node, const Scenario& scenario, const Topology& topology, WorkCounters* work,

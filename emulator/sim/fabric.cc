@@ -4,7 +4,7 @@
 
 #include "emulator/collectives/trees.h"
 #include "emulator/fault/network_manager.h"
-#include "emulator/node/cell_node.h"
+#include "emulator/node/edge_node.h"
 #include "emulator/node/hub.h"
 #include "emulator/sim/lookahead.h"
 #include "fmt/format.h"
@@ -19,7 +19,7 @@ constexpr Time kDistributedLookaheadMin = 20 * kNanosecond;
 struct Shard {
   WorkCounters work;
   std::vector<std::unique_ptr<Hub>> hubs;
-  std::vector<std::unique_ptr<CellNode>> blades;
+  std::vector<std::unique_ptr<EdgeNode>> blades;
   std::vector<Outbox> to_shard;    // other threads of this process
   std::vector<Outbox> to_process;  // other processes
   std::vector<ControlItem> control;  // of its hubs, to network management and to other hubs
@@ -70,14 +70,14 @@ class FabricImpl : public Fabric {
   Time NextEventTime() const override {
     Time next = manager_ ? manager_->next_time() : kNever;
     for (const Hub* hub : local_) next = std::min(next, hub->next_time());
-    for (CellNode* blade : local_blades_) next = std::min(next, blade->blade().next_time());
+    for (EdgeNode* blade : local_blades_) next = std::min(next, blade->next_inside());
     return next;
   }
   Time NextForegroundTime() const override {
     if (!topology_.spec().clock) return NextEventTime();
     Time next = manager_ ? manager_->next_time() : kNever;
     for (const Hub* hub : local_) next = std::min(next, hub->next_foreground());
-    for (CellNode* blade : local_blades_) next = std::min(next, blade->blade().next_time());
+    for (EdgeNode* blade : local_blades_) next = std::min(next, blade->next_inside());
     return next;
   }
   void RunWindow(Time end, const Executor* executor) override;
@@ -118,7 +118,7 @@ class FabricImpl : public Fabric {
     return nodes;
   }
   NodeResult Result(NodeId node) override {
-    CellNode* blade = BladeAt(node);
+    EdgeNode* blade = BladeAt(node);
     return blade ? blade->Result() : hubs_[node]->Result();
   }
   const NodeStats& stats(NodeId node) const override { return hubs_[node]->stats(); }
@@ -133,7 +133,7 @@ class FabricImpl : public Fabric {
     for (const Hub* hub : local_) {
       for (std::string& text : hub->Blocked()) all.push_back(std::move(text));
     }
-    for (const CellNode* blade : local_blades_) {
+    for (EdgeNode* blade : local_blades_) {
       for (std::string& text : blade->Blocked()) all.push_back(std::move(text));
     }
     return all;
@@ -149,7 +149,7 @@ class FabricImpl : public Fabric {
 
  private:
   Hub* HubAt(NodeId node) const { return node < hubs_.size() ? hubs_[node] : nullptr; }
-  CellNode* BladeAt(NodeId node) const {
+  EdgeNode* BladeAt(NodeId node) const {
     return topology_.is_blade(node) ? blades_[node - topology_.hubs()] : nullptr;
   }
   absl::StatusOr<Hub*> MakeNode(NodeId node, Shard& shard);
@@ -171,7 +171,7 @@ class FabricImpl : public Fabric {
   std::vector<Shard> shards_;
   std::vector<Hub*> hubs_;   // by node, of a blade its network side; null where another process has it
   std::vector<Hub*> local_;  // in node order
-  std::vector<CellNode*> blades_, local_blades_;  // likewise; by blade
+  std::vector<EdgeNode*> blades_, local_blades_;  // likewise; by blade
   std::vector<std::size_t> shard_of_;
   WorkCounters manager_work_;
   std::unique_ptr<NetworkManager> manager_;
@@ -238,10 +238,10 @@ absl::StatusOr<Hub*> FabricImpl::MakeNode(NodeId node, Shard& shard) {
     if (absl::Status status = hub->MakeWorkload(scenario_, topology_); !status.ok()) return status;
     return hub;
   }
-  auto blade = CellNode::Create(node, scenario_, topology_, &shard.work, &on_delivery_);
+  auto blade = MakeEdgeNode(node, scenario_, topology_, &shard.work, &on_delivery_);
   if (!blade.ok()) return blade.status();
   shard.blades.push_back(*std::move(blade));
-  CellNode* made = shard.blades.back().get();
+  EdgeNode* made = shard.blades.back().get();
   blades_[node - topology_.hubs()] = made;
   local_blades_.push_back(made);
   return &made->network();
@@ -518,7 +518,7 @@ absl::Status FabricImpl::InjectBladeFault(const BladeFault& fault) {
         fmt::format("{} is no blade; only blades have SPEs, rings and chip links",
                     topology_.NodeName(fault.node)));
   }
-  CellNode* blade = BladeAt(fault.node);
+  EdgeNode* blade = BladeAt(fault.node);
   if (!blade) return absl::OkStatus();
   if (fault.at < now_) {
     return absl::InvalidArgumentError(fmt::format("a fault at {} of virtual time, which is already {}",

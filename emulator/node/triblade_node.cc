@@ -1,0 +1,335 @@
+#include "emulator/node/triblade_node.h"
+
+#include <cstring>
+#include <numeric>
+
+#include "emulator/base/random.h"
+#include "fmt/format.h"
+
+namespace percs {
+namespace {
+
+using roadrunner::Bytes;
+using roadrunner::Cml;
+using roadrunner::kSpesPerTriblade;
+
+constexpr std::size_t kHeaderBytes = 24;
+constexpr const char* kNames[] = {"barrier", "broadcast", "reduce"};
+
+Bytes Pack(const roadrunner::Message& m) {
+  Bytes bytes;
+  for (const std::uint64_t word :
+       {static_cast<std::uint64_t>(m.kind), std::uint64_t{static_cast<std::uint32_t>(m.from)},
+        std::uint64_t{static_cast<std::uint32_t>(m.to)}, std::uint64_t{static_cast<std::uint32_t>(m.tag)},
+        std::uint64_t{m.sequence}, std::uint64_t{0}}) {
+    roadrunner::AppendLittle(&bytes, word, 4);
+  }
+  bytes.insert(bytes.end(), m.data.begin(), m.data.end());
+  return bytes;
+}
+
+roadrunner::Message Unpack(const Bytes& bytes) {
+  const auto word = [&](int i) {
+    return static_cast<std::uint32_t>(roadrunner::LoadLittle(bytes.data() + 4 * i, 4));
+  };
+  roadrunner::Message m;
+  m.kind = static_cast<roadrunner::Message::Kind>(word(0));
+  m.from = static_cast<roadrunner::Rank>(word(1));
+  m.to = static_cast<roadrunner::Rank>(word(2));
+  m.tag = static_cast<int>(word(3));
+  m.sequence = word(4);
+  m.data.assign(bytes.begin() + kHeaderBytes, bytes.end());
+  return m;
+}
+
+std::vector<NodeId> TribladesOf(const Scenario& scenario, const Topology& topology) {
+  std::vector<NodeId> nodes;
+  for (std::size_t i = 0; i < scenario.blades.size(); ++i) {
+    if (scenario.blades[i].type == kTribladeType) {
+      nodes.push_back(topology.hubs() + static_cast<NodeId>(i));
+    }
+  }
+  return nodes;
+}
+
+std::uint64_t WordAt(std::uint64_t iteration, std::uint64_t word) { return Mix64(iteration << 32 | word); }
+
+}  // namespace
+
+absl::Status CheckTribladeProgram(const CollectiveProgram& p) {
+  if (p.algorithm != "auto" || p.spes != cell::kSpes) {
+    return absl::InvalidArgumentError(
+        "triblades run the collectives of CML on all their SPEs; leave out `algorithm` and `spes`");
+  }
+  if (p.bytes % 16 != 0 || p.bytes < 16 || p.bytes > 64 * 1024) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{} bytes; a triblade's collectives move 16 to 65536 of them, a multiple of 16", p.bytes));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<TribladeNode>> TribladeNode::Create(NodeId node, const Scenario& scenario,
+                                                                   const Topology& topology,
+                                                                   WorkCounters* work,
+                                                                   const DeliveryObserver* on_delivery) {
+  const std::vector<NodeId> triblades = TribladesOf(scenario, topology);
+  auto made = std::unique_ptr<TribladeNode>(
+      new TribladeNode(node, scenario, topology, work, on_delivery, triblades));
+  const auto programs_of = [&](NodeId n) -> const std::vector<BladeProgram>& {
+    return scenario.blades[n - topology.hubs()].programs;
+  };
+  for (const BladeProgram& program : programs_of(node)) {
+    const auto* collective = std::get_if<CollectiveProgram>(&program);
+    if (!collective) return absl::InvalidArgumentError("triblades run collectives of CML, nothing else");
+    if (absl::Status s = CheckTribladeProgram(*collective); !s.ok()) return s;
+    made->programs_.push_back(*collective);
+  }
+  for (const NodeId other : triblades) {
+    const auto& theirs = programs_of(other);
+    bool same = theirs.size() == made->programs_.size();
+    for (std::size_t i = 0; same && i < theirs.size(); ++i) {
+      const auto* p = std::get_if<CollectiveProgram>(&theirs[i]);
+      const CollectiveProgram& own = made->programs_[i];
+      same = p && p->operation == own.operation && p->bytes == own.bytes && p->iterations == own.iterations;
+    }
+    if (!same) {
+      return absl::InvalidArgumentError(fmt::format(
+          "{} and {} have different programs; the SPEs of all triblades run the same one",
+          topology.NodeName(node), topology.NodeName(other)));
+    }
+  }
+  if (absl::Status s = made->Launch(); !s.ok()) return s;
+  return made;
+}
+
+// The hub owns its workload; this one belongs to the node.
+class TribladeNode::Port : public HubWorkload {
+ public:
+  explicit Port(TribladeNode* node) : node_(node) {}
+  void OnTimer(std::uint64_t token) override { node_->OnTimer(token); }
+  bool takes_payload() const override { return true; }
+  bool checks_payload() const override { return true; }
+  void OnPayload(const PacketHeader& header) override { node_->OnPayload(header); }
+  void OnMessage(const DeliveredMessage& message) override { node_->OnMessage(message); }
+  void OnMessageDone(NodeId destination, std::uint32_t message, bool delivered) override {
+    node_->OnMessageDone(destination, message, delivered);
+  }
+
+ private:
+  TribladeNode* const node_;
+};
+
+TribladeNode::TribladeNode(NodeId node, const Scenario& scenario, const Topology& topology,
+                           WorkCounters* work, const DeliveryObserver* on_delivery,
+                           std::vector<NodeId> triblades)
+    : triblades_(std::move(triblades)),
+      number_(static_cast<int>(std::find(triblades_.begin(), triblades_.end(), node) -
+                               triblades_.begin())),
+      network_(node, scenario, topology, work, on_delivery) {
+  network_.SetWorkload(std::make_unique<Port>(this));
+}
+
+absl::Status TribladeNode::Launch() {
+  roadrunner::ClusterOptions options;
+  options.triblades = static_cast<int>(triblades_.size());
+  options.send_out = [this](Message message, Time at) { SendOut(std::move(message), at); };
+  auto cluster = roadrunner::Cluster::Create(roadrunner::DefaultParameters(), options);
+  if (!cluster.ok()) return cluster.status();
+  cluster_ = *std::move(cluster);
+  std::vector<roadrunner::Rank> ranks(kSpesPerTriblade);
+  std::iota(ranks.begin(), ranks.end(), number_ * kSpesPerTriblade);
+  ranks_through_.resize(programs_.size());
+  for (const CollectiveProgram& p : programs_) {
+    BladeProgramResult& result = results_.emplace_back();
+    result.node = network_.context().node;
+    result.program = fmt::format("{} of CML on {} ranks, {} bytes", kNames[static_cast<int>(p.operation)],
+                                 options.triblades * kSpesPerTriblade, p.bytes);
+  }
+  if (programs_.empty()) return absl::OkStatus();
+  return cluster_->Launch(ranks, roadrunner::FullImage(2 * 64 * 1024),
+                          [this](Cml& mpi) { return RunAll(mpi); });
+}
+
+void TribladeNode::Start() {
+  network_.Start();
+  over_ = programs_.empty();
+  if (!over_) ++network_.context().work->unfinished;
+}
+
+void TribladeNode::Run(Time end) {
+  NodeContext& context = network_.context();
+  for (Time now = next_time(); now < end; now = next_time()) {
+    if (cluster_->next_time() == now) {
+      context.now = now;  // what it sends, it sends now or later
+      cluster_->RunUntil(now + 1);
+      if (!over_ && cluster_->finished()) Finish();
+    }
+    if (network_.next_time() == now) network_.Run(now + 1);
+  }
+}
+
+void TribladeNode::Finish() {
+  over_ = true;
+  NodeContext& context = network_.context();
+  --context.work->unfinished;
+  const roadrunner::ClusterResult result = cluster_->Result();
+  context.last_event = std::max(context.last_event, result.time);
+  context.stats.payload_errors += wrong_;
+  if (!result.status.ok() && !results_.empty()) {
+    results_.back().problem = std::string(result.status.message());
+  }
+}
+
+absl::Status TribladeNode::Inject(const BladeFault&) {
+  return absl::InvalidArgumentError(fmt::format(
+      "{} is a triblade; faults of SPEs, rings and chip links are for Cell blades",
+      network_.context().topology->NodeName(network_.context().node)));
+}
+
+NodeResult TribladeNode::Result() {
+  NodeResult result = network_.Result();
+  const roadrunner::ClusterResult cluster = cluster_->Result();
+  result.programs = results_;
+  result.last_event = std::max(result.last_event, cluster.time);
+  DigestStream digest;
+  digest.Add(result.digest);
+  digest.Add(cluster.digest);
+  digest.Add(static_cast<std::uint64_t>(cluster.time));
+  result.digest = digest.Finish();
+  return result;
+}
+
+// A rank that failed is why others wait; of those a few are enough.
+std::vector<std::string> TribladeNode::Blocked() {
+  constexpr std::size_t kShown = 4;
+  const roadrunner::ClusterResult result = cluster_->Result();
+  std::vector<std::string> blocked = result.blocked;
+  if (blocked.size() > kShown) {
+    const std::size_t more = blocked.size() - kShown;
+    blocked.resize(kShown);
+    blocked.push_back(fmt::format("{} more ranks wait", more));
+  }
+  if (!result.status.ok() && result.status.code() != absl::StatusCode::kFailedPrecondition) {
+    blocked.insert(blocked.begin(), std::string(result.status.message()));
+  }
+  blocked.insert(blocked.begin(), lost_answers_.begin(), lost_answers_.end());
+  const NodeContext& context = network_.context();
+  for (std::string& text : blocked) text = context.topology->NodeName(context.node) + ": " + text;
+  return blocked;
+}
+
+// --- Programs ---------------------------------------------------------------------------------------
+
+Task<> TribladeNode::RunAll(Cml& mpi) {
+  co_await mpi.Init();
+  for (std::size_t i = 0; i < programs_.size(); ++i) {
+    co_await RunOne(mpi, programs_[i]);
+    BladeProgramResult& result = results_[i];
+    result.finished = std::max(result.finished, mpi.spe().time());
+    if (++ranks_through_[i] == kSpesPerTriblade) {
+      result.iterations = programs_[i].iterations;
+      if (i + 1 < results_.size()) results_[i + 1].started = result.finished;
+    }
+  }
+  co_await mpi.Finalize();
+}
+
+// The root moves on by one rank every time; data are checked in every call.
+Task<> TribladeNode::RunOne(Cml& mpi, const CollectiveProgram& program) {
+  const roadrunner::LsAddress from = mpi.heap(), to = from + 64 * 1024;
+  const int ranks = mpi.CommSize();
+  const std::uint32_t words = program.bytes / 8;
+  for (std::uint64_t n = 0; n < program.iterations; ++n) {
+    const auto root = static_cast<roadrunner::Rank>(n % static_cast<std::uint64_t>(ranks));
+    const bool reduce = program.operation == CollectiveOperation::kReduce;
+    if (program.operation == CollectiveOperation::kBarrier) {
+      co_await mpi.Barrier();
+      continue;
+    }
+    for (std::uint32_t w = 0; w < words; ++w) {
+      const std::uint64_t word = reduce || mpi.rank() == root ? WordAt(n, w) : 0;
+      std::memcpy(mpi.at(from + 8 * w), &word, 8);
+    }
+    if (reduce) {
+      co_await mpi.Reduce(from, to, words, OperandType::kUint64, ReduceOp::kSum, root);
+    } else {
+      co_await mpi.Bcast(from, program.bytes, root);
+    }
+    for (std::uint32_t w = 0; w < words && (!reduce || mpi.rank() == root); ++w) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, mpi.at((reduce ? to : from) + 8 * w), 8);
+      wrong_ += word != WordAt(n, w) * (reduce ? static_cast<std::uint64_t>(ranks) : 1);
+    }
+  }
+}
+
+// --- Network ----------------------------------------------------------------------------------------
+
+void TribladeNode::SendOut(Message message, Time at) {
+  const std::uint64_t token = next_token_++;
+  outgoing_.emplace(token, std::move(message));
+  network_.SetTimer(std::max(at, network_.context().now), token);
+}
+
+void TribladeNode::OnTimer(std::uint64_t token) {
+  auto out = outgoing_.extract(token);
+  Transmit(std::move(out.mapped()));
+}
+
+void TribladeNode::Transmit(Message message) {
+  const NodeId peer =
+      triblades_[static_cast<std::size_t>(roadrunner::NodeOf(message.destination()))];
+  Flow& flow = flows_[peer];
+  const std::uint64_t number = flow.sent++;
+  MessageRequest request;
+  request.destination = peer;
+  request.source_window = request.destination_window =
+      SpreadWindow(number, *network_.context().parameters);
+  request.content = std::make_shared<const Bytes>(Pack(message));
+  request.bytes = request.content->size();
+  message.data.clear();
+  flow.in_flight.emplace(static_cast<std::uint32_t>(number), std::move(message));
+  network_.SendMessage(request);
+}
+
+void TribladeNode::OnPayload(const PacketHeader& header) {
+  Flow& flow = flows_[header.source];
+  Coming& coming = flow.coming[header.message];
+  const std::size_t end = header.offset + header.bytes;
+  if (coming.bytes.size() < end) coming.bytes.resize(end);
+  std::memcpy(coming.bytes.data() + header.offset, header.payload.bytes(), header.bytes);
+  coming.received += header.bytes;
+  TakeIfWhole(flow, header.message);
+}
+
+void TribladeNode::OnMessage(const DeliveredMessage& message) {
+  Flow& flow = flows_[message.source];
+  Coming& coming = flow.coming[message.number];
+  coming.announced = true;
+  coming.bytes.resize(message.bytes);
+  TakeIfWhole(flow, message.number);
+}
+
+void TribladeNode::TakeIfWhole(Flow& flow, std::uint32_t number) {
+  const Coming& coming = flow.coming[number];
+  if (!coming.announced || coming.received < coming.bytes.size()) return;
+  cluster_->Deliver(Unpack(coming.bytes), network_.context().now);
+  flow.coming.erase(number);
+}
+
+// What the network gave up. The sender of data hears of it; one that waits for an answer cannot.
+void TribladeNode::OnMessageDone(NodeId destination, std::uint32_t number, bool delivered) {
+  auto sent = flows_[destination].in_flight.extract(number);
+  if (delivered || sent.empty()) return;
+  Message failed = std::move(sent.mapped());
+  if (failed.kind != Message::Kind::kData) {
+    lost_answers_.push_back(fmt::format(
+        "rank {} never hears that its message was taken: there is no way through the network to triblade {}",
+        failed.from, roadrunner::NodeOf(failed.from)));
+    return;
+  }
+  failed.kind = Message::Kind::kFailed;
+  cluster_->Deliver(std::move(failed), network_.context().now);
+}
+
+}  // namespace percs

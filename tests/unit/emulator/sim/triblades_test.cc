@@ -1,0 +1,117 @@
+// Triblades among the hubs of a PERCS drawer, joined by gateway links: collectives of CML over all their SPEs, checked
+// in every call, beside traffic of the hubs; none of it depends on where nodes live, and what breaks has its reason.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+
+#include "emulator/node/triblade_node.h"
+#include "tests/support/seed.h"
+#include "tests/support/split_run.h"
+
+namespace percs {
+namespace {
+
+using test::SplitOptions;
+using test::SplitRun;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const Executor kThreads = [](int count, absl::FunctionRef<void(int)> body) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) threads.emplace_back([i, body] { body(i); });
+  for (std::thread& thread : threads) thread.join();
+};
+
+Scenario DrawerAndTriblades(int triblades) {
+  Scenario s;
+  s.topology = {1, 1, 8, 1};
+  s.workload = AllToAllWorkload{8192, Schedule::kSpread, true, PayloadMode::kVerified};
+  for (int i = 0; i < triblades; ++i) {
+    s.topology.blades.push_back({"triblade" + std::to_string(i), "sn0-d0-h" + std::to_string(3 * i)});
+    BladeConfig config;
+    config.type = kTribladeType;
+    config.programs = {CollectiveProgram{CollectiveOperation::kReduce, "auto", 16, 256, 3},
+                       CollectiveProgram{CollectiveOperation::kBroadcast, "auto", 16, 4096, 2},
+                       CollectiveProgram{CollectiveOperation::kBarrier, "auto", 16, 128, 2}};
+    s.blades.push_back(config);
+  }
+  return s;
+}
+
+RunResult Play(const Scenario& scenario) {
+  auto result = RunScenario(scenario, RunOptions());
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? *result : RunResult();
+}
+
+TEST(Triblades, RunCollectivesOfCmlOverAPercsDrawer) {
+  const RunResult result = Play(DrawerAndTriblades(3));
+  EXPECT_THAT(result.violations, IsEmpty());
+  EXPECT_EQ(result.total.payload_errors, 0u);
+  ASSERT_EQ(result.programs.size(), 9u);
+  for (const BladeProgramResult& program : result.programs) EXPECT_EQ(program.problem, "");
+  EXPECT_EQ(result.programs[0].program, "reduce of CML on 96 ranks, 256 bytes");
+  EXPECT_EQ(result.programs[0].iterations, 3u);
+  EXPECT_GT(result.programs[2].finished, result.programs[1].finished);
+  // 56 of the hubs; of the triblades at least a message and its answer per tree edge and call.
+  EXPECT_GT(result.total.messages_delivered, 56u + 2 * 2 * 7);
+}
+
+TEST(Triblades, PluggedIntoEachOtherNeedNoHub) {
+  Scenario s = DrawerAndTriblades(2);
+  s.topology.blades = {{"triblade0", ""}, {"triblade1", "triblade0"}};
+  const RunResult result = Play(s);
+  EXPECT_THAT(result.violations, IsEmpty());
+  for (const BladeProgramResult& program : result.programs) EXPECT_EQ(program.problem, "");
+}
+
+TEST(Triblades, GiveTheSameDigestInThreadsAndProcesses) {
+  PERCS_TRACE_SEED();
+  const Scenario scenario = DrawerAndTriblades(2);
+  const RunResult one = Play(scenario);
+  EXPECT_THAT(one.violations, IsEmpty());
+  RunOptions options;
+  options.threads = 2;
+  options.executor = &kThreads;
+  const auto two = RunScenario(scenario, options);
+  ASSERT_TRUE(two.ok()) << two.status();
+  EXPECT_EQ(one.digest, two->digest);
+  for (const int processes : {2, 3}) {
+    SplitOptions split;
+    split.processes = processes;
+    split.process_of = [processes](NodeId node) { return static_cast<int>(node) % processes; };
+    split.seed = test::Seed();
+    const auto result = SplitRun(scenario, split);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(one.digest, result->digest) << processes;
+  }
+}
+
+// The gateway link of the second triblade is cut: its messages are given up, and its peers say so.
+TEST(Triblades, ACutGatewayLinkFailsTheSendersWithTheReason) {
+  Scenario scenario = DrawerAndTriblades(2);
+  scenario.faults = {{20 * kMicrosecond, {9, kBladePort}, false}};
+  const auto result = RunScenario(scenario, RunOptions());
+  ASSERT_FALSE(result.ok());
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("there is no way through the network to triblade"));
+}
+
+TEST(Triblades, WithOtherProgramsThanCmlsOrThanEachOtherAreRefused) {
+  Scenario scenario = DrawerAndTriblades(2);
+  scenario.blades[1].programs.pop_back();
+  const auto different = RunScenario(scenario, RunOptions());
+  EXPECT_THAT(std::string(different.status().message()), HasSubstr("have different programs"));
+  scenario = DrawerAndTriblades(2);
+  for (BladeConfig& blade : scenario.blades) blade.programs = {ExchangeProgram{}};
+  EXPECT_THAT(std::string(RunScenario(scenario, RunOptions()).status().message()), HasSubstr("collectives of CML"));
+  EXPECT_FALSE(CheckTribladeProgram({CollectiveOperation::kReduce, "PEBar", 16, 256, 3}).ok());
+  EXPECT_FALSE(CheckTribladeProgram({CollectiveOperation::kReduce, "auto", 16, 100'000, 3}).ok());
+  scenario = DrawerAndTriblades(2);
+  scenario.blade_faults = {{BladeFault::Kind::kSpeDown, kMicrosecond, 8, 3, 0, 1}};
+  EXPECT_THAT(std::string(RunScenario(scenario, RunOptions()).status().message()), HasSubstr("is a triblade"));
+}
+
+}  // namespace
+}  // namespace percs
