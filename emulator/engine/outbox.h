@@ -11,6 +11,7 @@
 #include "emulator/base/time.h"
 #include "emulator/cau/tree_plan.h"
 #include "emulator/cau/tree_problem.h"
+#include "emulator/fault/fault_action.h"
 #include "emulator/fault/link_impairment.h"
 #include "emulator/isr/packet.h"
 #include "emulator/routing/route_tables.h"
@@ -35,6 +36,7 @@ struct ControlItem {
     kClock,       // hub -> next hub: a sync symbol over the link of `port`, of generation `epoch`; its source
                   // emitted it at `raised` by its own clock, `hash` is what the sender's clock showed, `hops`
                   // the links from the source (emulator/clock/hub_clock.h)
+    kFault,       // command: `action` begins or ends at this hub; `port` is its end of the link, if it is of one
     kTreeSet,     // manager -> hub: index its vertices of `plan`; the generation before failed of `problem`
     kTreeAnswer,  // hub -> manager: done, or `problem`; `epoch` is the generation
     kTreeReady,   // manager -> hub: every hub has done so; use it
@@ -52,6 +54,7 @@ struct ControlItem {
   std::shared_ptr<const HubTables> tables;
   TablePlace place;           // kTableFault only, which never leaves its process
   LinkImpairment impairment;  // kImpairment only, likewise
+  FaultAction action;         // kFault only, likewise
   // Of trees.
   CauTreeId tree = 0;
   TreeProblem problem;
@@ -64,11 +67,12 @@ struct ControlItem {
   }
   // From outside, for nodes of this process only.
   bool command() const {
-    return kind == Kind::kLinkFault || kind == Kind::kTableFault || kind == Kind::kImpairment;
+    return kind == Kind::kLinkFault || kind == Kind::kTableFault || kind == Kind::kImpairment ||
+           kind == Kind::kFault;
   }
   bool for_hub() const { return !for_manager() && !command(); }
 };
-inline constexpr int kControlKinds = 15;
+inline constexpr int kControlKinds = 16;
 
 struct Outbox {
   std::vector<FlitRun> flits;

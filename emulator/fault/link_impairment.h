@@ -13,7 +13,7 @@ namespace percs {
 struct LinkImpairment {
   enum class Kind : std::uint8_t {
     kErrorRate,    // from now on a transmitted flit is corrupted with probability `flit_error_rate`
-    kCorruptNext,  // the next `count` transmissions are corrupted
+    kCorruptNext,  // the next `count` transmissions are corrupted; 0: none of those ordered before any more
     kLanesLost,    // `count` lanes do not work, spares included
   };
   Time at = 0;

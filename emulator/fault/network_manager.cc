@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "fmt/format.h"
+
 namespace percs {
 namespace {
 
@@ -12,13 +14,14 @@ constexpr NodeId kCheckedNodesMax = 2112;
 }  // namespace
 
 NetworkManager::NetworkManager(const Topology& topology, const P7ihParameters& parameters, bool reroute,
-                               WorkCounters* work, Send send)
+                               WorkCounters* work, EventLog* log, Send send)
     : topology_(topology),
       parameters_(parameters),
       reroute_(reroute),
       work_(work),
+      log_(log),
       send_(std::move(send)),
-      trees_(topology, parameters, work, [this](ControlItem&& item) { send_(std::move(item)); }),
+      trees_(topology, parameters, work, log, [this](ControlItem&& item) { send_(std::move(item)); }),
       planner_(topology),
       tables_(topology.nodes()) {}
 
@@ -68,8 +71,19 @@ void NetworkManager::Run(Time end) {
   }
 }
 
+void NetworkManager::Note(const char* kind, const std::string& subject, const std::string& text) {
+  if (log_) log_->Add(now_, kind, subject, text);
+}
+
 void NetworkManager::OnAlert(const ControlItem& alert) {
   --work_->unfinished;  // the hub counted it when it raised it
+  if (alert.kind == ControlItem::Kind::kTableAlert) {
+    Note("alert", topology_.NodeName(alert.source),
+         fmt::format("a packet needed a damaged table entry at {}", FormatTime(alert.raised)));
+  } else {
+    Note("alert", topology_.LinkName({alert.source, alert.port}),
+         fmt::format("the link went {} at {}", alert.up ? "up" : "down", FormatTime(alert.raised)));
+  }
   if (!reroute_) return;
   news_.push_back(alert);
   if (busy_) return;
@@ -146,6 +160,7 @@ bool NetworkManager::Verified(const TableSet& tables, Reroute* reroute) const {
 void NetworkManager::FinishPlanning() {
   current_.planned = now_;
   if (!proven_ && !Verified(planned_, &current_)) {
+    Note("plan_refused", fmt::format("epoch {}", epoch_ + 1), "the planned tables fail the check; none is installed");
     Committed();  // a table set that fails the check is never installed
     return;
   }
@@ -184,6 +199,11 @@ void NetworkManager::OnPrepared(const ControlItem& answer) {
   }
   tables_ = planned_;
   reroutes_.push_back(current_);
+  Note("reroute", fmt::format("epoch {}", epoch_),
+       fmt::format("{} links down, {} up, {} damaged tables; raised {}, planned {}, commits at {}; {} hubs change, {} "
+                   "pairs unreachable",
+                   current_.down.size(), current_.up.size(), current_.damaged.size(), FormatTime(current_.raised),
+                   FormatTime(current_.planned), FormatTime(at), current_.hubs_changed, current_.unreachable_pairs));
   Schedule(at, Step::kCommitted);
 }
 

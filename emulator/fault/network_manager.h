@@ -5,11 +5,13 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "emulator/base/pool.h"
 #include "emulator/engine/event_queue.h"
 #include "emulator/engine/outbox.h"
+#include "emulator/fault/event_log.h"
 #include "emulator/fault/reroute.h"
 #include "emulator/fault/tree_service.h"
 #include "emulator/node/node_context.h"
@@ -20,8 +22,9 @@ namespace percs {
 class NetworkManager {
  public:
   using Send = std::function<void(ControlItem&&)>;
+  // `log` may be null.
   NetworkManager(const Topology& topology, const P7ihParameters& parameters, bool reroute,
-                 WorkCounters* work, Send send);
+                 WorkCounters* work, EventLog* log, Send send);
 
   void SetTables(NodeId node, std::shared_ptr<const HubTables> tables) { tables_[node] = std::move(tables); }
 
@@ -55,12 +58,14 @@ class NetworkManager {
   void FinishPlanning();
   void Committed();
   void Schedule(Time at, Step step);
+  void Note(const char* kind, const std::string& subject, const std::string& text);
   bool Verified(const TableSet& tables, Reroute* reroute) const;
 
   const Topology& topology_;
   const P7ihParameters& parameters_;
   const bool reroute_;
   WorkCounters* work_;
+  EventLog* log_;
   Send send_;
   TreeService trees_;
   EventQueue queue_;

@@ -184,6 +184,7 @@ void TreeService::OnAnswer(const ControlItem& item, Time now) {
     return Execute(now);
   }
   status.state = TreeState::kReady;
+  if (log_) log_->Add(now, "tree_ready", status.name, fmt::format("generation {}", status.plan->generation));
   for (const NodeId hub : Hubs(*status.plan)) Tell(ControlItem::Kind::kTreeReady, item.tree, hub, {}, now);
   if (!status.repairs.empty()) status.repairs.back().ready = now + parameters_.management_latency;
   // What has broken meanwhile.
@@ -246,6 +247,7 @@ std::vector<NodeId> TreeService::Reachable(const Tree& tree, const std::vector<N
 void TreeService::Repair(CauTreeId id, const TreeProblem& why, Time raised, Time now) {
   const Tree& tree = trees_[id];
   TreeStatus& status = status_[id];
+  if (log_) log_->Add(now, "tree_failed", status.name, std::string(ToStatus(why, id, topology_).message()));
   const std::vector<NodeId> old_hubs = Hubs(*status.plan), before = status.plan->Participants();
   TreeRepair repair{why, status.plan->generation + 1, raised, now};
   TreeSpec spec = tree.spec;

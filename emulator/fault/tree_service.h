@@ -13,6 +13,7 @@
 
 #include "emulator/cau/tree_plan.h"
 #include "emulator/engine/outbox.h"
+#include "emulator/fault/event_log.h"
 #include "emulator/fault/tree_status.h"
 #include "emulator/node/node_context.h"
 #include "emulator/routing/planner.h"
@@ -22,8 +23,9 @@ namespace percs {
 class TreeService {
  public:
   using Send = std::function<void(ControlItem&&)>;
-  TreeService(const Topology& topology, const P7ihParameters& parameters, WorkCounters* work, Send send)
-      : topology_(topology), parameters_(parameters), work_(work), send_(std::move(send)) {}
+  // `log` may be null.
+  TreeService(const Topology& topology, const P7ihParameters& parameters, WorkCounters* work, EventLog* log, Send send)
+      : topology_(topology), parameters_(parameters), work_(work), log_(log), send_(std::move(send)) {}
 
   // A tree that is there from the start; the hubs are set up by the caller.
   void Adopt(const TreeSpec& spec, std::shared_ptr<const TreePlan> plan);
@@ -61,6 +63,7 @@ class TreeService {
   const Topology& topology_;
   const P7ihParameters& parameters_;
   WorkCounters* work_;
+  EventLog* log_;
   Send send_;
   TableSet tables_;      // in effect; empty: those of an intact fabric
   std::vector<Tree> trees_;           // by id

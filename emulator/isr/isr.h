@@ -65,15 +65,18 @@ class Isr {
   void LinkDown(PortId port);
   void LinkUp(PortId port);
   void Impair(PortId port, const LinkImpairment& impairment);
-  // Whether a link is told to be up, and whether it can: it is up if both.
+  // A link is up unless it is told to be down, a fault holds it down, replay gave it up, or it lacks lanes.
+  // Telling it to be up also retrains it after it was given up.
   void CommandLink(PortId port, bool up) {
-    if (up) {
-      commanded_down_ &= ~PortBit(port);
-    } else {
-      commanded_down_ |= PortBit(port);
-    }
+    Mark(&commanded_down_, port, !up);
+    if (up) Retrain(port);
   }
-  bool LinkMayBeUp(PortId port) const { return ((commanded_down_ | lanes_short_) & PortBit(port)) == 0; }
+  void HoldLink(PortId port, bool down) { Mark(&held_down_, port, down); }
+  void GiveUpLink(PortId port) { Mark(&given_up_, port, true); }
+  void Retrain(PortId port) { Mark(&given_up_, port, false); }
+  bool LinkMayBeUp(PortId port) const {
+    return ((commanded_down_ | held_down_ | given_up_ | lanes_short_) & PortBit(port)) == 0;
+  }
 
   bool dirty() const { return dirty_ != 0; }
   void Arbitrate();  // every output at which something changed (B.5)
@@ -169,6 +172,9 @@ class Isr {
   void CountLosses(PortId port, OutputPort& out, int winner);
 
   // link_level.cc (B.8).
+  static void Mark(PortMask* ports, PortId port, bool set) {
+    *ports = set ? *ports | PortBit(port) : *ports & ~PortBit(port);
+  }
   LinkLevel& LevelOf(PortId port);
   void SetLanes(PortId port, LinkLevel& level);
   void SetFlitTime(PortId port, Time flit_time);
@@ -220,7 +226,7 @@ class Isr {
   std::uint64_t seed_ = 0;
   std::function<void(PortId, Time)> on_replay_exhausted_;
   std::array<std::unique_ptr<LinkLevel>, kLinkPorts> link_levels_;  // made when something first goes wrong
-  PortMask commanded_down_ = 0, lanes_short_ = 0;
+  PortMask commanded_down_ = 0, held_down_ = 0, given_up_ = 0, lanes_short_ = 0;
 };
 
 }  // namespace percs

@@ -14,7 +14,8 @@ class LinkErrors {
   explicit LinkErrors(RandomStream random) : random_(random) {}
 
   void SetRate(double flit_error_rate);
-  void CorruptNext(std::uint32_t transmissions) { forced_ += transmissions; }
+  // 0 calls off what is left.
+  void CorruptNext(std::uint32_t transmissions) { forced_ = transmissions == 0 ? 0 : forced_ + transmissions; }
   // Transmissions before the next corrupted one.
   std::uint64_t clean() const { return forced_ > 0 ? 0 : clean_; }
   // One transmission that the receiver waits for; false if it is corrupted.

@@ -1,5 +1,6 @@
 #include "emulator/isr/router.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace percs {
@@ -55,6 +56,15 @@ PortId Router::RouteToHub(const PacketHeader& header, NodeId hub, PortId in) {
 void Router::Damage(const TablePlace& place) {
   damaged_.push_back({place});
   watching_ = true;
+}
+
+void Router::Repair(const TablePlace& place) {
+  const auto it = std::find_if(damaged_.begin(), damaged_.end(), [&](const DamagedEntry& entry) {
+    return entry.place.kind == place.kind && entry.place.port == place.port && entry.place.intra == place.intra &&
+           entry.place.index == place.index;
+  });
+  if (it != damaged_.end()) damaged_.erase(it);
+  watching_ = previous_ || !damaged_.empty();
 }
 
 bool Router::Watch(const TablePlace& place, PortMask mask) {

@@ -48,6 +48,8 @@ class Router {
   }
   // Flips a bit of an entry until the tables are rewritten: parity over the entry is then wrong.
   void Damage(const TablePlace& place);
+  // Flips it back, if the tables have not been rewritten since.
+  void Repair(const TablePlace& place);
 
   // By epoch: when a packet was first routed by an entry that the epoch changed.
   const std::vector<std::pair<Epoch, Time>>& first_rerouted() const { return first_rerouted_; }

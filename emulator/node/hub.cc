@@ -1,11 +1,11 @@
 #include "emulator/node/hub.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "emulator/hfi/payload_pattern.h"
 
 namespace percs {
-
 Hub::Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCounters* work,
          const DeliveryObserver* on_delivery)
     : context_(node, topology, scenario.parameters, work, on_delivery),
@@ -240,6 +240,10 @@ void Hub::Receive(const ControlItem& item) {
     case ControlItem::Kind::kLinkLost:
       event_class = EventClass::kLink;
       break;
+    case ControlItem::Kind::kFault:
+      std::tie(event_class, order) = OrderOf(item.action);
+      detail = ++impairments_;
+      break;
     case ControlItem::Kind::kCommit:
       event_class = EventClass::kEpoch;
       break;
@@ -263,13 +267,15 @@ void Hub::OnControl(ControlItem* item) {
     case ControlItem::Kind::kLinkLost:
       if (item->source == context_.node) --context_.work->unfinished;
       // Not if it went down before.
-      if (isr_.output(item->port).generation == item->epoch) CommandLink(item->port, false);
+      if (isr_.output(item->port).generation != item->epoch) break;
+      isr_.GiveUpLink(item->port);
+      FollowLink(item->port);
       break;
     case ControlItem::Kind::kImpairment:
-      if (item->source == context_.node) --context_.work->unfinished;
-      context_.last_event = context_.now;
-      isr_.Impair(item->port, item->impairment);
-      FollowLink(item->port);
+      OnImpairment(*item);
+      break;
+    case ControlItem::Kind::kFault:
+      OnFault(item->action, item->port);
       break;
     case ControlItem::Kind::kPrepare: {
       if (item->tables && item->tables->Hash() != item->hash) break;  // damaged: not acknowledged
@@ -326,7 +332,6 @@ void Hub::CommandLink(PortId port, bool up) {
   FollowLink(port);
 }
 
-// A link is up if it is told to be and has the lanes.
 void Hub::FollowLink(PortId port) {
   const bool up = isr_.LinkMayBeUp(port);
   if (isr_.output(port).up == up) return;
@@ -336,7 +341,7 @@ void Hub::FollowLink(PortId port) {
   } else {
     isr_.LinkDown(port);
   }
-  Alert(ControlItem::Kind::kAlert, port, up);
+  TellLink(port);
 }
 
 // Tells both ends of a link that it will be down at `at`.

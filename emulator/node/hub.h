@@ -3,9 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "emulator/cau/cau.h"
 #include "emulator/clock/hub_clock.h"
+#include "emulator/fault/active_faults.h"
 #include "emulator/hfi/message_layer.h"
 #include "emulator/sim/fabric.h"
 #include "emulator/workload/hub_workload.h"
@@ -96,6 +98,11 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   void OnControl(ControlItem* item);
   void OnLinkFault(const ControlItem& item);
   void CommandLink(PortId port, bool up);
+  // hub_faults.cc
+  static std::pair<EventClass, int> OrderOf(const FaultAction& action);
+  void OnImpairment(const ControlItem& item);
+  void OnFault(const FaultAction& action, PortId port);
+  void TellLink(PortId port);
   void FollowLink(PortId port);
   void DeclareLost(PortId port, Time at);
   void OnTreeControl(const ControlItem& item);
@@ -118,7 +125,9 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   Time timer_at_ = kNever;
   std::uint64_t timer_token_ = 0;
   std::function<void(ControlItem&&)> send_control_;
-  std::uint64_t impairments_ = 0;  // received
+  std::uint64_t impairments_ = 0;  // received, and actions of faults
+  std::unique_ptr<ActiveFaults> faults_;  // made with the first of either
+  PortMask told_down_ = 0;         // links that network management was last told are down
   Pool<ControlItem> control_;
   DigestStream digest_;
   Time measure_from_ = 0, measure_to_ = kNever;  // packets created then count for latency

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "emulator/base/check.h"
 #include "emulator/collectives/trees.h"
 #include "emulator/fault/network_manager.h"
 #include "emulator/node/edge_node.h"
 #include "emulator/node/hub.h"
+#include "emulator/sim/fault_injector.h"
 #include "emulator/sim/lookahead.h"
 #include "fmt/format.h"
 
@@ -68,14 +70,14 @@ class FabricImpl : public Fabric {
   }
 
   Time NextEventTime() const override {
-    Time next = manager_ ? manager_->next_time() : kNever;
+    Time next = ManagementNext();
     for (const Hub* hub : local_) next = std::min(next, hub->next_time());
     for (EdgeNode* blade : local_blades_) next = std::min(next, blade->next_inside());
     return next;
   }
   Time NextForegroundTime() const override {
     if (!topology_.spec().clock) return NextEventTime();
-    Time next = manager_ ? manager_->next_time() : kNever;
+    Time next = ManagementNext();
     for (const Hub* hub : local_) next = std::min(next, hub->next_foreground());
     for (EdgeNode* blade : local_blades_) next = std::min(next, blade->next_inside());
     return next;
@@ -83,10 +85,16 @@ class FabricImpl : public Fabric {
   void RunWindow(Time end, const Executor* executor) override;
   Outbox& outbox(int process) override { return shards_[0].to_process[static_cast<std::size_t>(process)]; }
   absl::Status Accept(Outbox&& incoming) override;
-  absl::Status InjectLinkFault(const LinkFault& fault) override;
-  absl::Status InjectLinkImpairment(const LinkImpairment& impairment) override;
-  absl::Status InjectBladeFault(const BladeFault& fault) override;
-  absl::Status InjectTableFault(const TableFault& fault) override;
+  absl::Status InjectLinkFault(const LinkFault& fault) override { return injector_.Inject(fault, now_); }
+  absl::Status InjectLinkImpairment(const LinkImpairment& impairment) override {
+    return injector_.Inject(impairment, now_);
+  }
+  absl::Status InjectBladeFault(const BladeFault& fault) override { return injector_.Inject(fault, now_); }
+  absl::Status InjectTableFault(const TableFault& fault) override { return injector_.Inject(fault, now_); }
+  absl::Status Inject(const FaultAction& action) override { return injector_.Inject(action, now_); }
+  FaultService* faults() override { return faults_.get(); }
+  const EventLog& events() const override { return events_; }
+  Failures known_failures() const override { return manager_ ? manager_->failures() : Failures(); }
   absl::StatusOr<LoadedRoutes> LoadRoutes(TableSet tables, Time at) override {
     if (!manager_) return absl::FailedPreconditionError("network management lives in another process");
     return manager_->Load(std::move(tables), at);
@@ -105,7 +113,7 @@ class FabricImpl : public Fabric {
 
   Time now() const override { return now_; }
   WorkLeft work_left() const override {
-    WorkLeft left{manager_work_.unfinished, manager_work_.resident};
+    WorkLeft left{manager_work_.unfinished + (faults_ ? faults_->unfinished() : 0), manager_work_.resident};
     for (const Shard& shard : shards_) {
       left.unfinished += shard.work.unfinished;
       left.resident_packets += shard.work.resident;
@@ -152,8 +160,13 @@ class FabricImpl : public Fabric {
   EdgeNode* BladeAt(NodeId node) const {
     return topology_.is_blade(node) ? blades_[node - topology_.hubs()] : nullptr;
   }
+  Time ManagementNext() const {
+    return manager_ ? std::min(manager_->next_time(), faults_->next_time()) : kNever;
+  }
   absl::StatusOr<Hub*> MakeNode(NodeId node, Shard& shard);
+  void MakeManagement();
   absl::Status SetUpTrees();
+  absl::Status SetUpFaults();
   void Wire();
   void Exchange(const Executor* executor);
   void RouteControl(ControlItem&& item);
@@ -173,8 +186,12 @@ class FabricImpl : public Fabric {
   std::vector<Hub*> local_;  // in node order
   std::vector<EdgeNode*> blades_, local_blades_;  // likewise; by blade
   std::vector<std::size_t> shard_of_;
+  FaultInjector injector_{topology_, scenario_.parameters, hubs_, blades_};
   WorkCounters manager_work_;
+  EventLog events_;
   std::unique_ptr<NetworkManager> manager_;
+  std::unique_ptr<FaultService> faults_;  // where manager_ is
+  std::vector<FaultAction> actions_;
   Time now_ = 0;
 };
 
@@ -209,12 +226,20 @@ absl::Status FabricImpl::Build(int threads) {
     local_.push_back(*hub);
   }
   Wire();
-  if (placement_.manager_process == placement_.self) {
-    manager_ = std::make_unique<NetworkManager>(
-        topology_, scenario_.parameters, scenario_.reroute, &manager_work_,
-        [this](ControlItem&& item) { RouteControl(std::move(item)); });
-  }
+  if (placement_.manager_process == placement_.self) MakeManagement();
   if (absl::Status status = SetUpTrees(); !status.ok()) return status;
+  return SetUpFaults();
+}
+
+void FabricImpl::MakeManagement() {
+  manager_ = std::make_unique<NetworkManager>(topology_, scenario_.parameters, scenario_.reroute, &manager_work_,
+                                              &events_, [this](ControlItem&& item) { RouteControl(std::move(item)); });
+  Time longest_wire = 0;
+  for (const Cable& cable : scenario_.cables) longest_wire = std::max(longest_wire, cable.wire);
+  faults_ = std::make_unique<FaultService>(topology_, scenario_.parameters, scenario_.seed, longest_wire, &events_);
+}
+
+absl::Status FabricImpl::SetUpFaults() {
   for (const LinkFault& fault : scenario_.faults) {
     if (absl::Status status = InjectLinkFault(fault); !status.ok()) return status;
   }
@@ -226,6 +251,10 @@ absl::Status FabricImpl::Build(int threads) {
   }
   for (const TableFault& fault : scenario_.table_faults) {
     if (absl::Status status = InjectTableFault(fault); !status.ok()) return status;
+  }
+  for (const FaultSpec& fault : scenario_.fault_specs) {
+    if (!faults_) break;
+    if (const auto created = faults_->Create(fault, 0); !created.ok()) return created.status();
   }
   return absl::OkStatus();
 }
@@ -296,6 +325,11 @@ void FabricImpl::Wire() {
 }
 
 void FabricImpl::RunWindow(Time end, const Executor* executor) {
+  if (faults_ && faults_->next_time() < end) {
+    actions_.clear();
+    faults_->Run(end, &actions_);
+    for (const FaultAction& action : actions_) PERCS_CHECK(Inject(action).ok());
+  }
   const auto run = [this, end](int s) {
     for (const auto& hub : shards_[static_cast<std::size_t>(s)].hubs) {
       if (hub->next_time() < end) hub->Run(end);
@@ -457,103 +491,6 @@ absl::Status FabricImpl::Accept(Outbox&& incoming) {
     }
   }
   Apply(incoming);
-  return absl::OkStatus();
-}
-
-absl::Status FabricImpl::InjectLinkFault(const LinkFault& fault) {
-  const LinkEnd ends[] = {fault.link, topology_.Peer(fault.link.node, fault.link.port)};
-  if (ends[1].node == kNoNode) {
-    return absl::InvalidArgumentError(
-        fmt::format("{}: nothing is plugged in there", topology_.LinkName(fault.link)));
-  }
-  if (fault.at < now_) {
-    return absl::InvalidArgumentError(fmt::format("a fault at {} of virtual time, which is already {}",
-                                                  FormatTime(fault.at), FormatTime(now_)));
-  }
-  for (const LinkEnd& end : ends) {
-    Hub* hub = HubAt(end.node);
-    if (!hub) continue;
-    ControlItem item;
-    item.kind = ControlItem::Kind::kLinkFault;
-    item.source = fault.link.node;  // this end accounts for the command
-    item.target = end.node;
-    item.port = end.port;
-    item.up = fault.up;
-    item.arrival = fault.at;
-    if (end == fault.link) ++hub->context().work->unfinished;
-    hub->Receive(item);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status FabricImpl::InjectLinkImpairment(const LinkImpairment& impairment) {
-  const LinkEnd sender = impairment.sender;
-  absl::Status status = CheckImpairment(impairment, topology_, scenario_.parameters);
-  if (!status.ok()) return status;
-  if (impairment.at < now_) {
-    return absl::InvalidArgumentError(fmt::format("a fault at {} of virtual time, which is already {}",
-                                                  FormatTime(impairment.at), FormatTime(now_)));
-  }
-  // Errors are the sender's business; how many lanes there are, both ends know.
-  const bool lanes = impairment.kind == LinkImpairment::Kind::kLanesLost;
-  for (const LinkEnd& end : {sender, topology_.Peer(sender.node, sender.port)}) {
-    Hub* hub = HubAt(end.node);
-    if (!hub || !(lanes || end == sender)) continue;
-    ControlItem item;
-    item.kind = ControlItem::Kind::kImpairment;
-    item.source = sender.node;  // accounts for the command
-    item.target = end.node;
-    item.port = end.port;
-    item.arrival = impairment.at;
-    item.impairment = impairment;
-    if (end == sender) ++hub->context().work->unfinished;
-    hub->Receive(item);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status FabricImpl::InjectBladeFault(const BladeFault& fault) {
-  if (!topology_.is_blade(fault.node)) {
-    return absl::InvalidArgumentError(
-        fmt::format("{} is no blade; only blades have SPEs, rings and chip links",
-                    topology_.NodeName(fault.node)));
-  }
-  EdgeNode* blade = BladeAt(fault.node);
-  if (!blade) return absl::OkStatus();
-  if (fault.at < now_) {
-    return absl::InvalidArgumentError(fmt::format("a fault at {} of virtual time, which is already {}",
-                                                  FormatTime(fault.at), FormatTime(now_)));
-  }
-  return blade->Inject(fault);
-}
-
-absl::Status FabricImpl::InjectTableFault(const TableFault& fault) {
-  const TablePlace& place = fault.place;
-  const bool multicast = place.kind == TableKind::kMulticast;
-  const int entries = multicast     ? static_cast<int>(topology_.groups().size())
-                      : place.intra ? topology_.hubs_per_supernode()
-                                    : topology_.supernodes();
-  const bool striped_port = (multicast || place.kind == TableKind::kStriped) && place.port != kNoPort;
-  if (fault.node >= topology_.nodes() || (place.port != kNoPort && place.port >= kLinkPorts) ||
-      place.index >= entries || striped_port) {
-    return absl::InvalidArgumentError(
-        fmt::format("entry {} of a table of port {} of node {} cannot be damaged: there are nodes 0..{}, link "
-                    "ports 0..{}, {} entries here, a striped table at the source only, and one multicast table",
-                    place.index, place.port, fault.node, topology_.nodes() - 1, kLinkPorts - 1, entries));
-  }
-  Hub* hub = HubAt(fault.node);
-  if (!hub) return absl::OkStatus();
-  if (fault.at < now_) {
-    return absl::InvalidArgumentError(fmt::format("a fault at {} of virtual time, which is already {}",
-                                                  FormatTime(fault.at), FormatTime(now_)));
-  }
-  ControlItem item;
-  item.kind = ControlItem::Kind::kTableFault;
-  item.target = fault.node;
-  item.place = place;
-  item.arrival = fault.at;
-  ++hub->context().work->unfinished;
-  hub->Receive(item);
   return absl::OkStatus();
 }
 

@@ -14,6 +14,8 @@
 #include "emulator/collectives/loop_workload.h"
 #include "emulator/clock/hub_clock.h"
 #include "emulator/engine/outbox.h"
+#include "emulator/fault/event_log.h"
+#include "emulator/fault/fault_service.h"
 #include "emulator/fault/reroute.h"
 #include "emulator/fault/tree_status.h"
 #include "emulator/metrics/node_stats.h"
@@ -132,6 +134,15 @@ class Fabric {
   // If the blade lives here. INVALID_ARGUMENT for a part it does not have, FAILED_PRECONDITION if the
   // blade cannot go on without it.
   virtual absl::Status InjectBladeFault(const BladeFault& fault) = 0;
+  // What a fault does to one place, for those of its hubs that live here. RunWindow does so by itself with the
+  // faults of faults(); a process that takes what is due from there instead gives it to the others with this.
+  virtual absl::Status Inject(const FaultAction& action) = 0;
+  // Faults as resources; null where network management does not live.
+  virtual FaultService* faults() = 0;
+  // What network management has to tell people.
+  virtual const EventLog& events() const = 0;
+  // What it believes to be broken; nothing where network management does not live.
+  virtual Failures known_failures() const = 0;
   // Has network management install a table set at `at` (not before now()), as a new epoch.
   // FAILED_PRECONDITION with the witness if the set fails its proof, or where it does not live.
   virtual absl::StatusOr<LoadedRoutes> LoadRoutes(TableSet tables, Time at) = 0;

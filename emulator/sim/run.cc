@@ -70,10 +70,17 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
 
   StallWatch watch(scenario.parameters.stall_limit);
   std::uint64_t windows = 0;
+  auto command = options.commands.begin();
   while (true) {
     const WorkLeft left = fabric.work_left();
-    if (left.done()) break;
+    const bool commanded = command != options.commands.end();
+    if (left.done() && !commanded) break;
     const Time next = fabric.NextEventTime();
+    if (commanded && command->at <= next) {
+      if (absl::Status s = command->act(fabric, command->at); s.code() == absl::StatusCode::kDataLoss) return s;
+      ++command;
+      continue;
+    }
     if (scenario.stop_at > 0 && next >= scenario.stop_at) break;
     if (next == kNever || watch.Stalled(fabric, next)) {
       return DeadlockError(fabric.topology(), left, fabric.now(), fabric.WaitEdges(),
@@ -81,6 +88,7 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     }
     Time end = next + fabric.lookahead();
     if (scenario.stop_at > 0) end = std::min(end, scenario.stop_at);
+    if (commanded) end = std::min(end, command->at);
     fabric.RunWindow(end, options.executor);
     if (++windows % options.progress_every_windows != 0) continue;
     if (options.cancelled && options.cancelled()) return absl::CancelledError("the run was cancelled");
@@ -98,6 +106,7 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
   RunResult result =
       MergeResults(scenario, fabric.topology(), std::move(nodes), fabric.reroutes(), windows);
   result.trees = fabric.trees();
+  result.faults = fabric.faults()->List();
   return result;
 }
 

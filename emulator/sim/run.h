@@ -34,6 +34,7 @@ struct RunResult {
   std::vector<Reroute> reroutes;
   ClockReport clock;
   std::vector<TreeStatus> trees;             // by number
+  std::vector<FaultStatus> faults;           // in the order of their creation
   std::uint64_t windows = 0;
   std::vector<std::string> violations;  // what the checkers found; empty is right
 };
@@ -43,6 +44,12 @@ struct RunProgress {
   Time now = 0;
   std::uint64_t windows = 0;
   std::uint64_t packets_delivered = 0;
+};
+
+// Something from outside at a virtual time: everything before it has happened, nothing at or after it.
+struct TimedCommand {
+  Time at = 0;
+  std::function<absl::Status(Fabric& fabric, Time at)> act;
 };
 
 struct RunOptions {
@@ -55,6 +62,8 @@ struct RunOptions {
   std::optional<TraceSelection> trace;                 // packets to follow
   std::vector<TraceEvent>* traced = nullptr;           // ... and what became of them, also of a deadlock
   const TableSet* tables = nullptr;                    // of epoch 1, proven first; else as planned
+  // In order of time. What one of them refuses is refused, and the run goes on; it ends no sooner than the last.
+  std::vector<TimedCommand> commands;
   std::function<void(const NodeResult&)> on_result;    // every node's result, in node order
 };
 

@@ -13,6 +13,7 @@
 #include "emulator/cau/tree_plan.h"
 #include "emulator/cell/blade_parameters.h"
 #include "emulator/collectives/loop_workload.h"
+#include "emulator/fault/fault_spec.h"
 #include "emulator/fault/link_impairment.h"
 #include "emulator/node/p7ih.h"
 #include "emulator/routing/route_mode.h"
@@ -177,6 +178,7 @@ struct Scenario {
   std::vector<BladeConfig> blades;  // of topology.blades, in their order; those beyond it are default
   std::vector<BladeFault> blade_faults;
   std::vector<TableFault> table_faults;
+  std::vector<FaultSpec> fault_specs;  // created before the run starts
   std::vector<TreeSpec> trees;  // numbered in this order; there before the run starts
   RoutingSettings routing;
   bool reroute = true;    // network management answers alerts

@@ -94,9 +94,8 @@ MUTATIONS = [Mutation(*m) for m in (
      "  return f + out.wire + nak;"),
     ("a link is given up although it went down before",
      "emulator/node/hub.cc",
-     "      if (isr_.output(item->port).generation == item->epoch) "
-     "CommandLink(item->port, false);",
-     "      CommandLink(item->port, false);"),
+     "      if (isr_.output(item->port).generation != item->epoch) break;",
+     ""),
     ("a commitment that runs when lanes are lost is slowed down",
      "emulator/isr/link_level.cc",
      "  return level && level->changed_under == out.busy_until ? "

@@ -88,6 +88,13 @@ class Split {
       if (!status.ok()) return status;
     }
     in_flight_ = std::move(later);
+    std::vector<FaultAction> actions;
+    fabrics_.back()->faults()->Run(end, &actions);
+    for (const FaultAction& action : actions) {
+      for (const auto& fabric : fabrics_) {
+        if (absl::Status status = fabric->Inject(action); !status.ok()) return status;
+      }
+    }
     for (std::size_t p = 0; p < fabrics_.size(); ++p) {
       if (fabrics_[p]->NextEventTime() < end) fabrics_[p]->RunWindow(end);
       Collect(static_cast<int>(p));
@@ -114,6 +121,7 @@ class Split {
     RunResult result = MergeResults(scenario_, fabrics_[0]->topology(), std::move(nodes),
                                     fabrics_.back()->reroutes(), windows);
     result.trees = fabrics_.back()->trees();
+    result.faults = fabrics_.back()->faults()->List();
     return result;
   }
 

@@ -1,0 +1,65 @@
+#include "emulator/fault/active_faults.h"
+
+#include <algorithm>
+
+namespace percs {
+
+void ActiveFaults::Apply(const FaultAction& action, PortId port) {
+  if (action.begins) {
+    held_.push_back({action, port});
+    return;
+  }
+  const auto it = std::find_if(held_.begin(), held_.end(), [&](const Held& held) {
+    return held.action.fault == action.fault && held.action.kind == action.kind && held.action.end == action.end;
+  });
+  if (it != held_.end()) held_.erase(it);
+}
+
+bool ActiveFaults::Any(FaultAction::Kind kind, PortId port) const {
+  return std::any_of(held_.begin(), held_.end(),
+                     [&](const Held& held) { return held.action.kind == kind && held.port == port; });
+}
+
+ActiveFaults::Base ActiveFaults::BaseOf(LinkEnd sender) const {
+  for (const Base& base : bases_) {
+    if (base.sender == sender) return base;
+  }
+  return {sender};
+}
+
+double ActiveFaults::ErrorRate(LinkEnd sender) const {
+  double rate = BaseOf(sender).rate;
+  for (const Held& held : held_) {
+    if (held.action.kind != FaultAction::Kind::kErrorRate || !(held.action.end == sender)) continue;
+    rate = rate == 0 ? held.action.rate : 1 - (1 - rate) * (1 - held.action.rate);
+  }
+  return rate;
+}
+
+std::uint32_t ActiveFaults::LanesLost(LinkEnd sender, int lanes_max) const {
+  std::uint64_t lanes = BaseOf(sender).lanes;
+  for (const Held& held : held_) {
+    if (held.action.kind == FaultAction::Kind::kLanesLost && held.action.end == sender) lanes += held.action.count;
+  }
+  return static_cast<std::uint32_t>(std::min(lanes, static_cast<std::uint64_t>(lanes_max)));
+}
+
+LinkImpairment ActiveFaults::Set(const LinkImpairment& impairment, int lanes_max) {
+  if (impairment.kind == LinkImpairment::Kind::kCorruptNext) return impairment;
+  Base* base = nullptr;
+  for (Base& known : bases_) {
+    if (known.sender == impairment.sender) base = &known;
+  }
+  if (!base) base = &bases_.emplace_back(Base{impairment.sender});
+  LinkImpairment effective = impairment;
+  if (impairment.kind == LinkImpairment::Kind::kErrorRate) {
+    base->rate = impairment.flit_error_rate;
+    effective.flit_error_rate = ErrorRate(impairment.sender);
+  } else {
+    base->lanes = impairment.count;
+    effective.count = LanesLost(impairment.sender, lanes_max);
+  }
+  return effective;
+}
+
+}  // namespace percs

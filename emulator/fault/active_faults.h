@@ -1,0 +1,44 @@
+// The faults that act on one hub at this moment. Several may act on one link: it is down while any of them
+// holds it, error rates combine as independent causes, lost lanes add up. What a command has set by itself
+// (docs/semantics.md B.8) is the base that they come on top of and that is left when they end.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "emulator/fault/fault_action.h"
+#include "emulator/fault/link_impairment.h"
+
+namespace percs {
+
+class ActiveFaults {
+ public:
+  // `port` is this hub's end of the link that the action names by either end.
+  void Apply(const FaultAction& action, PortId port);
+  // A command sets the error rate or the lost lanes of one direction. Returns what is to be in effect.
+  LinkImpairment Set(const LinkImpairment& impairment, int lanes_max);
+
+  bool HoldsDown(PortId port) const { return Any(FaultAction::Kind::kLinkDown, port); }
+  bool Mutes(PortId port) const { return Any(FaultAction::Kind::kAlertsMuted, port); }
+  double ErrorRate(LinkEnd sender) const;
+  // At most `lanes_max`.
+  std::uint32_t LanesLost(LinkEnd sender, int lanes_max) const;
+
+ private:
+  struct Held {
+    FaultAction action;
+    PortId port;
+  };
+  struct Base {
+    LinkEnd sender;
+    double rate = 0;
+    std::uint32_t lanes = 0;
+  };
+  bool Any(FaultAction::Kind kind, PortId port) const;
+  Base BaseOf(LinkEnd sender) const;
+
+  std::vector<Held> held_;
+  std::vector<Base> bases_;
+};
+
+}  // namespace percs

@@ -1,0 +1,39 @@
+// One concrete thing that happens to one place at one virtual time: what a fault resolves to. The hubs it
+// concerns keep those that hold (emulator/fault/active_faults.h).
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/base/time.h"
+#include "emulator/routing/route_tables.h"
+#include "emulator/topology/topology.h"
+
+namespace percs {
+
+struct FaultAction {
+  enum class Kind : std::uint8_t {
+    kLinkDown,      // the link of `end`, both ways
+    kErrorRate,     // what `end` sends is corrupted with probability `rate`
+    kCorruptNext,   // the next `count` transmissions of `end`; has no end
+    kLanesLost,     // `count` lanes on which `end` sends
+    kAlertsMuted,   // the hub of `end` raises no alert for its link; one action for each end
+    kTableDamaged,  // the entry at `place` of the hub of `end`
+    kRetrain,       // a link that replay gave up, and is not kept down otherwise, comes up; has no end
+  };
+  Time at = 0;
+  std::uint32_t fault = 0;  // number of the fault it belongs to
+  Kind kind = Kind::kLinkDown;
+  bool begins = true;       // or ends
+  LinkEnd end;
+  double rate = 0;
+  std::uint32_t count = 0;
+  TablePlace place;
+
+  // Both ends of the link act; else the hub of `end` alone.
+  bool at_both_ends() const {
+    return kind == Kind::kLinkDown || kind == Kind::kLanesLost || kind == Kind::kRetrain;
+  }
+};
+inline constexpr int kFaultActionKinds = 7;
+
+}  // namespace percs

@@ -1,0 +1,148 @@
+#include "emulator/fault/fault_preview.h"
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "fmt/format.h"
+
+namespace percs {
+namespace {
+
+constexpr int kHopsMax = 5;  // L0 D0 L1 D1 L2
+
+using Link = std::pair<NodeId, PortId>;  // by its lower end
+
+Link Lower(const Topology& topology, LinkEnd end) {
+  const LinkEnd far = topology.Peer(end.node, end.port);
+  return std::min(Link(end.node, end.port), Link(far.node, far.port));
+}
+
+class Touched {
+ public:
+  Touched(const FaultSpec& spec, const FaultTargets& targets, const FabricView& view) : spec_(spec), view_(view) {
+    for (const FaultAction& action : ActionsOf(spec, targets, view.topology)) {
+      if (action.kind != FaultAction::Kind::kTableDamaged) links_.insert(Lower(view.topology, action.end));
+    }
+    if (spec.kind == FaultKind::kTableDamage) damaged_ = {targets.hubs.begin(), targets.hubs.end()};
+  }
+
+  const std::set<Link>& links() const { return links_; }
+
+  // Routes between two hubs that it touches.
+  std::uint64_t Routes(NodeId source, NodeId destination) const {
+    const Topology& t = view_.topology;
+    const bool same = spec_.destination != kNoNode && (t.supernode_of(destination) == t.supernode_of(source)
+                                                           ? destination == spec_.destination
+                                                           : t.supernode_of(destination) ==
+                                                                 t.supernode_of(spec_.destination));
+    return From(source, kNoPort, destination, damaged_.count(source) > 0 && same, 0);
+  }
+
+ private:
+  std::uint64_t From(NodeId node, PortId in, NodeId destination, bool touched, int hops) const {
+    if (node == destination) return touched ? 1 : 0;
+    const Topology& t = view_.topology;
+    const auto tables = view_.tables(node);
+    if (!tables || hops == kHopsMax) return touched ? 1 : 0;
+    const bool intra = t.supernode_of(node) == t.supernode_of(destination);
+    const TablePlace place{TableKind::kDirect, in, intra,
+                           static_cast<std::uint16_t>(intra ? t.hub_in_supernode(destination)
+                                                            : t.supernode_of(destination))};
+    const RouteTable* table = tables->Table(place.kind, in).get();
+    std::uint64_t routes = 0;
+    for (PortMask ports = table ? table->Entry(place) : 0; ports != 0; ports &= ports - 1) {
+      const PortId out = static_cast<PortId>(std::countr_zero(ports));
+      const LinkEnd far = t.Peer(node, out);
+      if (far.node == kNoNode) continue;
+      const bool here = links_.count(Lower(t, {node, out})) > 0;
+      routes += From(far.node, far.port, destination, touched || here, hops + 1);
+    }
+    return routes;
+  }
+
+  const FaultSpec& spec_;
+  const FabricView& view_;
+  std::set<Link> links_;
+  std::set<NodeId> damaged_;
+};
+
+bool TakesLinksDown(FaultKind kind) {
+  return kind == FaultKind::kLinkDown || kind == FaultKind::kPortDown || kind == FaultKind::kFlap ||
+         kind == FaultKind::kHubDown || kind == FaultKind::kPartition;
+}
+
+// With what is down already.
+Failures With(const std::set<Link>& links, Failures failures) {
+  failures.links.insert(links.begin(), links.end());
+  return failures;
+}
+
+std::vector<NodeId> CutOff(const Topology& topology, const Failures& failures) {
+  std::vector<NodeId> hubs;
+  for (NodeId hub = 0; hub < topology.hubs(); ++hub) {
+    bool linked = false, plugged = false;
+    for (PortId port = 0; port < kLinkPorts && !linked; ++port) {
+      if (!topology.connected(hub, port)) continue;
+      plugged = true;
+      linked = failures.links.count(Lower(topology, {hub, port})) == 0;
+    }
+    if (plugged && !linked) hubs.push_back(hub);
+  }
+  return hubs;
+}
+
+std::vector<std::string> Trees(const FabricView& view, const std::set<std::pair<NodeId, NodeId>>& pairs,
+                               const std::vector<NodeId>& cut_off) {
+  std::vector<std::string> names;
+  for (const TreeStatus& tree : view.trees) {
+    if (!tree.plan || tree.state == TreeState::kDeleted) continue;
+    const auto& vertices = tree.plan->vertices;
+    const bool touched = std::any_of(vertices.begin(), vertices.end(), [&](const TreeVertex& v) {
+      if (std::find(cut_off.begin(), cut_off.end(), v.node) != cut_off.end()) return true;
+      if (v.parent == kNoVertex) return false;
+      const NodeId parent = vertices[v.parent].node;
+      return pairs.count({v.node, parent}) > 0 || pairs.count({parent, v.node}) > 0;
+    });
+    if (touched) names.push_back(tree.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+absl::StatusOr<FaultPreview> PreviewFault(const FaultSpec& spec, const FabricView& view) {
+  const Topology& topology = view.topology;
+  if (absl::Status status = CheckFault(spec, topology, view.parameters); !status.ok()) return status;
+  if (topology.hubs() > kPreviewHubsMax) {
+    return absl::OutOfRangeError(fmt::format("a preview for {} hubs; it is made for machines of up to {}",
+                                             topology.hubs(), kPreviewHubsMax));
+  }
+  FaultPreview preview;
+  preview.seed = FaultSeed(spec, view.scenario_seed);
+  auto targets = SelectTargets(spec, topology, preview.seed);
+  if (!targets.ok()) return targets.status();
+  preview.targets = *std::move(targets);
+  const Touched touched(spec, preview.targets, view);
+  std::set<std::pair<NodeId, NodeId>> pairs;
+  for (NodeId source = 0; source < topology.hubs(); ++source) {
+    for (NodeId destination = 0; destination < topology.hubs(); ++destination) {
+      const std::uint64_t routes = source == destination ? 0 : touched.Routes(source, destination);
+      if (routes == 0) continue;
+      pairs.insert({source, destination});
+      preview.routes += routes;
+    }
+  }
+  preview.pairs.assign(pairs.begin(), pairs.end());
+  const bool down = TakesLinksDown(spec.kind);
+  preview.loses_packets = down || spec.kind == FaultKind::kTableDamage || !view.parameters.link_replay;
+  const Failures failures = With(down ? touched.links() : std::set<Link>(), view.failures);
+  if (down) preview.cut_off = CutOff(topology, failures);
+  preview.trees = Trees(view, pairs, preview.cut_off);
+  const auto report = CheckTables(topology, failures, Planner(topology).Plan(failures), view.parameters.vc_policy);
+  if (!report.ok()) return report.status();
+  preview.unreachable_pairs = report->unreachable_pairs;
+  return preview;
+}
+
+}  // namespace percs

@@ -1,0 +1,266 @@
+#include "emulator/fault/fault_service.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace percs {
+namespace {
+
+constexpr std::size_t kNamesListed = 8;
+
+Time OnTime(const FaultSpec& spec) { return static_cast<Time>(static_cast<double>(spec.period) * spec.duty); }
+
+}  // namespace
+
+const char* FaultPhaseName(FaultPhase phase) {
+  constexpr const char* kNames[] = {"scheduled", "active", "paused", "recovering", "recovered"};
+  return kNames[static_cast<int>(phase)];
+}
+
+void FaultService::Note(Time at, const char* kind, const Fault& fault, const std::string& text) {
+  if (log_) log_->Add(at, kind, fault.status.spec.id, text);
+}
+
+void FaultService::Schedule(Fault& fault, Time at) {
+  FaultStatus& status = fault.status;
+  if (status.next != kNever) schedule_.erase({status.next, status.number});
+  status.next = at;
+  if (at != kNever) schedule_.insert({at, status.number});
+}
+
+absl::Status FaultService::NotThere(const std::string& id) const {
+  std::vector<std::string> names;
+  for (const auto& [name, number] : by_id_) {
+    if (names.size() < kNamesListed) names.push_back(name);
+  }
+  return absl::NotFoundError(
+      fmt::format("there is no fault \"{}\", or it is deleted already; faults: {}{}", id,
+                  names.empty() ? std::string("none") : fmt::format("{}", fmt::join(names, ", ")),
+                  by_id_.size() > names.size() ? ", ..." : ""));
+}
+
+absl::StatusOr<FaultService::Fault*> FaultService::Find(const std::string& id) {
+  const auto it = by_id_.find(id);
+  if (it == by_id_.end()) return NotThere(id);
+  return &faults_.at(it->second);
+}
+
+absl::StatusOr<FaultStatus> FaultService::Get(const std::string& id) const {
+  const auto it = by_id_.find(id);
+  if (it == by_id_.end()) return NotThere(id);
+  return faults_.at(it->second).status;
+}
+
+std::vector<FaultStatus> FaultService::List() const {
+  std::vector<FaultStatus> all;
+  for (const auto& [number, fault] : faults_) {
+    if (!fault.status.deleted) all.push_back(fault.status);
+  }
+  return all;
+}
+
+absl::StatusOr<FaultStatus> FaultService::Create(const FaultSpec& spec, Time now) {
+  if (const auto known = Find(spec.id); known.ok()) {
+    if ((*known)->status.spec == spec) return (*known)->status;
+    return absl::AlreadyExistsError(fmt::format(
+        "there is another fault \"{}\" ({}, {}); update it, delete it, or take another name", spec.id,
+        FaultKindName((*known)->status.spec.kind), FaultPhaseName((*known)->status.phase)));
+  }
+  if (faults_.size() >= kFaultsMax) {
+    return absl::ResourceExhaustedError(
+        fmt::format("there are {} faults already; delete some, or `percsctl fault reset`", faults_.size()));
+  }
+  return Begin(spec, spec.at.value_or(now), now);
+}
+
+absl::StatusOr<FaultStatus> FaultService::Update(const FaultSpec& spec, Time now) {
+  const auto known = Find(spec.id);
+  if (!known.ok()) return known.status();
+  const FaultStatus& before = (*known)->status;
+  if (before.spec == spec) return before;
+  // One that began in the past goes on now.
+  const bool began = spec.at && before.begins_at == *spec.at;
+  const Time begins_at = began ? std::max(now, *spec.at) : spec.at.value_or(now);
+  const std::uint32_t number = before.number;
+  auto begun = Begin(spec, begins_at, now);
+  if (!begun.ok()) return begun.status();
+  const std::uint32_t fresh = by_id_[spec.id];
+  Remove(faults_.at(number), now);
+  by_id_[spec.id] = fresh;
+  return begun;
+}
+
+absl::StatusOr<FaultStatus> FaultService::Begin(const FaultSpec& spec, Time begins_at, Time now) {
+  if (absl::Status status = CheckFault(spec, topology_, parameters_); !status.ok()) return status;
+  if (begins_at < now) {
+    return absl::InvalidArgumentError(fmt::format("fault {}: at {} is in the past: virtual time is {}", spec.id,
+                                                  FormatTime(begins_at), FormatTime(now)));
+  }
+  Fault fault;
+  FaultStatus& status = fault.status;
+  status.seed = FaultSeed(spec, seed_);
+  auto targets = SelectTargets(spec, topology_, status.seed);
+  if (!targets.ok()) return targets.status();
+  status.spec = spec;
+  status.targets = *std::move(targets);
+  status.number = ++number_;
+  status.selected_at = now;
+  status.begins_at = begins_at;
+  fault.actions = ActionsOf(spec, status.targets, topology_);
+  for (FaultAction& action : fault.actions) action.fault = status.number;
+  if (spec.duration > 0) fault.stops_at = begins_at + spec.duration;
+  Fault& kept = faults_[status.number] = std::move(fault);
+  by_id_[spec.id] = kept.status.number;
+  Schedule(kept, begins_at);
+  Note(now, "fault_selected", kept,
+       fmt::format("{}: {}, seed {}, begins at {}", FaultKindName(spec.kind),
+                   DescribeTargets(kept.status.targets, topology_, kNamesListed), kept.status.seed,
+                   FormatTime(begins_at)));
+  return kept.status;
+}
+
+absl::Status FaultService::Delete(const std::string& id, Time now) {
+  const auto fault = Find(id);
+  if (!fault.ok()) return fault.status();
+  Remove(**fault, now);
+  return absl::OkStatus();
+}
+
+std::size_t FaultService::Reset(Time now) {
+  const std::size_t count = by_id_.size();
+  while (!by_id_.empty()) Remove(faults_.at(by_id_.begin()->second), now);
+  return count;
+}
+
+void FaultService::EndRepeating(Time now) {
+  std::vector<std::string> endless;
+  for (const auto& [id, number] : by_id_) {
+    const Fault& fault = faults_.at(number);
+    if (fault.status.spec.period > 0 && fault.status.spec.repeats == 0 && fault.stops_at == kNever) {
+      endless.push_back(id);
+    }
+  }
+  for (const std::string& id : endless) Remove(faults_.at(by_id_.at(id)), now);
+}
+
+// The fault may be gone afterwards.
+void FaultService::Remove(Fault& fault, Time now) {
+  FaultStatus& status = fault.status;
+  by_id_.erase(status.spec.id);
+  status.deleted = true;
+  Note(now, "fault_deleted", fault, fmt::format("it was {}", FaultPhaseName(status.phase)));
+  switch (status.phase) {
+    case FaultPhase::kActive:
+      return Schedule(fault, now);
+    case FaultPhase::kPaused:
+    case FaultPhase::kScheduled:
+    case FaultPhase::kRecovered:
+      return Finish(fault, now);
+    case FaultPhase::kRecovering:
+      return;
+  }
+}
+
+void FaultService::Run(Time end, std::vector<FaultAction>* actions) {
+  while (next_time() < end) {
+    const auto [at, number] = *schedule_.begin();
+    Advance(faults_.at(number), at, actions);
+  }
+}
+
+void FaultService::Advance(Fault& fault, Time now, std::vector<FaultAction>* actions) {
+  switch (fault.status.phase) {
+    case FaultPhase::kScheduled:
+    case FaultPhase::kPaused:
+      return Inject(fault, now, actions);
+    case FaultPhase::kActive:
+      return Recover(fault, now, actions);
+    case FaultPhase::kRecovering:
+      Retrain(fault, now, actions);
+      return Finish(fault, now);
+    case FaultPhase::kRecovered:
+      return Schedule(fault, kNever);
+  }
+}
+
+void FaultService::Inject(Fault& fault, Time now, std::vector<FaultAction>* actions) {
+  FaultStatus& status = fault.status;
+  for (FaultAction action : fault.actions) {
+    action.at = now;
+    actions->push_back(action);
+  }
+  status.phase = FaultPhase::kActive;
+  status.injected_at = now;
+  ++status.injections;
+  Note(now, "fault_injected", fault,
+       fmt::format("{} on {}, time {}", FaultKindName(status.spec.kind),
+                   DescribeTargets(status.targets, topology_, kNamesListed), status.injections));
+  const Time off = status.spec.period > 0 ? now + OnTime(status.spec) : kNever;
+  Schedule(fault, std::min(off, fault.stops_at));
+}
+
+void FaultService::Recover(Fault& fault, Time now, std::vector<FaultAction>* actions) {
+  FaultStatus& status = fault.status;
+  for (auto action = fault.actions.rbegin(); action != fault.actions.rend(); ++action) {
+    FaultAction ends = *action;
+    ends.at = now;
+    ends.begins = false;
+    actions->push_back(ends);
+  }
+  status.recovered_at = now;
+  ++status.recoveries;
+  Note(now, "fault_recovered", fault, fmt::format("{}, time {}", FaultKindName(status.spec.kind), status.recoveries));
+  if (Corrupts(fault)) Retrain(fault, now, actions);
+  const FaultSpec& spec = status.spec;
+  const Time again = spec.period > 0 ? status.injected_at + spec.period : kNever;
+  const bool more = !status.deleted && again < fault.stops_at &&
+                    (spec.repeats == 0 || status.injections < spec.repeats);
+  if (more) {
+    status.phase = FaultPhase::kPaused;
+    return Schedule(fault, again);
+  }
+  if (!Corrupts(fault)) return Finish(fault, now);
+  status.phase = FaultPhase::kRecovering;
+  Schedule(fault, now + ReplayMax());
+}
+
+// Links that were given up under the fault come up again, unless something else keeps them down.
+void FaultService::Retrain(const Fault& fault, Time now, std::vector<FaultAction>* actions) {
+  for (const LinkEnd& link : fault.status.targets.links) {
+    FaultAction retrain;
+    retrain.at = now;
+    retrain.fault = fault.status.number;
+    retrain.kind = FaultAction::Kind::kRetrain;
+    retrain.end = link;
+    actions->push_back(retrain);
+  }
+}
+
+// The fault is gone afterwards if it was deleted.
+void FaultService::Finish(Fault& fault, Time now) {
+  Schedule(fault, kNever);
+  fault.status.phase = FaultPhase::kRecovered;
+  if (fault.status.deleted) faults_.erase(fault.status.number);
+}
+
+bool FaultService::Corrupts(const Fault& fault) const {
+  const FaultKind kind = fault.status.spec.kind;
+  return kind == FaultKind::kPortDown || kind == FaultKind::kBitErrors || kind == FaultKind::kCorruptNext;
+}
+
+// A flit that is being replayed when its link is healthy again may still give the link up, so much later at
+// most: `replay_limit` rounds of B.8 on the slowest link there can be, and a picosecond.
+Time FaultService::ReplayMax() const {
+  Time longest = 0;
+  for (const LinkClass link_class : {LinkClass::kLl, LinkClass::kLr, LinkClass::kD}) {
+    const LinkParameters& link = parameters_.link(link_class);
+    const Time slowest = (link.flit_time * link.lanes + link.lanes_min - 1) / std::max(link.lanes_min, 1);
+    const Time wire = std::max(link.wire, longest_wire_);
+    longest = std::max(longest, 2 * slowest + 2 * wire + parameters_.credit_processing);
+  }
+  return parameters_.replay_limit * longest + 1;
+}
+
+}  // namespace percs

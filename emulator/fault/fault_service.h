@@ -1,0 +1,109 @@
+// The faults of a fabric as resources: created, listed, updated, deleted by their names. Decides the virtual
+// times at which each begins and ends and hands out what then happens to which place; the hubs do it. A
+// fault stays until it is deleted or its duration is over. Deterministic, and only in the process of network
+// management; which in turn never looks here, but waits for alerts (docs/semantics.md rule 19).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "emulator/fault/event_log.h"
+#include "emulator/fault/fault_spec.h"
+
+namespace percs {
+
+enum class FaultPhase : std::uint8_t {
+  kScheduled,   // its targets are selected, its time is to come
+  kActive,
+  kPaused,      // a repeating one, between two times
+  kRecovering,  // over, but a link may still be given up by a replay that began under it
+  kRecovered,   // over by itself
+};
+const char* FaultPhaseName(FaultPhase phase);
+
+// Its conditions: Selected with its creation, Injected, Recovered, each with its virtual time and count.
+struct FaultStatus {
+  FaultSpec spec;
+  std::uint32_t number = 0;
+  std::uint64_t seed = 0;
+  FaultTargets targets;
+  FaultPhase phase = FaultPhase::kScheduled;
+  bool deleted = false;       // and only recovering
+  Time selected_at = 0;
+  Time begins_at = 0;         // first time
+  Time injected_at = kNever;  // last time
+  Time recovered_at = kNever;
+  std::uint64_t injections = 0, recoveries = 0;
+  Time next = kNever;         // its next transition
+};
+
+class FaultService {
+ public:
+  // More faults than this are refused.
+  static constexpr std::size_t kFaultsMax = 65'536;
+
+  // `longest_wire` is that of all cables. `log` may be null.
+  FaultService(const Topology& topology, const P7ihParameters& parameters, std::uint64_t seed, Time longest_wire,
+               EventLog* log)
+      : topology_(topology), parameters_(parameters), seed_(seed), longest_wire_(longest_wire), log_(log) {}
+
+  // All of these REQUIRE now >= everything that was handed out.
+  // The same fault twice is one. ALREADY_EXISTS for another one of that name, INVALID_ARGUMENT also for a
+  // time that has passed, NOT_FOUND if its selector fits nothing, RESOURCE_EXHAUSTED.
+  absl::StatusOr<FaultStatus> Create(const FaultSpec& spec, Time now);
+  // Ends the fault of this name as it is and begins it anew as it shall be. NOT_FOUND.
+  absl::StatusOr<FaultStatus> Update(const FaultSpec& spec, Time now);
+  // NOT_FOUND names those there are.
+  absl::Status Delete(const std::string& id, Time now);
+  // Deletes all; returns how many.
+  std::size_t Reset(Time now);
+  // Those that repeat without end are deleted, so that a fabric can drain.
+  void EndRepeating(Time now);
+
+  Time next_time() const { return schedule_.empty() ? kNever : schedule_.begin()->first; }
+  // Everything before `end`, in order.
+  void Run(Time end, std::vector<FaultAction>* actions);
+  // Transitions to come: a run goes on until they are over.
+  std::int64_t unfinished() const { return static_cast<std::int64_t>(schedule_.size()); }
+
+  // In the order of creation, without deleted ones.
+  std::vector<FaultStatus> List() const;
+  absl::StatusOr<FaultStatus> Get(const std::string& id) const;
+
+ private:
+  struct Fault {
+    FaultStatus status;
+    std::vector<FaultAction> actions;
+    Time stops_at = kNever;  // by its duration
+  };
+  absl::StatusOr<FaultStatus> Begin(const FaultSpec& spec, Time begins_at, Time now);
+  absl::StatusOr<Fault*> Find(const std::string& id);
+  absl::Status NotThere(const std::string& id) const;
+  void Remove(Fault& fault, Time now);
+  void Schedule(Fault& fault, Time at);
+  void Advance(Fault& fault, Time now, std::vector<FaultAction>* actions);
+  void Inject(Fault& fault, Time now, std::vector<FaultAction>* actions);
+  void Recover(Fault& fault, Time now, std::vector<FaultAction>* actions);
+  void Retrain(const Fault& fault, Time now, std::vector<FaultAction>* actions);
+  void Finish(Fault& fault, Time now);
+  bool Corrupts(const Fault& fault) const;
+  Time ReplayMax() const;
+  void Note(Time at, const char* kind, const Fault& fault, const std::string& text);
+
+  const Topology& topology_;
+  const P7ihParameters& parameters_;
+  const std::uint64_t seed_;
+  const Time longest_wire_;
+  EventLog* log_;
+  std::uint32_t number_ = 0;
+  std::map<std::uint32_t, Fault> faults_;          // by number; deleted ones until they have recovered
+  std::map<std::string, std::uint32_t> by_id_;     // those not deleted
+  std::set<std::pair<Time, std::uint32_t>> schedule_;
+};
+
+}  // namespace percs
