@@ -47,6 +47,11 @@ enum class LeaderLayer : std::uint8_t { kP2p, kCau };
 std::unique_ptr<Collective> MakeHybridBarrier(Rank& rank, LeaderLayer leaders);
 std::unique_ptr<Collective> MakeHybridAllreduce(Rank& rank, LeaderLayer leaders);
 std::unique_ptr<Collective> MakeHybridBroadcast(Rank& rank, LeaderLayer leaders, std::uint64_t bytes);
+// Over nodes: on each of them by direct access or by messages, between them by messages of their leaders.
+enum class NodeLayer : std::uint8_t { kSmartmap, kP2p };
+std::unique_ptr<Collective> MakeHierarchicalReduce(Rank& rank, NodeLayer layer);
+std::unique_ptr<Collective> MakeHierarchicalBroadcast(Rank& rank, NodeLayer layer);
+std::unique_ptr<Collective> MakeHierarchicalAllreduce(Rank& rank, NodeLayer layer);
 // Reduce, then broadcast, on a tree of CAUs, one task per node; a barrier has no data and operation NOP.
 std::unique_ptr<Collective> MakeCauAllreduce(Rank& rank, const TaskGroup& leaders);
 std::unique_ptr<Collective> MakeCauBarrier(Rank& rank, const TaskGroup& leaders);

@@ -1,4 +1,5 @@
-// Collectives by name. A name is `layer` or `layer:algorithm`; layers are p2p, shm, smartmap, cau and hybrid.
+// Collectives by name. A name is `layer` or `layer:algorithm`; layers are p2p, shm, smartmap, cau,
+// hybrid and hierarchical.
 #pragma once
 
 #include <memory>
