@@ -34,6 +34,8 @@ CommandBody AddRun(CLI::App& app);
 CommandBody AddCheck(CLI::App& app);
 CommandBody AddSchema(CLI::App& app);
 CommandBody AddCollective(CLI::App& app);
+CommandBody AddPerf(CLI::App& app);
+CommandBody AddSweep3d(CLI::App& app);
 CommandBody AddValidate(CLI::App& app);
 CommandBody AddVersion(CLI::App& app);
 CommandBody AddCompletion(CLI::App& app);

@@ -30,9 +30,19 @@ constexpr Command kCommands[] = {
   percsctl collective barrier --blade QS20
   percsctl collective broadcast --blade QS20 --bytes 16384 --algorithm "TTBcastB_Opt D2")",
      AddCollective},
+    {"perf", kInProcess, "Measure messages between two SPEs of Roadrunner",
+     R"(  percsctl perf triblade0:spe0 triblade0:spe8
+  percsctl perf 0 6400 --bytes 0,128,131072
+  percsctl perf 0 1 --protocol sender --format json)",
+     AddPerf},
+    {"sweep3d", kInProcess, "Measure the weak scaling of Sweep3D on Roadrunner",
+     R"(  percsctl sweep3d --cus 1,2,4
+  percsctl sweep3d --cus 17 --format json)",
+     AddSweep3d},
     {"validate", kInProcess, "Print published figures beside emulated ones",
      R"(  percsctl validate cell
   percsctl validate p7ih --only P7IH-02
+  percsctl validate roadrunner --only RR-03
   percsctl validate smartmap --format json)",
      AddValidate},
     {"up", kLocal, "Start a controller and daemons",

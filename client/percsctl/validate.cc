@@ -10,6 +10,7 @@
 #include "emulator/cell/validation.h"
 #include "emulator/collectives/smartmap_validation.h"
 #include "emulator/collectives/validation.h"
+#include "emulator/roadrunner/validation.h"
 
 namespace percs {
 namespace {
@@ -37,7 +38,10 @@ struct Machine {
   const char* name;
   absl::StatusOr<Rows> (*validate)(const std::string& only);  // rows whose id begins so
 };
-constexpr Machine kMachines[] = {{"cell", ValidateBlade}, {"p7ih", ValidateP7ih}, {"smartmap", ValidateSmartmap}};
+constexpr Machine kMachines[] = {{"cell", ValidateBlade},
+                                 {"p7ih", ValidateP7ih},
+                                 {"roadrunner", roadrunner::ValidateRoadrunner},
+                                 {"smartmap", ValidateSmartmap}};
 
 const char* RoleName(ValidationRole role) {
   constexpr const char* kNames[] = {"specified", "calibrated", "predicted"};

@@ -6,6 +6,7 @@
 
 #include "emulator/cell/eib.h"
 #include "emulator/node/blade_programs.h"
+#include "emulator/node/triblade_node.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -49,11 +50,14 @@ class ProgramBuilder {
       : topology_(topology), node_(node), path_(std::move(path)), errors_(*errors) {}
 
   std::vector<BladeProgram> Build(const v1::Blades& blades) {
+    triblade_ = blades.type() == kTribladeType;
     std::vector<BladeProgram> programs;
     for (int i = 0; i < blades.programs_size(); ++i) {
       const v1::BladeProgram& program = blades.programs(i);
       const std::string at = fmt::format("{}.programs[{}]", path_, i);
-      if (program.has_exchange()) {
+      if (program.has_exchange() && triblade_) {
+        errors_.Add(at, "triblades run collectives of CML; write `collective`");
+      } else if (program.has_exchange()) {
         programs.push_back(Exchange(program.exchange(), at + ".exchange"));
       } else if (program.has_collective()) {
         programs.push_back(Collective(program.collective(), at + ".collective"));
@@ -99,7 +103,7 @@ class ProgramBuilder {
     if (message.has_iterations()) {
       program.iterations = static_cast<std::uint64_t>(message.iterations());
     }
-    const absl::Status status = CheckCollective(program);
+    const absl::Status status = triblade_ ? CheckTribladeProgram(program) : CheckCollective(program);
     if (!status.ok()) errors_.Add(at, Text(status));
     return program;
   }
@@ -114,6 +118,7 @@ class ProgramBuilder {
   const NodeId node_;
   const std::string path_;
   ErrorList& errors_;
+  bool triblade_ = false;
 };
 
 std::vector<ExchangeProgram> ExchangesWith(const BladeConfig& blade, NodeId peer) {
@@ -204,7 +209,9 @@ std::vector<BladeConfig> BuildBlades(const v1::Scenario& message, const Topology
     BladeConfig config;
     if (blades.has_type()) config.type = blades.type();
     const auto known = cell::ParametersOfBlade(config.type);
-    if (!known.ok()) errors->Add(path + ".type", Text(known.status()));
+    if (!known.ok() && config.type != kTribladeType) {
+      errors->Add(path + ".type", Text(known.status()) + ", triblade");
+    }
     for (int i = 0; i < (blades.has_count() ? blades.count() : 1); ++i) {
       if (configs.size() == topology.blades()) return configs;  // a name was wrong
       const NodeId node = topology.hubs() + static_cast<NodeId>(configs.size());

@@ -332,6 +332,14 @@ class CellTest(CliTest):
             rows["CELL-withheld-barrier"][key] for key in ("published", "role", "holds")))
 
 
+    def test_two_daemons_that_each_host_a_triblade_give_the_digest_of_one_process(self):
+        file = SCENARIOS / "triblades.yaml"
+        here = self.good_json("run", file)
+        self.good("up", file, "--daemons", 3)
+        there = self.good_json("apply", file, "--placement", "8,1,1", "--wait")
+        self.assertEqual([], there["violations"])
+        self.assertEqual(here["digest"], there["digest"])
+
     def test_two_daemons_that_each_host_a_blade_give_the_digest_of_one_process(self):
         file = SCENARIOS / "cell-blades.yaml"
         here = self.good_json("run", file)
@@ -339,6 +347,29 @@ class CellTest(CliTest):
         there = self.good_json("apply", file, "--placement", "2,2,2,2,1,1", "--wait")
         self.assertEqual([], there["violations"])
         self.assertEqual(here["digest"], there["digest"])
+
+
+class RoadrunnerTest(CliTest):
+    def test_messages_between_any_two_spes_are_measured(self):
+        report = self.good_json("perf", "triblade0:spe0", 200 * 32, "--bytes", "0,128,131072")
+        self.assertEqual(("network", 5), (report["distance"], report["crossbars"]))
+        times = [size["half_round_trip_ps"] for size in report["sizes"]]
+        self.assertEqual(sorted(times), times)
+        self.assertLess(report["sizes"][2]["gigabytes_per_second"], 2 / 3)
+        receiver, sender = (
+            self.good_json("perf", 0, 8, "--bytes", 0, "--protocol", who)["sizes"][0]
+            for who in ("receiver", "sender"))
+        self.assertLess(receiver["half_round_trip_ps"], sender["half_round_trip_ps"])
+
+    def test_what_is_no_spe_is_refused(self):
+        self.bad(BAD_INPUT, "percsctl perf: no SPE 'triblade0:spe32'; SPEs are named like "
+                 "triblade0:spe31, or by MPI rank", "perf", "triblade0:spe32", 0)
+
+    def test_published_figures_stand_beside_emulated_ones(self):
+        report = self.good_json("validate", "roadrunner", "--only", "RR-03")
+        rows = {row["id"]: row for row in report["rows"]}
+        self.assertAlmostEqual(11.77, rows["RR-037"]["emulated"], 2)
+        self.assertTrue(all(row["holds"] for row in rows.values()))
 
 
 class UnreachableTest(CliTest):

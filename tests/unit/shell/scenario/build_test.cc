@@ -404,7 +404,8 @@ TEST(Build, BladesOfAGoodFileArrive) {
 TEST(Build, BladesThatCannotBeAreRefusedByName) {
   const std::string start = std::string(kDrawer) + "blades:\n- ";
   EXPECT_EQ(ErrorOf(start + "{type: QS23}"),
-            "a.yaml:3:10: blades[0].type: unknown blade type 'QS23'; it is one of QS20, QS21, QS22");
+            "a.yaml:3:10: blades[0].type: unknown blade type 'QS23'; it is one of QS20, QS21, QS22, "
+            "triblade");
   EXPECT_EQ(ErrorOf(start + "{attach: sn0-d0-h2}"),
             "a.yaml:3:12: blades[0].attach: no hub is named \"sn0-d0-h2\"; the nearest are sn0-d0-h0 "
             "or sn0-d0-h1");

@@ -1,0 +1,92 @@
+// percsctl perf: messages of CML between any two SPEs of Roadrunner.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "client/percsctl/command.h"
+#include "client/percsctl/format.h"
+#include "emulator/roadrunner/perf.h"
+
+namespace percs {
+namespace {
+
+using Json = nlohmann::json;
+
+struct PerfArguments {
+  std::string from, to, protocol = "receiver", format;
+  std::vector<std::uint32_t> bytes;
+  int round_trips = 8;
+};
+
+// A rank's number, or `triblade3:spe17`.
+absl::StatusOr<roadrunner::Rank> ParseSpe(const std::string& name) {
+  int rank = 0, triblade = 0, spe = 0;
+  if (absl::SimpleAtoi(name, &rank) && rank >= 0) return rank;
+  const std::size_t colon = name.find(":spe");
+  if (name.rfind("triblade", 0) == 0 && colon != std::string::npos &&
+      absl::SimpleAtoi(name.substr(8, colon - 8), &triblade) && absl::SimpleAtoi(name.substr(colon + 4), &spe) &&
+      triblade >= 0 && triblade < roadrunner::kTribladesPerCu * roadrunner::kCusMax && spe >= 0 &&
+      spe < roadrunner::kSpesPerTriblade) {
+    return triblade * roadrunner::kSpesPerTriblade + spe;
+  }
+  return absl::InvalidArgumentError(
+      fmt::format("no SPE '{}'; SPEs are named like triblade0:spe31, or by MPI rank", name));
+}
+
+Outcome Perf(const PerfArguments& a) {
+  const auto from = ParseSpe(a.from), to = ParseSpe(a.to);
+  if (!from.ok()) return FromStatus(from.status());
+  if (!to.ok()) return FromStatus(to.status());
+  std::vector<std::uint32_t> sizes = a.bytes;
+  for (std::uint32_t size = 1; a.bytes.empty() && size <= roadrunner::kPerfBytesMax; size *= 2) {
+    sizes.push_back(size);
+  }
+  const auto protocol = a.protocol == "sender" ? roadrunner::Protocol::kSenderInitiated
+                                               : roadrunner::Protocol::kReceiverInitiated;
+  Table table({"bytes", "half round trip", "GB/s"}, "rrr");
+  Json list = Json::array();
+  roadrunner::PerfResult last;
+  for (const std::uint32_t size : sizes) {
+    const auto result = roadrunner::MeasurePerf(roadrunner::DefaultParameters(), *from, *to, size,
+                                                a.round_trips, protocol);
+    if (!result.ok()) return FromStatus(result.status());
+    last = *result;
+    table.Add({FormatCount(size), FormatVirtual(last.half_round_trip),
+               fmt::format("{:.3f}", last.gigabytes_per_second)});
+    list.push_back({{"bytes", size},
+                    {"half_round_trip_ps", last.half_round_trip},
+                    {"gigabytes_per_second", last.gigabytes_per_second},
+                    {"digest", last.digest.ToString()}});
+  }
+  const char* const distance = roadrunner::DistanceName(last.distance);
+  if (IsJson(a.format)) {
+    fmt::print("{}\n", Json{{"from", *from}, {"to", *to}, {"distance", distance},
+                            {"crossbars", last.crossbars}, {"sizes", std::move(list)}}
+                           .dump(2));
+  } else {
+    fmt::print("SPE {} to SPE {}, {}{}\n{}", *from, *to, distance,
+               last.crossbars > 0 ? fmt::format(" ({} crossbars)", last.crossbars) : "", table.ToString());
+  }
+  return Outcome::Ok();
+}
+
+}  // namespace
+
+CommandBody AddPerf(CLI::App& app) {
+  auto a = std::make_shared<PerfArguments>();
+  app.add_option("FROM", a->from, "An SPE: triblade0:spe0, or its MPI rank")->required();
+  app.add_option("TO", a->to, "The other one")->required();
+  app.add_option("--bytes", a->bytes, "Sizes, at most 131072 (default: powers of two up to that)")->delimiter(',');
+  app.add_option("--round-trips", a->round_trips, "Of each size, after one that warms up")
+      ->capture_default_str();
+  app.add_option("--protocol", a->protocol, "In one memory, who begins a message")
+      ->check(CLI::IsMember({"receiver", "sender"}))
+      ->capture_default_str();
+  AddFormatOption(app, a->format);
+  return [a] { return Perf(*a); };
+}
+
+}  // namespace percs

@@ -1,0 +1,67 @@
+// percsctl sweep3d: weak scaling of Sweep3D on Roadrunner, in the timing form.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "client/percsctl/command.h"
+#include "client/percsctl/format.h"
+#include "emulator/roadrunner/validation.h"
+
+namespace percs {
+namespace {
+
+using Json = nlohmann::json;
+
+struct SweepArguments {
+  std::vector<int> cus;
+  std::string format;
+};
+
+Outcome Sweep3d(const SweepArguments& a) {
+  Table table({"CUs", "SPEs", "grid", "time", "ideal network", "computation", "efficiency", "messages"}, "rrlrrrrr");
+  Json list = Json::array();
+  for (const int cus : a.cus) {
+    const auto point = roadrunner::MeasureScaling(roadrunner::DefaultParameters(), cus);
+    if (!point.ok()) return FromStatus(point.status());
+    const roadrunner::SweepTimingResult& real = point->real;
+    const std::string grid = fmt::format("{} x {}", real.grid.px, real.grid.py);
+    table.Add({fmt::format("{}", cus), FormatCount(static_cast<std::uint64_t>(real.ranks)), grid,
+               FormatVirtual(real.time), FormatVirtual(point->ideal.time), FormatVirtual(real.computation),
+               FormatPercent(point->efficiency()), FormatCount(real.messages)});
+    list.push_back({{"cus", cus},
+                    {"ranks", real.ranks},
+                    {"grid", grid},
+                    {"time_ps", real.time},
+                    {"ideal_time_ps", point->ideal.time},
+                    {"computation_ps", real.computation},
+                    {"efficiency", point->efficiency()},
+                    {"messages", real.messages},
+                    {"far_messages", real.far_messages},
+                    {"network_messages", real.network_messages},
+                    {"events", real.events},
+                    {"digest", real.digest.ToString()}});
+  }
+  if (IsJson(a.format)) {
+    fmt::print("{}\n", Json{{"points", std::move(list)}}.dump(2));
+  } else {
+    fmt::print("Sweep3D, 5 x 5 x 400 cells per SPE, one iteration; times are virtual\n{}", table.ToString());
+  }
+  return Outcome::Ok();
+}
+
+}  // namespace
+
+CommandBody AddSweep3d(CLI::App& app) {
+  auto a = std::make_shared<SweepArguments>();
+  a->cus = {1};
+  app.add_option("--cus", a->cus, "Compute units of 180 triblades, 1 to 24, several with commas")
+      ->delimiter(',')
+      ->check(CLI::Range(1, roadrunner::kCusMax))
+      ->capture_default_str();
+  AddFormatOption(app, a->format);
+  return [a] { return Sweep3d(*a); };
+}
+
+}  // namespace percs
