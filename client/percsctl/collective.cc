@@ -61,7 +61,7 @@ absl::Status Read(const Texts& texts, CollectiveArguments* a) {
 void AddTaskOptions(CLI::App& app, CollectiveArguments& a, Texts& texts) {
   constexpr const char* kGroup = "Tasks on nodes (unless --blade is given)";
   std::vector<std::string> ops, types;
-  for (int i = 1; i < kReduceOps; ++i) ops.emplace_back(OpName(static_cast<ReduceOp>(i)));
+  for (int i = 1; i < kSoftwareReduceOps; ++i) ops.emplace_back(OpName(static_cast<ReduceOp>(i)));
   for (int i = 0; i < kOperandTypes; ++i) types.emplace_back(TypeName(static_cast<OperandType>(i)));
   TaskPlacement& placement = a.tasks.placement;
   std::vector<CLI::Option*> options = {

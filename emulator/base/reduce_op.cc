@@ -10,8 +10,8 @@
 namespace percs {
 namespace {
 
-constexpr std::array<std::string_view, kReduceOps> kOpNames{"nop", "sum", "prod", "min",
-                                                            "max", "and", "or",   "xor"};
+constexpr std::array<std::string_view, kSoftwareReduceOps> kOpNames{
+    "nop", "sum", "prod", "min", "max", "and", "or", "xor", "maxloc", "minloc"};
 constexpr std::array<std::string_view, kOperandTypes> kTypeNames{"int32",  "uint32", "int64",
                                                                  "uint64", "float",  "double"};
 
@@ -49,9 +49,21 @@ T Apply(ReduceOp op, T a, T b) {
 }
 
 template <typename T>
+void CombinePairs(bool largest, std::size_t pairs, const char* source, char* target) {
+  for (std::size_t i = 0; i < pairs; ++i, source += 2 * sizeof(T), target += 2 * sizeof(T)) {
+    T theirs[2], ours[2];
+    std::memcpy(theirs, source, sizeof(theirs));
+    std::memcpy(ours, target, sizeof(ours));
+    const bool better = largest ? theirs[0] > ours[0] : theirs[0] < ours[0];
+    if (better || (theirs[0] == ours[0] && theirs[1] < ours[1])) std::memcpy(target, source, sizeof(theirs));
+  }
+}
+
+template <typename T>
 void CombineAs(ReduceOp op, std::size_t count, const void* from, void* into) {
   const char* source = static_cast<const char*>(from);
   char* target = static_cast<char*>(into);
+  if (IsOfPairs(op)) return CombinePairs<T>(op == ReduceOp::kMaxLoc, count / 2, source, target);
   for (std::size_t i = 0; i < count; ++i) {
     T a, b;
     std::memcpy(&a, target + i * sizeof(T), sizeof(T));

@@ -6,6 +6,6 @@
 
 namespace percs {
 
-inline constexpr std::uint32_t kModelVersion = 4;
+inline constexpr std::uint32_t kModelVersion = 5;
 
 }  // namespace percs

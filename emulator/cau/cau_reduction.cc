@@ -8,7 +8,7 @@ namespace percs {
 absl::Status CheckCauReduction(ReduceOp op, OperandType type, int bytes) {
   const bool floating = type == OperandType::kFloat || type == OperandType::kDouble;
   const bool everywhere = op == ReduceOp::kSum || op == ReduceOp::kMin || op == ReduceOp::kMax;
-  if (!everywhere && floating != (op == ReduceOp::kProd)) {
+  if (IsOfPairs(op) || (!everywhere && floating != (op == ReduceOp::kProd))) {
     return absl::InvalidArgumentError(fmt::format(
         "a CAU has no {} of {} operands; it has {}", OpName(op), TypeName(type),
         floating ? "min, max, sum and prod of float and double"

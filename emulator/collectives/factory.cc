@@ -134,10 +134,17 @@ const CollectiveName* Find(Operation operation, const std::string& asked) {
   return nullptr;
 }
 
-absl::Status CheckFits(const CollectiveName& name, Fits fits, const TaskPlacement& placement) {
+absl::Status CheckFits(const CollectiveName& name, Fits fits, const CollectiveWorkload& workload) {
+  const TaskPlacement& placement = workload.placement;
   if (fits == Fits::kOneNode && placement.nodes > 1) {
     return absl::InvalidArgumentError(fmt::format("{} {} is for tasks of one node, and these are on {}",
                                                   name.name, OperationName(name.operation), placement.nodes));
+  }
+  if (name.name == "smartmap:parallel" && IsOfPairs(workload.op)) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{} {} with {}: who works out a part has not got the value, so its place would be wrong; take "
+        "smartmap:serial",
+        name.name, OperationName(name.operation), OpName(workload.op)));
   }
   if (fits == Fits::kOneTaskPerNode && placement.tasks_per_node > 1) {
     return absl::InvalidArgumentError(fmt::format(
@@ -171,7 +178,7 @@ absl::Status CheckCollectiveName(const CollectiveWorkload& workload) {
   if (const CollectiveName* name = Find(workload.operation, workload.algorithm)) {
     const Named* other = FindOther(*name);
     if (!other) return absl::OkStatus();
-    if (auto status = CheckFits(*name, other->fits, workload.placement); !status.ok()) return status;
+    if (auto status = CheckFits(*name, other->fits, workload); !status.ok()) return status;
     return other->uses_tree ? CheckForCau(*name, workload) : absl::OkStatus();
   }
   std::string all;

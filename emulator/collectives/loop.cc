@@ -58,9 +58,10 @@ absl::Status CheckCollectiveWorkload(const CollectiveWorkload& workload, std::ui
                        workload.operation == Operation::kAllreduce ||
                        workload.operation == Operation::kScan;
   if (!reduces) return absl::OkStatus();
-  if (workload.bytes % OperandBytes(workload.type) != 0) {
-    return absl::InvalidArgumentError(fmt::format("{} bytes are no multiple of the {} bytes of a {}",
-                                                  workload.bytes, OperandBytes(workload.type),
+  const std::size_t element = ElementBytes(workload.op, workload.type);
+  if (workload.bytes % element != 0) {
+    return absl::InvalidArgumentError(fmt::format("{} bytes are no multiple of the {} bytes of a {}{}",
+                                                  workload.bytes, element, IsOfPairs(workload.op) ? "pair of " : "",
                                                   TypeName(workload.type)));
   }
   if (workload.op == ReduceOp::kNop) {

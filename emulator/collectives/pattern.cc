@@ -69,6 +69,9 @@ void CollectivePattern::Operand(std::uint64_t call, std::uint32_t task, std::uin
   switch (op_) {
     case ReduceOp::kProd:  // one factor of 3 among ones
       return StoreAs(type_, task == (call + index) % tasks_ ? 3 : 1, into);
+    case ReduceOp::kMaxLoc:
+    case ReduceOp::kMinLoc:  // few values, so that several tasks have the extreme
+      return StoreAs(type_, index % 2 ? task : Mix64(call << 32 ^ index << 16 ^ task) % 5, into);
     case ReduceOp::kAnd:
       return StoreAs(type_, 0x7fffffff ^ (1u << (task + call + index) % 31), into);
     case ReduceOp::kOr:
@@ -92,12 +95,26 @@ void CollectivePattern::Expected(std::uint64_t call, std::uint32_t tasks, std::u
     default:
       break;
   }
+  if (IsOfPairs(op_)) return ExpectedOfPair(call, tasks, index, into);
   Operand(call, 0, index, into);
   std::uint8_t next[8];
   for (std::uint32_t task = 1; task < tasks; ++task) {
     Operand(call, task, index, next);
     Combine(op_, type_, 1, next, into);
   }
+}
+
+void CollectivePattern::ExpectedOfPair(std::uint64_t call, std::uint32_t tasks, std::uint64_t index,
+                                       std::uint8_t* into) const {
+  const std::size_t width = OperandBytes(type_);
+  std::uint8_t best[16], next[16];
+  for (std::uint32_t task = 0; task < tasks; ++task) {
+    std::uint8_t* pair = task == 0 ? best : next;
+    Operand(call, task, index & ~std::uint64_t{1}, pair);
+    Operand(call, task, index | 1, pair + width);
+    if (task > 0) Combine(op_, type_, 2, next, best);
+  }
+  std::memcpy(into, best + index % 2 * width, width);
 }
 
 bool CollectivePattern::CheckReduced(std::uint64_t call, std::uint32_t tasks,

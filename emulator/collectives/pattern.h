@@ -31,6 +31,7 @@ class CollectivePattern {
   }
   void Operand(std::uint64_t call, std::uint32_t task, std::uint64_t index, std::uint8_t* into) const;
   void Expected(std::uint64_t call, std::uint32_t tasks, std::uint64_t index, std::uint8_t* into) const;
+  void ExpectedOfPair(std::uint64_t call, std::uint32_t tasks, std::uint64_t index, std::uint8_t* into) const;
   bool CheckReduced(std::uint64_t call, std::uint32_t tasks, const std::uint8_t* output) const;
 
   const Operation operation_;

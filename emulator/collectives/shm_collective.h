@@ -61,7 +61,7 @@ class ShmReduce final : public ShmCollective {
       : ShmCollective(rank, group, channel, blocking), degree_(degree) {}
 
  private:
-  std::uint64_t StepBytes() const override { return rank_.node().host().shared_record / 8 * 8; }
+  std::uint64_t StepBytes() const override { return rank_.node().host().shared_record / 16 * 16; }
   void Prepare() override;
   const char* name() const override { return "shared-memory reduce"; }
   bool Check(Rank& rank, Time* ready_at) override;
@@ -81,7 +81,7 @@ class ShmTreeBroadcast final : public ShmCollective {
       : ShmCollective(rank, group, channel, false), degree_(degree) {}
 
  private:
-  std::uint64_t StepBytes() const override { return rank_.node().host().shared_record / 8 * 8; }
+  std::uint64_t StepBytes() const override { return rank_.node().host().shared_record / 16 * 16; }
   void Prepare() override;
   const char* name() const override { return "shared-memory tree broadcast"; }
   bool Check(Rank& rank, Time* ready_at) override;

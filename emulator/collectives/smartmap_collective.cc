@@ -29,8 +29,9 @@ void SmartmapCollective::Reset(const CollectiveCall& call) {
     kind_ = Kind::kAlltoall;
     steps_ = 3;
   } else {
-    const bool parallel = reduce_ == SmartmapReduce::kAuto ? call.bytes >= kParallelReduceFrom
-                                                           : reduce_ == SmartmapReduce::kParallel;
+    // Who works out a part has not got the value itself, so the place would be wrong.
+    const bool may = reduce_ == SmartmapReduce::kAuto && !IsOfPairs(call.op) && call.bytes >= kParallelReduceFrom;
+    const bool parallel = may || reduce_ == SmartmapReduce::kParallel;
     kind_ = parallel ? Kind::kParallelReduce : Kind::kSerialReduce;
     steps_ = parallel || at_root() ? 3 : 1;
   }

@@ -1,6 +1,7 @@
 // Method: operands by hand, at the edges of their types and at odd addresses.
 #include "emulator/base/reduce_op.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -49,8 +50,17 @@ TEST(ReduceOpTest, RefusesBitsOfFloatingPoint) {
   EXPECT_TRUE(CheckReduction(ReduceOp::kProd, OperandType::kDouble).ok());
 }
 
+TEST(ReduceOpTest, PairsKeepTheLowestPlaceOfTheExtreme) {
+  const double theirs[] = {3, 7, 5, 2, 1, 4};
+  double largest[] = {3, 9, 4, 1, 2, 8}, smallest[] = {3, 9, 4, 1, 2, 8};
+  Combine(ReduceOp::kMaxLoc, OperandType::kDouble, 6, theirs, largest);
+  Combine(ReduceOp::kMinLoc, OperandType::kDouble, 6, theirs, smallest);
+  EXPECT_THAT(largest, testing::ElementsAre(3, 7, 5, 2, 2, 8));
+  EXPECT_THAT(smallest, testing::ElementsAre(3, 7, 4, 1, 1, 4));
+}
+
 TEST(ReduceOpTest, NamesReadBack) {
-  for (int i = 0; i < kReduceOps; ++i) {
+  for (int i = 0; i < kSoftwareReduceOps; ++i) {
     EXPECT_EQ(ParseOp(OpName(static_cast<ReduceOp>(i))), static_cast<ReduceOp>(i));
   }
   for (int i = 0; i < kOperandTypes; ++i) {

@@ -63,9 +63,10 @@ CollectiveWorkload Draw(const CollectiveName& name, std::uint32_t nodes_max, Ran
   w.placement.mapping = random.Below(2) ? ThreadMapping::kCore : ThreadMapping::kCpu;
   const std::uint64_t limits[] = {64, 3000, 40000};
   do {
-    w.op = static_cast<ReduceOp>(1 + random.Below(kReduceOps - 1));
+    w.op = static_cast<ReduceOp>(1 + random.Below(kSoftwareReduceOps - 1));
     w.type = static_cast<OperandType>(random.Below(kOperandTypes));
     w.bytes = random.Below(static_cast<std::uint32_t>(limits[random.Below(3)]) / 8 + 1) * 8;
+    if (IsOfPairs(w.op)) w.bytes = w.bytes / 16 * 16;
   } while (!CheckReduction(w.op, w.type).ok() || !CheckCollectiveName(w).ok());
   w.root = random.Below(w.placement.tasks());
   w.rotate_root = random.Below(2) != 0;
@@ -239,6 +240,9 @@ TEST(CollectiveLoopTest, RefusesWhatATreeOfCausCannotDo) {
   w.bytes = 8;
   w.op = ReduceOp::kProd;
   EXPECT_THAT(error(), testing::HasSubstr("a CAU has no prod of int64 operands"));
+  w.op = ReduceOp::kMaxLoc;
+  w.bytes = 16;
+  EXPECT_THAT(error(), testing::HasSubstr("a CAU has no maxloc of int64 operands"));
   w.op = ReduceOp::kSum;
   w.placement.tasks_per_node = 2;
   EXPECT_THAT(error(), testing::HasSubstr("one participant per node, so take hybrid:cau"));
@@ -273,6 +277,14 @@ TEST(CollectiveLoopTest, RefusesWhatCannotBeRun) {
   w.op = ReduceOp::kXor;
   w.type = OperandType::kFloat;
   EXPECT_THAT(error(w), testing::HasSubstr("no xor of float operands"));
+  w = Small(Operation::kReduce, 1, 4);
+  w.algorithm = "smartmap:parallel";
+  w.op = ReduceOp::kMinLoc;
+  w.bytes = 2048;
+  EXPECT_THAT(error(w), testing::HasSubstr("with minloc: who works out a part has not got the value"));
+  w.algorithm = "p2p";
+  w.bytes = 24;
+  EXPECT_THAT(error(w), testing::HasSubstr("24 bytes are no multiple of the 16 bytes of a pair of int64"));
   w = Small(Operation::kReduce, 4, 2);
   w.bytes = 12;
   EXPECT_THAT(error(w), testing::HasSubstr("12 bytes are no multiple of the 8 bytes of a int64"));
