@@ -57,6 +57,7 @@ absl::Status ReadPorts(const v1::Counters& message, NodeStats& stats) {
     port.crc_errors = p.crc_errors();
     port.replays = p.replays();
     port.lanes_lost = p.lanes_lost();
+    port.service_flits = p.service_flits();
     for (const v1::VcCounters& v : p.vcs()) {
       if (v.vc() >= kMaxVcs) return Unknown("VC", fmt::format("{}", v.vc()));
       port.vc[v.vc()] = {v.flits(),         v.packets(),         v.bytes(),
@@ -202,6 +203,12 @@ absl::StatusOr<NodeStats> StatsFromProto(const v1::Counters& m) {
   s.tables_installed = m.tables_installed();
   if (auto status = ReadBlade(m, s); !status.ok()) return status;
   if (auto status = ReadCau(m, s); !status.ok()) return status;
+  s.service_requests = m.service().requests();
+  s.service_answers = m.service().answers();
+  s.service_unanswered = m.service().unanswered();
+  s.service_wrong_partner = m.service().wrong_partner();
+  s.service_round_trip_ps = m.service().round_trip_ps();
+  s.service_round_trip_max = m.service().round_trip_max();
   s.packet_latency = ReadHistogram(m.packet_latency());
   s.message_latency = ReadHistogram(m.message_latency());
   return s;

@@ -48,7 +48,8 @@ Json PortsJson(const NodeStats& stats) {
                           {"credit_stall_ps", port.credit_stall_ps},
                           {"crc_errors", port.crc_errors},
                           {"replays", port.replays},
-                          {"lanes_lost", port.lanes_lost}};
+                          {"lanes_lost", port.lanes_lost},
+                          {"service_flits", port.service_flits}};
   }
   return json;
 }
@@ -137,6 +138,17 @@ Json ProgramsJson(const RunResult& r, const Topology& topology) {
   return json;
 }
 
+Json ServiceJson(const NodeStats& s) {
+  const double answers = static_cast<double>(s.service_answers);
+  return {{"requests", s.service_requests},
+          {"answers", s.service_answers},
+          {"unanswered", s.service_unanswered},
+          {"wrong_partner", s.service_wrong_partner},
+          {"round_trip_mean_ns", answers > 0 ? static_cast<double>(s.service_round_trip_ps) / answers / 1000 : 0.0},
+          {"round_trip_max_ns", static_cast<double>(s.service_round_trip_max) / 1000},
+          {"flits_to_software", s.ports[kServicePort].service_flits}};
+}
+
 Json CauJson(const NodeStats& stats) {
   Json json = Json::object();
   for (std::size_t i = 0; i < stats.cau.size(); ++i) json[CauCounterNames()[i]] = stats.cau[i];
@@ -186,6 +198,7 @@ PortStats SumOfClass(const NodeStats& stats, LinkClass c) {
     sum.credit_stall_ps += p.credit_stall_ps;
     sum.crc_errors += p.crc_errors, sum.replays += p.replays;
     sum.lanes_lost += p.lanes_lost;
+    sum.service_flits += p.service_flits;
   }
   return sum;
 }
@@ -213,6 +226,9 @@ Json VcCountersJson(const NodeStats& stats) {
                       {"credit_stall_ps", vc.credit_stall_ps},
                       {"most_held", vc.most_held}});
     }
+    if (const std::uint64_t flits = stats.ports[port].service_flits; flits > 0) {
+      json.push_back({{"port", PortName(port)}, {"vc", "S"}, {"flits", flits}, {"packets", flits}});
+    }
   }
   return json;
 }
@@ -236,6 +252,7 @@ Json CountersJson(const NodeStats& s) {
       {"messages", MessagesJson(s)},
       {"blades", BladeJson(s)},
       {"caus", CauJson(s)},
+      {"service", ServiceJson(s)},
       {"measured",
        {{"bytes_offered", s.measured_bytes_offered},
         {"bytes_accepted", s.measured_bytes_accepted}}},

@@ -256,6 +256,21 @@ std::string Blade(const NodeStats& s) {
   return table.empty() ? "" : "\n" + table.ToString();
 }
 
+std::string Service(const NodeStats& s) {
+  if (s.service_requests == 0) return "";
+  const auto mean = s.service_answers > 0 ? s.service_round_trip_ps / s.service_answers : 0;
+  return "\n" +
+         Line("service", fmt::format("{} requests, {} answers after {} (at most {}), {} unanswered",
+                                    FormatCount(s.service_requests), FormatCount(s.service_answers),
+                                    FormatShort(static_cast<Time>(mean)),
+                                    FormatShort(static_cast<Time>(s.service_round_trip_max)),
+                                    FormatCount(s.service_unanswered))) +
+         (s.service_wrong_partner == 0
+              ? ""
+              : Line("", fmt::format("{} answers of another hub or port than the wiring has there",
+                                     FormatCount(s.service_wrong_partner))));
+}
+
 std::string Cau(const NodeStats& s) {
   Table table({"CAUs", "count"});
   for (std::size_t i = 0; i < s.cau.size(); ++i) {
@@ -314,7 +329,7 @@ std::string ReportText(const RunReport& report, const Topology& topology) {
          FailedMessages(r, topology) + Reroutes(r, topology) + Ranks(r) + CollectiveText(r.collective) + Programs(r, topology) +
          Blade(r.total) + Clock(r, topology) +
          (report.trees.empty() ? "" : "\n" + TreesText(report.trees)) + CauTasks(r, topology) + Cau(r.total) +
-         Violations(r);
+         Service(r.total) + Violations(r);
 }
 
 std::string CountersText(const NodeStats& s) {
@@ -337,7 +352,7 @@ std::string CountersText(const NodeStats& s) {
                              FormatCount(s.tables_installed)));
   }
   return text + Latency(s) + (table.empty() ? "" : "\n" + table.ToString()) + Drops(s) +
-         Messages(s) + Blade(s) + Cau(s);
+         Messages(s) + Blade(s) + Cau(s) + Service(s);
 }
 
 std::string VcCountersText(const NodeStats& s) {
@@ -357,6 +372,10 @@ std::string VcCountersText(const NodeStats& s) {
                  first ? FormatCount(p.crc_errors) : "", first ? FormatCount(p.replays) : "",
                  first ? FormatCount(p.lanes_lost) : ""});
       first = false;
+    }
+    if (p.service_flits > 0) {
+      const std::string flits = FormatCount(p.service_flits);
+      table.Add({PortName(port), "S", flits, flits, "", "", "", "", "", "", "", "", ""});
     }
   }
   return table.empty() ? "" : "\n" + table.ToString();

@@ -121,6 +121,7 @@ void PortToProto(PortId port, const PortStats& stats, v1::PortCounters* message)
   message->set_crc_errors(stats.crc_errors);
   message->set_replays(stats.replays);
   message->set_lanes_lost(stats.lanes_lost);
+  message->set_service_flits(stats.service_flits);
   for (int v = 0; v < VcsOf(port); ++v) {
     const VcStats& vc = stats.vc[v];
     if (vc.flits == 0 && vc.credit_stalls == 0 && vc.arbitration_losses == 0 && vc.most_held == 0) continue;
@@ -137,15 +138,26 @@ void PortToProto(PortId port, const PortStats& stats, v1::PortCounters* message)
   }
 }
 
+static void ServiceToProto(const NodeStats& stats, v1::ServiceCounters* message) {
+  message->set_requests(stats.service_requests);
+  message->set_answers(stats.service_answers);
+  message->set_unanswered(stats.service_unanswered);
+  message->set_wrong_partner(stats.service_wrong_partner);
+  message->set_round_trip_ps(stats.service_round_trip_ps);
+  message->set_round_trip_max(stats.service_round_trip_max);
+}
+
 void CountersToProto(const NodeStats& stats, v1::Counters* message) {
   for (PortId port = 0; port < kPorts; ++port) {
     v1::PortCounters counters;
     PortToProto(port, stats.ports[port], &counters);
-    const bool used = counters.vcs_size() > 0 || counters.crc_errors() > 0 || counters.lanes_lost() > 0;
+    const bool used = counters.vcs_size() > 0 || counters.crc_errors() > 0 || counters.lanes_lost() > 0 ||
+                      counters.service_flits() > 0;
     if (used) *message->add_ports() = std::move(counters);
   }
   TrafficToProto(stats, message);
   MessagesToProto(stats, message);
+  if (stats.service_requests > 0) ServiceToProto(stats, message->mutable_service());
   message->set_measured_bytes_offered(stats.measured_bytes_offered);
   message->set_measured_bytes_accepted(stats.measured_bytes_accepted);
   message->set_alerts_raised(stats.alerts_raised);

@@ -32,6 +32,7 @@ inline constexpr int kQueueOutputs = kPorts + 1;        // what a packet can que
 inline constexpr PortId kBladePort = kDFirst;
 inline constexpr int kHfisPerHub = 2;
 inline constexpr int kMaxVcs = 3;
+inline constexpr VcId kServiceVc = kMaxVcs;  // of every link, beside those of data: management packets
 
 enum class LinkClass : std::uint8_t { kLl, kLr, kD, kHfi, kService };
 inline constexpr int kLinkClasses = 5;

@@ -66,13 +66,14 @@ void Isr::ReceiveFlits(FlitRun&& run) {
   p->run_generation = run.generation;
   p->in = run.port;
   p->in_vc = run.vc;
+  const FlitEvent event = run.vc == kServiceVc ? FlitEvent::kService : FlitEvent::kRun;
   context_.queue.Push(run.arrival,
-                      EventKey(EventClass::kFlit, run.port, run.vc,
-                               static_cast<std::uint64_t>(FlitEvent::kRun)),
+                      EventKey(EventClass::kFlit, run.port, run.vc, static_cast<std::uint64_t>(event)),
                       reinterpret_cast<std::uint64_t>(p));
 }
 
 void Isr::ReceiveCredits(const CreditRun& run) {
+  if (run.vc == kServiceVc) [[unlikely]] return AnnounceServiceCredits(run);
   AnnounceCredits(run.port, run.vc, run.arrival, run.spacing, run.count, run.generation);
 }
 
@@ -359,9 +360,10 @@ void Isr::Arbitrate() {
 void Isr::ArbitrateOutput(PortId port) {
   OutputPort& out = outputs_[port];
   if (out.busy_until > context_.now) {
-    if (out.requests > 0) ScheduleFree(port, out);
+    if (out.requests > 0 || ServiceWaits(port)) ScheduleFree(port, out);
     return;
   }
+  if (ServiceWaits(port) && GrantService(port, out)) [[unlikely]] return;
   if (out.requests == 0) {
     SetStall(port, out, 0);
     return;
@@ -510,7 +512,7 @@ void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, i
     p->sent = static_cast<std::uint8_t>(sent + count);
     Wake(buffer, port, out.busy_until);
   }
-  if (out.requests > 0) ScheduleFree(port, out);
+  if (out.requests > 0 || ServiceWaits(port)) ScheduleFree(port, out);
 }
 
 void Isr::CommitPart(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count) {

@@ -13,6 +13,7 @@
 #include "emulator/isr/link_level.h"
 #include "emulator/isr/output_port.h"
 #include "emulator/isr/router.h"
+#include "emulator/isr/service_port.h"
 #include "emulator/node/node_context.h"
 
 namespace percs {
@@ -51,6 +52,13 @@ class Isr {
   void ReceiveFlits(FlitRun&& run);
   void ReceiveCredits(const CreditRun& run);
   void ReceiveMark(const PoisonMark& mark);
+
+  // --- Service port, service_port.cc (B.10).
+  void EnableService();  // before the run, where management packets may come
+  void EnterService(Packet* p, PortId out);
+  void OnServiceRun(Packet* p);
+  void OnServiceWait(PortId out);
+  void OnServiceCredits(PortId port, std::uint32_t generation, int count);
 
   // --- Events, at context.now.
   void OnRun(Packet* run);                              // first flit of an announced run (B.2)
@@ -144,7 +152,7 @@ class Isr {
 
   // One path of isr.cc, in pieces for the reader: `inline` lets the compiler join them again.
   [[gnu::always_inline]] inline void ArbitrateOutput(PortId port);
-  inline void ScheduleFree(PortId port, OutputPort& out);
+  void ScheduleFree(PortId port, OutputPort& out);
   [[gnu::always_inline]] inline int Arbitrated(PortId port, OutputPort& out);  // winner's index, -1 if none
   inline bool CanContinue(OutputPort& out);
   inline void CollectEjectionCredits(PortId port, OutputPort& out);
@@ -202,6 +210,21 @@ class Isr {
   [[gnu::cold]] void ReleaseReplicas(InputBuffer& buffer);
   [[gnu::cold]] void FreeSlots(InputBuffer& buffer, int slots);
 
+  // service_port.cc (B.10).
+  bool ServiceWaits(PortId out) const { return service_waiting_ & PortBit(out); }
+  [[gnu::cold]] bool GrantService(PortId port, OutputPort& out);
+  bool DataCanBeGranted(OutputPort& out);
+  PortId RouteService(const Packet& p, bool entered, DropReason* reason);
+  void DropService(Packet* p, DropReason reason);
+  Packet* TakeService(PortId out);
+  void SendService(const OutputPort& out, Packet* p, Time arrival);
+  void FreeServiceSlot(PortId in);
+  void ReturnServiceCredits(PortId in, int count);
+  void AnnounceServiceCredits(const CreditRun& run);
+  void ServiceDown(PortId port);
+  void ServiceUp(PortId port);
+  std::uint64_t MissingServiceCredits(PortId port) const;
+
   void DoomPackets(InputBuffer& buffer, PortId port);  // of a port that died
   void Doom(InputBuffer& buffer, Packet* p);
   void AwaitWire(PortId port, Time sent);
@@ -227,6 +250,8 @@ class Isr {
   std::function<void(PortId, Time)> on_replay_exhausted_;
   std::array<std::unique_ptr<LinkLevel>, kLinkPorts> link_levels_;  // made when something first goes wrong
   PortMask commanded_down_ = 0, held_down_ = 0, given_up_ = 0, lanes_short_ = 0;
+  PortMask service_waiting_ = 0;  // outputs that a management packet waits for
+  std::unique_ptr<ServiceLanes> service_;
 };
 
 }  // namespace percs

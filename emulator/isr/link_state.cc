@@ -19,6 +19,7 @@ void Isr::LinkDown(PortId port) {
     vc.owner = nullptr;
   }
   out.unfinished = nullptr;
+  if (service_) ServiceDown(port);
   // Arrivals first: they may end a packet that is then drained below.
   for (int v = 0; v < out.vcs; ++v) LoseArrivals(LinkBuffer(port, static_cast<VcId>(v)));
   for (InputBuffer& buffer : link_buffers_) DoomPackets(buffer, port);
@@ -174,6 +175,7 @@ void Isr::LinkUp(PortId port) {
   OutputPort& out = outputs_[port];
   if (out.up) return;
   out.up = true;
+  if (service_) ServiceUp(port);
   for (int v = 0; v < out.vcs; ++v) RegrantCredits(LinkBuffer(port, static_cast<VcId>(v)));
 }
 
@@ -220,6 +222,7 @@ std::uint64_t Isr::MissingCredits() const {
       const int total = out.vc[static_cast<std::size_t>(v)].credits.Total();
       missing += static_cast<std::uint64_t>(total > full ? total - full : full - total);
     }
+    if (!IsHfi(static_cast<PortId>(port))) missing += MissingServiceCredits(static_cast<PortId>(port));
   }
   return missing;
 }

@@ -5,7 +5,8 @@ namespace percs {
 const char* DropReasonName(DropReason reason) {
   constexpr const char* kNames[kDropReasons] = {"link_down", "no_route",  "no_vc_position", "truncated",
                                                 "duplicate", "no_reply_slot", "unacknowledged",
-                                                "table_parity", "crc", "no_cau_tree", "no_cau_slot"};
+                                                "table_parity", "crc", "no_cau_tree", "no_cau_slot",
+                                                "no_service_slot", "service_timeout"};
   return kNames[static_cast<int>(reason)];
 }
 

@@ -16,6 +16,7 @@ enum class PacketKind : std::uint8_t {
   kData,  // part of a message of the reliable message layer
   kAck,   // selective acknowledgement of the message layer, one flit
   kCau,   // between two CAUs (emulator/cau/cau_packet.h), one flit
+  kService,  // between two service ports (emulator/node/service_agent.h), one flit
 };
 
 // Why a packet was lost. Every lost packet is counted under exactly one of these.
@@ -31,8 +32,10 @@ enum class DropReason : std::uint8_t {
   kCrc,           // a flit of it was corrupted on a link that does not replay
   kNoCauTree,     // the CAU it came to has no such tree, or one that failed
   kNoCauSlot,     // the CAU has no room left for its tree link
+  kNoServiceSlot,   // its service port has no room for it
+  kServiceTimeout,  // it waited for `service_wait` in one buffer
 };
-inline constexpr int kDropReasons = 11;
+inline constexpr int kDropReasons = 13;
 const char* DropReasonName(DropReason reason);
 
 // What a tail says of its packet beside that it ends.

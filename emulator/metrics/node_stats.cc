@@ -48,7 +48,8 @@ VcStats PortStats::sum() const {
 void NodeStats::Add(const NodeStats& other) {
   NodeStats copy = other;  // Visit is for writing
   const auto maxima = [](NodeStats& stats) {
-    std::vector<std::uint64_t*> all = {&stats.packet_latency.max, &stats.message_latency.max};
+    std::vector<std::uint64_t*> all = {&stats.packet_latency.max, &stats.message_latency.max,
+                                       &stats.service_round_trip_max};
     for (PortStats& port : stats.ports) {
       for (VcStats& vc : port.vc) all.push_back(&vc.most_held);
     }

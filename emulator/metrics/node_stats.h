@@ -65,6 +65,7 @@ struct PortStats {
   std::uint64_t crc_errors = 0;       // transmissions that the far end found corrupted
   std::uint64_t replays = 0;          // replay rounds
   std::uint64_t lanes_lost = 0;       // now, of those it sends on
+  std::uint64_t service_flits = 0;    // management packets it sent, one flit each; on none of the VCs above
 
   // Over all VCs; `most_held` of the fullest one.
   VcStats sum() const;
@@ -108,6 +109,12 @@ struct NodeStats {
   // Network management seen from the hub.
   std::uint64_t alerts_raised = 0, tables_installed = 0;
   Histogram packet_latency, message_latency;
+  // Requests of the hub's service software (emulator/node/service_agent.h).
+  std::uint64_t service_requests = 0;     // sent, repeated ones too
+  std::uint64_t service_answers = 0;      // each request that was answered, once
+  std::uint64_t service_unanswered = 0;   // given up after the last try
+  std::uint64_t service_wrong_partner = 0;  // answers of another hub or port than the wiring has there
+  std::uint64_t service_round_trip_ps = 0, service_round_trip_max = 0;  // of answered ones, from the last try
   // Of a Cell blade, in the order of cell::BladeStats::Visit.
   std::array<std::uint64_t, kBladeCounters> blade{};
   // Of a CAU: reductions by operation and operand type, then CauCounter; metrics/cau_counters.h has names.
@@ -148,17 +155,23 @@ struct NodeStats {
   }
 
  private:
-  static constexpr int kDropReasonsAlways = 7;
+  static constexpr int kDropReasonsAlways = 7, kDropReasonsOfModel3 = 11;  // later ones come last
   template <typename F>
   void VisitIfAny(F&& f) {
     for (auto& v : blade) f(v);
     for (auto& v : packets_by_mode) f(v);
-    for (int i = kDropReasonsAlways; i < kDropReasons; ++i) {
-      f(packets_dropped[static_cast<std::size_t>(i)]);
-      f(flits_dropped[static_cast<std::size_t>(i)]);
-    }
+    const auto drops = [&](int first, int end) {
+      for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(end); ++i) {
+        f(packets_dropped[i]), f(flits_dropped[i]);
+      }
+    };
+    drops(kDropReasonsAlways, kDropReasonsOfModel3);
     f(packets_replicated), f(flits_replicated);
     for (auto& v : cau) f(v);
+    for (auto& port : ports) f(port.service_flits);
+    f(service_requests), f(service_answers), f(service_unanswered), f(service_wrong_partner);
+    f(service_round_trip_ps), f(service_round_trip_max);
+    drops(kDropReasonsOfModel3, kDropReasons);
   }
   template <typename F>
   void VisitAlways(F&& f) {

@@ -30,6 +30,10 @@ Hub::Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCo
     clock_ = std::make_unique<HubClock>(node, *topology.spec().clock, scenario.seed, scenario.parameters, isr_,
                                         [this](ControlItem&& item) { send_control_(std::move(item)); });
   }
+  if (scenario.service.any()) isr_.EnableService();
+  if (scenario.service.any() && !topology.is_blade(node)) {
+    service_ = std::make_unique<ServiceAgent>(context_, isr_, scenario.service);
+  }
   const auto* pattern = std::get_if<PatternWorkload>(&scenario.workload);
   if (pattern && pattern->measure > 0) {
     measure_from_ = pattern->warm_up;
@@ -47,6 +51,7 @@ absl::Status Hub::MakeWorkload(const Scenario& scenario, const Topology& topolog
 void Hub::Start() {
   if (clock_) clock_->SetRole(isr_.router().tables()->clock, 0);
   if (workload_) workload_->Start();
+  if (service_) service_->Start();
   if (hfi_.pending()) hfi_.HandOver();
 }
 
@@ -92,12 +97,18 @@ void Hub::Dispatch(const Event& event) {
         hfi_.OnInjected(port, reinterpret_cast<Packet*>(event.data));
       } else if (event.key.detail() == static_cast<std::uint64_t>(FlitEvent::kRun)) {
         isr_.OnRun(reinterpret_cast<Packet*>(event.data));
+      } else if (event.key.detail() == static_cast<std::uint64_t>(FlitEvent::kService)) {
+        isr_.OnServiceRun(reinterpret_cast<Packet*>(event.data));
       } else {
         isr_.OnMarkEvent(reinterpret_cast<PoisonMark*>(event.data));
       }
       return;
     case EventClass::kCredit:
-      isr_.OnCreditWake(port);
+      if (event.key.vc() == kServiceVc) [[unlikely]] {
+        isr_.OnServiceCredits(port, static_cast<std::uint32_t>(event.key.detail()), static_cast<int>(event.data));
+      } else {
+        isr_.OnCreditWake(port);
+      }
       return;
     case EventClass::kTimer:
       switch (static_cast<TimerEvent>(event.key.detail() & 0xff)) {
@@ -109,6 +120,9 @@ void Hub::Dispatch(const Event& event) {
           return;
         case TimerEvent::kWireEmpty:
           --context_.work->unfinished;
+          return;
+        case TimerEvent::kServiceWait:
+          isr_.OnServiceWait(port);
           return;
       }
       return;
@@ -129,6 +143,10 @@ void Hub::DispatchTimer(const Event& event) {
     messages_.OnTimer(static_cast<NodeId>(event.key.detail()));
   } else if (event.key.port() == kCau) {
     cau_.OnEvent(event);
+  } else if (event.key.port() == kServiceArrival) {
+    OnServicePacket(reinterpret_cast<Packet*>(event.data));
+  } else if (event.key.port() == kServiceTimer) {
+    service_->OnTimer(event.data);
   } else {
     workload_->OnTimer(event.data);
   }
@@ -188,6 +206,30 @@ void Hub::Trace(const Packet& packet, std::optional<DropReason> drop) {
   } else {
     context_.Tracer().Delivered(packet, context_.now);
   }
+}
+
+// The service port has given it out. What the HFIs deliver by now comes first, so that the order of deliveries does
+// not depend on the windows.
+void Hub::OnServicePacket(Packet* packet) {
+  hfi_.DeliverBefore(context_.now + 1);
+  const PacketHeader header = packet->header;
+  const PortId in = packet->in;
+  const bool corrupted = packet->tail_marks != 0;
+  context_.Release(packet);
+  if (corrupted) return context_.CountDrop(DropReason::kCrc, 1, 1);
+  context_.last_event = std::max(context_.last_event, context_.now);
+  --context_.work->resident;
+  ++context_.stats.packets_delivered;
+  ++context_.stats.flits_delivered;
+  context_.stats.hops_delivered += header.hops;
+  digest_.Add(static_cast<std::uint64_t>(context_.now));
+  digest_.Add(static_cast<std::uint64_t>(header.source) << 32 | header.flits);
+  digest_.Add(header.sequence);
+  digest_.Add(header.path);
+  if (*context_.on_delivery) {
+    (*context_.on_delivery)(context_.node, {context_.now, header.source, header.sequence, 1, header.path});
+  }
+  if (service_) service_->OnPacket(header, in);
 }
 
 void Hub::Deliver(const PacketHeader& header) {

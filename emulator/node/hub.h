@@ -9,6 +9,7 @@
 #include "emulator/clock/hub_clock.h"
 #include "emulator/fault/active_faults.h"
 #include "emulator/hfi/message_layer.h"
+#include "emulator/node/service_agent.h"
 #include "emulator/sim/fabric.h"
 #include "emulator/workload/hub_workload.h"
 
@@ -110,6 +111,7 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   void RaiseAlert(ControlItem alert);
   void Answer(ControlItem answer);
   [[gnu::always_inline]] inline void Deliver(const PacketHeader& header);
+  [[gnu::cold]] void OnServicePacket(Packet* packet);
   [[gnu::cold]] void Trace(const Packet& packet, std::optional<DropReason> drop);
 
   NodeContext context_;
@@ -119,6 +121,7 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   Cau cau_;
   const bool has_cau_;
   std::unique_ptr<HubClock> clock_;  // null: no clock is distributed
+  std::unique_ptr<ServiceAgent> service_;  // null: nothing uses the service ports
   std::unique_ptr<HubWorkload> workload_;
   bool takes_payload_ = false, checks_payload_ = false;  // what the workload does with it
   // One timer of the workload stays beside the queue: open-loop traffic never has another.

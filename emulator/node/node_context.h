@@ -82,10 +82,11 @@ struct NodeContext {
 };
 
 // Events of a hub, in the detail field of their key where class and port do not tell.
-enum class FlitEvent : std::uint64_t { kMark = 0, kRun = 1 };
+enum class FlitEvent : std::uint64_t { kMark = 0, kRun = 1, kService = 2 };
 // Low byte; kInput: output above.
-enum class TimerEvent : std::uint64_t { kInput = 0, kOutputFree = 1, kWireEmpty = 2 };
+enum class TimerEvent : std::uint64_t { kInput = 0, kOutputFree = 1, kWireEmpty = 2, kServiceWait = 3 };
 // Ports above 55 in keys of class kHfi: what is not tied to a port.
-inline constexpr int kRetransmit = 202, kTask = 203, kGoalTimer = 204, kCau = 205;
+inline constexpr int kRetransmit = 202, kTask = 203, kGoalTimer = 204, kCau = 205,
+                     kServiceArrival = 206, kServiceTimer = 207;
 
 }  // namespace percs

@@ -36,6 +36,10 @@ struct P7ihParameters {
   bool link_replay = true;                 // go-back-N; off only to see what it is there for
   int replay_limit = 16;                   // replays of one flit, in a row, before its link is down
 
+  // Service port and the VC of its packets.
+  int service_buffer_flits = 4;            // choice: per link, and for packets that enter
+  Time service_wait = 20 * kMicrosecond;   // choice: then a packet that still waits is dropped
+
   // Message layer.
   Time send_overhead = 725'000;            // half of gaps.md G1's 1.45 us
   Time receive_overhead = 725'000;

@@ -196,6 +196,7 @@ class FabricImpl : public Fabric {
 };
 
 absl::Status FabricImpl::Build(int threads) {
+  if (absl::Status status = CheckService(scenario_.service, topology_); !status.ok()) return status;
   lookahead_ = FindLookahead(topology_, scenario_);
   if (placement_.processes > 1 && lookahead_.time < kDistributedLookaheadMin) {
     return absl::InvalidArgumentError(
@@ -261,8 +262,7 @@ absl::Status FabricImpl::SetUpFaults() {
 
 absl::StatusOr<Hub*> FabricImpl::MakeNode(NodeId node, Shard& shard) {
   if (!topology_.is_blade(node)) {
-    shard.hubs.push_back(
-        std::make_unique<Hub>(node, scenario_, topology_, &shard.work, &on_delivery_));
+    shard.hubs.push_back(std::make_unique<Hub>(node, scenario_, topology_, &shard.work, &on_delivery_));
     Hub* hub = shard.hubs.back().get();
     if (absl::Status status = hub->MakeWorkload(scenario_, topology_); !status.ok()) return status;
     return hub;
@@ -425,6 +425,9 @@ absl::Status FabricImpl::CheckRun(const FlitRun& run) const {
     return absl::InvalidArgumentError(
         fmt::format("a run of flits {}..{} of a packet; a packet has 1..{}", run.first, last - 1, kPacketFlitsMax));
   }
+  if ((run.vc == kServiceVc) != (h.kind == PacketKind::kService) || (run.vc == kServiceVc && last != 1)) {
+    return absl::InvalidArgumentError("management packets have one flit, and a VC for themselves");
+  }
   if (run.first == 0 &&
       (h.destination >= topology_.destinations() || h.source >= topology_.nodes() || h.flits == 0 ||
        h.flits > kPacketFlitsMax || h.bytes > kPacketBytesMax || h.source_window >= windows ||
@@ -447,12 +450,15 @@ bool FabricImpl::TreeFits(const ControlItem& item) const {
 
 absl::Status FabricImpl::Check(const Outbox& incoming) const {
   for (const FlitRun& run : incoming.flits) {
-    if (absl::Status s = CheckEnd("flits", run.node, run.port, run.vc, run.arrival); !s.ok()) return s;
+    const VcId vc = run.vc == kServiceVc ? VcId{0} : run.vc;  // that one every link has
+    if (absl::Status s = CheckEnd("flits", run.node, run.port, vc, run.arrival); !s.ok()) return s;
     if (absl::Status s = CheckRun(run); !s.ok()) return s;
   }
   for (const CreditRun& run : incoming.credits) {
-    if (absl::Status s = CheckEnd("credits", run.node, run.port, run.vc, run.arrival); !s.ok()) return s;
-    const int slots = scenario_.parameters.link(ClassOf(run.port)).buffer_flits;
+    const bool service = run.vc == kServiceVc;
+    if (absl::Status s = CheckEnd("credits", run.node, run.port, service ? 0 : run.vc, run.arrival); !s.ok()) return s;
+    const P7ihParameters& p = scenario_.parameters;
+    const int slots = service ? p.service_buffer_flits : p.link(ClassOf(run.port)).buffer_flits;
     if (run.count == 0 || run.count > slots || run.spacing < 0) {
       return absl::InvalidArgumentError(fmt::format("{} credits for {}, whose buffers hold {} flits", run.count,
                                                     topology_.LinkName({run.node, run.port}), slots));
@@ -473,9 +479,8 @@ absl::Status FabricImpl::Check(const Outbox& incoming) const {
       if (HubAt(item.target)->has_clock()) continue;
     }
     if (!here || !meant || !linked || item.kind == ControlItem::Kind::kClock || item.arrival < now_ || !TreeFits(item)) {
-      return absl::InvalidArgumentError(fmt::format(
-          "a control message for {} at {}; virtual time is {}", item.target, FormatTime(item.arrival),
-          FormatTime(now_)));
+      return absl::InvalidArgumentError(fmt::format("a control message for {} at {}; virtual time is {}", item.target,
+                                                    FormatTime(item.arrival), FormatTime(now_)));
     }
   }
   return absl::OkStatus();

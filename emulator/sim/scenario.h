@@ -147,6 +147,24 @@ struct BladeFault {
 using Workload = std::variant<std::monostate, AllToAllWorkload, PatternWorkload, ScriptedWorkload,
                               TraceWorkload, TickWorkload, CollectiveWorkload, CauWorkload>;
 
+// What the service software of hubs asks others for over the service ports (docs/semantics.md B.10). Every request
+// is answered by the hub that gets it.
+struct ServicePing {
+  NodeId from = 0, to = 0;  // hubs
+  Time at = 0;
+  std::uint64_t count = 1;
+  Time period = 10 * kMicrosecond;
+};
+struct ServiceTraffic {
+  std::vector<ServicePing> pings;
+  // Every hub asks its neighbour on every link that leads to a hub, `probe_rounds` times.
+  std::uint64_t probe_rounds = 0;
+  Time probe_at = 0, probe_period = 100 * kMicrosecond;
+  Time timeout = 50 * kMicrosecond;  // for an answer
+  int tries = 3;
+  bool any() const { return !pings.empty() || probe_rounds > 0; }
+};
+
 struct LinkFault {
   Time at = 0;
   LinkEnd link;      // either end
@@ -179,6 +197,7 @@ struct Scenario {
   std::vector<BladeFault> blade_faults;
   std::vector<TableFault> table_faults;
   std::vector<FaultSpec> fault_specs;  // created before the run starts
+  ServiceTraffic service;
   std::vector<TreeSpec> trees;  // numbered in this order; there before the run starts
   RoutingSettings routing;
   bool reroute = true;    // network management answers alerts

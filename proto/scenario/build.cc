@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "absl/strings/str_split.h"
+#include "emulator/node/service_agent.h"
 #include "emulator/sim/fabric.h"
 #include "emulator/workload/goal.h"
 #include "emulator/workload/patterns.h"
@@ -67,6 +68,7 @@ class Builder {
     scenario->workload = BuildWorkload();
     BuildCables(scenario);
     BuildFaults(scenario);
+    BuildService(&scenario->service);
   }
 
  private:
@@ -76,6 +78,27 @@ class Builder {
     if (node.ok()) return *node;
     errors_.Add(path, Text(node.status()));
     return kNoNode;
+  }
+
+  void BuildService(ServiceTraffic* service) {
+    const v1::Service& message = message_.service();
+    if (message.has_probe_rounds()) service->probe_rounds = message.probe_rounds();
+    if (message.has_probe_at()) service->probe_at = message.probe_at();
+    if (message.has_probe_period()) service->probe_period = message.probe_period();
+    if (message.has_timeout()) service->timeout = message.timeout();
+    if (message.has_tries()) service->tries = message.tries();
+    for (int i = 0; i < message.pings_size(); ++i) {
+      const v1::ServicePing& from = message.pings(i);
+      const std::string path = fmt::format("service.pings[{}]", i);
+      ServicePing ping{Node(path + ".from", from.from()), Node(path + ".to", from.to())};
+      if (from.has_at()) ping.at = from.at();
+      if (from.has_count()) ping.count = from.count();
+      if (from.has_period()) ping.period = from.period();
+      if (ping.from != kNoNode && ping.to != kNoNode) service->pings.push_back(ping);
+    }
+    if (!topology_) return;
+    const absl::Status status = CheckService(*service, *topology_);
+    if (!status.ok()) errors_.Add("service", Text(status));
   }
 
   static ClockSettings BuildClock(const v1::GlobalClock& message) {

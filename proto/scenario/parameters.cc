@@ -101,6 +101,8 @@ P7ihParameters BuildParameters(const v1::P7ihParameters& message) {
   if (message.has_##field()) p.field = message.field()
   PERCS_COPY(link_replay);
   PERCS_COPY(replay_limit);
+  PERCS_COPY(service_buffer_flits);
+  PERCS_COPY(service_wait);
   PERCS_COPY(isr_latency);
   PERCS_COPY(credit_processing);
   PERCS_COPY(hfi_queue_packets);

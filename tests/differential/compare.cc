@@ -56,6 +56,7 @@ void ComparePorts(const NodeStats& r, const NodeStats& e, Comparison& c) {
     c.Check(name + "crc_errors", a.crc_errors, b.crc_errors);
     c.Check(name + "replays", a.replays, b.replays);
     c.Check(name + "lanes_lost", a.lanes_lost, b.lanes_lost);
+    c.Check(name + "service_flits", a.service_flits, b.service_flits);
     for (int v = 0; v < kMaxVcs; ++v) {
       const VcStats &x = a.vc[v], &y = b.vc[v];
       const std::string vc = fmt::format("port {} VC {} ", port, v);
@@ -91,6 +92,12 @@ void CompareStats(NodeId node, const NodeStats& r, const NodeStats& e,
   for (int i = 0; i < kPacketRouteModes; ++i) {
     c.Check(fmt::format("packets_by_mode[{}]", i), r.packets_by_mode[i], e.packets_by_mode[i]);
   }
+  c.Check("service_requests", r.service_requests, e.service_requests);
+  c.Check("service_answers", r.service_answers, e.service_answers);
+  c.Check("service_unanswered", r.service_unanswered, e.service_unanswered);
+  c.Check("service_wrong_partner", r.service_wrong_partner, e.service_wrong_partner);
+  c.Check("service_round_trip_ps", r.service_round_trip_ps, e.service_round_trip_ps);
+  c.Check("service_round_trip_max", r.service_round_trip_max, e.service_round_trip_max);
   ComparePorts(r, e, c);
   c.Check("packet_latency.count", r.packet_latency.count, e.packet_latency.count);
   c.Check("packet_latency.sum", r.packet_latency.sum, e.packet_latency.sum);

@@ -79,6 +79,7 @@ Outcome RunBoth(const Scenario& scenario, bool random_tables) {
   input.faults = scenario.faults;
   input.impairments = scenario.impairments;
   input.cables = scenario.cables;
+  input.service = scenario.service;
   input.tables = engine->tables;
   input.seed = scenario.seed;
   input.routing = scenario.routing;
@@ -112,6 +113,7 @@ Scenario Shrink(Scenario scenario, bool random_tables) {
   shrink([](Scenario & s) -> auto& { return std::get<ScriptedWorkload>(s.workload).packets; });
   shrink([](Scenario & s) -> auto& { return s.faults; });
   shrink([](Scenario & s) -> auto& { return s.impairments; });
+  shrink([](Scenario & s) -> auto& { return s.service.pings; });
   return scenario;
 }
 

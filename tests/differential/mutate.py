@@ -113,6 +113,16 @@ MUTATIONS = [Mutation(*m) for m in (
      "emulator/hfi/hfi.cc",
      "    last_port_ = index;",
      "    last_port_ = -1;"),
+    ("management goes ahead of data twice in a row",
+     "emulator/isr/service_port.cc",
+     "  if (out.committed_port == kServicePort && DataCanBeGranted(out)) return false;",
+     "  if (out.committed_port == kNoPort && DataCanBeGranted(out)) return false;"),
+    ("a management packet waits longer than it may",
+     "emulator/isr/service_port.cc",
+     "  while (!waiting.empty() && waiting.front()->segment.start + "
+     "context_.parameters->service_wait <= context_.now) {",
+     "  while (!waiting.empty() && waiting.front()->segment.start + "
+     "context_.parameters->service_wait < context_.now) {"),
 )]
 
 

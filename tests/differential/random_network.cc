@@ -36,6 +36,7 @@ class Generator {
     MakeErrors();
     MakeCables();
     AddStorm(&scenario_);
+    MakeService();
     return scenario_;
   }
 
@@ -262,6 +263,32 @@ class Generator {
     }
   }
 
+  // Likewise; from now and then up to more than the slots can take.
+  void MakeService() {
+    RandomStream random(scenario_.seed, "service");
+    if (random.Below(3) != 0) return;
+    P7ihParameters& p = scenario_.parameters;
+    const auto hubs = static_cast<std::uint32_t>(Topology::Create(scenario_.topology).value().hubs());
+    const auto duration = [&](std::uint32_t thousands) { return 1 + static_cast<Time>(random.Below(thousands)) * 1000; };
+    p.service_buffer_flits = 1 + static_cast<int>(random.Below(4));
+    p.service_wait = duration(random.Below(2) == 0 ? 40 : 2000);
+    ServiceTraffic& service = scenario_.service;
+    service.timeout = duration(random.Below(2) == 0 ? 300 : 3000);
+    service.tries = 1 + static_cast<int>(random.Below(3));
+    if (random.Below(2) == 0) {
+      service.probe_rounds = 1 + random.Below(6);
+      service.probe_at = duration(static_cast<std::uint32_t>(span_ + 1));
+      service.probe_period = duration(random.Below(2) == 0 ? 20 : 400);
+    }
+    for (std::uint32_t k = random.Below(6); k > 0 && hubs > 1; --k) {
+      ServicePing ping{.from = random.Below(hubs), .to = 0, .at = duration(static_cast<std::uint32_t>(span_ + 1))};
+      ping.to = (ping.from + 1 + random.Below(hubs - 1)) % hubs;
+      ping.count = 1 + random.Below(30);
+      ping.period = duration(random.Below(2) == 0 ? 4 : 100);
+      service.pings.push_back(ping);
+    }
+  }
+
   RandomStream random_;
   Scenario scenario_;
   Time grid_ = 1000;
@@ -378,6 +405,16 @@ std::string Describe(const Scenario& s) {
   for (const LinkFault& f : s.faults) {
     text += fmt::format("  at {} link {}:{} {}\n", f.at, f.link.node, f.link.port,
                         f.up ? "up" : "down");
+  }
+  const ServiceTraffic& service = s.service;
+  if (service.any()) {
+    text += fmt::format("  service_buffer_flits={} service_wait={} timeout={} tries={} probes {} from {} every {}\n",
+                        p.service_buffer_flits, p.service_wait, service.timeout, service.tries, service.probe_rounds,
+                        service.probe_at, service.probe_period);
+  }
+  for (const ServicePing& ping : service.pings) {
+    text += fmt::format("  from {} every {} {} pings from {} to {}\n", ping.at, ping.period, ping.count, ping.from,
+                        ping.to);
   }
   if (!s.impairments.empty()) {
     text += fmt::format("  link_replay={} replay_limit={}\n", p.link_replay, p.replay_limit);

@@ -27,7 +27,9 @@ void Network::UpdateLink(LinkEnd one) {
     Hub& hub = hubs_[end.node];
     if (up) {
       ReceiverUp(hub, end.port);
+      SendServiceCredits(hub.id, end.port, parameters_.service_buffer_flits - hub.service[end.port].held);
     } else {
+      ServiceLinkDown(hub, end.port);
       ReceiverDown(hub, end.port);
       SenderDown(hub, end.port);
     }

@@ -47,6 +47,7 @@ void Network::Announce(NodeId node, PortId port, int vc, std::uint64_t generatio
 // After all inputs of an instant: what is dropped now, and who has left.
 void Network::Settle(NodeId node) {
   for (auto& [key, buffer] : hubs_[node].buffers) SettleBuffer(hubs_[node], buffer);
+  ExpireService(hubs_[node]);
 }
 
 void Network::SettleBuffer(Hub& hub, Buffer& buffer) {
@@ -220,6 +221,10 @@ void Network::ArbitrateOutput(Hub& hub, PortId port, Output& output) {
     can_be_granted[front.output_vc][buffer.index()] = &buffer;
     if (output.busy_until == now_ && output.last == &front) continues = &buffer;
   }
+  if (GrantService(hub, port, output, !can_be_granted.empty())) {
+    UpdateStall(hub, port, output, {});
+    return;
+  }
   UpdateStall(hub, port, output, can_be_granted.empty() ? lack_only_credit : std::set<int>());
   std::size_t contenders = 0;
   for (const auto& [vc, buffers] : can_be_granted) contenders += buffers.size();
@@ -280,6 +285,7 @@ void Network::Grant(Hub& hub, PortId port, Output& output, Buffer& buffer, bool 
     if (!IsHfi(port)) ++p.hops;
   }
   packet.begun = true;
+  output.service_last = false;
 
   const std::size_t first = packet.next;
   int slots = 0;

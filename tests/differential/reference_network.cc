@@ -39,7 +39,9 @@ Network::Network(const ReferenceInput& input)
 void Network::BuildHub(NodeId node) {
   Hub& hub = hubs_[node];
   hub.id = node;
+  for (ServiceLane& lane : hub.service) lane.credits = parameters_.service_buffer_flits;
   hub.routing = RandomStream(seed_, fmt::format("node/{}/routing", node));
+  hub.outputs[kServicePort];  // only management packets leave by it
   for (int p = 0; p < kServicePort; ++p) {
     const auto port = static_cast<PortId>(p);
     if (!IsHfi(port) && !topology_.connected(node, port)) continue;
@@ -70,6 +72,7 @@ void Network::ScheduleInput(const ReferenceInput& input) {
     Schedule(impairment.at, kFault, lower.node, lower.port, 2,
              [this, impairment] { ApplyImpairment(impairment); });
   }
+  if (input.service.any()) ScheduleService(input.service);
   for (const TableSwitch& change : input.tables) {
     Schedule(change.at, kEpoch, 0, 0, 0, [this, tables = change.tables] { tables_ = tables; });
   }
@@ -138,11 +141,16 @@ ReferenceResult Network::Finish() {
     for (auto& [key, buffer] : hub.buffers) result_.resident_packets += buffer.packets.size();
     for (auto& [port, output] : hub.outputs) {
       if (!LinkUp(hub.id, port)) continue;
+      if (!IsHfi(port) && hub.service[port].credits + hub.service[port].credits_under_way !=
+                              parameters_.service_buffer_flits) {
+        ++result_.credits_wrong;
+      }
       const int depth = ClassParameters(port).buffer_flits;
       for (OutputVc& vc : output.vcs) {
         if (static_cast<int>(vc.credits.size()) != depth) ++result_.credits_wrong;
       }
     }
+    for (const auto& lane : hub.service) result_.resident_packets += lane.waiting.size();
     for (HfiPort& port : hub.hfi) {
       for (auto& [output, queue] : port.send) result_.resident_packets += queue.size();
     }
@@ -210,6 +218,16 @@ void VisitCoverage(const Coverage& c, Visit&& visit) {
   visit("truncated", c.truncated);
   visit("no_route", c.no_route);
   visit("no_vc_position", c.no_vc_position);
+  visit("service_grants", c.service_grants);
+  visit("service_waits", c.service_waits);
+  visit("service_made_way", c.service_made_way);
+  visit("service_lacked_credit", c.service_lacked_credit);
+  visit("service_no_slot", c.service_no_slot);
+  visit("service_timeouts", c.service_timeouts);
+  visit("service_link_down", c.service_link_down);
+  visit("service_answers", c.service_answers);
+  visit("service_repeats", c.service_repeats);
+  visit("service_unanswered", c.service_unanswered);
 }
 }  // namespace
 

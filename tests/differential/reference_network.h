@@ -85,8 +85,38 @@ struct OutputVc {
   int pointer = -1;  // round robin over input indices
 };
 
+// A management packet (B.10).
+struct ServicePacket {
+  NodeId source = 0, destination = 0;
+  std::uint64_t sequence = 0;
+  bool answer = false, directed = false;
+  std::size_t request = 0;            // number, at the hub that asked
+  std::pair<NodeId, int> identity{};  // of who answers
+  PortId input = kServicePort, output = kNoPort;
+  Time arrived = 0;
+  int hops = 0;
+  std::uint64_t path = 0;
+  bool corrupted = false;
+};
+
+// Of one port: packets that wait for it as an output, and slots of its far end; slots in use of it as an input.
+struct ServiceLane {
+  std::deque<std::shared_ptr<ServicePacket>> waiting;
+  int credits = 0, credits_under_way = 0;
+  int held = 0;
+};
+
+struct ServiceRequest {
+  NodeId to = 0;
+  std::optional<PortId> port;  // of a probe
+  int tries = 0;
+  Time sent = 0;
+  bool done = false;
+};
+
 struct Output {
   std::vector<OutputVc> vcs;
+  bool service_last = false;  // a management packet was granted last
   Time busy_until = 0;
   QueuedPacket* last = nullptr;  // packet of the last commitment, if that ended without the tail
   int last_vc = -1;              // round robin over output VCs
@@ -113,6 +143,10 @@ struct Hub {
   std::map<std::pair<int, int>, int> middle_pointers;  // (HFI port, destination supernode)
   RandomStream routing;
   std::uint64_t created = 0;
+  std::array<ServiceLane, kPorts> service;
+  std::vector<ServiceRequest> requests;
+  std::uint64_t service_created = 0;
+  Time entry_free = 0;
 };
 
 struct Link {
@@ -146,7 +180,7 @@ class Network {
 
  private:
   // Order of events at one instant (rule 2); a hub settles and arbitrates after all its inputs.
-  enum Class { kFault, kEpoch, kCredit, kFlit, kSettle, kArbitrate, kEject, kCreate, kInject };
+  enum Class { kFault, kEpoch, kCredit, kFlit, kSettle, kArbitrate, kEject, kServiceOut, kService, kCreate, kInject };
   struct Key {
     Time time;
     int order;
@@ -167,7 +201,7 @@ class Network {
   void ScheduleInput(const ReferenceInput& input);
   ReferenceResult Finish();
   Link& LinkAt(NodeId node, PortId port);
-  bool LinkUp(NodeId node, PortId port) { return IsHfi(port) || LinkAt(node, port).up; }
+  bool LinkUp(NodeId node, PortId port) { return port >= kLinkPorts || LinkAt(node, port).up; }
   const LinkParameters& ClassParameters(PortId port) const;
   Time Propagation(NodeId node, PortId port);
   NodeStats& Stats(NodeId node) { return result_.nodes[node].stats; }
@@ -224,6 +258,19 @@ class Network {
   bool ArrivesIntact(Wire& wire);
   Transmission Transmit(Hub& hub, PortId port, int certain);
 
+  // reference_service.cc: B.10.
+  void ScheduleService(const ServiceTraffic& traffic);
+  void ServiceDue(Hub& hub, std::size_t number);
+  void CreateService(Hub& hub, ServicePacket packet, PortId output);
+  void ServiceArrives(NodeId node, PortId port, std::uint64_t generation, std::shared_ptr<ServicePacket> packet);
+  void DropService(NodeId node, DropReason reason);
+  void FreeServiceSlot(Hub& hub, PortId input);
+  void SendServiceCredits(NodeId node, PortId port, int count);
+  void ExpireService(Hub& hub);
+  bool GrantService(Hub& hub, PortId port, Output& output, bool data_can_go);
+  void ServiceDelivered(NodeId node, std::shared_ptr<ServicePacket> packet);
+  void ServiceLinkDown(Hub& hub, PortId port);
+
   // reference_faults.cc: B.7.
   void ApplyFault(const LinkFault& fault);
   void UpdateLink(LinkEnd end);
@@ -237,6 +284,7 @@ class Network {
   const std::uint64_t seed_;
   const RoutingSettings routing_;
   std::vector<ScriptedPacket> packets_;
+  ServiceTraffic service_;
   TableSet tables_;
   std::vector<Hub> hubs_;
   std::map<std::pair<NodeId, PortId>, Link> links_;  // by the lower (node, port) end

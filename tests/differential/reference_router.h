@@ -32,6 +32,7 @@ struct ReferenceInput {
   std::vector<LinkFault> faults;
   std::vector<LinkImpairment> impairments = {};
   std::vector<Cable> cables = {};
+  ServiceTraffic service = {};
   std::uint64_t seed = 0;
   RoutingSettings routing = {};
 };
@@ -104,6 +105,10 @@ struct Coverage {
   std::uint64_t credits_of_changed_rate = 0;  // up: of a commitment granted at another rate than the present one
   std::uint64_t corrupted_packets = 0;  // with replay switched off
   std::uint64_t truncated = 0, no_route = 0, no_vc_position = 0;
+  std::uint64_t service_grants = 0, service_waits = 0;  // a data commitment was in the way
+  std::uint64_t service_made_way = 0;                   // for data: it had gone last
+  std::uint64_t service_lacked_credit = 0, service_no_slot = 0, service_timeouts = 0, service_link_down = 0;
+  std::uint64_t service_answers = 0, service_repeats = 0, service_unanswered = 0;
 
   void Add(const Coverage& other);
   // Names of the counters that are zero.

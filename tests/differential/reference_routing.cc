@@ -8,7 +8,7 @@ namespace percs::reference {
 PortMask Network::Entry(const Hub& hub, PortId input, TableKind table, bool intra, int index) {
   const HubTables& tables = *tables_[hub.id];
   std::shared_ptr<const RouteTable> t;
-  if (IsHfi(input)) {
+  if (IsHfi(input) || input == kServicePort) {
     t = table == TableKind::kDirect    ? tables.source_direct
         : table == TableKind::kStriped ? tables.source_striped
                                        : tables.source_indirect;

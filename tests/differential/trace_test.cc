@@ -81,6 +81,7 @@ TEST(Trace, RecordsTheGrantsOfTheReferenceRouterAndExplainsEveryWait) {
                       .faults = scenario.faults,
                       .impairments = scenario.impairments,
                       .cables = scenario.cables,
+                      .service = scenario.service,
                       .seed = scenario.seed,
                       .routing = scenario.routing});
     const std::vector<Grant> traced = GrantsOf(packets), granted = GrantsOf(reference);

@@ -41,6 +41,10 @@ multicast:
   - {name: everybody, source: sn0-d0-h0}
   - {name: few, source: sn0-d0-h0, members: sn0-d0-h2 sn1-d0-h1}
 clock: {period: 5us}
+service:
+  probe_rounds: 3
+  probe_period: 10us
+  pings: [{from: sn0-d0-h0, to: sn1-d0-h2, count: 20, period: 4us}]
 workload:
   pattern: {pattern: multicast, load: 0.02, measure: 100us, payload: verified}
 faults:
@@ -161,6 +165,20 @@ class InProcessTest(CliTest):
         done = self.ctl("run", bad)
         self.assertEqual(BAD_INPUT, done.returncode)
         self.assertRegex(done.stderr, r"multicast group few, member: no hub is named \"sn7-d0-h1\"")
+
+    def test_service_ports_are_reported(self):
+        report = self.good_json("run", self.write("trees.yaml", TREES))["service"]
+        asked = 20 + 3 * 14  # pings, and both ends of 7 links; one dies before the last round
+        self.assertEqual(asked, report["answers"] + report["unanswered"])
+        self.assertEqual((2, 0), (report["unanswered"], report["wrong_partner"]))
+        self.assertGreaterEqual(report["requests"], asked + 2 * 2)
+        self.assertGreater(report["round_trip_max_ns"], report["round_trip_mean_ns"])
+        self.assertRegex(self.good("run", "trees.yaml"),
+                         r"(?m)^service +\d+ requests, \d+ answers after .*, 2 unanswered")
+        bad = self.write("bad.yaml", TREES.replace("to: sn1-d0-h2", "to: sn0-d0-h0"))
+        done = self.ctl("run", bad)
+        self.assertEqual(BAD_INPUT, done.returncode)
+        self.assertRegex(done.stderr, r"service: a ping from node 0 to node 0; right would be two")
 
     def test_ctrl_c_ends_a_run(self):
         file = self.write("endless.yaml", ENDLESS + "stop_at: 1000s\n")
@@ -493,7 +511,7 @@ class ControlTest(CliTest):
             live = self.good_json("apply", file, "--wait")
             for key in ("digest", "virtual_ps", "drops", "messages", "latency_ns", "reroutes",
                         "flit_hops", "ports", "failed_messages", "violations", "clock",
-                        "packets_replicated"):
+                        "packets_replicated", "service"):
                 self.assertEqual(local[key], live[key], key)
             self.assertEqual("2 daemons over unix", live["placement"])
             self.assertEqual(live["digest"], self.good_json("result")["digest"])

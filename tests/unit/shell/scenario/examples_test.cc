@@ -22,8 +22,8 @@ std::vector<std::string> Examples() {
 TEST(Examples, AllOfTheDocumentedOnesAreThere) {
   const std::string folder = test::SourceDir() + "/deploy/scenarios/";
   for (const char* name : {"two-hubs", "one-drawer", "supernode-alltoall", "four-supernodes",
-                           "link-failure", "link-level", "trace-replay", "cell-blades",
-                           "triblades"}) {
+                           "link-failure", "link-level", "service-port", "trace-replay",
+                           "cell-blades", "triblades"}) {
     EXPECT_TRUE(std::filesystem::exists(folder + name + ".yaml")) << name;
   }
 }
