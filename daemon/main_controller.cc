@@ -27,6 +27,10 @@ int main(int argc, char** argv) {
                  "daemon (port 0: any free one); default: none");
   app.add_option("--state-dir", options.state_dir,
                  "Folder for the journal of scenarios and commands; default: none is kept");
+  app.add_option("--journal-limit", options.journal_limit,
+                 "Bytes that the journal may have; then no command is accepted any more")
+      ->check(CLI::Range(std::uint64_t{4096}, std::uint64_t{1} << 50))
+      ->capture_default_str();
   app.add_option("--lost-after", lost_after_seconds,
                  "Wall seconds without a connection after which a daemon is lost")
       ->check(CLI::PositiveNumber)

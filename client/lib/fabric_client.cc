@@ -134,6 +134,83 @@ absl::StatusOr<v1::InjectFaultReply> FabricClient::InjectFault(
   return Call("Control.InjectFault", &v1::Control::Stub::InjectFault, request, deadline_);
 }
 
+absl::StatusOr<v1::FaultReply> FabricClient::CreateFault(const v1::Fault& fault, Duration lease) {
+  v1::CreateFaultRequest request;
+  request.set_lease_wall_ms(static_cast<std::uint64_t>(lease.count()));
+  *request.mutable_fault() = fault;
+  return Call("Control.CreateFault", &v1::Control::Stub::CreateFault, request, deadline_);
+}
+
+absl::StatusOr<v1::HoldFaultReply> FabricClient::HoldFault(const std::string& id) {
+  v1::HoldFaultRequest request;
+  request.set_id(id);
+  return Call("Control.HoldFault", &v1::Control::Stub::HoldFault, request, deadline_);
+}
+
+absl::StatusOr<v1::PauseReply> FabricClient::Pause() {
+  return Call("Control.Pause", &v1::Control::Stub::Pause, v1::PauseRequest(), deadline_);
+}
+
+absl::StatusOr<v1::PauseReply> FabricClient::Resume() {
+  return Call("Control.Resume", &v1::Control::Stub::Resume, v1::ResumeRequest(), deadline_);
+}
+
+absl::StatusOr<v1::PauseReply> FabricClient::StepTime(std::int64_t by) {
+  v1::StepTimeRequest request;
+  request.set_by(by);
+  return Call("Control.StepTime", &v1::Control::Stub::StepTime, request, deadline_);
+}
+
+absl::StatusOr<v1::FaultReply> FabricClient::UpdateFault(const v1::Fault& fault) {
+  v1::UpdateFaultRequest request;
+  *request.mutable_fault() = fault;
+  return Call("Control.UpdateFault", &v1::Control::Stub::UpdateFault, request, deadline_);
+}
+
+absl::StatusOr<v1::FaultReply> FabricClient::DeleteFault(const std::string& id) {
+  v1::DeleteFaultRequest request;
+  request.set_id(id);
+  return Call("Control.DeleteFault", &v1::Control::Stub::DeleteFault, request, deadline_);
+}
+
+absl::StatusOr<v1::ListFaultsReply> FabricClient::ListFaults(const std::string& id) {
+  v1::ListFaultsRequest request;
+  request.set_id(id);
+  return Call("Control.ListFaults", &v1::Control::Stub::ListFaults, request, deadline_);
+}
+
+absl::StatusOr<v1::ResetFaultsReply> FabricClient::ResetFaults() {
+  return Call("Control.ResetFaults", &v1::Control::Stub::ResetFaults, v1::ResetFaultsRequest(), deadline_);
+}
+
+absl::Status FabricClient::WatchEvents(std::uint64_t after, bool follow,
+                                       const std::function<bool(const v1::EventBatch&)>& batch) {
+  grpc::ClientContext context;  // no deadline: it follows as long as somebody wants to know
+  v1::WatchEventsRequest request;
+  request.set_after(after);
+  request.set_follow(follow);
+  const auto stream = stub_->WatchEvents(&context, request);
+  bool left = false;
+  for (v1::EventBatch message; stream->Read(&message);) {
+    if (left || batch(message)) continue;
+    left = true;
+    context.TryCancel();
+  }
+  const grpc::Status status = stream->Finish();
+  if (left) return absl::CancelledError("no longer following events");
+  return status.ok() ? absl::OkStatus() : FromGrpc(status, "Control.WatchEvents", address_);
+}
+
+absl::StatusOr<v1::HealthReply> FabricClient::GetHealth() {
+  return Call("Control.GetHealth", &v1::Control::Stub::GetHealth, v1::GetHealthRequest(), deadline_);
+}
+
+absl::StatusOr<v1::PreviewFaultReply> FabricClient::PreviewFault(const v1::Fault& fault) {
+  v1::PreviewFaultRequest request;
+  *request.mutable_fault() = fault;
+  return Call("Control.PreviewFault", &v1::Control::Stub::PreviewFault, request, deadline_);
+}
+
 absl::StatusOr<v1::TraceReply> FabricClient::Trace(const v1::TraceSelection& selection) {
   v1::TraceRequest request;
   *request.mutable_selection() = selection;

@@ -43,6 +43,23 @@ class FabricClient {
                                                            std::int64_t at);
   absl::StatusOr<v1::InjectFaultReply> InjectFault(
       const v1::InjectFaultRequest& request);
+  // `lease`: 0, or the wall time after which it is deleted if nobody holds it.
+  absl::StatusOr<v1::FaultReply> CreateFault(const v1::Fault& fault, Duration lease = Duration(0));
+  absl::StatusOr<v1::HoldFaultReply> HoldFault(const std::string& id);
+  absl::StatusOr<v1::PauseReply> Pause();
+  absl::StatusOr<v1::PauseReply> Resume();
+  absl::StatusOr<v1::PauseReply> StepTime(std::int64_t by);
+  absl::StatusOr<v1::FaultReply> UpdateFault(const v1::Fault& fault);
+  absl::StatusOr<v1::FaultReply> DeleteFault(const std::string& id);
+  // "": all.
+  absl::StatusOr<v1::ListFaultsReply> ListFaults(const std::string& id);
+  absl::StatusOr<v1::ResetFaultsReply> ResetFaults();
+  // Calls `batch` with what is kept after event `after`, and with `follow` with what comes; it may return false to
+  // stop, which is CANCELLED here.
+  absl::Status WatchEvents(std::uint64_t after, bool follow,
+                           const std::function<bool(const v1::EventBatch&)>& batch);
+  absl::StatusOr<v1::HealthReply> GetHealth();
+  absl::StatusOr<v1::PreviewFaultReply> PreviewFault(const v1::Fault& fault);
   absl::StatusOr<v1::TraceReply> Trace(const v1::TraceSelection& selection);
   absl::StatusOr<v1::GetTraceReply> GetTrace();
   absl::StatusOr<v1::CreateTreeReply> CreateTree(const v1::CreateTreeRequest& request);

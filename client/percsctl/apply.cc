@@ -40,7 +40,7 @@ Outcome PrintResult(const v1::GetResultReply& reply, const Topology& topology, b
   const RunReport report{*std::move(result), reply.wall_seconds(),
                          fmt::format("{} daemon{} over {}", reply.processes(),
                                      reply.processes() == 1 ? "" : "s", reply.transport()),
-                         reply.result().trees()};
+                         reply.result().trees(), reply.result().faults()};
   return PrintReport(report, topology, json);
 }
 

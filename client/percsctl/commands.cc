@@ -84,13 +84,33 @@ constexpr Command kCommands[] = {
   percsctl routes load tables.json
   percsctl routes diff tables.json)",
      AddRoutes},
-    {"fault", kControl, "Take a link down or bring it up, corrupt its flits, lose its lanes",
-     R"(  percsctl fault link-down sn0-d0-h0/sn0-d1-h0
+    {"fault", kControl, "Break, impair and mend: faults as resources, and single commands",
+     R"(  percsctl fault create cut --kind link_down --link sn0-d0-h0:LR0
+  percsctl fault preview cut --kind hub_down --in sn0-d0-h3
+  percsctl fault list
+  percsctl fault delete cut
+  percsctl fault link-down sn0-d0-h0/sn0-d1-h0
   percsctl fault link-up sn0-d0-h0:LR0 --at 80us
   percsctl fault link-down sn0-d0-h0:LL2 --at wall:5s
   percsctl fault link-errors sn0-d0-h0:LR0 --flit-rate 1e-3
   percsctl fault lanes sn0-d0-h0:D0 --lost 3)",
      AddFault},
+    {"pause", kControl, "Stop virtual time where it is; commands are still taken", "  percsctl pause", AddPause},
+    {"resume", kControl, "Let virtual time go on", "  percsctl resume", AddResume},
+    {"step", kControl, "Let virtual time go on for a while, then stop it", "  percsctl step 10us", AddStep},
+    {"replay", kControl, "Run a journal again and compare the digest",
+     R"(  percsctl replay ~/.local/state/percs/default
+  percsctl replay journal --run 2 --threads 2
+  percsctl replay journal --distributed)",
+     AddReplay},
+    {"events", kControl, "What happened: faults, alerts, reroutes, trees",
+     R"(  percsctl events
+  percsctl events --follow --format json)",
+     AddEvents},
+    {"health", kControl, "What of a running fabric is not as it should be",
+     R"(  percsctl health
+  percsctl health --format json)",
+     AddHealth},
     {"counters", kControl, "Show what a hub, or the whole machine, has counted",
      R"(  percsctl counters
   percsctl counters sn0-d1-h3

@@ -80,6 +80,8 @@ const char* StateName(v1::FabricState state) {
       return "idle";
     case v1::FABRIC_STATE_FINISHED:
       return "finished";
+    case v1::FABRIC_STATE_PAUSED:
+      return "paused";
     case v1::FABRIC_STATE_FAILED:
       return "failed";
     default:

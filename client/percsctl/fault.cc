@@ -1,5 +1,7 @@
-// percsctl fault: breaks, impairs and mends links and parts of blades of a running fabric. percsctl stop: ends
-// its workload.
+// percsctl fault: breaks, impairs and mends links and parts of blades of a running fabric, once and by command;
+// faults as resources are in fault_resources.cc. percsctl stop: ends its workload.
+#include "client/percsctl/fault.h"
+
 #include <fmt/format.h>
 
 #include <memory>
@@ -50,8 +52,8 @@ bool SleepWall(Time picoseconds) {
   return true;
 }
 
-// Sets `at` to the virtual time that --at names, or to -1 for now, when the wait on the wall clock is
-// over.
+}  // namespace
+
 Outcome AwaitTime(const std::string& text, Time& at) {
   at = -1;
   if (text.empty()) return Outcome::Ok();
@@ -63,6 +65,8 @@ Outcome AwaitTime(const std::string& text, Time& at) {
   }
   return Outcome::Ok();
 }
+
+namespace {
 
 Outcome Inject(const FabricOptions& fabric, const std::string& when, v1::InjectFaultRequest request) {
   Time at = -1;
@@ -227,7 +231,9 @@ CommandBody AddFault(CLI::App& app) {
       ->add_option("--lost", lanes->lost, "So many in all, spares included; 0 repairs it")
       ->required()
       ->check(CLI::Range(0, 2048));
-  return [&app, down, up, spe, ring, chip, errors, lanes] {
+  const auto resources = AddFaultResources(app);
+  return [&app, down, up, spe, ring, chip, errors, lanes, resources] {
+    if (const auto outcome = resources()) return *outcome;
     if (app.got_subcommand("link-errors")) return InjectErrors(*errors);
     if (app.got_subcommand("lanes")) return InjectLanes(*lanes);
     v1::InjectFaultRequest request;

@@ -17,6 +17,7 @@ struct RunReport {
   double wall_seconds = 0;
   std::string placement;  // `1 thread`, `4 daemons`
   google::protobuf::RepeatedPtrField<v1::TreeStatus> trees = {};  // of CAUs
+  google::protobuf::RepeatedPtrField<v1::FaultStatus> faults = {};
 };
 
 nlohmann::json ReportJson(const RunReport& report, const Topology& topology);

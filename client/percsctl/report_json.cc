@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "client/percsctl/fault.h"
 #include "client/percsctl/report.h"
 #include "emulator/metrics/blade_counters.h"
 #include "emulator/metrics/cau_counters.h"
@@ -302,6 +303,7 @@ Json ReportJson(const RunReport& report, const Topology& topology) {
                {"clock", ClockJson(r.clock, topology)},
                {"trees", TreesJson(report.trees)},
                {"collective", CollectiveJson(r.collective)},
+               {"faults", FaultsJson(report.faults)},
                {"cau_tasks", CauTasksJson(r, topology)},
                {"violations", r.violations}});
   return json;

@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "client/percsctl/fault.h"
 #include "client/percsctl/format.h"
 #include "client/percsctl/report.h"
 #include "emulator/metrics/blade_counters.h"
@@ -328,7 +329,8 @@ std::string ReportText(const RunReport& report, const Topology& topology) {
          Messages(r.total) +
          FailedMessages(r, topology) + Reroutes(r, topology) + Ranks(r) + CollectiveText(r.collective) + Programs(r, topology) +
          Blade(r.total) + Clock(r, topology) +
-         (report.trees.empty() ? "" : "\n" + TreesText(report.trees)) + CauTasks(r, topology) + Cau(r.total) +
+         (report.trees.empty() ? "" : "\n" + TreesText(report.trees)) +
+         (report.faults.empty() ? "" : "\n" + FaultsText(report.faults)) + CauTasks(r, topology) + Cau(r.total) +
          Service(r.total) + Violations(r);
 }
 

@@ -16,6 +16,7 @@
 #include "client/percsctl/progress.h"
 #include "client/percsctl/report.h"
 #include "proto/scenario/build.h"
+#include "proto/scenario/faults.h"
 #include "proto/scenario/trees.h"
 
 namespace percs {
@@ -100,6 +101,7 @@ Outcome Run(const RunArguments& a) {
   for (const TreeStatus& tree : report.result.trees) {
     TreeToProto(tree, *topology, false, report.trees.Add());
   }
+  for (const FaultStatus& fault : report.result.faults) FaultToProto(fault, *topology, report.faults.Add());
   return PrintReport(report, *topology, IsJson(a.format));
 }
 

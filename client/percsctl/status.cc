@@ -7,6 +7,7 @@
 
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
+#include "client/percsctl/fault.h"
 #include "client/percsctl/format.h"
 #include "proto/scenario/units.h"
 
@@ -59,7 +60,9 @@ Json StatusJson(const v1::StatusReply& s) {
           {"wall_behind_seconds", s.wall_behind_seconds()},
           {"packets_delivered", s.packets_delivered()},
           {"unfinished", s.unfinished()},
-          {"wall_seconds", s.wall_seconds()}};
+          {"wall_seconds", s.wall_seconds()},
+          {"faults_active", s.faults_active()},
+          {"faults", FaultsJson(s.faults())}};
 }
 
 std::string ClockText(const v1::StatusReply& s) {
@@ -112,7 +115,12 @@ std::string StatusText(const v1::StatusReply& s) {
                p.connected() ? "yes" : "no", FormatCount(p.reconnects()), FormatCount(p.windows()),
                p.link_address()});
   }
-  return text + (table.empty() ? "" : table.ToString());
+  if (!table.empty()) text += table.ToString();
+  if (s.faults_active() > 0) {
+    text += fmt::format("\n{} faults are not over; `percsctl fault list` has all of them\n{}", s.faults_active(),
+                        FaultsText(s.faults()));
+  }
+  return text;
 }
 
 }  // namespace

@@ -5,13 +5,14 @@
 
 #include "daemon/config/status_translation.h"
 #include "daemon/config/version.h"
+#include "daemon/controller/control_handlers.h"
+#include "daemon/controller/event_watch.h"
 #include "daemon/controller/results.h"
 #include "daemon/controller/route_walk.h"
 #include "daemon/controller/run_watch.h"
-#include "emulator/base/random.h"
 #include "fmt/format.h"
-#include "proto/scenario/blades.h"
-#include "proto/scenario/impairments.h"
+#include "proto/scenario/commands.h"
+#include "proto/scenario/faults.h"
 #include "proto/scenario/route_tables_codec.h"
 #include "proto/scenario/trace_codec.h"
 #include "proto/scenario/trees.h"
@@ -20,10 +21,8 @@
 namespace percs {
 namespace {
 
-using Context = grpc::CallbackServerContext;
-using Reactor = grpc::ServerUnaryReactor;
-
 constexpr std::size_t kRoutesMax = 64;
+constexpr int kFaultsListed = 16;
 constexpr double kWatchIntervalDefault = 0.5, kWatchIntervalMin = 0.02, kWatchIntervalMax = 3600;
 
 // Share of virtual time that an output was busy.
@@ -32,17 +31,6 @@ double Utilisation(const FabricRun& run, PortId port, const PortStats& stats) {
   if (now <= 0) return 0;
   const Time flit = run.scenario().parameters.link(ClassOf(port)).flit_time;
   return static_cast<double>(stats.sum().flits) * static_cast<double>(flit) / static_cast<double>(now);
-}
-
-// Of trees of one name, all but the last are deleted.
-absl::StatusOr<CauTreeId> FindTree(const std::vector<TreeStatus>& trees, const std::string& name) {
-  std::vector<std::string> names;
-  for (auto tree = trees.rbegin(); tree != trees.rend(); ++tree) {
-    if (tree->name == name) return tree->id;
-    if (tree->state != TreeState::kDeleted) names.push_back(tree->name);
-  }
-  return absl::NotFoundError(fmt::format("there is no tree \"{}\"; trees: {}", name,
-                                         names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
 }
 
 absl::StatusOr<std::vector<NodeId>> NamedNode(const Topology& topology, const std::string& name) {
@@ -107,18 +95,6 @@ std::vector<LinkEnd> LinksOf(const Topology& topology, const std::vector<NodeId>
   return links;
 }
 
-// For people. An error if there is no such fault.
-absl::StatusOr<std::string> DescribeFault(const v1::Fault& fault, const FabricRun& run) {
-  if (IsLinkImpairment(fault)) {
-    const auto built = BuildLinkImpairments(fault, run.topology(), run.scenario().parameters);
-    if (!built.ok()) return built.status();
-    return DescribeLinkImpairments(*built, run.topology());
-  }
-  const auto built = BuildBladeFault(fault, run.topology());
-  if (!built.ok()) return built.status();
-  return DescribeBladeFault(*built, run.topology());
-}
-
 }  // namespace
 
 void FillRunStatus(const FabricRun& run, v1::StatusReply* reply) {
@@ -151,126 +127,44 @@ void FillRunStatus(const FabricRun& run, v1::StatusReply* reply) {
   reply->set_packets_delivered(master.packets_delivered());
   reply->set_unfinished(master.left().unfinished);
   reply->set_wall_seconds(wall);
+  for (const FaultStatus& fault : run.faults().List()) {
+    if (fault.phase == FaultPhase::kRecovered) continue;
+    reply->set_faults_active(reply->faults_active() + 1);
+    if (reply->faults_size() < kFaultsListed) FaultToProto(fault, run.topology(), reply->add_faults());
+  }
 }
 
-class ControlService::Handlers final : public v1::Control::CallbackService {
- public:
-  Handlers(ControlService* service, Controller* controller)
-      : service_(service), controller_(controller) {}
+grpc::ServerWriteReactor<v1::RunEvent>* ControlService::Handlers::WatchRun(
+    Context*, const v1::WatchRunRequest* request) {
+  const LockGuard guard(mutex());
+  const FabricRun* run = controller_->run();
+  const std::uint64_t number = request->run() != 0 ? request->run() : run ? run->number() : 0;
+  const double asked = request->wall_interval_seconds();
+  const double seconds =
+      std::clamp(asked > 0 ? asked : kWatchIntervalDefault, kWatchIntervalMin, kWatchIntervalMax);
+  auto* watch =
+      new RunWatch(controller_, service_, number,
+                   std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)));
+  if (service_->leaving()) {
+    watch->Refuse(absl::UnavailableError("the controller is ending"));
+  } else {
+    watch->Begin();
+  }
+  return watch;
+}
 
-  Reactor* Version(Context* context, const v1::VersionRequest*, v1::VersionReply* reply) override {
-    *reply->mutable_versions() = OurVersions();
-    return Answer(context, absl::OkStatus());
-  }
-  Reactor* Status(Context* context, const v1::StatusRequest*, v1::StatusReply* reply) override {
-    const LockGuard guard(mutex());
-    controller_->FillStatus(reply);
-    return Answer(context, absl::OkStatus());
-  }
-  Reactor* Apply(Context* context, const v1::ApplyRequest* request,
-                 v1::ApplyReply* reply) override {
-    Reactor* reactor = context->DefaultReactor();
-    const LockGuard guard(mutex());
-    controller_->Apply(*request, [reactor, reply](absl::StatusOr<v1::ApplyReply> answer) {
-      if (answer.ok()) *reply = *std::move(answer);
-      reactor->Finish(ToGrpc(answer.status()));
-    });
-    return reactor;
-  }
-  grpc::ServerWriteReactor<v1::RunEvent>* WatchRun(Context*,
-                                                   const v1::WatchRunRequest* request) override {
-    const LockGuard guard(mutex());
-    const FabricRun* run = controller_->run();
-    const std::uint64_t number = request->run() != 0 ? request->run() : run ? run->number() : 0;
-    const double asked = request->wall_interval_seconds();
-    const double seconds =
-        std::clamp(asked > 0 ? asked : kWatchIntervalDefault, kWatchIntervalMin, kWatchIntervalMax);
-    auto* watch =
-        new RunWatch(controller_, service_, number,
-                     std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)));
-    if (service_->leaving()) {
-      watch->Refuse(absl::UnavailableError("the controller is ending"));
-    } else {
-      watch->Begin();
-    }
-    return watch;
-  }
-  Reactor* GetResult(Context* context, const v1::GetResultRequest* request,
-                     v1::GetResultReply* reply) override {
-    const LockGuard guard(mutex());
-    auto result = controller_->Result(request->run());
-    if (result.ok()) *reply = *std::move(result);
-    return Answer(context, result.status());
-  }
-  Reactor* Stop(Context* context, const v1::StopRequest*, v1::StopReply* reply) override {
-    const LockGuard guard(mutex());
-    auto run = ActiveRun(/*going_on=*/true);
-    if (!run.ok()) return Answer(context, run.status());
-    Reactor* reactor = context->DefaultReactor();
-    const std::uint64_t number = (*run)->number();
-    (*run)->Stop([this, reactor, reply, number](absl::StatusOr<Time> at) {
-      if (at.ok()) {
-        reply->set_at(*at);
-        controller_->journal().Stopped(number, *at);
-      }
-      reactor->Finish(ToGrpc(at.status()));
-    });
-    return reactor;
-  }
-  Reactor* Reset(Context* context, const v1::ResetRequest*, v1::ResetReply*) override {
-    const LockGuard guard(mutex());
-    return Answer(context, controller_->Reset());
-  }
-  Reactor* Shutdown(Context* context, const v1::ShutdownRequest*, v1::ShutdownReply*) override {
-    const LockGuard guard(mutex());
-    spdlog::info("shutdown was asked for");
-    controller_->End();
-    return Answer(context, absl::OkStatus());
-  }
-  Reactor* ListLinks(Context* context, const v1::ListLinksRequest* request,
-                     v1::ListLinksReply* reply) override;
-  Reactor* GetRoutes(Context* context, const v1::GetRoutesRequest* request,
-                     v1::GetRoutesReply* reply) override;
-  Reactor* DumpRoutes(Context* context, const v1::DumpRoutesRequest* request,
-                      v1::DumpRoutesReply* reply) override;
-  Reactor* LoadRoutes(Context* context, const v1::LoadRoutesRequest* request,
-                      v1::LoadRoutesReply* reply) override;
-  Reactor* GetCounters(Context* context, const v1::GetCountersRequest* request,
-                       v1::GetCountersReply* reply) override;
-  Reactor* InjectLinkFault(Context* context, const v1::InjectLinkFaultRequest* request,
-                           v1::InjectLinkFaultReply* reply) override;
-  Reactor* InjectFault(Context* context, const v1::InjectFaultRequest* request,
-                            v1::InjectFaultReply* reply) override;
-  Reactor* Trace(Context* context, const v1::TraceRequest* request,
-                 v1::TraceReply* reply) override;
-  Reactor* GetTrace(Context* context, const v1::GetTraceRequest* request,
-                    v1::GetTraceReply* reply) override;
-  Reactor* CreateTree(Context* context, const v1::CreateTreeRequest* request,
-                      v1::CreateTreeReply* reply) override;
-  Reactor* DeleteTree(Context* context, const v1::DeleteTreeRequest* request,
-                      v1::DeleteTreeReply* reply) override;
-  Reactor* ListTrees(Context* context, const v1::ListTreesRequest* request,
-                     v1::ListTreesReply* reply) override;
-
- private:
-  std::mutex& mutex() { return controller_->lock().mutex(); }
-  static Reactor* Answer(Context* context, const absl::Status& status) {
-    Reactor* reactor = context->DefaultReactor();
-    reactor->Finish(ToGrpc(status));
-    return reactor;
-  }
-  absl::StatusOr<FabricRun*> ActiveRun(bool going_on) {
-    auto run = controller_->ActiveRun();
-    if (!run.ok() || !going_on || !(*run)->ended()) return run;
-    return absl::FailedPreconditionError(fmt::format(
-        "run {} has ended at {} of virtual time; apply a scenario, with hold to keep "
-        "it up when nothing is left to do",
-        (*run)->number(), FormatTime((*run)->virtual_time())));
-  }
-
-  ControlService* service_;
-  Controller* controller_;
-};
+Reactor* ControlService::Handlers::Stop(Context* context, const v1::StopRequest*,
+                                        v1::StopReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(/*going_on=*/true);
+  if (!run.ok()) return Answer(context, run.status());
+  Reactor* reactor = context->DefaultReactor();
+  (*run)->Stop([reactor, reply](absl::StatusOr<Time> at) {
+    if (at.ok()) reply->set_at(*at);
+    reactor->Finish(ToGrpc(at.status()));
+  });
+  return reactor;
+}
 
 Reactor* ControlService::Handlers::ListLinks(Context* context, const v1::ListLinksRequest* request,
                                              v1::ListLinksReply* reply) {
@@ -359,19 +253,20 @@ Reactor* ControlService::Handlers::LoadRoutes(Context* context,
   if (!run.ok()) return Answer(context, run.status());
   auto tables = TablesFromProto(request->tables(), (*run)->topology().nodes());
   if (!tables.ok()) return Answer(context, tables.status());
-  std::uint64_t hash = 0;
-  for (const auto& hub : *tables) hash = Mix64(hash ^ hub->Hash());
+  v1::JournalRecord record;
+  if (absl::Status status = controller_->KeepRoutes(*request, &record); !status.ok()) {
+    return Answer(context, status);
+  }
   Reactor* reactor = context->DefaultReactor();
   const std::uint64_t number = (*run)->number();
   (*run)->LoadRoutes(
-      *std::move(tables),
-      [this, reactor, reply, number, hash](absl::StatusOr<LoadedRoutes> loaded) {
+      *std::move(tables), std::move(record),
+      [reactor, reply, number](absl::StatusOr<LoadedRoutes> loaded) {
         if (loaded.ok()) {
           reply->set_epoch(loaded->epoch);
           reply->set_at(loaded->committed);
           reply->set_hubs_changed(loaded->hubs_changed);
           reply->set_unreachable_pairs(loaded->unreachable_pairs);
-          controller_->journal().RoutesLoaded(number, loaded->committed, hash);
           spdlog::info("run {}: route tables of epoch {} were loaded, {} hubs switch at {}", number,
                        loaded->epoch, loaded->hubs_changed, FormatTime(loaded->committed));
         }
@@ -405,69 +300,6 @@ Reactor* ControlService::Handlers::GetCounters(Context* context,
     if (sum) CountersToProto(total, reply->add_nodes()->mutable_counters());
     reactor->Finish(grpc::Status::OK);
   });
-  return reactor;
-}
-
-Reactor* ControlService::Handlers::InjectLinkFault(Context* context,
-                                                   const v1::InjectLinkFaultRequest* request,
-                                                   v1::InjectLinkFaultReply* reply) {
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(/*going_on=*/true);
-  if (!run.ok()) return Answer(context, run.status());
-  const Topology& topology = (*run)->topology();
-  auto link = topology.ParseLink(request->link());
-  if (!link.ok()) return Answer(context, link.status());
-  std::optional<Time> at;
-  if (request->has_at()) at = request->at();
-  if (at && (*at < 0 || *at >= kNever)) {
-    return Answer(context,
-                  absl::InvalidArgumentError(fmt::format("at: {}ps is not a virtual time", *at)));
-  }
-  const LinkEnd lower = LowerEnd(topology, *link);
-  reply->set_link(topology.LinkName(lower));
-  reply->set_ends(EndsOf(topology, lower));
-  Reactor* reactor = context->DefaultReactor();
-  const bool up = request->up();
-  const std::uint64_t number = (*run)->number();
-  (*run)->InjectLinkFault(lower, up, at,
-                          [this, reactor, reply, number, up](absl::StatusOr<Time> t) {
-                            if (t.ok()) {
-                              reply->set_at(*t);
-                              controller_->journal().Fault(number, *t, reply->link(), up);
-                              spdlog::info("run {}: {} goes {} at {}", number, reply->ends(),
-                                           up ? "up" : "down", FormatTime(*t));
-                            }
-                            reactor->Finish(ToGrpc(t.status()));
-                          });
-  return reactor;
-}
-
-Reactor* ControlService::Handlers::InjectFault(Context* context,
-                                                    const v1::InjectFaultRequest* request,
-                                                    v1::InjectFaultReply* reply) {
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(/*going_on=*/true);
-  if (!run.ok()) return Answer(context, run.status());
-  const v1::Fault& fault = request->fault();
-  auto what = DescribeFault(fault, **run);
-  if (!what.ok()) return Answer(context, what.status());
-  if (!request->now() && (fault.at() < 0 || fault.at() >= kNever)) {
-    return Answer(context, absl::InvalidArgumentError(
-                               fmt::format("at: {}ps is not a virtual time", fault.at())));
-  }
-  reply->set_what(*std::move(what));
-  Reactor* reactor = context->DefaultReactor();
-  const std::uint64_t number = (*run)->number();
-  (*run)->InjectFault(request->fault(), request->now(),
-                           [this, reactor, reply, number](absl::StatusOr<Time> t) {
-                             if (t.ok()) {
-                               reply->set_at(*t);
-                               controller_->journal().OtherFault(number, *t, reply->what());
-                               spdlog::info("run {}: {} at {}", number, reply->what(),
-                                            FormatTime(*t));
-                             }
-                             reactor->Finish(ToGrpc(t.status()));
-                           });
   return reactor;
 }
 
@@ -512,16 +344,18 @@ Reactor* ControlService::Handlers::CreateTree(Context* context,
   if (!spec.ok()) return Answer(context, spec.status());
   Reactor* reactor = context->DefaultReactor();
   const std::uint64_t number = (*run)->number();
+  v1::JournalRecord record;
+  *record.mutable_create_tree() = request->tree();
   (*run)->Manage(
+      std::move(record),
       [reply, spec = *spec](Fabric& manager, Time at) {
         const auto tree = manager.CreateTree(spec, at);
         if (tree.ok()) reply->set_id(*tree);
         return tree.status();
       },
-      [this, reactor, reply, number, spec = *spec](absl::StatusOr<Time> at) {
+      [reactor, reply, number, spec = *spec](absl::StatusOr<Time> at) {
         if (at.ok()) {
           reply->set_at(*at);
-          controller_->journal().Tree(number, *at, spec.name, "tree_create");
           spdlog::info("run {}: tree {} over {} hubs at {}", number, spec.name, spec.members.size(),
                        FormatTime(*at));
         }
@@ -541,11 +375,12 @@ Reactor* ControlService::Handlers::DeleteTree(Context* context,
   reply->set_id(*id);
   Reactor* reactor = context->DefaultReactor();
   const std::uint64_t number = (*run)->number();
-  (*run)->Manage([id = *id](Fabric& manager, Time at) { return manager.DeleteTree(id, at); },
-                 [this, reactor, reply, number, name = request->name()](absl::StatusOr<Time> at) {
+  v1::JournalRecord record;
+  record.set_delete_tree(request->name());
+  (*run)->Manage(std::move(record), [id = *id](Fabric& manager, Time at) { return manager.DeleteTree(id, at); },
+                 [reactor, reply, number, name = request->name()](absl::StatusOr<Time> at) {
                    if (at.ok()) {
                      reply->set_at(*at);
-                     controller_->journal().Tree(number, *at, name, "tree_delete");
                      spdlog::info("run {}: tree {} deleted at {}", number, name, FormatTime(*at));
                    }
                    reactor->Finish(ToGrpc(at.status()));
@@ -587,8 +422,9 @@ void ControlService::OnRunEnded(std::uint64_t number) {
 
 void ControlService::Leave() {
   leaving_ = true;
-  for (RunWatch* watch : watches_)
-    watch->Refuse(absl::UnavailableError("the controller is ending"));
+  const absl::Status ending = absl::UnavailableError("the controller is ending");
+  for (RunWatch* watch : watches_) watch->Refuse(ending);
+  for (EventWatch* watch : event_watches_) watch->Refuse(ending);
 }
 
 }  // namespace percs

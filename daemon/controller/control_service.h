@@ -12,6 +12,7 @@
 
 namespace percs {
 
+class EventWatch;
 class RunWatch;
 
 void FillRunStatus(const FabricRun& run, v1::StatusReply* reply);
@@ -27,6 +28,8 @@ class ControlService {
   void Leave();
   void AddWatch(RunWatch* watch) { watches_.insert(watch); }
   void RemoveWatch(RunWatch* watch) { watches_.erase(watch); }
+  void AddEventWatch(EventWatch* watch) { event_watches_.insert(watch); }
+  void RemoveEventWatch(EventWatch* watch) { event_watches_.erase(watch); }
   bool leaving() const { return leaving_; }
 
  private:
@@ -34,6 +37,7 @@ class ControlService {
   Controller* controller_;
   std::unique_ptr<Handlers> handlers_;
   std::set<RunWatch*> watches_;
+  std::set<EventWatch*> event_watches_;
   bool leaving_ = false;
 };
 

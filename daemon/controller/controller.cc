@@ -49,10 +49,44 @@ Controller::Controller(ControllerOptions options)
 
 absl::StatusOr<std::unique_ptr<Controller>> Controller::Start(ControllerOptions options) {
   std::unique_ptr<Controller> controller(new Controller(std::move(options)));
-  if (absl::Status s = controller->journal_.Open(controller->options_.state_dir); !s.ok()) return s;
+  if (absl::Status s = controller->OpenJournal(); !s.ok()) return s;
   if (absl::Status s = controller->Listen(); !s.ok()) return s;
   if (absl::Status s = controller->ServeMetrics(); !s.ok()) return s;
   return controller;
+}
+
+absl::Status Controller::OpenJournal() {
+  if (options_.state_dir.empty()) return absl::OkStatus();
+  if (absl::Status s = journal_.Open(options_.state_dir, options_.journal_limit); !s.ok()) return s;
+  runs_ = journal_.last_run();
+  if (journal_.cut_off() > 0) {
+    spdlog::warn("the journal in {} ended with {} bytes that are no whole record; they were cut off", options_.state_dir,
+                 journal_.cut_off());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Controller::RecordApply(const v1::ApplyRequest& request) {
+  if (!journal_.is_open()) return absl::OkStatus();
+  const auto scenario = journal_.Store(request.scenario().SerializeAsString());
+  if (!scenario.ok()) return scenario.status();
+  v1::JournalRecord record;
+  record.set_run(runs_);
+  v1::JournalApply* apply = record.mutable_apply();
+  *apply->mutable_versions() = OurVersions();
+  apply->set_scenario(*scenario);
+  *apply->mutable_nodes_per_process() = request.nodes_per_process();
+  apply->set_hold(request.hold());
+  apply->set_windows_limit(request.windows_limit());
+  if (request.has_trace()) *apply->mutable_trace() = request.trace();
+  return journal_.Append({&record, 1});
+}
+
+absl::Status Controller::KeepRoutes(const v1::LoadRoutesRequest& request, v1::JournalRecord* record) {
+  if (!journal_.is_open()) return absl::OkStatus();
+  const auto hash = journal_.Store(request.SerializeAsString());
+  if (hash.ok()) record->set_load_routes(*hash);
+  return hash.status();
 }
 
 absl::Status Controller::Listen() {
@@ -166,20 +200,32 @@ void Controller::Apply(const v1::ApplyRequest& request, ApplyDone done) {
              std::chrono::duration<double>(std::chrono::steady_clock::now() - applied_at_).count());
          answer(std::move(reply));
        },
-       [this] { OnRunEnded(); }});
+       [this] { OnRunEnded(); },
+       journal_.is_open()
+           ? [this](const std::vector<v1::JournalRecord>& records) { return journal_.Append(records); }
+           : std::function<absl::Status(const std::vector<v1::JournalRecord>&)>()});
   if (!run.ok()) return done(run.status());
   ++runs_;
+  if (absl::Status status = RecordApply(request); !status.ok()) return done(status);
   last_error_.clear();
   run_ = *std::move(run);
   apply_done_ = std::move(done);
-  journal_.Applied(runs_, run_->message());
   run_->Configure();
 }
 
 void Controller::OnRunEnded() {
   const auto& result = run_->result();
   if (!result.ok()) last_error_ = std::string(result.status().message());
-  journal_.Ended(run_->number(), result.ok() ? "digest " + result->digest.ToString() : last_error_);
+  if (journal_.is_open()) {
+    v1::JournalRecord record;
+    record.set_run(run_->number());
+    record.set_at(run_->virtual_time());
+    if (result.ok()) record.mutable_end()->set_digest(result->digest.ToString());
+    record.mutable_end()->set_error(last_error_);
+    if (absl::Status status = journal_.Append({&record, 1}); !status.ok()) {
+      spdlog::error("run {}: its end is not in the journal: {}", run_->number(), std::string(status.message()));
+    }
+  }
   KeepResult();
   control_->OnRunEnded(run_->number());
 }

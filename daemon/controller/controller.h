@@ -14,9 +14,9 @@
 #include "absl/status/statusor.h"
 #include "daemon/config/address.h"
 #include "daemon/controller/fabric_run.h"
-#include "daemon/controller/journal.h"
 #include "daemon/controller/membership.h"
 #include "daemon/metrics/metrics_server.h"
+#include "proto/scenario/journal_file.h"
 
 namespace percs {
 
@@ -27,6 +27,7 @@ struct ControllerOptions {
   std::uint32_t daemons = 1;
   std::string metrics;                          // HOST:PORT for Prometheus; "": none
   std::string state_dir;                        // "": no journal
+  std::uint64_t journal_limit = std::uint64_t{1} << 30;  // bytes; then commands are accepted no longer
   std::chrono::milliseconds lost_after{5'000};  // a daemon without a connection for so long is lost
 };
 
@@ -54,7 +55,8 @@ class Controller final : private DaemonPort {
   absl::StatusOr<v1::GetResultReply> Result(std::uint64_t number) const;
   absl::Status Reset();
   void End();
-  Journal& journal() { return journal_; }
+  // Keeps a table set that is to be loaded, so that the journal can name it.
+  absl::Status KeepRoutes(const v1::LoadRoutesRequest& request, v1::JournalRecord* record);
 
  private:
   struct Finished {
@@ -67,6 +69,8 @@ class Controller final : private DaemonPort {
   absl::Status CheckIdle() const;
   void OnRunEnded();
   void KeepResult();
+  absl::Status OpenJournal();
+  absl::Status RecordApply(const v1::ApplyRequest& request);
   v1::FabricState State() const;
   std::string Transport() const;
 
@@ -79,7 +83,7 @@ class Controller final : private DaemonPort {
   ProcessLock lock_;
   std::condition_variable ended_;
   bool has_ended_ = false;
-  Journal journal_;
+  JournalFile journal_;
   Membership membership_;
   std::unique_ptr<ControlService> control_;
   std::unique_ptr<FabricRun> run_;

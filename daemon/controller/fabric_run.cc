@@ -26,6 +26,22 @@ absl::Status CheckSelfContained(const v1::Scenario& scenario) {
       "inline_trace");
 }
 
+absl::Status CheckReplay(const v1::ApplyRequest& request) {
+  if (request.replay().empty()) return absl::OkStatus();
+  if (request.hold()) return absl::FailedPreconditionError("replay: ends with its commands, and cannot be held");
+  Time last = 0;
+  for (const v1::JournalRecord& record : request.replay()) {
+    const bool command = record.event_case() != v1::JournalRecord::EVENT_NOT_SET && !record.has_apply() &&
+                         !record.has_end() && record.event_case() != v1::JournalRecord::kLoadRoutes;
+    if (!command || record.at() < last || record.at() >= kNever) {
+      return absl::InvalidArgumentError(fmt::format(
+          "replay: a record at {}ps that is no command, or not in the order of time", record.at()));
+    }
+    last = record.at();
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<FabricRun>> FabricRun::Create(std::uint64_t number,
@@ -35,6 +51,7 @@ absl::StatusOr<std::unique_ptr<FabricRun>> FabricRun::Create(std::uint64_t numbe
                                                              Events events) {
   if (!request.has_scenario()) return absl::InvalidArgumentError("scenario: missing");
   if (absl::Status s = CheckSelfContained(request.scenario()); !s.ok()) return s;
+  if (absl::Status s = CheckReplay(request); !s.ok()) return s;
   auto scenario = BuildScenario(request.scenario(), "");
   if (!scenario.ok()) return scenario.status();
   auto topology = percs::Topology::Create(scenario->topology);
@@ -88,9 +105,13 @@ FabricRun::FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scen
       faults_(daemons_),
       other_faults_(daemons_),
       blade_faults_(scenario_.blade_faults),
+      actions_(daemons_),
       stops_(daemons_),
       traces_(daemons_),
-      trace_(request.has_trace() ? std::optional(request.trace()) : std::nullopt) {}
+      trace_(request.has_trace() ? std::optional(request.trace()) : std::nullopt),
+      replay_(request.replay().begin(), request.replay().end()),
+      lease_timer_(lock),
+      soon_timer_(lock) {}
 
 void FabricRun::Configure() {
   for (std::uint32_t process = 0; process < daemons_; ++process) SendConfigure(process);
@@ -202,6 +223,8 @@ void FabricRun::End(absl::StatusOr<RunResult> result) {
   phase_ = Phase::kEnded;
   ended_at_ = Clock::now();
   pace_timer_.Cancel();
+  lease_timer_.Cancel();
+  soon_timer_.Cancel();
   answers_awaited_ = 0;
   if (!result.ok()) spdlog::error("run {}: {}", number_, std::string(result.status().message()));
   result_ = std::move(result);
@@ -220,6 +243,8 @@ v1::FabricState FabricRun::state() const {
       return v1::FABRIC_STATE_CONFIGURING;
     case Phase::kIdle:
       return v1::FABRIC_STATE_IDLE;
+    case Phase::kPaused:
+      return v1::FABRIC_STATE_PAUSED;
     case Phase::kEnded:
       return result_->ok() ? v1::FABRIC_STATE_FINISHED : v1::FABRIC_STATE_FAILED;
     default:
@@ -231,13 +256,19 @@ Time FabricRun::virtual_time() const {
   if (ended() && result_->ok()) return (*result_)->virtual_time;
   if (!has_started_ || !pace_.paced() || phase_ == Phase::kEnded) return master_.now();
   // Between windows nothing happens, so time that has passed in wall terms has passed.
-  return std::max(master_.now(), std::min(pace_.Allowed(Clock::now()), master_.next()));
+  return std::max(master_.now(), std::min({pace_.Allowed(Clock::now()), master_.next(), pause_at_.value_or(kNever)}));
 }
 
 double FabricRun::wall_seconds() const {
   if (!has_started_) return 0;
   const auto until = phase_ == Phase::kEnded ? ended_at_ : Clock::now();
   return std::chrono::duration<double>(until - started_).count();
+}
+
+absl::StatusOr<FaultPreview> FabricRun::Preview(const FaultSpec& spec) const {
+  FabricView view{topology(), scenario_.parameters, scenario_.seed, manager_->known_failures(),
+                  [this](NodeId node) { return manager_->tables(node); }, manager_->trees()};
+  return PreviewFault(spec, view);
 }
 
 Epoch FabricRun::epoch() const {

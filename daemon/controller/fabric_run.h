@@ -6,8 +6,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +20,7 @@
 #include "daemon/metrics/node_state.h"
 #include "daemon/controller/window_master.h"
 #include "daemon/stream/process_lock.h"
+#include "emulator/fault/fault_preview.h"
 #include "emulator/sim/fabric.h"
 #include "emulator/sim/run.h"
 #include "emulator/sim/traced_packet.h"
@@ -42,6 +45,8 @@ class FabricRun {
   struct Events {
     std::function<void(const absl::Status&)> configured;  // running, or why not
     std::function<void()> ended;                          // result() is there
+    // Makes commands durable that take effect now. An error refuses them all; null: they are not kept.
+    std::function<absl::Status(const std::vector<v1::JournalRecord>&)> record = nullptr;
   };
   using SnapshotDone = std::function<void(absl::StatusOr<std::vector<NodeState>>)>;
   using TimeDone = std::function<void(absl::StatusOr<Time>)>;
@@ -72,12 +77,19 @@ class FabricRun {
   // What became of all packets followed so far.
   void GetTrace(TraceDone done);
   // Calls back when the tables have been proven and their install has begun, or with the witness.
-  void LoadRoutes(TableSet tables, LoadDone done);
-  // Something for network management, at the start of the next window. Calls back with that time, or with
-  // the error of `command`.
+  void LoadRoutes(TableSet tables, v1::JournalRecord record, LoadDone done);
+  // Something for network management, at the start of the next window, which replays as `record`. Calls back with
+  // that time, or with the error of `command`.
   using ManagerCommand = std::function<absl::Status(Fabric& manager, Time at)>;
-  void Manage(ManagerCommand command, TimeDone done);
+  void Manage(v1::JournalRecord record, ManagerCommand command, TimeDone done);
   void Stop(TimeDone done);
+  // Virtual time stops where it is, or in a while, or goes on. Returns where. Commands are still taken.
+  Time Pause();
+  Time StepBy(Time by);
+  Time Resume();
+  // Fault `number` of this name is deleted when nobody has held it for `span` of wall time. Hold returns the span.
+  void Lease(const std::string& id, std::uint32_t number, std::chrono::milliseconds span);
+  absl::StatusOr<std::chrono::milliseconds> Hold(const std::string& id);
 
   v1::FabricState state() const;
   bool ended() const { return result_.has_value(); }
@@ -96,9 +108,19 @@ class FabricRun {
   Epoch epoch() const;
   std::shared_ptr<const HubTables> tables(NodeId node) const { return manager_->tables(node); }
   const std::vector<TreeStatus>& trees() const { return manager_->trees(); }
+  const FaultService& faults() const { return *manager_->faults(); }
+  const EventLog& log() const { return manager_->events(); }
+  const std::vector<Reroute>& reroutes() const { return manager_->reroutes(); }
+  // What a fault would touch now. Errors as those of creating it.
+  absl::StatusOr<FaultPreview> Preview(const FaultSpec& spec) const;
 
  private:
-  enum class Phase { kConfiguring, kRunning, kIdle, kCollecting, kDeadlocked, kEnded };
+  enum class Phase { kConfiguring, kRunning, kIdle, kPaused, kCollecting, kDeadlocked, kEnded };
+  struct LeaseOf {
+    std::uint32_t number = 0;
+    std::chrono::milliseconds span{0};
+    Clock::time_point ends = {};
+  };
   struct Query {
     std::uint64_t id = 0;
     std::vector<NodeId> nodes;  // empty: all
@@ -119,6 +141,7 @@ class FabricRun {
     LoadDone loaded = nullptr;
     std::optional<v1::TraceSelection> trace = std::nullopt;
     ManagerCommand on_manager = nullptr;
+    v1::JournalRecord record = {};
     void Refuse(const absl::Status& why) { loaded ? loaded(why) : done(why); }
   };
 
@@ -134,9 +157,17 @@ class FabricRun {
 
   // Goes on as far as possible: until a daemon has to answer, the pace holds, or the end.
   void Step();
+  // A command came: Step, but if commands are made durable, in a moment, so that those that come together are
+  // synced together.
+  void Soon();
   bool busy() const { return master_.anyone_running() || answers_awaited_ > 0; }
   void SendQueries();
-  void TakeCommands();
+  void TakeCommands(Time boundary);
+  // Those of an earlier run that are due.
+  void TakeReplay();
+  void Submit(const v1::JournalRecord& record);
+  absl::Status Record(const std::list<Command>& commands, Time boundary);
+  void EndLeases();
   void TakeFault(const Command& command, Time boundary);
   void TakeOtherFault(const Command& command, Time boundary);
   // The nodes it concerns.
@@ -147,6 +178,8 @@ class FabricRun {
   bool OpenWindow();
   bool Stalled(Time next);
   void SendGrant(int process);
+  // Gives the daemons what faults do before `end`.
+  void TakeFaultActions(Time end);
   void RunManager();
   void ReportManager();
   void Collect(v1::Collect::What what);
@@ -174,17 +207,25 @@ class FabricRun {
   PaceKeeper pace_;
   Timer pace_timer_;
 
+  std::optional<Time> pause_at_;  // virtual time goes no further
+  std::map<std::string, LeaseOf> leases_;  // of faults, by name
+  Timer lease_timer_;
+  Timer soon_timer_;
+  bool soon_ = false;
+
   Phase phase_ = Phase::kConfiguring;
   std::uint32_t daemons_ready_ = 0;
   Outbox manager_inbox_;
   std::vector<std::vector<v1::LinkFaultCommand>> faults_;  // by process, until its next grant
   std::vector<std::vector<v1::Fault>> other_faults_;       // likewise
   std::vector<BladeFault> blade_faults_;                   // all that were or are to come
+  std::vector<std::vector<FaultAction>> actions_;          // of faults, by process, for the next grant
   std::vector<bool> stops_;                                // by process, until its next grant
   std::vector<std::vector<v1::TraceSelection>> traces_;    // likewise
   const std::optional<v1::TraceSelection> trace_;          // from the start
   int commands_undelivered_ = 0;
   std::list<Command> commands_;
+  std::deque<v1::JournalRecord> replay_;  // to be taken at their times
   std::list<Query> queries_;
   std::uint64_t query_number_ = 0;
   int answers_awaited_ = 0;

@@ -9,6 +9,7 @@
 #include "emulator/base/check.h"
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
+#include "proto/scenario/faults.h"
 #include "proto/scenario/impairments.h"
 #include "proto/scenario/trace_codec.h"
 
@@ -17,21 +18,33 @@ namespace {
 
 // Looking at the clock costs more than a small window should.
 constexpr std::uint64_t kMeasureEveryWindows = 16;
+// A sync of the disk takes milliseconds.
+constexpr std::chrono::milliseconds kTogether(1);
 
 }  // namespace
 
 void FabricRun::Step() {
-  while (!busy() && (phase_ == Phase::kRunning || phase_ == Phase::kIdle)) {
+  while (!busy() && (phase_ == Phase::kRunning || phase_ == Phase::kIdle || phase_ == Phase::kPaused)) {
     if (!queries_.empty()) SendQueries();
     if (busy()) return;
-    if (!commands_.empty()) TakeCommands();
+    TakeReplay();
+    if (!commands_.empty()) TakeCommands(virtual_time());
     if (!OpenWindow()) return;
   }
 }
 
+void FabricRun::Soon() {
+  if (!events_.record) return Step();
+  if (std::exchange(soon_, true)) return;
+  soon_timer_.Set(kTogether, [this] {
+    soon_ = false;
+    Step();
+  });
+}
+
 bool FabricRun::OpenWindow() {
   const WorkLeft left = master_.left();
-  const bool done = left.done() && commands_undelivered_ == 0;
+  const bool done = left.done() && commands_undelivered_ == 0 && replay_.empty();
   const Time next = master_.next();
   if ((done && !hold_) || (scenario_.stop_at > 0 && next >= scenario_.stop_at)) {
     // The last packet may be there before the credits of its last link: in process they count at once.
@@ -50,13 +63,17 @@ bool FabricRun::OpenWindow() {
                     windows_limit_, FormatTime(master_.now()))));
     return false;
   }
+  if (pause_at_ && next >= *pause_at_) return phase_ = Phase::kPaused, false;
   phase_ = Phase::kRunning;
   Time end = next + master_.lookahead();
+  if (pause_at_) end = std::min(end, *pause_at_);
   if (scenario_.stop_at > 0) end = std::min(end, scenario_.stop_at);
+  if (!replay_.empty()) end = std::min(end, replay_.front().at());
   if (pace_.paced()) {
     const auto wait = pace_.WaitFor(end, Clock::now());
     if (wait.count() > 0) return pace_timer_.Set(wait, [this] { Step(); }), false;
   }
+  TakeFaultActions(end);
   bool manager = false;
   for (const int process : master_.Open(end)) {
     if (process == static_cast<int>(daemons_)) {
@@ -84,6 +101,22 @@ bool FabricRun::Stalled(Time next) {
   return stalled;
 }
 
+void FabricRun::TakeFaultActions(Time end) {
+  if (manager_->faults()->next_time() >= end) return;
+  std::vector<FaultAction> due;
+  manager_->faults()->Run(end, &due);
+  for (const FaultAction& action : due) {
+    std::set<std::uint32_t> owners{placement_.process_of_node[action.end.node]};
+    if (action.at_both_ends()) {
+      owners.insert(placement_.process_of_node[topology().Peer(action.end.node, action.end.port).node]);
+    }
+    for (const std::uint32_t process : owners) {
+      actions_[process].push_back(action);
+      master_.Wake(static_cast<int>(process), action.at);
+    }
+  }
+}
+
 void FabricRun::SendGrant(int process) {
   const auto p = static_cast<std::uint32_t>(process);
   auto message = port_->Prepare(p);
@@ -100,6 +133,9 @@ void FabricRun::SendGrant(int process) {
       *grant->add_other_faults() = fault;
     }
     --commands_undelivered_;
+  }
+  for (const FaultAction& action : std::exchange(actions_[p], {})) {
+    ActionToProto(action, grant->add_fault_actions());
   }
   if (!traces_[p].empty()) {
     for (const auto& trace : std::exchange(traces_[p], {})) *grant->add_traces() = trace;
@@ -142,14 +178,21 @@ void FabricRun::ReportManager() {
 }
 
 void FabricRun::InjectLinkFault(LinkEnd link, bool up, std::optional<Time> at, TimeDone done) {
-  commands_.push_back(
-      {LinkFault{at.value_or(0), link, up}, std::nullopt, !at.has_value(), std::move(done)});
-  Step();
+  Command command{LinkFault{at.value_or(0), link, up}, std::nullopt, !at.has_value(), std::move(done)};
+  v1::InjectLinkFaultRequest* request = command.record.mutable_link_fault();
+  request->set_link(topology().LinkName(link));
+  request->set_up(up);
+  if (at) request->set_at(*at);
+  commands_.push_back(std::move(command));
+  Soon();
 }
 
 void FabricRun::InjectFault(const v1::Fault& fault, bool now, TimeDone done) {
-  commands_.push_back({std::nullopt, fault, now, std::move(done)});
-  Step();
+  Command command{std::nullopt, fault, now, std::move(done)};
+  *command.record.mutable_fault()->mutable_fault() = fault;
+  command.record.mutable_fault()->set_now(now);
+  commands_.push_back(std::move(command));
+  Soon();
 }
 
 void FabricRun::Trace(const v1::TraceSelection& selection, TimeDone done) {
@@ -158,30 +201,53 @@ void FabricRun::Trace(const v1::TraceSelection& selection, TimeDone done) {
   Command command;
   command.done = std::move(done);
   command.trace = selection;
+  *command.record.mutable_trace() = selection;
   commands_.push_back(std::move(command));
-  Step();
+  Soon();
 }
 
-void FabricRun::LoadRoutes(TableSet tables, LoadDone done) {
-  commands_.push_back({std::nullopt, std::nullopt, true, nullptr, std::move(tables), std::move(done)});
-  Step();
+void FabricRun::LoadRoutes(TableSet tables, v1::JournalRecord record, LoadDone done) {
+  Command command{std::nullopt, std::nullopt, true, nullptr, std::move(tables), std::move(done)};
+  command.record = std::move(record);
+  commands_.push_back(std::move(command));
+  Soon();
 }
 
-void FabricRun::Manage(ManagerCommand command, TimeDone done) {
+void FabricRun::Manage(v1::JournalRecord record, ManagerCommand command, TimeDone done) {
   Command queued{std::nullopt, std::nullopt, true, std::move(done)};
+  queued.record = std::move(record);
   queued.on_manager = std::move(command);
   commands_.push_back(std::move(queued));
-  Step();
+  Soon();
 }
 
 void FabricRun::Stop(TimeDone done) {
-  commands_.push_back({std::nullopt, std::nullopt, true, std::move(done)});
-  Step();
+  Command command{std::nullopt, std::nullopt, true, std::move(done)};
+  command.record.set_stop(true);
+  commands_.push_back(std::move(command));
+  Soon();
 }
 
-void FabricRun::TakeCommands() {
-  const Time boundary = virtual_time();
-  for (Command& command : std::exchange(commands_, {})) {
+// Before they take effect and are acknowledged: all that take effect at one time are made durable at once.
+absl::Status FabricRun::Record(const std::list<Command>& commands, Time boundary) {
+  if (!events_.record) return absl::OkStatus();
+  std::vector<v1::JournalRecord> records;
+  for (const Command& command : commands) {
+    if (command.record.event_case() == v1::JournalRecord::EVENT_NOT_SET) continue;
+    records.push_back(command.record);
+    records.back().set_run(number_);
+    records.back().set_at(boundary);
+  }
+  return records.empty() ? absl::OkStatus() : events_.record(records);
+}
+
+void FabricRun::TakeCommands(Time boundary) {
+  std::list<Command> commands = std::exchange(commands_, {});
+  if (absl::Status status = Record(commands, boundary); !status.ok()) {
+    for (Command& command : commands) command.Refuse(status);
+    return;
+  }
+  for (Command& command : commands) {
     if (command.fault) {
       TakeFault(command, boundary);
       continue;
@@ -207,6 +273,8 @@ void FabricRun::TakeCommands() {
       continue;
     }
     hold_ = false;
+    manager_->faults()->EndRepeating(boundary);
+    ReportManager();
     for (std::uint32_t p = 0; p < daemons_; ++p) {
       if (!stops_[p]) ++commands_undelivered_;
       stops_[p] = true;
@@ -407,6 +475,7 @@ void FabricRun::FinishRun() {
   RunResult result = MergeResults(scenario_, topology(), std::move(results_), manager_->reroutes(),
                                   master_.windows());
   result.trees = manager_->trees();
+  result.faults = manager_->faults()->List();
   End(std::move(result));
   if (!queries_.empty()) SendQueries();
 }

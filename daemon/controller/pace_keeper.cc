@@ -15,6 +15,12 @@ void PaceKeeper::Start(Clock::time_point now) {
   sampled_windows_ = 0;
 }
 
+void PaceKeeper::Resume(Clock::time_point now, Time virtual_time) {
+  if (!paced()) return;
+  const std::chrono::duration<double> passed(static_cast<double>(virtual_time) / static_cast<double>(pacing_.pace));
+  start_ = now - std::chrono::duration_cast<Clock::duration>(passed);
+}
+
 Time PaceKeeper::Allowed(Clock::time_point now) const {
   if (!paced()) return kNever;
   const double allowed = Seconds(now - start_) * static_cast<double>(pacing_.pace);

@@ -9,6 +9,7 @@
 #include "proto/scenario/blades.h"
 #include "proto/scenario/clock_codec.h"
 #include "proto/scenario/collective.h"
+#include "proto/scenario/faults.h"
 #include "proto/scenario/trees.h"
 
 namespace percs {
@@ -28,21 +29,6 @@ void DropsToProto(const Drops& drops, google::protobuf::Map<std::string, std::ui
   for (int i = 0; i < kDropReasons; ++i) {
     if (drops[i] > 0) (*map)[DropReasonName(static_cast<DropReason>(i))] = drops[i];
   }
-}
-
-void RerouteToProto(const Reroute& reroute, const Topology& topology, v1::Reroute* message) {
-  message->set_epoch(reroute.epoch);
-  for (const LinkEnd& link : reroute.down) message->add_down(topology.LinkName(link));
-  for (const LinkEnd& link : reroute.up) message->add_up(topology.LinkName(link));
-  message->set_raised(reroute.raised);
-  message->set_alerted(reroute.alerted);
-  message->set_planning_started(reroute.planning_started);
-  message->set_planned(reroute.planned);
-  message->set_committed(reroute.committed);
-  if (reroute.first_packet != kNever) message->set_first_packet(reroute.first_packet);
-  message->set_hubs_changed(reroute.hubs_changed);
-  message->set_unreachable_pairs(reroute.unreachable_pairs);
-  for (const NodeId node : reroute.damaged) message->add_damaged(topology.NodeName(node));
 }
 
 void TrafficToProto(const NodeStats& s, v1::Counters* m) {
@@ -172,6 +158,21 @@ void CountersToProto(const NodeStats& stats, v1::Counters* message) {
   HistogramToProto(stats.message_latency, message->mutable_message_latency());
 }
 
+void RerouteToProto(const Reroute& reroute, const Topology& topology, v1::Reroute* message) {
+  message->set_epoch(reroute.epoch);
+  for (const LinkEnd& link : reroute.down) message->add_down(topology.LinkName(link));
+  for (const LinkEnd& link : reroute.up) message->add_up(topology.LinkName(link));
+  message->set_raised(reroute.raised);
+  message->set_alerted(reroute.alerted);
+  message->set_planning_started(reroute.planning_started);
+  message->set_planned(reroute.planned);
+  message->set_committed(reroute.committed);
+  if (reroute.first_packet != kNever) message->set_first_packet(reroute.first_packet);
+  message->set_hubs_changed(reroute.hubs_changed);
+  message->set_unreachable_pairs(reroute.unreachable_pairs);
+  for (const NodeId node : reroute.damaged) message->add_damaged(topology.NodeName(node));
+}
+
 void ResultToProto(const RunResult& result, const Topology& topology, v1::RunResult* message) {
   message->set_scenario(result.scenario);
   message->set_digest(result.digest.ToString());
@@ -185,6 +186,7 @@ void ResultToProto(const RunResult& result, const Topology& topology, v1::RunRes
   ExtrasToProto(result, message);
   for (const Reroute& r : result.reroutes) RerouteToProto(r, topology, message->add_reroutes());
   for (const TreeStatus& t : result.trees) TreeToProto(t, topology, false, message->add_trees());
+  for (const FaultStatus& f : result.faults) FaultToProto(f, topology, message->add_faults());
   for (const std::string& v : result.violations) message->add_violations(v);
   if (result.clock.on) ClockToProto(result.clock, message->mutable_clock());
 }

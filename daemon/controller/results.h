@@ -10,6 +10,7 @@ namespace percs {
 void CountersToProto(const NodeStats& stats, v1::Counters* message);
 void PortToProto(PortId port, const PortStats& stats, v1::PortCounters* message);
 void ResultToProto(const RunResult& result, const Topology& topology, v1::RunResult* message);
+void RerouteToProto(const Reroute& reroute, const Topology& topology, v1::Reroute* message);
 void TopologyToProto(const TopologySpec& spec, v1::Topology* message);
 // `sn0-d0-h0/sn0-d1-h4`.
 std::string EndsOf(const Topology& topology, LinkEnd link);

@@ -9,6 +9,7 @@
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/build.h"
+#include "proto/scenario/faults.h"
 #include "proto/scenario/impairments.h"
 #include "proto/scenario/trace_codec.h"
 
@@ -191,6 +192,11 @@ absl::Status Host::TakeCommands() {
     const auto fault = BuildBladeFault(message, fabric_->topology());
     if (!fault.ok()) return fault.status();
     if (absl::Status status = fabric_->InjectBladeFault(*fault); !status.ok()) return status;
+  }
+  for (const v1::FaultActionCommand& message : grant_.fault_actions()) {
+    const auto action = ActionFromProto(message);
+    if (!action.ok()) return action.status();
+    if (absl::Status status = fabric_->Inject(*action); !status.ok()) return status;
   }
   for (const v1::TraceSelection& message : grant_.traces()) {
     const auto selection = SelectionFromProto(message, fabric_->topology());

@@ -14,6 +14,7 @@
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/collective.h"
+#include "proto/scenario/faults.h"
 #include "proto/scenario/impairments.h"
 #include "proto/scenario/trees.h"
 #include "proto/scenario/units.h"
@@ -353,6 +354,21 @@ class Builder {
     scenario->impairments.insert(scenario->impairments.end(), built->begin(), built->end());
   }
 
+  void BuildInjection(const v1::Fault& from, int index, Scenario* scenario) {
+    const std::string path = fmt::format("faults[{}].inject", index);
+    const auto spec = BuildFaultSpec(from, *topology_);
+    if (!spec.ok()) return errors_.Add(path, Text(spec.status()));
+    if (absl::Status s = CheckFault(*spec, *topology_, scenario->parameters); !s.ok()) {
+      return errors_.Add(path, Text(s));
+    }
+    const auto targets = SelectTargets(*spec, *topology_, FaultSeed(*spec, scenario->seed));
+    if (!targets.ok()) return errors_.Add(path, Text(targets.status()));
+    if (spec->period > 0 && spec->repeats == 0 && spec->duration == 0 && scenario->stop_at == 0) {
+      errors_.Add(path, "it comes again and again, and the run would never end; write `repeats` or `duration`");
+    }
+    scenario->fault_specs.push_back(*spec);
+  }
+
   void BuildFaults(Scenario* scenario) {
     if (!topology_) return;
     std::vector<LinkFault>* faults = &scenario->faults;
@@ -364,6 +380,10 @@ class Builder {
       }
       if (IsLinkImpairment(from)) {
         BuildImpairments(from, i, scenario);
+        continue;
+      }
+      if (from.has_inject()) {
+        BuildInjection(from, i, scenario);
         continue;
       }
       const bool up = from.has_link_up();

@@ -1,0 +1,326 @@
+// percsctl fault create, update, preview, list, get, delete, reset: faults as resources. Their options are the
+// fields of percs.v1.Injection and FaultSelector, written as in a scenario file.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "client/lib/interrupt.h"
+#include "client/percsctl/command.h"
+#include "client/percsctl/fabric_options.h"
+#include "client/percsctl/fault.h"
+#include "client/percsctl/format.h"
+#include "percs/v1/scenario.pb.h"
+#include "proto/scenario/fields.h"
+
+namespace percs {
+namespace {
+
+using Json = nlohmann::json;
+
+struct ResourceArguments {
+  FabricOptions fabric;
+  std::string id, at, lease;
+  std::vector<std::string> command;
+  std::map<std::string, std::string> select, inject;  // by field
+};
+using Arguments = std::shared_ptr<ResourceArguments>;
+
+std::string Dashed(std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+Outcome SetFields(const std::map<std::string, std::string>& values, google::protobuf::Message* message) {
+  for (const auto& [name, text] : values) {
+    if (text.empty()) continue;
+    const absl::Status status = SetFromText(message, message->GetDescriptor()->FindFieldByName(name), text);
+    if (!status.ok()) {
+      return Outcome::Fail(ExitCode::kUsage, fmt::format("--{}: {}", Dashed(name), std::string(status.message())));
+    }
+  }
+  return Outcome::Ok();
+}
+
+Outcome BuildFault(const ResourceArguments& a, v1::Fault* fault) {
+  Time at = -1;
+  if (Outcome outcome = AwaitTime(a.at, at); outcome.code != ExitCode::kOk) return outcome;
+  fault->set_id(a.id);
+  if (at >= 0) fault->set_at(at);
+  v1::Injection* inject = fault->mutable_inject();
+  if (Outcome outcome = SetFields(a.inject, inject); outcome.code != ExitCode::kOk) return outcome;
+  return SetFields(a.select, inject->mutable_select());
+}
+
+std::string TimesText(std::uint64_t count, bool known, Time at) {
+  if (count == 0 || !known) return "-";
+  return count == 1 ? FormatVirtual(at) : fmt::format("{} ({} times)", FormatVirtual(at), count);
+}
+
+Json Optional(bool known, std::int64_t value) { return known ? Json(value) : Json(); }
+
+Outcome Print(const FabricOptions& fabric, const char* verb, const v1::FaultReply& reply) {
+  FaultList one;
+  *one.Add() = reply.fault();
+  if (IsJson(fabric.format)) {
+    fmt::print("{}\n", Json{{"at_ps", reply.at()}, {"fault", FaultsJson(one)[0]}}.dump(2));
+  } else {
+    fmt::print("fault {} {} at {}\n{}", reply.fault().id(), verb, FormatVirtual(reply.at()), FaultsText(one));
+  }
+  return Outcome::Ok();
+}
+
+// Runs a program and returns its exit status; calls `meanwhile` every few seconds.
+int RunProgram(const std::vector<std::string>& command, const std::function<void()>& meanwhile) {
+  constexpr auto kPoll = std::chrono::milliseconds(20), kMeanwhile = std::chrono::milliseconds(2'000);
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  pid_t pid = 0;
+  if (posix_spawnp(&pid, words[0], nullptr, nullptr, words.data(), environ) != 0) return 127;  // as a shell says it
+  auto next = std::chrono::steady_clock::now() + kMeanwhile;
+  int status = 0;
+  while (waitpid(pid, &status, WNOHANG) == 0) {
+    std::this_thread::sleep_for(kPoll);
+    if (std::chrono::steady_clock::now() < next) continue;
+    meanwhile();
+    next += kMeanwhile;
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// The fault is there while the program runs; a lease ends it if this process dies.
+Outcome During(const ResourceArguments& a, const v1::Fault& fault) {
+  constexpr FabricClient::Duration kLease(10'000);
+  return WithFabric(a.fabric, [&](FabricClient& client) {
+    const auto reply = client.CreateFault(fault, kLease);
+    if (!reply.ok()) return FromStatus(reply.status());
+    InterruptGuard interrupt;  // Ctrl-C ends the program, and then the fault
+    const int status = RunProgram(a.command, [&] { client.HoldFault(a.id).status().IgnoreError(); });
+    const auto gone = client.DeleteFault(a.id);
+    if (!gone.ok()) return FromStatus(gone.status());
+    fmt::print(stderr, "fault {}: from {} to {}\n", a.id, FormatVirtual(reply->at()), FormatVirtual(gone->at()));
+    return Outcome{static_cast<ExitCode>(status), ""};
+  });
+}
+
+Outcome Set(const ResourceArguments& a, bool update) {
+  FabricClient::Duration lease(0);
+  if (!a.lease.empty()) {
+    const auto span = ParseWallTime(a.lease);
+    if (!span.ok()) return Outcome::Fail(ExitCode::kUsage, "--lease: " + Text(span.status()));
+    lease = *span;
+  }
+  v1::Fault fault;
+  if (Outcome outcome = BuildFault(a, &fault); outcome.code != ExitCode::kOk) return outcome;
+  if (!a.command.empty()) return During(a, fault);
+  return WithFabric(a.fabric, [&](FabricClient& client) {
+    const auto reply = update ? client.UpdateFault(fault) : client.CreateFault(fault, lease);
+    return reply.ok() ? Print(a.fabric, update ? "updated" : "created", *reply) : FromStatus(reply.status());
+  });
+}
+
+Json PreviewJson(const v1::FaultPreview& p) {
+  const auto names = [](const auto& list) { return std::vector<std::string>(list.begin(), list.end()); };
+  return {{"targets", names(p.targets())},
+          {"selected", p.selected()},
+          {"seed", p.seed()},
+          {"pairs", p.pairs()},
+          {"pair_names", names(p.pair_names())},
+          {"routes", p.routes()},
+          {"pairs_unreachable", p.pairs_unreachable()},
+          {"trees", names(p.trees())},
+          {"hubs_cut_off", names(p.hubs_cut_off())},
+          {"windows", p.windows()},
+          {"jobs", names(p.jobs())},
+          {"loses_packets", p.loses_packets()}};
+}
+
+std::string PreviewText(const v1::FaultPreview& p) {
+  const auto line = [](const char* what, std::uint64_t count, const auto& names) {
+    const bool more = count > static_cast<std::uint64_t>(names.size());
+    return fmt::format("{:<13} {}{}{}{}\n", what, FormatCount(count), names.empty() ? "" : ": ", fmt::join(names, ", "),
+                       more && !names.empty() ? ", ..." : "");
+  };
+  std::string text = line("places", p.selected(), p.targets());
+  text += fmt::format("{:<13} {}\n", "seed", p.seed());
+  text += line("pairs", p.pairs(), p.pair_names());
+  text += fmt::format("{:<13} {} of these pairs, each choice counted\n", "routes", FormatCount(p.routes()));
+  text += line("trees", static_cast<std::uint64_t>(p.trees_size()), p.trees());
+  text += line("hubs cut off", static_cast<std::uint64_t>(p.hubs_cut_off_size()), p.hubs_cut_off());
+  text += fmt::format("{:<13} {} of these hubs\n", "windows", FormatCount(p.windows()));
+  text += line("jobs", static_cast<std::uint64_t>(p.jobs_size()), p.jobs());
+  text += fmt::format("{:<13} {}\n", "unreachable",
+                      FormatCount(p.pairs_unreachable()) + " pairs also after a reroute");
+  return text + fmt::format("{:<13} {}\n", "packets", p.loses_packets() ? "are lost on it" : "are delayed by it");
+}
+
+Outcome Preview(const ResourceArguments& a) {
+  v1::Fault fault;
+  if (Outcome outcome = BuildFault(a, &fault); outcome.code != ExitCode::kOk) return outcome;
+  fault.clear_at();
+  return WithFabric(a.fabric, [&](FabricClient& client) {
+    const auto reply = client.PreviewFault(fault);
+    if (!reply.ok()) return FromStatus(reply.status());
+    fmt::print("{}", IsJson(a.fabric.format) ? PreviewJson(reply->preview()).dump(2) + "\n"
+                                             : PreviewText(reply->preview()));
+    return Outcome::Ok();
+  });
+}
+
+Outcome List(const ResourceArguments& a) {
+  return WithFabric(a.fabric, [&](FabricClient& client) {
+    const auto reply = client.ListFaults(a.id);
+    if (!reply.ok()) return FromStatus(reply.status());
+    if (IsJson(a.fabric.format)) {
+      fmt::print("{}\n", Json{{"virtual_ps", reply->virtual_time()}, {"faults", FaultsJson(reply->faults())}}.dump(2));
+    } else {
+      fmt::print("{}", FaultsText(reply->faults()));
+    }
+    return Outcome::Ok();
+  });
+}
+
+Outcome Delete(const ResourceArguments& a) {
+  return WithFabric(a.fabric, [&](FabricClient& client) {
+    const auto reply = client.DeleteFault(a.id);
+    if (!reply.ok()) return FromStatus(reply.status());
+    if (IsJson(a.fabric.format)) {
+      fmt::print("{}\n", Json{{"at_ps", reply->at()}, {"deleted", a.id}}.dump(2));
+    } else {
+      fmt::print("fault {} deleted at {}; it was {}\n", a.id, FormatVirtual(reply->at()), reply->fault().phase());
+    }
+    return Outcome::Ok();
+  });
+}
+
+Outcome Hold(const ResourceArguments& a) {
+  return WithFabric(a.fabric, [&](FabricClient& client) {
+    const auto reply = client.HoldFault(a.id);
+    if (!reply.ok()) return FromStatus(reply.status());
+    if (IsJson(a.fabric.format)) {
+      fmt::print("{}\n", Json{{"fault", a.id}, {"lease_wall_ms", reply->lease_wall_ms()}}.dump(2));
+    } else {
+      fmt::print("fault {} is held for another {} ms\n", a.id, reply->lease_wall_ms());
+    }
+    return Outcome::Ok();
+  });
+}
+
+Outcome Reset(const ResourceArguments& a) {
+  return WithFabric(a.fabric, [&](FabricClient& client) {
+    const auto reply = client.ResetFaults();
+    if (!reply.ok()) return FromStatus(reply.status());
+    if (IsJson(a.fabric.format)) {
+      fmt::print("{}\n", Json{{"at_ps", reply->at()}, {"deleted", reply->deleted()}}.dump(2));
+    } else {
+      fmt::print("{} faults deleted at {}\n", reply->deleted(), FormatVirtual(reply->at()));
+    }
+    return Outcome::Ok();
+  });
+}
+
+void AddFields(CLI::App& app, const google::protobuf::Descriptor* type, std::map<std::string, std::string>& values) {
+  for (const google::protobuf::FieldDescriptor* field : VisibleFields(type)) {
+    if (field->message_type() != nullptr) continue;
+    std::string help = RulesOf(field).doc();
+    if (field->enum_type() != nullptr) help += fmt::format(" One of {}.", fmt::join(ChoiceNames(field->enum_type()), ", "));
+    auto* option = app.add_option("--" + Dashed(field->name()), values[field->name()], help);
+    if (RulesOf(field).required()) option->required();
+  }
+}
+
+Arguments AddResource(CLI::App& app, const char* name, const char* summary, bool with_fault) {
+  auto a = std::make_shared<ResourceArguments>();
+  CLI::App* sub = app.add_subcommand(name, summary);
+  auto* id = sub->add_option("ID", a->id, "Name of the fault");
+  if (with_fault) {
+    id->required();
+    sub->add_option("--at", a->at, "Virtual time (40us), or a wait on the wall clock (wall:5s); default: now");
+    AddFields(*sub, v1::Injection::descriptor(), a->inject);
+    AddFields(*sub, v1::FaultSelector::descriptor(), a->select);
+    sub->footer(fmt::format("Examples:\n  percsctl fault {0} cut --kind link_down --link sn0-d0-h0:LR0\n"
+                            "  percsctl fault {0} storm --kind bit_errors --flit-error-rate 1e-3 --link-class lr "
+                            "--mode percent --percent 10 --duration 100us",
+                            name));
+  }
+  AddFabricOptions(*sub, a->fabric);
+  return a;
+}
+
+}  // namespace
+
+Json FaultsJson(const FaultList& faults) {
+  Json json = Json::array();
+  for (const v1::FaultStatus& f : faults) {
+    json.push_back({{"id", f.id()},
+                    {"number", f.number()},
+                    {"kind", f.kind()},
+                    {"phase", f.phase()},
+                    {"seed", f.seed()},
+                    {"selected", f.selected()},
+                    {"targets", std::vector<std::string>(f.targets().begin(), f.targets().end())},
+                    {"selected_at_ps", f.selected_at()},
+                    {"begins_at_ps", f.begins_at()},
+                    {"injections", f.injections()},
+                    {"injected_at_ps", Optional(f.has_injected_at(), f.injected_at())},
+                    {"recoveries", f.recoveries()},
+                    {"recovered_at_ps", Optional(f.has_recovered_at(), f.recovered_at())},
+                    {"next_at_ps", Optional(f.has_next_at(), f.next_at())}});
+  }
+  return json;
+}
+
+std::string FaultsText(const FaultList& faults) {
+  constexpr int kTargetsShown = 3;
+  Table table({"fault", "kind", "phase", "places", "injected", "recovered", "next", "seed", "where"}, "lllrlllrl");
+  for (const v1::FaultStatus& f : faults) {
+    std::string where;
+    for (int i = 0; i < std::min(f.targets_size(), kTargetsShown); ++i) where += (i > 0 ? ", " : "") + f.targets(i);
+    if (f.selected() > kTargetsShown) where += ", ...";
+    table.Add({f.id(), f.kind(), f.phase(), FormatCount(f.selected()),
+               TimesText(f.injections(), f.has_injected_at(), f.injected_at()),
+               TimesText(f.recoveries(), f.has_recovered_at(), f.recovered_at()),
+               f.has_next_at() ? FormatVirtual(f.next_at()) : "-", fmt::format("{}", f.seed()), where});
+  }
+  return table.empty() ? "no faults\n" : table.ToString();
+}
+
+std::function<std::optional<Outcome>()> AddFaultResources(CLI::App& app) {
+  const auto create = AddResource(app, "create", "Create a fault, which stays until it is over or deleted", true);
+  const auto update = AddResource(app, "update", "End a fault as it is and begin it as it shall be", true);
+  const auto preview = AddResource(app, "preview", "Tell what a fault would touch, and change nothing", true);
+  const auto list = AddResource(app, "list", "Faults and what has become of them", false);
+  const auto get = AddResource(app, "get", "One fault", false);
+  const auto remove = AddResource(app, "delete", "End a fault", false);
+  const auto reset = AddResource(app, "reset", "End all faults", false);
+  const auto hold = AddResource(app, "hold", "Renew the lease of a fault", false);
+  app.get_subcommand("hold")->get_option("ID")->required();
+  app.get_subcommand("create")->add_option("--lease", create->lease,
+                                           "Delete it when nobody has held it for so long: wall:30s");
+  app.get_subcommand("create")->add_option("COMMAND", create->command,
+                                           "After --: a program to run; the fault is deleted when it has ended");
+  app.get_subcommand("get")->get_option("ID")->required();
+  app.get_subcommand("delete")->get_option("ID")->required();
+  return [&app, create, update, preview, list, get, remove, reset, hold]() -> std::optional<Outcome> {
+    if (app.got_subcommand("create")) return Set(*create, false);
+    if (app.got_subcommand("update")) return Set(*update, true);
+    if (app.got_subcommand("preview")) return Preview(*preview);
+    if (app.got_subcommand("list")) return List(*list);
+    if (app.got_subcommand("get")) return List(*get);
+    if (app.got_subcommand("delete")) return Delete(*remove);
+    if (app.got_subcommand("reset")) return Reset(*reset);
+    if (app.got_subcommand("hold")) return Hold(*hold);
+    return std::nullopt;
+  };
+}
+
+}  // namespace percs

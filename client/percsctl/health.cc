@@ -1,0 +1,201 @@
+// percsctl events: what happened to a running fabric. percsctl health: what is not as it should be. percsctl pause,
+// resume, step: its virtual time.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "client/lib/interrupt.h"
+#include "client/percsctl/command.h"
+#include "client/percsctl/fabric_options.h"
+#include "client/percsctl/fault.h"
+#include "client/percsctl/format.h"
+
+namespace percs {
+namespace {
+
+using Json = nlohmann::json;
+
+struct TimeArguments {
+  FabricOptions fabric;
+  std::string by;
+};
+
+struct EventArguments {
+  FabricOptions fabric;
+  std::uint64_t after = 0;
+  bool follow = false;
+};
+
+// One line each, so that a stream can be read as it comes.
+void PrintBatch(const v1::EventBatch& batch, bool json) {
+  if (batch.lost() > 0) {
+    if (json) {
+      fmt::print("{}\n", Json{{"run", batch.run()}, {"kind", "gap"}, {"lost", batch.lost()}}.dump());
+    } else {
+      fmt::print("{:>6}  {:<16} {} events before the next one are kept no longer\n", "", "gap", batch.lost());
+    }
+  }
+  for (const v1::FabricEvent& e : batch.events()) {
+    if (json) {
+      fmt::print("{}\n", Json{{"run", batch.run()},
+                              {"sequence", e.sequence()},
+                              {"at_ps", e.at()},
+                              {"kind", e.kind()},
+                              {"subject", e.subject()},
+                              {"text", e.text()}}
+                             .dump());
+    } else {
+      fmt::print("{:>6}  {:<16} {:>14}  {}: {}\n", e.sequence(), e.kind(), FormatVirtual(e.at()), e.subject(), e.text());
+    }
+  }
+  std::fflush(stdout);
+}
+
+Outcome Events(const EventArguments& a) {
+  return WithFabric(a.fabric, [&](FabricClient& client) {
+    InterruptGuard interrupt;
+    const absl::Status status = client.WatchEvents(a.after, a.follow, [&](const v1::EventBatch& batch) {
+      PrintBatch(batch, IsJson(a.fabric.format));
+      return !InterruptGuard::raised();
+    });
+    return status.ok() ? Outcome::Ok() : FromStatus(status);
+  });
+}
+
+std::vector<std::string> Names(const google::protobuf::RepeatedPtrField<std::string>& list) {
+  return {list.begin(), list.end()};
+}
+
+Json ReroutesJson(const v1::HealthReply& h) {
+  Json json = Json::array();
+  for (const v1::Reroute& r : h.reroutes()) {
+    json.push_back({{"epoch", r.epoch()},
+                    {"down", Names(r.down())},
+                    {"up", Names(r.up())},
+                    {"damaged", Names(r.damaged())},
+                    {"raised_ps", r.raised()},
+                    {"alerted_ps", r.alerted()},
+                    {"planning_started_ps", r.planning_started()},
+                    {"planned_ps", r.planned()},
+                    {"committed_ps", r.committed()},
+                    {"hubs_changed", r.hubs_changed()},
+                    {"unreachable_pairs", r.unreachable_pairs()}});
+  }
+  return json;
+}
+
+Json HealthJson(const v1::HealthReply& h) {
+  return {{"virtual_ps", h.virtual_time()},
+          {"healthy", h.healthy()},
+          {"epoch", h.epoch()},
+          {"links_down", Names(h.links_down())},
+          {"links_short_of_lanes", Names(h.links_short_of_lanes())},
+          {"hubs_cut_off", Names(h.hubs_cut_off())},
+          {"unreachable_pairs", h.unreachable_pairs()},
+          {"trees_not_ready", Names(h.trees_not_ready())},
+          {"faults", FaultsJson(h.faults())},
+          {"reroutes", ReroutesJson(h)},
+          {"reroutes_count", h.reroutes_count()},
+          {"packets_dropped", std::map<std::string, std::uint64_t>(h.packets_dropped().begin(), h.packets_dropped().end())},
+          {"replays", h.replays()},
+          {"packets_resent", h.packets_resent()}};
+}
+
+std::string HealthText(const v1::HealthReply& h) {
+  std::string text = fmt::format("{} at {}, route tables of epoch {}\n", h.healthy() ? "healthy" : "degraded",
+                                 FormatVirtual(h.virtual_time()), h.epoch());
+  const auto list = [&](const char* what, const google::protobuf::RepeatedPtrField<std::string>& names) {
+    if (!names.empty()) text += fmt::format("{:<21} {}: {}\n", what, names.size(), fmt::join(names, ", "));
+  };
+  list("links down", h.links_down());
+  list("links short of lanes", h.links_short_of_lanes());
+  list("hubs cut off", h.hubs_cut_off());
+  list("trees not ready", h.trees_not_ready());
+  if (h.unreachable_pairs() > 0) text += fmt::format("{:<21} {} pairs\n", "unreachable", h.unreachable_pairs());
+  std::string dropped;
+  for (const auto& [reason, packets] : h.packets_dropped()) {
+    dropped += fmt::format("{}{} {}", dropped.empty() ? "" : ", ", FormatCount(packets), reason);
+  }
+  text += fmt::format("{:<21} {}; {} flits replayed, {} packets resent\n", "packets dropped so far",
+                      dropped.empty() ? "none" : dropped, FormatCount(h.replays()), FormatCount(h.packets_resent()));
+  if (!h.faults().empty()) text += "\n" + FaultsText(h.faults());
+  Table table({"reroute", "links down", "up", "raised", "alerted", "planning", "planned", "committed", "hubs"},
+              "rrrrrrrrr");
+  for (const v1::Reroute& r : h.reroutes()) {
+    table.Add({fmt::format("epoch {}", r.epoch()), FormatCount(static_cast<std::uint64_t>(r.down_size())),
+               FormatCount(static_cast<std::uint64_t>(r.up_size())), FormatVirtual(r.raised()),
+               FormatVirtual(r.alerted()), FormatVirtual(r.planning_started()), FormatVirtual(r.planned()),
+               FormatVirtual(r.committed()), FormatCount(r.hubs_changed())});
+  }
+  return text + (table.empty() ? "" : "\n" + table.ToString());
+}
+
+Outcome PrintPause(const FabricOptions& fabric, const char* what, const absl::StatusOr<v1::PauseReply>& reply) {
+  if (!reply.ok()) return FromStatus(reply.status());
+  if (IsJson(fabric.format)) {
+    fmt::print("{}\n", Json{{"at_ps", reply->at()}}.dump(2));
+  } else {
+    fmt::print("virtual time {} {}\n", what, FormatVirtual(reply->at()));
+  }
+  return Outcome::Ok();
+}
+
+Outcome StepTime(const TimeArguments& a) {
+  const auto by = ParseUserTime(a.by);
+  if (!by.ok()) return Outcome::Fail(ExitCode::kUsage, "BY: " + Text(by.status()));
+  if (by->wall) return Outcome::Fail(ExitCode::kUsage, "BY: a step is virtual time, like 10us");
+  return WithFabric(a.fabric, [&](FabricClient& client) {
+    return PrintPause(a.fabric, "goes on and stops at", client.StepTime(by->time));
+  });
+}
+
+}  // namespace
+
+CommandBody AddPause(CLI::App& app) {
+  auto a = std::make_shared<FabricOptions>();
+  AddFabricOptions(app, *a);
+  return [a] {
+    return WithFabric(*a, [&](FabricClient& client) { return PrintPause(*a, "stands at", client.Pause()); });
+  };
+}
+
+CommandBody AddResume(CLI::App& app) {
+  auto a = std::make_shared<FabricOptions>();
+  AddFabricOptions(app, *a);
+  return [a] {
+    return WithFabric(*a, [&](FabricClient& client) { return PrintPause(*a, "goes on from", client.Resume()); });
+  };
+}
+
+CommandBody AddStep(CLI::App& app) {
+  auto a = std::make_shared<TimeArguments>();
+  app.add_option("BY", a->by, "Virtual time to go on for, like 10us")->required();
+  AddFabricOptions(app, a->fabric);
+  return [a] { return StepTime(*a); };
+}
+
+CommandBody AddEvents(CLI::App& app) {
+  auto a = std::make_shared<EventArguments>();
+  app.add_flag("--follow", a->follow, "Go on with what happens from now on, until Ctrl-C");
+  app.add_option("--after", a->after, "Only events after this number")->capture_default_str();
+  AddFabricOptions(app, a->fabric);
+  return [a] { return Events(*a); };
+}
+
+CommandBody AddHealth(CLI::App& app) {
+  auto a = std::make_shared<FabricOptions>();
+  AddFabricOptions(app, *a);
+  return [a] {
+    return WithFabric(*a, [&](FabricClient& client) {
+      const auto reply = client.GetHealth();
+      if (!reply.ok()) return FromStatus(reply.status());
+      fmt::print("{}", IsJson(a->format) ? HealthJson(*reply).dump(2) + "\n" : HealthText(*reply));
+      return Outcome::Ok();
+    });
+  };
+}
+
+}  // namespace percs

@@ -1,0 +1,172 @@
+// percsctl replay: a run again from the journal of its controller, in this process or over daemons.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "client/lib/executor.h"
+#include "client/percsctl/command.h"
+#include "client/percsctl/fabric_options.h"
+#include "client/percsctl/format.h"
+#include "emulator/base/version.h"
+#include "emulator/sim/run.h"
+#include "proto/scenario/build.h"
+#include "proto/scenario/commands.h"
+#include "proto/scenario/journal_file.h"
+
+namespace percs {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::chrono::milliseconds kApplyDeadline(120'000);
+
+struct ReplayArguments {
+  FabricOptions fabric;
+  std::string journal;
+  std::uint64_t run = 0;
+  int threads = 1;
+  bool distributed = false, list = false;
+};
+
+// One run of a journal.
+struct JournalledRun {
+  std::uint64_t number = 0, cut_off = 0;
+  v1::JournalApply apply;
+  v1::Scenario scenario;
+  std::vector<v1::JournalRecord> commands;
+  std::optional<v1::JournalEnd> end;
+};
+
+absl::StatusOr<JournalledRun> ReadRun(const ReplayArguments& a) {
+  const auto contents = ReadJournal(a.journal);
+  if (!contents.ok()) return contents.status();
+  JournalledRun run;
+  run.cut_off = contents->cut_off;
+  for (const v1::JournalRecord& record : contents->records) {
+    if (record.has_apply() && (a.run == 0 || record.run() == a.run)) run.number = record.run();
+  }
+  if (run.number == 0) {
+    return absl::NotFoundError(a.run == 0 ? fmt::format("{}: no run was begun in this journal", a.journal)
+                                          : fmt::format("{}: there is no run {} in this journal", a.journal, a.run));
+  }
+  for (const v1::JournalRecord& record : contents->records) {
+    if (record.run() != run.number) continue;
+    if (record.has_apply()) {
+      run.apply = record.apply();
+    } else if (record.has_end()) {
+      run.end = record.end();
+    } else {
+      run.commands.push_back(record);
+    }
+  }
+  const auto scenario = ReadPayload(a.journal, run.apply.scenario());
+  if (!scenario.ok()) return scenario.status();
+  if (!run.scenario.ParseFromString(*scenario)) return absl::DataLossError("the scenario in the journal is damaged");
+  for (v1::JournalRecord& record : run.commands) {
+    if (record.event_case() != v1::JournalRecord::kLoadRoutes) continue;
+    const auto routes = ReadPayload(a.journal, record.load_routes());
+    if (!routes.ok()) return routes.status();
+    if (!record.mutable_routes()->ParseFromString(*routes)) return absl::DataLossError("route tables in the journal are damaged");
+  }
+  run.scenario.mutable_run()->set_clock(v1::CLOCK_BATCH);
+  return run;
+}
+
+void List(const JournalledRun& run, bool json) {
+  for (const v1::JournalRecord& record : run.commands) {
+    const auto* field = v1::JournalRecord::descriptor()->FindFieldByNumber(record.event_case());
+    if (json) {
+      fmt::print("{}\n", Json{{"run", run.number}, {"at_ps", record.at()}, {"command", field->name()}}.dump());
+    } else {
+      fmt::print("{:>16}  {}\n", FormatVirtual(record.at()), record.has_routes() ? field->name() : record.ShortDebugString());
+    }
+  }
+}
+
+absl::StatusOr<std::string> ReplayHere(const JournalledRun& run, int threads) {
+  const auto scenario = BuildScenario(run.scenario, "");
+  if (!scenario.ok()) return scenario.status();
+  ThreadPool pool(threads);
+  const Executor executor = pool.executor();
+  RunOptions options;
+  options.threads = threads;
+  options.executor = threads > 1 ? &executor : nullptr;
+  for (const v1::JournalRecord& record : run.commands) {
+    options.commands.push_back(
+        {record.at(), [&record](Fabric& fabric, Time at) { return ActOnFabric(record, fabric, at); }});
+  }
+  const auto result = RunScenario(*scenario, options);
+  if (!result.ok()) return result.status();
+  return result->digest.ToString();
+}
+
+absl::StatusOr<std::string> ReplayThere(const JournalledRun& run, FabricClient& client) {
+  v1::ApplyRequest request;
+  *request.mutable_scenario() = run.scenario;
+  for (const v1::JournalRecord& record : run.commands) *request.add_replay() = record;
+  const auto applied = client.Apply(request, kApplyDeadline);
+  if (!applied.ok()) return applied.status();
+  const auto result = client.WatchRun(applied->run(), [](const v1::RunProgress&) { return true; });
+  if (!result.ok()) return result.status();
+  return result->result().digest();
+}
+
+Outcome Compare(const ReplayArguments& a, const JournalledRun& run, const absl::StatusOr<std::string>& digest) {
+  if (!digest.ok()) return FromStatus(digest.status());
+  const std::string live = run.end ? run.end->digest() : "";
+  const bool same = live == *digest;
+  if (IsJson(a.fabric.format)) {
+    fmt::print("{}\n", Json{{"run", run.number},
+                            {"commands", run.commands.size()},
+                            {"digest", *digest},
+                            {"live_digest", live.empty() ? Json() : Json(live)},
+                            {"equal", live.empty() ? Json() : Json(same)}}
+                           .dump(2));
+  } else {
+    fmt::print("run {} replayed with {} commands\ndigest  {}\n", run.number, run.commands.size(), *digest);
+    fmt::print("live    {}\n", live.empty() ? "not in the journal: the run did not end, or failed" : live);
+  }
+  if (live.empty() || same) return Outcome::Ok();
+  const std::uint32_t model = run.apply.versions().model();
+  return Outcome::Fail(ExitCode::kViolation,
+                       model == kModelVersion
+                           ? std::string("the replay is not what the live run was")
+                           : fmt::format("the live run was of model {}, this software has model {}: results differ", model,
+                                         kModelVersion));
+}
+
+Outcome Replay(const ReplayArguments& a) {
+  const auto run = ReadRun(a);
+  if (!run.ok()) return FromStatus(run.status());
+  if (run->cut_off > 0) {
+    fmt::print(stderr, "percsctl replay: the journal ends with {} bytes that are no whole record; it is read up to there\n",
+               run->cut_off);
+  }
+  if (a.list) {
+    List(*run, IsJson(a.fabric.format));
+    return Outcome::Ok();
+  }
+  if (run->apply.versions().model() != kModelVersion) {
+    fmt::print(stderr, "percsctl replay: the journal is of model {}, this software has model {}; digests may differ\n",
+               run->apply.versions().model(), kModelVersion);
+  }
+  if (!a.distributed) return Compare(a, *run, ReplayHere(*run, a.threads));
+  return WithFabric(a.fabric, [&](FabricClient& client) { return Compare(a, *run, ReplayThere(*run, client)); });
+}
+
+}  // namespace
+
+CommandBody AddReplay(CLI::App& app) {
+  auto a = std::make_shared<ReplayArguments>();
+  app.add_option("JOURNAL", a->journal, "The controller's --state-dir, or the file `journal` in it")->required();
+  app.add_option("--run", a->run, "Which run of it; default: the last one");
+  app.add_option("--threads", a->threads, "Threads to run on, in this process")->check(CLI::Range(1, 256))->capture_default_str();
+  app.add_flag("--distributed", a->distributed, "Over the daemons of a running fabric instead");
+  app.add_flag("--list", a->list, "Only print its commands");
+  AddFabricOptions(app, a->fabric);
+  return [a] { return Replay(*a); };
+}
+
+}  // namespace percs

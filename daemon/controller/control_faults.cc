@@ -1,0 +1,267 @@
+// The Control service's methods that break, impair and mend.
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "daemon/controller/control_handlers.h"
+#include "daemon/controller/results.h"
+#include "proto/scenario/blades.h"
+#include "proto/scenario/faults.h"
+#include "proto/scenario/impairments.h"
+
+namespace percs {
+namespace {
+
+constexpr int kNamesListed = 64;
+constexpr std::uint64_t kLeaseMax = 7ull * 24 * 3600 * 1000;  // wall milliseconds
+
+// For people. An error if there is no such fault.
+absl::StatusOr<std::string> DescribeFault(const v1::Fault& fault, const FabricRun& run) {
+  if (IsLinkImpairment(fault)) {
+    const auto built = BuildLinkImpairments(fault, run.topology(), run.scenario().parameters);
+    if (!built.ok()) return built.status();
+    return DescribeLinkImpairments(*built, run.topology());
+  }
+  const auto built = BuildBladeFault(fault, run.topology());
+  if (!built.ok()) return built.status();
+  return DescribeBladeFault(*built, run.topology());
+}
+
+// Jobs that a fault touches: the scenario's workload, if any pair of its hubs is touched.
+std::string JobOf(const v1::Scenario& scenario) {
+  const v1::Workload& workload = scenario.workload();
+  if (workload.kind_case() == v1::Workload::KIND_NOT_SET) return "";
+  const auto* field = v1::Workload::descriptor()->FindFieldByNumber(workload.kind_case());
+  return fmt::format("workload {} of scenario {}", field->name(), scenario.name());
+}
+
+void PreviewToProto(const FaultPreview& preview, const FabricRun& run, v1::FaultPreview* message) {
+  const Topology& topology = run.topology();
+  const auto list = [&](const std::string& name) {
+    if (message->targets_size() < kNamesListed) message->add_targets(name);
+  };
+  for (const LinkEnd& link : preview.targets.links) list(topology.LinkName(link));
+  for (const NodeId hub : preview.targets.hubs) list(topology.NodeName(hub));
+  message->set_selected(preview.targets.size());
+  message->set_seed(preview.seed);
+  message->set_pairs(preview.pairs.size());
+  message->set_routes(preview.routes);
+  for (const auto& [source, destination] : preview.pairs) {
+    if (message->pair_names_size() >= kNamesListed) break;
+    message->add_pair_names(fmt::format("{} to {}", topology.NodeName(source), topology.NodeName(destination)));
+  }
+  message->set_pairs_unreachable(preview.unreachable_pairs);
+  for (const std::string& tree : preview.trees) message->add_trees(tree);
+  for (const NodeId hub : preview.cut_off) message->add_hubs_cut_off(topology.NodeName(hub));
+  const int windows = kHfisPerHub * run.scenario().parameters.windows_per_hfi;
+  message->set_windows(preview.cut_off.size() * static_cast<std::size_t>(windows));
+  if (const std::string job = JobOf(run.message()); !job.empty() && !preview.pairs.empty()) message->add_jobs(job);
+  message->set_loses_packets(preview.loses_packets);
+}
+
+}  // namespace
+
+Reactor* ControlService::Handlers::InjectLinkFault(Context* context,
+                                                   const v1::InjectLinkFaultRequest* request,
+                                                   v1::InjectLinkFaultReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(/*going_on=*/true);
+  if (!run.ok()) return Answer(context, run.status());
+  const Topology& topology = (*run)->topology();
+  auto link = topology.ParseLink(request->link());
+  if (!link.ok()) return Answer(context, link.status());
+  std::optional<Time> at;
+  if (request->has_at()) at = request->at();
+  if (at && (*at < 0 || *at >= kNever)) {
+    return Answer(context,
+                  absl::InvalidArgumentError(fmt::format("at: {}ps is not a virtual time", *at)));
+  }
+  const LinkEnd lower = LowerEnd(topology, *link);
+  reply->set_link(topology.LinkName(lower));
+  reply->set_ends(EndsOf(topology, lower));
+  Reactor* reactor = context->DefaultReactor();
+  const bool up = request->up();
+  const std::uint64_t number = (*run)->number();
+  (*run)->InjectLinkFault(lower, up, at,
+                          [reactor, reply, number, up](absl::StatusOr<Time> t) {
+                            if (t.ok()) {
+                              reply->set_at(*t);
+                              spdlog::info("run {}: {} goes {} at {}", number, reply->ends(),
+                                           up ? "up" : "down", FormatTime(*t));
+                            }
+                            reactor->Finish(ToGrpc(t.status()));
+                          });
+  return reactor;
+}
+
+Reactor* ControlService::Handlers::InjectFault(Context* context,
+                                                    const v1::InjectFaultRequest* request,
+                                                    v1::InjectFaultReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(/*going_on=*/true);
+  if (!run.ok()) return Answer(context, run.status());
+  const v1::Fault& fault = request->fault();
+  auto what = DescribeFault(fault, **run);
+  if (!what.ok()) return Answer(context, what.status());
+  if (!request->now() && (fault.at() < 0 || fault.at() >= kNever)) {
+    return Answer(context, absl::InvalidArgumentError(
+                               fmt::format("at: {}ps is not a virtual time", fault.at())));
+  }
+  reply->set_what(*std::move(what));
+  Reactor* reactor = context->DefaultReactor();
+  const std::uint64_t number = (*run)->number();
+  (*run)->InjectFault(request->fault(), request->now(),
+                           [reactor, reply, number](absl::StatusOr<Time> t) {
+                             if (t.ok()) {
+                               reply->set_at(*t);
+                               spdlog::info("run {}: {} at {}", number, reply->what(),
+                                            FormatTime(*t));
+                             }
+                             reactor->Finish(ToGrpc(t.status()));
+                           });
+  return reactor;
+}
+
+Reactor* ControlService::Handlers::SetFault(Context* context, const v1::Fault& fault, const char* what,
+                                            FaultCommand command, v1::JournalRecord record,
+                                            std::chrono::milliseconds lease, v1::FaultReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(/*going_on=*/true);
+  if (!run.ok()) return Answer(context, run.status());
+  const auto spec = BuildFaultSpec(fault, (*run)->topology());
+  if (!spec.ok()) return Answer(context, spec.status());
+  Reactor* reactor = context->DefaultReactor();
+  const std::uint64_t number = (*run)->number();
+  (*run)->Manage(
+      std::move(record),
+      [reply, command, spec = *spec, run = *run](Fabric& manager, Time at) {
+        const auto status = (manager.faults()->*command)(spec, at);
+        if (status.ok()) FaultToProto(*status, run->topology(), reply->mutable_fault());
+        return status.status();
+      },
+      [reactor, reply, number, what, lease, run = *run](absl::StatusOr<Time> at) {
+        if (at.ok()) {
+          reply->set_at(*at);
+          if (lease.count() > 0) run->Lease(reply->fault().id(), reply->fault().number(), lease);
+          const v1::FaultStatus& f = reply->fault();
+          const std::string text = fmt::format("{} {} ({}, {} places, seed {}), begins at {}", what, f.id(), f.kind(),
+                                               f.selected(), f.seed(), FormatTime(f.begins_at()));
+          spdlog::info("run {}: {} at {}", number, text, FormatTime(*at));
+        }
+        reactor->Finish(ToGrpc(at.status()));
+      });
+  return reactor;
+}
+
+Reactor* ControlService::Handlers::CreateFault(Context* context, const v1::CreateFaultRequest* request,
+                                               v1::FaultReply* reply) {
+  v1::JournalRecord record;
+  *record.mutable_create_fault() = request->fault();
+  if (request->lease_wall_ms() > kLeaseMax) {
+    return Answer(context, absl::InvalidArgumentError(fmt::format("a lease of {} ms; at most {}", request->lease_wall_ms(), kLeaseMax)));
+  }
+  return SetFault(context, request->fault(), "create fault", &FaultService::Create, std::move(record),
+                  std::chrono::milliseconds(request->lease_wall_ms()), reply);
+}
+
+Reactor* ControlService::Handlers::UpdateFault(Context* context, const v1::UpdateFaultRequest* request,
+                                               v1::FaultReply* reply) {
+  v1::JournalRecord record;
+  *record.mutable_update_fault() = request->fault();
+  return SetFault(context, request->fault(), "update fault", &FaultService::Update, std::move(record), {}, reply);
+}
+
+Reactor* ControlService::Handlers::DeleteFault(Context* context, const v1::DeleteFaultRequest* request,
+                                               v1::FaultReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(/*going_on=*/true);
+  if (!run.ok()) return Answer(context, run.status());
+  Reactor* reactor = context->DefaultReactor();
+  const std::uint64_t number = (*run)->number();
+  v1::JournalRecord record;
+  record.set_delete_fault(request->id());
+  (*run)->Manage(
+      std::move(record),
+      [reply, id = request->id(), run = *run](Fabric& manager, Time at) {
+        const auto fault = manager.faults()->Get(id);
+        if (!fault.ok()) return fault.status();
+        FaultToProto(*fault, run->topology(), reply->mutable_fault());
+        return manager.faults()->Delete(id, at);
+      },
+      [reactor, reply, number, id = request->id()](absl::StatusOr<Time> at) {
+        if (at.ok()) {
+          reply->set_at(*at);
+          spdlog::info("run {}: delete fault {} at {}", number, id, FormatTime(*at));
+        }
+        reactor->Finish(ToGrpc(at.status()));
+      });
+  return reactor;
+}
+
+Reactor* ControlService::Handlers::ResetFaults(Context* context, const v1::ResetFaultsRequest*,
+                                               v1::ResetFaultsReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(/*going_on=*/true);
+  if (!run.ok()) return Answer(context, run.status());
+  Reactor* reactor = context->DefaultReactor();
+  const std::uint64_t number = (*run)->number();
+  v1::JournalRecord record;
+  record.set_reset_faults(true);
+  (*run)->Manage(
+      std::move(record),
+      [reply](Fabric& manager, Time at) {
+        reply->set_deleted(manager.faults()->Reset(at));
+        return absl::OkStatus();
+      },
+      [reactor, reply, number](absl::StatusOr<Time> at) {
+        if (at.ok()) {
+          reply->set_at(*at);
+          spdlog::info("run {}: reset of {} faults at {}", number, reply->deleted(), FormatTime(*at));
+        }
+        reactor->Finish(ToGrpc(at.status()));
+      });
+  return reactor;
+}
+
+Reactor* ControlService::Handlers::HoldFault(Context* context, const v1::HoldFaultRequest* request,
+                                             v1::HoldFaultReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(/*going_on=*/true);
+  if (!run.ok()) return Answer(context, run.status());
+  const auto span = (*run)->Hold(request->id());
+  if (span.ok()) reply->set_lease_wall_ms(static_cast<std::uint64_t>(span->count()));
+  return Answer(context, span.status());
+}
+
+Reactor* ControlService::Handlers::ListFaults(Context* context, const v1::ListFaultsRequest* request,
+                                              v1::ListFaultsReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(false);
+  if (!run.ok()) return Answer(context, run.status());
+  reply->set_virtual_time((*run)->virtual_time());
+  if (!request->id().empty()) {
+    const auto fault = (*run)->faults().Get(request->id());
+    if (fault.ok()) FaultToProto(*fault, (*run)->topology(), reply->add_faults());
+    return Answer(context, fault.status());
+  }
+  for (const FaultStatus& fault : (*run)->faults().List()) {
+    FaultToProto(fault, (*run)->topology(), reply->add_faults());
+  }
+  return Answer(context, absl::OkStatus());
+}
+
+Reactor* ControlService::Handlers::PreviewFault(Context* context, const v1::PreviewFaultRequest* request,
+                                                v1::PreviewFaultReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(false);
+  if (!run.ok()) return Answer(context, run.status());
+  const auto spec = BuildFaultSpec(request->fault(), (*run)->topology());
+  if (!spec.ok()) return Answer(context, spec.status());
+  const auto preview = (*run)->Preview(*spec);
+  if (!preview.ok()) return Answer(context, preview.status());
+  reply->set_virtual_time((*run)->virtual_time());
+  PreviewToProto(*preview, **run, reply->mutable_preview());
+  return Answer(context, absl::OkStatus());
+}
+
+}  // namespace percs

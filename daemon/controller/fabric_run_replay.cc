@@ -1,0 +1,49 @@
+// The part of FabricRun that takes the commands of an earlier run's journal again.
+#include <utility>
+
+#include "daemon/controller/fabric_run.h"
+#include "fmt/format.h"
+#include "proto/scenario/commands.h"
+#include "proto/scenario/route_tables_codec.h"
+#include "spdlog/spdlog.h"
+
+namespace percs {
+
+void FabricRun::TakeReplay() {
+  while (!replay_.empty() && replay_.front().at() <= master_.next() && phase_ != Phase::kEnded) {
+    const v1::JournalRecord record = std::move(replay_.front());
+    replay_.pop_front();
+    Submit(record);
+    TakeCommands(record.at());
+  }
+}
+
+// As if somebody had asked for it. What was refused then is refused now.
+void FabricRun::Submit(const v1::JournalRecord& record) {
+  const auto tell = [number = number_](const absl::Status& status) {
+    if (!status.ok()) spdlog::info("run {}: replayed command: {}", number, std::string(status.message()));
+  };
+  Command command{std::nullopt, std::nullopt, true, [tell](absl::StatusOr<Time> at) { tell(at.status()); }};
+  command.record = record;
+  if (IsManagement(record)) {
+    command.on_manager = [record](Fabric& manager, Time at) { return ActOnManagement(record, manager, at); };
+  } else if (record.has_link_fault()) {
+    const auto link = topology().ParseLink(record.link_fault().link());
+    if (!link.ok()) return tell(link.status());
+    command.now = !record.link_fault().has_at();
+    command.fault = LinkFault{record.link_fault().at(), *link, record.link_fault().up()};
+  } else if (record.has_fault()) {
+    command.now = record.fault().now();
+    command.other_fault = record.fault().fault();
+  } else if (record.has_trace()) {
+    command.trace = record.trace();
+  } else if (record.has_routes()) {
+    auto tables = TablesFromProto(record.routes().tables(), topology().nodes());
+    if (!tables.ok()) return tell(tables.status());
+    command.tables = *std::move(tables);
+    command.loaded = [tell](absl::StatusOr<LoadedRoutes> loaded) { tell(loaded.status()); };
+  }
+  commands_.push_back(std::move(command));
+}
+
+}  // namespace percs

@@ -1,0 +1,77 @@
+// The part of FabricRun that the wall clock has a say in: pauses, and leases of faults.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/controller/fabric_run.h"
+#include "fmt/format.h"
+#include "spdlog/spdlog.h"
+
+namespace percs {
+
+Time FabricRun::Pause() {
+  pause_at_ = virtual_time();
+  return *pause_at_;
+}
+
+Time FabricRun::StepBy(Time by) {
+  const Time from = Resume();
+  pause_at_ = by < kNever - from ? from + by : kNever;
+  const Time until = *pause_at_;
+  Step();
+  return until;
+}
+
+Time FabricRun::Resume() {
+  const Time from = virtual_time();
+  if (pause_at_) pace_.Resume(Clock::now(), from);
+  pause_at_.reset();
+  Step();
+  return from;
+}
+
+void FabricRun::Lease(const std::string& id, std::uint32_t number, std::chrono::milliseconds span) {
+  leases_[id] = {number, span, Clock::now() + span};
+  EndLeases();
+}
+
+absl::StatusOr<std::chrono::milliseconds> FabricRun::Hold(const std::string& id) {
+  const auto lease = leases_.find(id);
+  const auto fault = faults().Get(id);
+  if (!fault.ok()) return fault.status();
+  if (lease == leases_.end() || lease->second.number != fault->number) {
+    return absl::NotFoundError(fmt::format("fault {} has no lease; it stays until it is over or deleted", id));
+  }
+  lease->second.ends = Clock::now() + lease->second.span;
+  return lease->second.span;
+}
+
+// Deletes faults whose leases are over, by a command like any other, and waits for the next one.
+void FabricRun::EndLeases() {
+  const Clock::time_point now = Clock::now();
+  std::vector<std::string> over;
+  Clock::time_point next = Clock::time_point::max();
+  for (auto it = leases_.begin(); it != leases_.end();) {
+    const auto fault = faults().Get(it->first);
+    const bool there = fault.ok() && fault->number == it->second.number;
+    if (there && it->second.ends > now) {
+      next = std::min(next, it->second.ends);
+      ++it;
+      continue;
+    }
+    if (there) over.push_back(it->first);
+    it = leases_.erase(it);
+  }
+  if (next != Clock::time_point::max()) lease_timer_.Set(next - now, [this] { EndLeases(); });
+  for (const std::string& id : over) {
+    v1::JournalRecord record;
+    record.set_delete_fault(id);
+    Manage(std::move(record), [id](Fabric& manager, Time at) { return manager.faults()->Delete(id, at); },
+           [id, number = number_](absl::StatusOr<Time> at) {
+             if (at.ok()) spdlog::info("run {}: the lease of fault {} is over, deleted at {}", number, id, FormatTime(*at));
+           });
+  }
+}
+
+}  // namespace percs

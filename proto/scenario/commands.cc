@@ -1,0 +1,133 @@
+#include "proto/scenario/commands.h"
+
+#include "fmt/ranges.h"
+#include "proto/scenario/blades.h"
+#include "proto/scenario/faults.h"
+#include "proto/scenario/impairments.h"
+#include "proto/scenario/route_tables_codec.h"
+#include "proto/scenario/trace_codec.h"
+#include "proto/scenario/trees.h"
+
+namespace percs {
+namespace {
+
+using FaultCommand = absl::StatusOr<FaultStatus> (FaultService::*)(const FaultSpec&, Time);
+
+absl::Status SetFault(const v1::Fault& fault, FaultCommand command, Fabric& manager, Time at) {
+  const auto spec = BuildFaultSpec(fault, manager.topology());
+  if (!spec.ok()) return spec.status();
+  return (manager.faults()->*command)(*spec, at).status();
+}
+
+absl::Status CheckNotPast(Time at, Time now) {
+  if (at >= now) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("a fault at {} is in the past: virtual time is {}", FormatTime(at), FormatTime(now)));
+}
+
+absl::Status InjectLink(const v1::InjectLinkFaultRequest& request, Fabric& fabric, Time at) {
+  const auto link = fabric.topology().ParseLink(request.link());
+  if (!link.ok()) return link.status();
+  const Time when = request.has_at() ? request.at() : at;
+  if (absl::Status status = CheckNotPast(when, at); !status.ok()) return status;
+  return fabric.InjectLinkFault({when, *link, request.up()});
+}
+
+absl::Status InjectOther(const v1::InjectFaultRequest& request, Fabric& fabric, Time at) {
+  v1::Fault fault = request.fault();
+  if (request.now()) fault.set_at(at);
+  if (absl::Status status = CheckNotPast(fault.at(), at); !status.ok()) return status;
+  if (!IsLinkImpairment(fault)) {
+    const auto built = BuildBladeFault(fault, fabric.topology());
+    return built.ok() ? fabric.InjectBladeFault(*built) : built.status();
+  }
+  const auto built = BuildLinkImpairments(fault, fabric.topology(), fabric.scenario().parameters);
+  if (!built.ok()) return built.status();
+  for (const LinkImpairment& impairment : *built) {
+    if (absl::Status status = fabric.InjectLinkImpairment(impairment); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LoadTables(const v1::LoadRoutesRequest& request, Fabric& fabric, Time at) {
+  auto tables = TablesFromProto(request.tables(), fabric.topology().nodes());
+  return tables.ok() ? fabric.LoadRoutes(*std::move(tables), at).status() : tables.status();
+}
+
+absl::Status FollowPackets(const v1::TraceSelection& message, Fabric& fabric) {
+  const auto selection = SelectionFromProto(message, fabric.topology());
+  if (selection.ok()) fabric.Trace(*selection);
+  return selection.status();
+}
+
+}  // namespace
+
+absl::StatusOr<CauTreeId> FindTree(const std::vector<TreeStatus>& trees, const std::string& name) {
+  std::vector<std::string> names;
+  for (auto tree = trees.rbegin(); tree != trees.rend(); ++tree) {
+    if (tree->name == name) return tree->id;
+    if (tree->state != TreeState::kDeleted) names.push_back(tree->name);
+  }
+  return absl::NotFoundError(fmt::format("there is no tree \"{}\"; trees: {}", name,
+                                         names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+}
+
+bool IsManagement(const v1::JournalRecord& record) {
+  switch (record.event_case()) {
+    case v1::JournalRecord::kCreateFault:
+    case v1::JournalRecord::kUpdateFault:
+    case v1::JournalRecord::kDeleteFault:
+    case v1::JournalRecord::kResetFaults:
+    case v1::JournalRecord::kCreateTree:
+    case v1::JournalRecord::kDeleteTree:
+      return true;
+    default:
+      return false;
+  }
+}
+
+absl::Status ActOnManagement(const v1::JournalRecord& record, Fabric& manager, Time at) {
+  switch (record.event_case()) {
+    case v1::JournalRecord::kCreateFault:
+      return SetFault(record.create_fault(), &FaultService::Create, manager, at);
+    case v1::JournalRecord::kUpdateFault:
+      return SetFault(record.update_fault(), &FaultService::Update, manager, at);
+    case v1::JournalRecord::kDeleteFault:
+      return manager.faults()->Delete(record.delete_fault(), at);
+    case v1::JournalRecord::kResetFaults:
+      manager.faults()->Reset(at);
+      return absl::OkStatus();
+    case v1::JournalRecord::kCreateTree: {
+      const auto spec = BuildTree(record.create_tree(), manager.topology());
+      return spec.ok() ? manager.CreateTree(*spec, at).status() : spec.status();
+    }
+    case v1::JournalRecord::kDeleteTree: {
+      const auto tree = FindTree(manager.trees(), record.delete_tree());
+      return tree.ok() ? manager.DeleteTree(*tree, at) : tree.status();
+    }
+    default:
+      return absl::InvalidArgumentError("not a command for network management");
+  }
+}
+
+absl::Status ActOnFabric(const v1::JournalRecord& record, Fabric& fabric, Time at) {
+  if (IsManagement(record)) return ActOnManagement(record, fabric, at);
+  switch (record.event_case()) {
+    case v1::JournalRecord::kLinkFault:
+      return InjectLink(record.link_fault(), fabric, at);
+    case v1::JournalRecord::kFault:
+      return InjectOther(record.fault(), fabric, at);
+    case v1::JournalRecord::kRoutes:
+      return LoadTables(record.routes(), fabric, at);
+    case v1::JournalRecord::kTrace:
+      return FollowPackets(record.trace(), fabric);
+    case v1::JournalRecord::kStop:
+      fabric.faults()->EndRepeating(at);
+      fabric.StopWorkload(at);
+      return absl::OkStatus();
+    default:
+      return absl::DataLossError("a record of a journal that is no command");
+  }
+}
+
+}  // namespace percs

@@ -1,0 +1,200 @@
+#include "proto/scenario/faults.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_split.h"
+#include "fmt/format.h"
+#include "proto/scenario/validate.h"
+
+namespace percs {
+namespace {
+
+constexpr std::size_t kNamesListed = 64;
+
+static_assert(v1::FAULT_KIND_LINK_DOWN == static_cast<int>(FaultKind::kLinkDown) + 1 &&
+              v1::FAULT_KIND_CORRUPT_NEXT == static_cast<int>(FaultKind::kCorruptNext) + 1 &&
+              v1::FAULT_KIND_ALERT_SUPPRESSED == static_cast<int>(FaultKind::kAlertSuppressed) + 1 &&
+              v1::FaultKind_MAX == kFaultKinds);
+static_assert(v1::FAULT_MODE_PERCENT == static_cast<int>(FaultMode::kPercent) + 1);
+static_assert(v1::FAULT_DIRECTION_BACKWARD == static_cast<int>(FaultDirection::kBackward) + 1);
+static_assert(v1::FAULT_LINK_CLASS_D == static_cast<int>(LinkClass::kD) + 1);
+
+absl::Status BuildSelector(const v1::FaultSelector& from, const Topology& topology, FaultSelector* select) {
+  if (from.has_link()) {
+    const auto link = topology.ParseLink(from.link());
+    if (!link.ok()) return link.status();
+    select->link = *link;
+  }
+  if (from.link_class() != v1::FAULT_LINK_CLASS_UNSPECIFIED) {
+    select->link_class = static_cast<LinkClass>(from.link_class() - 1);
+  }
+  for (const auto& [names, hubs] : {std::pair(from.in(), &select->in), std::pair(from.to(), &select->to)}) {
+    auto parsed = ParseHubs(names, topology);
+    if (!parsed.ok()) return parsed.status();
+    *hubs = *std::move(parsed);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BuildInjection(const v1::Injection& from, const Topology& topology, FaultSpec* spec) {
+  const SourceMarks marks("fault");
+  ErrorList errors(&marks);
+  CheckFields(from, &errors);
+  if (!errors.empty()) return errors.ToStatus();
+  spec->kind = static_cast<FaultKind>(from.kind() - 1);
+  if (from.mode() != v1::FAULT_MODE_UNSPECIFIED) spec->mode = static_cast<FaultMode>(from.mode() - 1);
+  if (from.has_count()) spec->count = from.count();
+  spec->percent = from.percent();
+  if (from.has_seed()) spec->seed = from.seed();
+  if (from.direction() != v1::FAULT_DIRECTION_UNSPECIFIED) {
+    spec->direction = static_cast<FaultDirection>(from.direction() - 1);
+  }
+  spec->duration = from.duration();
+  spec->period = from.period();
+  if (from.has_duty()) spec->duty = from.duty();
+  spec->repeats = from.repeats();
+  spec->lanes = static_cast<std::uint32_t>(from.lanes());
+  if (from.has_flit_error_rate() && from.has_bit_error_rate()) {
+    return absl::InvalidArgumentError("flit_error_rate and bit_error_rate exclude each other; remove one");
+  }
+  spec->flit_error_rate = from.has_bit_error_rate() ? FlitErrorRate(from.bit_error_rate()) : from.flit_error_rate();
+  spec->corrupt = static_cast<std::uint32_t>(from.corrupt_next());
+  if (from.has_destination()) {
+    const auto hub = topology.ParseNode(from.destination());
+    if (!hub.ok()) return hub.status();
+    spec->destination = *hub;
+  }
+  return BuildSelector(from.select(), topology, &spec->select);
+}
+
+absl::Status SelectLink(const std::string& link, const std::string& from, const Topology& topology, FaultSpec* spec) {
+  const auto end = topology.ParseLink(link);
+  if (!end.ok()) return end.status();
+  spec->select.link = *end;
+  if (from.empty()) return absl::OkStatus();
+  const auto node = topology.ParseNode(from);
+  if (!node.ok()) return node.status();
+  const LinkEnd far = topology.Peer(end->node, end->port);
+  if (*node != end->node && *node != far.node) {
+    return absl::InvalidArgumentError(fmt::format("{} is no end of {}; write {} or {}", from, link,
+                                                  topology.NodeName(end->node), topology.NodeName(far.node)));
+  }
+  spec->direction = *node == end->node ? FaultDirection::kForward : FaultDirection::kBackward;
+  return absl::OkStatus();
+}
+
+absl::Status BuildErrors(const v1::LinkErrors& from, const Topology& topology, FaultSpec* spec) {
+  spec->kind = from.has_corrupt_next() ? FaultKind::kCorruptNext : FaultKind::kBitErrors;
+  spec->corrupt = static_cast<std::uint32_t>(from.corrupt_next());
+  spec->flit_error_rate = from.has_bit_error_rate() ? FlitErrorRate(from.bit_error_rate()) : from.flit_error_rate();
+  return SelectLink(from.link(), from.from(), topology, spec);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<NodeId>> ParseHubs(const std::string& names, const Topology& topology) {
+  std::vector<NodeId> hubs;
+  for (const auto part : absl::StrSplit(names, absl::ByAnyChar(" ,"), absl::SkipEmpty())) {
+    const std::string name(part);
+    const std::size_t before = hubs.size();
+    for (NodeId node = 0; node < topology.hubs(); ++node) {
+      const std::string hub = topology.NodeName(node);
+      if (name == "all" || hub == name || hub.rfind(name + "-", 0) == 0) hubs.push_back(node);
+    }
+    if (hubs.size() > before) continue;
+    const auto node = topology.ParseNode(name);  // for its words, or a blade
+    if (!node.ok()) return node.status();
+    return absl::InvalidArgumentError(fmt::format("{} is no hub; name hubs, drawers (sn0-d1) or supernodes (sn0)", name));
+  }
+  std::sort(hubs.begin(), hubs.end());
+  hubs.erase(std::unique(hubs.begin(), hubs.end()), hubs.end());
+  return hubs;
+}
+
+absl::StatusOr<FaultSpec> BuildFaultSpec(const v1::Fault& fault, const Topology& topology) {
+  FaultSpec spec;
+  spec.id = fault.id();
+  if (fault.has_at()) spec.at = fault.at();
+  absl::Status status;
+  switch (fault.action_case()) {
+    case v1::Fault::kInject:
+      status = BuildInjection(fault.inject(), topology, &spec);
+      break;
+    case v1::Fault::kLinkDown:
+      status = SelectLink(fault.link_down(), "", topology, &spec);
+      break;
+    case v1::Fault::kLinkErrors:
+      status = BuildErrors(fault.link_errors(), topology, &spec);
+      break;
+    case v1::Fault::kLanesLost:
+      spec.kind = FaultKind::kLaneLoss;
+      spec.lanes = static_cast<std::uint32_t>(fault.lanes_lost().count());
+      status = SelectLink(fault.lanes_lost().link(), fault.lanes_lost().from(), topology, &spec);
+      break;
+    default:
+      status = absl::InvalidArgumentError(
+          "not a fault that can be ended; write `inject`, link_down, link_errors or lanes_lost");
+  }
+  if (!status.ok()) return status;
+  return spec;
+}
+
+void FaultToProto(const FaultStatus& fault, const Topology& topology, v1::FaultStatus* message) {
+  message->set_id(fault.spec.id);
+  message->set_number(fault.number);
+  message->set_kind(FaultKindName(fault.spec.kind));
+  message->set_phase(FaultPhaseName(fault.phase));
+  message->set_seed(fault.seed);
+  const auto list = [&](const std::string& name) {
+    if (static_cast<std::size_t>(message->targets_size()) < kNamesListed) message->add_targets(name);
+  };
+  for (const LinkEnd& link : fault.targets.links) list(topology.LinkName(link));
+  for (const NodeId hub : fault.targets.hubs) list(topology.NodeName(hub));
+  message->set_selected(fault.targets.size());
+  message->set_selected_at(fault.selected_at);
+  message->set_begins_at(fault.begins_at);
+  message->set_injections(fault.injections);
+  message->set_recoveries(fault.recoveries);
+  if (fault.injected_at != kNever) message->set_injected_at(fault.injected_at);
+  if (fault.recovered_at != kNever) message->set_recovered_at(fault.recovered_at);
+  if (fault.next != kNever) message->set_next_at(fault.next);
+}
+
+void ActionToProto(const FaultAction& action, v1::FaultActionCommand* message) {
+  message->set_at(action.at);
+  message->set_fault(action.fault);
+  message->set_kind(static_cast<std::uint32_t>(action.kind));
+  message->set_begins(action.begins);
+  message->set_node(action.end.node);
+  message->set_port(action.end.port);
+  if (action.rate > 0) message->set_rate(action.rate);
+  if (action.count > 0) message->set_count(action.count);
+  if (action.kind != FaultAction::Kind::kTableDamaged) return;
+  message->set_table_kind(static_cast<std::uint32_t>(action.place.kind));
+  message->set_table_port(action.place.port);
+  message->set_table_intra(action.place.intra);
+  message->set_table_index(action.place.index);
+}
+
+absl::StatusOr<FaultAction> ActionFromProto(const v1::FaultActionCommand& message) {
+  if (message.kind() >= kFaultActionKinds || message.port() > kNoPort || message.table_port() > kNoPort ||
+      message.table_kind() > kTableKinds || message.table_index() > 0xffff) {
+    return absl::InvalidArgumentError(fmt::format("an action of kind {} at port {} of node {}, table {}", message.kind(),
+                                                  message.port(), message.node(), message.table_kind()));
+  }
+  FaultAction action;
+  action.at = message.at();
+  action.fault = message.fault();
+  action.kind = static_cast<FaultAction::Kind>(message.kind());
+  action.begins = message.begins();
+  action.end = {message.node(), static_cast<PortId>(message.port())};
+  action.rate = message.rate();
+  action.count = message.count();
+  action.place.kind = static_cast<TableKind>(message.table_kind());
+  action.place.port = static_cast<PortId>(message.table_port());
+  action.place.intra = message.table_intra();
+  action.place.index = static_cast<std::uint16_t>(message.table_index());
+  return action;
+}
+
+}  // namespace percs

@@ -1,0 +1,29 @@
+// Faults as resources: from and to messages.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "emulator/fault/fault_service.h"
+#include "emulator/fault/link_impairment.h"
+#include "percs/v1/common.pb.h"
+#include "percs/v1/fault.pb.h"
+#include "percs/v1/scenario.pb.h"
+
+namespace percs {
+
+// Also of the actions link_down, link_errors and lanes_lost, which are faults without an end. NOT_FOUND or
+// INVALID_ARGUMENT say what would be right; what only the machine can refuse, FaultService does.
+absl::StatusOr<FaultSpec> BuildFaultSpec(const v1::Fault& fault, const Topology& topology);
+// Hubs named like `sn0-d1-h3`, `sn0-d1`, `sn0` or `all`, several with spaces or commas between them.
+absl::StatusOr<std::vector<NodeId>> ParseHubs(const std::string& names, const Topology& topology);
+
+void FaultToProto(const FaultStatus& fault, const Topology& topology, v1::FaultStatus* message);
+
+// Actions on their way to the hubs.
+void ActionToProto(const FaultAction& action, v1::FaultActionCommand* message);
+// INVALID_ARGUMENT for what is no action.
+absl::StatusOr<FaultAction> ActionFromProto(const v1::FaultActionCommand& message);
+
+}  // namespace percs
