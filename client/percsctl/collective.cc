@@ -65,7 +65,7 @@ void AddTaskOptions(CLI::App& app, CollectiveArguments& a, Texts& texts) {
   for (int i = 0; i < kOperandTypes; ++i) types.emplace_back(TypeName(static_cast<OperandType>(i)));
   TaskPlacement& placement = a.tasks.placement;
   std::vector<CLI::Option*> options = {
-      app.add_option("--nodes", placement.nodes, "1 to 8, or full drawers, or full supernodes"),
+      app.add_option("--nodes", placement.nodes, "Nodes that have tasks, 1 to 512"),
       app.add_option("--tasks", placement.tasks_per_node, "Per node, at most 32 x --smt"),
       app.add_option("--smt", placement.threads_per_core, "Threads of a core: 1, 2 or 4"),
       app.add_option("--mapping", texts.mapping, "core: thread 0 of every core first; cpu: core by core")

@@ -284,8 +284,8 @@ class CollectiveTest(CliTest):
 
     def test_what_tasks_cannot_do_is_refused_by_name(self):
         self.bad(BAD_INPUT,
-                 "percsctl collective: 9 nodes: 1 to 8, or full drawers (16, 24, 32), or full "
-                 "supernodes (64, 96, ... 512)", "collective", "barrier", "--nodes", 9)
+                 "percsctl collective: 513 nodes: 1 to 512, so that every hub has a D link to "
+                 "each supernode", "collective", "barrier", "--nodes", 513)
         self.bad(BAD_INPUT, "percsctl collective: root 8: tasks are 0 to 7", "collective", "reduce",
                  "--nodes", 8, "--root", 8)
         done = self.ctl("collective", "allreduce", "--op", "xor", "--type", "float")

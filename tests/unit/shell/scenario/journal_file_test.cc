@@ -80,7 +80,8 @@ TEST_F(JournalFileTest, CutOffAnywhereItRecoversToItsLastWholeRecord) {
 TEST_F(JournalFileTest, ADamagedRecordEndsIt) {
   WriteThree();
   std::string bytes = *ReadWholeFile(name());
-  bytes[bytes.size() / 2] ^= 1;
+  const std::size_t record = (bytes.size() - 16) / 3;
+  bytes[16 + record + record / 2] ^= 1;  // in the middle of the second
   std::ofstream(name(), std::ios::binary | std::ios::trunc) << bytes;
   const auto contents = ReadJournal(folder_);
   ASSERT_TRUE(contents.ok());

@@ -22,7 +22,8 @@ std::vector<std::int64_t> Numbers(const P7ihParameters& p) {
       numbers.end(),
       {p.isr_latency, p.credit_processing, p.w_flit_time, p.hfi_queue_packets, p.route_table_entries, p.multicast_table_entries, p.windows_per_hfi,
        static_cast<int>(p.vc_policy), p.link_replay, p.replay_limit, p.send_overhead, p.receive_overhead, p.flow_window_packets,
-       p.ack_every_packets, p.reply_queue_packets, p.retransmit_timeout, p.retransmit_tries, p.cau_pass_through, p.cau_port_time, p.cau_queue_packets, p.management_latency,
+       p.ack_every_packets, p.reply_queue_packets, p.retransmit_timeout, p.retransmit_tries, p.cau_pass_through, p.cau_port_time, p.cau_queue_packets, p.service_buffer_flits, p.service_wait,
+       p.management_latency,
        p.detect, p.plan, p.install, p.stall_limit});
   return numbers;
 }
@@ -33,8 +34,8 @@ struct SameFieldsAsP7ihParameters {
   int hfi_queue_packets, route_table_entries, multicast_table_entries, windows_per_hfi;
   VcPolicy vc_policy;
   bool link_replay;
-  int replay_limit;
-  Time send_overhead, receive_overhead;
+  int replay_limit, service_buffer_flits;
+  Time service_wait, send_overhead, receive_overhead;
   int flow_window_packets, ack_every_packets, reply_queue_packets;
   Time retransmit_timeout;
   int retransmit_tries;

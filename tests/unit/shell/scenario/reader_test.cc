@@ -121,7 +121,7 @@ const Bad kBadFields[] = {
      "bad.yaml:1:1: colour: unknown field; did you mean \"clock\"?; fields here: name, description, seed, machine, "
      "topology, "
      "parameters, workload, cables, faults, reroute, stop_at, run, "
-     "blades, clock, multicast, routing, trees"},
+     "blades, clock, multicast, routing, service, trees"},
     {"workload:\n  trace:\n    file: a.goal\n    inline_trace: abc\n",
      "bad.yaml:4:5: workload.trace.inline_trace: unknown field; fields here: file, mapping, "
      "calc_scale"},
@@ -133,7 +133,7 @@ const Bad kBadFields[] = {
      "bad.yaml:2:5: faults[0].at: missing; write for example `at: 5us`"},
     {"faults:\n  - at: 1us\n",
      "bad.yaml:2:5: faults[0]: incomplete; write exactly one of link_down, link_up, "
-     "spe_down, chip_link_degraded, eib_ring_lost, link_errors, lanes_lost"},
+     "spe_down, chip_link_degraded, eib_ring_lost, link_errors, lanes_lost, inject"},
     {"faults:\n  - {at: 1us, link_down: x, link_up: x}\n",
      "bad.yaml:2:29: faults[0].link_up: only one of these can be given, and link_down is given "
      "already; remove one"},
@@ -215,7 +215,7 @@ const Bad kBadShapes[] = {
     {"- a\n",
      "bad.yaml:1:1: a list stands here; write a group of fields: name, description, seed, machine, "
      "topology, parameters, workload, cables, faults, reroute, stop_at, run, "
-     "blades, clock, multicast, routing, trees"},
+     "blades, clock, multicast, routing, service, trees"},
     {"", "bad.yaml:1:1: the file is empty; write at least `topology:`"},
     {"# only a comment\n", "bad.yaml:1:1: the file is empty; write at least `topology:`"},
     {"seed: 1\n---\nseed: 2\n",
@@ -245,7 +245,7 @@ TEST(Reader, StandsHostileFiles) {
   EXPECT_EQ(
       ErrorOf("faults: &a [*a]\n"),
       "bad.yaml:1:9: faults[0]: a list stands here; write a group of fields: id, at, link_down, "
-      "link_up, spe_down, chip_link_degraded, eib_ring_lost, link_errors, lanes_lost");
+      "link_up, spe_down, chip_link_degraded, eib_ring_lost, link_errors, lanes_lost, inject");
   EXPECT_EQ(
       ErrorOf("workload: &w {pattern: *w}\n"),
       "bad.yaml:1:11: workload.pattern.pattern: a group of fields stands here; write one value, "
@@ -256,7 +256,7 @@ TEST(Reader, ReportsAllErrorsInTheOrderOfTheFile) {
   EXPECT_EQ(ErrorOf("sed: 1\ntopology:\n  hubs: 9\n  drawers: x\nstop_at: 5\n"),
             "bad.yaml:1:1: sed: unknown field; did you mean \"seed\"?; fields here: name, "
             "description, seed, machine, topology, parameters, workload, cables, faults, reroute, stop_at, "
-            "run, blades, clock, multicast, routing, trees\n"
+            "run, blades, clock, multicast, routing, service, trees\n"
             "bad.yaml:3:9: topology.hubs: 9 is out of range; allowed: 1 to 8\n"
             "bad.yaml:4:12: topology.drawers: \"x\" is not a whole number; write for example 4\n"
             "bad.yaml:5:10: stop_at: 5 needs a unit, for example 5us");
