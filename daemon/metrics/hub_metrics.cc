@@ -2,9 +2,12 @@
 
 #include <array>
 #include <map>
+#include <numeric>
+#include <utility>
 
 #include "daemon/metrics/metric_list.h"
 #include "emulator/metrics/blade_counters.h"
+#include "emulator/metrics/cau_counters.h"
 #include "fmt/format.h"
 
 namespace percs {
@@ -77,6 +80,36 @@ void AddLinks(const Topology& topology, const NodeState& state, MetricsDetail de
   }
 }
 
+void AddService(const Labels& hub, const NodeStats& stats, MetricFamilies* families) {
+  const std::pair<const char*, std::uint64_t> events[] = {{"request", stats.service_requests},
+                                                          {"answer", stats.service_answers},
+                                                          {"unanswered", stats.service_unanswered},
+                                                          {"wrong_partner", stats.service_wrong_partner}};
+  for (const auto& [event, count] : events) {
+    Labels labels = hub;
+    labels.emplace_back("event", event);
+    families->Add(metric::kService, labels, Number(count));
+  }
+  families->Add(metric::kServiceRoundTrip, hub, InSeconds(Number(stats.service_round_trip_ps)));
+  std::uint64_t flits = 0;
+  for (PortId port = 0; port < kLinkPorts; ++port) flits += stats.ports[port].service_flits;
+  families->Add(metric::kServiceFlits, hub, Number(flits));
+}
+
+// Reductions of all operations and operand types are one series; there are too many pairs for one each.
+void AddCau(const Labels& hub, const NodeStats& stats, MetricFamilies* families) {
+  const auto add = [&](const std::string& counter, std::uint64_t count) {
+    Labels labels = hub;
+    labels.emplace_back("counter", counter);
+    families->Add(metric::kCau, labels, Number(count));
+  };
+  const auto named = stats.cau.begin() + kCauReductions;
+  add("reductions", std::accumulate(stats.cau.begin(), named, std::uint64_t{0}));
+  for (std::size_t i = kCauReductions; i < stats.cau.size(); ++i) {
+    add(CauCounterNames()[i], stats.cau[i]);
+  }
+}
+
 void AddNode(const Topology& topology, const NodeState& state, MetricFamilies* families) {
   const Labels hub = {{"hub", topology.NodeName(state.node)}};
   const NodeStats& stats = state.stats;
@@ -98,7 +131,11 @@ void AddNode(const Topology& topology, const NodeState& state, MetricFamilies* f
   families->Add(metric::kEpoch, hub, state.epoch);
   families->AddTimes(metric::kPacketLatency, hub, stats.packet_latency);
   families->AddTimes(metric::kMessageLatency, hub, stats.message_latency);
-  if (!topology.is_blade(state.node)) return;
+  if (!topology.is_blade(state.node)) {
+    AddService(hub, stats, families);
+    AddCau(hub, stats, families);
+    return;
+  }
   for (std::size_t i = 0; i < kBladeCounters; ++i) {
     Labels labels = hub;
     labels.emplace_back("counter", BladeCounterNames()[i]);

@@ -61,6 +61,17 @@ inline constexpr MetricInfo kPacketLatency{
 inline constexpr MetricInfo kMessageLatency{
     "percs_message_latency_seconds", kHistogram,
     "Virtual time from sending to arrival of the messages that arrived here"};
+// hub, event
+inline constexpr MetricInfo kService{"percs_service_events_total", kCounter,
+                                     "What the hub's service port asked its partners and what came of it"};
+inline constexpr MetricInfo kServiceRoundTrip{
+    "percs_service_round_trip_seconds_total", kCounter,
+    "Virtual time from a question of the service port to its answer, of all answered ones"};
+inline constexpr MetricInfo kServiceFlits{"percs_service_flits_total", kCounter,
+                                          "Management packets, of one flit, sent over links"};
+// hub, counter
+inline constexpr MetricInfo kCau{"percs_cau_events_total", kCounter,
+                                 "What the hub's CAU counts; the label has the counter's name"};
 // hub, counter
 inline constexpr MetricInfo kBlade{"percs_blade_events_total", kCounter,
                                    "What a Cell blade counts; the label has the counter's name"};

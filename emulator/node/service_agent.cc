@@ -2,32 +2,45 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "fmt/format.h"
 
 namespace percs {
 
+absl::Status CheckPing(const ServicePing& ping, const Topology& topology) {
+  const auto is_hub = [&](NodeId node) { return node < topology.hubs(); };
+  const auto name = [&](NodeId node) {
+    return node < topology.nodes() ? topology.NodeName(node) : fmt::format("node {}", node);
+  };
+  if (!is_hub(ping.from) || !is_hub(ping.to) || ping.from == ping.to) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} asks {}; right would be two different hubs", name(ping.from), name(ping.to)));
+  }
+  if (ping.count < 1 || ping.period < 1) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} times every {}; right would be at least 1 every 1ps", ping.count, FormatTime(ping.period)));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckService(const ServiceTraffic& traffic, const Topology& topology) {
-  std::uint64_t requests = traffic.probe_rounds * kLinkPorts;
-  for (const ServicePing& ping : traffic.pings) {
-    if (ping.from >= topology.hubs() || ping.to >= topology.hubs() || ping.from == ping.to) {
-      return absl::InvalidArgumentError(
-          fmt::format("service: a ping from node {} to node {}; right would be two different hubs, 0..{}", ping.from,
-                      ping.to, topology.hubs() - 1));
+  std::uint64_t requests = 0;
+  for (std::size_t i = 0; i < traffic.pings.size(); ++i) {
+    if (const absl::Status status = CheckPing(traffic.pings[i], topology); !status.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("pings[", i, "]: ", status.message()));
     }
-    if (ping.count < 1 || ping.period < 1) {
-      return absl::InvalidArgumentError(fmt::format("service: {} pings every {}; right would be at least 1 every 1ps",
-                                                    ping.count, FormatTime(ping.period)));
-    }
-    requests += std::min(ping.count, ServiceAgent::kRequestsMax);
+    requests += std::min(traffic.pings[i].count, ServiceAgent::kRequestsMax);
   }
   if (traffic.any() && (traffic.timeout < 1 || traffic.tries < 1 || traffic.probe_period < 1)) {
     return absl::InvalidArgumentError(
-        fmt::format("service: {} tries of {}, probes every {}; right would be at least 1 of at least 1ps", traffic.tries,
+        fmt::format("{} tries of {}, probes every {}; right would be at least 1 of at least 1ps", traffic.tries,
                     FormatTime(traffic.timeout), FormatTime(traffic.probe_period)));
   }
-  if (traffic.probe_rounds > ServiceAgent::kRequestsMax || requests > ServiceAgent::kRequestsMax) {
+  requests += std::min(traffic.probe_rounds, ServiceAgent::kRequestsMax) * kLinkPorts;
+  if (requests > ServiceAgent::kRequestsMax) {
     return absl::InvalidArgumentError(
-        fmt::format("service: more than {} requests of one hub are possible", ServiceAgent::kRequestsMax));
+        fmt::format("{} questions or more (rounds of probes x {} links, and all pings); right would be at most {}",
+                    requests, kLinkPorts, ServiceAgent::kRequestsMax));
   }
   return absl::OkStatus();
 }

@@ -10,7 +10,9 @@
 
 namespace percs {
 
-// INVALID_ARGUMENT for a ping from or to what is no hub, no try, no time to wait, too many requests.
+// INVALID_ARGUMENT for a ping from or to what is no hub, or less than one.
+absl::Status CheckPing(const ServicePing& ping, const Topology& topology);
+// INVALID_ARGUMENT for such a ping, no try, no time to wait, too many requests.
 absl::Status CheckService(const ServiceTraffic& traffic, const Topology& topology);
 
 class ServiceAgent {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "emulator/base/check.h"
 #include "emulator/collectives/trees.h"
 #include "emulator/fault/network_manager.h"
@@ -196,7 +197,9 @@ class FabricImpl : public Fabric {
 };
 
 absl::Status FabricImpl::Build(int threads) {
-  if (absl::Status status = CheckService(scenario_.service, topology_); !status.ok()) return status;
+  if (const absl::Status status = CheckService(scenario_.service, topology_); !status.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("service: ", status.message()));
+  }
   lookahead_ = FindLookahead(topology_, scenario_);
   if (placement_.processes > 1 && lookahead_.time < kDistributedLookaheadMin) {
     return absl::InvalidArgumentError(

@@ -95,7 +95,13 @@ class Builder {
       if (from.has_at()) ping.at = from.at();
       if (from.has_count()) ping.count = from.count();
       if (from.has_period()) ping.period = from.period();
-      if (ping.from != kNoNode && ping.to != kNoNode) service->pings.push_back(ping);
+      if (ping.from == kNoNode || ping.to == kNoNode) continue;
+      const absl::Status status = CheckPing(ping, *topology_);
+      if (!status.ok()) {
+        errors_.Add(path, Text(status));
+        continue;
+      }
+      service->pings.push_back(ping);
     }
     if (!topology_) return;
     const absl::Status status = CheckService(*service, *topology_);

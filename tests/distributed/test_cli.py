@@ -178,7 +178,8 @@ class InProcessTest(CliTest):
         bad = self.write("bad.yaml", TREES.replace("to: sn1-d0-h2", "to: sn0-d0-h0"))
         done = self.ctl("run", bad)
         self.assertEqual(BAD_INPUT, done.returncode)
-        self.assertRegex(done.stderr, r"service: a ping from node 0 to node 0; right would be two")
+        self.assertRegex(done.stderr, r"bad.yaml:\d+:\d+: service.pings\[0\]: sn0-d0-h0 asks "
+                         "sn0-d0-h0; right would be two different hubs")
 
     def test_ctrl_c_ends_a_run(self):
         file = self.write("endless.yaml", ENDLESS + "stop_at: 1000s\n")

@@ -40,6 +40,14 @@ HostState HostOfASupernode() {
   hub.stats.packet_latency.Add(150'000);        // 150 ns
   hub.stats.packet_latency.Add(40'000'000);     // 40 us
   hub.stats.packet_latency.Add(2'000'000'000'000);  // 2 s
+  hub.stats.service_answers = 3;
+  hub.stats.service_wrong_partner = 1;
+  hub.stats.service_round_trip_ps = 6'000'000;  // 6 us
+  hub.stats.ports[2].service_flits = 4, hub.stats.ports[40].service_flits = 5;
+  hub.stats.ports[kServicePort].service_flits = 9;  // to software, over no link
+  hub.stats.CauReduction(ReduceOp::kSum, OperandType::kDouble) = 11;
+  hub.stats.CauReduction(ReduceOp::kMax, OperandType::kInt32) = 1;
+  hub.stats.Cau(CauCounter::kResultsRight) = 12;
   hub.epoch = 7;
   host.nodes.push_back(hub);
   return host;
@@ -99,6 +107,24 @@ TEST(HubMetrics, CarryTheHubsNameAndBaseUnits) {
   const auto* time = Find(families, "percs_virtual_time_seconds_total", {});
   ASSERT_NE(time, nullptr);
   EXPECT_DOUBLE_EQ(time->counter.value, 3e-6);
+}
+
+TEST(HubMetrics, ServicePortAndCauAreCounted) {
+  const Families families = HubFamilies(HostOfASupernode(), MetricsDetail::kHub);
+  const auto value = [&](const std::string& name, std::map<std::string, std::string> labels) {
+    labels["hub"] = "sn0-d1-h1";
+    const auto* sample = Find(families, name, labels);
+    return sample == nullptr ? -1.0 : sample->counter.value;
+  };
+  EXPECT_EQ(value("percs_service_events_total", {{"event", "request"}}), 0);
+  EXPECT_EQ(value("percs_service_events_total", {{"event", "answer"}}), 3);
+  EXPECT_EQ(value("percs_service_events_total", {{"event", "unanswered"}}), 0);
+  EXPECT_EQ(value("percs_service_events_total", {{"event", "wrong_partner"}}), 1);
+  EXPECT_DOUBLE_EQ(value("percs_service_round_trip_seconds_total", {}), 6e-6);
+  EXPECT_EQ(value("percs_service_flits_total", {}), 9);
+  EXPECT_EQ(value("percs_cau_events_total", {{"counter", "reductions"}}), 12);
+  EXPECT_EQ(value("percs_cau_events_total", {{"counter", "results_right"}}), 12);
+  EXPECT_EQ(value("percs_cau_events_total", {{"counter", "results_wrong"}}), 0);
 }
 
 TEST(HubMetrics, LatenciesAreCumulativeAndInSeconds) {
