@@ -21,7 +21,7 @@ std::uint64_t HashBytes(const void* data, std::size_t size) {
     h ^= h >> 32;
   }
   std::uint64_t tail = 0;
-  std::memcpy(&tail, bytes, size);
+  if (size > 0) std::memcpy(&tail, bytes, size);  // no bytes may have no address
   return Mix64(h ^ tail);
 }
 
