@@ -1,18 +1,21 @@
 """A real Prometheus watches a real fabric.
 
 Method: `percsctl up --metrics` starts daemons with traffic that does not end; Debian's Prometheus
-finds them through the controller, scrapes every second and evaluates the shipped rules. Values it
-has are compared with `percsctl counters` once traffic has stopped; a link cut by command must ring
-its alert, and restored, clear it. Everything listens on 127.0.0.1 and ends with the test.
+finds them through the controller, scrapes every second and evaluates the shipped rules. A link cut
+by command must ring its alert, and restored, clear it. Every query of the committed dashboards is
+compared by value with what percsctl says: rates while traffic runs, everything else once it has
+stopped, and again after collectives. Everything listens on 127.0.0.1 and ends with the test.
 """
 
 import json
+import math
 import os
 import pathlib
 import re
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -20,6 +23,10 @@ import urllib.parse
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "engines"))
+import dashboards  # noqa: E402
+import percsctl_truth  # noqa: E402
+
 BIN = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin"))
 RULES = ROOT / "deploy" / "prometheus"
 LIMIT_SECONDS = 60
@@ -28,9 +35,26 @@ TRAFFIC = """\
 name: watched
 topology: {supernodes: 1, drawers: 2, hubs: 2}
 workload:
-  pattern: {pattern: uniform, load: 0.02, reliable: true, payload: verified}
+  pattern: {pattern: uniform, load: 0.1, reliable: true, payload: verified}
+service:
+  probe_rounds: 2
+  probe_period: 40us
 run: {clock: live, pace: 20us/s}
 """
+COLLECTIVES = """\
+name: collectives
+topology: {supernodes: 1, drawers: 2, hubs: 2}
+trees:
+- {name: world, members: all, fan_out: 2}
+workload:
+  cau: {steps: "allreduce, multicast", iterations: 50, operation: sum, type: double, operands: 4}
+"""
+HUBS = ["sn0-d0-h0", "sn0-d0-h1", "sn0-d1-h0", "sn0-d1-h1"]
+# Of the host, which percsctl says nothing about: they must be there and be numbers above zero.
+OF_THE_HOST = {"process_cpu_seconds_total", "process_resident_memory_bytes", "process_threads",
+               "process_open_fds"}
+RATE_TOLERANCE = 0.25  # both sides watch some 15 s, but not the same ones
+SHARE_TOLERANCE = 0.01
 
 
 def free_port():
@@ -157,22 +181,123 @@ class PrometheusTest(unittest.TestCase):
         self.good("fault", "link-up", link)
         self.wait_for("it to clear", lambda: not self.ringing() & both)
 
-    def test_5_values_are_those_of_percsctl(self):
+    def test_3_rates_of_the_dashboards_are_those_of_percsctl(self):
+        self.wait_for("five targets", lambda: self.sum("up") == 5)
+        before = self.snapshot()
+        status = before["status"]
+        end = status["virtual_ps"] + 17 * status["pace_ps_per_wall_second"]
+        self.wait_for("17 s of pace", lambda: self.ask("status")["virtual_ps"] > end)
+        after = self.snapshot()
+        self.assertEqual("running", after["status"]["state"])
+        truth = percsctl_truth.rates(before, after)
+        compared = 0
+        for query, variables, expr in self.expanded_queries():
+            if not dashboards.is_rate(expr) or query.annotation:
+                continue
+            compared += 1
+            with self.subTest(query.where, hub=variables["hub"]):
+                samples = self.samples(expr)
+                if dashboards.names(expr) & OF_THE_HOST:
+                    self.assertTrue(samples and all(v > 0 for v in samples.values()), samples)
+                elif expr.startswith("histogram_quantile"):
+                    self.assert_quantile(expr, variables["hub"], samples, after)
+                else:
+                    self.assert_close(dashboards.evaluate(expr, truth), samples)
+        self.assertGreater(compared, 15)
+
+    def test_5_values_of_the_dashboards_are_those_of_percsctl(self):
         self.good("stop")
-        status = self.wait_for("the end", lambda: json.loads(
-            self.good("status", "--format", "json"))["state"] in ("idle", "finished"))
-        self.assertTrue(status)
-        hubs = ["sn0-d0-h0", "sn0-d0-h1", "sn0-d1-h0", "sn0-d1-h1"]
-        for hub in hubs:
-            counters = json.loads(self.good("counters", hub, "--format", "json"))
-            (node,) = counters["nodes"]
-            self.wait_for(f"{hub} as percsctl has it", lambda node=node, hub=hub: self.sum(
-                f'percs_packets_delivered_total{{hub="{hub}"}}') == node["packets_delivered"])
-            for link_class in ("LL", "LR"):
-                expected = node["ports"][link_class]["flits"]
-                self.assertGreater(expected, 0)
-                self.assertEqual(expected, self.sum(
-                    f'percs_link_transmitted_flits_total{{hub="{hub}",class="{link_class}"}}'))
+        self.wait_for("the end", lambda: self.ask("status")["state"] in ("idle", "finished"))
+        self.assert_all_values()
+        events = {dict(k)["event"]: v for k, v in self.samples(
+            "sum by (event) (percs_service_events_total)").items()}
+        self.assertGreater(events["answer"], 0)
+
+    def test_6_values_of_collectives_are_those_of_percsctl(self):
+        scenario = self.folder / "collectives.yaml"
+        scenario.write_text(COLLECTIVES)
+        self.good("apply", scenario, "--wait")
+        self.assert_all_values()
+        self.assertGreater(self.sum('percs_cau_events_total{counter="reductions"}'), 0)
+
+    def ask(self, *arguments):
+        return json.loads(self.good(*arguments, "--format", "json"))
+
+    def snapshot(self):
+        return percsctl_truth.snapshot(self.ask, HUBS)
+
+    def expanded_queries(self):
+        """Each query with each value that the variables of its dashboard can have."""
+        for dashboard in dashboards.load().values():
+            has_hub = any(v["name"] == "hub" for v in dashboard["templating"].get("list", []))
+            for hub in HUBS if has_hub else [None]:
+                variables = {"__rate_interval": "15s", "hub": hub}
+                for query in dashboards.queries(dashboard):
+                    yield query, variables, query.expanded(
+                        {k: v for k, v in variables.items() if v is not None})
+
+    def samples(self, expr):
+        found = {}
+        for labels, value in self.query(expr).items():
+            key = dashboards.bare({k: v for k, v in labels if k != "peer_port"})
+            while key in found:  # several processes without labels of their own
+                key += (("again", "1"),)
+            found[key] = value
+        return found
+
+    def assert_all_values(self):
+        seen = self.snapshot()
+        truth = percsctl_truth.metrics(seen)
+        now = time.time()  # of this host, as is Prometheus' own
+        self.wait_for("a scrape of every process", lambda: self.sum(
+            f"count(timestamp(process_threads) > {now:.3f})") == 1 + len(HUBS))
+        compared = 0
+        for query, variables, expr in self.expanded_queries():
+            if dashboards.is_rate(expr) or "ALERTS" in expr:
+                continue
+            compared += 1
+            with self.subTest(query.where, hub=variables["hub"]):
+                samples = self.samples(expr)
+                if dashboards.names(expr) & OF_THE_HOST:
+                    self.assertTrue(samples and all(v > 0 for v in samples.values()), samples)
+                    continue
+                expected = dashboards.evaluate(expr, truth)
+                self.assertEqual(set(expected), set(samples))
+                for key, value in expected.items():
+                    self.assertTrue(math.isclose(value, samples[key], rel_tol=1e-6, abs_tol=1e-15),
+                                    f"{key}: percsctl {value}, Prometheus {samples[key]}")
+        self.assertGreater(compared, 40)
+
+    def assert_close(self, expected, samples):
+        self.assertEqual(set(expected), set(samples))
+        for key, value in expected.items():
+            self.assertLessEqual(abs(value - samples[key]),
+                                 RATE_TOLERANCE * abs(value) + SHARE_TOLERANCE,
+                                 f"{key}: percsctl {value}, Prometheus {samples[key]}")
+
+    def assert_quantile(self, expr, hub, samples, seen):
+        """Three buckets a decade: a quantile is known to a factor of 10^(1/3), 2.2, either way."""
+        if "message" in expr and not seen["counters"][HUBS[0]]["latency_ns"]["message"]["count"]:
+            return
+        share = float(re.match(r"histogram_quantile\(([\d.]+)", expr)[1])
+        (value,) = samples.values()
+        low, high = percsctl_truth.quantile(seen, expr, share, hub)
+        self.assertTrue(low / 2.3 <= value <= high * 2.3, f"{low} to {high}, Prometheus {value}")
+
+    def test_6_legends_name_labels_that_are_there(self):
+        legends = 0
+        for query, variables, expr in self.expanded_queries():
+            wanted = set(re.findall(r"\{\{(\w+)\}\}", query.legend))
+            series = self.query(expr)
+            with self.subTest(query.where, hub=variables["hub"]):
+                for labels in series:
+                    self.assertLessEqual(wanted, {k for k, _ in labels})
+                texts = [re.sub(r"\{\{(\w+)\}\}", lambda m: dict(labels)[m[1]], query.legend)
+                         for labels in series]
+                if not query.table:
+                    self.assertEqual(len(set(texts)), len(texts), "two series of one legend")
+                legends += len(texts)
+        self.assertGreater(legends, 100)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,131 @@
+"""The committed dashboards as files: whole, consistent, and made from the program beside them.
+
+What their queries say is compared with a live fabric by tests/engines/test_prometheus.py. Here,
+without Prometheus and without node: identities, units, legends, metrics that exist, and checksums
+that tell a dashboard edited by hand, or a program edited and not run. Under --full it is run again.
+"""
+
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "engines"))
+import dashboards  # noqa: E402
+
+PROGRAM = ROOT / "deploy" / "grafana"
+# Of Grafana, that the dashboards use.
+UNITS = {"none", "bytes", "Bps", "cps", "s", "percentunit"}
+
+
+def metric_list():
+    text = (ROOT / "daemon" / "metrics" / "metric_list.h").read_text()
+    return set(re.findall(r'\{\s*"(\w+)"\s*,', text))
+
+
+def recording_rules():
+    text = (ROOT / "deploy" / "prometheus" / "rules.yml").read_text()
+    return set(re.findall(r"record: (\S+)", text))
+
+
+def repeated(values):
+    values = list(values)
+    return sorted({value for value in values if values.count(value) > 1})
+
+
+class DashboardsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.boards = dashboards.load()
+
+    def test_there_are_five_with_identities_of_their_own(self):
+        self.assertEqual(5, len(self.boards))
+        for key in ("uid", "title"):
+            self.assertEqual([], repeated(board[key] for board in self.boards.values()))
+        for name, board in self.boards.items():
+            self.assertEqual(name, f"{board['uid']}.json")
+            for key in ("id", "title"):
+                self.assertEqual([], repeated(p[key] for p in board["panels"]), name)
+
+    def test_panels_do_not_overlap(self):
+        for name, board in self.boards.items():
+            taken = {}
+            for panel in board["panels"]:
+                at = panel["gridPos"]
+                self.assertLessEqual(at["x"] + at["w"], 24, f"{name}: {panel['title']}")
+                for x in range(at["x"], at["x"] + at["w"]):
+                    for y in range(at["y"], at["y"] + at["h"]):
+                        self.assertNotIn((x, y), taken, f"{name}: {panel['title']}")
+                        taken[x, y] = panel["title"]
+
+    def test_every_panel_has_a_unit_and_says_what_it_shows(self):
+        for name, board in self.boards.items():
+            for panel in dashboards.panels(board):
+                where = f"{name}: {panel['title']}"
+                self.assertIn(panel["fieldConfig"]["defaults"]["unit"], UNITS, where)
+                self.assertTrue(panel["description"].endswith("."), where)
+                self.assertEqual("$datasource", panel["datasource"]["uid"], where)
+                self.assertEqual([], repeated(t["refId"] for t in panel["targets"]), where)
+
+    def test_every_query_has_a_legend_and_speaks_of_metrics_that_exist(self):
+        known = metric_list() | recording_rules() | {"ALERTS"}
+        self.assertIn("percs_packets_created_total", known)
+        used = set()
+        for board in self.boards.values():
+            for query in dashboards.queries(board):
+                self.assertTrue(query.legend.strip(), query.where)
+                found = {re.sub(r"_(?:bucket|sum|count)$", "", name) if name not in known else name
+                         for name in dashboards.names(query.expr)}
+                self.assertTrue(found, query.where)
+                self.assertLessEqual(found, known, query.where)
+                variables = {"__rate_interval", *(v["name"] for v in board["templating"]["list"])}
+                asked = set(re.findall(r"\$(\w+)", query.expr))
+                self.assertLessEqual(asked, variables, query.where)
+                used |= found
+        self.assertEqual(set(), recording_rules() - used - {"percs:virtual_seconds:rate15s"},
+                         "no dashboard shows these rules")
+
+    def test_files_are_those_that_the_program_wrote(self):
+        sums = dict(reversed(line.split("  ")) for line in
+                    (PROGRAM / "dashboards" / "SHA256SUMS").read_text().splitlines())
+        sources = ["package.json", "package-lock.json", "tsconfig.json"]
+        sources += [f"src/{path.name}" for path in (PROGRAM / "src").iterdir()]
+        files = sources + [f"dashboards/{name}" for name in self.boards]
+        self.assertEqual(sorted(files), sorted(sums))
+        for name in files:
+            self.assertEqual(sums[name], hashlib.sha256((PROGRAM / name).read_bytes()).hexdigest(),
+                             f"{name}: run `npm ci && npm run build` in deploy/grafana")
+
+    def test_the_program_has_no_any_and_no_cast(self):
+        for path in (PROGRAM / "src").glob("*.ts"):
+            text = re.sub(r'//[^\n]*|"[^"\n]*"|`[^`]*`', "", path.read_text())
+            text = re.sub(r"^import .*?;$", "", text, flags=re.S | re.M)  # has "as" for names
+            self.assertEqual([], re.findall(r"\bany\b|\bas\b|<\w+>\(|\w!\.|@ts-", text), path.name)
+        self.assertIn('"strict": true', (PROGRAM / "tsconfig.json").read_text())
+
+    @unittest.skipUnless(os.environ.get("PERCS_FULL") == "1", "needs npm's registry: --full")
+    def test_the_program_writes_the_same_again(self):
+        self.assertTrue(shutil.which("npm"), "npm is not there; Debian's package npm brings it")
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder) / "grafana"
+            shutil.copytree(PROGRAM, copy, ignore=shutil.ignore_patterns("node_modules", "built"))
+            shutil.rmtree(copy / "dashboards")
+            for command in (["ci", "--ignore-scripts", "--no-audit", "--no-fund"],
+                            ["run", "build"]):
+                done = subprocess.run(["npm", *command], cwd=copy, text=True, capture_output=True)
+                self.assertEqual(0, done.returncode, done.stdout + done.stderr)
+            names = sorted(path.name for path in (PROGRAM / "dashboards").iterdir())
+            self.assertEqual(names, sorted(path.name for path in (copy / "dashboards").iterdir()))
+            for name in names:
+                self.assertEqual((PROGRAM / "dashboards" / name).read_text(),
+                                 (copy / "dashboards" / name).read_text(), name)
+
+
+if __name__ == "__main__":
+    unittest.main()
