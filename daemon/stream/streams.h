@@ -58,13 +58,17 @@ class ClientStream final : public grpc::ClientBidiReactor<Out, In>, public Strea
     if (ok) listener_->OnWritten();  // otherwise the read fails as well and OnClosed follows
   }
   void OnDone(const grpc::Status& status) override {
+    ProcessLock* const lock = lock_;
     {
-      const LockGuard guard(lock_->mutex());
+      const LockGuard guard(lock->mutex());
       listener_->OnClosed(error_.ok() ? StatusFromGrpc(status, "stream ended") : error_);
       listener_.reset();  // may be the last to hold its endpoint, which goes with the lock held
-      lock_->Remove();
     }
     delete this;
+    // Only now may the process end. The context has a share in the channel, and the last share in gRPC's threads
+    // must not be given up on one of them: it could not wait for itself, and would go on with what is gone.
+    const LockGuard guard(lock->mutex());
+    lock->Remove();
   }
 
  private:

@@ -61,9 +61,10 @@ void SyncClient::Join() {
   call->context.set_deadline(std::chrono::system_clock::now() + kJoinDeadline);
   lock_->Add();
   stub_->async()->Join(&call->context, &call->request, &call->reply,
-                       [this, call](const grpc::Status& status) {
+                       [this, call](const grpc::Status& status) mutable {
                          const LockGuard guard(lock_->mutex());
                          OnJoinReply(status, call->reply);
+                         call.reset();  // its context has a share in the channel, as ClientStream's
                          lock_->Remove();
                        });
 }
