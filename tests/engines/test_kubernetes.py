@@ -2,7 +2,7 @@
 
 Method: `kubectl kustomize` renders, `kubectl label --local` turns that into JSON; then what the
 objects say of each other has to agree: selectors, ports, places, flags that the programs really
-have. Under --full they are also held to the schemas and the types of the kubernetes-models packages,
+have. Under --full they are also held to the schemas and types of the kubernetes-models packages,
 the first for values, the second for fields that do not exist.
 """
 
