@@ -183,6 +183,10 @@ absl::StatusOr<v1::ResetFaultsReply> FabricClient::ResetFaults() {
   return Call("Control.ResetFaults", &v1::Control::Stub::ResetFaults, v1::ResetFaultsRequest(), deadline_);
 }
 
+absl::StatusOr<v1::ResetArbitersReply> FabricClient::ResetArbiters() {
+  return Call("Control.ResetArbiters", &v1::Control::Stub::ResetArbiters, v1::ResetArbitersRequest(), deadline_);
+}
+
 absl::Status FabricClient::WatchEvents(std::uint64_t after, bool follow,
                                        const std::function<bool(const v1::EventBatch&)>& batch) {
   grpc::ClientContext context;  // no deadline: it follows as long as somebody wants to know

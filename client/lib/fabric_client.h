@@ -54,6 +54,7 @@ class FabricClient {
   // "": all.
   absl::StatusOr<v1::ListFaultsReply> ListFaults(const std::string& id);
   absl::StatusOr<v1::ResetFaultsReply> ResetFaults();
+  absl::StatusOr<v1::ResetArbitersReply> ResetArbiters();
   // Calls `batch` with what is kept after event `after`, and with `follow` with what comes; it may return false to
   // stop, which is CANCELLED here.
   absl::Status WatchEvents(std::uint64_t after, bool follow,

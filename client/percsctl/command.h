@@ -47,6 +47,7 @@ CommandBody AddStatus(CLI::App& app);
 CommandBody AddResult(CLI::App& app);
 CommandBody AddLinks(CLI::App& app);
 CommandBody AddRoutes(CLI::App& app);
+CommandBody AddFabric(CLI::App& app);
 CommandBody AddFault(CLI::App& app);
 CommandBody AddPause(CLI::App& app);
 CommandBody AddResume(CLI::App& app);

@@ -274,9 +274,37 @@ Json FaultsJson(const FaultList& faults) {
                     {"injected_at_ps", Optional(f.has_injected_at(), f.injected_at())},
                     {"recoveries", f.recoveries()},
                     {"recovered_at_ps", Optional(f.has_recovered_at(), f.recovered_at())},
-                    {"next_at_ps", Optional(f.has_next_at(), f.next_at())}});
+                    {"next_at_ps", Optional(f.has_next_at(), f.next_at())},
+                    {"detected_at_ps", Optional(f.has_detected_at(), f.detected_at())},
+                    {"alerted_at_ps", Optional(f.has_alerted_at(), f.alerted_at())},
+                    {"planned_at_ps", Optional(f.has_planned_at(), f.planned_at())},
+                    {"committed_at_ps", Optional(f.has_committed_at(), f.committed_at())},
+                    {"first_packet_at_ps", Optional(f.has_first_packet_at(), f.first_packet_at())},
+                    {"epoch", Optional(f.has_epoch(), f.epoch())},
+                    {"packets_lost", Optional(f.has_packets_lost(), static_cast<std::int64_t>(f.packets_lost()))},
+                    {"packets_resent", Optional(f.has_packets_resent(), static_cast<std::int64_t>(f.packets_resent()))},
+                    {"replays", Optional(f.has_replays(), static_cast<std::int64_t>(f.replays()))}});
   }
   return json;
+}
+
+// How each was answered, and what it cost; nothing if nothing is known of that.
+std::string AnswersText(const FaultList& faults) {
+  Table table({"fault", "detected", "alerted", "planned", "committed", "first packet", "lost", "resent", "replays"},
+              "llllllrrr");
+  bool any = false;
+  const auto time = [](bool known, Time at) { return known ? FormatVirtual(at) : std::string("-"); };
+  for (const v1::FaultStatus& f : faults) {
+    if (!f.has_detected_at() && !f.has_packets_lost()) continue;
+    any = true;
+    table.Add({f.id(), time(f.has_detected_at(), f.detected_at()), time(f.has_alerted_at(), f.alerted_at()),
+               time(f.has_planned_at(), f.planned_at()), time(f.has_committed_at(), f.committed_at()),
+               time(f.has_first_packet_at(), f.first_packet_at()),
+               f.has_packets_lost() ? FormatCount(f.packets_lost()) : "-",
+               f.has_packets_resent() ? FormatCount(f.packets_resent()) : "-",
+               f.has_replays() ? FormatCount(f.replays()) : "-"});
+  }
+  return any ? "\n" + table.ToString() : "";
 }
 
 std::string FaultsText(const FaultList& faults) {
@@ -291,7 +319,7 @@ std::string FaultsText(const FaultList& faults) {
                TimesText(f.recoveries(), f.has_recovered_at(), f.recovered_at()),
                f.has_next_at() ? FormatVirtual(f.next_at()) : "-", fmt::format("{}", f.seed()), where});
   }
-  return table.empty() ? "no faults\n" : table.ToString();
+  return table.empty() ? "no faults\n" : table.ToString() + AnswersText(faults);
 }
 
 std::function<std::optional<Outcome>()> AddFaultResources(CLI::App& app) {

@@ -12,6 +12,7 @@
 #include "client/percsctl/fabric_options.h"
 #include "client/percsctl/fault.h"
 #include "client/percsctl/format.h"
+#include "client/percsctl/report.h"
 
 namespace percs {
 namespace {
@@ -48,7 +49,7 @@ void PrintBatch(const v1::EventBatch& batch, bool json) {
                               {"text", e.text()}}
                              .dump());
     } else {
-      fmt::print("{:>6}  {:<16} {:>14}  {}: {}\n", e.sequence(), e.kind(), FormatVirtual(e.at()), e.subject(), e.text());
+      fmt::print("{}", EventLine(e.sequence(), e.kind(), e.at(), e.subject(), e.text()));
     }
   }
   std::fflush(stdout);

@@ -306,6 +306,13 @@ Json ReportJson(const RunReport& report, const Topology& topology) {
                {"faults", FaultsJson(report.faults)},
                {"cau_tasks", CauTasksJson(r, topology)},
                {"violations", r.violations}});
+  if (!report.show_events) return json;
+  nlohmann::json events = nlohmann::json::array();
+  for (const FabricEvent& e : r.events) {
+    events.push_back({{"sequence", e.sequence}, {"at_ps", e.at}, {"kind", e.kind}, {"subject", e.subject},
+                      {"text", e.text}});
+  }
+  json["events"] = std::move(events);
   return json;
 }
 

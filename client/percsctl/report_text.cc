@@ -321,7 +321,19 @@ std::string Violations(const RunResult& r) {
   return text;
 }
 
+std::string EventsText(const RunReport& report) {
+  if (!report.show_events) return "";
+  std::string text = "\n";
+  for (const FabricEvent& e : report.result.events) text += EventLine(e.sequence, e.kind, e.at, e.subject, e.text);
+  return text;
+}
+
 }  // namespace
+
+std::string EventLine(std::uint64_t sequence, const std::string& kind, Time at, const std::string& subject,
+                      const std::string& text) {
+  return fmt::format("{:>6}  {:<16} {:>14}  {}: {}\n", sequence, kind, FormatVirtual(at), subject, text);
+}
 
 std::string ReportText(const RunReport& report, const Topology& topology) {
   const RunResult& r = report.result;
@@ -331,7 +343,7 @@ std::string ReportText(const RunReport& report, const Topology& topology) {
          Blade(r.total) + Clock(r, topology) +
          (report.trees.empty() ? "" : "\n" + TreesText(report.trees)) +
          (report.faults.empty() ? "" : "\n" + FaultsText(report.faults)) + CauTasks(r, topology) + Cau(r.total) +
-         Service(r.total) + Violations(r);
+         Service(r.total) + EventsText(report) + Violations(r);
 }
 
 std::string CountersText(const NodeStats& s) {

@@ -30,6 +30,7 @@ struct RunArguments {
   std::optional<std::uint64_t> seed;
   std::vector<std::string> settings;
   std::string routes;
+  bool events = false;
 };
 
 Outcome RunFailed(const absl::Status& status) {
@@ -101,7 +102,8 @@ Outcome Run(const RunArguments& a) {
   for (const TreeStatus& tree : report.result.trees) {
     TreeToProto(tree, *topology, false, report.trees.Add());
   }
-  for (const FaultStatus& fault : report.result.faults) FaultToProto(fault, *topology, report.faults.Add());
+  for (const FaultStatus& fault : report.result.faults) FaultToProto(fault, report.result, *topology, report.faults.Add());
+  report.show_events = a.events;
   return PrintReport(report, *topology, IsJson(a.format));
 }
 
@@ -121,6 +123,7 @@ CommandBody AddRun(CLI::App& app) {
       ->allow_extra_args(false);
   app.add_option("--routes", a->routes,
                  "Start with these route tables, as `routes dump` writes them, if they stand the proof");
+  app.add_flag("--events", a->events, "Print also what happened to the fabric: faults, alerts, reroutes, trees");
   AddFormatOption(app, a->format);
   return [a] { return Run(*a); };
 }

@@ -5,6 +5,7 @@
 
 #include "daemon/controller/control_handlers.h"
 #include "daemon/controller/results.h"
+#include "emulator/fault/fault_timeline.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/faults.h"
 #include "proto/scenario/impairments.h"
@@ -53,8 +54,7 @@ void PreviewToProto(const FaultPreview& preview, const FabricRun& run, v1::Fault
   message->set_pairs_unreachable(preview.unreachable_pairs);
   for (const std::string& tree : preview.trees) message->add_trees(tree);
   for (const NodeId hub : preview.cut_off) message->add_hubs_cut_off(topology.NodeName(hub));
-  const int windows = kHfisPerHub * run.scenario().parameters.windows_per_hfi;
-  message->set_windows(preview.cut_off.size() * static_cast<std::size_t>(windows));
+  message->set_windows(preview.windows);
   if (const std::string job = JobOf(run.message()); !job.empty() && !preview.pairs.empty()) message->add_jobs(job);
   message->set_loses_packets(preview.loses_packets);
 }
@@ -223,6 +223,30 @@ Reactor* ControlService::Handlers::ResetFaults(Context* context, const v1::Reset
   return reactor;
 }
 
+Reactor* ControlService::Handlers::ResetArbiters(Context* context, const v1::ResetArbitersRequest*,
+                                                 v1::ResetArbitersReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(/*going_on=*/true);
+  if (!run.ok()) return Answer(context, run.status());
+  Reactor* reactor = context->DefaultReactor();
+  v1::JournalRecord record;
+  record.set_reset_arbiters(true);
+  (*run)->Manage(
+      std::move(record),
+      [](Fabric& manager, Time at) {
+        manager.faults()->ResetArbiters(at);
+        return absl::OkStatus();
+      },
+      [reactor, reply, number = (*run)->number()](absl::StatusOr<Time> at) {
+        if (at.ok()) {
+          reply->set_at(*at);
+          spdlog::info("run {}: arbiters reset at {}", number, FormatTime(*at));
+        }
+        reactor->Finish(ToGrpc(at.status()));
+      });
+  return reactor;
+}
+
 Reactor* ControlService::Handlers::HoldFault(Context* context, const v1::HoldFaultRequest* request,
                                              v1::HoldFaultReply* reply) {
   const LockGuard guard(mutex());
@@ -239,15 +263,33 @@ Reactor* ControlService::Handlers::ListFaults(Context* context, const v1::ListFa
   auto run = ActiveRun(false);
   if (!run.ok()) return Answer(context, run.status());
   reply->set_virtual_time((*run)->virtual_time());
-  if (!request->id().empty()) {
-    const auto fault = (*run)->faults().Get(request->id());
-    if (fault.ok()) FaultToProto(*fault, (*run)->topology(), reply->add_faults());
-    return Answer(context, fault.status());
+  if (request->id().empty()) {
+    for (const FaultStatus& fault : (*run)->faults().List()) {
+      FaultToProto(fault, (*run)->topology(), reply->add_faults());
+    }
+    return Answer(context, absl::OkStatus());
   }
-  for (const FaultStatus& fault : (*run)->faults().List()) {
-    FaultToProto(fault, (*run)->topology(), reply->add_faults());
-  }
-  return Answer(context, absl::OkStatus());
+  const auto fault = (*run)->faults().Get(request->id());
+  if (!fault.ok()) return Answer(context, fault.status());
+  // What it cost, the hubs know.
+  Reactor* reactor = context->DefaultReactor();
+  (*run)->Snapshot({}, [reactor, reply, fault = *fault, run = *run](absl::StatusOr<std::vector<NodeState>> states) {
+    if (!states.ok()) return reactor->Finish(ToGrpc(states.status()));
+    std::vector<Reroute> reroutes = run->reroutes();
+    Losses losses;
+    for (const NodeState& state : *states) {
+      NoteFirstPackets(state.first_rerouted, &reroutes);
+      for (const FaultTally& tally : state.tallies) {
+        if (tally.fault == fault.number) losses += tally.losses;
+      }
+    }
+    v1::FaultStatus* message = reply->add_faults();
+    FaultToProto(fault, run->topology(), message);
+    TimelineToProto(TimelineOf(fault, reroutes, run->topology()), message);
+    LossesToProto(losses, message);
+    reactor->Finish(grpc::Status::OK);
+  });
+  return reactor;
 }
 
 Reactor* ControlService::Handlers::PreviewFault(Context* context, const v1::PreviewFaultRequest* request,

@@ -85,6 +85,8 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
                       v1::ListFaultsReply* reply) override;
   Reactor* ResetFaults(Context* context, const v1::ResetFaultsRequest* request,
                        v1::ResetFaultsReply* reply) override;
+  Reactor* ResetArbiters(Context* context, const v1::ResetArbitersRequest* request,
+                         v1::ResetArbitersReply* reply) override;
   Reactor* HoldFault(Context* context, const v1::HoldFaultRequest* request,
                      v1::HoldFaultReply* reply) override;
   // control_health.cc

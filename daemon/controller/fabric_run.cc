@@ -80,6 +80,12 @@ absl::StatusOr<std::unique_ptr<FabricRun>> FabricRun::Create(std::uint64_t numbe
   for (NodeId node = 0; node < topology->nodes(); ++node) {
     (*manager)->InstallTables(node, tables[node]);
   }
+  // Flits go between processes only where there is a stream.
+  absl::Status cables = (*manager)->faults()->RestrictCables([topology = *topology, placement = *placement](NodeId a, NodeId b) {
+    const auto from = placement.process_of_node[a], to = placement.process_of_node[b];
+    return from == to || SharedChannels(topology, placement, from).count(to) > 0;
+  });
+  if (!cables.ok()) return cables;
   (*manager)->Start();
   return std::unique_ptr<FabricRun>(new FabricRun(number, request, *std::move(scenario),
                                                   *std::move(manager), *std::move(placement), lock,

@@ -411,7 +411,13 @@ void FabricRun::OnSnapshot(const v1::Snapshot& snapshot) {
   for (const v1::NodeSnapshot& s : snapshot.nodes()) {
     auto stats = UnpackStats(s.stats());
     if (!stats.ok()) return Fail(stats.status());
-    it->states.push_back({s.node(), *stats, s.links_up(), s.epoch()});
+    auto tallies = UnpackTallies(s.tallies());
+    if (!tallies.ok()) return Fail(tallies.status());
+    NodeState state{s.node(), *stats, s.links_up(), s.epoch(), *std::move(tallies)};
+    for (int i = 0; i < std::min(s.rerouted_epochs_size(), s.rerouted_times_size()); ++i) {
+      state.first_rerouted.emplace_back(s.rerouted_epochs(i), s.rerouted_times(i));
+    }
+    it->states.push_back(std::move(state));
   }
   Answered(it);
 }

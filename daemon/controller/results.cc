@@ -186,7 +186,7 @@ void ResultToProto(const RunResult& result, const Topology& topology, v1::RunRes
   ExtrasToProto(result, message);
   for (const Reroute& r : result.reroutes) RerouteToProto(r, topology, message->add_reroutes());
   for (const TreeStatus& t : result.trees) TreeToProto(t, topology, false, message->add_trees());
-  for (const FaultStatus& f : result.faults) FaultToProto(f, topology, message->add_faults());
+  for (const FaultStatus& f : result.faults) FaultToProto(f, result, topology, message->add_faults());
   for (const std::string& v : result.violations) message->add_violations(v);
   if (result.clock.on) ClockToProto(result.clock, message->mutable_clock());
 }

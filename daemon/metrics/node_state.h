@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "emulator/sim/fabric.h"
@@ -13,6 +14,8 @@ struct NodeState {
   NodeStats stats;
   PortMask links_up = 0;
   Epoch epoch = 0;
+  std::vector<FaultTally> tallies = {};                         // what faults have cost here
+  std::vector<std::pair<Epoch, Time>> first_rerouted = {};  // as in NodeResult
 };
 
 // REQUIRES: the node lives in the fabric.

@@ -287,6 +287,11 @@ void Host::Collect(const v1::Collect& request) {
         PackStats(state.stats, s->mutable_stats());
         s->set_epoch(state.epoch);
         s->set_links_up(state.links_up);
+        PackTallies(state.tallies, s->mutable_tallies());
+        for (const auto& [epoch, time] : state.first_rerouted) {
+          s->add_rerouted_epochs(epoch);
+          s->add_rerouted_times(time);
+        }
       }
       break;
     }

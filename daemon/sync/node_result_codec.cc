@@ -51,6 +51,25 @@ absl::StatusOr<NodeStats> UnpackStats(
   return stats;
 }
 
+void PackTallies(const std::vector<FaultTally>& tallies, PackedTallies* packed) {
+  for (const FaultTally& tally : tallies) {
+    for (const std::uint64_t v : {std::uint64_t{tally.fault}, tally.losses.lost, tally.losses.resent, tally.losses.replayed}) {
+      packed->Add(v);
+    }
+  }
+}
+
+absl::StatusOr<std::vector<FaultTally>> UnpackTallies(const PackedTallies& packed) {
+  if (packed.size() % 4 != 0) {
+    return absl::InvalidArgumentError(fmt::format("{} numbers of tallies of faults; each has 4", packed.size()));
+  }
+  std::vector<FaultTally> tallies;
+  for (int i = 0; i < packed.size(); i += 4) {
+    tallies.push_back({static_cast<std::uint32_t>(packed[i]), {packed[i + 1], packed[i + 2], packed[i + 3]}});
+  }
+  return tallies;
+}
+
 void PackResult(const NodeResult& result, v1::NodeResult* message) {
   message->set_node(result.node);
   message->set_digest_high(result.digest.high);
@@ -82,6 +101,7 @@ void PackResult(const NodeResult& result, v1::NodeResult* message) {
     message->add_rerouted_times(time);
   }
   PackSamples(result.clock, message->mutable_clock_samples());
+  PackTallies(result.tallies, message->mutable_tallies());
   message->set_credits_missing(result.credits_missing);
   message->set_flits_out_of_order(result.flits_out_of_order);
   message->set_flits_without_credit(result.flits_without_credit);
@@ -122,6 +142,9 @@ absl::StatusOr<NodeResult> UnpackResult(const v1::NodeResult& message) {
   auto samples = UnpackSamples(message.clock_samples());
   if (!samples.ok()) return samples.status();
   result.clock = *std::move(samples);
+  auto tallies = UnpackTallies(message.tallies());
+  if (!tallies.ok()) return tallies.status();
+  result.tallies = *std::move(tallies);
   result.credits_missing = message.credits_missing();
   result.flits_out_of_order = message.flits_out_of_order();
   result.flits_without_credit = message.flits_without_credit();

@@ -36,6 +36,8 @@ class Cau final : public CauPort {
   void Start(CauTreeId tree, std::uint32_t generation);
   void TakeDown(CauTreeId tree, const TreeProblem& why);
   int free_indexes() const { return kCauTrees - used_; }
+  // A CAU that does not work takes no packets and sends none; its neighbours in a tree get no answer.
+  void SetDown(bool down) { down_ = down; }
 
   // --- CauPort
   absl::Status Attach(CauTreeId tree, CauListener* listener) override;
@@ -145,6 +147,7 @@ class Cau final : public CauPort {
   std::array<std::unique_ptr<TreeEntry>, kCauTrees> entries_;
   std::array<std::uint32_t, kCauTrees> serials_{};
   int used_ = 0;
+  bool down_ = false;
   absl::flat_hash_map<std::uint32_t, int> indexes_;  // the CAM: (tree, vertex) to index
   absl::flat_hash_map<CauTreeId, Tree> trees_;
   Ring<Input> inputs_, declared_;  // being served, in the order in which they will have been

@@ -30,6 +30,7 @@ Cau::Arrived Cau::Find(CauTreeId tree, std::uint32_t generation, TreeVertexId he
 // --- Arrivals -------------------------------------------------------------------------------------
 
 std::optional<DropReason> Cau::OnPacket(const PacketHeader& packet) {
+  if (down_) return DropReason::kCauDown;
   const auto header = CauHeader::ReadFrom(packet);
   if (!header) return DropReason::kNoCauTree;
   Arrived to = Find(header->tree, header->generation, header->to, header->from);
@@ -100,6 +101,7 @@ void Cau::OnProbe(const CauHeader& header, const Arrived& to) {
 // --- Departures -----------------------------------------------------------------------------------
 
 bool Cau::SendPacket(const TreeEntry& entry, int link, const CauHeader& from, const CauPayload* payload) {
+  if (down_) return false;
   const TreeLink& to = entry.links[static_cast<std::size_t>(link)];
   CauHeader header = from;
   header.tree = entry.tree;

@@ -47,6 +47,7 @@ ClockReport ReportClocks(const ClockSettings& settings, Time delay_max, Time end
       const ClockSample& s = (*hub)[n];
       if (s.age == kNever) continue;
       all.Add(s.offset);
+      if (s.age == kDrifting) continue;
       report.age_max = std::max(report.age_max, s.age);
       if (s.age > steady_age) continue;
       one_source = one_source && (source == kNoNode || source == s.source);

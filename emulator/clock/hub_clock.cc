@@ -36,7 +36,16 @@ HubClock::HubClock(NodeId node, const ClockSettings& settings, std::uint64_t see
   for (Time& error : errors_) error = Either(random, settings.error);
 }
 
-Time HubClock::Reading(Time now) const { return shown_ + (now - set_at_) + Drift(now - set_at_, drift_ppb_); }
+Time HubClock::Reading(Time now) const {
+  return shown_ + (now - set_at_) + drifted_ + Drift(now - drifts_from_, drift_ppb_ + added_ppb_);
+}
+
+void HubClock::AddDrift(std::int64_t ppb, Time now) {
+  drifted_ += Drift(now - drifts_from_, drift_ppb_ + added_ppb_);
+  drifts_from_ = now;
+  added_ppb_ = ppb;
+  drifting_ = true;
+}
 
 void HubClock::SetRole(PortMask role, Time now) {
   const bool was_source = (role_ & HubTables::kDeliverHere) != 0;
@@ -71,7 +80,7 @@ void HubClock::Run() {
 void HubClock::Emit(Time now) {
   emitted_ = Reading(now);
   Set(now, emitted_, node_, 0);
-  next_symbol_ = now + settings_.period - Drift(settings_.period, drift_ppb_);  // by its own clock
+  next_symbol_ = now + settings_.period - Drift(settings_.period, drift_ppb_ + added_ppb_);  // by its own clock
   PassOn(now, emitted_, kNoPort);
 }
 
@@ -87,7 +96,9 @@ void HubClock::OnSymbol(const ControlItem& symbol, Time now) {
 }
 
 void HubClock::Set(Time now, Time reading, NodeId source, std::uint32_t depth) {
-  set_at_ = now;
+  set_at_ = drifts_from_ = now;
+  drifted_ = 0;
+  drifting_ = added_ppb_ != 0;
   shown_ = reading;
   set_ = true;
   source_ = source;
@@ -114,7 +125,8 @@ void HubClock::PassOn(Time now, Time emitted, PortId except) {
 }
 
 void HubClock::Sample(Time now) {
-  samples_.push_back({Reading(now) - now, set_ ? now - set_at_ : kNever, source_, depth_});
+  const Time age = !set_ ? kNever : drifting_ ? kDrifting : now - set_at_;
+  samples_.push_back({Reading(now) - now, age, source_, depth_});
   next_sample_ = samples_.size() < kSamplesMax ? now + settings_.period : kNever;
 }
 

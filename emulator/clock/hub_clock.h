@@ -17,6 +17,9 @@
 
 namespace percs {
 
+// Age of a clock whose oscillator a fault has made faster or slower since it was set: nobody counts on it.
+inline constexpr Time kDrifting = kNever - 1;
+
 // What a hub's clock showed at a multiple of the period.
 struct ClockSample {
   Time offset = 0;          // its reading minus virtual time
@@ -42,6 +45,9 @@ class HubClock {
   // All there is at next_time().
   void Run();
 
+  // From now on the oscillator counts so many parts per billion more than it does by itself.
+  void AddDrift(std::int64_t ppb, Time now);
+
   Time Reading(Time now) const;
   const std::vector<ClockSample>& samples() const { return samples_; }
   // How long a symbol takes over a link.
@@ -61,12 +67,13 @@ class HubClock {
   const P7ihParameters& parameters_;
   const Isr& isr_;
   std::function<void(ControlItem&&)> send_;
-  std::int64_t drift_ppb_ = 0;
+  std::int64_t drift_ppb_ = 0, added_ppb_ = 0;
   std::array<Time, kLinkPorts> errors_{};  // by port, of the delay as this hub knows it
 
   PortMask role_ = 0;
   Time set_at_ = 0, shown_ = 0;  // the clock showed `shown_` at `set_at_`
-  bool set_ = false;
+  Time drifts_from_ = 0, drifted_ = 0;  // at another rate before, which made so much
+  bool set_ = false, drifting_ = false;
   NodeId source_ = kNoNode;
   std::uint32_t depth_ = 0;
   Time emitted_ = -1;            // of the last symbol taken: by its source's clock

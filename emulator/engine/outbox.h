@@ -36,6 +36,8 @@ struct ControlItem {
     kClock,       // hub -> next hub: a sync symbol over the link of `port`, of generation `epoch`; its source
                   // emitted it at `raised` by its own clock, `hash` is what the sender's clock showed, `hops`
                   // the links from the source (emulator/clock/hub_clock.h)
+    kWiringAlert,  // hub -> manager: over `port` a probe found node and port `hash` (node << 8 | port), at `raised`;
+                   // `up`: as the wiring has it, again
     kFault,       // command: `action` begins or ends at this hub; `port` is its end of the link, if it is of one
     kTreeSet,     // manager -> hub: index its vertices of `plan`; the generation before failed of `problem`
     kTreeAnswer,  // hub -> manager: done, or `problem`; `epoch` is the generation
@@ -63,7 +65,7 @@ struct ControlItem {
   bool of_tree() const { return kind >= Kind::kTreeSet; }
   bool for_manager() const {
     return kind == Kind::kAlert || kind == Kind::kPrepared || kind == Kind::kTableAlert ||
-           kind == Kind::kTreeAnswer || kind == Kind::kTreeAlert;
+           kind == Kind::kWiringAlert || kind == Kind::kTreeAnswer || kind == Kind::kTreeAlert;
   }
   // From outside, for nodes of this process only.
   bool command() const {
@@ -72,7 +74,7 @@ struct ControlItem {
   }
   bool for_hub() const { return !for_manager() && !command(); }
 };
-inline constexpr int kControlKinds = 16;
+inline constexpr int kControlKinds = 17;
 
 struct Outbox {
   std::vector<FlitRun> flits;

@@ -44,6 +44,34 @@ std::uint32_t ActiveFaults::LanesLost(LinkEnd sender, int lanes_max) const {
   return static_cast<std::uint32_t>(std::min(lanes, static_cast<std::uint64_t>(lanes_max)));
 }
 
+Time ActiveFaults::Latency(LinkEnd sender) const {
+  Time latency = BaseOf(sender).latency;
+  for (const Held& held : held_) {
+    if (held.action.kind == FaultAction::Kind::kLatency && held.action.end == sender) latency += held.action.value;
+  }
+  return latency;
+}
+
+std::vector<bool> ActiveFaults::WindowsDown(int windows_per_hfi) const {
+  std::vector<bool> down;
+  for (const Held& held : held_) {
+    const bool hfi = held.action.kind == FaultAction::Kind::kHfiDown;
+    if (!hfi && held.action.kind != FaultAction::Kind::kWindowDown) continue;
+    down.resize(static_cast<std::size_t>(kHfisPerHub * windows_per_hfi));
+    const std::size_t count = hfi ? static_cast<std::size_t>(windows_per_hfi) : 1;
+    for (std::size_t i = 0; i < count; ++i) down[held.action.count * count + i] = true;
+  }
+  return down;
+}
+
+std::int64_t ActiveFaults::ClockDrift() const {
+  std::int64_t drift = 0;
+  for (const Held& held : held_) {
+    if (held.action.kind == FaultAction::Kind::kClockDrift) drift += held.action.value;
+  }
+  return drift;
+}
+
 LinkImpairment ActiveFaults::Set(const LinkImpairment& impairment, int lanes_max) {
   if (impairment.kind == LinkImpairment::Kind::kCorruptNext) return impairment;
   Base* base = nullptr;
@@ -55,6 +83,9 @@ LinkImpairment ActiveFaults::Set(const LinkImpairment& impairment, int lanes_max
   if (impairment.kind == LinkImpairment::Kind::kErrorRate) {
     base->rate = impairment.flit_error_rate;
     effective.flit_error_rate = ErrorRate(impairment.sender);
+  } else if (impairment.kind == LinkImpairment::Kind::kLatency) {
+    base->latency = impairment.latency;
+    effective.latency = Latency(impairment.sender);
   } else {
     base->lanes = impairment.count;
     effective.count = LanesLost(impairment.sender, lanes_max);

@@ -15,7 +15,7 @@ class ActiveFaults {
  public:
   // `port` is this hub's end of the link that the action names by either end.
   void Apply(const FaultAction& action, PortId port);
-  // A command sets the error rate or the lost lanes of one direction. Returns what is to be in effect.
+  // A command sets the error rate, the lost lanes or the latency of one direction. Returns what is to be in effect.
   LinkImpairment Set(const LinkImpairment& impairment, int lanes_max);
 
   bool HoldsDown(PortId port) const { return Any(FaultAction::Kind::kLinkDown, port); }
@@ -23,6 +23,11 @@ class ActiveFaults {
   double ErrorRate(LinkEnd sender) const;
   // At most `lanes_max`.
   std::uint32_t LanesLost(LinkEnd sender, int lanes_max) const;
+  Time Latency(LinkEnd sender) const;
+  bool CauDown() const { return Any(FaultAction::Kind::kCauDown, kNoPort); }
+  // By window; empty if none is down.
+  std::vector<bool> WindowsDown(int windows_per_hfi) const;
+  std::int64_t ClockDrift() const;  // parts per billion
 
  private:
   struct Held {
@@ -33,6 +38,7 @@ class ActiveFaults {
     LinkEnd sender;
     double rate = 0;
     std::uint32_t lanes = 0;
+    Time latency = 0;
   };
   bool Any(FaultAction::Kind kind, PortId port) const;
   Base BaseOf(LinkEnd sender) const;

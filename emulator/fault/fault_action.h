@@ -19,6 +19,14 @@ struct FaultAction {
     kAlertsMuted,   // the hub of `end` raises no alert for its link; one action for each end
     kTableDamaged,  // the entry at `place` of the hub of `end`
     kRetrain,       // a link that replay gave up, and is not kept down otherwise, comes up; has no end
+    kLatency,       // what `end` sends takes `value` longer
+    kCauDown,       // the CAU of the hub of `end`
+    kHfiDown,       // HFI `count` of the hub of `end`, with all its windows
+    kWindowDown,    // window `count` of the hub of `end`
+    kClockDrift,    // the oscillator of the hub of `end` is `value` parts per billion faster
+    kRewired,       // the cable of `end` leads to `peer`, and again to where it belongs; one action for each end.
+                    // `count` is the generation of the link from then on
+    kResetArbiters, // all round robin of the hub of `end` begins anew; of no fault, and has no end
   };
   Time at = 0;
   std::uint32_t fault = 0;  // number of the fault it belongs to
@@ -27,13 +35,23 @@ struct FaultAction {
   LinkEnd end;
   double rate = 0;
   std::uint32_t count = 0;
+  std::int64_t value = 0;
   TablePlace place;
+  LinkEnd peer;
 
   // Both ends of the link act; else the hub of `end` alone.
   bool at_both_ends() const {
-    return kind == Kind::kLinkDown || kind == Kind::kLanesLost || kind == Kind::kRetrain;
+    return kind == Kind::kLinkDown || kind == Kind::kLanesLost || kind == Kind::kRetrain || kind == Kind::kLatency ||
+           of_sender();
+  }
+  // Only `end` does something different; the other end counts what it costs there.
+  bool of_sender() const { return kind == Kind::kErrorRate || kind == Kind::kCorruptNext; }
+  // No link is concerned.
+  bool of_hub() const {
+    return kind == Kind::kTableDamaged || (kind >= Kind::kCauDown && kind <= Kind::kClockDrift) ||
+           kind == Kind::kResetArbiters;
   }
 };
-inline constexpr int kFaultActionKinds = 7;
+inline constexpr int kFaultActionKinds = 14;
 
 }  // namespace percs

@@ -22,7 +22,7 @@ class Touched {
  public:
   Touched(const FaultSpec& spec, const FaultTargets& targets, const FabricView& view) : spec_(spec), view_(view) {
     for (const FaultAction& action : ActionsOf(spec, targets, view.topology)) {
-      if (action.kind != FaultAction::Kind::kTableDamaged) links_.insert(Lower(view.topology, action.end));
+      if (!action.of_hub()) links_.insert(Lower(view.topology, action.end));
     }
     if (spec.kind == FaultKind::kTableDamage) damaged_ = {targets.hubs.begin(), targets.hubs.end()};
   }
@@ -69,7 +69,7 @@ class Touched {
 
 bool TakesLinksDown(FaultKind kind) {
   return kind == FaultKind::kLinkDown || kind == FaultKind::kPortDown || kind == FaultKind::kFlap ||
-         kind == FaultKind::kHubDown || kind == FaultKind::kPartition;
+         kind == FaultKind::kHubDown || kind == FaultKind::kPartition || kind == FaultKind::kMiswired;
 }
 
 // With what is down already.
@@ -109,6 +109,13 @@ std::vector<std::string> Trees(const FabricView& view, const std::set<std::pair<
   return names;
 }
 
+std::uint64_t WindowsTouched(const FaultSpec& spec, const FaultPreview& preview, const P7ihParameters& parameters) {
+  const auto per_hfi = static_cast<std::uint64_t>(parameters.windows_per_hfi);
+  if (spec.kind == FaultKind::kWindowDown) return preview.targets.hubs.size();
+  if (spec.kind == FaultKind::kHfiDown) return preview.targets.hubs.size() * per_hfi;
+  return preview.cut_off.size() * kHfisPerHub * per_hfi;
+}
+
 }  // namespace
 
 absl::StatusOr<FaultPreview> PreviewFault(const FaultSpec& spec, const FabricView& view) {
@@ -135,10 +142,15 @@ absl::StatusOr<FaultPreview> PreviewFault(const FaultSpec& spec, const FabricVie
   }
   preview.pairs.assign(pairs.begin(), pairs.end());
   const bool down = TakesLinksDown(spec.kind);
-  preview.loses_packets = down || spec.kind == FaultKind::kTableDamage || !view.parameters.link_replay;
+  const FaultKind kind = spec.kind;
+  const bool silences = kind == FaultKind::kCauDown || kind == FaultKind::kHfiDown || kind == FaultKind::kWindowDown;
+  const bool delays = kind == FaultKind::kLatency || kind == FaultKind::kClockDrift;
+  preview.loses_packets =
+      down || silences || kind == FaultKind::kTableDamage || (!view.parameters.link_replay && !delays);
   const Failures failures = With(down ? touched.links() : std::set<Link>(), view.failures);
   if (down) preview.cut_off = CutOff(topology, failures);
-  preview.trees = Trees(view, pairs, preview.cut_off);
+  preview.windows = WindowsTouched(spec, preview, view.parameters);
+  preview.trees = Trees(view, pairs, silences ? preview.targets.hubs : preview.cut_off);
   const auto report = CheckTables(topology, failures, Planner(topology).Plan(failures), view.parameters.vc_policy);
   if (!report.ok()) return report.status();
   preview.unreachable_pairs = report->unreachable_pairs;

@@ -25,6 +25,7 @@ struct FaultPreview {
   std::uint64_t unreachable_pairs = 0;  // also after a reroute
   std::vector<std::string> trees;
   std::vector<NodeId> cut_off;  // hubs without a link left
+  std::uint64_t windows = 0;    // that nothing reaches
   bool loses_packets = false;   // rather than delaying them
 };
 

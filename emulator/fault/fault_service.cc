@@ -9,6 +9,9 @@ namespace percs {
 namespace {
 
 constexpr std::size_t kNamesListed = 8;
+// Generations of a link between two times that its cable is swapped: as often it may go down by itself.
+constexpr std::uint32_t kSwapGeneration = 1u << 20;
+static_assert(2ull * FaultService::kSwapsMax * kSwapGeneration < 1ull << 32);
 
 Time OnTime(const FaultSpec& spec) { return static_cast<Time>(static_cast<double>(spec.period) * spec.duty); }
 
@@ -72,7 +75,7 @@ absl::StatusOr<FaultStatus> FaultService::Create(const FaultSpec& spec, Time now
     return absl::ResourceExhaustedError(
         fmt::format("there are {} faults already; delete some, or `percsctl fault reset`", faults_.size()));
   }
-  return Begin(spec, spec.at.value_or(now), now);
+  return Begin(spec, spec.at.value_or(now), now, 0);
 }
 
 absl::StatusOr<FaultStatus> FaultService::Update(const FaultSpec& spec, Time now) {
@@ -84,7 +87,7 @@ absl::StatusOr<FaultStatus> FaultService::Update(const FaultSpec& spec, Time now
   const bool began = spec.at && before.begins_at == *spec.at;
   const Time begins_at = began ? std::max(now, *spec.at) : spec.at.value_or(now);
   const std::uint32_t number = before.number;
-  auto begun = Begin(spec, begins_at, now);
+  auto begun = Begin(spec, begins_at, now, number);
   if (!begun.ok()) return begun.status();
   const std::uint32_t fresh = by_id_[spec.id];
   Remove(faults_.at(number), now);
@@ -92,7 +95,61 @@ absl::StatusOr<FaultStatus> FaultService::Update(const FaultSpec& spec, Time now
   return begun;
 }
 
-absl::StatusOr<FaultStatus> FaultService::Begin(const FaultSpec& spec, Time begins_at, Time now) {
+absl::Status FaultService::RestrictCables(std::function<bool(NodeId, NodeId)> can_join) {
+  can_join_ = std::move(can_join);
+  for (const auto& [number, fault] : faults_) {
+    if (absl::Status status = CheckCables(fault); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FaultService::CheckCables(const Fault& fault) const {
+  if (!can_join_) return absl::OkStatus();
+  for (const FaultAction& action : fault.actions) {
+    if (action.kind != FaultAction::Kind::kRewired || can_join_(action.end.node, action.peer.node)) continue;
+    return absl::FailedPreconditionError(fmt::format(
+        "fault {} ({}): the processes of {} and {} share no link, so no cable can join them; choose cables of other hubs, "
+        "or run fewer processes",
+        fault.status.spec.id, FaultKindName(fault.status.spec.kind), topology_.NodeName(action.end.node),
+        topology_.NodeName(action.peer.node)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FaultService::CheckConflicts(const Fault& fault, std::uint32_t replaced) const {
+  const bool swaps = fault.status.spec.kind == FaultKind::kMiswired;
+  if (swaps && swaps_ == kSwapsMax) {
+    return absl::ResourceExhaustedError(fmt::format("cables were swapped {} times; start a new run", swaps_));
+  }
+  if (!swaps && miswired_ == 0) return absl::OkStatus();
+  const auto cables = [this](const Fault& of) {
+    std::set<std::pair<NodeId, PortId>> all;
+    for (const FaultAction& action : of.actions) {
+      if (action.of_hub() || action.kind == FaultAction::Kind::kAlertsMuted) continue;
+      const LinkEnd far = topology_.Peer(action.end.node, action.end.port);
+      all.insert(std::min(std::pair(action.end.node, action.end.port), std::pair(far.node, far.port)));
+    }
+    return all;
+  };
+  const auto wanted = cables(fault);
+  for (const auto& [number, other] : faults_) {
+    const FaultStatus& status = other.status;
+    const bool over = status.phase == FaultPhase::kRecovered || number == replaced;
+    if (over || (!swaps && status.spec.kind != FaultKind::kMiswired)) continue;
+    for (const auto& [node, port] : cables(other)) {
+      if (wanted.count({node, port}) == 0) continue;
+      return absl::FailedPreconditionError(fmt::format(
+          "fault {} ({}) conflicts with fault {} ({}, {}): both act on {}, and a swapped cable has no other fault; "
+          "delete that one first",
+          fault.status.spec.id, FaultKindName(fault.status.spec.kind), status.spec.id, FaultKindName(status.spec.kind),
+          FaultPhaseName(status.phase), topology_.LinkName({node, port})));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FaultStatus> FaultService::Begin(const FaultSpec& spec, Time begins_at, Time now,
+                                                std::uint32_t replaced) {
   if (absl::Status status = CheckFault(spec, topology_, parameters_); !status.ok()) return status;
   if (begins_at < now) {
     return absl::InvalidArgumentError(fmt::format("fault {}: at {} is in the past: virtual time is {}", spec.id,
@@ -105,11 +162,17 @@ absl::StatusOr<FaultStatus> FaultService::Begin(const FaultSpec& spec, Time begi
   if (!targets.ok()) return targets.status();
   status.spec = spec;
   status.targets = *std::move(targets);
+  fault.actions = ActionsOf(spec, status.targets, topology_);
+  if (absl::Status cables = CheckCables(fault); !cables.ok()) return cables;
+  if (absl::Status conflict = CheckConflicts(fault, replaced); !conflict.ok()) return conflict;
   status.number = ++number_;
   status.selected_at = now;
   status.begins_at = begins_at;
-  fault.actions = ActionsOf(spec, status.targets, topology_);
-  for (FaultAction& action : fault.actions) action.fault = status.number;
+  if (spec.kind == FaultKind::kMiswired) ++swaps_, ++miswired_;
+  for (FaultAction& action : fault.actions) {
+    action.fault = status.number;
+    if (action.kind == FaultAction::Kind::kRewired) action.count = (2 * swaps_ - 1) * kSwapGeneration;
+  }
   if (spec.duration > 0) fault.stops_at = begins_at + spec.duration;
   Fault& kept = faults_[status.number] = std::move(fault);
   by_id_[spec.id] = kept.status.number;
@@ -163,8 +226,24 @@ void FaultService::Remove(Fault& fault, Time now) {
   }
 }
 
+void FaultService::ResetArbiters(Time now) {
+  reset_at_ = now;
+  if (log_) log_->Add(now, "arbiters_reset", "fabric", "all round robin begins anew");
+}
+
 void FaultService::Run(Time end, std::vector<FaultAction>* actions) {
   while (next_time() < end) {
+    if (reset_at_ < next_transition()) {
+      FaultAction reset;
+      reset.kind = FaultAction::Kind::kResetArbiters;
+      reset.at = reset_at_;
+      for (NodeId node = 0; node < topology_.hubs() + topology_.blades(); ++node) {
+        reset.end = {node, 0};
+        actions->push_back(reset);
+      }
+      reset_at_ = kNever;
+      continue;
+    }
     const auto [at, number] = *schedule_.begin();
     Advance(faults_.at(number), at, actions);
   }
@@ -207,6 +286,7 @@ void FaultService::Recover(Fault& fault, Time now, std::vector<FaultAction>* act
     FaultAction ends = *action;
     ends.at = now;
     ends.begins = false;
+    if (ends.kind == FaultAction::Kind::kRewired) ends.count += kSwapGeneration;
     actions->push_back(ends);
   }
   status.recovered_at = now;
@@ -242,7 +322,9 @@ void FaultService::Retrain(const Fault& fault, Time now, std::vector<FaultAction
 void FaultService::Finish(Fault& fault, Time now) {
   Schedule(fault, kNever);
   fault.status.phase = FaultPhase::kRecovered;
-  if (fault.status.deleted) faults_.erase(fault.status.number);
+  if (!fault.status.deleted) return;
+  if (fault.status.spec.kind == FaultKind::kMiswired) --miswired_;
+  faults_.erase(fault.status.number);
 }
 
 bool FaultService::Corrupts(const Fault& fault) const {
@@ -260,6 +342,7 @@ Time FaultService::ReplayMax() const {
     const Time wire = std::max(link.wire, longest_wire_);
     longest = std::max(longest, 2 * slowest + 2 * wire + parameters_.credit_processing);
   }
+  for (const auto& [number, fault] : faults_) longest += 2 * fault.status.spec.latency;
   return parameters_.replay_limit * longest + 1;
 }
 

@@ -4,7 +4,9 @@
 // management; which in turn never looks here, but waits for alerts (docs/semantics.md rule 19).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -46,15 +48,22 @@ class FaultService {
  public:
   // More faults than this are refused.
   static constexpr std::size_t kFaultsMax = 65'536;
+  // Cables are swapped, and put right, no more than so many times in a run: the generations of links are numbers.
+  static constexpr std::uint32_t kSwapsMax = 2'000;
 
   // `longest_wire` is that of all cables. `log` may be null.
   FaultService(const Topology& topology, const P7ihParameters& parameters, std::uint64_t seed, Time longest_wire,
                EventLog* log)
       : topology_(topology), parameters_(parameters), seed_(seed), longest_wire_(longest_wire), log_(log) {}
 
+  // Cables are swapped only where `can_join` says that a cable could join two hubs: processes may have no way to each
+  // other. FAILED_PRECONDITION if a fault that is there already needs more.
+  absl::Status RestrictCables(std::function<bool(NodeId, NodeId)> can_join);
+
   // All of these REQUIRE now >= everything that was handed out.
   // The same fault twice is one. ALREADY_EXISTS for another one of that name, INVALID_ARGUMENT also for a
-  // time that has passed, NOT_FOUND if its selector fits nothing, RESOURCE_EXHAUSTED.
+  // time that has passed, NOT_FOUND if its selector fits nothing, FAILED_PRECONDITION for one on a cable that is
+  // swapped, or for swapping a cable with another fault on it, RESOURCE_EXHAUSTED.
   absl::StatusOr<FaultStatus> Create(const FaultSpec& spec, Time now);
   // Ends the fault of this name as it is and begins it anew as it shall be. NOT_FOUND.
   absl::StatusOr<FaultStatus> Update(const FaultSpec& spec, Time now);
@@ -65,11 +74,16 @@ class FaultService {
   // Those that repeat without end are deleted, so that a fabric can drain.
   void EndRepeating(Time now);
 
-  Time next_time() const { return schedule_.empty() ? kNever : schedule_.begin()->first; }
+  // All round robin of all hubs begins anew at `now`, after what faults do then.
+  void ResetArbiters(Time now);
+
+  Time next_time() const { return std::min(reset_at_, next_transition()); }
   // Everything before `end`, in order.
   void Run(Time end, std::vector<FaultAction>* actions);
   // Transitions to come: a run goes on until they are over.
-  std::int64_t unfinished() const { return static_cast<std::int64_t>(schedule_.size()); }
+  std::int64_t unfinished() const {
+    return static_cast<std::int64_t>(schedule_.size()) + (reset_at_ == kNever ? 0 : 1);
+  }
 
   // In the order of creation, without deleted ones.
   std::vector<FaultStatus> List() const;
@@ -81,7 +95,11 @@ class FaultService {
     std::vector<FaultAction> actions;
     Time stops_at = kNever;  // by its duration
   };
-  absl::StatusOr<FaultStatus> Begin(const FaultSpec& spec, Time begins_at, Time now);
+  // `replaced`: number of the fault that this one takes the place of, 0 if none.
+  absl::StatusOr<FaultStatus> Begin(const FaultSpec& spec, Time begins_at, Time now, std::uint32_t replaced);
+  absl::Status CheckCables(const Fault& fault) const;
+  absl::Status CheckConflicts(const Fault& fault, std::uint32_t replaced) const;
+  Time next_transition() const { return schedule_.empty() ? kNever : schedule_.begin()->first; }
   absl::StatusOr<Fault*> Find(const std::string& id);
   absl::Status NotThere(const std::string& id) const;
   void Remove(Fault& fault, Time now);
@@ -100,7 +118,11 @@ class FaultService {
   const std::uint64_t seed_;
   const Time longest_wire_;
   EventLog* log_;
+  std::function<bool(NodeId, NodeId)> can_join_;  // null: any two
   std::uint32_t number_ = 0;
+  Time reset_at_ = kNever;
+  std::uint32_t swaps_ = 0;  // faults of kind miswired there have been
+  std::size_t miswired_ = 0;  // of them, those in faults_
   std::map<std::uint32_t, Fault> faults_;          // by number; deleted ones until they have recovered
   std::map<std::string, std::uint32_t> by_id_;     // those not deleted
   std::set<std::pair<Time, std::uint32_t>> schedule_;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "emulator/base/random.h"
+#include "emulator/fault/link_impairment.h"
 #include "fmt/format.h"
 
 namespace percs {
@@ -50,12 +51,17 @@ absl::Status CheckValues(const FaultSpec& spec) {
     return Wrong(spec, wanted ? fmt::format("{} is missing", field) : fmt::format("{} is of other kinds", field));
   };
   const bool one_way = kind == FaultKind::kPortDown || kind == FaultKind::kLaneLoss ||
-                       kind == FaultKind::kBitErrors || kind == FaultKind::kCorruptNext;
+                       kind == FaultKind::kBitErrors || kind == FaultKind::kCorruptNext || kind == FaultKind::kLatency;
   for (const absl::Status& status :
        {takes(spec.lanes > 0, kind == FaultKind::kLaneLoss, "lanes"),
         takes(spec.flit_error_rate > 0, kind == FaultKind::kBitErrors, "flit_error_rate or bit_error_rate"),
         takes(spec.corrupt > 0, kind == FaultKind::kCorruptNext, "corrupt_next"),
         takes(spec.destination != kNoNode, kind == FaultKind::kTableDamage, "destination"),
+        takes(spec.latency != 0, kind == FaultKind::kLatency, "latency"),
+        takes(spec.hfi.has_value(), kind == FaultKind::kHfiDown, "hfi"),
+        takes(spec.window.has_value(), kind == FaultKind::kWindowDown, "window"),
+        takes(spec.drift_ppb != 0, kind == FaultKind::kClockDrift, "drift"),
+        takes(spec.with.has_value(), kind == FaultKind::kMiswired && spec.with.has_value(), "with"),
         takes(spec.direction != FaultDirection::kBoth, one_way && spec.direction != FaultDirection::kBoth,
               "direction")}) {
     if (!status.ok()) return status;
@@ -69,10 +75,63 @@ absl::Status CheckValues(const FaultSpec& spec) {
   return absl::OkStatus();
 }
 
+// What depends on the machine.
+absl::Status CheckMachine(const FaultSpec& spec, const Topology& topology, const P7ihParameters& parameters) {
+  if (!parameters.link_replay && spec.kind == FaultKind::kPortDown) {
+    return Wrong(spec, "without link_replay a dark port is never given up; use bit_errors");
+  }
+  if (spec.latency < 0 || spec.latency > kLatencyMax) {
+    return Wrong(spec, fmt::format("a latency of {}; above 0, at most {}", FormatTime(spec.latency),
+                                   FormatTime(kLatencyMax)));
+  }
+  if (spec.hfi && (*spec.hfi < 0 || *spec.hfi >= kHfisPerHub)) {
+    return Wrong(spec, fmt::format("there is no HFI {}; a hub has 0..{}", *spec.hfi, kHfisPerHub - 1));
+  }
+  const int windows = kHfisPerHub * parameters.windows_per_hfi;
+  if (spec.window && (*spec.window < 0 || *spec.window >= windows)) {
+    return Wrong(spec, fmt::format("there is no window {}; a hub has 0..{}", *spec.window, windows - 1));
+  }
+  if (spec.kind != FaultKind::kClockDrift) return absl::OkStatus();
+  if (!topology.spec().clock) return Wrong(spec, "no clock is distributed in this machine; add `clock: {}`");
+  if (spec.drift_ppb > kDriftMax || spec.drift_ppb < -kDriftMax) {
+    return Wrong(spec, fmt::format("a drift of {} parts per billion; {} to {}", spec.drift_ppb, -kDriftMax, kDriftMax));
+  }
+  return absl::OkStatus();
+}
+
+// Two D cables between hubs, whose far ends can be swapped.
+absl::Status CheckSwap(const FaultSpec& spec, const FaultTargets& targets, const Topology& topology) {
+  if (targets.links.size() != 2) {
+    return Wrong(spec, fmt::format("two cables are swapped; this selects {}. Name them by `select.link` and `with`, or "
+                                   "write `mode: fixed` and `count: 2`", targets.links.size()));
+  }
+  const LinkEnd near[] = {targets.links[0], targets.links[1]};
+  const LinkEnd far[] = {topology.Peer(near[0].node, near[0].port), topology.Peer(near[1].node, near[1].port)};
+  for (int i = 0; i < 2; ++i) {
+    if (ClassOf(near[i].port) != LinkClass::kD || near[i].node >= topology.hubs() || far[i].node >= topology.hubs()) {
+      return Wrong(spec, fmt::format("{} is no D cable between two hubs", topology.LinkName(near[i])));
+    }
+    if (near[i].node == far[1 - i].node) {
+      return Wrong(spec, fmt::format("swapped, a cable would join {} to itself; choose another two",
+                                     topology.NodeName(near[i].node)));
+    }
+  }
+  if (near[0] == near[1] || near[0] == far[1]) return Wrong(spec, "`with` is the same cable");
+  return absl::OkStatus();
+}
+
 absl::Status CheckSelector(const FaultSpec& spec, const Topology& topology) {
   const FaultSelector& select = spec.select;
   if (IsOfHubs(spec.kind) && (select.link || select.link_class || !select.to.empty())) {
     return Wrong(spec, "it is of hubs, which are selected by `in` alone");
+  }
+  if (spec.kind == FaultKind::kMiswired && spec.period > 0) return Wrong(spec, "cables are not swapped periodically");
+  if (spec.with && (!select.link || spec.mode != FaultMode::kAll)) {
+    return Wrong(spec, "`with` names the second cable where `select.link` names the first, and nothing is drawn");
+  }
+  if (spec.with && (spec.with->node >= topology.nodes() || spec.with->port >= kLinkPorts ||
+                    !topology.connected(spec.with->node, spec.with->port))) {
+    return Wrong(spec, "the link `with` is not there");
   }
   if (spec.kind == FaultKind::kPartition && (select.in.empty() || select.link)) {
     return Wrong(spec, "a partition cuts off the hubs of `in`, which has to name some");
@@ -164,6 +223,10 @@ void AddLinkActions(const FaultSpec& spec, LinkEnd link, const Topology& topolog
     case FaultKind::kAlertSuppressed:
       action.kind = FaultAction::Kind::kAlertsMuted;
       break;
+    case FaultKind::kLatency:
+      action.kind = FaultAction::Kind::kLatency;
+      action.value = spec.latency;
+      break;
     default:
       return all->push_back(action);
   }
@@ -173,25 +236,79 @@ void AddLinkActions(const FaultSpec& spec, LinkEnd link, const Topology& topolog
   }
 }
 
+void AddSwap(const FaultTargets& targets, const Topology& topology, std::vector<FaultAction>* all) {
+  for (int i = 0; i < 2; ++i) {
+    const LinkEnd near = targets.links[static_cast<std::size_t>(i)];
+    const LinkEnd other = targets.links[static_cast<std::size_t>(1 - i)];
+    FaultAction action;
+    action.kind = FaultAction::Kind::kRewired;
+    action.end = near;
+    action.peer = topology.Peer(other.node, other.port);
+    all->push_back(action);
+    std::swap(action.end, action.peer);
+    all->push_back(action);
+  }
+}
+
+void AddHubActions(const FaultSpec& spec, NodeId hub, const Topology& topology, std::vector<FaultAction>* all) {
+  FaultAction action;
+  action.end = {hub, 0};
+  switch (spec.kind) {
+    case FaultKind::kTableDamage: {
+      const bool intra = topology.supernode_of(hub) == topology.supernode_of(spec.destination);
+      action.kind = FaultAction::Kind::kTableDamaged;
+      action.place.intra = intra;
+      action.place.index = static_cast<std::uint16_t>(intra ? topology.hub_in_supernode(spec.destination)
+                                                            : topology.supernode_of(spec.destination));
+      break;
+    }
+    case FaultKind::kCauDown:
+      action.kind = FaultAction::Kind::kCauDown;
+      break;
+    case FaultKind::kHfiDown:
+      action.kind = FaultAction::Kind::kHfiDown;
+      action.count = static_cast<std::uint32_t>(*spec.hfi);
+      break;
+    case FaultKind::kWindowDown:
+      action.kind = FaultAction::Kind::kWindowDown;
+      action.count = static_cast<std::uint32_t>(*spec.window);
+      break;
+    case FaultKind::kClockDrift:
+      action.kind = FaultAction::Kind::kClockDrift;
+      action.value = spec.drift_ppb;
+      break;
+    default:
+      for (PortId port = 0; port < kLinkPorts; ++port) {
+        if (!topology.connected(hub, port)) continue;
+        action.end.port = port;
+        all->push_back(action);
+      }
+      return;
+  }
+  all->push_back(action);
+}
+
 }  // namespace
 
 const char* FaultKindName(FaultKind kind) {
   constexpr const char* kNames[kFaultKinds] = {"link_down",  "port_down",    "flap",     "lane_loss",
                                                "bit_errors", "corrupt_next", "hub_down", "partition",
-                                               "table_damage", "alert_suppressed"};
+                                               "table_damage", "alert_suppressed", "latency", "cau_down",
+                                               "hfi_down", "window_down", "clock_drift", "miswired"};
   return kNames[static_cast<int>(kind)];
 }
 
-bool IsOfHubs(FaultKind kind) { return kind == FaultKind::kHubDown || kind == FaultKind::kTableDamage; }
+bool IsOfHubs(FaultKind kind) {
+  return kind == FaultKind::kHubDown || kind == FaultKind::kTableDamage || kind == FaultKind::kCauDown ||
+         kind == FaultKind::kHfiDown || kind == FaultKind::kWindowDown || kind == FaultKind::kClockDrift;
+}
 
 absl::Status CheckFault(const FaultSpec& spec, const Topology& topology, const P7ihParameters& parameters) {
   if (spec.id.empty()) return absl::InvalidArgumentError("a fault without an id; every fault has a name");
   for (const absl::Status& status :
-       {CheckTimes(spec), CheckMode(spec), CheckValues(spec), CheckSelector(spec, topology)}) {
+       {CheckTimes(spec), CheckMode(spec), CheckValues(spec), CheckSelector(spec, topology),
+        CheckMachine(spec, topology, parameters)}) {
     if (!status.ok()) return status;
-  }
-  if (!parameters.link_replay && spec.kind == FaultKind::kPortDown) {
-    return Wrong(spec, "without link_replay a dark port is never given up; use bit_errors");
   }
   return absl::OkStatus();
 }
@@ -214,6 +331,13 @@ absl::StatusOr<FaultTargets> SelectTargets(const FaultSpec& spec, const Topology
       const bool far_named = spec.select.link && !(link == *spec.select.link);
       targets.links.push_back(far_named ? *spec.select.link : link);
     }
+    if (spec.with) targets.links.push_back(*spec.with);
+    // A draw takes D cables alone.
+    if (spec.kind == FaultKind::kMiswired && !spec.with) {
+      std::erase_if(targets.links, [&](LinkEnd link) {
+        return ClassOf(link.port) != LinkClass::kD || topology.Peer(link.node, link.port).node >= topology.hubs();
+      });
+    }
   }
   if (targets.size() == 0) {
     return absl::NotFoundError(fmt::format(
@@ -229,30 +353,20 @@ absl::StatusOr<FaultTargets> SelectTargets(const FaultSpec& spec, const Topology
     Draw(&targets.links, wanted, seed, spec.id);
     Draw(&targets.hubs, wanted, seed, spec.id);
   }
+  if (spec.kind == FaultKind::kMiswired) {
+    if (absl::Status status = CheckSwap(spec, targets, topology); !status.ok()) return status;
+  }
   return targets;
 }
 
 std::vector<FaultAction> ActionsOf(const FaultSpec& spec, const FaultTargets& targets, const Topology& topology) {
   std::vector<FaultAction> all;
-  for (const LinkEnd& link : targets.links) AddLinkActions(spec, link, topology, &all);
-  for (const NodeId hub : targets.hubs) {
-    FaultAction action;
-    if (spec.kind == FaultKind::kTableDamage) {
-      const bool intra = topology.supernode_of(hub) == topology.supernode_of(spec.destination);
-      action.kind = FaultAction::Kind::kTableDamaged;
-      action.end.node = hub;
-      action.place.intra = intra;
-      action.place.index = static_cast<std::uint16_t>(intra ? topology.hub_in_supernode(spec.destination)
-                                                            : topology.supernode_of(spec.destination));
-      all.push_back(action);
-      continue;
-    }
-    for (PortId port = 0; port < kLinkPorts; ++port) {
-      if (!topology.connected(hub, port)) continue;
-      action.end = {hub, port};
-      all.push_back(action);
-    }
+  if (spec.kind == FaultKind::kMiswired) {
+    AddSwap(targets, topology, &all);
+    return all;
   }
+  for (const LinkEnd& link : targets.links) AddLinkActions(spec, link, topology, &all);
+  for (const NodeId hub : targets.hubs) AddHubActions(spec, hub, topology, &all);
   return all;
 }
 

@@ -26,8 +26,14 @@ enum class FaultKind : std::uint8_t {
   kPartition,        // every link between a group of hubs and the others
   kTableDamage,      // an entry of a hub's source table loses its parity
   kAlertSuppressed,  // the ends of a link raise no alert for it
+  kLatency,          // what a link carries takes longer
+  kCauDown,          // the CAU of a hub takes no packets and sends none
+  kHfiDown,          // all windows of an HFI
+  kWindowDown,       // nothing leaves a window or reaches it
+  kClockDrift,       // the oscillator of a hub is faster or slower
+  kMiswired,         // two D cables are swapped at the far end
 };
-inline constexpr int kFaultKinds = 10;
+inline constexpr int kFaultKinds = 16;
 const char* FaultKindName(FaultKind kind);  // "link_down"
 
 // How many of the places that the selector names.
@@ -69,6 +75,11 @@ struct FaultSpec {
   double flit_error_rate = 0;  // kBitErrors
   std::uint32_t corrupt = 0;   // kCorruptNext
   NodeId destination = kNoNode;  // kTableDamage: the entry towards this hub
+  Time latency = 0;              // kLatency
+  std::optional<int> hfi;        // kHfiDown: 0 or 1
+  std::optional<int> window;     // kWindowDown: 0..2 x windows_per_hfi - 1
+  std::int64_t drift_ppb = 0;    // kClockDrift; above 0: too fast
+  std::optional<LinkEnd> with;   // kMiswired: the other cable, by one end, if `select.link` names the first
   bool operator==(const FaultSpec&) const = default;
 };
 
@@ -80,6 +91,8 @@ struct FaultTargets {
   bool operator==(const FaultTargets&) const = default;
 };
 
+inline constexpr std::int64_t kDriftMax = 100'000'000;  // a tenth
+
 bool IsOfHubs(FaultKind kind);
 // INVALID_ARGUMENT for a fault that cannot be: no id, times and numbers out of range, or fields that its
 // kind has no use for.
@@ -88,7 +101,8 @@ absl::Status CheckFault(const FaultSpec& spec, const Topology& topology, const P
 std::uint64_t FaultSeed(const FaultSpec& spec, std::uint64_t scenario_seed);
 // NOT_FOUND if the selector names nothing. REQUIRES: CheckFault.
 absl::StatusOr<FaultTargets> SelectTargets(const FaultSpec& spec, const Topology& topology, std::uint64_t seed);
-// Everything that begins, or ends, with the fault, by target; times and the fault's number are the caller's.
+// Everything that begins, or ends, with the fault, by target; times, the fault's number and generations of links are
+// the caller's.
 // REQUIRES: targets of this spec.
 std::vector<FaultAction> ActionsOf(const FaultSpec& spec, const FaultTargets& targets, const Topology& topology);
 // "2 links: sn0-d0-h0:LR0, sn0-d0-h0:LR1".

@@ -24,6 +24,10 @@ absl::Status CheckImpairment(const LinkImpairment& impairment, const Topology& t
     return absl::InvalidArgumentError(fmt::format("{}: a flit error rate of {}; it is a probability, 0 to 1",
                                                   topology.LinkName(sender), rate));
   }
+  if (impairment.latency < 0 || impairment.latency > kLatencyMax) {
+    return absl::InvalidArgumentError(fmt::format("{}: {} of added latency; 0 to {}", topology.LinkName(sender),
+                                                  FormatTime(impairment.latency), FormatTime(kLatencyMax)));
+  }
   const LinkParameters& link = parameters.link(ClassOf(sender.port));
   const int lanes = link.lanes + link.spare_lanes;
   if (impairment.kind == LinkImpairment::Kind::kLanesLost && impairment.count > static_cast<std::uint32_t>(lanes)) {

@@ -11,6 +11,14 @@ namespace {
 // Above this a full proof of every plan would take longer than the run it serves.
 constexpr NodeId kCheckedNodesMax = 2112;
 
+// What a probe found; the prober itself if the answer names nothing that there is.
+LinkEnd FoundBy(const ControlItem& alert, const Topology& topology) {
+  const std::uint64_t node = alert.hash >> 8;
+  const auto port = static_cast<PortId>(alert.hash & 0xff);
+  const bool there = node < topology.hubs() && port < kLinkPorts && topology.connected(static_cast<NodeId>(node), port);
+  return there ? LinkEnd{static_cast<NodeId>(node), port} : LinkEnd{alert.source, alert.port};
+}
+
 }  // namespace
 
 NetworkManager::NetworkManager(const Topology& topology, const P7ihParameters& parameters, bool reroute,
@@ -45,7 +53,8 @@ void NetworkManager::Run(Time end) {
       ControlItem* item = reinterpret_cast<ControlItem*>(event.data);
       if (item->of_tree()) {
         trees_.Receive(*item, now_);
-      } else if (item->kind == ControlItem::Kind::kAlert || item->kind == ControlItem::Kind::kTableAlert) {
+      } else if (item->kind == ControlItem::Kind::kAlert || item->kind == ControlItem::Kind::kTableAlert ||
+                 item->kind == ControlItem::Kind::kWiringAlert) {
         OnAlert(*item);
       } else {
         OnPrepared(*item);
@@ -75,21 +84,67 @@ void NetworkManager::Note(const char* kind, const std::string& subject, const st
   if (log_) log_->Add(now_, kind, subject, text);
 }
 
+NetworkManager::Link NetworkManager::LinkOf(LinkEnd end) const {
+  const LinkEnd far = topology_.Peer(end.node, end.port);
+  return std::min(Link(end.node, end.port), Link(far.node, far.port));
+}
+
+// What is wired where, as a probe from `end` found it.
+std::string NetworkManager::Wiring(LinkEnd end, LinkEnd found) const {
+  const LinkEnd right = topology_.Peer(end.node, end.port), other = topology_.Peer(found.node, found.port);
+  return fmt::format("cables {} - {} and {} - {} are swapped: {} is wired to {}, so {} to {}", topology_.LinkName(end),
+                     topology_.LinkName(right), topology_.LinkName(other), topology_.LinkName(found),
+                     topology_.LinkName(end), topology_.LinkName(found), topology_.LinkName(other),
+                     topology_.LinkName(right));
+}
+
+void NetworkManager::NoteAlert(const ControlItem& alert) {
+  const LinkEnd end{alert.source, alert.port};
+  switch (alert.kind) {
+    case ControlItem::Kind::kTableAlert:
+      return Note("alert", topology_.NodeName(alert.source),
+                  fmt::format("a packet needed a damaged table entry at {}", FormatTime(alert.raised)));
+    case ControlItem::Kind::kWiringAlert: {
+      if (alert.up) {
+        return Note("alert", topology_.LinkName(end),
+                    fmt::format("a probe found the right neighbour again at {}", FormatTime(alert.raised)));
+      }
+      const LinkEnd found = FoundBy(alert, topology_), right = topology_.Peer(end.node, end.port);
+      Note("alert", topology_.LinkName(end),
+           fmt::format("a probe found {} at {}, where {} belongs", topology_.LinkName(found), FormatTime(alert.raised),
+                       topology_.LinkName(right)));
+      if (swapped_.count(LinkOf(end)) == 0) Note("miswired", topology_.LinkName(end), Wiring(end, found));
+      return;
+    }
+    default:
+      return Note("alert", topology_.LinkName(end),
+                  fmt::format("the link went {} at {}", alert.up ? "up" : "down", FormatTime(alert.raised)));
+  }
+}
+
 void NetworkManager::OnAlert(const ControlItem& alert) {
   --work_->unfinished;  // the hub counted it when it raised it
-  if (alert.kind == ControlItem::Kind::kTableAlert) {
-    Note("alert", topology_.NodeName(alert.source),
-         fmt::format("a packet needed a damaged table entry at {}", FormatTime(alert.raised)));
-  } else {
-    Note("alert", topology_.LinkName({alert.source, alert.port}),
-         fmt::format("the link went {} at {}", alert.up ? "up" : "down", FormatTime(alert.raised)));
-  }
+  NoteAlert(alert);
+  if (alert.kind == ControlItem::Kind::kWiringAlert) KeepWiring(alert);
   if (!reroute_) return;
   news_.push_back(alert);
   if (busy_) return;
   busy_ = true;
   ++work_->unfinished;
   Schedule(std::max(now_, alert.raised + parameters_.detect), Step::kStartPlanning);
+}
+
+// Two cables are swapped with each other, so what one end finds tells of both, and when one is right both are.
+void NetworkManager::KeepWiring(const ControlItem& alert) {
+  const Link link = LinkOf({alert.source, alert.port});
+  if (!alert.up) {
+    const Link other = LinkOf(FoundBy(alert, topology_));
+    swapped_[link] = other;
+    swapped_[other] = link;
+  } else if (const auto it = swapped_.find(link); it != swapped_.end()) {
+    swapped_.erase(it->second);
+    swapped_.erase(link);
+  }
 }
 
 absl::StatusOr<LoadedRoutes> NetworkManager::Load(TableSet tables, Time at) {
@@ -130,23 +185,48 @@ void NetworkManager::StartPlanning() {
   current_.raised = kNever;
   current_.alerted = kNever;
   current_.planning_started = now_;
+  std::map<Link, AlertTimes> alerts;
   for (const ControlItem& alert : news_) {
     current_.raised = std::min(current_.raised, alert.raised);
     current_.alerted = std::min(current_.alerted, alert.arrival);
     if (alert.kind == ControlItem::Kind::kTableAlert) {
       current_.damaged.push_back(alert.source);
+      current_.damaged_alerts.push_back({alert.raised, alert.arrival});
       continue;
     }
-    const LinkEnd far = topology_.Peer(alert.source, alert.port);
-    const auto link = std::min(std::pair(alert.source, alert.port), std::pair(far.node, far.port));
-    const bool news = alert.up ? failures_.links.erase(link) > 0 : failures_.links.insert(link).second;
-    if (!news) continue;  // the other end said so already
-    (alert.up ? current_.up : current_.down).push_back({link.first, link.second});
+    std::vector<Link> links = {LinkOf({alert.source, alert.port})};
+    if (alert.kind == ControlItem::Kind::kWiringAlert && !alert.up) links.push_back(LinkOf(FoundBy(alert, topology_)));
+    for (const Link& link : links) {
+      AlertTimes& first = alerts[link];
+      if (alert.up || alert.raised >= first.raised) continue;
+      first = {alert.raised, alert.arrival};
+    }
+    if (alert.kind != ControlItem::Kind::kAlert) continue;
+    if (alert.up) {
+      down_.erase(links[0]);
+    } else {
+      down_.insert(links[0]);
+    }
   }
   news_.clear();
+  FollowLinks();
+  for (const LinkEnd& link : current_.down) current_.down_alerts.push_back(alerts[{link.node, link.port}]);
   proven_ = current_.down.empty() && current_.up.empty();  // only entries to write anew
   planned_ = proven_ ? tables_ : planner_.Replan(failures_);
   Schedule(now_ + parameters_.plan, Step::kPlanned);
+}
+
+// Routes lead over links that are up and where they belong.
+void NetworkManager::FollowLinks() {
+  std::set<Link> failed = down_;
+  for (const auto& [link, other] : swapped_) failed.insert(link);
+  for (const Link& link : failed) {
+    if (failures_.links.count(link) == 0) current_.down.push_back({link.first, link.second});
+  }
+  for (const Link& link : failures_.links) {
+    if (failed.count(link) == 0) current_.up.push_back({link.first, link.second});
+  }
+  failures_.links = std::move(failed);
 }
 
 bool NetworkManager::Verified(const TableSet& tables, Reroute* reroute) const {

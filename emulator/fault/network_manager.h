@@ -4,7 +4,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,7 +54,13 @@ class NetworkManager {
 
  private:
   enum class Step : std::uint64_t { kStartPlanning, kPlanned, kCommitted, kTrees };
+  using Link = std::pair<NodeId, PortId>;  // by its lower end
   void OnAlert(const ControlItem& alert);
+  void NoteAlert(const ControlItem& alert);
+  Link LinkOf(LinkEnd end) const;
+  std::string Wiring(LinkEnd end, LinkEnd found) const;
+  void KeepWiring(const ControlItem& alert);
+  void FollowLinks();
   void OnPrepared(const ControlItem& answer);
   void StartPlanning();
   void FinishPlanning();
@@ -72,7 +80,9 @@ class NetworkManager {
   Pool<ControlItem> items_;
   Time now_ = 0;
 
-  Failures failures_;
+  std::set<Link> down_;           // as their ends say
+  std::map<Link, Link> swapped_;  // cables that are not where they belong, and what each is swapped with
+  Failures failures_;             // both
   std::vector<ControlItem> news_;  // alerts that no plan has answered yet
   bool busy_ = false;              // a plan is scheduled or in flight
   Epoch epoch_ = 1;

@@ -35,10 +35,17 @@ bool Hfi::Send(Packet* p, bool verified, const RouteSetting& route) {
   ++context_.stats.packets_created;
   context_.stats.flits_created += header.flits;
   ++context_.work->resident;
+  if (context_.WindowDown(header.source_window)) [[unlikely]] {
+    context_.CountDrop(DropReason::kWindowDown, header.flits, 1);
+    context_.CountLoss(kWindowsPlace, header.kind);
+    context_.Release(p);
+    return false;
+  }
   const PortId in = isr_->router().WindowPort(header.source_window);
   const PortId out = isr_->router().RouteFromSource(header, in, route, queued_);
   if (context_.tracer) [[unlikely]] Trace(p, in, out);
   if (out >= kQueueOutputs) {
+    if (out == kDamagedEntry) context_.CountLoss(kTablesPlace, header.kind);
     context_.CountDrop(out == kDamagedEntry ? DropReason::kTableParity : DropReason::kNoRoute,
                        header.flits, 1);
     context_.Release(p);

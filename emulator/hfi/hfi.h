@@ -40,7 +40,8 @@ class Hfi final : public IsrListener {
     p->header.ResetRaw();
     return p;
   }
-  // Gives a packet to the HFI, now; `verified` fills its payload. False: no route, dropped and counted.
+  // Gives a packet to the HFI, now; `verified` fills its payload. False: no route, or its window does not work;
+  // dropped and counted.
   bool Send(Packet* p, bool verified, const RouteSetting& route);
   // A packet for `destination` will be sent soon.
   void Expect(NodeId destination, WindowId source_window) {
@@ -49,6 +50,11 @@ class Hfi final : public IsrListener {
     if (out != kNoPort) isr_->FetchQueue(in, out);
   }
   std::size_t backlog() const { return backlog_; }
+  void ResetArbiters() {
+    last_port_ = -1;
+    for (Port& port : ports_) port.last_output = -1;
+  }
+  void NumberAnew() { next_sequence_ = 1; }
 
   // --- Events, at context.now.
   void OnInjected(PortId port, Packet* packet);

@@ -71,8 +71,8 @@ void MessageLayer::SendPacket(NodeId destination, SenderFlow& flow, std::uint32_
     std::memcpy(header.payload.bytes(), message.content->data() + header.offset, header.bytes);
   }
   packet.deadline = kNever;
-  packet.no_route = !hfi_.Send(p, message.verified, hfi_.route());
-  if (packet.no_route) {
+  packet.refused = !hfi_.Send(p, message.verified, hfi_.route());
+  if (packet.refused) {
     packet.deadline = context_.now + (context_.parameters->retransmit_timeout << packet.tries);
     Arm(destination, flow, packet.deadline);
   }
@@ -106,8 +106,7 @@ void MessageLayer::OnTimer(NodeId destination) {
     if (packet.acknowledged || packet.deadline > context_.now) continue;
     context_.last_event = context_.now;
     if (packet.tries == parameters.retransmit_tries) {
-      Fail(destination, flow, packet.message,
-           packet.no_route ? DropReason::kNoRoute : DropReason::kUnacknowledged);
+      Fail(destination, flow, packet.message, WhyGivenUp(*Find(flow, packet.message), packet));
       continue;
     }
     ++packet.tries;
@@ -118,6 +117,11 @@ void MessageLayer::OnTimer(NodeId destination) {
   for (std::size_t i = 0; i < flow.in_flight.size(); ++i) {
     if (!flow.in_flight[i].acknowledged) Arm(destination, flow, flow.in_flight[i].deadline);
   }
+}
+
+DropReason MessageLayer::WhyGivenUp(const Message& message, const InFlight& packet) const {
+  if (!packet.refused) return DropReason::kUnacknowledged;
+  return context_.WindowDown(message.source_window) ? DropReason::kWindowDown : DropReason::kNoRoute;
 }
 
 void MessageLayer::OnAck(const PacketHeader& ack) {

@@ -70,7 +70,7 @@ class MessageLayer {
     Time deadline = kNever;    // kNever while it waits in the HFI
     std::uint8_t tries = 0;
     bool acknowledged = false;
-    bool no_route = false;     // the last try found no route at the source
+    bool refused = false;      // the last try did not leave the HFI: no route, or a window that is down
   };
   struct SenderFlow {
     Ring<Message> messages;    // unfinished ones, oldest first
@@ -99,6 +99,7 @@ class MessageLayer {
   void Acknowledge(SenderFlow& flow, InFlight& packet);
   void Retire(NodeId destination, SenderFlow& flow);
   void Fail(NodeId destination, SenderFlow& flow, std::uint32_t number, DropReason reason);
+  DropReason WhyGivenUp(const Message& message, const InFlight& packet) const;
   Message* Find(SenderFlow& flow, std::uint32_t number);
   // Moves base over one packet; true if that completed a message.
   bool Advance(ReceiverFlow& flow);

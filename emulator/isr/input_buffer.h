@@ -17,6 +17,7 @@ struct Departed {
   Time tail_onward = 0;      // when its tail reaches the next hub
   std::uint32_t generation = 0;
   Packet* ejecting = nullptr;  // out is an HFI port: the packet on its way to the HFI
+  PacketKind kind = PacketKind::kRaw;
 };
 
 // Packets that wait for their hand-over to one ISR queue (B.3).

@@ -103,6 +103,7 @@ void Isr::OnRun(Packet* run) {
   if (run->run_generation != outputs_[port].generation) {
     // Lost on a wire that died: counted where it would have arrived (B.7).
     context_.CountDrop(DropReason::kLinkDown, run->segment.count, run->run_has_tail ? 1 : 0);
+    if (run->segment.first == 0) context_.CountLoss(port, run->header.kind);
     if (run->segment.first == 0 && run->header.traced) [[unlikely]] {
       context_.Tracer().Dropped(*run, context_.now, DropReason::kLinkDown, run->segment.count);
     }
@@ -591,7 +592,6 @@ void Isr::ReturnCredits(InputBuffer& buffer, Time first_free, Time spacing, int 
 }
 
 // --- HFI side -------------------------------------------------------------------------------------
-
 void Isr::ReturnEjectionCredits(PortId port, int flits) {
   AnnounceCredits(port, 0, context_.now + context_.parameters->credit_processing, 0, flits,
                   outputs_[port].generation);

@@ -72,6 +72,11 @@ class Isr {
   void OnCreditWake(PortId port);
   void LinkDown(PortId port);
   void LinkUp(PortId port);
+  // The cable of this port, which is down, leads to another hub from now on. `swapped`: it is not the wiring of the
+  // topology. Both ends get the same `generation`, above all that either had.
+  void Rewire(PortId port, LinkEnd peer, Isr* local, Outbox* outbox, bool swapped, std::uint32_t generation);
+  bool swapped(PortId port) const { return (swapped_ & PortBit(port)) != 0; }
+  void ResetArbiters();
   void Impair(PortId port, const LinkImpairment& impairment);
   // A link is up unless it is told to be down, a fault holds it down, replay gave it up, or it lacks lanes.
   // Telling it to be up also retrains it after it was given up.
@@ -82,8 +87,10 @@ class Isr {
   void HoldLink(PortId port, bool down) { Mark(&held_down_, port, down); }
   void GiveUpLink(PortId port) { Mark(&given_up_, port, true); }
   void Retrain(PortId port) { Mark(&given_up_, port, false); }
+  // With swapped cables the two ends have not been told the same, so only what they tell each other counts.
   bool LinkMayBeUp(PortId port) const {
-    return ((commanded_down_ | held_down_ | given_up_ | lanes_short_) & PortBit(port)) == 0;
+    const PortMask told = commanded_down_ | held_down_ | lanes_short_;
+    return (((told & ~swapped_) | given_up_) & PortBit(port)) == 0;
   }
 
   bool dirty() const { return dirty_ != 0; }
@@ -185,10 +192,11 @@ class Isr {
   }
   LinkLevel& LevelOf(PortId port);
   void SetLanes(PortId port, LinkLevel& level);
+  void SetLatency(PortId port, bool out_going, Time latency);
   void SetFlitTime(PortId port, Time flit_time);
   Time CommittedFlitTime(PortId port) const;  // of the last commitment
   // The next three for outputs whose `errors` is set.
-  Time ReplayRound(const OutputPort& out) const;
+  Time ReplayRound(PortId port) const;
   int FlitsBeforeError(PortId port, int wanted) const;
   // Puts `count` flits of p on the wire; returns the start of the first one's transmission that arrives.
   Time Transmit(PortId port, OutputPort& out, Packet* p, int count);
@@ -249,7 +257,7 @@ class Isr {
   std::uint64_t seed_ = 0;
   std::function<void(PortId, Time)> on_replay_exhausted_;
   std::array<std::unique_ptr<LinkLevel>, kLinkPorts> link_levels_;  // made when something first goes wrong
-  PortMask commanded_down_ = 0, held_down_ = 0, given_up_ = 0, lanes_short_ = 0;
+  PortMask commanded_down_ = 0, held_down_ = 0, given_up_ = 0, lanes_short_ = 0, swapped_ = 0;
   PortMask service_waiting_ = 0;  // outputs that a management packet waits for
   std::unique_ptr<ServiceLanes> service_;
 };

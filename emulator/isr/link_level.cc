@@ -65,7 +65,26 @@ void Isr::Impair(PortId port, const LinkImpairment& impairment) {
       SetLanes(port, level);
       break;
     }
+    case LinkImpairment::Kind::kLatency:
+      SetLatency(port, impairment.sender == LinkEnd{context_.node, port}, impairment.latency);
+      break;
   }
+}
+
+// What is under way stays ahead of what comes after it: when the latency falls, the next commitment starts late
+// (Transmit).
+void Isr::SetLatency(PortId port, bool out_going, Time latency) {
+  LinkLevel& level = LevelOf(port);
+  if (!out_going) {
+    level.latency_in = latency;
+    return;
+  }
+  OutputPort& out = outputs_[port];
+  level.under_way = std::max(level.under_way, out.busy_until + out.wire);
+  out.wire += latency - level.latency_out;
+  level.latency_out = latency;
+  level.latency_most = std::max(level.latency_most, latency);
+  out.errors = true;
 }
 
 void Isr::SetLanes(PortId port, LinkLevel& level) {
@@ -104,8 +123,11 @@ Time Isr::CommittedFlitTime(PortId port) const {
   return level && level->changed_under == out.busy_until ? level->flit_time_before : out.flit_time;
 }
 
-Time Isr::ReplayRound(const OutputPort& out) const {
-  const Time f = out.flit_time, nak = out.wire + context_.parameters->credit_processing;
+Time Isr::ReplayRound(PortId port) const {
+  const OutputPort& out = outputs_[port];
+  const LinkLevel& level = *link_levels_[port];
+  const Time back = out.wire - level.latency_out + level.latency_in;
+  const Time f = out.flit_time, nak = back + context_.parameters->credit_processing;
   return (f + out.wire + nak + f - 1) / f * f;
 }
 
@@ -119,7 +141,7 @@ Time Isr::Transmit(PortId port, OutputPort& out, Packet* p, int count) {
   LinkErrors& errors = link_levels_[port]->errors;
   PortStats& stats = context_.stats.ports[port];
   const P7ihParameters& parameters = *context_.parameters;
-  Time start = context_.now;
+  Time start = std::max(context_.now, link_levels_[port]->under_way - out.wire);
   if (!parameters.link_replay) {
     for (int i = 0; i < count; ++i) {
       if (errors.Transmit()) continue;
@@ -128,7 +150,7 @@ Time Isr::Transmit(PortId port, OutputPort& out, Packet* p, int count) {
     }
     return start;
   }
-  const Time round = ReplayRound(out);
+  const Time round = ReplayRound(port);
   for (int i = 0, in_a_row = 0; i < count;) {
     if (errors.Transmit()) {
       ++i;

@@ -37,6 +37,10 @@ struct LinkLevel {
   int lanes_lost_out = 0, lanes_lost_in = 0;
   // Flit time of the commitment that ends at this time, if the rate changed since it was granted.
   Time changed_under = -1, flit_time_before = 0;
+  // Added to the wire, by direction, and the most there was of what this end sends.
+  Time latency_out = 0, latency_in = 0, latency_most = 0;
+  // End of the last commitment before the latency changed, plus its wire: nothing sent later may be there sooner.
+  Time under_way = 0;
 };
 
 }  // namespace percs

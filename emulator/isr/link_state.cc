@@ -55,7 +55,8 @@ void Isr::Doom(InputBuffer& buffer, Packet* p) {
 // must not end before that, so they are work until the last of them, sent by `sent`, would have arrived.
 void Isr::AwaitWire(PortId port, Time sent) {
   ++context_.work->unfinished;
-  context_.queue.Push(sent + context_.parameters->isr_latency + outputs_[port].wire,
+  const Time longest = link_levels_[port] ? link_levels_[port]->latency_most : 0;
+  context_.queue.Push(sent + context_.parameters->isr_latency + outputs_[port].wire + longest,
                       EventKey(EventClass::kTimer, port, 0, static_cast<std::uint64_t>(TimerEvent::kWireEmpty)), 0);
 }
 
@@ -81,6 +82,8 @@ void Isr::Drain(InputBuffer& buffer, Packet* p) {
     if (p->announced > p->sent) Wake(buffer, p->out, p->ArrivalOf(p->sent));
     return;
   }
+  // One that had begun is counted at the other end, which has its head.
+  if (p->reason == DropReason::kLinkDown && !p->begun && p->out < kLinkPorts) context_.CountLoss(p->out, p->header.kind);
   buffer.Remove(p);
   const bool branch = p->branch != 0;
   if (branch) EndBranch(buffer, *p, now);
@@ -116,6 +119,7 @@ void Isr::LoseAnnounced(Packet& p) {
   while (lost < last.count && last.arrival(last.count - 1 - lost) >= now) ++lost;
   const bool tail = p.complete();
   context_.CountDrop(DropReason::kLinkDown, lost, tail ? 1 : 0);
+  context_.CountLoss(p.in, p.header.kind);
   context_.stats.flits_synthesised += static_cast<std::uint64_t>(lost);
   ++context_.stats.packets_synthesised;
   ++context_.work->resident;
@@ -130,7 +134,7 @@ void Isr::LoseAnnounced(Packet& p) {
 
 void Isr::NoteDeparted(InputBuffer& buffer, const Packet& p, const OutputPort& out, Time tail_onward) {
   DepartedFrom(buffer) = {p.header.source, p.header.sequence, p.last_segment(), p.out, p.out_vc, tail_onward,
-                          out.generation, IsHfi(p.out) ? const_cast<Packet*>(&p) : nullptr};
+                          out.generation, IsHfi(p.out) ? const_cast<Packet*>(&p) : nullptr, p.header.kind};
 }
 
 void Isr::PoisonDeparted(InputBuffer& buffer) {
@@ -139,6 +143,7 @@ void Isr::PoisonDeparted(InputBuffer& buffer) {
   int lost = 0;
   while (lost < gone.last.count && gone.last.arrival(gone.last.count - 1 - lost) >= context_.now) ++lost;
   context_.CountDrop(DropReason::kLinkDown, lost, 1);
+  context_.CountLoss(buffer.port, gone.kind);
   context_.stats.flits_synthesised += static_cast<std::uint64_t>(lost);
   ++context_.stats.packets_synthesised;
   ++context_.work->resident;
@@ -177,6 +182,27 @@ void Isr::LinkUp(PortId port) {
   out.up = true;
   if (service_) ServiceUp(port);
   for (int v = 0; v < out.vcs; ++v) RegrantCredits(LinkBuffer(port, static_cast<VcId>(v)));
+}
+
+void Isr::ResetArbiters() {
+  for (OutputPort& out : outputs_) {
+    out.last_vc = -1;
+    for (OutputVc& vc : out.vc) vc.pointer = -1;
+    // Data and management packets take turns (B.10).
+    if (out.committed_port == kServicePort && out.busy_until <= context_.now) out.committed_port = kNoPort;
+  }
+}
+
+void Isr::Rewire(PortId port, LinkEnd peer, Isr* local, Outbox* outbox, bool swapped, std::uint32_t generation) {
+  OutputPort& out = outputs_[port];
+  PERCS_CHECK(!out.up && out.generation < generation);
+  out.peer = peer.node;
+  out.peer_port = peer.port;
+  out.local = local;
+  out.outbox = outbox;
+  out.generation = generation;
+  Mark(&swapped_, port, swapped);
+  Retrain(port);
 }
 
 // All free slots at once; those of flits committed before and leaving after, at their own times. Flits

@@ -64,7 +64,7 @@ struct alignas(64) OutputPort {
   bool connected = false, up = false;
   bool edge = false;  // to or from a blade, which switches nothing: like an HFI's port, it has no
                       // place in L0 D0 L1 D1 L2
-  bool errors = false;  // its wire has or had errors: link_level.cc looks at every commitment
+  bool errors = false;  // its wire has or had errors or latency: link_level.cc looks at every commitment
 
   // The last commitment: its flits leave flit_time apart, the last one at busy_until.
   PortId committed_port = kNoPort;  // input it takes them from

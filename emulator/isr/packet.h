@@ -34,8 +34,10 @@ enum class DropReason : std::uint8_t {
   kNoCauSlot,     // the CAU has no room left for its tree link
   kNoServiceSlot,   // its service port has no room for it
   kServiceTimeout,  // it waited for `service_wait` in one buffer
+  kCauDown,       // the CAU it came to does not work
+  kWindowDown,    // the window that it came from or to does not work
 };
-inline constexpr int kDropReasons = 13;
+inline constexpr int kDropReasons = 15;
 const char* DropReasonName(DropReason reason);
 
 // What a tail says of its packet beside that it ends.

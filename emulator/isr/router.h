@@ -51,6 +51,12 @@ class Router {
   // Flips it back, if the tables have not been rewritten since.
   void Repair(const TablePlace& place);
 
+  void ResetArbiters() {
+    pointers_ = {};
+    other_pointers_ = {};
+    middle_choice_ = nullptr;
+  }
+
   // By epoch: when a packet was first routed by an entry that the epoch changed.
   const std::vector<std::pair<Epoch, Time>>& first_rerouted() const { return first_rerouted_; }
   const std::shared_ptr<const HubTables>& tables() const { return tables_; }

@@ -32,7 +32,9 @@ Hub::Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCo
   }
   if (scenario.service.any()) isr_.EnableService();
   if (scenario.service.any() && !topology.is_blade(node)) {
-    service_ = std::make_unique<ServiceAgent>(context_, isr_, scenario.service);
+    service_ = std::make_unique<ServiceAgent>(
+        context_, isr_, scenario.service,
+        [this](PortId port, std::uint64_t found, bool right) { TellWiring(port, found, right); });
   }
   const auto* pattern = std::get_if<PatternWorkload>(&scenario.workload);
   if (pattern && pattern->measure > 0) {
@@ -182,6 +184,8 @@ void Hub::OnDelivered(Packet* packet) {
   if (packet->tail_marks != 0) {
     const bool poisoned = packet->tail_marks & kPoisonMark;
     drop = poisoned ? DropReason::kTruncated : DropReason::kCrc;
+  } else if (context_.WindowDown(header.destination_window)) [[unlikely]] {
+    drop = DropReason::kWindowDown;
   } else if (header.kind == PacketKind::kData) {
     drop = messages_.OnData(header);
   } else if (header.kind == PacketKind::kCau) {
@@ -189,6 +193,8 @@ void Hub::OnDelivered(Packet* packet) {
   }
   if (header.traced) [[unlikely]] Trace(*packet, drop);
   if (drop) {
+    if (*drop == DropReason::kWindowDown) context_.CountLoss(kWindowsPlace, header.kind);
+    if (*drop == DropReason::kCauDown) context_.CountLoss(kCauPlace, header.kind);
     context_.CountDrop(*drop, packet->length, 1);
   } else {
     if (packet->length != header.flits) ++context_.flits_out_of_order;  // the tail came too early
@@ -254,6 +260,7 @@ void Hub::Deliver(const PacketHeader& header) {
   digest_.Add(header.sequence);
   digest_.Add(header.path);
   if (payload_hash) digest_.Add(payload_hash);
+  if (again_) [[unlikely]] again_->Deliver(context_.now, header, payload_hash);
   if (*context_.on_delivery) {
     (*context_.on_delivery)(context_.node,
                             {context_.now, header.source, header.sequence, header.flits, header.path});
@@ -351,6 +358,7 @@ void Hub::OnControl(ControlItem* item) {
       break;
     case ControlItem::Kind::kAlert:
     case ControlItem::Kind::kTableAlert:
+    case ControlItem::Kind::kWiringAlert:
     case ControlItem::Kind::kPrepared:
     case ControlItem::Kind::kTreeAnswer:
     case ControlItem::Kind::kTreeAlert:
@@ -456,12 +464,14 @@ NodeResult Hub::Result() {
     result.cau_tasks = workload_->cau_tasks();
   }
   if (clock_) result.clock = clock_->samples();
+  if (tallies_) result.tallies = Tallies();
   result.first_rerouted = isr_.router().first_rerouted();
   result.credits_missing = isr_.MissingCredits();
   result.flits_out_of_order = context_.flits_out_of_order;
   result.flits_without_credit = context_.flits_without_credit;
   result.vcs_out_of_place = context_.vcs_out_of_place;
   DigestStream digest = digest_;
+  FoldWorkload(&result);
   result.stats.Fold(digest);
   digest.Add(static_cast<std::uint64_t>(result.last_event));
   digest.Add(result.credits_missing);

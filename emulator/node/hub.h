@@ -8,7 +8,9 @@
 #include "emulator/cau/cau.h"
 #include "emulator/clock/hub_clock.h"
 #include "emulator/fault/active_faults.h"
+#include "emulator/fault/fault_tally.h"
 #include "emulator/hfi/message_layer.h"
+#include "emulator/node/repeated_workload.h"
 #include "emulator/node/service_agent.h"
 #include "emulator/sim/fabric.h"
 #include "emulator/workload/hub_workload.h"
@@ -30,6 +32,12 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
 
   bool has_clock() const { return clock_ != nullptr; }
   Isr& isr() { return isr_; }
+  // How what this hub sends gets to another one: straight there if the same thread runs both, else by an outbox.
+  struct WayTo {
+    Isr* local = nullptr;
+    Outbox* outbox = nullptr;
+  };
+  void SetWays(std::function<WayTo(NodeId)> ways) { ways_ = std::move(ways); }
   CauPort* cau() override { return has_cau_ ? &cau_ : nullptr; }
   // Of network management: a tree that is there from the start. Errors as Cau::SetUp.
   absl::Status AddTree(const std::shared_ptr<const TreePlan>& plan);
@@ -59,6 +67,11 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   void SetControlOutbox(std::function<void(ControlItem&&)> send) { send_control_ = std::move(send); }
 
   NodeResult Result();
+  // Between two windows: the scenario's workload begins once more at `at`, before which nothing is to happen any
+  // more; the packets of this hub are numbered from 1 again. UNIMPLEMENTED for workloads that cannot.
+  absl::Status Repeat(const Scenario& scenario, const Topology& topology, Time at);
+  // What faults have cost here, by their numbers.
+  std::vector<FaultTally> Tallies();
 
   // HubServices
   void SendRaw(NodeId destination, WindowId source_window, WindowId destination_window,
@@ -100,9 +113,16 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   void OnLinkFault(const ControlItem& item);
   void CommandLink(PortId port, bool up);
   // hub_faults.cc
+  Losses LossesAt(int place);
+  void Tally(const FaultAction& action, PortId port);
+  void ResetArbiters();
+  void FoldWorkload(NodeResult* result);
   static std::pair<EventClass, int> OrderOf(const FaultAction& action);
   void OnImpairment(const ControlItem& item);
   void OnFault(const FaultAction& action, PortId port);
+  void OnFaultOfHub(const FaultAction& action);
+  void Rewire(const FaultAction& action);
+  void TellWiring(PortId port, std::uint64_t found, bool right);
   void TellLink(PortId port);
   void FollowLink(PortId port);
   void DeclareLost(PortId port, Time at);
@@ -128,9 +148,12 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   Time timer_at_ = kNever;
   std::uint64_t timer_token_ = 0;
   std::function<void(ControlItem&&)> send_control_;
+  std::function<WayTo(NodeId)> ways_;
   std::uint64_t impairments_ = 0;  // received, and actions of faults
   std::unique_ptr<ActiveFaults> faults_;  // made with the first of either
   PortMask told_down_ = 0;         // links that network management was last told are down
+  std::unique_ptr<FaultTallies> tallies_;  // likewise
+  std::unique_ptr<RepeatedWorkload> again_;  // made by Repeat
   Pool<ControlItem> control_;
   DigestStream digest_;
   Time measure_from_ = 0, measure_to_ = kNever;  // packets created then count for latency

@@ -1,4 +1,5 @@
 // What faults do to a hub: they hold links down, impair them, keep alerts back, damage tables.
+#include "emulator/base/check.h"
 #include "emulator/node/hub.h"
 
 namespace percs {
@@ -9,9 +10,15 @@ std::pair<EventClass, int> Hub::OrderOf(const FaultAction& action) {
   switch (action.kind) {
     case FaultAction::Kind::kTableDamaged:
     case FaultAction::Kind::kAlertsMuted:
+    case FaultAction::Kind::kCauDown:
+    case FaultAction::Kind::kHfiDown:
+    case FaultAction::Kind::kWindowDown:
+    case FaultAction::Kind::kClockDrift:
+    case FaultAction::Kind::kResetArbiters:
       return {EventClass::kCommand, 0};
     case FaultAction::Kind::kLinkDown:
       return {EventClass::kLink, action.begins ? 0 : 1};
+    case FaultAction::Kind::kRewired:
     case FaultAction::Kind::kRetrain:
       return {EventClass::kLink, 1};
     default:
@@ -37,8 +44,13 @@ void Hub::OnImpairment(const ControlItem& item) {
 }
 
 void Hub::OnFault(const FaultAction& action, PortId port) {
+  if (action.kind == FaultAction::Kind::kResetArbiters) return ResetArbiters();
+  Tally(action, port);
+  // What one end sends is its own business; the other end only tallies.
+  if (action.of_sender() && !(action.end == LinkEnd{context_.node, port})) return;
   context_.last_event = context_.now;
   if (!faults_) faults_ = std::make_unique<ActiveFaults>();
+  if (action.of_hub()) return OnFaultOfHub(action);
   LinkImpairment impairment{context_.now, action.end};
   switch (action.kind) {
     case FaultAction::Kind::kLinkDown:
@@ -63,16 +75,110 @@ void Hub::OnFault(const FaultAction& action, PortId port) {
       isr_.Impair(port, impairment);
       break;
     }
+    case FaultAction::Kind::kLatency:
+      faults_->Apply(action, port);
+      impairment.kind = LinkImpairment::Kind::kLatency;
+      impairment.latency = faults_->Latency(action.end);
+      isr_.Impair(port, impairment);
+      break;
     case FaultAction::Kind::kAlertsMuted:
       faults_->Apply(action, port);
       return TellLink(port);
     case FaultAction::Kind::kRetrain:
       isr_.Retrain(port);
       break;
-    case FaultAction::Kind::kTableDamaged:
-      return action.begins ? isr_.router().Damage(action.place) : isr_.router().Repair(action.place);
+    case FaultAction::Kind::kRewired:
+      return Rewire(action);
+    default:
+      PERCS_CHECK(false);  // of a hub
   }
   FollowLink(port);
+}
+
+void Hub::OnFaultOfHub(const FaultAction& action) {
+  if (action.kind == FaultAction::Kind::kTableDamaged) {
+    return action.begins ? isr_.router().Damage(action.place) : isr_.router().Repair(action.place);
+  }
+  faults_->Apply(action, kNoPort);
+  switch (action.kind) {
+    case FaultAction::Kind::kCauDown:
+      return cau_.SetDown(faults_->CauDown());
+    case FaultAction::Kind::kHfiDown:
+    case FaultAction::Kind::kWindowDown:
+      context_.windows_down = faults_->WindowsDown(context_.parameters->windows_per_hfi);
+      return;
+    case FaultAction::Kind::kClockDrift:
+      return clock_->AddDrift(faults_->ClockDrift(), context_.now);
+    default:
+      PERCS_CHECK(false);  // of a link
+  }
+}
+
+Losses Hub::LossesAt(int place) {
+  Losses losses;
+  if (context_.losses) losses = (*context_.losses)[static_cast<std::size_t>(place)];
+  if (place < kLinkPorts) losses.replayed = context_.stats.ports[static_cast<std::size_t>(place)].replays;
+  return losses;
+}
+
+std::vector<FaultTally> Hub::Tallies() {
+  return tallies_ ? tallies_->All([this](int place) { return LossesAt(place); }) : std::vector<FaultTally>();
+}
+
+void Hub::Tally(const FaultAction& action, PortId port) {
+  int place = port;
+  switch (action.kind) {
+    case FaultAction::Kind::kRetrain:
+    case FaultAction::Kind::kClockDrift:
+      return;
+    case FaultAction::Kind::kTableDamaged:
+      place = kTablesPlace;
+      break;
+    case FaultAction::Kind::kCauDown:
+      place = kCauPlace;
+      break;
+    case FaultAction::Kind::kHfiDown:
+    case FaultAction::Kind::kWindowDown:
+      place = kWindowsPlace;
+      break;
+    default:
+      break;
+  }
+  if (!tallies_) tallies_ = std::make_unique<FaultTallies>();
+  if (action.begins) {
+    tallies_->Begin(action.fault, place, LossesAt(place));
+  } else {
+    tallies_->End(action.fault, place, LossesAt(place));
+  }
+}
+
+// As at the start of a run: every pointer of a round robin, and the draws of middle supernodes.
+void Hub::ResetArbiters() {
+  isr_.ResetArbiters();
+  isr_.router().ResetArbiters();
+  hfi_.ResetArbiters();
+}
+
+// Unplugged and plugged in elsewhere within one instant: what was on the way is lost, and network management has
+// nothing to hear, as the link is up before and after.
+void Hub::Rewire(const FaultAction& action) {
+  const PortId port = action.end.port;
+  const LinkEnd peer = action.begins ? action.peer : context_.topology->Peer(context_.node, port);
+  const WayTo way = ways_(peer.node);
+  isr_.LinkDown(port);
+  isr_.Rewire(port, peer, way.local, way.outbox, action.begins, action.count);
+  if (isr_.LinkMayBeUp(port)) isr_.LinkUp(port);
+  TellLink(port);
+}
+
+// A probe of the service port has found another hub or port than the wiring has there, or the right one again.
+void Hub::TellWiring(PortId port, std::uint64_t found, bool right) {
+  ControlItem alert;
+  alert.kind = ControlItem::Kind::kWiringAlert;
+  alert.port = port;
+  alert.up = right;
+  alert.hash = found;
+  RaiseAlert(std::move(alert));
 }
 
 }  // namespace percs

@@ -3,10 +3,12 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "emulator/base/pool.h"
 #include "emulator/engine/event_queue.h"
 #include "emulator/engine/outbox.h"
+#include "emulator/fault/fault_tally.h"
 #include "emulator/isr/packet_state.h"
 #include "emulator/metrics/node_stats.h"
 #include "emulator/metrics/path_trace.h"
@@ -57,6 +59,18 @@ struct NodeContext {
   std::uint64_t flits_out_of_order = 0;  // runs of flits that do not go on where their packet was
   std::uint64_t flits_without_credit = 0;  // runs of flits that came in without a free slot
   std::uint64_t vcs_out_of_place = 0;    // packets on another VC than rule 10 has
+
+  std::vector<bool> windows_down;  // by window; empty while all work
+  bool WindowDown(WindowId window) const { return !windows_down.empty() && windows_down[window]; }
+
+  // By place, for the tallies of faults; made with the first loss.
+  std::unique_ptr<LossesByPlace> losses;
+  [[gnu::cold]] void CountLoss(int place, PacketKind kind) {
+    if (!losses) losses = std::make_unique<LossesByPlace>();
+    Losses& here = (*losses)[static_cast<std::size_t>(place)];
+    ++here.lost;
+    if (kind == PacketKind::kData) ++here.resent;
+  }
 
   // Records of traced packets; made when the first one is met, or chosen here.
   std::unique_ptr<PathTracer> tracer;

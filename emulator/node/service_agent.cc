@@ -1,6 +1,7 @@
 #include "emulator/node/service_agent.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "fmt/format.h"
@@ -45,8 +46,8 @@ absl::Status CheckService(const ServiceTraffic& traffic, const Topology& topolog
   return absl::OkStatus();
 }
 
-ServiceAgent::ServiceAgent(NodeContext& context, Isr& isr, const ServiceTraffic& traffic)
-    : context_(context), isr_(isr), traffic_(traffic) {
+ServiceAgent::ServiceAgent(NodeContext& context, Isr& isr, const ServiceTraffic& traffic, TellWiring tell_wiring)
+    : context_(context), isr_(isr), traffic_(traffic), tell_wiring_(std::move(tell_wiring)) {
   for (const ServicePing& ping : traffic.pings) {
     if (ping.from != context.node) continue;
     for (std::uint64_t k = 0; k < ping.count; ++k) {
@@ -126,7 +127,11 @@ void ServiceAgent::OnAnswer(const PacketHeader& header, Request& request) {
   stats.service_round_trip_ps += took;
   stats.service_round_trip_max = std::max(stats.service_round_trip_max, took);
   const PortId at = request.port == kNoPort ? kNoPort : context_.topology->Peer(context_.node, request.port).port;
-  if (header.offset != Identity(request.to, at)) ++stats.service_wrong_partner;
+  const bool right = header.offset == Identity(request.to, at);
+  if (!right) ++stats.service_wrong_partner;
+  if (request.port == kNoPort) return;
+  const std::uint64_t wrong = right ? 0 : header.offset + 1;  // node 0 and port 0 are something, too
+  if (std::exchange(wrong_[request.port], wrong) != wrong) tell_wiring_(request.port, header.offset, right);
 }
 
 }  // namespace percs

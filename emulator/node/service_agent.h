@@ -2,6 +2,8 @@
 // neighbours who they are, and answers what it is asked. Answers may be lost, as requests may: it asks again.
 #pragma once
 
+#include <array>
+#include <functional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,7 +21,12 @@ class ServiceAgent {
  public:
   static constexpr std::uint64_t kRequestsMax = 1'000'000;  // of one hub
 
-  ServiceAgent(NodeContext& context, Isr& isr, const ServiceTraffic& traffic);
+  // What was found over a port (node << 8 | port), and whether that is what the wiring has there.
+  using TellWiring = std::function<void(PortId, std::uint64_t found, bool right)>;
+
+  // `tell_wiring` is called when a probe's answer does not fit the wiring, and when one does so again; not for every
+  // answer.
+  ServiceAgent(NodeContext& context, Isr& isr, const ServiceTraffic& traffic, TellWiring tell_wiring);
   void Start();
   // Request number `id` is due: for the first time, or because nobody answered.
   void OnTimer(std::uint64_t id);
@@ -44,6 +51,8 @@ class ServiceAgent {
   NodeContext& context_;
   Isr& isr_;
   const ServiceTraffic& traffic_;
+  TellWiring tell_wiring_;
+  std::array<std::uint64_t, kLinkPorts> wrong_{};  // what was found last where the wiring has something else; 0: none
   std::vector<Request> requests_;
   std::uint64_t sequence_ = std::uint64_t{1} << 62;  // apart from the packets of the HFIs
 };

@@ -112,6 +112,14 @@ class FabricImpl : public Fabric {
     for (Hub* hub : local_) hub->Stop();
   }
 
+  absl::Status RepeatWorkload(Time at) override {
+    for (Hub* hub : local_) {
+      if (absl::Status status = hub->Repeat(scenario_, topology_, at); !status.ok()) return status;
+    }
+    Exchange(nullptr);
+    return absl::OkStatus();
+  }
+
   Time now() const override { return now_; }
   WorkLeft work_left() const override {
     WorkLeft left{manager_work_.unfinished + (faults_ ? faults_->unfinished() : 0), manager_work_.resident};
@@ -131,6 +139,10 @@ class FabricImpl : public Fabric {
     return blade ? blade->Result() : hubs_[node]->Result();
   }
   const NodeStats& stats(NodeId node) const override { return hubs_[node]->stats(); }
+  std::vector<FaultTally> tallies(NodeId node) const override { return hubs_[node]->Tallies(); }
+  std::vector<std::pair<Epoch, Time>> first_rerouted(NodeId node) const override {
+    return hubs_[node]->isr().router().first_rerouted();
+  }
   bool link_up(LinkEnd end) const override { return hubs_[end.node]->isr().output(end.port).up; }
   std::vector<WaitEdge> WaitEdges() const override {
     std::vector<WaitEdge> edges;
@@ -168,6 +180,7 @@ class FabricImpl : public Fabric {
   void MakeManagement();
   absl::Status SetUpTrees();
   absl::Status SetUpFaults();
+  Hub::WayTo WayTo(NodeId from, NodeId to);
   void Wire();
   void Exchange(const Executor* executor);
   void RouteControl(ControlItem&& item);
@@ -306,19 +319,23 @@ absl::Status FabricImpl::SetUpTrees() {
   return absl::OkStatus();
 }
 
+Hub::WayTo FabricImpl::WayTo(NodeId from, NodeId to) {
+  Shard& shard = shards_[shard_of_[from]];
+  Hub* other = HubAt(to);
+  if (!other) return {nullptr, &shard.to_process[placement_.process_of_node[to]]};
+  return {shard_of_[to] == shard_of_[from] ? &other->isr() : nullptr, &shard.to_shard[shard_of_[to]]};
+}
+
 void FabricImpl::Wire() {
   for (Hub* hub : local_) {
     const NodeId node = hub->context().node;
-    Shard& shard = shards_[shard_of_[node]];
     for (PortId port = 0; port < kLinkPorts; ++port) {
       const LinkEnd peer = topology_.Peer(node, port);
       if (peer.node == kNoNode) continue;
-      Hub* other = HubAt(peer.node);
-      const bool same_thread = other && shard_of_[peer.node] == shard_of_[node];
-      Outbox* outbox = other ? &shard.to_shard[shard_of_[peer.node]]
-                             : &shard.to_process[placement_.process_of_node[peer.node]];
-      hub->isr().Connect(port, peer, same_thread ? &other->isr() : nullptr, outbox);
+      const Hub::WayTo way = WayTo(node, peer.node);
+      hub->isr().Connect(port, peer, way.local, way.outbox);
     }
+    hub->SetWays([this, node](NodeId to) { return WayTo(node, to); });
   }
   for (const Cable& cable : scenario_.cables) {
     for (const LinkEnd& end : {cable.link, topology_.Peer(cable.link.node, cable.link.port)}) {
@@ -474,6 +491,11 @@ absl::Status FabricImpl::Check(const Outbox& incoming) const {
     const bool to_manager = item.target == kManagerNode;
     const bool here = to_manager ? manager_ != nullptr : HubAt(item.target) != nullptr;
     const bool meant = to_manager ? item.for_manager() && item.source < topology_.nodes() : item.for_hub();
+    const bool of_port = item.kind == ControlItem::Kind::kAlert || item.kind == ControlItem::Kind::kWiringAlert;
+    if (to_manager && of_port && item.source < topology_.nodes() && (item.port >= kLinkPorts || !topology_.connected(item.source, item.port))) {
+      return absl::InvalidArgumentError(
+          fmt::format("an alert of port {} of {}, where no link is plugged in", item.port, topology_.NodeName(item.source)));
+    }
     const bool linked = item.kind != ControlItem::Kind::kLinkLost ||
                         (here && !to_manager && item.port < kLinkPorts &&
                          hubs_[item.target]->isr().output(item.port).connected);

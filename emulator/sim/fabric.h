@@ -2,6 +2,7 @@
 // in-process run, the threads of one and every daemon drive this same class.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,6 +17,7 @@
 #include "emulator/engine/outbox.h"
 #include "emulator/fault/event_log.h"
 #include "emulator/fault/fault_service.h"
+#include "emulator/fault/fault_tally.h"
 #include "emulator/fault/reroute.h"
 #include "emulator/fault/tree_status.h"
 #include "emulator/metrics/node_stats.h"
@@ -74,6 +76,9 @@ struct NodeResult {
   // By epoch: when this hub first routed a packet by a table entry that the epoch changed. Not in the
   // digest (every delivery already is).
   std::vector<std::pair<Epoch, Time>> first_rerouted;
+  std::vector<FaultTally> tallies;    // what faults cost at this node; not in the digest, like all below
+  Digest workload;                    // deliveries and counters since the workload began the last time, by its time
+  std::array<std::uint64_t, kLinkPorts> link_flits{};  // sent since then
   std::vector<ClockSample> clock;     // at every period of the global clock; in the digest of the run
   std::uint64_t credits_missing = 0;  // after a drained run, over all live links: a leak if not zero
   std::uint64_t flits_out_of_order = 0;  // runs of flits that did not go on where their packet was
@@ -155,11 +160,19 @@ class Fabric {
   // Ends workloads that run until stopped.
   virtual void StopWorkload(Time at) = 0;
 
+  // The workload once more, at `at`, on a fabric in which nothing is to happen any more before that. UNIMPLEMENTED for
+  // workloads that cannot begin later than at 0.
+  virtual absl::Status RepeatWorkload(Time at) = 0;
+
   virtual Time now() const = 0;  // end of the last window
   virtual WorkLeft work_left() const = 0;
   virtual std::vector<NodeId> local_nodes() const = 0;
   virtual NodeResult Result(NodeId node) = 0;
   virtual const NodeStats& stats(NodeId node) const = 0;
+  // What faults have cost at a local node so far, by their numbers.
+  virtual std::vector<FaultTally> tallies(NodeId node) const = 0;
+  // As in its NodeResult.
+  virtual std::vector<std::pair<Epoch, Time>> first_rerouted(NodeId node) const = 0;
   virtual bool link_up(LinkEnd end) const = 0;
   virtual std::vector<WaitEdge> WaitEdges() const = 0;
   // Programs of local blades and tasks of local hubs that wait, and for what.

@@ -38,11 +38,12 @@ absl::Status FaultInjector::Inject(const LinkImpairment& impairment, Time now) {
   const LinkEnd sender = impairment.sender;
   if (absl::Status s = CheckImpairment(impairment, topology_, parameters_); !s.ok()) return s;
   if (absl::Status status = CheckTime(impairment.at, now); !status.ok()) return status;
-  // Errors are the sender's business; how many lanes there are, both ends know.
-  const bool lanes = impairment.kind == LinkImpairment::Kind::kLanesLost;
+  // Errors are the sender's business; how many lanes there are and how long it takes, both ends know.
+  const bool both = impairment.kind == LinkImpairment::Kind::kLanesLost ||
+                    impairment.kind == LinkImpairment::Kind::kLatency;
   for (const LinkEnd& end : {sender, topology_.Peer(sender.node, sender.port)}) {
     Hub* hub = HubAt(end.node);
-    if (!hub || !(lanes || end == sender)) continue;
+    if (!hub || !(both || end == sender)) continue;
     ControlItem item;
     item.kind = ControlItem::Kind::kImpairment;
     item.source = sender.node;  // accounts for the command
@@ -99,20 +100,45 @@ absl::Status FaultInjector::Inject(const TableFault& fault, Time now) {
   return absl::OkStatus();
 }
 
+absl::Status FaultInjector::CheckOfHub(const FaultAction& action) const {
+  if (action.kind == FaultAction::Kind::kTableDamaged) return CheckPlace(action.end.node, action.place);
+  if (action.kind == FaultAction::Kind::kResetArbiters) return absl::OkStatus();
+  const std::uint32_t hfis = kHfisPerHub, windows = hfis * static_cast<std::uint32_t>(parameters_.windows_per_hfi);
+  const bool there = !topology_.is_blade(action.end.node) &&
+                     (action.kind != FaultAction::Kind::kHfiDown || action.count < hfis) &&
+                     (action.kind != FaultAction::Kind::kWindowDown || action.count < windows) &&
+                     (action.kind != FaultAction::Kind::kClockDrift || topology_.spec().clock.has_value());
+  if (there) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("number {} of node {}: a hub has HFIs 0..{}, windows 0..{}, and a clock if one is distributed",
+                  action.count, action.end.node, hfis - 1, windows - 1));
+}
+
+absl::Status FaultInjector::CheckRewiring(const FaultAction& action) const {
+  if (action.kind != FaultAction::Kind::kRewired) return absl::OkStatus();
+  const LinkEnd peer = action.peer;
+  if (peer.node < topology_.hubs() && peer.node != action.end.node && peer.port < kLinkPorts &&
+      topology_.connected(peer.node, peer.port) && ClassOf(peer.port) == ClassOf(action.end.port)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(fmt::format("a cable from {} to port {} of node {}, where it does not fit",
+                                                topology_.LinkName(action.end), peer.port, peer.node));
+}
+
 absl::Status FaultInjector::Inject(const FaultAction& action, Time now) {
   const LinkEnd end = action.end;
   if (end.node >= topology_.nodes()) {
     return absl::InvalidArgumentError(
         fmt::format("a fault of node {}; there are nodes 0..{}", end.node, topology_.nodes() - 1));
   }
-  const bool of_table = action.kind == FaultAction::Kind::kTableDamaged;
-  if (absl::Status s = of_table ? CheckPlace(end.node, action.place) : absl::OkStatus(); !s.ok()) return s;
-  if (!of_table && (end.port >= kLinkPorts || !topology_.connected(end.node, end.port))) {
+  if (absl::Status s = action.of_hub() ? CheckOfHub(action) : absl::OkStatus(); !s.ok()) return s;
+  if (!action.of_hub() && (end.port >= kLinkPorts || !topology_.connected(end.node, end.port))) {
     return absl::InvalidArgumentError(fmt::format("{}: nothing is plugged in there", topology_.LinkName(end)));
   }
   if (!(action.rate >= 0 && action.rate <= 1)) {
     return absl::InvalidArgumentError(fmt::format("a flit error rate of {}; it is a probability, 0 to 1", action.rate));
   }
+  if (absl::Status status = CheckRewiring(action); !status.ok()) return status;
   if (absl::Status status = CheckTime(action.at, now); !status.ok()) return status;
   Give(action, end);
   if (action.at_both_ends()) Give(action, topology_.Peer(end.node, end.port));

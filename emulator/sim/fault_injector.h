@@ -36,6 +36,8 @@ class FaultInjector {
   }
   absl::Status CheckTime(Time at, Time now) const;
   absl::Status CheckPlace(NodeId node, const TablePlace& place) const;
+  absl::Status CheckOfHub(const FaultAction& action) const;
+  absl::Status CheckRewiring(const FaultAction& action) const;
   void Give(const FaultAction& action, LinkEnd end);
 
   const Topology& topology_;

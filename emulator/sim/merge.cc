@@ -117,8 +117,10 @@ RunResult MergeResults(const Scenario& scenario, const Topology& topology, std::
   result.nodes = nodes.size();
   result.windows = windows;
   result.reroutes = std::move(reroutes);
-  DigestStream digest;
+  DigestStream digest, workload;
   for (NodeResult& node : nodes) {
+    workload.Add(node.workload);
+    for (const FaultTally& tally : node.tallies) FaultTallies::Of(&result.tallies, tally.fault) += tally.losses;
     digest.Add(node.node);
     digest.Add(node.digest);
     result.total.Add(node.stats);
@@ -128,16 +130,14 @@ RunResult MergeResults(const Scenario& scenario, const Topology& topology, std::
     result.programs.insert(result.programs.end(), node.programs.begin(), node.programs.end());
     if (!node.collective.empty()) result.collective.Merge(node.collective);
     result.cau_tasks.insert(result.cau_tasks.end(), node.cau_tasks.begin(), node.cau_tasks.end());
-    for (const auto& [epoch, time] : node.first_rerouted) {
-      for (Reroute& reroute : result.reroutes) {
-        if (reroute.epoch == epoch) reroute.first_packet = std::min(reroute.first_packet, time);
-      }
-    }
+    NoteFirstPackets(node.first_rerouted, &result.reroutes);
   }
+  std::sort(result.tallies.begin(), result.tallies.end(), [](const auto& a, const auto& b) { return a.fault < b.fault; });
   std::sort(result.ranks.begin(), result.ranks.end(),
             [](const RankResult& a, const RankResult& b) { return a.rank < b.rank; });
   Clocks(scenario, topology, nodes, digest, result);
   result.digest = digest.Finish();
+  result.workload = workload.Finish();
   Utilisation(scenario, topology, nodes, result);
   CheckConservation(scenario, result);
   CheckNodes(scenario, topology, nodes, result);

@@ -46,6 +46,28 @@ class StallWatch {
   bool armed_ = false, idle_ = false;
 };
 
+// What network management has to tell.
+void TakeManagement(Fabric& fabric, RunResult* result) {
+  result->trees = fabric.trees();
+  result->faults = fabric.faults()->List();
+  std::uint64_t lost = 0;
+  result->events = fabric.events().After(0, EventLog::kKept, &lost);
+}
+
+// Longer than anything is under way, and any timer runs, when the work is done.
+constexpr Time kDrain = 20 * kMillisecond;
+
+// The workload has ended: gives the fabric time to come to rest, and starts it once more. Returns when.
+absl::StatusOr<Time> Repeat(Fabric& fabric, const RunOptions& options) {
+  const Time at = fabric.now() + kDrain;
+  if (options.again == RunOptions::Again::kWithArbitersReset) fabric.faults()->ResetArbiters(at - 1);
+  for (Time next = fabric.NextEventTime(); next < at; next = fabric.NextEventTime()) {
+    fabric.RunWindow(std::min(next + fabric.lookahead(), at), options.executor);
+  }
+  if (absl::Status status = fabric.RepeatWorkload(at); !status.ok()) return status;
+  return at;
+}
+
 }  // namespace
 
 absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions& options) {
@@ -70,11 +92,18 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
 
   StallWatch watch(scenario.parameters.stall_limit);
   std::uint64_t windows = 0;
+  Time again_at = 0;
   auto command = options.commands.begin();
   while (true) {
     const WorkLeft left = fabric.work_left();
     const bool commanded = command != options.commands.end();
-    if (left.done() && !commanded) break;
+    if (left.done() && !commanded) {
+      if (options.again == RunOptions::Again::kNo || again_at > 0) break;
+      const auto at = Repeat(fabric, options);
+      if (!at.ok()) return at.status();
+      again_at = *at;
+      continue;
+    }
     const Time next = fabric.NextEventTime();
     if (commanded && command->at <= next) {
       if (absl::Status s = command->act(fabric, command->at); s.code() == absl::StatusCode::kDataLoss) return s;
@@ -105,8 +134,8 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
   }
   RunResult result =
       MergeResults(scenario, fabric.topology(), std::move(nodes), fabric.reroutes(), windows);
-  result.trees = fabric.trees();
-  result.faults = fabric.faults()->List();
+  result.workload_started = again_at;
+  TakeManagement(fabric, &result);
   return result;
 }
 

@@ -35,6 +35,10 @@ struct RunResult {
   ClockReport clock;
   std::vector<TreeStatus> trees;             // by number
   std::vector<FaultStatus> faults;           // in the order of their creation
+  std::vector<FabricEvent> events;           // in process only, those that are still kept
+  std::vector<FaultTally> tallies;           // what they cost, by their numbers
+  Digest workload;               // by the time since it began: the same for the same workload on an intact fabric
+  Time workload_started = 0;     // the last time
   std::uint64_t windows = 0;
   std::vector<std::string> violations;  // what the checkers found; empty is right
 };
@@ -64,6 +68,10 @@ struct RunOptions {
   const TableSet* tables = nullptr;                    // of epoch 1, proven first; else as planned
   // In order of time. What one of them refuses is refused, and the run goes on; it ends no sooner than the last.
   std::vector<TimedCommand> commands;
+  // When everything is done, faults included, the workload runs once more, on the fabric as it is then: with all round
+  // robin begun anew or not. RunResult::workload is then that of the second time.
+  enum class Again : std::uint8_t { kNo, kWithArbitersReset, kAsItIs };
+  Again again = Again::kNo;
   std::function<void(const NodeResult&)> on_result;    // every node's result, in node order
 };
 

@@ -30,8 +30,8 @@ PatternTraffic::PatternTraffic(const PatternWorkload& workload, DestinationPatte
       hub_(hub),
       context_(hub.context()) {
   if (workload.measure > 0) {
-    measure_from_ = workload.warm_up;
-    measure_to_ = workload.warm_up + workload.measure;
+    measure_from_ = context_.now + workload.warm_up;
+    measure_to_ = measure_from_ + workload.measure;
   }
   // Load 1.0 is 96 GB/s per hub: one flit per W flit time.
   const double flits = static_cast<double>(workload.message_bytes) / kFlitBytes;
@@ -45,7 +45,7 @@ void PatternTraffic::Start() {
   sending_ = true;
   ++context_.work->unfinished;
   if (mean_gap_ps_ > 0) {
-    next_ = Gap();
+    next_ = context_.now + Gap();
     hub_.SetTimer(next_, 0);
     DrawAhead();
   } else {

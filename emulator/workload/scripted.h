@@ -19,6 +19,7 @@ class Scripted : public HubWorkload {
   void Start() override {
     if (packets_.empty()) return;
     ++hub_.context().work->unfinished;
+    for (ScriptedPacket& packet : packets_) packet.at += hub_.context().now;  // of its start
     hub_.SetTimer(packets_.front().at, 0);
   }
   void OnTimer(std::uint64_t) override {

@@ -78,6 +78,7 @@ bool IsManagement(const v1::JournalRecord& record) {
     case v1::JournalRecord::kUpdateFault:
     case v1::JournalRecord::kDeleteFault:
     case v1::JournalRecord::kResetFaults:
+    case v1::JournalRecord::kResetArbiters:
     case v1::JournalRecord::kCreateTree:
     case v1::JournalRecord::kDeleteTree:
       return true;
@@ -96,6 +97,9 @@ absl::Status ActOnManagement(const v1::JournalRecord& record, Fabric& manager, T
       return manager.faults()->Delete(record.delete_fault(), at);
     case v1::JournalRecord::kResetFaults:
       manager.faults()->Reset(at);
+      return absl::OkStatus();
+    case v1::JournalRecord::kResetArbiters:
+      manager.faults()->ResetArbiters(at);
       return absl::OkStatus();
     case v1::JournalRecord::kCreateTree: {
       const auto spec = BuildTree(record.create_tree(), manager.topology());

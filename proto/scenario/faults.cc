@@ -14,6 +14,8 @@ constexpr std::size_t kNamesListed = 64;
 static_assert(v1::FAULT_KIND_LINK_DOWN == static_cast<int>(FaultKind::kLinkDown) + 1 &&
               v1::FAULT_KIND_CORRUPT_NEXT == static_cast<int>(FaultKind::kCorruptNext) + 1 &&
               v1::FAULT_KIND_ALERT_SUPPRESSED == static_cast<int>(FaultKind::kAlertSuppressed) + 1 &&
+              v1::FAULT_KIND_LATENCY == static_cast<int>(FaultKind::kLatency) + 1 &&
+              v1::FAULT_KIND_MISWIRED == static_cast<int>(FaultKind::kMiswired) + 1 &&
               v1::FaultKind_MAX == kFaultKinds);
 static_assert(v1::FAULT_MODE_PERCENT == static_cast<int>(FaultMode::kPercent) + 1);
 static_assert(v1::FAULT_DIRECTION_BACKWARD == static_cast<int>(FaultDirection::kBackward) + 1);
@@ -63,6 +65,15 @@ absl::Status BuildInjection(const v1::Injection& from, const Topology& topology,
     const auto hub = topology.ParseNode(from.destination());
     if (!hub.ok()) return hub.status();
     spec->destination = *hub;
+  }
+  spec->latency = from.latency();
+  if (from.has_hfi()) spec->hfi = from.hfi();
+  if (from.has_window()) spec->window = from.window();
+  spec->drift_ppb = from.drift_ppb();
+  if (from.has_with()) {
+    const auto cable = topology.ParseLink(from.with());
+    if (!cable.ok()) return cable.status();
+    spec->with = *cable;
   }
   return BuildSelector(from.select(), topology, &spec->select);
 }
@@ -160,6 +171,30 @@ void FaultToProto(const FaultStatus& fault, const Topology& topology, v1::FaultS
   if (fault.next != kNever) message->set_next_at(fault.next);
 }
 
+void TimelineToProto(const FaultTimeline& timeline, v1::FaultStatus* message) {
+  if (timeline.detected == kNever) return;
+  message->set_detected_at(timeline.detected);
+  message->set_alerted_at(timeline.alerted);
+  message->set_planned_at(timeline.planned);
+  message->set_committed_at(timeline.committed);
+  message->set_epoch(timeline.epoch);
+  if (timeline.first_packet != kNever) message->set_first_packet_at(timeline.first_packet);
+}
+
+void LossesToProto(const Losses& losses, v1::FaultStatus* message) {
+  message->set_packets_lost(losses.lost);
+  message->set_packets_resent(losses.resent);
+  message->set_replays(losses.replayed);
+}
+
+void FaultToProto(const FaultStatus& fault, const RunResult& result, const Topology& topology,
+                  v1::FaultStatus* message) {
+  FaultToProto(fault, topology, message);
+  TimelineToProto(TimelineOf(fault, result.reroutes, topology), message);
+  std::vector<FaultTally> tallies = result.tallies;
+  LossesToProto(FaultTallies::Of(&tallies, fault.number), message);
+}
+
 void ActionToProto(const FaultAction& action, v1::FaultActionCommand* message) {
   message->set_at(action.at);
   message->set_fault(action.fault);
@@ -169,6 +204,11 @@ void ActionToProto(const FaultAction& action, v1::FaultActionCommand* message) {
   message->set_port(action.end.port);
   if (action.rate > 0) message->set_rate(action.rate);
   if (action.count > 0) message->set_count(action.count);
+  if (action.value != 0) message->set_value(action.value);
+  if (action.kind == FaultAction::Kind::kRewired) {
+    message->set_peer_node(action.peer.node);
+    message->set_peer_port(action.peer.port);
+  }
   if (action.kind != FaultAction::Kind::kTableDamaged) return;
   message->set_table_kind(static_cast<std::uint32_t>(action.place.kind));
   message->set_table_port(action.place.port);
@@ -190,6 +230,13 @@ absl::StatusOr<FaultAction> ActionFromProto(const v1::FaultActionCommand& messag
   action.end = {message.node(), static_cast<PortId>(message.port())};
   action.rate = message.rate();
   action.count = message.count();
+  action.value = message.value();
+  if (action.kind == FaultAction::Kind::kRewired) {
+    if (message.peer_port() > kNoPort) {
+      return absl::InvalidArgumentError(fmt::format("a cable to port {}", message.peer_port()));
+    }
+    action.peer = {message.peer_node(), static_cast<PortId>(message.peer_port())};
+  }
   action.place.kind = static_cast<TableKind>(message.table_kind());
   action.place.port = static_cast<PortId>(message.table_port());
   action.place.intra = message.table_intra();

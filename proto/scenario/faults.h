@@ -6,7 +6,9 @@
 
 #include "absl/status/statusor.h"
 #include "emulator/fault/fault_service.h"
+#include "emulator/fault/fault_timeline.h"
 #include "emulator/fault/link_impairment.h"
+#include "emulator/sim/run.h"
 #include "percs/v1/common.pb.h"
 #include "percs/v1/fault.pb.h"
 #include "percs/v1/scenario.pb.h"
@@ -20,6 +22,12 @@ absl::StatusOr<FaultSpec> BuildFaultSpec(const v1::Fault& fault, const Topology&
 absl::StatusOr<std::vector<NodeId>> ParseHubs(const std::string& names, const Topology& topology);
 
 void FaultToProto(const FaultStatus& fault, const Topology& topology, v1::FaultStatus* message);
+
+void TimelineToProto(const FaultTimeline& timeline, v1::FaultStatus* message);
+void LossesToProto(const Losses& losses, v1::FaultStatus* message);
+// A fault of a run that is over, with all there is to tell of it.
+void FaultToProto(const FaultStatus& fault, const RunResult& result, const Topology& topology,
+                  v1::FaultStatus* message);
 
 // Actions on their way to the hubs.
 void ActionToProto(const FaultAction& action, v1::FaultActionCommand* message);

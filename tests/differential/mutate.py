@@ -52,6 +52,10 @@ MUTATIONS = [Mutation(*m) for m in (
      "(out)) return out.unfinished_index;",
      "  if (out.unfinished && out.busy_until > now && CanContinue("
      "out)) return out.unfinished_index;"),
+    ("what is sent after the latency fell overtakes what is under way",
+     "emulator/isr/link_level.cc",
+     "  Time start = std::max(context_.now, link_levels_[port]->under_way - out.wire);",
+     "  Time start = context_.now;"),
     ("the slot set aside for a poison tail returns a credit",
      "emulator/isr/isr.cc",
      "    const int slots = count - (out.committed_spare ? 1 : 0);",

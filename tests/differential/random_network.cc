@@ -247,8 +247,11 @@ class Generator {
       if (random.Below(2) == 0) {
         impairment.sender = topology.Peer(impairment.sender.node, impairment.sender.port);
       }
-      const std::uint32_t kind = random.Below(5);
-      if (kind < 2) {
+      const std::uint32_t kind = random.Below(6);
+      if (kind == 5) {
+        impairment.kind = LinkImpairment::Kind::kLatency;
+        impairment.latency = random.Below(3) == 0 ? 0 : static_cast<Time>(random.Below(200'000));
+      } else if (kind < 2) {
         const LinkParameters& link = scenario_.parameters.link(ClassOf(impairment.sender.port));
         impairment.kind = LinkImpairment::Kind::kLanesLost;
         impairment.count = random.Below(static_cast<std::uint32_t>(link.lanes + link.spare_lanes + 1));
@@ -430,6 +433,9 @@ std::string Describe(const Scenario& s) {
         break;
       case LinkImpairment::Kind::kLanesLost:
         text += fmt::format("lanes_lost={}\n", i.count);
+        break;
+      case LinkImpairment::Kind::kLatency:
+        text += fmt::format("latency={}\n", i.latency);
         break;
     }
   }

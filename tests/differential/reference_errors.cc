@@ -8,6 +8,7 @@
 namespace percs::reference {
 
 void Network::ApplyImpairment(const LinkImpairment& impairment) {
+  if (impairment.kind == LinkImpairment::Kind::kLatency) return ApplyLatency(impairment);
   if (impairment.kind != LinkImpairment::Kind::kLanesLost) return ApplyErrors(impairment);
   const LinkEnd sender = impairment.sender;
   const std::vector<Time> fronts = RequestInstants(sender.node, sender.port);
@@ -19,6 +20,14 @@ void Network::ApplyImpairment(const LinkImpairment& impairment) {
   result_.coverage.fronts_moved_by_rate += fronts != RequestInstants(sender.node, sender.port);
   UpdateLink(sender);
   Wake(sender.node, now_);
+}
+
+void Network::ApplyLatency(const LinkImpairment& impairment) {
+  const auto [node, port] = impairment.sender;
+  Output& output = hubs_[node].outputs[port];
+  output.ahead = std::max(output.ahead, output.busy_until + Propagation(node, port));
+  LinkAt(node, port).latency[node] = impairment.latency;
+  if (impairment.latency > 0) ++result_.coverage.latencies_added;
 }
 
 // Of the fronts for one output that have not begun: from when on each requests, or now if that has passed.
@@ -82,6 +91,10 @@ bool Network::ArrivesIntact(Wire& wire) {
 
 Transmission Network::Transmit(Hub& hub, PortId port, int certain) {
   Transmission sent{certain, now_, std::vector<bool>(static_cast<std::size_t>(certain), false)};
+  if (!IsHfi(port)) {
+    const Time may_start = hub.outputs[port].ahead - Propagation(hub.id, port);
+    if (may_start > now_) ++result_.coverage.held_behind_latency, sent.start = may_start;
+  }
   const auto entry = wires_.find({hub.id, port});
   if (entry == wires_.end()) return sent;
   Wire& wire = entry->second;
@@ -95,9 +108,10 @@ Transmission Network::Transmit(Hub& hub, PortId port, int certain) {
     }
     return sent;
   }
-  const Time f = FlitTime(hub.id, port), delay = Propagation(hub.id, port);
+  const LinkEnd far = topology_.Peer(hub.id, port);
+  const Time f = FlitTime(hub.id, port), delays = Propagation(hub.id, port) + Propagation(far.node, far.port);
   Time round = 0;  // in whole flits: those sent until the sender hears of the first
-  while (round < f + 2 * delay + parameters_.credit_processing) round += f;
+  while (round < f + delays + parameters_.credit_processing) round += f;
   int replays = 0;
   while (replays < parameters_.replay_limit && !ArrivesIntact(wire)) ++replays;
   stats.crc_errors += replays;

@@ -117,7 +117,8 @@ const LinkParameters& Network::ClassParameters(PortId port) const {
 }
 
 Time Network::Propagation(NodeId node, PortId port) {
-  return LinkAt(node, port).wire.value_or(ClassParameters(port).wire);
+  Link& link = LinkAt(node, port);
+  return link.wire.value_or(ClassParameters(port).wire) + link.latency[node];
 }
 
 ReferenceResult Network::Run() {
@@ -213,6 +214,8 @@ void VisitCoverage(const Coverage& c, Visit&& visit) {
   visit("given_up_too_late", c.given_up_too_late);
   visit("links_without_lanes", c.links_without_lanes);
   visit("fronts_moved_by_rate", c.fronts_moved_by_rate);
+  visit("latencies_added", c.latencies_added);
+  visit("held_behind_latency", c.held_behind_latency);
   visit("credits_of_changed_rate", c.credits_of_changed_rate);
   visit("corrupted_packets", c.corrupted_packets);
   visit("truncated", c.truncated);

@@ -118,6 +118,7 @@ struct Output {
   std::vector<OutputVc> vcs;
   bool service_last = false;  // a management packet was granted last
   Time busy_until = 0;
+  Time ahead = 0;  // nothing sent later may be at the other end of the wire before this
   QueuedPacket* last = nullptr;  // packet of the last commitment, if that ended without the tail
   int last_vc = -1;              // round robin over output VCs
   Time stalled_since = kNever;  // or when that was last looked at
@@ -155,6 +156,7 @@ struct Link {
   bool was_down = false;
   bool commanded_up = true;
   std::map<NodeId, int> lanes_lost;  // by the sending end
+  std::map<NodeId, Time> latency;    // added, by the sending end
   std::uint64_t generation = 0;  // changes at every down and up
 };
 
@@ -254,6 +256,7 @@ class Network {
   std::vector<Time> RequestInstants(NodeId node, PortId output);
   int WorkingLanes(NodeId node, PortId port);
   Time FlitTime(NodeId node, PortId port);  // of an output, now
+  void ApplyLatency(const LinkImpairment& impairment);
   void DrawErrors(Wire& wire);
   bool ArrivesIntact(Wire& wire);
   Transmission Transmit(Hub& hub, PortId port, int certain);

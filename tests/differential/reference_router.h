@@ -101,7 +101,7 @@ struct Coverage {
   std::uint64_t runs_split_by_error = 0;
   std::uint64_t given_up_too_late = 0;  // the link had gone down before
   std::uint64_t rates_reduced = 0, links_without_lanes = 0;
-  std::uint64_t fronts_moved_by_rate = 0;     // they request earlier or later than before it changed
+  std::uint64_t fronts_moved_by_rate = 0, latencies_added = 0, held_behind_latency = 0;     // they request earlier or later than before it changed
   std::uint64_t credits_of_changed_rate = 0;  // up: of a commitment granted at another rate than the present one
   std::uint64_t corrupted_packets = 0;  // with replay switched off
   std::uint64_t truncated = 0, no_route = 0, no_vc_position = 0;

@@ -283,6 +283,113 @@ TEST_F(FaultResourcesTest, EventsAndHealthTellOfFaultAlertAndReroute) {
   ASSERT_TRUE(StopAndWait().ok());
 }
 
+TEST_F(FaultResourcesTest, BadInputIsRefusedWithTheReasonAndTheNextGoodOneIsTaken) {
+  v1::ApplyRequest traffic = Traffic();
+  traffic.mutable_scenario()->mutable_topology()->set_supernodes(3);
+  traffic.mutable_scenario()->mutable_topology()->set_hubs(2);
+  ASSERT_TRUE(cluster_.Apply(traffic).ok());
+  PassTime(5 * kMicrosecond);
+  v1::FaultReply reply;
+  int good = 0;
+  const auto refused = [&](const v1::Fault& fault, grpc::StatusCode code, const std::string& why) {
+    const grpc::Status status = Create(fault, &reply);
+    EXPECT_EQ(status.error_code(), code) << status.error_message();
+    EXPECT_THAT(status.error_message(), HasSubstr(why));
+    EXPECT_TRUE(Create(LinkDown("good-" + std::to_string(++good), "sn2-d0-h0:LL0"), &reply).ok());
+  };
+  refused(LinkDown("a", "sn0-d0-h9:LL0"), grpc::StatusCode::INVALID_ARGUMENT, "sn0-d0-h9");
+  v1::Fault nothing = LinkDown("b", "sn0-d0-h0:LL0");
+  nothing.mutable_inject()->mutable_select()->set_link_class(v1::FAULT_LINK_CLASS_D);
+  refused(nothing, grpc::StatusCode::NOT_FOUND, "its selector fits no link of this machine");
+  v1::Fault past = LinkDown("c", "sn0-d0-h0:LL0");
+  past.set_at(1);
+  refused(past, grpc::StatusCode::INVALID_ARGUMENT, "is in the past: virtual time is");
+  v1::Fault other = LinkDown("good-1", "sn0-d0-h0:LL0");
+  refused(other, grpc::StatusCode::ALREADY_EXISTS, "there is another fault \"good-1\"");
+  v1::Fault swap;
+  swap.set_id("swap");
+  swap.mutable_inject()->set_kind(v1::FAULT_KIND_MISWIRED);
+  swap.mutable_inject()->mutable_select()->set_link("sn0-d0-h0:D0");
+  swap.mutable_inject()->set_with("sn0-d0-h1:D0");
+  ASSERT_TRUE(Create(swap, &reply).ok());
+  refused(LinkDown("d", "sn0-d0-h0:D0"), grpc::StatusCode::FAILED_PRECONDITION, "conflicts with fault swap (miswired, ");
+  const grpc::Status gone = Delete("nobody", &reply);
+  EXPECT_EQ(gone.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(gone.error_message(), HasSubstr("there is no fault \"nobody\", or it is deleted already; faults: good-1"));
+  v1::HoldFaultRequest hold;
+  hold.set_id("swap");
+  v1::HoldFaultReply held;
+  EXPECT_THAT(Call(&v1::Control::Stub::HoldFault, hold, &held).error_message(), HasSubstr("has no lease"));
+  ASSERT_TRUE(Delete("swap", &reply).ok());
+  v1::ResetArbitersReply reset;
+  ASSERT_TRUE(Call(&v1::Control::Stub::ResetArbiters, v1::ResetArbitersRequest(), &reset).ok());
+  EXPECT_GT(reset.at(), 0);
+  const auto result = StopAndWait();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->result().violations_size(), 0);
+}
+
+TEST_F(FaultResourcesTest, ToldInFullWithTheirTimelineAndWhatTheyCost) {
+  v1::ApplyRequest traffic = Traffic();
+  traffic.mutable_scenario()->mutable_workload()->mutable_pattern()->set_reliable(true);
+  ASSERT_TRUE(cluster_.Apply(traffic).ok());
+  v1::FaultReply reply;
+  ASSERT_TRUE(Create(LinkDown("cut", "sn0-d0-h0:LL0"), &reply).ok());
+  v1::ListFaultsRequest request;
+  request.set_id("cut");
+  v1::ListFaultsReply list;
+  do {
+    ASSERT_TRUE(Call(&v1::Control::Stub::ListFaults, request, &list).ok());
+    ASSERT_EQ(list.faults_size(), 1);
+  } while (!list.faults(0).has_first_packet_at());
+  const v1::FaultStatus& fault = list.faults(0);
+  const P7ihParameters p;
+  EXPECT_EQ(fault.detected_at(), fault.injected_at());
+  EXPECT_EQ(fault.alerted_at(), fault.detected_at() + p.management_latency);
+  EXPECT_EQ(fault.planned_at(), fault.detected_at() + p.detect + p.plan);
+  EXPECT_EQ(fault.committed_at(), fault.planned_at() + p.install);
+  EXPECT_GE(fault.first_packet_at(), fault.committed_at());
+  EXPECT_EQ(fault.epoch(), 2u);
+  EXPECT_GT(fault.packets_lost(), 0u);
+  EXPECT_GE(fault.packets_lost(), fault.packets_resent());
+  ASSERT_TRUE(StopAndWait().ok());
+}
+
+TEST_F(FaultResourcesTest, OfCausWindowsClocksAndCablesDoTheSameDistributedAsInProcess) {
+  v1::ApplyRequest request;
+  v1::Scenario* scenario = request.mutable_scenario();
+  scenario->mutable_topology()->set_supernodes(3);
+  scenario->mutable_topology()->set_drawers(1);
+  scenario->mutable_topology()->set_hubs(2);
+  scenario->mutable_clock()->set_period(10 * kMicrosecond);
+  scenario->mutable_service()->set_probe_rounds(10);
+  scenario->mutable_service()->set_probe_period(10 * kMicrosecond);
+  scenario->mutable_workload()->mutable_all_to_all()->set_bytes(65536);
+  const auto add = [&](v1::FaultKind kind) {
+    v1::Fault* fault = scenario->add_faults();
+    fault->set_id(v1::FaultKind_Name(kind));
+    fault->set_at(2 * kMicrosecond);
+    fault->mutable_inject()->set_kind(kind);
+    fault->mutable_inject()->set_duration(30 * kMicrosecond);
+    return fault->mutable_inject();
+  };
+  add(v1::FAULT_KIND_LATENCY)->set_latency(700'000);
+  scenario->mutable_faults(0)->mutable_inject()->mutable_select()->set_link("sn0-d0-h0:LL0");
+  add(v1::FAULT_KIND_CAU_DOWN)->mutable_select()->set_in("sn0");
+  add(v1::FAULT_KIND_HFI_DOWN)->set_hfi(1);
+  add(v1::FAULT_KIND_WINDOW_DOWN)->set_window(2);
+  add(v1::FAULT_KIND_CLOCK_DRIFT)->set_drift_ppb(-1'000'000);
+  v1::Injection* swap = add(v1::FAULT_KIND_MISWIRED);
+  swap->mutable_select()->set_link("sn0-d0-h0:D0");
+  swap->set_with("sn0-d0-h1:D0");
+  const RunResult here = RunHere(*scenario);
+  EXPECT_EQ(here.faults.size(), 6u);
+  const auto there = cluster_.Run(request);
+  ASSERT_TRUE(there.ok()) << there.status();
+  EXPECT_EQ(there->result().digest(), here.digest.ToString());
+  EXPECT_EQ(there->result().faults_size(), 6);
+}
+
 TEST_F(FaultResourcesTest, OfAScenarioDoTheSameDistributedAsInProcess) {
   v1::ApplyRequest request;
   v1::Scenario* scenario = request.mutable_scenario();

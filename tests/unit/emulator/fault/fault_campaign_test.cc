@@ -34,6 +34,10 @@ FaultSpec RandomFault(FaultKind kind, int number, const Topology& topology, Rand
   if (kind == FaultKind::kLaneLoss) spec.lanes = 1 + random.Below(6);
   if (kind == FaultKind::kBitErrors) spec.flit_error_rate = 0.001 + 0.2 * random.Unit();
   if (kind == FaultKind::kCorruptNext) spec.corrupt = 1 + random.Below(40);
+  if (kind == FaultKind::kLatency) spec.latency = (1 + random.Below(5'000)) * kNanosecond;
+  if (kind == FaultKind::kHfiDown) spec.hfi = static_cast<int>(random.Below(2));
+  if (kind == FaultKind::kWindowDown) spec.window = static_cast<int>(random.Below(4));
+  if (kind == FaultKind::kClockDrift) spec.drift_ppb = 1 + random.Below(1'000'000);
   if (kind == FaultKind::kTableDamage) spec.destination = random.Below(topology.hubs());
   if (kind == FaultKind::kPartition) {
     spec.select.in = {random.Below(topology.hubs() / 2), topology.hubs() / 2 + random.Below(topology.hubs() / 2)};
@@ -59,10 +63,11 @@ TEST(FaultCampaign, NothingIsLostInSilenceAndEverythingHeals) {
   RandomStream random(test::Seed(), "campaign");
   Scenario s;
   s.seed = test::Seed();
-  s.topology = {1, 4, 8, 1};
+  s.topology = {.supernodes = 1, .drawers = 4, .hubs = 8, .clock = ClockSettings()};
   const Topology topology = *Topology::Create(s.topology);
   s.workload = AllToAllWorkload{256 * 1024, Schedule::kSpread, true, PayloadMode::kVerified};
   for (int kind = 0; kind < kFaultKinds; ++kind) {
+    if (static_cast<FaultKind>(kind) == FaultKind::kMiswired) continue;  // there are no D cables here
     for (int number = 0; number < kOfEachKind; ++number) {
       s.fault_specs.push_back(RandomFault(static_cast<FaultKind>(kind), number, topology, random));
     }

@@ -1,0 +1,60 @@
+// A workload that a hub runs once more, and what of a result is reckoned from its start.
+#include "emulator/node/hub.h"
+
+namespace percs {
+namespace {
+
+// What is no sum over time says nothing about a part of it.
+NodeStats WithoutMaxima(NodeStats stats) {
+  for (PortStats& port : stats.ports) {
+    port.lanes_lost = 0;
+    for (VcStats& vc : port.vc) vc.most_held = 0;
+  }
+  stats.packet_latency.max = stats.message_latency.max = stats.service_round_trip_max = 0;
+  return stats;
+}
+
+std::vector<std::uint64_t> Values(NodeStats stats) {
+  std::vector<std::uint64_t> values;
+  WithoutMaxima(stats).Visit([&values](std::uint64_t value) { values.push_back(value); });
+  return values;
+}
+
+}  // namespace
+
+absl::Status Hub::Repeat(const Scenario& scenario, const Topology& topology, Time at) {
+  if (topology.is_blade(context_.node) ||
+      !(std::holds_alternative<AllToAllWorkload>(scenario.workload) ||
+        std::holds_alternative<PatternWorkload>(scenario.workload) ||
+        std::holds_alternative<ScriptedWorkload>(scenario.workload))) {
+    return absl::UnimplementedError("only all_to_all, pattern and script, without blades, are run once more");
+  }
+  PERCS_CHECK(context_.now <= at);
+  again_ = std::make_unique<RepeatedWorkload>();
+  again_->started = at;
+  again_->before = stats();
+  hfi_.NumberAnew();
+  if (measure_to_ != kNever) {
+    measure_from_ += at;
+    measure_to_ += at;
+  }
+  if (absl::Status status = MakeWorkload(scenario, topology); !status.ok()) return status;
+  context_.now = at;
+  if (workload_) workload_->Start();
+  if (hfi_.pending()) hfi_.HandOver();
+  return absl::OkStatus();
+}
+
+// Before the counters of the whole run enter the digest.
+void Hub::FoldWorkload(NodeResult* result) {
+  const NodeStats before = again_ ? again_->before : NodeStats();
+  DigestStream digest = again_ ? again_->digest : digest_;
+  const std::vector<std::uint64_t> first = Values(before), now = Values(result->stats);
+  for (std::size_t i = 0; i < now.size(); ++i) digest.Add(now[i] - first[i]);
+  result->workload = digest.Finish();
+  for (PortId port = 0; port < kLinkPorts; ++port) {
+    result->link_flits[port] = result->stats.ports[port].sum().flits - before.ports[port].sum().flits;
+  }
+}
+
+}  // namespace percs

@@ -1,0 +1,117 @@
+// The example scenarios about faults: what each is there to show has to happen, and the events have to tell of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "emulator/sim/run.h"
+#include "proto/scenario/build.h"
+#include "proto/scenario/file.h"
+#include "tests/support/source_dir.h"
+
+namespace percs {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr Time kUs = kMicrosecond;
+
+RunResult ResultOf(const std::string& name) {
+  const auto message = ReadScenarioFile(test::SourceDir() + "/deploy/scenarios/" + name + ".yaml");
+  EXPECT_TRUE(message.ok()) << message.status();
+  const auto scenario = message.ok() ? BuildScenario(*message, "") : message.status();
+  EXPECT_TRUE(scenario.ok()) << scenario.status();
+  if (!scenario.ok()) return {};
+  auto result = RunScenario(*scenario, {});
+  EXPECT_TRUE(result.ok()) << result.status();
+  if (!result.ok()) return {};
+  EXPECT_THAT(result->violations, IsEmpty());
+  return *std::move(result);
+}
+
+std::uint64_t Dropped(const RunResult& result, DropReason reason) {
+  return result.total.packets_dropped[static_cast<std::size_t>(reason)];
+}
+
+std::vector<std::string> Kinds(const RunResult& result) {
+  std::vector<std::string> kinds;
+  for (const FabricEvent& event : result.events) {
+    if (kinds.empty() || kinds.back() != event.kind) kinds.push_back(event.kind);
+  }
+  return kinds;
+}
+
+TEST(FaultScenarios, TwoSupernodesAreCutApartAndHeal) {
+  const RunResult result = ResultOf("partition");
+  EXPECT_GT(Dropped(result, DropReason::kLinkDown), 0u);
+  ASSERT_GE(result.reroutes.size(), 2u);
+  EXPECT_TRUE(std::any_of(result.reroutes.begin(), result.reroutes.end(),
+                          [](const Reroute& r) { return r.unreachable_pairs == 2 * 4 * 4; }))
+      << "every pair across the cut";
+  EXPECT_EQ(result.reroutes.back().unreachable_pairs, 0u);
+  EXPECT_EQ(result.total.messages_delivered, 8u * 7);
+  EXPECT_EQ(result.total.messages_failed, 0u);
+}
+
+TEST(FaultScenarios, TheLastLinkOfAHubIsCutAndComesBack) {
+  const RunResult result = ResultOf("last-link");
+  ASSERT_GE(result.reroutes.size(), 4u);
+  EXPECT_EQ(result.reroutes[0].unreachable_pairs, 0u) << "there is another one";
+  EXPECT_EQ(result.reroutes[1].unreachable_pairs, 4u) << "and then there is none";
+  EXPECT_EQ(result.reroutes.back().unreachable_pairs, 0u);
+  EXPECT_EQ(result.total.messages_delivered, 6u);
+  EXPECT_GT(result.total.packets_resent, 0u);
+  EXPECT_THAT(Kinds(result), ElementsAre("fault_selected", "fault_injected", "alert", "reroute", "fault_injected", "alert",
+                                         "reroute", "fault_recovered", "alert", "reroute", "fault_recovered", "alert",
+                                         "reroute"));
+}
+
+TEST(FaultScenarios, AllDLinksOfAPairAreCutAndTrafficGoesOverTheThirdSupernode) {
+  const RunResult result = ResultOf("pair-cut");
+  ASSERT_THAT(result.reroutes, SizeIs(1));
+  EXPECT_THAT(result.reroutes[0].down, SizeIs(4));
+  EXPECT_EQ(result.reroutes[0].unreachable_pairs, 0u);
+  EXPECT_NE(result.reroutes[0].first_packet, kNever);
+  EXPECT_EQ(result.total.messages_delivered, 12u * 11);
+  EXPECT_THAT(Kinds(result), ElementsAre("fault_selected", "fault_injected", "alert", "reroute"));
+}
+
+TEST(FaultScenarios, SwappedCablesAreNamedWithWhatIsWiredWhere) {
+  const RunResult result = ResultOf("miswired");
+  ASSERT_THAT(result.reroutes, SizeIs(2));
+  EXPECT_THAT(result.reroutes[0].down, SizeIs(2));
+  EXPECT_THAT(result.reroutes[1].up, SizeIs(2));
+  EXPECT_EQ(result.reroutes[0].unreachable_pairs, 0u);
+  const auto told = std::find_if(result.events.begin(), result.events.end(),
+                                 [](const FabricEvent& event) { return event.kind == "miswired"; });
+  ASSERT_NE(told, result.events.end());
+  for (const char* end : {"sn0-d0-h0:D0", "sn0-d0-h1:D0", "sn1-d0-h", "sn2-d0-h"}) EXPECT_THAT(told->text, HasSubstr(end));
+  EXPECT_GE(told->at, 100 * kUs);
+  EXPECT_LE(told->at, 125 * kUs) << "by the first probe";
+}
+
+TEST(FaultScenarios, AFaultWhoseAlertIsSuppressedIsNotReroutedAndPacketsKeepDying) {
+  const RunResult result = ResultOf("silent");
+  ASSERT_GE(result.reroutes.size(), 1u);
+  EXPECT_EQ(result.reroutes[0].raised, 120 * kUs) << "when the alert gets through, 100 us after the link died";
+  EXPECT_GT(result.tallies[1].losses.lost, 20u);
+  EXPECT_EQ(result.tallies[1].losses.lost, Dropped(result, DropReason::kLinkDown) + Dropped(result, DropReason::kTruncated));
+  EXPECT_GT(Dropped(result, DropReason::kWindowDown), 0u);
+  EXPECT_GT(result.clock.skew_max_ever, result.clock.bound);
+}
+
+TEST(FaultScenarios, ATreeWithADeadCauIsGivenUpWithAReason) {
+  const RunResult result = ResultOf("cau-down");
+  EXPECT_GT(Dropped(result, DropReason::kCauDown), 0u);
+  ASSERT_THAT(result.trees, SizeIs(1));
+  ASSERT_FALSE(result.trees[0].repairs.empty());
+  EXPECT_EQ(result.trees[0].repairs[0].problem.code, TreeProblem::Code::kUnacknowledged);
+  for (const CauTaskResult& task : result.cau_tasks) {
+    EXPECT_EQ(task.steps_wrong, 0u);
+    EXPECT_NE(task.reason, "") << task.node;
+  }
+}
+
+}  // namespace
+}  // namespace percs
