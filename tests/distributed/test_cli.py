@@ -296,6 +296,45 @@ class CollectiveTest(CliTest):
         self.assertEqual(USAGE, done.returncode)
         self.assertIn("--nodes excludes --blade", done.stderr)
 
+    def test_what_a_tree_of_caus_cannot_do_is_refused_by_name(self):
+        def refused(text, *arguments):
+            done = self.ctl(*arguments)
+            self.assertEqual(BAD_INPUT, done.returncode, done.stderr)
+            self.assertIn(text, done.stderr)
+
+        def scenario(trees, collective):
+            return self.write("bad.yaml", "topology: {drawers: 1, hubs: 4}\n" + trees + "\n"
+                              "workload: {collective: {algorithm: cau, " + collective + "}}\n")
+
+        on_tree = ("collective", "allreduce", "--nodes", 4, "--algorithm", "cau")
+        refused("a CAU has no prod of int64 operands", *on_tree, "--op", "prod")
+        refused("a CAU has no maxloc of int32 operands",
+                *on_tree, "--op", "maxloc", "--type", "int32")
+        refused("cau allreduce of 72 bytes: a CAU packet has at most 64", *on_tree, "--size", 72)
+        refused("fan_out: 9 is out of range; allowed: 1 to 8",
+                "run", scenario("trees: [{name: a, members: all, fan_out: 9}]", "bytes: 8B"))
+        few = "trees: [{name: a, members: 'sn0-d0-h0, sn0-d0-h1, sn0-d0-h3'}]"
+        refused("the 3 participants of tree 0 ('a') are not the nodes with tasks, which are 0 to 3",
+                "run", scenario(few, "bytes: 8B"))
+        refused('there is no tree "b"',
+                "run", scenario("trees: [{name: a, members: all}]", "tree: b"))
+        many = "trees: [" + ", ".join(f"{{name: t{i}, members: all}}" for i in range(65)) + "]"
+        refused("trees[64]: the CAU of sn0-d0-h0 has 64 indexes, and this tree needs one more",
+                "run", scenario(many, "bytes: 8B"))
+
+    def test_a_supernode_of_daemons_reduces_as_one_process_does(self):
+        text = (SCENARIOS / "supernode-collective.yaml").read_text()
+        file = self.write("few.yaml", text.replace("iterations: 20", "warm_up: 1, iterations: 4"))
+        here = self.good_json("run", file)
+        result = here["collective"]
+        self.assertEqual((1024, 4, 0), (result["tasks"], result["iterations"], result["wrong"]))
+        for daemons in (4, 32):
+            self.good("up", file, "--daemons", daemons, "--name", f"of-{daemons}")
+            there = self.good_json("apply", file, "--wait", "--name", f"of-{daemons}")
+            self.assertEqual(here["digest"], there["digest"])
+            self.assertEqual(result, there["collective"])
+            self.good("down", "--name", f"of-{daemons}")
+
     def test_daemons_give_the_digest_and_the_times_of_one_process(self):
         file = SCENARIOS / "collective.yaml"
         here = self.good_json("run", file)
