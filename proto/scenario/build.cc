@@ -55,11 +55,11 @@ class Builder {
     CheckParameters(scenario->parameters, &errors_);
     windows_ = 2 * scenario->parameters.windows_per_hfi;
 
+    if (message_.has_clock()) scenario->topology.clock = BuildClock(message_.clock());
     topology_ = BuildMachine(message_, scenario->topology, &errors_);
     if (topology_) {
       BuildGroups();
       scenario->topology = topology_->spec();
-      if (message_.has_clock()) scenario->topology.clock = BuildClock(message_.clock());
       scenario->blades = BuildBlades(message_, *topology_, &errors_);
     }
     BuildRouting(&scenario->routing);

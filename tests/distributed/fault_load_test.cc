@@ -140,7 +140,6 @@ TEST_F(FaultLoad, EveryOperationIsTakenInTheOrderOfTheJournalAndASleepingWatcher
   v1::WatchEventsRequest watch;
   watch.set_follow(true);
   const auto unread = sleeper->WatchEvents(&asleep, watch);
-  unread->WaitForInitialMetadata();
 
   // Every client has links of its own, so that what it does is always possible.
   std::atomic<int> refused{0};

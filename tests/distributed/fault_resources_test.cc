@@ -297,7 +297,7 @@ TEST_F(FaultResourcesTest, BadInputIsRefusedWithTheReasonAndTheNextGoodOneIsTake
     EXPECT_THAT(status.error_message(), HasSubstr(why));
     EXPECT_TRUE(Create(LinkDown("good-" + std::to_string(++good), "sn2-d0-h0:LL0"), &reply).ok());
   };
-  refused(LinkDown("a", "sn0-d0-h9:LL0"), grpc::StatusCode::INVALID_ARGUMENT, "sn0-d0-h9");
+  refused(LinkDown("a", "sn0-d0-h9:LL0"), grpc::StatusCode::NOT_FOUND, "no hub is named \"sn0-d0-h9\"; the nearest are");
   v1::Fault nothing = LinkDown("b", "sn0-d0-h0:LL0");
   nothing.mutable_inject()->mutable_select()->set_link_class(v1::FAULT_LINK_CLASS_D);
   refused(nothing, grpc::StatusCode::NOT_FOUND, "its selector fits no link of this machine");
