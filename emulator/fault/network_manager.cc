@@ -213,6 +213,7 @@ void NetworkManager::StartPlanning() {
   for (const LinkEnd& link : current_.down) current_.down_alerts.push_back(alerts[{link.node, link.port}]);
   proven_ = current_.down.empty() && current_.up.empty();  // only entries to write anew
   planned_ = proven_ ? tables_ : planner_.Replan(failures_);
+  if (proven_ && !reroutes_.empty()) current_.unreachable_pairs = reroutes_.back().unreachable_pairs;  // still
   Schedule(now_ + parameters_.plan, Step::kPlanned);
 }
 
