@@ -180,10 +180,29 @@ void TribladeNode::Finish() {
   }
 }
 
-absl::Status TribladeNode::Inject(const BladeFault&) {
-  return absl::InvalidArgumentError(fmt::format(
-      "{} is a triblade; faults of SPEs, rings and chip links are for Cell blades",
-      network_.context().topology->NodeName(network_.context().node)));
+// SPEs and Cells of a triblade are numbered through its two blades.
+absl::Status TribladeNode::Inject(const BladeFault& fault) {
+  const bool spe = fault.kind == BladeFault::Kind::kSpeDown, ring = fault.kind == BladeFault::Kind::kRingLost;
+  const int per_blade = spe ? cell::kSpes : ring ? cell::kCells : 1;
+  const int units = per_blade * roadrunner::kBladesPerTriblade;
+  if (fault.unit < 0 || fault.unit >= units) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{} {} of {} does not exist; a triblade has 0 to {}", spe ? "SPE" : ring ? "Cell" : "blade", fault.unit,
+        network_.context().topology->NodeName(network_.context().node), units - 1));
+  }
+  const int unit = fault.unit % per_blade;
+  cell::Blade& blade = cluster_->BladeAt(number_ * roadrunner::kBladesPerTriblade + fault.unit / per_blade);
+  const absl::Status status = spe    ? blade.FailSpe(unit, fault.at)
+                              : ring ? blade.LoseRing(unit, fault.ring, fault.at)
+                                     : blade.DegradeChipLink(fault.share, fault.at);
+  if (!status.ok()) return status;
+  ++network_.context().work->unfinished;  // a command to come
+  blade.At(fault.at, [this, at = fault.at] {
+    NodeContext& context = network_.context();
+    --context.work->unfinished;
+    context.last_event = std::max(context.last_event, at);
+  });
+  return absl::OkStatus();
 }
 
 NodeResult TribladeNode::Result() {

@@ -132,6 +132,7 @@ void Cluster::RunHost(Time end) {
       case Step::kForward: Forward(event.data); break;
       case Step::kArrived: HandDown(event.data); break;
       case Step::kCall: ServeCall(event.data); break;
+      case Step::kAccess: ServeAccess(event.data); break;
     }
   }
 }
@@ -210,6 +211,31 @@ void Cluster::ServeCall(std::uint64_t number) {
     call.bytes = result.ok() ? *std::move(result) : Bytes();
   }
   const Time there = host_.Call(cell, cost, call.bytes.size(), now_);
+  NodeAt(cell / cell::kCells).domain->Tell(cell % cell::kCells, PpeEvent::kRpcBack, number, there);
+}
+
+void Cluster::Access(int cell, PendingCall call, Time now) {
+  const DacsAccess& access = *call.access;
+  const Time there = access.put ? host_.DacsPut(cell, access.data.size(), now) : now + host_.DacsFlight();
+  calls_.emplace_back(cell, std::move(call));
+  Schedule(there, Step::kAccess, calls_.size() - 1);
+}
+
+// The bytes of a put are there, or the request of a get.
+void Cluster::ServeAccess(std::uint64_t number) {
+  const int cell = calls_[number].first;
+  PendingCall& call = calls_[number].second;
+  const DacsAccess& access = *call.access;
+  Bytes& region = regions_[cell];
+  const std::size_t offset = access.offset, bytes = access.put ? access.data.size() : access.bytes;
+  if (region.size() < offset + bytes) region.resize(offset + bytes);
+  const auto at = region.begin() + static_cast<std::ptrdiff_t>(offset);
+  if (access.put) {
+    std::copy(access.data.begin(), access.data.end(), at);
+  } else {
+    call.bytes.assign(at, at + static_cast<std::ptrdiff_t>(bytes));
+  }
+  const Time there = access.put ? now_ + host_.DacsFlight() : host_.DacsGet(cell, bytes, now_);
   NodeAt(cell / cell::kCells).domain->Tell(cell % cell::kCells, PpeEvent::kRpcBack, number, there);
 }
 

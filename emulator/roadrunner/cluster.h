@@ -54,6 +54,8 @@ class Cluster : private HostLink {
   HostPath& host() { return host_; }
   RpcRegistry& registry() { return registry_; }
   const cell::Blade* blade(int number) const;
+  // To break parts of it; made if no program runs on it yet.
+  cell::Blade& BladeAt(int number) { return *NodeAt(number).blade; }
   // Runs a program on these ranks, from `starts[i]` on (from 0 if empty). Errors of Link, or INVALID_ARGUMENT for
   // a rank that does not exist or runs already.
   absl::Status Launch(const std::vector<Rank>& ranks, const SpeProgramImage& image, RankProgram program,
@@ -82,7 +84,7 @@ class Cluster : private HostLink {
     RankProgram program;
     PmpiHooks hooks;
   };
-  enum class Step : std::uint8_t { kForward, kArrived, kCall };
+  enum class Step : std::uint8_t { kForward, kArrived, kCall, kAccess };
 
   Cluster(const RoadrunnerParameters& parameters, const ClusterOptions& options, IbTree tree);
   Node& NodeAt(int blade);
@@ -91,8 +93,10 @@ class Cluster : private HostLink {
   void Forward(std::uint64_t number);
   void HandDown(std::uint64_t number);
   void ServeCall(std::uint64_t number);
+  void ServeAccess(std::uint64_t number);
   Time SendUp(int cell, Message message, Time now) override;
   void CallUp(int cell, PendingCall call, Time now) override;
+  void Access(int cell, PendingCall call, Time now) override;
   Message TakeMessage(std::uint64_t number) override;
   PendingCall TakeCall(std::uint64_t number) override;
   std::uint64_t Keep(Message message);
@@ -106,6 +110,7 @@ class Cluster : private HostLink {
   std::map<Rank, std::unique_ptr<Cml>> ranks_;
   std::vector<std::unique_ptr<Job>> jobs_;
   std::map<int, Files> files_;  // by triblade
+  std::map<int, Bytes> regions_;  // of Opteron cores that DaCS put and get reach, by Cell
   std::vector<Message> messages_;
   std::vector<std::uint64_t> free_messages_;
   std::vector<std::pair<int, PendingCall>> calls_;  // by Cell

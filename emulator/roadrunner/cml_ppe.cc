@@ -163,14 +163,18 @@ Task<> CmlPpe::OnRpc(cell::Ppe& ppe, int spe) {
     co_await Answer(ppe, spe, d.sequence, std::move(*result));
     co_return;
   }
-  // On to the Opteron: numbers in its byte order.
-  auto& call = std::get<OpteronCall>(*answer);
   PendingCall pending;
   pending.spe = spe;
   pending.sequence = d.sequence;
+  pending.result_bytes = d.target;
+  if (auto* access = std::get_if<DacsAccess>(&*answer)) {
+    co_await BeginAccess(ppe, std::move(pending), std::move(*access));
+    co_return;
+  }
+  // On to the Opteron: numbers in its byte order.
+  auto& call = std::get<OpteronCall>(*answer);
   pending.number = call.function;
   pending.unit = call.unit;
-  pending.result_bytes = d.target;
   pending.then = std::move(call.then);
   const auto numbers = static_cast<std::ptrdiff_t>(std::min(call.data_from, call.arguments.size()));
   pending.bytes.assign(call.arguments.begin(), call.arguments.begin() + numbers);
@@ -183,6 +187,23 @@ Task<> CmlPpe::OnRpc(cell::Ppe& ppe, int spe) {
   co_await ppe.Compute(domain_.parameters.dacs.overhead);
   co_await ppe.Sync();
   host_.CallUp(cell_, std::move(pending), ppe.time());
+}
+
+Task<> CmlPpe::BeginAccess(cell::Ppe& ppe, PendingCall pending, DacsAccess access) {
+  const std::uint64_t bytes = access.put ? access.data.size() : access.bytes;
+  if (access.offset > kDacsRegionBytes || bytes > kDacsRegionBytes - access.offset) {
+    co_await Answer(ppe, pending.spe, pending.sequence,
+                    absl::OutOfRangeError(fmt::format(
+                        "DaCS {}: bytes {} to {} of a region of {}", access.put ? "put" : "get", access.offset,
+                        access.offset + bytes, kDacsRegionBytes)));
+    co_return;
+  }
+  pending.unit = 1;
+  pending.then = std::move(access.then);
+  pending.access = std::move(access);
+  co_await ppe.Compute(domain_.parameters.dacs.overhead);
+  co_await ppe.Sync();
+  host_.Access(cell_, std::move(pending), ppe.time());
 }
 
 Task<> CmlPpe::OnRpcBack(cell::Ppe& ppe, std::uint64_t number) {

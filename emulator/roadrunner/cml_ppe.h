@@ -38,6 +38,7 @@ struct PendingCall {
   Bytes bytes;  // arguments, then result
   absl::Status status;
   std::function<Bytes(const Bytes&)> then;
+  std::optional<DacsAccess> access;  // instead of a function of the Opteron
 };
 
 // The Opteron side, as a PPE knows it.
@@ -47,6 +48,8 @@ class HostLink {
   // Begins a DaCS transfer now; until the Opteron core has it.
   virtual Time SendUp(int cell, Message message, Time now) = 0;
   virtual void CallUp(int cell, PendingCall call, Time now) = 0;
+  // REQUIRES: call.access.
+  virtual void Access(int cell, PendingCall call, Time now) = 0;
   // What a PpeEvent's number stands for.
   virtual Message TakeMessage(std::uint64_t number) = 0;
   virtual PendingCall TakeCall(std::uint64_t number) = 0;
@@ -68,6 +71,7 @@ class CmlPpe {
   Task<> Deliver(cell::Ppe& ppe, Message message);
   Task<> OnRpc(cell::Ppe& ppe, int spe);
   Task<> OnRpcBack(cell::Ppe& ppe, std::uint64_t number);
+  Task<> BeginAccess(cell::Ppe& ppe, PendingCall pending, DacsAccess access);
   Task<> Answer(cell::Ppe& ppe, int spe, std::uint32_t sequence, absl::StatusOr<Bytes> result);
   void Free(int queue, std::uint32_t slot);
   int cell_on_blade() const { return cell_ % cell::kCells; }

@@ -37,6 +37,13 @@ class HostPath {
   Time GiveToAdapter(int cell, Time now) {
     return TakeCore(cell, parameters_.dacs.overhead + parameters_.mpi.overhead, now);
   }
+  // DaCS put and get of the PPE, between its memory and its Opteron core's: nobody at the other end receives or sends, so
+  // that processor has no overhead. A put ends with the answer that the bytes are there; a get asks first, so each
+  // takes the flight twice (choice: the flight is that of send and receive).
+  Time DacsFlight() const { return parameters_.dacs.latency - 2 * parameters_.dacs.overhead; }
+  // Until the bytes of a put are in place, and until those of a get, asked for `DacsFlight()` before, are.
+  Time DacsPut(int cell, std::uint64_t bytes, Time now) { return DacsUp(cell, bytes, now); }
+  Time DacsGet(int cell, std::uint64_t bytes, Time now) { return Down(cell, bytes, now); }
   // The other core takes them and gives them to DaCS; until they are at the PPE, before its overhead.
   Time DacsDown(int from_cell, int to_cell, std::uint64_t bytes, Time now);
   // The Opteron core takes a call, runs its function for `time` and gives `bytes` of results to DaCS; likewise.

@@ -40,7 +40,18 @@ struct OpteronCall {
   // Makes the answer to the SPE out of the Opteron's, both in Cell's order.
   std::function<Bytes(const Bytes& result)> then;
 };
-using RpcAnswer = std::variant<Bytes, OpteronCall>;
+// A PPE's function moves bytes between its memory and a region of its Opteron core's that both have made known
+// (dacs_put, dacs_get); no program of the Opteron takes part.
+struct DacsAccess {
+  bool put = false;
+  std::uint64_t offset = 0;  // in the region
+  Bytes data;                // put
+  std::size_t bytes = 0;     // get
+  // Makes the answer to the SPE when the access has ended, of what a get brought.
+  std::function<Bytes(const Bytes& data)> then;
+};
+inline constexpr std::uint64_t kDacsRegionBytes = 1 << 20;  // of each Opteron core: choice
+using RpcAnswer = std::variant<Bytes, OpteronCall, DacsAccess>;
 
 // What a PPE's functions work on.
 struct PpeServices {

@@ -72,6 +72,7 @@ class Validation {
   void Structure();
   void Layers();
   void Messages();
+  double Latencies(Protocol protocol);
   void OneCell();
   void FullScale();
 
@@ -117,6 +118,19 @@ void Validation::Structure() {
   Equal("RR-034", "local store of init, finalise and point to point", 5,
         (four->cml_bytes - control->cml_bytes) / 1024.0, "KB");
   Equal("RR-035", "message descriptor", 64, sizeof(Descriptor), "B");
+  // The paper's Sweep3D: text, data and bss as they are in its executable, CML's part among them.
+  SpeProgramImage sweep;
+  const auto kilobytes = [](double kb) { return static_cast<std::uint32_t>(kb * 1024); };
+  sweep.text = kilobytes(49.8) - (four->cml_bytes - control->cml_bytes);
+  sweep.data = kilobytes(0.8);
+  sweep.bss = kilobytes(4.4);
+  sweep.stack = 0;
+  sweep.functions = image.functions;
+  const auto linked = Link(sweep);
+  const double used = (cell::kLocalStoreBytes - kControlBytes - linked->free_bytes) / 1024.0;
+  Near("RR-055", "Sweep3D's executable in the local store", 55, used, "KB", Role::kSpecified, 0.01);
+  Near("RR-056", "... and what is left of 256 KB for data, CML's control block among it", 201, 256 - used, "KB",
+       Role::kSpecified, 0.01);
   Equal("RR-036", "largest message that the PPE copies", 128, p_.cml.copy_bytes_max, "B");
   Equal("RR-046", "largest benchmark message that fits", 128,
         Link(FullImage(kPerfBytesMax)).ok() && !Link(FullImage(2 * kPerfBytesMax)).ok() ? 128 : 0, "KB");
@@ -152,10 +166,42 @@ void Validation::Messages() {
   Within("RR-043.blade", "CML bandwidth on a blade, 128 KB", "near 6.25", blade, "GB/s", 0.85 * 6.25, 6.25);
   Within("RR-044", "CML bandwidth between blades of a triblade, 128 KB", "< 2", node, "GB/s", 0, 2);
   Within("RR-045", "CML bandwidth between triblades, 128 KB", "<= 0.667", far, "GB/s", 0, 0.667);
+  Near("RR-059", "latencies of a message that the receiver begins", 2, Latencies(Protocol::kReceiverInitiated),
+       "latencies", Role::kSpecified, 0.001);
+  Near("RR-059.sender", "... and of one that the sender begins", 3, Latencies(Protocol::kSenderInitiated), "latencies",
+       Role::kSpecified, 0.001);
   Add("RR-047", "CML latency on a chip", "", Microseconds(0, 1, 0), "us", Role::kPredicted, Holds::kUnknown);
   Add("RR-047.blade", "CML latency on a blade", "", Microseconds(0, 8, 0), "us", Role::kPredicted, Holds::kUnknown);
   Add("RR-047.node", "CML latency in a triblade", "", Microseconds(0, 16, 0), "us", Role::kPredicted,
       Holds::kUnknown);
+}
+
+// Of an empty message across the chip link of a blade: by how much a longer wire delays it.
+double Validation::Latencies(Protocol protocol) {
+  constexpr Time kLonger = 10 * kMicrosecond;
+  const auto run = [&](Time longer) {
+    RoadrunnerParameters p = p_;
+    p.blade.link.latency += longer;
+    ClusterOptions options;
+    options.protocol = protocol;
+    const auto cluster = Take(Cluster::Create(p, options));
+    Time over = 0;
+    const auto program = [&over](Cml& mpi) -> Task<> {
+      co_await mpi.Init();
+      if (mpi.rank() == 0) {
+        co_await mpi.Send(mpi.heap(), 0, cell::kSpesPerCell, 0);
+      } else {
+        co_await mpi.Recv(mpi.heap(), 16, 0, 0);
+        over = mpi.spe().time();
+      }
+      co_await mpi.Finalize();
+    };
+    if (!status_.ok()) return over;
+    if (absl::Status s = cluster->Launch({0, cell::kSpesPerCell}, FullImage(1024), program); !s.ok()) status_ = s;
+    if (const ClusterResult result = cluster->Run(); !result.status.ok()) status_ = result.status;
+    return over;
+  };
+  return static_cast<double>(run(kLonger) - run(0)) / static_cast<double>(kLonger);
 }
 
 void Validation::OneCell() {

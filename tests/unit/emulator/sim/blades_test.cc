@@ -4,25 +4,21 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <thread>
 
 #include "emulator/node/cell_node.h"
+#include "tests/support/play.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"
 
 namespace percs {
 namespace {
 
+using test::kThreads;
+using test::Play;
 using test::SplitOptions;
 using test::SplitRun;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-const Executor kThreads = [](int count, absl::FunctionRef<void(int)> body) {
-  std::vector<std::thread> threads;
-  for (int i = 0; i < count; ++i) threads.emplace_back([i, body] { body(i); });
-  for (std::thread& thread : threads) thread.join();
-};
 
 // A drawer of hubs that is busy with itself, and two blades that talk to each other and to a hub.
 Scenario DrawerAndTwoBlades() {
@@ -36,12 +32,6 @@ Scenario DrawerAndTwoBlades() {
   s.blades[1].programs = {CollectiveProgram{CollectiveOperation::kReduce, "auto", 9, 256, 5},
                           ExchangeProgram{8, 16, 16384, 3}};
   return s;
-}
-
-RunResult Play(const Scenario& scenario) {
-  auto result = RunScenario(scenario, RunOptions());
-  EXPECT_TRUE(result.ok()) << result.status();
-  return result.ok() ? *result : RunResult();
 }
 
 TEST(BladePrograms, ExchangeRealBytesWithBladesAndHubs) {

@@ -4,9 +4,9 @@
 
 #include <map>
 #include <string>
-#include <thread>
 
 #include "emulator/base/version.h"
+#include "tests/support/play.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"
 
@@ -17,12 +17,6 @@ using test::SplitOptions;
 using test::SplitRun;
 
 // Threads only to prove independence of them; a real executor lives in client/lib.
-const Executor kThreads = [](int count, absl::FunctionRef<void(int)> body) {
-  std::vector<std::thread> threads;
-  for (int i = 0; i < count; ++i) threads.emplace_back([i, body] { body(i); });
-  for (std::thread& thread : threads) thread.join();
-};
-
 PatternWorkload Uniform(double load, std::uint64_t bytes) {
   PatternWorkload w;
   w.load = load;
@@ -148,7 +142,7 @@ TEST(Placement, DigestIsTheSameInThreadsAndProcesses) {
     EXPECT_GT(one->total.packets_delivered, 100u);
     RunOptions threads;
     threads.threads = 2;
-    threads.executor = &kThreads;
+    threads.executor = &test::kThreads;
     const auto two = RunScenario(scenario, threads);
     ASSERT_TRUE(two.ok()) << two.status();
     EXPECT_EQ(one->digest, two->digest);

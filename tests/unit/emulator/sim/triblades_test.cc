@@ -4,25 +4,21 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <thread>
 
 #include "emulator/node/triblade_node.h"
+#include "tests/support/play.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"
 
 namespace percs {
 namespace {
 
+using test::kThreads;
+using test::Play;
 using test::SplitOptions;
 using test::SplitRun;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-const Executor kThreads = [](int count, absl::FunctionRef<void(int)> body) {
-  std::vector<std::thread> threads;
-  for (int i = 0; i < count; ++i) threads.emplace_back([i, body] { body(i); });
-  for (std::thread& thread : threads) thread.join();
-};
 
 Scenario DrawerAndTriblades(int triblades) {
   Scenario s;
@@ -38,12 +34,6 @@ Scenario DrawerAndTriblades(int triblades) {
     s.blades.push_back(config);
   }
   return s;
-}
-
-RunResult Play(const Scenario& scenario) {
-  auto result = RunScenario(scenario, RunOptions());
-  EXPECT_TRUE(result.ok()) << result.status();
-  return result.ok() ? *result : RunResult();
 }
 
 TEST(Triblades, RunCollectivesOfCmlOverAPercsDrawer) {
@@ -108,9 +98,26 @@ TEST(Triblades, WithOtherProgramsThanCmlsOrThanEachOtherAreRefused) {
   EXPECT_THAT(std::string(RunScenario(scenario, RunOptions()).status().message()), HasSubstr("collectives of CML"));
   EXPECT_FALSE(CheckTribladeProgram({CollectiveOperation::kReduce, "PEBar", 16, 256, 3}).ok());
   EXPECT_FALSE(CheckTribladeProgram({CollectiveOperation::kReduce, "auto", 16, 100'000, 3}).ok());
-  scenario = DrawerAndTriblades(2);
-  scenario.blade_faults = {{BladeFault::Kind::kSpeDown, kMicrosecond, 8, 3, 0, 1}};
-  EXPECT_THAT(std::string(RunScenario(scenario, RunOptions()).status().message()), HasSubstr("is a triblade"));
+}
+
+TEST(Triblades, LosePartsOfTheirBladesAndSayWhatDoesNotExist) {
+  const RunResult whole = Play(DrawerAndTriblades(2));
+  Scenario scenario = DrawerAndTriblades(2);
+  // Blades of the first triblade: a slow chip link of the second, and a ring of the third Cell.
+  scenario.blade_faults = {{BladeFault::Kind::kChipLinkDegraded, kMicrosecond, 8, 1, 0, 0.01},
+                           {BladeFault::Kind::kRingLost, kMicrosecond, 8, 2, 1, 1}};
+  const RunResult slower = Play(scenario);
+  EXPECT_THAT(slower.violations, IsEmpty());
+  EXPECT_GT(slower.programs[2].finished, whole.programs[2].finished);
+  EXPECT_NE(slower.digest, whole.digest);
+  // SPE 20 is the fifth of the second blade: a peer puts into its local store, the others wait, and this is why.
+  scenario.blade_faults = {{BladeFault::Kind::kSpeDown, 20 * kMicrosecond, 9, 20, 0, 1}};
+  const std::string lost(RunScenario(scenario, RunOptions()).status().message());
+  EXPECT_THAT(lost, HasSubstr("triblade1: rank 48: SPE 0 at "));
+  EXPECT_THAT(lost, HasSubstr("SPE 4 is down"));
+  scenario.blade_faults[0].unit = 32;
+  EXPECT_THAT(std::string(RunScenario(scenario, RunOptions()).status().message()),
+              HasSubstr("SPE 32 of triblade1 does not exist; a triblade has 0 to 31"));
 }
 
 }  // namespace
