@@ -6,6 +6,6 @@
 
 namespace percs {
 
-inline constexpr std::uint32_t kModelVersion = 5;
+inline constexpr std::uint32_t kModelVersion = 6;
 
 }  // namespace percs

@@ -8,32 +8,44 @@
 #include "fmt/format.h"
 
 namespace percs {
+namespace {
+
+constexpr const char* kWithoutUs = "; it goes on without this hub";
+
+}  // namespace
 
 // --- Network management ---------------------------------------------------------------------------
 
 absl::Status Cau::SetUp(std::shared_ptr<const TreePlan> plan, const TreeProblem& why) {
   const CauTreeId id = plan->id;
-  CauListener* listener = nullptr;
+  std::vector<TreeVertexId> here;
+  bool takes_part = false;
+  for (std::size_t v = 0; v < plan->vertices.size(); ++v) {
+    if (plan->vertices[v].node != context_.node) continue;
+    here.push_back(static_cast<TreeVertexId>(v));
+    takes_part |= plan->vertices[v].participant;
+  }
   if (const auto old = trees_.find(id); old != trees_.end()) {
+    const absl::Status reason = ToStatus(why, id, *context_.topology);
     TellFailures(id, old->second, why);
-    listener = old->second.listener;
+    CauListener* listener = old->second.listener;
     Drop(id, old->second);
     trees_.erase(old);
-    if (listener) {
-      listener->OnCauTreeDown(
-          id, absl::UnavailableError(absl::StrCat(ToStatus(why, id, *context_.topology).message(),
-                                                  "; it will be set up anew")));
-    }
+    LeaveOut(id, listener,
+             takes_part ? absl::UnavailableError(absl::StrCat(reason.message(), "; it will be set up anew"))
+                        : absl::FailedPreconditionError(absl::StrCat(reason.message(), kWithoutUs)));
   }
-  std::vector<TreeVertexId> here;
-  for (std::size_t v = 0; v < plan->vertices.size(); ++v) {
-    if (plan->vertices[v].node == context_.node) here.push_back(static_cast<TreeVertexId>(v));
-  }
+  const auto left_out = left_out_.find(id);
   if (static_cast<int>(here.size()) > free_indexes()) {
     const absl::Status full =
         ToStatus({TreeProblem::Code::kFull, CauOperation::kReduce, 0, context_.node}, id, *context_.topology);
-    if (listener) listener->OnCauTreeDown(id, absl::FailedPreconditionError(full.message()));
+    if (left_out != left_out_.end()) LeaveOut(id, left_out->second, absl::FailedPreconditionError(full.message()));
     return full;
+  }
+  CauListener* listener = nullptr;
+  if (takes_part && left_out != left_out_.end()) {
+    listener = left_out->second;
+    left_out_.erase(left_out);
   }
   Tree& tree = trees_[id];
   tree.plan = std::move(plan);
@@ -68,8 +80,16 @@ void Cau::TakeDown(CauTreeId id, const TreeProblem& why) {
   CauListener* listener = it->second.listener;
   Drop(id, it->second);
   trees_.erase(it);
+  const bool over = why.code == TreeProblem::Code::kDeleted || why.code == TreeProblem::Code::kNoTree;
+  LeaveOut(id, listener,
+           absl::FailedPreconditionError(
+               absl::StrCat(ToStatus(why, id, *context_.topology).message(), over ? "" : kWithoutUs)));
+}
+
+void Cau::LeaveOut(CauTreeId id, CauListener* listener, const absl::Status& why) {
   if (!listener) return;
-  listener->OnCauTreeDown(id, absl::FailedPreconditionError(ToStatus(why, id, *context_.topology).message()));
+  left_out_[id] = listener;
+  listener->OnCauTreeDown(id, why);
 }
 
 // Gives the indexes of a tree back. What it had on its way is forgotten.
@@ -147,6 +167,7 @@ absl::Status Cau::Attach(CauTreeId id, CauListener* listener) {
 }
 
 void Cau::Detach(CauTreeId id) {
+  left_out_.erase(id);
   if (const auto it = trees_.find(id); it != trees_.end()) it->second.listener = nullptr;
 }
 

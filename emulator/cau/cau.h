@@ -109,6 +109,7 @@ class Cau final : public CauPort {
   absl::Status CheckSequence(Tree& tree, CauOperation operation, std::uint32_t sequence);
   void Give(const Tree& tree, CauOperation operation, const CauItem& item);
   void Drop(CauTreeId id, Tree& tree);
+  void LeaveOut(CauTreeId id, CauListener* listener, const absl::Status& why);
   void TellFailures(CauTreeId id, Tree& tree, const TreeProblem& problem);
   void Fail(CauTreeId tree, const TreeProblem& problem);
 
@@ -150,6 +151,8 @@ class Cau final : public CauPort {
   bool down_ = false;
   absl::flat_hash_map<std::uint32_t, int> indexes_;  // the CAM: (tree, vertex) to index
   absl::flat_hash_map<CauTreeId, Tree> trees_;
+  // Participants in trees that this hub has none in now, but may have again.
+  absl::flat_hash_map<CauTreeId, CauListener*> left_out_;
   Ring<Input> inputs_, declared_;  // being served, in the order in which they will have been
   Ring<Output> outputs_;
   Time in_free_ = 0, out_free_ = 0;

@@ -46,7 +46,8 @@ class CauListener {
   virtual void OnCauFailed(CauTreeId tree, CauOperation operation, std::uint32_t sequence,
                            const absl::Status& why) = 0;
   // After the failures of its operations: UNAVAILABLE if network management will set the tree up anew
-  // and OnCauTreeUp follows, or FAILED_PRECONDITION if this hub is no part of it any more.
+  // and OnCauTreeUp follows, or FAILED_PRECONDITION if this hub is no part of it any more. It may become one
+  // again: then, too, OnCauTreeUp follows.
   virtual void OnCauTreeDown(CauTreeId tree, const absl::Status& why) {}
   // The tree was set up, or anew, among these nodes, in ascending order; sequences start at 0. At the same
   // instant on all its hubs.

@@ -48,6 +48,8 @@ absl::Status ToStatus(const TreeProblem& problem, CauTreeId tree, const Topology
           fmt::format("tree {}: no tree can be laid over the hubs that {} still reaches", tree, a));
     case Code::kDeleted:
       return absl::CancelledError(fmt::format("tree {} was deleted", tree));
+    case Code::kMembersBack:
+      return absl::UnavailableError(fmt::format("tree {}: {} can be reached again and is taken in", tree, a));
   }
   PERCS_CHECK(false);
 }

@@ -26,6 +26,7 @@ struct TreeProblem {
     kFull,            // CAU of `a` has no index left
     kNoTree,          // no tree can be laid over those that are left
     kDeleted,
+    kMembersBack,     // none: members that were left out, `a` among them, are taken in again
   };
   Code code = Code::kNone;
   CauOperation operation = CauOperation::kReduce;
@@ -34,7 +35,7 @@ struct TreeProblem {
 
   bool of_program() const { return code >= Code::kRoots && code <= Code::kTwice; }
 };
-inline constexpr int kTreeProblemCodes = 11;
+inline constexpr int kTreeProblemCodes = 12;
 
 // INVALID_ARGUMENT for calls that do not go together, UNAVAILABLE for the network, RESOURCE_EXHAUSTED,
 // FAILED_PRECONDITION, CANCELLED for a deleted tree.

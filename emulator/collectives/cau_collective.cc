@@ -17,12 +17,12 @@ CauPayload Payload(const std::uint8_t* bytes, std::uint64_t size) {
 
 }  // namespace
 
-CauCollective::CauCollective(Rank& rank, const TaskGroup& leaders, Operation operation)
+CauCollective::CauCollective(Rank& rank, const TaskGroup& leaders, Operation operation, std::size_t window)
     : rank_(rank),
       leaders_(leaders),
       me_(leaders.IndexOf(rank.number())),
       operation_(operation),
-      window_(rank.node().cau_window()) {}
+      window_(rank.node().cau_window(window)) {}
 
 void CauCollective::Reset(const CollectiveCall& call) {
   PERCS_CHECK(!running_ && call.bytes <= kCauPayloadMax);

@@ -13,9 +13,9 @@ namespace percs {
 
 class CauCollective final : public Collective, private CauWindow::Client {
  public:
-  // `leaders`: task 0 of each node. `operation`: kReduce or kBroadcast. REQUIRES: the node's window is on a
-  // tree whose participants are those nodes.
-  CauCollective(Rank& rank, const TaskGroup& leaders, Operation operation);
+  // `leaders`: task 0 of each node. `operation`: kReduce or kBroadcast. `window`: which of the node's. REQUIRES:
+  // it is on a tree whose participants are those nodes.
+  CauCollective(Rank& rank, const TaskGroup& leaders, Operation operation, std::size_t window = 0);
 
   void Reset(const CollectiveCall& call) override;
   void Start() override;

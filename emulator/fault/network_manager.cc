@@ -126,7 +126,10 @@ void NetworkManager::OnAlert(const ControlItem& alert) {
   --work_->unfinished;  // the hub counted it when it raised it
   NoteAlert(alert);
   if (alert.kind == ControlItem::Kind::kWiringAlert) KeepWiring(alert);
-  if (!reroute_) return;
+  if (!reroute_) {
+    if (alert.kind == ControlItem::Kind::kAlert && alert.up) trees_.OnLinkUp(now_);
+    return;
+  }
   news_.push_back(alert);
   if (busy_) return;
   busy_ = true;

@@ -187,8 +187,8 @@ void TreeService::OnAnswer(const ControlItem& item, Time now) {
   if (log_) log_->Add(now, "tree_ready", status.name, fmt::format("generation {}", status.plan->generation));
   for (const NodeId hub : Hubs(*status.plan)) Tell(ControlItem::Kind::kTreeReady, item.tree, hub, {}, now);
   if (!status.repairs.empty()) status.repairs.back().ready = now + parameters_.management_latency;
-  // What has broken meanwhile.
-  if (!tables_.empty()) OnTables(TableSet(tables_), now);
+  // What has broken or healed meanwhile.
+  Review(now);
   Execute(now);
 }
 
@@ -207,15 +207,35 @@ void TreeService::OnAlert(const ControlItem& item, Time now) {
 
 void TreeService::OnTables(const TableSet& tables, Time now) {
   tables_ = tables;
+  OnLinkUp(now);
+}
+
+void TreeService::OnLinkUp(Time now) {
+  for (Tree& tree : trees_) tree.mute.clear();
+  Review(now);
+}
+
+bool TreeService::Broken(CauTreeId id, TreeProblem* why) const {
+  const auto& vertices = status_[id].plan->vertices;
+  for (const TreeVertex& v : vertices) {
+    if (v.parent == kNoVertex) continue;
+    const NodeId above = vertices[v.parent].node;
+    if (above == v.node || Linked(trees_[id], above, v.node)) continue;
+    *why = {TreeProblem::Code::kCutOff, CauOperation::kReduce, 0, above, v.node};
+    return true;
+  }
+  return false;
+}
+
+void TreeService::Review(Time now) {
   for (CauTreeId id = 0; id < trees_.size(); ++id) {
-    if (status_[id].state != TreeState::kReady) continue;
-    const auto& vertices = status_[id].plan->vertices;
-    for (const TreeVertex& v : vertices) {
-      if (v.parent == kNoVertex) continue;
-      const NodeId above = vertices[v.parent].node;
-      if (above == v.node || Linked(trees_[id], above, v.node)) continue;
-      Repair(id, {TreeProblem::Code::kCutOff, CauOperation::kReduce, 0, above, v.node}, now, now);
-      break;
+    TreeProblem why;
+    const TreeStatus& status = status_[id];
+    if (status.state == TreeState::kReady && Broken(id, &why)) {
+      Repair(id, why, now, now);
+    } else if (status.state == TreeState::kReady ||
+               (status.state == TreeState::kFailed && status.problem.code == TreeProblem::Code::kNoTree)) {
+      TakeBack(id, now);
     }
   }
 }
@@ -244,24 +264,69 @@ std::vector<NodeId> TreeService::Reachable(const Tree& tree, const std::vector<N
   return best;
 }
 
+// A tree over as many of these nodes as one can be laid over. Where links between them lack, the planner may find
+// none although there is one; then whoever has the fewest links is left out.
+absl::StatusOr<TreePlan> TreeService::PlanOver(const Tree& tree, std::vector<NodeId> nodes) const {
+  const TreeLinked linked = [&](NodeId a, NodeId b) { return Linked(tree, a, b); };
+  while (true) {
+    TreeSpec spec = tree.spec;
+    spec.members = nodes = Reachable(tree, nodes);
+    if (nodes.size() < 2) return absl::UnavailableError("no two of its hubs reach each other");
+    std::erase_if(spec.relays, [&](NodeId relay) {
+      return std::none_of(nodes.begin(), nodes.end(), [&](NodeId node) { return node == relay || linked(relay, node); });
+    });
+    auto plan = PlanTree(topology_, spec, linked);
+    if (plan.ok()) return plan;
+    const auto links = [&](NodeId a) {
+      return std::count_if(nodes.begin(), nodes.end(), [&](NodeId b) { return a != b && linked(a, b); });
+    };
+    nodes.erase(std::min_element(nodes.begin(), nodes.end(), [&](NodeId a, NodeId b) { return links(a) < links(b); }));
+  }
+}
+
+void TreeService::TakeBack(CauTreeId id, Time now) {
+  Tree& tree = trees_[id];
+  TreeStatus& status = status_[id];
+  std::vector<NodeId> all = tree.spec.members, before;
+  std::sort(all.begin(), all.end());
+  if (status.state == TreeState::kReady) before = status.plan->Participants();
+  if (tree.remove || before.size() == all.size()) return;
+  auto plan = PlanOver(tree, all);
+  if (!plan.ok()) return;
+  TreeRepair repair{{}, status.plan->generation + 1, now, now};
+  const std::vector<NodeId> after = plan->Participants();
+  std::set_difference(after.begin(), after.end(), before.begin(), before.end(), std::back_inserter(repair.back));
+  if (repair.back.empty() || !std::includes(after.begin(), after.end(), before.begin(), before.end())) return;
+  plan->id = id;
+  plan->generation = repair.generation;
+  if (!CheckRoom(*plan).ok()) return;  // other trees took the indexes meanwhile
+  repair.problem = {TreeProblem::Code::kMembersBack, CauOperation::kReduce, 0, repair.back.front()};
+  const TreeProblem why = repair.problem;
+  if (log_) log_->Add(now, "tree_grows", status.name, std::string(ToStatus(why, id, topology_).message()));
+  status.problem = {};
+  status.repairs.push_back(std::move(repair));
+  // Relays of before that the new one has no use for.
+  std::vector<NodeId> left_out;
+  const std::vector<NodeId> new_hubs = Hubs(*plan);
+  if (!before.empty()) {
+    const std::vector<NodeId> old_hubs = Hubs(*status.plan);
+    std::set_difference(old_hubs.begin(), old_hubs.end(), new_hubs.begin(), new_hubs.end(),
+                        std::back_inserter(left_out));
+  }
+  TakeDown(id, left_out, why, now);
+  SetUp(id, *std::move(plan), why, now);
+}
+
 void TreeService::Repair(CauTreeId id, const TreeProblem& why, Time raised, Time now) {
   const Tree& tree = trees_[id];
   TreeStatus& status = status_[id];
   if (log_) log_->Add(now, "tree_failed", status.name, std::string(ToStatus(why, id, topology_).message()));
   const std::vector<NodeId> old_hubs = Hubs(*status.plan), before = status.plan->Participants();
   TreeRepair repair{why, status.plan->generation + 1, raised, now};
-  TreeSpec spec = tree.spec;
-  spec.members = Reachable(tree, before);
-  std::erase_if(spec.relays, [&](NodeId relay) {
-    return std::none_of(spec.members.begin(), spec.members.end(),
-                        [&](NodeId member) { return member == relay || Linked(tree, relay, member); });
-  });
-  std::set_difference(before.begin(), before.end(), spec.members.begin(), spec.members.end(),
-                      std::back_inserter(repair.lost));
-  absl::StatusOr<TreePlan> plan = absl::UnavailableError("");
-  if (spec.members.size() > 1) {
-    plan = PlanTree(topology_, spec, [&](NodeId a, NodeId b) { return Linked(tree, a, b); });
-  }
+  absl::StatusOr<TreePlan> plan = PlanOver(tree, before);
+  std::vector<NodeId> after;
+  if (plan.ok()) after = plan->Participants();
+  std::set_difference(before.begin(), before.end(), after.begin(), after.end(), std::back_inserter(repair.lost));
   if (!plan.ok()) {
     status.state = TreeState::kFailed;
     status.since = now;

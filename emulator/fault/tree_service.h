@@ -1,7 +1,8 @@
 // The tree service of network management: creates, deletes and repairs trees of CAUs (paper 003 section 3.6:
 // software builds the tree). Plans, sets up at every hub, and says ready when all have answered, out of
 // band like route tables (docs/semantics.md rule 19). A tree that fails, for whatever reason, is set up
-// anew as another generation, without the hubs that its others cannot reach.
+// anew as another generation, without the hubs that its others cannot reach; and once more with them as soon as
+// they can be reached again.
 #pragma once
 
 #include <functional>
@@ -37,8 +38,11 @@ class TreeService {
   void Execute(Time now);
 
   void Receive(const ControlItem& item, Time now);  // kTreeAnswer, kTreeAlert
-  // New tables are in effect: trees whose links have no route any more are repaired.
+  // New tables are in effect: trees whose links have no route any more are repaired, others take back members
+  // that they lost. Pairs that were silent on the routes of before are tried again.
   void OnTables(const TableSet& tables, Time now);
+  // A link is up again, and there will be no new tables.
+  void OnLinkUp(Time now);
 
   const std::vector<TreeStatus>& trees() const { return status_; }
 
@@ -53,6 +57,10 @@ class TreeService {
   absl::Status CheckRoom(const TreePlan& plan) const;
   std::vector<NodeId> Hubs(const TreePlan& plan) const;
   void SetUp(CauTreeId id, TreePlan plan, const TreeProblem& why, Time now);
+  void Review(Time now);
+  bool Broken(CauTreeId id, TreeProblem* why) const;
+  absl::StatusOr<TreePlan> PlanOver(const Tree& tree, std::vector<NodeId> nodes) const;
+  void TakeBack(CauTreeId id, Time now);
   void Repair(CauTreeId id, const TreeProblem& why, Time raised, Time now);
   std::vector<NodeId> Reachable(const Tree& tree, const std::vector<NodeId>& nodes) const;
   void OnAnswer(const ControlItem& item, Time now);

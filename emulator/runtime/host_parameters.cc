@@ -11,6 +11,7 @@ HostParameters::HostParameters() {
   eager_limit = 32768;
   registration = 3 * kMicrosecond;
   network_registration = 14 * kMicrosecond;
+  registrations_kept = 0;
   stream_per_kib = 280 * kNanosecond;
   write_per_kib = 144 * kNanosecond;
   copy_per_kib = 460 * kNanosecond;

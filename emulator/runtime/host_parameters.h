@@ -27,6 +27,7 @@ struct HostParameters {
   std::uint64_t eager_limit;  // bytes; longer messages go by rendezvous
   Time registration;  // of one buffer of such a message; the kernel of a node serves one after the other
   Time network_registration;  // the same for a message to or from another node: the HFI has to know it too
+  int registrations_kept;  // tasks whose buffer the HFI still knows, the last ones that needed it
   Time stream_per_kib;  // one task's stream into its HFI window
 
   // --- Copies by one thread.

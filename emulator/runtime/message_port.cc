@@ -30,8 +30,16 @@ Time MessagePort::Copy(std::uint64_t bytes) const {
   return node_.host().CopyTime(bytes);
 }
 
-Time MessagePort::Register(bool local) {
+Time MessagePort::Register(const Rank& rank, bool local) {
   const HostParameters& host = node_.host();
+  if (!local) {
+    const auto it = std::find(kept_.begin(), kept_.end(), rank.local());
+    const bool known = it != kept_.end();
+    if (known) kept_.erase(it);
+    kept_.push_back(rank.local());
+    if (known) return 0;
+    if (static_cast<int>(kept_.size()) > host.registrations_kept) kept_.erase(kept_.begin());
+  }
   registered_ = std::max(registered_, node_.now()) + (local ? host.registration : host.network_registration);
   return registered_ - node_.now();
 }
@@ -58,7 +66,7 @@ void MessagePort::OnSendDone(std::uint64_t transfer) {
   Transfer& t = *reinterpret_cast<Transfer*>(transfer);
   Rank& from = *t.from;
   if (t.rendezvous) {
-    from.Do<&MessagePort::Ask>(Register(node_.IsLocal(t.to)), this, transfer);
+    from.Do<&MessagePort::Ask>(Register(from, node_.IsLocal(t.to)), this, transfer);
     return;
   }
   t.sender->OnSent(t.envelope);
@@ -173,7 +181,7 @@ void MessagePort::Accept(Rank& at, const Incoming& request) {
     Transfer* t = Take();
     *t = {&at, request.source, at.number(), request.envelope, 0, 0, nullptr, nullptr, false};
     const Time overhead = at.Shared(node_.hub().context().parameters->send_overhead);
-    at.Do<&MessagePort::SendAnswer>(Register(false) + overhead, this, Handle(t));
+    at.Do<&MessagePort::SendAnswer>(Register(at, false) + overhead, this, Handle(t));
     return;
   }
   const auto it = std::find_if(asked_.begin(), asked_.end(), [&](const Transfer* t) {
@@ -182,7 +190,7 @@ void MessagePort::Accept(Rank& at, const Incoming& request) {
   PERCS_CHECK(it != asked_.end());
   Transfer* t = *it;
   asked_.erase(it);
-  at.Do<&MessagePort::Pulled>(Register(true) + Copy(t->bytes), this, Handle(t));
+  at.Do<&MessagePort::Pulled>(Register(at, true) + Copy(t->bytes), this, Handle(t));
 }
 
 void MessagePort::SendAnswer(std::uint64_t transfer) {

@@ -3,7 +3,8 @@
 //
 // Short messages are eager: the sender copies them out, the receiver copies them in. Long ones go by
 // rendezvous: a request, the receiver's answer once it has a buffer, and then one copy, by the receiver's
-// thread on a node and by the HFI (no thread) between nodes; both buffers are registered with the kernel first.
+// thread on a node and by the HFI (no thread) between nodes; both buffers are registered with the kernel
+// first. The HFI may keep the registrations of few tasks: then a leader's stays, those of all tasks of a node do not.
 // A task's stream into its HFI window is slower than any link, so messages enter the network in segments at its
 // rate.
 #pragma once
@@ -105,7 +106,7 @@ class MessagePort {
   Inbound* FindInbound(std::uint32_t source, std::uint32_t local, const Envelope& envelope);
   Time Copy(std::uint64_t bytes) const;
   // How long a thread waits for the registration of a buffer that it asks for now.
-  Time Register(bool local);
+  Time Register(const Rank& rank, bool local);
 
   NodeRuntime& node_;
   Pool<Transfer> pool_;
@@ -113,6 +114,7 @@ class MessagePort {
   std::vector<Inbound> inbound_;
   std::vector<Ring<Transfer*>> streams_;  // by local task
   Time registered_ = 0;                   // the kernel is free for the next registration
+  std::vector<std::uint32_t> kept_;       // local tasks whose buffer the HFI knows, the last used at the end
 };
 
 }  // namespace percs

@@ -36,7 +36,9 @@ std::uint32_t NodeRuntime::LocalAt(WindowId window) const {
 }
 
 void NodeRuntime::Start() {
-  if (cau_window_ && !ranks_.empty()) cau_window_->Attach();
+  if (!ranks_.empty()) {
+    for (const auto& window : cau_windows_) window->Attach();
+  }
   for (const auto& rank : ranks_) {
     ++hub_.context().work->unfinished;
     rank->Run(program_(*rank));

@@ -32,9 +32,11 @@ class NodeRuntime : public HubWorkload {
   const TaskPlacement& placement() const { return placement_; }
   MessagePort& port() { return port_; }
   SharedMemory& memory() { return memory_; }
-  // Makes the leader of this node a participant of `tree`; the tree has to be there when the node starts.
-  void UseTree(CauTreeId tree) { cau_window_ = std::make_unique<CauWindow>(*this, tree); }
-  CauWindow* cau_window() { return cau_window_.get(); }  // null: UseTree was not called
+  // Makes the leader of this node a participant of `tree`, by a window of its own; the tree has to be there when
+  // the node starts. May be called for several trees.
+  void UseTree(CauTreeId tree) { cau_windows_.push_back(std::make_unique<CauWindow>(*this, tree)); }
+  // The window on the `i`th of them; null if there are not so many, as for tasks of one node.
+  CauWindow* cau_window(std::size_t i = 0) { return i < cau_windows_.size() ? cau_windows_[i].get() : nullptr; }
   std::vector<std::unique_ptr<Rank>>& local_ranks() { return ranks_; }
 
   bool IsLocal(std::uint32_t task) const { return placement_.NodeOf(task) == node_; }
@@ -86,7 +88,7 @@ class NodeRuntime : public HubWorkload {
   MakeProgram program_;
   MessagePort port_;
   SharedMemory memory_;
-  std::unique_ptr<CauWindow> cau_window_;  // null: no tree
+  std::vector<std::unique_ptr<CauWindow>> cau_windows_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::vector<Endpoint*> endpoints_;
   std::vector<Partial> partial_;           // messages with content whose packets are coming in

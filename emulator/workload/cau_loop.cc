@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "emulator/cau/cau_reduction.h"
 #include "fmt/format.h"
@@ -83,7 +84,8 @@ void CauLoopTask::Reject(const absl::Status& status) {
 }
 
 void CauLoopTask::Stop() {
-  if (state_ != State::kStopped && state_ != State::kOver) Reject(absl::CancelledError("stopped"));
+  if (state_ == State::kStopped || state_ == State::kOver || state_ == State::kLeftOut) return;
+  Reject(absl::CancelledError("stopped"));
 }
 
 void CauLoopTask::OnFailed(const absl::Status& why) {
@@ -100,11 +102,17 @@ void CauLoopTask::OnFailed(const absl::Status& why) {
 }
 
 void CauLoopTask::OnDown(const absl::Status& why) {
-  if (!absl::IsUnavailable(why) && state_ != State::kOver && state_ != State::kStopped) Reject(why);
+  if (absl::IsUnavailable(why) || state_ == State::kOver || state_ == State::kStopped) return;
+  Reject(why);
+  state_ = State::kLeftOut;
 }
 
 void CauLoopTask::OnUp(const std::vector<NodeId>& participants) {
   if (state_ == State::kStopped) return;
+  // Others may have gone on; then it joins them where they are.
+  const bool left_out = state_ == State::kLeftOut;
+  if (left_out) result_.reason = std::exchange(result_.problem, "");
+  asked_ = {left_out ? kNoStep : next_step_, next_step_};
   SetRunning(true);
   Begin(participants);
   state_ = State::kAgreeing;
@@ -112,8 +120,8 @@ void CauLoopTask::OnUp(const std::vector<NodeId>& participants) {
   reduces_ = multicasts_ = 1;
   if (root == context_.node) return;
   CauPayload mine;
-  mine.size = 8;
-  std::memcpy(mine.bytes.data(), &next_step_, 8);
+  mine.size = sizeof(asked_);
+  std::memcpy(mine.bytes.data(), asked_.data(), sizeof(asked_));
   const absl::Status status = cau_.Reduce(tree_, 0, root, ReduceOp::kMin, OperandType::kUint64, mine);
   if (!status.ok()) Reject(status);
 }
@@ -127,10 +135,11 @@ void CauLoopTask::Agree() {
   CauPayload lowest = it->second;
   arrived.erase(it);
   if (root) {
-    Combine(ReduceOp::kMin, OperandType::kUint64, 1, &next_step_, lowest.bytes.data());
+    Combine(ReduceOp::kMin, OperandType::kUint64, asked_.size(), asked_.data(), lowest.bytes.data());
     if (const absl::Status status = cau_.Multicast(tree_, 0, lowest); !status.ok()) return Reject(status);
   }
-  std::memcpy(&next_step_, lowest.bytes.data(), 8);
+  std::memcpy(asked_.data(), lowest.bytes.data(), sizeof(asked_));
+  next_step_ = asked_[0] != kNoStep ? asked_[0] : asked_[1];
   state_ = State::kRunning;
   Pump();
 }

@@ -3,6 +3,7 @@
 // participants agree by an allreduce on the first step that one of them has not done, and go on there.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <vector>
@@ -37,6 +38,7 @@ class CauLoopTask {
     kRunning,
     kAgreeing,  // about where to go on
     kWaiting,   // for network management
+    kLeftOut,   // of the tree; may be taken in again
     kOver,      // all steps done; may be called back
     kStopped,   // for good
   };
@@ -80,6 +82,9 @@ class CauLoopTask {
   bool counted_ = false;
   std::vector<NodeId> participants_;
   std::uint64_t next_step_ = 0;
+  // The lowest step that a participant has not done, of those that were not left out, and of all.
+  static constexpr std::uint64_t kNoStep = ~std::uint64_t{0};
+  std::array<std::uint64_t, 2> asked_{};
   std::uint32_t reduces_ = 0, multicasts_ = 0;  // sequences given out since the tree was set up
   bool computing_ = false;
   Ring<Step> open_;

@@ -127,6 +127,74 @@ TEST(TreeRepair, WithoutNewRoutesTheTreeGoesRoundTheSilentPair) {
   for (const CauTaskResult& task : result.cau_tasks) EXPECT_EQ(task.problem, "");
 }
 
+TEST(TreeRepair, MembersThatWereLeftOutComeBackWithTheirLinks) {
+  Scenario s = Loop({1, 2, 4, 1}, {Over(Nodes(0, 8), 2)}, 600);
+  CutOff(s, 5, 30 * kMicrosecond);
+  for (LinkFault fault : std::vector(s.faults)) {
+    fault.at = 500 * kMicrosecond;
+    fault.up = true;
+    s.faults.push_back(fault);
+  }
+  RunResult result = Checked(s);
+  const TreeStatus& tree = result.trees[0];
+  ASSERT_EQ(tree.repairs.size(), 2u);
+  EXPECT_EQ(tree.repairs[0].lost, std::vector<NodeId>{5});
+  EXPECT_EQ(tree.repairs[1].problem.code, TreeProblem::Code::kMembersBack);
+  EXPECT_EQ(tree.repairs[1].back, std::vector<NodeId>{5});
+  EXPECT_NE(tree.repairs[1].ready, kNever);
+  EXPECT_EQ(tree.plan->Participants(), Nodes(0, 8));
+  for (const CauTaskResult& task : result.cau_tasks) {
+    EXPECT_EQ(task.problem, "");
+    EXPECT_NE(task.reason, "");
+    // It missed what the others did without it, and took part in the rest.
+    EXPECT_GT(task.steps_right, task.node == 5 ? 100u : 1790u) << task.node;
+    if (task.node == 5) {
+      EXPECT_LT(task.steps_right, 1790u);
+    }
+  }
+}
+
+TEST(TreeRepair, WithoutNewRoutesASilentMemberComesBackWithItsLinks) {
+  Scenario s = Loop({1, 1, 4, 1}, {Over(Nodes(0, 4), 2)}, 2000);
+  s.reroute = false;
+  s.parameters.retransmit_tries = 3;
+  s.parameters.retransmit_timeout = 10 * kMicrosecond;
+  CutOff(s, 2, 30 * kMicrosecond);
+  for (LinkFault fault : std::vector(s.faults)) {
+    fault.at = 2 * kMillisecond;
+    fault.up = true;
+    s.faults.push_back(fault);
+  }
+  RunResult result = Checked(s);
+  const TreeStatus& tree = result.trees[0];
+  ASSERT_GE(tree.repairs.size(), 2u);
+  EXPECT_EQ(tree.state, TreeState::kReady);
+  EXPECT_EQ(tree.repairs.back().problem.code, TreeProblem::Code::kMembersBack);
+  EXPECT_EQ(tree.repairs.back().back, std::vector<NodeId>{2});
+  EXPECT_EQ(tree.plan->Participants(), Nodes(0, 4));
+  for (const CauTaskResult& task : result.cau_tasks) EXPECT_EQ(task.problem, "");
+}
+
+TEST(TreeRepair, ATreeThatCouldNotBeLaidIsLaidWhenItCanBe) {
+  Scenario s = Loop({1, 1, 4, 1}, {Over({0, 1}), Over({2, 3})}, 1000);
+  const Topology topology = *Topology::Create(s.topology);
+  for (const auto& [a, b] : std::vector<std::pair<NodeId, NodeId>>{{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}}) {
+    s.faults.push_back({30 * kMicrosecond, {a, topology.LPort(a, b)}, false});
+    s.faults.push_back({500 * kMicrosecond, {a, topology.LPort(a, b)}, true});
+  }
+  s.trees[1].name = "other";
+  RunResult result = Checked(s);
+  EXPECT_EQ(result.trees[0].state, TreeState::kReady);
+  EXPECT_EQ(result.trees[0].plan->Participants(), Nodes(0, 2));
+  EXPECT_EQ(result.trees[0].problem.code, TreeProblem::Code::kNone);
+  EXPECT_TRUE(result.trees[1].repairs.empty());
+  // Nobody went on without them, so nothing was missed.
+  for (const CauTaskResult& task : result.cau_tasks) {
+    EXPECT_EQ(task.problem, "");
+    EXPECT_GE(task.steps_right, 3000u) << task.node;
+  }
+}
+
 TEST(TreeRepair, AFabricThatFallsApartEndsWithReasonsNotInAHang) {
   Scenario s = Loop({1, 1, 4, 1}, {Over(Nodes(0, 4), 2)}, 100);
   for (NodeId node = 0; node < 3; ++node) {

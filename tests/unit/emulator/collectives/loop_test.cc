@@ -177,41 +177,6 @@ TEST(CollectiveLoopTest, SurvivesALinkThatFlaps) {
   EXPECT_THAT(result->violations, testing::IsEmpty());
 }
 
-// Leaders of 8 nodes on a tree of CAUs; a link of it dies while operations are under way.
-Scenario TreeThatLosesALink(const std::string& algorithm, std::uint32_t tasks) {
-  CollectiveWorkload w = Small(Operation::kAllreduce, 8, tasks);
-  w.algorithm = algorithm;
-  w.iterations = 200;
-  Scenario scenario = LoopScenario(w);
-  scenario.trees = {{.name = "leaders", .members = {0, 1, 2, 3, 4, 5, 6, 7}, .fan_out = 2}};
-  scenario.faults = {{40 * kMicrosecond, {0, 0}, false}};  // to node 1, its child in the tree
-  return scenario;
-}
-
-TEST(CollectiveLoopTest, ATreeThatLosesALinkGoesRoundIt) {
-  for (const char* algorithm : {"cau", "hybrid:cau"}) {
-    const auto result = RunScenario(TreeThatLosesALink(algorithm, algorithm[0] == 'c' ? 1 : 4), RunOptions());
-    ASSERT_TRUE(result.ok()) << result.status();
-    EXPECT_GT(result->reroutes.size(), 0u);
-    EXPECT_EQ(result->collective.iterations, 200u);
-    EXPECT_EQ(result->collective.wrong, 0u);
-    EXPECT_THAT(result->violations, testing::IsEmpty());
-  }
-}
-
-TEST(CollectiveLoopTest, ATreeThatFailsIsRepairedAndTheOperationSaysWhy) {
-  for (const char* algorithm : {"cau", "hybrid:cau"}) {
-    Scenario scenario = TreeThatLosesALink(algorithm, algorithm[0] == 'c' ? 1 : 4);
-    scenario.reroute = false;
-    scenario.parameters.retransmit_tries = 2;
-    const auto result = RunScenario(scenario, RunOptions());
-    EXPECT_THAT(std::string(result.status().message()),
-                testing::AllOf(testing::HasSubstr("tree 0"), testing::HasSubstr("sn0-d0-h0"),
-                               testing::HasSubstr("waits in")))
-        << result.status();
-  }
-}
-
 TEST(CollectiveLoopTest, LevelsOfTheHybridsAreTimed) {
   CollectiveWorkload w = Small(Operation::kAllreduce, 4, 8);
   w.algorithm = "hybrid:cau";
