@@ -263,6 +263,11 @@ class Generator {
         impairment.flit_error_rate = kRates[random.Below(7)];
       }
       scenario_.impairments.push_back(impairment);
+      if (impairment.kind != LinkImpairment::Kind::kLatency || impairment.latency == 0) continue;
+      // It falls again while there is traffic: what is sent then must not overtake. No new number is drawn for it.
+      impairment.at += 1000 * (1 + impairment.latency % (span_ + 1));
+      impairment.latency /= 8;
+      scenario_.impairments.push_back(impairment);
     }
   }
 
