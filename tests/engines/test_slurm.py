@@ -127,6 +127,8 @@ class SlurmTest(unittest.TestCase):
             for i, node in enumerate(NODES, 1))
         (cls.folder / "slurm.conf").write_text(CONFIGURATION.format(
             host=host, ports=ports, user=getpass.getuser(), folder=cls.folder, nodes=nodes))
+        # Else slurmd looks for a cgroup file system, which not every container has.
+        (cls.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
         (cls.folder / "state").mkdir()
         for node in NODES:
             (cls.folder / f"spool.{node}").mkdir()
