@@ -212,7 +212,7 @@ def run_python(options, file):
     command = [sys.executable, "-B", __file__, "--child", str(file), "--report", str(report),
                "--tier", options.tier]
     if options.filter:
-        command += ["--filter", options.filter]
+        command += [f"--filter={options.filter}"]
     outcome = Outcome(name=label, log=log)
     code, outcome.seconds = run_process(command, log, limit)
     if report.exists():
