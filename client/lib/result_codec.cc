@@ -169,6 +169,7 @@ TopologySpec SpecFromProto(const v1::Topology& m) {
   if (m.has_drawers()) spec.drawers = m.drawers();
   if (m.has_hubs()) spec.hubs = m.hubs();
   if (m.has_d_links_per_pair()) spec.d_links_per_pair = m.d_links_per_pair();
+  if (m.has_infiniband()) spec.infiniband = InfinibandSpec{m.infiniband().cus(), m.infiniband().gateway()};
   return spec;
 }
 

@@ -80,6 +80,9 @@ Json MasksJson(const std::vector<PortMask>& masks) {
   return json;
 }
 
+// The port of a node of the InfiniBand tree, -1 for none.
+int ForwardingNumber(PortId port) { return port == kNoPort ? -1 : port; }
+
 Json NodeJson(const std::string& name, const HubTables& hub) {
   Json tables = Json::array(), closed = Json::array();
   std::vector<const RouteTable*> seen;
@@ -99,6 +102,7 @@ Json NodeJson(const std::string& name, const HubTables& hub) {
   Json node = {{"node", name}, {"tables", std::move(tables)}, {"closed_middles", std::move(closed)}};
   if (!hub.multicast.empty()) node["multicast"] = MasksJson(hub.multicast);
   if (hub.clock != 0) node["clock"] = PortsText(hub.clock);
+  for (const PortId port : hub.forwarding) node["forwarding"].push_back(ForwardingNumber(port));
   return node;
 }
 
@@ -122,6 +126,7 @@ class NodeReader {
     }
     if (absl::Status s = ReadClosed(&hub.closed_middles); !s.ok()) return s;
     if (absl::Status s = ReadMulticast(&hub.multicast); !s.ok()) return s;
+    if (absl::Status s = ReadForwarding(&hub.forwarding); !s.ok()) return s;
     if (json_.contains("clock")) {
       const auto clock = ParsePorts(json_.at("clock").get<std::string>(), /*multicast=*/true);
       if (!clock.ok()) return Error("clock: " + std::string(clock.status().message()));
@@ -181,6 +186,18 @@ class NodeReader {
                                  std::string(mask.status().message())));
       }
       masks->push_back(*mask);
+    }
+    return absl::OkStatus();
+  }
+  absl::Status ReadForwarding(std::vector<PortId>* ports) const {
+    if (!json_.contains("forwarding")) return absl::OkStatus();
+    for (const Json& entry : json_.at("forwarding")) {
+      const int port = entry.get<int>();
+      if (port < -1 || port >= kLinkPorts) {
+        return Error(fmt::format("forwarding entry {}: {} is no port; write 0 to {}, or -1 for none", ports->size(), port,
+                                 kLinkPorts - 1));
+      }
+      ports->push_back(port < 0 ? kNoPort : static_cast<PortId>(port));
     }
     return absl::OkStatus();
   }
@@ -313,6 +330,11 @@ std::vector<std::string> DiffRoutes(const RouteFile& before, const RouteFile& af
     }
     DiffMasks(name + " multicast", a.multicast, b.multicast, &lines);
     DiffMasks(name + " clock", {a.clock}, {b.clock}, &lines);
+    for (std::size_t e = 0; e < std::min(a.forwarding.size(), b.forwarding.size()); ++e) {
+      if (a.forwarding[e] == b.forwarding[e]) continue;
+      lines.push_back(fmt::format("{} forwarding {}: {} -> {}", name, e, ForwardingNumber(a.forwarding[e]),
+                                  ForwardingNumber(b.forwarding[e])));
+    }
     if (a.closed_middles != b.closed_middles) {
       lines.push_back(fmt::format("{} closed middles: {} -> {}", name, a.closed_middles.size(),
                                   b.closed_middles.size()));

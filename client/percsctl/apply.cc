@@ -93,6 +93,7 @@ void PrintApplied(const v1::ApplyReply& reply, bool json) {
     fmt::print("{}\n", nlohmann::json{{"run", reply.run()},
                                       {"nodes", reply.nodes()},
                                       {"blades", reply.blades()},
+                                      {"crossbars", reply.crossbars()},
                                       {"processes", reply.processes()},
                                       {"lookahead_ps", reply.lookahead()},
                                       {"lookahead_source", reply.lookahead_source()},
@@ -101,7 +102,7 @@ void PrintApplied(const v1::ApplyReply& reply, bool json) {
     return;
   }
   fmt::print("run {}: {} on {} daemons, ready after {}; lookahead {} ({})\n", reply.run(),
-             FormatNodes(reply.nodes(), reply.blades()), reply.processes(), FormatWall(reply.wall_configure_seconds()),
+             FormatNodes(reply.nodes(), reply.blades(), reply.crossbars()), reply.processes(), FormatWall(reply.wall_configure_seconds()),
              FormatVirtual(reply.lookahead()), reply.lookahead_source());
 }
 

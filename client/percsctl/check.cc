@@ -46,8 +46,11 @@ std::size_t CheckOne(const std::string& file, bool json, nlohmann::json& report)
   } else if (input.ok()) {
     const TopologySpec& t = input->scenario.topology;
     const auto hubs = static_cast<std::uint64_t>(t.supernodes) * t.drawers * t.hubs;
+    const int cus = t.infiniband ? t.infiniband->cus : 0;
+    const auto crossbars = static_cast<std::uint64_t>(
+        roadrunner::kCrossbarsPerSwitch * (cus + (cus > 1 ? roadrunner::kInterSwitches : 0)));
     fmt::print("{}: ok ({}: {}, {}, {} faults)\n", file, input->scenario.name,
-               FormatNodes(hubs + t.blades.size(), t.blades.size()), WorkloadName(input->scenario),
+               FormatNodes(hubs + t.blades.size() + crossbars, t.blades.size(), crossbars), WorkloadName(input->scenario),
                input->message.faults_size());
   } else {
     for (const std::string& error : errors) fmt::print(stderr, "{}\n", error);

@@ -81,9 +81,14 @@ std::string Table::ToString(int indent) const {
   return text;
 }
 
-std::string FormatNodes(std::uint64_t nodes, std::uint64_t blades) {
-  std::string text = fmt::format("{} hubs", nodes - blades);
-  if (blades > 0) text += fmt::format(" and {} blade{}", blades, blades == 1 ? "" : "s");
+std::string FormatNodes(std::uint64_t nodes, std::uint64_t blades, std::uint64_t crossbars) {
+  const auto several = [](std::uint64_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
+  std::string text = fmt::format("{} hubs", nodes - blades - crossbars);
+  if (crossbars > 0) {
+    text += blades > 0 ? ", " + several(blades, "blade") : "";
+    return text + " and " + several(crossbars, "crossbar");
+  }
+  if (blades > 0) text += " and " + several(blades, "blade");
   return text;
 }
 

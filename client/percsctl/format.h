@@ -35,6 +35,6 @@ class Table {
 };
 
 // "8 hubs", "8 hubs and 2 blades".
-std::string FormatNodes(std::uint64_t nodes, std::uint64_t blades);
+std::string FormatNodes(std::uint64_t nodes, std::uint64_t blades, std::uint64_t crossbars = 0);
 
 }  // namespace percs

@@ -31,6 +31,11 @@ Json UtilisationJson(const RunResult& r) {
     json[ClassName(c)] = {
         {"mean", r.utilisation_mean[i]}, {"max", r.utilisation_max[i]}, {"links", r.links[i]}};
   }
+  constexpr auto kIb = static_cast<std::size_t>(LinkClass::kIb);
+  if (r.links[kIb] > 0) {
+    json[ClassName(LinkClass::kIb)] = {
+        {"mean", r.utilisation_mean[kIb]}, {"max", r.utilisation_max[kIb]}, {"links", r.links[kIb]}};
+  }
   return json;
 }
 

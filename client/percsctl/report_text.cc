@@ -39,7 +39,7 @@ std::string Summary(const RunReport& report, const Topology& topology) {
   const RunResult& r = report.result;
   const NodeStats& s = r.total;
   const double seconds = static_cast<double>(r.virtual_time) / static_cast<double>(kSecond);
-  const std::string nodes = FormatNodes(r.nodes, topology.blades());
+  const std::string nodes = FormatNodes(r.nodes, topology.blades(), topology.crossbars());
   std::string text = Line("scenario", fmt::format("{} ({})", r.scenario, nodes));
   text += Line("digest", r.digest.ToString());
   text += Line("virtual time", FormatVirtual(r.virtual_time));
@@ -93,13 +93,16 @@ std::string Latency(const NodeStats& s) {
 
 std::string Utilisation(const RunResult& r) {
   Table table({"links", "count", "mean load", "max load", "flits", "credit stall (virtual)"});
-  for (LinkClass c : {LinkClass::kLl, LinkClass::kLr, LinkClass::kD, LinkClass::kHfi}) {
+  // Counters of all nodes are summed by port, and a crossbar has cables where a hub has LR and D ports.
+  const bool crossbars = r.links[static_cast<std::size_t>(LinkClass::kIb)] > 0;
+  for (LinkClass c : {LinkClass::kLl, LinkClass::kLr, LinkClass::kD, LinkClass::kHfi, LinkClass::kIb}) {
     const int i = static_cast<int>(c);
     if (r.links[i] == 0) continue;
     const PortStats sum = SumOfClass(r.total, c);
+    const bool known = !crossbars || c == LinkClass::kLl || c == LinkClass::kHfi;
     table.Add({ClassName(c), FormatCount(r.links[i]), FormatPercent(r.utilisation_mean[i]),
-               FormatPercent(r.utilisation_max[i]), FormatCount(sum.sum().flits),
-               FormatShort(static_cast<Time>(sum.credit_stall_ps))});
+               FormatPercent(r.utilisation_max[i]), known ? FormatCount(sum.sum().flits) : "-",
+               known ? FormatShort(static_cast<Time>(sum.credit_stall_ps)) : "-"});
   }
   return table.empty() ? "" : "\n" + table.ToString();
 }

@@ -27,6 +27,7 @@ Json ProcessesJson(const v1::StatusReply& s) {
                     {"first_node", p.first_node()},
                     {"nodes", p.nodes()},
                     {"blades", p.blades()},
+                    {"crossbars", p.crossbars()},
                     {"reconnects", p.reconnects()},
                     {"windows", p.windows()}});
   }
@@ -48,6 +49,7 @@ Json StatusJson(const v1::StatusReply& s) {
           {"run", s.run()},
           {"nodes", s.nodes()},
           {"blades", s.blades()},
+          {"crossbars", s.crossbars()},
           {"virtual_ps", s.virtual_time()},
           {"windows", s.windows()},
           {"windows_per_second", s.windows_per_second()},
@@ -80,7 +82,7 @@ std::string ScenarioText(const v1::StatusReply& s) {
   if (s.scenario().empty()) return "scenario      none; `percsctl apply FILE` brings one\n";
   std::string text =
       fmt::format("scenario      {} (run {}, {})\n", s.scenario(), s.run(),
-                  FormatNodes(s.nodes(), s.blades()));
+                  FormatNodes(s.nodes(), s.blades(), s.crossbars()));
   text += fmt::format("virtual time  {} after {} of wall time\n", FormatVirtual(s.virtual_time()),
                       FormatWall(s.wall_seconds()));
   text += fmt::format("windows       {} ({:.0f} per second), lookahead {} ({})\n",
@@ -111,6 +113,7 @@ std::string StatusText(const v1::StatusReply& s) {
     if (p.blades() > 0) {
       nodes += p.blades() == p.nodes() ? " (blades)" : fmt::format(" ({} blades)", p.blades());
     }
+    if (p.crossbars() > 0) nodes += fmt::format(" ({} crossbars)", p.crossbars());
     table.Add({fmt::format("{}", p.process()), p.name(), fmt::format("{}", p.pid()), nodes,
                p.connected() ? "yes" : "no", FormatCount(p.reconnects()), FormatCount(p.windows()),
                p.link_address()});

@@ -67,12 +67,12 @@ absl::StatusOr<int> DaemonsFor(const UpArguments& a) {
   if (a.daemons > nodes) {
     return absl::InvalidArgumentError(
         fmt::format("--daemons {}: {} has only {}, and every daemon needs at least one",
-                    a.daemons, a.file, FormatNodes(topology->nodes(), topology->blades())));
+                    a.daemons, a.file, FormatNodes(topology->nodes(), topology->blades(), topology->crossbars())));
   }
   if (a.daemons == 0 && nodes > kDaemonsMax) {
     return absl::InvalidArgumentError(
         fmt::format("{} has {}; say with --daemons (at most {}) how many processes share them",
-                    a.file, FormatNodes(topology->nodes(), topology->blades()), kDaemonsMax));
+                    a.file, FormatNodes(topology->nodes(), topology->blades(), topology->crossbars()), kDaemonsMax));
   }
   return a.daemons > 0 ? a.daemons : nodes;
 }

@@ -27,7 +27,7 @@ void FillHub(const FabricRun& run, const NodeState& state, v1::HealthReply* repl
     if (!up && LowerEnd(topology, end) == end) reply->add_links_down(topology.LinkName(end));
     const std::uint64_t lost = state.stats.ports[port].lanes_lost;
     if (lost == 0) continue;
-    const LinkParameters& link = run.scenario().parameters.link(ClassOf(port));
+    const LinkParameters& link = run.scenario().parameters.link(topology.ClassOfLink(end));
     reply->add_links_short_of_lanes(fmt::format("{} lacks {} of {} + {} lanes", topology.LinkName(end), lost,
                                                 link.lanes, link.spare_lanes));
   }

@@ -26,10 +26,10 @@ constexpr int kFaultsListed = 16;
 constexpr double kWatchIntervalDefault = 0.5, kWatchIntervalMin = 0.02, kWatchIntervalMax = 3600;
 
 // Share of virtual time that an output was busy.
-double Utilisation(const FabricRun& run, PortId port, const PortStats& stats) {
+double Utilisation(const FabricRun& run, LinkEnd end, const PortStats& stats) {
   const Time now = run.virtual_time();
   if (now <= 0) return 0;
-  const Time flit = run.scenario().parameters.link(ClassOf(port)).flit_time;
+  const Time flit = run.scenario().parameters.link(run.topology().ClassOfLink(end)).flit_time;
   return static_cast<double>(stats.sum().flits) * static_cast<double>(flit) / static_cast<double>(now);
 }
 
@@ -46,17 +46,17 @@ void FillLink(const FabricRun& run, LinkEnd lower, const NodeState* near,
   const LinkEnd far = topology.Peer(lower.node, lower.port);
   message->set_name(topology.LinkName(lower));
   message->set_ends(EndsOf(topology, lower));
-  message->set_link_class(ClassName(ClassOf(lower.port)));
+  message->set_link_class(ClassName(topology.ClassOfLink(lower)));
   bool up = true;
   if (near != nullptr) {
     up = up && (near->links_up & PortBit(lower.port)) != 0;
     PortToProto(lower.port, near->stats.ports[lower.port], message->mutable_forward());
-    message->set_utilisation_forward(Utilisation(run, lower.port, near->stats.ports[lower.port]));
+    message->set_utilisation_forward(Utilisation(run, lower, near->stats.ports[lower.port]));
   }
   if (far_state != nullptr) {
     up = up && (far_state->links_up & PortBit(far.port)) != 0;
     PortToProto(far.port, far_state->stats.ports[far.port], message->mutable_backward());
-    message->set_utilisation_backward(Utilisation(run, far.port, far_state->stats.ports[far.port]));
+    message->set_utilisation_backward(Utilisation(run, far, far_state->stats.ports[far.port]));
   }
   message->set_up(up);
 }
@@ -104,6 +104,7 @@ void FillRunStatus(const FabricRun& run, v1::StatusReply* reply) {
   reply->set_run(run.number());
   reply->set_nodes(run.topology().nodes());
   reply->set_blades(run.topology().blades());
+  reply->set_crossbars(run.topology().crossbars());
   reply->set_virtual_time(run.virtual_time());
   reply->set_windows(master.windows());
   const double wall = run.wall_seconds();

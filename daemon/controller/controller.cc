@@ -193,6 +193,7 @@ void Controller::Apply(const v1::ApplyRequest& request, ApplyDone done) {
          reply.set_run(run_->number());
          reply.set_nodes(run_->topology().nodes());
          reply.set_blades(run_->topology().blades());
+         reply.set_crossbars(run_->topology().crossbars());
          reply.set_processes(membership_.places());
          reply.set_lookahead(run_->master().lookahead());
          reply.set_lookahead_source(run_->lookahead_source());
@@ -330,7 +331,9 @@ void Controller::FillStatus(v1::StatusReply* reply) const {
       process->set_first_node(first);
       process->set_nodes(nodes);
       const std::uint64_t hubs = run_ ? run_->topology().hubs() : 0;
-      process->set_blades(first + nodes - std::clamp(hubs, first, first + nodes));
+      const std::uint64_t end = first + nodes, blades_end = hubs + (run_ ? run_->topology().blades() : 0);
+      process->set_blades(std::clamp(blades_end, first, end) - std::clamp(hubs, first, end));
+      process->set_crossbars(end - std::clamp(blades_end, first, end));
       process->set_reconnects(member->reconnects() +
                               (run_ ? run_->master().reconnects_of(static_cast<int>(p)) : 0));
       process->set_windows(run_ ? run_->master().windows_of(static_cast<int>(p)) : 0);

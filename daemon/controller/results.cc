@@ -196,6 +196,9 @@ void TopologyToProto(const TopologySpec& spec, v1::Topology* message) {
   message->set_drawers(spec.drawers);
   message->set_hubs(spec.hubs);
   message->set_d_links_per_pair(spec.d_links_per_pair);
+  if (!spec.infiniband) return;
+  message->mutable_infiniband()->set_cus(spec.infiniband->cus);
+  message->mutable_infiniband()->set_gateway(spec.infiniband->gateway);
 }
 
 LinkEnd LowerEnd(const Topology& topology, LinkEnd link) {

@@ -21,10 +21,11 @@ class Walk {
   void From(NodeId node, PortId port, Position position) {
     if (routes_.size() >= routes_max_) return;
     if (node == destination_) return Arrive();
-    if (topology_.is_blade(destination_) && topology_.BladePeer(destination_).node == node) {
-      return Take(node, topology_.BladePeer(destination_).port, position, 1);
+    const bool in_tree = topology_.in_tree(node);
+    if (!in_tree && destination_ >= topology_.hubs() && topology_.Socket(destination_).node == node) {
+      return Take(node, topology_.Socket(destination_).port, position, 1);
     }
-    const PortMask mask = Outputs(node, port);
+    const PortMask mask = in_tree ? Forwarding(node) : Outputs(node, port);
     if (mask == 0) return GiveUp("no_route at " + topology_.NodeName(node));
     for (PortMask left = mask; left != 0; left &= left - 1) {
       Take(node, static_cast<PortId>(std::countr_zero(left)), position, std::popcount(mask));
@@ -33,6 +34,13 @@ class Walk {
   std::vector<v1::Route> Routes() { return std::move(routes_); }
 
  private:
+  PortMask Forwarding(NodeId node) const {
+    const auto tables = tables_(node);
+    const auto endpoint = static_cast<std::size_t>(topology_.DestinationEndpoint(destination_));
+    if (tables == nullptr || endpoint >= tables->forwarding.size()) return 0;  // -1: no gateway
+    const PortId port = tables->forwarding[endpoint];
+    return port == kNoPort ? 0 : PortBit(port);
+  }
   PortMask Outputs(NodeId node, PortId port) const {
     const auto hub = tables_(node);
     const NodeId here = topology_.ExitHub(node), to = topology_.ExitHub(destination_);
@@ -54,8 +62,8 @@ class Walk {
     const LinkEnd far = topology_.Peer(node, out);
     if (far.node == kNoNode)
       return GiveUp("nothing plugged in at " + topology_.LinkName({node, out}));
-    // A blade's link has no position: packets take its VC 0 and are new to the hub behind it.
-    const bool edge = topology_.is_blade(node) || topology_.is_blade(far.node);
+    // A link of a blade or crossbar has no position: packets take its VC 0 and are new to the hub behind it.
+    const bool edge = std::max(node, far.node) >= topology_.hubs();
     const Position next = edge ? kInjected : NextPosition(position, out);
     if (next == kNoPosition) {
       return GiveUp("no_vc_position at " + topology_.LinkName({node, out}));
@@ -63,7 +71,7 @@ class Walk {
     v1::RouteHop& hop = hops_.emplace_back();
     hop.set_node(topology_.NodeName(node));
     hop.set_link(topology_.LinkName({node, out}));
-    hop.set_link_class(ClassName(ClassOf(out)));
+    hop.set_link_class(ClassName(topology_.ClassOfLink({node, out})));
     hop.set_vc(edge ? VcId{0} : VcOfPosition(next));
     hop.set_choices(static_cast<std::uint32_t>(choices));
     From(far.node, far.port, next);
@@ -101,7 +109,7 @@ std::vector<v1::Route> WalkRoutes(const Topology& topology, const TablesOf& tabl
   Walk walk(topology, tables, request, routes_max);
   const NodeId from = topology.ExitHub(request.source), to = topology.ExitHub(request.destination);
   const bool indirect = IsIndirect(request.mode) && from != kNoNode && to != kNoNode &&
-                        !topology.is_blade(request.source) &&
+                        request.source < topology.hubs() &&
                         topology.supernode_of(from) != topology.supernode_of(to);
   if (!indirect) {
     walk.From(request.source, kNoPort, kInjected);

@@ -20,9 +20,11 @@ double Number(std::uint64_t value) { return static_cast<double>(value); }
 // `LR12` of `sn0-d1-h3:LR12`.
 std::string PortName(const std::string& link) { return link.substr(link.find(':') + 1); }
 
-// `LR` of `LR12`.
-std::string ClassName(const std::string& port) {
-  return port.substr(0, port.find_first_of("0123456789"));
+// N0 of a blade has a class of its own unless it is InfiniBand's, like G0 of a gateway.
+std::string LinkClassLabel(const Topology& topology, LinkEnd end) {
+  const LinkClass link_class = topology.ClassOfLink(end);
+  if (end.node < topology.hubs() || link_class == LinkClass::kIb) return ClassName(link_class);
+  return topology.is_blade(end.node) ? "N" : "G";
 }
 
 struct LinkTotal {
@@ -59,12 +61,13 @@ void AddLinks(const Topology& topology, const NodeState& state, MetricsDetail de
     const LinkEnd peer = topology.Peer(state.node, port);
     if (peer.node == kNoNode) continue;
     const std::string name = PortName(topology.LinkName({state.node, port}));
+    const std::string link_class = LinkClassLabel(topology, {state.node, port});
     const PortStats& stats = state.stats.ports[port];
     const bool up = (state.links_up & PortBit(port)) != 0;
     if (detail == MetricsDetail::kPort) {
       LinkTotal link;
       link.Add(stats, up);
-      AddLink({{"hub", hub}, {"port", name}, {"class", ClassName(name)}}, link, families);
+      AddLink({{"hub", hub}, {"port", name}, {"class", link_class}}, link, families);
       families->Add(metric::kLinkInfo,
                     {{"hub", hub},
                      {"port", name},
@@ -73,7 +76,7 @@ void AddLinks(const Topology& topology, const NodeState& state, MetricsDetail de
                     1);
       continue;
     }
-    classes[ClassName(name)].Add(stats, up);
+    classes[link_class].Add(stats, up);
   }
   for (const auto& [name, total] : classes) {
     AddLink({{"hub", hub}, {"class", name}}, total, families);
@@ -131,11 +134,11 @@ void AddNode(const Topology& topology, const NodeState& state, MetricFamilies* f
   families->Add(metric::kEpoch, hub, state.epoch);
   families->AddTimes(metric::kPacketLatency, hub, stats.packet_latency);
   families->AddTimes(metric::kMessageLatency, hub, stats.message_latency);
-  if (!topology.is_blade(state.node)) {
+  if (state.node < topology.hubs()) {
     AddService(hub, stats, families);
     AddCau(hub, stats, families);
-    return;
   }
+  if (!topology.is_blade(state.node)) return;
   for (std::size_t i = 0; i < kBladeCounters; ++i) {
     Labels labels = hub;
     labels.emplace_back("counter", BladeCounterNames()[i]);

@@ -6,7 +6,8 @@
 namespace percs {
 
 using NodeId = std::uint32_t;    // supernode x hubs per supernode + drawer x hubs per drawer + hub;
-                                 // then the blades, then the multicast groups (as destinations)
+                                 // then the blades, the crossbars of InfiniBand, and the
+                                 // multicast groups (as destinations)
 using PortId = std::uint8_t;     // port of an ISR, 0..55
 using VcId = std::uint8_t;       // virtual channel of a link, 0..2 on L, 0..1 on D
 using WindowId = std::uint16_t;  // HFI window of a hub: HFI = id / windows_per_hfi
@@ -30,13 +31,19 @@ inline constexpr int kQueueOutputs = kPorts + 1;        // what a packet can que
 // N0, the one network port of a Cell blade: a D port, because D links are what hubs have for the
 // world outside their supernode.
 inline constexpr PortId kBladePort = kDFirst;
+// A crossbar of InfiniBand has 24 ports, as many as a hub has LR ports, and they are these. A gateway to hubs
+// is plugged into kBladePort, like the node it is for the hub at its other end.
+inline constexpr PortId kIbFirst = kLrFirst;
+inline constexpr int kIbPorts = 24;
+static_assert(kIbPorts <= kLrPorts);
 inline constexpr int kHfisPerHub = 2;
 inline constexpr int kMaxVcs = 3;
 inline constexpr VcId kServiceVc = kMaxVcs;  // of every link, beside those of data: management packets
 
-enum class LinkClass : std::uint8_t { kLl, kLr, kD, kHfi, kService };
-inline constexpr int kLinkClasses = 5;
+enum class LinkClass : std::uint8_t { kLl, kLr, kD, kHfi, kService, kIb };
+inline constexpr int kLinkClasses = 6;
 
+// Of a hub's port; Topology::ClassOfLink knows the others.
 constexpr LinkClass ClassOf(PortId port) {
   return port < kLrFirst       ? LinkClass::kLl
          : port < kDFirst      ? LinkClass::kLr
@@ -45,7 +52,7 @@ constexpr LinkClass ClassOf(PortId port) {
                                : LinkClass::kService;
 }
 constexpr const char* ClassName(LinkClass c) {
-  constexpr const char* kNames[] = {"LL", "LR", "D", "HFI", "service"};
+  constexpr const char* kNames[] = {"LL", "LR", "D", "HFI", "service", "IB"};
   return kNames[static_cast<int>(c)];
 }
 constexpr bool IsL(PortId port) { return port < kDFirst; }

@@ -237,7 +237,7 @@ void FaultService::Run(Time end, std::vector<FaultAction>* actions) {
       FaultAction reset;
       reset.kind = FaultAction::Kind::kResetArbiters;
       reset.at = reset_at_;
-      for (NodeId node = 0; node < topology_.hubs() + topology_.blades(); ++node) {
+      for (NodeId node = 0; node < topology_.nodes(); ++node) {
         reset.end = {node, 0};
         actions->push_back(reset);
       }
@@ -336,7 +336,8 @@ bool FaultService::Corrupts(const Fault& fault) const {
 // most: `replay_limit` rounds of B.8 on the slowest link there can be, and a picosecond.
 Time FaultService::ReplayMax() const {
   Time longest = 0;
-  for (const LinkClass link_class : {LinkClass::kLl, LinkClass::kLr, LinkClass::kD}) {
+  for (const LinkClass link_class : {LinkClass::kLl, LinkClass::kLr, LinkClass::kD, LinkClass::kIb}) {
+    if (link_class == LinkClass::kIb && !topology_.has_tree()) continue;
     const LinkParameters& link = parameters_.link(link_class);
     const Time slowest = (link.flit_time * link.lanes + link.lanes_min - 1) / std::max(link.lanes_min, 1);
     const Time wire = std::max(link.wire, longest_wire_);

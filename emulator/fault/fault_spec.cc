@@ -142,7 +142,8 @@ absl::Status CheckSelector(const FaultSpec& spec, const Topology& topology) {
   }
   for (const auto* hubs : {&select.in, &select.to}) {
     for (const NodeId hub : *hubs) {
-      if (hub >= topology.hubs()) return Wrong(spec, fmt::format("{} is no hub", topology.NodeName(hub)));
+      const bool crossbar = topology.is_crossbar(hub) && (!IsOfHubs(spec.kind) || spec.kind == FaultKind::kHubDown);
+      if (hub >= topology.hubs() && !crossbar) return Wrong(spec, fmt::format("{} is no hub", topology.NodeName(hub)));
     }
   }
   if (spec.destination != kNoNode && spec.destination >= topology.hubs()) {
@@ -155,7 +156,7 @@ bool Selected(const FaultSpec& spec, const Topology& topology, LinkEnd link) {
   const FaultSelector& select = spec.select;
   const LinkEnd far = topology.Peer(link.node, link.port);
   if (select.link && !(link == *select.link || far == *select.link)) return false;
-  if (select.link_class && ClassOf(link.port) != *select.link_class) return false;
+  if (select.link_class && topology.ClassOfLink(link) != *select.link_class) return false;
   const bool near_in = Among(select.in, link.node), far_in = Among(select.in, far.node);
   if (spec.kind == FaultKind::kPartition && near_in == far_in) return false;
   if (!select.in.empty() && !near_in && !far_in) return false;
@@ -321,7 +322,8 @@ std::uint64_t FaultSeed(const FaultSpec& spec, std::uint64_t scenario_seed) {
 absl::StatusOr<FaultTargets> SelectTargets(const FaultSpec& spec, const Topology& topology, std::uint64_t seed) {
   FaultTargets targets;
   if (IsOfHubs(spec.kind)) {
-    for (NodeId hub = 0; hub < topology.hubs(); ++hub) {
+    for (NodeId hub = 0; hub < topology.nodes(); ++hub) {
+      if (hub >= topology.hubs() && !Among(spec.select.in, hub)) continue;  // crossbars that are named
       const bool aims_at_itself = spec.kind == FaultKind::kTableDamage && hub == spec.destination;
       if ((spec.select.in.empty() || Among(spec.select.in, hub)) && !aims_at_itself) targets.hubs.push_back(hub);
     }

@@ -28,12 +28,12 @@ absl::Status CheckImpairment(const LinkImpairment& impairment, const Topology& t
     return absl::InvalidArgumentError(fmt::format("{}: {} of added latency; 0 to {}", topology.LinkName(sender),
                                                   FormatTime(impairment.latency), FormatTime(kLatencyMax)));
   }
-  const LinkParameters& link = parameters.link(ClassOf(sender.port));
+  const LinkParameters& link = parameters.link(topology.ClassOfLink(sender));
   const int lanes = link.lanes + link.spare_lanes;
   if (impairment.kind == LinkImpairment::Kind::kLanesLost && impairment.count > static_cast<std::uint32_t>(lanes)) {
     return absl::InvalidArgumentError(
         fmt::format("{}: {} lanes lost, but {} links have {} + {} spare; write 0 to {}", topology.LinkName(sender),
-                    impairment.count, ClassName(ClassOf(sender.port)), link.lanes, link.spare_lanes, lanes));
+                    impairment.count, ClassName(topology.ClassOfLink(sender)), link.lanes, link.spare_lanes, lanes));
   }
   return absl::OkStatus();
 }

@@ -35,12 +35,12 @@ Isr::Isr(NodeContext& context, IsrListener& listener)
 void Isr::Connect(PortId port, LinkEnd peer, Isr* local, Outbox* outbox) {
   OutputPort& out = outputs_[port];
   out.connected = out.up = true;
-  out.edge = context_.topology->is_blade(peer.node) || context_.topology->is_blade(context_.node);
+  out.edge = std::max(peer.node, context_.node) >= context_.topology->hubs();
   out.peer = peer.node;
   out.peer_port = peer.port;
-  out.local = local;
-  out.outbox = outbox;
+  out.local = local, out.outbox = outbox;
   out.wire = context_.parameters->link(ClassOf(port)).wire;
+  if (context_.topology->ClassOfLink({context_.node, port}) == LinkClass::kIb) out.vcs = 1;
   for (int v = 0; v < out.vcs; ++v) out.vc[static_cast<std::size_t>(v)].credits.Reset(BufferSlots(port));
 }
 

@@ -62,7 +62,7 @@ struct alignas(64) OutputPort {
   NodeId peer = kNoNode;
   PortId peer_port = kNoPort;
   bool connected = false, up = false;
-  bool edge = false;  // to or from a blade, which switches nothing: like an HFI's port, it has no
+  bool edge = false;  // to or from a blade or a crossbar of InfiniBand: like an HFI's port, it has no
                       // place in L0 D0 L1 D1 L2
   bool errors = false;  // its wire has or had errors or latency: link_level.cc looks at every commitment
 

@@ -21,7 +21,24 @@ TablePlace Router::PlaceByMode(const PacketHeader& header, NodeId hub, PortId in
   return place;
 }
 
+PortId Router::Forward(NodeId destination) {
+  const int endpoint = context_.topology->DestinationEndpoint(destination);
+  if (endpoint < 0) return kNoPort;
+  const auto entry = [endpoint](const HubTables& tables) {
+    const auto i = static_cast<std::size_t>(endpoint);
+    return i < tables.forwarding.size() ? tables.forwarding[i] : kNoPort;
+  };
+  const PortId port = entry(*tables_);
+  if (previous_ && port != kNoPort && port != entry(*previous_)) {
+    first_rerouted_.emplace_back(epoch_, context_.now);
+    previous_ = nullptr;
+    watching_ = !damaged_.empty();
+  }
+  return port;
+}
+
 PortId Router::RouteElsewhere(const PacketHeader& header, PortId in) {
+  if (forwards_from_ == 0) return Forward(header.destination);
   return context_.topology->is_group(header.destination) ? kReplication : RouteToBlade(header, in);
 }
 
@@ -34,10 +51,9 @@ PortMask Router::Branches(const PacketHeader& header, DropReason* reason) {
 }
 
 PortId Router::RouteToBlade(const PacketHeader& header, PortId in) {
-  const LinkEnd socket = context_.topology->BladePeer(header.destination);
+  const LinkEnd socket = context_.topology->Socket(header.destination);
   if (socket.node == context_.node) return socket.port;
-  const NodeId hub = context_.topology->ExitHub(header.destination);
-  return hub == kNoNode ? kNoPort : RouteToHub(header, hub, in);
+  return socket.node >= context_.topology->hubs() ? kNoPort : RouteToHub(header, socket.node, in);
 }
 
 PortId Router::RouteToHub(const PacketHeader& header, NodeId hub, PortId in) {

@@ -27,7 +27,8 @@ class Router {
  public:
   explicit Router(NodeContext& context)
       : context_(context),
-        supernode_first_(FirstHub(*context.topology, context.node)) {}
+        supernode_first_(FirstHub(*context.topology, context.node)),
+        forwards_from_(context.topology->in_tree(context.node) ? 0 : context.topology->hubs()) {}
 
   // Random choices follow from this seed. `on_damage` is called once for every damaged entry that a
   // packet needed.
@@ -66,7 +67,7 @@ class Router {
   // the entry cannot be trusted.
   PortId Route(const PacketHeader& header, PortId in) {
     if (header.destination == context_.node) return WindowPort(header.destination_window);
-    if (header.destination >= context_.topology->hubs()) return RouteElsewhere(header, in);
+    if (header.destination >= forwards_from_) return RouteElsewhere(header, in);
     return RouteToHub(header, header.destination, in);
   }
   // The first of the ports that lead to a hub, if any: a guess at what Route will say, which moves no pointer.
@@ -109,7 +110,10 @@ class Router {
     return hub == kNoNode ? 0 : topology.node(topology.supernode_of(hub), 0);
   }
   int own_supernode() const { return context_.topology->supernode_of(supernode_first_); }
-  // To what is no hub. Multicast packets are looked up when they are replicated.
+  // Of a node of the InfiniBand tree: by destination alone.
+  PortId Forward(NodeId destination);
+  // To what is no hub, and from a node of the tree to whatever it is. Multicast packets are looked up when they are
+  // replicated.
   PortId RouteElsewhere(const PacketHeader& header, PortId in);
   // Routes lead to hubs; a blade is one hop behind its own.
   PortId RouteToBlade(const PacketHeader& header, PortId in);
@@ -146,6 +150,7 @@ class Router {
 
   NodeContext& context_;
   const NodeId supernode_first_;  // node of the own supernode's first hub
+  const NodeId forwards_from_;    // RouteElsewhere from this destination on
   std::shared_ptr<const HubTables> tables_;
   Epoch epoch_ = 0;
   bool watching_ = false;                      // the next two are not both empty

@@ -8,12 +8,12 @@
 namespace percs {
 Hub::Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCounters* work,
          const DeliveryObserver* on_delivery)
-    : context_(node, topology, scenario.parameters, work, on_delivery),
+    : context_(node, topology, scenario.ParametersOf(topology, node), work, on_delivery),
       isr_(context_, hfi_),
       hfi_(context_, *this),
       messages_(context_, hfi_, *this),
       cau_(context_, hfi_),
-      has_cau_(!topology.is_blade(node)) {
+      has_cau_(node < topology.hubs()) {
   hfi_.SetIsr(&isr_);
   hfi_.SetRouting(scenario.routing);
   isr_.router().Prepare(scenario.seed, [this] { Alert(ControlItem::Kind::kTableAlert, kNoPort, false); });
@@ -26,12 +26,12 @@ Hub::Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCo
     alert.problem = problem;
     RaiseAlert(std::move(alert));
   });
-  if (topology.spec().clock && !topology.is_blade(node)) {
+  if (topology.spec().clock && node < topology.hubs()) {
     clock_ = std::make_unique<HubClock>(node, *topology.spec().clock, scenario.seed, scenario.parameters, isr_,
                                         [this](ControlItem&& item) { send_control_(std::move(item)); });
   }
   if (scenario.service.any()) isr_.EnableService();
-  if (scenario.service.any() && !topology.is_blade(node)) {
+  if (scenario.service.any() && node < topology.hubs()) {
     service_ = std::make_unique<ServiceAgent>(
         context_, isr_, scenario.service,
         [this](PortId port, std::uint64_t found, bool right) { TellWiring(port, found, right); });
@@ -44,6 +44,7 @@ Hub::Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCo
 }
 
 absl::Status Hub::MakeWorkload(const Scenario& scenario, const Topology& topology) {
+  if (topology.is_crossbar(context_.node)) return absl::OkStatus();  // nobody is there to send
   auto workload = MakeHubWorkload(scenario, topology, *this);
   if (!workload.ok()) return workload.status();
   SetWorkload(*std::move(workload));

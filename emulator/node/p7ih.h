@@ -25,6 +25,8 @@ struct P7ihParameters {
   LinkParameters lr{25'600, 25'000, 16, 5, 1, 4};     // 5 GB/s; 5 m of fibre; at least one packet
   LinkParameters d{12'800, 200'000, 128, 10, 2, 8};  // 10 GB/s; 40 m of fibre; 10 + 2 lanes
   LinkParameters hfi{5'334, 0, 64};                   // 24 GB/s per HFI port (4 x 24 = W, 000 section VII-A)
+  LinkParameters ib{64'000, 25'000, 32, 4, 0, 1};     // 4X DDR, 2 GB/s (004 Roadrunner); 5 m; choice: two packets
+  Time ib_crossbar = 160'000;              // a flit from input to output, itself included: choice, 140-200 ns
   Time isr_latency = 50'000;               // gaps.md G1, 33-67 ns
   Time credit_processing = 50'000;         // choice
   Time w_flit_time = 1'334;                // 96 GB/s per direction over both HFIs
@@ -62,7 +64,11 @@ struct P7ihParameters {
   Time stall_limit = 10 * kMillisecond;    // resident flits, none moved: deadlock
 
   const LinkParameters& link(LinkClass c) const {
-    return c == LinkClass::kLl ? ll : c == LinkClass::kLr ? lr : c == LinkClass::kD ? d : hfi;
+    return c == LinkClass::kLl   ? ll
+           : c == LinkClass::kLr ? lr
+           : c == LinkClass::kD  ? d
+           : c == LinkClass::kIb ? ib
+                                 : hfi;
   }
 };
 

@@ -127,6 +127,9 @@ TribladeNode::TribladeNode(NodeId node, const Scenario& scenario, const Topology
                                triblades_.begin())),
       network_(node, scenario, topology, work, on_delivery) {
   network_.SetWorkload(std::make_unique<Port>(this));
+  if (!topology.in_tree(node)) return;
+  adapter_send_ = network_.context().parameters->send_overhead;
+  adapter_receive_ = network_.context().parameters->receive_overhead;
 }
 
 absl::Status TribladeNode::Launch() {
@@ -287,7 +290,7 @@ Task<> TribladeNode::RunOne(Cml& mpi, const CollectiveProgram& program) {
 void TribladeNode::SendOut(Message message, Time at) {
   const std::uint64_t token = next_token_++;
   outgoing_.emplace(token, std::move(message));
-  network_.SetTimer(std::max(at, network_.context().now), token);
+  network_.SetTimer(std::max(at + adapter_send_, network_.context().now), token);
 }
 
 void TribladeNode::OnTimer(std::uint64_t token) {
@@ -332,7 +335,7 @@ void TribladeNode::OnMessage(const DeliveredMessage& message) {
 void TribladeNode::TakeIfWhole(Flow& flow, std::uint32_t number) {
   const Coming& coming = flow.coming[number];
   if (!coming.announced || coming.received < coming.bytes.size()) return;
-  cluster_->Deliver(Unpack(coming.bytes), network_.context().now);
+  cluster_->Deliver(Unpack(coming.bytes), network_.context().now + adapter_receive_);
   flow.coming.erase(number);
 }
 

@@ -76,6 +76,8 @@ class TribladeNode : public EdgeNode {
   Hub network_;
   std::unique_ptr<roadrunner::Cluster> cluster_;
   std::map<NodeId, Flow> flows_;
+  // What the InfiniBand adapter adds to a message; 0 on a gateway link, where nobody knows.
+  Time adapter_send_ = 0, adapter_receive_ = 0;
   std::map<std::uint64_t, Message> outgoing_;  // by token of the timer that sends it
   std::uint64_t next_token_ = 0;
   std::vector<BladeProgramResult> results_;

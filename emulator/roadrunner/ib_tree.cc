@@ -10,6 +10,13 @@ namespace {
 constexpr int kUplinkFirst = 8, kSpineFirst = 12, kInnerFirst = 12;
 constexpr int kFaceB = 12;  // first crossbar B of an inter-CU switch
 
+absl::Status TooMany(int cu, int triblades) {
+  return absl::InvalidArgumentError(fmt::format(
+      "CU {}: {} triblades; its switch of 288 ports has 24 leaves x {} uplinks = 96 ports to other CUs "
+      "and takes 1 to {} triblades",
+      cu, triblades, kUplinksPerLeaf, kTribladesPerCu));
+}
+
 // Port of a leaf to switch s, or -1.
 int UplinkPort(int leaf, int s) {
   return s / kUplinksPerLeaf == leaf % 2 ? kUplinkFirst + s % kUplinksPerLeaf : -1;
@@ -17,28 +24,57 @@ int UplinkPort(int leaf, int s) {
 
 }  // namespace
 
-absl::StatusOr<IbTree> IbTree::Create(const std::vector<int>& triblades) {
-  if (triblades.empty() || triblades.size() > kCusMax) {
-    return absl::InvalidArgumentError(fmt::format(
-        "{} CUs; the eight inter-CU switches join 1 to {}", triblades.size(), kCusMax));
+absl::StatusOr<IbTree> IbTree::WithCus(int cus) {
+  if (cus < 1 || cus > kCusMax) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} CUs; the eight inter-CU switches join 1 to {}", cus, kCusMax));
   }
   IbTree tree;
-  for (std::size_t cu = 0; cu < triblades.size(); ++cu) {
-    if (triblades[cu] < 1 || triblades[cu] > kTribladesPerCu) {
-      return absl::InvalidArgumentError(fmt::format(
-          "CU {}: {} triblades; its switch of 288 ports has 24 leaves x {} uplinks = 96 ports to other CUs "
-          "and takes 1 to {} triblades",
-          cu, triblades[cu], kUplinksPerLeaf, kTribladesPerCu));
-    }
-    tree.cu_first_.push_back(tree.triblades());
-    tree.cu_of_.insert(tree.cu_of_.end(), static_cast<std::size_t>(triblades[cu]),
-                       static_cast<int>(cu));
-  }
-  tree.crossbars_ = (tree.cus() + (tree.cus() > 1 ? kInterSwitches : 0)) * kCrossbarsPerSwitch;
+  tree.cu_triblades_.resize(static_cast<std::size_t>(cus));
+  tree.triblade_at_.assign(static_cast<std::size_t>(cus * kPlacesPerCu), -1);
+  tree.crossbars_ = (cus + (cus > 1 ? kInterSwitches : 0)) * kCrossbarsPerSwitch;
   tree.crossbar_up_.assign(static_cast<std::size_t>(tree.crossbars_), true);
   tree.link_down_.assign(static_cast<std::size_t>(tree.links()), false);
   return tree;
 }
+
+absl::StatusOr<IbTree> IbTree::Create(const std::vector<int>& triblades) {
+  auto tree = WithCus(static_cast<int>(triblades.size()));
+  for (std::size_t cu = 0; tree.ok() && cu < triblades.size(); ++cu) {
+    if (triblades[cu] < 1 || triblades[cu] > kTribladesPerCu) return TooMany(static_cast<int>(cu), triblades[cu]);
+    for (int i = 0; i < triblades[cu]; ++i) PERCS_CHECK(tree->Attach(static_cast<int>(cu)).ok());
+  }
+  return tree;
+}
+
+int IbTree::Occupy(int place) {
+  const int triblade = triblades();
+  places_.push_back(place);
+  triblade_at_[static_cast<std::size_t>(place)] = triblade;
+  link_down_.push_back(false);
+  return triblade;
+}
+
+absl::StatusOr<int> IbTree::Attach(int cu, int leaf) {
+  if (cu < 0 || cu >= cus() || leaf < -1 || leaf >= kLeaves) {
+    return absl::InvalidArgumentError(fmt::format("there is no leaf {} of CU {}; there are CUs 0 to {} with leaves 0 to {}",
+                                                  leaf, cu, cus() - 1, kLeaves - 1));
+  }
+  int& triblades = cu_triblades_[static_cast<std::size_t>(cu)];
+  if (triblades == kTribladesPerCu) return TooMany(cu, triblades + 1);
+  const int first = cu * kPlacesPerCu + (leaf < 0 ? 0 : leaf * kTribladesPerLeaf);
+  const int end = leaf < 0 ? (cu + 1) * kPlacesPerCu : first + kTribladesPerLeaf;
+  for (int place = first; place < end; ++place) {
+    if (triblade_at_[static_cast<std::size_t>(place)] >= 0) continue;
+    ++triblades;
+    return Occupy(place);
+  }
+  return absl::InvalidArgumentError(fmt::format(
+      "cu{0}-leaf{1} has {2} ports: {3} for triblades, {4} to other CUs, {5} to spines; all {3} are taken", cu, leaf,
+      kCrossbarPorts, kTribladesPerLeaf, kUplinksPerLeaf, kSpines));
+}
+
+int IbTree::AttachGateway(int cu) { return Occupy((cu + 1) * kPlacesPerCu - 1); }
 
 absl::StatusOr<IbTree> IbTree::WithTriblades(int triblades) {
   std::vector<int> cus;
@@ -58,9 +94,8 @@ int IbTree::Peer(int crossbar, int port) const {
     if (x >= kLeaves) return Leaf(sw, port);
     if (port >= kSpineFirst) return Spine(sw, port - kSpineFirst);
     if (port < kTribladesPerLeaf) {
-      const int index = x * kTribladesPerLeaf + port, first = cu_first_[static_cast<std::size_t>(sw)];
-      const int end = sw + 1 < cus() ? cu_first_[static_cast<std::size_t>(sw) + 1] : triblades();
-      return first + index < end ? -1 - (first + index) : kNothing;
+      const int at = triblade_at_[static_cast<std::size_t>(sw * kPlacesPerCu + x * kTribladesPerLeaf + port)];
+      return at >= 0 ? -1 - at : kNothing;
     }
     if (cus() == 1) return kNothing;
     return Facing(x % 2 * kUplinksPerLeaf + port - kUplinkFirst, sw);

@@ -23,6 +23,7 @@ namespace percs::roadrunner {
 inline constexpr int kTribladesPerCu = 180, kCusMax = 24;
 inline constexpr int kLeaves = 24, kSpines = 12, kCrossbarsPerSwitch = 36, kCrossbarPorts = 24;
 inline constexpr int kInterSwitches = 8, kUplinksPerLeaf = 4, kTribladesPerLeaf = 8;
+inline constexpr int kPlacesPerCu = kLeaves * kTribladesPerLeaf;
 
 // A directed link: what leaves a crossbar by a port (crossbar x 24 + port), or a triblade (behind those).
 using LinkNumber = int;
@@ -42,15 +43,30 @@ class IbTree {
   // So many triblades, CU after CU filled up.
   static absl::StatusOr<IbTree> WithTriblades(int triblades);
 
-  int triblades() const { return static_cast<int>(cu_of_.size()); }
-  int cus() const { return static_cast<int>(cu_first_.size()); }
+  // CUs without triblades, which are attached one by one: to the CU's lowest free place, or to the lowest of a
+  // leaf. INVALID_ARGUMENT for the 181st of a CU, the 9th of a leaf.
+  static absl::StatusOr<IbTree> WithCus(int cus);
+  absl::StatusOr<int> Attach(int cu, int leaf = -1);
+  // The last of the 192 - 180 = 12 places of a CU that are for no triblade takes a gateway to another network;
+  // it is numbered like a triblade.
+  int AttachGateway(int cu);
+
+  int triblades() const { return static_cast<int>(places_.size()); }
+  int cus() const { return static_cast<int>(cu_triblades_.size()); }
   int crossbars() const { return crossbars_; }
   LinkNumber links() const { return crossbars_ * kCrossbarPorts + triblades(); }
-  int cu_of(int triblade) const { return cu_of_[static_cast<std::size_t>(triblade)]; }
+  int cu_of(int triblade) const { return places_[static_cast<std::size_t>(triblade)] / kPlacesPerCu; }
+  int LeafOf(int triblade) const;  // its crossbar
+  int PortOfTriblade(int triblade) const { return IndexInCu(triblade) % kTribladesPerLeaf; }
 
   // The far end of a port: a crossbar, or -1 - triblade; kNothing.
   static constexpr int kNothing = -1 - (1 << 24);
   int Peer(int crossbar, int port) const;
+  // The port at the far end of a port that leads to another crossbar.
+  int PeerPort(int crossbar, int port) const { return Reverse(Out(crossbar, port)) % kCrossbarPorts; }
+  bool IsLeaf(int crossbar) const {
+    return crossbar / kCrossbarsPerSwitch < cus() && crossbar % kCrossbarsPerSwitch < kLeaves;
+  }
 
   // `cu0-leaf3`, `cu0-spine4`, `sw2-a5`, `sw2-b1`, `sw2-c0`; `cu0-leaf3:p9`, `triblade5`.
   std::string CrossbarName(int crossbar) const;
@@ -60,6 +76,8 @@ class IbTree {
   // A cable, by either end: `cu0-leaf3:p9`; `triblade5` is the one cable of that triblade.
   absl::StatusOr<LinkNumber> ParseCable(const std::string& name) const;
 
+  LinkNumber Out(int crossbar, int port) const { return crossbar * kCrossbarPorts + port; }
+
   // Faults and repairs; both directions of a cable.
   void SetCable(LinkNumber link, bool up);
   void SetCrossbar(int crossbar, bool up) {
@@ -68,6 +86,8 @@ class IbTree {
   }
   bool alive(LinkNumber link) const;
 
+  // A crossbar's forwarding table: the port towards a triblade, -1 if there is none.
+  int NextPort(int crossbar, int to) const;
   // Where the tables send a packet. UNAVAILABLE says what is broken when they have no way left.
   absl::StatusOr<IbPath> Route(int from, int to) const;
 
@@ -77,16 +97,10 @@ class IbTree {
   int Spine(int cu, int spine) const { return Leaf(cu, kLeaves + spine); }
   int InterBase(int s) const { return (cus() + s) * kCrossbarsPerSwitch; }
   int Facing(int s, int cu) const { return InterBase(s) + (cu < 12 ? cu : 12 + cu); }
-  int LeafOf(int triblade) const;
-  int PortOfTriblade(int triblade) const { return IndexInCu(triblade) % kTribladesPerLeaf; }
-  int IndexInCu(int triblade) const {
-    return triblade - cu_first_[static_cast<std::size_t>(cu_of(triblade))];
-  }
-  LinkNumber Out(int crossbar, int port) const { return crossbar * kCrossbarPorts + port; }
+  int IndexInCu(int triblade) const { return places_[static_cast<std::size_t>(triblade)] % kPlacesPerCu; }
+  int Occupy(int place);
   LinkNumber FromTriblade(int triblade) const { return crossbars_ * kCrossbarPorts + triblade; }
   LinkNumber Reverse(LinkNumber link) const;
-  // Port of the next hop, -1 if there is none.
-  int NextPort(int crossbar, int to) const;
   int NextFromLeaf(int crossbar, int to) const;
   int NextInside(int cu, int leaf, int target_leaf, int seed) const;
   int Detour(int spine, int to) const;
@@ -97,7 +111,9 @@ class IbTree {
   bool Climbs(int s, int cu, int leaf) const;
 
   int crossbars_ = 0;
-  std::vector<int> cu_of_, cu_first_;
+  std::vector<int> places_;        // by triblade: CU x 192 + leaf x 8 + port
+  std::vector<int> triblade_at_;   // by place; -1: free
+  std::vector<int> cu_triblades_;  // how many, by CU
   std::vector<bool> link_down_, crossbar_up_;
   bool intact_ = true;
 };

@@ -54,6 +54,7 @@ absl::Status CheckBlades(const Topology& topology, const LiveFabric& live, const
   std::uint64_t live_nodes = 0, cut_off = 0;
   for (NodeId hub = 0; hub < topology.hubs(); ++hub) live_nodes += live.hub(hub) ? 1 : 0;
   for (NodeId blade = topology.hubs(); blade < topology.nodes(); ++blade) {
+    if (topology.in_tree(blade)) continue;  // CheckForwarding
     const bool on = Live(topology, live, failures, blade);
     if (auto s = CheckBlade(topology, blade, on, tables); !s.ok()) return s;
     if (topology.ExitHub(blade) == kNoNode) continue;  // never was part of it

@@ -7,6 +7,7 @@
 #include "emulator/routing/check_blades.h"
 #include "emulator/routing/check_indirect.h"
 #include "emulator/routing/check_multicast.h"
+#include "emulator/routing/forwarding.h"
 #include "emulator/routing/clock_plan.h"
 #include "emulator/routing/legal_reach.h"
 #include "emulator/routing/live_fabric.h"
@@ -403,6 +404,9 @@ absl::StatusOr<CheckReport> TableCheck::Run() {
   }
   if (auto s = CheckNoDeadPorts(); !s.ok()) return s;
   if (auto s = CheckBlades(topology_, live_, failures_, tables_, &report_); !s.ok()) return s;
+  if (topology_.has_tree()) {
+    if (auto s = CheckForwarding(topology_, failures_, tables_, &report_); !s.ok()) return s;
+  }
   if (auto s = IndirectCheck(topology_, live_, tables_, &channels_).Run(&report_.indirect_hops_max);
       !s.ok()) {
     return s;

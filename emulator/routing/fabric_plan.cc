@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "emulator/base/digest.h"
+#include "emulator/routing/forwarding.h"
 
 namespace percs {
 std::shared_ptr<const RouteTable> TablePool::Intern(RouteTable table) {
@@ -76,7 +77,7 @@ void FabricPlan::Update(const Failures& failures) {
 void FabricPlan::MarkLink(NodeId node, PortId port) {
   if (node >= Hubs() || port >= kLinkPorts) return;
   const LinkEnd peer = topology_.Peer(node, port);
-  if (peer.node == kNoNode || topology_.is_blade(peer.node)) return;
+  if (peer.node >= Hubs()) return;  // nothing, a blade or a gateway
   const int from = topology_.supernode_of(node), to = topology_.supernode_of(peer.node);
   if (from == to) {
     supernodes_changed_[static_cast<std::size_t>(from)] = true;
@@ -95,6 +96,7 @@ void FabricPlan::MarkChanges(const Failures& before, const Failures& after) {
   std::set_symmetric_difference(before.hubs.begin(), before.hubs.end(), after.hubs.begin(),
                                 after.hubs.end(), std::back_inserter(hubs));
   for (const NodeId node : hubs) {
+    if (node >= Hubs()) continue;  // MakeHubs looks at all others every time
     supernodes_changed_[static_cast<std::size_t>(topology_.supernode_of(node))] = true;
     for (int port = kDFirst; port < kHfiFirst; ++port) MarkLink(node, static_cast<PortId>(port));
   }
@@ -320,7 +322,7 @@ std::shared_ptr<const HubTables> FabricPlan::MakeHub(NodeId node) {
     hub->port_direct[port] = WithDetours(IsL(port) ? toward : landed, node, port);
     hub->port_indirect[port] = IsL(port) ? own_d : toward;
     const NodeId peer = topology_.Peer(node, port).node;
-    if (peer == kNoNode || !topology_.is_blade(peer)) continue;
+    if (peer == kNoNode || peer < Hubs()) continue;
     hub->port_direct[port] = hub->source_direct;
     hub->port_indirect[port] = hub->source_indirect;
   }
@@ -352,8 +354,9 @@ void FabricPlan::MakeHubs() {
     if (hubs_changed_[node]) tables_[node] = MakeHub(node);
   }
   for (NodeId blade = topology_.hubs(); blade < topology_.nodes(); ++blade) {
-    tables_[blade] = MakeBlade(blade);
+    if (!topology_.in_tree(blade)) tables_[blade] = MakeBlade(blade);
   }
+  if (topology_.has_tree()) PlanForwarding(topology_, failures_, &tables_);
 }
 
 }  // namespace percs

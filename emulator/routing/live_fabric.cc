@@ -44,7 +44,7 @@ void LiveFabric::FindPorts(const Failures& failures) {
     alive_hubs_[Supernode(node)] |= Bit(node);
     for (int p = 0; p < kLinkPorts; ++p) {
       const LinkEnd peer = topology_.Peer(node, static_cast<PortId>(p));
-      if (peer.node == kNoNode || topology_.is_blade(peer.node)) continue;
+      if (peer.node >= topology_.hubs()) continue;
       if (failures.hubs.count(peer.node)) continue;
       ports_[node] |= PortBit(static_cast<PortId>(p));
     }
@@ -52,7 +52,7 @@ void LiveFabric::FindPorts(const Failures& failures) {
   for (const auto& [node, port] : failures.links) {
     if (node >= topology_.hubs() || port >= kLinkPorts) continue;
     const LinkEnd peer = topology_.Peer(node, port);
-    if (peer.node == kNoNode || topology_.is_blade(peer.node)) continue;
+    if (peer.node >= topology_.hubs()) continue;
     ports_[node] &= ~PortBit(port);
     ports_[peer.node] &= ~PortBit(peer.port);
   }

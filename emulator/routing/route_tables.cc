@@ -3,7 +3,8 @@
 //   each table: runs (length, mask as 8 bytes) over intra then inter,
 //   then one table index per use: source direct, striped and indirect, 47 direct, 47 indirect,
 //   then the number of closed middles and the distance of each from the one before,
-//   then the number of multicast groups and runs (length, mask) over their entries, and the clock's mask.
+//   then the number of multicast groups and runs (length, mask) over their entries, and the clock's mask;
+//   of nodes of the InfiniBand tree then 'F', the number of endpoints and a byte for each: its port.
 #include "emulator/routing/route_tables.h"
 
 #include <algorithm>
@@ -18,6 +19,8 @@ namespace {
 
 constexpr char kMagic[] = {'P', 'R', 'T', '3'};
 constexpr std::uint64_t kHubsMax = 32, kSupernodesMax = 513, kGroupsMax = 4096, kUses = 3 + 2 * kLinkPorts;
+constexpr char kForwardingMark = 'F';
+constexpr std::uint64_t kEndpointsMax = 4321;  // 24 CUs of 180 triblades, and a gateway
 
 // Every place of a hub that has a table, in the order they are written.
 template <typename Tables, typename Visit>
@@ -96,6 +99,17 @@ class Reader {
     }
     return true;
   }
+  // There only if it is marked.
+  bool Forwarding(std::vector<PortId>* ports) {
+    if (done() || bytes_[at_] != static_cast<std::uint8_t>(kForwardingMark)) return true;
+    ++at_;
+    std::uint64_t count = 0;
+    if (!Number(1, kEndpointsMax, &count) || count > bytes_.size() - at_) return false;
+    ports->assign(bytes_.begin() + static_cast<std::ptrdiff_t>(at_),
+                  bytes_.begin() + static_cast<std::ptrdiff_t>(at_ + count));
+    at_ += count;
+    return std::all_of(ports->begin(), ports->end(), [](PortId p) { return p < kLinkPorts || p == kNoPort; });
+  }
   bool done() const { return at_ == bytes_.size(); }
 
  private:
@@ -145,6 +159,11 @@ std::string HubTables::Serialize() const {
   PutNumber(&out, multicast.size());
   PutMasks(&out, multicast);
   PutNumber(&out, clock);
+  if (!forwarding.empty()) {
+    out += kForwardingMark;
+    PutNumber(&out, forwarding.size());
+    for (const PortId port : forwarding) out += static_cast<char>(port);
+  }
   return out;
 }
 
@@ -181,6 +200,9 @@ absl::StatusOr<HubTables> HubTables::Parse(absl::Span<const std::uint8_t> bytes)
   constexpr PortMask kClockPorts = (HubTables::kDeliverHere << 1) - 1;
   if (!reader.Number(0, kClockPorts, &hub.clock)) {
     return reader.Error("the ports of the clock's tree are cut off or name one that is no link");
+  }
+  if (!reader.Forwarding(&hub.forwarding)) {
+    return reader.Error("the forwarding table is cut off, of more than 4321 endpoints or names a port that is no link");
   }
   if (!reader.done()) return reader.Error("bytes after the end");
   return hub;

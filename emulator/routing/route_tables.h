@@ -57,6 +57,9 @@ struct HubTables {
   static constexpr PortMask kDeliverHere = PortMask{1} << kHfiFirst;
   // Of the tree of the global clock: ports that sync symbols are passed on by, kDeliverHere at the source.
   PortMask clock = 0;
+  // Of a node of the InfiniBand tree, which uses no other: the port towards each endpoint of the tree (Topology), or
+  // kNoPort.
+  std::vector<PortId> forwarding;
 
   PortMask Multicast(std::size_t group) const { return group < multicast.size() ? multicast[group] : 0; }
   const std::shared_ptr<const RouteTable>& Table(TableKind kind, PortId port) const {

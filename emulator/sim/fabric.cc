@@ -9,6 +9,7 @@
 #include "emulator/node/edge_node.h"
 #include "emulator/node/hub.h"
 #include "emulator/sim/fault_injector.h"
+#include "emulator/sim/infiniband.h"
 #include "emulator/sim/lookahead.h"
 #include "fmt/format.h"
 
@@ -31,7 +32,7 @@ struct Shard {
 class FabricImpl : public Fabric {
  public:
   FabricImpl(const Scenario& scenario, const Topology& topology, const Placement& placement)
-      : scenario_(WithCollectiveTree(scenario)), topology_(topology), placement_(placement) {}
+      : scenario_(WithInfiniband(WithCollectiveTree(scenario))), topology_(topology), placement_(placement) {}
 
   absl::Status Build(int threads);
 
@@ -425,9 +426,10 @@ absl::Status FabricImpl::CheckEnd(const char* what, NodeId node, PortId port, Vc
     return absl::InvalidArgumentError(
         fmt::format("{} for port {} of {}, where no link is plugged in", what, port, topology_.NodeName(node)));
   }
-  if (vc >= VcsOf(port)) {
+  const int vcs = hubs_[node]->isr().output(port).vcs;
+  if (vc >= vcs) {
     return absl::InvalidArgumentError(fmt::format("{} for VC {} of {}, which has VCs 0..{}", what, vc,
-                                                  topology_.LinkName({node, port}), VcsOf(port) - 1));
+                                                  topology_.LinkName({node, port}), vcs - 1));
   }
   if (arrival < now_) {
     return absl::InvalidArgumentError(fmt::format("{} for {} arrives at {}, but virtual time is already {}", what,
@@ -477,7 +479,7 @@ absl::Status FabricImpl::Check(const Outbox& incoming) const {
   for (const CreditRun& run : incoming.credits) {
     const bool service = run.vc == kServiceVc;
     if (absl::Status s = CheckEnd("credits", run.node, run.port, service ? 0 : run.vc, run.arrival); !s.ok()) return s;
-    const P7ihParameters& p = scenario_.parameters;
+    const P7ihParameters& p = scenario_.ParametersOf(topology_, run.node);
     const int slots = service ? p.service_buffer_flits : p.link(ClassOf(run.port)).buffer_flits;
     if (run.count == 0 || run.count > slots || run.spacing < 0) {
       return absl::InvalidArgumentError(fmt::format("{} credits for {}, whose buffers hold {} flits", run.count,

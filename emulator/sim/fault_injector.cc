@@ -74,6 +74,10 @@ absl::Status FaultInjector::CheckPlace(NodeId node, const TablePlace& place) con
   const int entries = multicast     ? static_cast<int>(topology_.groups().size())
                       : place.intra ? topology_.hubs_per_supernode()
                                     : topology_.supernodes();
+  if (node < topology_.nodes() && topology_.in_tree(node)) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{} has a forwarding table, whose entries have no parity; damage tables of hubs", topology_.NodeName(node)));
+  }
   const bool striped_port = (multicast || place.kind == TableKind::kStriped) && place.port != kNoPort;
   if (node >= topology_.nodes() || (place.port != kNoPort && place.port >= kLinkPorts) ||
       place.index >= entries || striped_port) {
@@ -104,7 +108,7 @@ absl::Status FaultInjector::CheckOfHub(const FaultAction& action) const {
   if (action.kind == FaultAction::Kind::kTableDamaged) return CheckPlace(action.end.node, action.place);
   if (action.kind == FaultAction::Kind::kResetArbiters) return absl::OkStatus();
   const std::uint32_t hfis = kHfisPerHub, windows = hfis * static_cast<std::uint32_t>(parameters_.windows_per_hfi);
-  const bool there = !topology_.is_blade(action.end.node) &&
+  const bool there = action.end.node < topology_.hubs() &&
                      (action.kind != FaultAction::Kind::kHfiDown || action.count < hfis) &&
                      (action.kind != FaultAction::Kind::kWindowDown || action.count < windows) &&
                      (action.kind != FaultAction::Kind::kClockDrift || topology_.spec().clock.has_value());

@@ -1,5 +1,7 @@
 #include "emulator/sim/lookahead.h"
 
+#include <algorithm>
+
 #include "fmt/format.h"
 
 namespace percs {
@@ -9,24 +11,30 @@ Lookahead FindLookahead(const Topology& topology, const Scenario& scenario) {
   Lookahead best{parameters.management_latency, "management latency"};
   const auto shorten = [&](const std::string& name, Time wire, LinkClass link_class) {
     const Time flit_time = parameters.link(link_class).flit_time;
+    const bool ib = link_class == LinkClass::kIb;
     const Time credit = wire + parameters.credit_processing;
-    const Time flit = parameters.isr_latency + flit_time + wire;
+    const Time latency = ib ? std::max<Time>(0, parameters.ib_crossbar - flit_time) : parameters.isr_latency;
+    const Time flit = latency + flit_time + wire;
     if (credit < best.time) {
       best = {credit, fmt::format("credit on {}: wire {} + credit processing {}", name, FormatTime(wire),
                                   FormatTime(parameters.credit_processing))};
     }
     if (flit < best.time) {
       best = {flit, fmt::format("flit on {}: ISR latency {} + flit time {} + wire {}", name,
-                                FormatTime(parameters.isr_latency), FormatTime(flit_time), FormatTime(wire))};
+                                FormatTime(latency), FormatTime(flit_time), FormatTime(wire))};
     }
   };
   for (PortId port = 0; port < kLinkPorts; ++port) {
     if (!topology.connected(0, port) && ClassOf(port) != LinkClass::kD) continue;
-    if (ClassOf(port) == LinkClass::kD && topology.supernodes() < 2 && topology.blades() == 0) continue;
+    if (ClassOf(port) == LinkClass::kD && topology.supernodes() < 2 && topology.blades() == 0 &&
+        topology.gateway().node == kNoNode) {
+      continue;
+    }
     shorten(ClassName(ClassOf(port)), parameters.link(ClassOf(port)).wire, ClassOf(port));
   }
+  if (topology.has_tree()) shorten("IB", parameters.ib.wire, LinkClass::kIb);
   for (const Cable& cable : scenario.cables) {
-    shorten(topology.LinkName(cable.link), cable.wire, ClassOf(cable.link.port));
+    shorten(topology.LinkName(cable.link), cable.wire, topology.ClassOfLink(cable.link));
   }
   return best;
 }

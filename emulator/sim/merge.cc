@@ -12,11 +12,13 @@ void Utilisation(const Scenario& scenario, const Topology& topology, const std::
                  RunResult& result) {
   for (const NodeResult& node : nodes) {
     for (PortId port = 0; port < kServicePort; ++port) {
-      const int c = static_cast<int>(ClassOf(port));
+      const LinkClass link_class = topology.ClassOfLink({node.node, port});
+      const int c = static_cast<int>(link_class);
       if (!IsHfi(port) && !topology.connected(node.node, port)) continue;
+      if (IsHfi(port) && topology.is_crossbar(node.node)) continue;
       const std::uint64_t flits = node.stats.ports[port].sum().flits;
       const double busy = static_cast<double>(flits) *
-                          static_cast<double>(scenario.parameters.link(ClassOf(port)).flit_time);
+                          static_cast<double>(scenario.parameters.link(link_class).flit_time);
       const double share = result.virtual_time > 0 ? busy / static_cast<double>(result.virtual_time) : 0;
       ++result.links[c];
       result.utilisation_mean[c] += share;
@@ -37,7 +39,7 @@ void Clocks(const Scenario& scenario, const Topology& topology, const std::vecto
   const ClockSettings& settings = *topology.spec().clock;
   std::vector<const std::vector<ClockSample>*> samples;
   for (const NodeResult& node : nodes) {
-    if (topology.is_blade(node.node)) continue;
+    if (node.node >= topology.hubs()) continue;
     samples.push_back(&node.clock);
     for (std::size_t n = 0; n < node.clock.size(); ++n) {
       if (static_cast<Time>(n + 1) * settings.period > result.virtual_time) break;

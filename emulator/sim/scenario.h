@@ -200,6 +200,12 @@ struct Scenario {
   ServiceTraffic service;
   std::vector<TreeSpec> trees;  // numbered in this order; there before the run starts
   RoutingSettings routing;
+  // What makes a crossbar of InfiniBand, and a host adapter, of the blocks of a hub and a blade
+  // (emulator/sim/infiniband.h); a fabric makes them of `parameters`.
+  P7ihParameters crossbar, adapter;
+  const P7ihParameters& ParametersOf(const Topology& machine, NodeId node) const {
+    return !machine.in_tree(node) ? parameters : machine.is_crossbar(node) ? crossbar : adapter;
+  }
   bool reroute = true;    // network management answers alerts
   Time stop_at = 0;       // 0: when everything is done
 };

@@ -24,6 +24,8 @@ std::string PortName(PortId port) {
       return fmt::format("HFI{}", port - kHfiFirst);
     case LinkClass::kService:
       return "service";
+    case LinkClass::kIb:
+      break;  // of no port of a hub
   }
   return fmt::format("port{}", port);
 }
@@ -81,12 +83,16 @@ std::string Topology::NodeName(NodeId node) const {
   if (is_group(node)) return spec_.multicast[group_of(node)].name;
   if (node >= nodes()) return fmt::format("hub{}", node);
   if (is_blade(node)) return spec_.blades[node - hubs_].name;
+  if (is_crossbar(node)) return tree_->CrossbarName(crossbar_of(node));
   const int hub = hub_in_supernode(node);
   return fmt::format("sn{}-d{}-h{}", supernode_of(node), hub / spec_.hubs, hub % spec_.hubs);
 }
 
 std::string Topology::LinkName(LinkEnd end) const {
-  return NodeName(end.node) + ":" + (is_blade(end.node) ? "N0" : PortName(end.port));
+  const std::string name = NodeName(end.node);
+  if (is_blade(end.node)) return name + ":N0";
+  if (!is_crossbar(end.node) || IsHfi(end.port)) return name + ":" + PortName(end.port);
+  return end.port == kBladePort ? name + ":G0" : fmt::format("{}:p{}", name, end.port - kIbFirst);
 }
 
 absl::StatusOr<NodeId> Topology::ParseNode(const std::string& name) const {
@@ -101,8 +107,11 @@ absl::StatusOr<NodeId> Topology::ParseNode(const std::string& name) const {
   for (NodeId blade = 0; blade < blades(); ++blade) {
     if (spec_.blades[blade].name == name) return hubs_ + blade;
   }
+  if (tree_ && (name.rfind("cu", 0) == 0 || name.rfind("sw", 0) == 0)) {
+    if (const auto crossbar = tree_->ParseCrossbar(name); crossbar.ok()) return crossbar_node(*crossbar);
+  }
   return absl::NotFoundError(fmt::format("no {} is named \"{}\"; the nearest are {}",
-                                         blades() > 0 ? "hub or blade" : "hub", name,
+                                         tree_ ? "hub, blade or crossbar" : blades() > 0 ? "hub or blade" : "hub", name,
                                          Nearest(name, NodeNames())));
 }
 

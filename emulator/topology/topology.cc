@@ -61,12 +61,16 @@ absl::StatusOr<Topology> Topology::Create(const TopologySpec& spec) {
   if (auto s = CheckRange("drawers", spec.drawers, 1, kDrawersMax); !s.ok()) return s;
   if (auto s = CheckRange("hubs", spec.hubs, 1, kHubsMax); !s.ok()) return s;
   const int hubs = spec.drawers * spec.hubs;
-  if (spec.supernodes * hubs < 2 && spec.blades.empty()) {
+  if (spec.supernodes * hubs < 2 && spec.blades.empty() && !spec.infiniband) {
     return Invalid(
         "topology: 1 supernode x 1 drawer x 1 hub is a single hub; a network needs at least 2");
   }
   if (absl::Status status = CheckDLinks(spec); !status.ok()) return status;
   Topology topology(spec);
+  if (spec.infiniband) {
+    topology.spec_.infiniband = spec.infiniband;
+    if (absl::Status status = topology.AddTree(); !status.ok()) return status;
+  }
   for (const BladeSite& site : spec.blades) {
     if (absl::Status status = topology.AddBlade(site); !status.ok()) return status;
   }
@@ -123,21 +127,29 @@ absl::StatusOr<LinkEnd> Topology::FindSocket(const BladeSite& site) const {
   if (site.attach.empty()) return LinkEnd{};
   const auto node = ParseNode(site.attach);
   if (!node.ok()) return node.status();
+  if (is_crossbar(*node)) {
+    return Invalid(fmt::format("{} has cables to other crossbars alone; attach {} to a CU or to one of its leaves, "
+                               "cu0 or cu0-leaf0", site.attach, site.name));
+  }
   if (is_blade(*node)) {
     if (BladePeer(*node).node == kNoNode) return LinkEnd{*node, kBladePort};
     return Invalid(fmt::format(
         "{} has one network port, which is plugged into {}; {} cannot be plugged in as well",
         site.attach, NodeName(BladePeer(*node).node), site.name));
   }
-  const int links = DLinksOf(*node);
-  int blades = 0;
-  for (int p = kDFirst + links; p < kHfiFirst; ++p, ++blades) {
-    const LinkEnd socket{*node, static_cast<PortId>(p)};
+  return FreeDPort(*node, site.name);
+}
+
+absl::StatusOr<LinkEnd> Topology::FreeDPort(NodeId hub, const std::string& what) const {
+  const int links = DLinksOf(hub);
+  int taken = 0;
+  for (int p = kDFirst + links; p < kHfiFirst; ++p, ++taken) {
+    const LinkEnd socket{hub, static_cast<PortId>(p)};
     if (!blades_at_hub_ports_.contains(Key(socket))) return socket;
   }
   return Invalid(fmt::format(
-      "{} has {} D ports: {} carry D links to other supernodes + {} blades = {}; none is free for {}",
-      site.attach, kDPorts, links, blades, links + blades, site.name));
+      "{} has {} D ports: {} carry D links to other supernodes + {} blades = {}; none is free for {}", NodeName(hub),
+      kDPorts, links, taken, links + taken, what));
 }
 
 absl::Status Topology::AddBlade(const BladeSite& site) {
@@ -148,11 +160,21 @@ absl::Status Topology::AddBlade(const BladeSite& site) {
   if (ParseNode(site.name).ok()) {
     return Invalid(fmt::format("there is a {} already; write another name", site.name));
   }
+  if (tree_ && site.attach.rfind("cu", 0) == 0) {
+    const auto endpoint = AttachToTree(site.attach);
+    if (!endpoint.ok()) return endpoint.status();
+    endpoint_blades_.push_back(hubs_ + blades());
+    spec_.blades.push_back(site);
+    blade_peers_.push_back({});
+    blade_endpoints_.push_back(*endpoint);
+    return absl::OkStatus();
+  }
   const auto socket = FindSocket(site);
   if (!socket.ok()) return socket.status();
-  const NodeId blade = nodes();
+  const NodeId blade = hubs_ + blades();
   spec_.blades.push_back(site);
   blade_peers_.push_back(*socket);
+  blade_endpoints_.push_back(-1);
   if (socket->node == kNoNode) return absl::OkStatus();
   if (is_blade(socket->node)) {
     blade_peers_[socket->node - hubs_] = {blade, kBladePort};
@@ -165,6 +187,7 @@ absl::Status Topology::AddBlade(const BladeSite& site) {
 LinkEnd Topology::Peer(NodeId node, PortId port) const {
   PERCS_CHECK(node < nodes());
   if (is_blade(node)) return port == kBladePort ? BladePeer(node) : LinkEnd{};
+  if (is_crossbar(node)) return CrossbarPeer(node, port);
   const int supernode = supernode_of(node), hub = hub_in_supernode(node);
   const int drawer = hub / spec_.hubs, in_drawer = hub % spec_.hubs;
   if (port < kLrFirst) {  // LL k = the drawer's other hubs in order
@@ -183,7 +206,9 @@ LinkEnd Topology::Peer(NodeId node, PortId port) const {
   if (port >= kHfiFirst) return {};
   if (!blades_at_hub_ports_.empty()) {
     const auto blade = blades_at_hub_ports_.find(Key({node, port}));
-    if (blade != blades_at_hub_ports_.end()) return {blade->second, kBladePort};
+    if (blade != blades_at_hub_ports_.end()) {
+      return {blade->second == kNoNode ? crossbar_node(tree_->LeafOf(0)) : blade->second, kBladePort};
+    }
   }
   if (spec_.supernodes == 1) return {};
   const int others = spec_.supernodes - 1;
@@ -223,7 +248,7 @@ PortMask Topology::DPorts(NodeId node, int supernode) const {
 int Topology::SupernodeBehind(NodeId node, PortId d_port) const {
   PERCS_CHECK(IsD(d_port));
   const LinkEnd peer = Peer(node, d_port);
-  return peer.node == kNoNode || is_blade(peer.node) ? -1 : supernode_of(peer.node);
+  return peer.node == kNoNode || peer.node >= hubs_ ? -1 : supernode_of(peer.node);
 }
 
 std::uint32_t Topology::ExitHubs(int from, int to) const {

@@ -241,27 +241,43 @@ bool IsBladeFault(const v1::Fault& fault) {
   return fault.has_spe_down() || fault.has_chip_link_degraded() || fault.has_eib_ring_lost();
 }
 
-absl::StatusOr<BladeFault> BuildBladeFault(const v1::Fault& message, const Topology& topology) {
+absl::StatusOr<BladeFault> BuildBladeFault(const v1::Fault& message, const Topology& topology,
+                                           const std::vector<BladeConfig>* blades) {
+  // How many blades' parts there may be in the one that is named.
+  const auto blades_in = [&](const std::string& text) {
+    const auto node = topology.ParseNode(text.substr(0, text.find(':')));
+    const bool single = blades && node.ok() && topology.is_blade(*node) &&
+                        blades->at(*node - topology.hubs()).type != kTribladeType;
+    return single ? 1 : roadrunner::kBladesPerTriblade;
+  };
   BladeFault fault;
   fault.at = message.at();
   if (message.has_spe_down()) {
-    const auto part = ParsePart(message.spe_down(), {"SPE"}, {cell::kSpes}, topology);
+    const auto part = ParsePart(message.spe_down(), {"SPE"}, {blades_in(message.spe_down()) * cell::kSpes}, topology);
     if (!part.ok()) return part.status();
     fault.node = part->first;
     fault.unit = part->second[0];
   } else if (message.has_eib_ring_lost()) {
     const auto part = ParsePart(message.eib_ring_lost(), {"CELL", "RING"},
-                                {cell::kCells, cell::kRings}, topology);
+                                {blades_in(message.eib_ring_lost()) * cell::kCells, cell::kRings}, topology);
     if (!part.ok()) return part.status();
     fault.kind = BladeFault::Kind::kRingLost;
     fault.node = part->first;
     fault.unit = part->second[0];
     fault.ring = part->second[1];
   } else if (message.has_chip_link_degraded()) {
-    const auto node = topology.ParseNode(message.chip_link_degraded().blade());
-    if (!node.ok()) return node.status();
+    const std::string& name = message.chip_link_degraded().blade();
     fault.kind = BladeFault::Kind::kChipLinkDegraded;
-    fault.node = *node;
+    if (name.find(':') != std::string::npos) {
+      const auto part = ParsePart(name, {"BLADE"}, {blades_in(name)}, topology);
+      if (!part.ok()) return part.status();
+      fault.node = part->first;
+      fault.unit = part->second[0];
+    } else {
+      const auto node = topology.ParseNode(name);
+      if (!node.ok()) return node.status();
+      fault.node = *node;
+    }
     fault.share = message.chip_link_degraded().share();
     if (!(fault.share > 0 && fault.share <= 1)) {
       return absl::InvalidArgumentError(
@@ -273,7 +289,7 @@ absl::StatusOr<BladeFault> BuildBladeFault(const v1::Fault& message, const Topol
   }
   if (topology.is_blade(fault.node)) return fault;
   return absl::InvalidArgumentError(
-      fmt::format("{} is a hub; only blades have SPEs, chip links and element interconnect buses",
+      fmt::format("{} is no blade; only blades have SPEs, chip links and element interconnect buses",
                   topology.NodeName(fault.node)));
 }
 

@@ -23,7 +23,10 @@ std::vector<BladeConfig> BuildBlades(const v1::Scenario& message, const Topology
 
 // A fault of part of a blade. NOT_FOUND or INVALID_ARGUMENT says which part there is.
 bool IsBladeFault(const v1::Fault& fault);
-absl::StatusOr<BladeFault> BuildBladeFault(const v1::Fault& fault, const Topology& topology);
+// A triblade has the parts of two blades. Without `blades`, one per blade, any may be a triblade: then a blade says itself
+// what it does not have.
+absl::StatusOr<BladeFault> BuildBladeFault(const v1::Fault& fault, const Topology& topology,
+                                           const std::vector<BladeConfig>* blades = nullptr);
 // "blade0:SPE3 down".
 std::string DescribeBladeFault(const BladeFault& fault, const Topology& topology);
 // Whether the last of `faults` is possible after the others: nothing dies twice, and every bus keeps

@@ -31,6 +31,11 @@ TopologySpec BuildTopology(const v1::Topology& message) {
   if (message.has_drawers()) spec.drawers = message.drawers();
   if (message.has_hubs()) spec.hubs = message.hubs();
   if (message.has_d_links_per_pair()) spec.d_links_per_pair = message.d_links_per_pair();
+  if (message.has_infiniband()) {
+    spec.infiniband.emplace();
+    if (message.infiniband().has_cus()) spec.infiniband->cus = message.infiniband().cus();
+    spec.infiniband->gateway = message.infiniband().gateway();
+  }
   return spec;
 }
 
@@ -313,15 +318,15 @@ class Builder {
     return w;
   }
 
-  void BuildPartFault(const v1::Fault& from, int index, std::vector<BladeFault>* faults) {
+  void BuildPartFault(const v1::Fault& from, int index, Scenario* scenario) {
     const char* action = from.has_spe_down()            ? "spe_down"
                          : from.has_chip_link_degraded() ? "chip_link_degraded"
                                                          : "eib_ring_lost";
     const std::string path = fmt::format("faults[{}].{}", index, action);
-    const auto fault = BuildBladeFault(from, *topology_);
+    const auto fault = BuildBladeFault(from, *topology_, &scenario->blades);
     if (!fault.ok()) return errors_.Add(path, Text(fault.status()));
-    faults->push_back(*fault);
-    if (absl::Status s = CheckLastBladeFault(*faults, *topology_); !s.ok()) {
+    scenario->blade_faults.push_back(*fault);
+    if (absl::Status s = CheckLastBladeFault(scenario->blade_faults, *topology_); !s.ok()) {
       errors_.Add(path, Text(s));
     }
   }
@@ -381,7 +386,7 @@ class Builder {
     for (int i = 0; i < message_.faults_size(); ++i) {
       const v1::Fault& from = message_.faults(i);
       if (IsBladeFault(from)) {
-        BuildPartFault(from, i, &scenario->blade_faults);
+        BuildPartFault(from, i, scenario);
         continue;
       }
       if (IsLinkImpairment(from)) {

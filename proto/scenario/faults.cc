@@ -19,7 +19,8 @@ static_assert(v1::FAULT_KIND_LINK_DOWN == static_cast<int>(FaultKind::kLinkDown)
               v1::FaultKind_MAX == kFaultKinds);
 static_assert(v1::FAULT_MODE_PERCENT == static_cast<int>(FaultMode::kPercent) + 1);
 static_assert(v1::FAULT_DIRECTION_BACKWARD == static_cast<int>(FaultDirection::kBackward) + 1);
-static_assert(v1::FAULT_LINK_CLASS_D == static_cast<int>(LinkClass::kD) + 1);
+static_assert(v1::FAULT_LINK_CLASS_D == static_cast<int>(LinkClass::kD) + 1 &&
+              v1::FAULT_LINK_CLASS_IB == static_cast<int>(LinkClass::kIb) + 1);
 
 absl::Status BuildSelector(const v1::FaultSelector& from, const Topology& topology, FaultSelector* select) {
   if (from.has_link()) {
@@ -113,8 +114,12 @@ absl::StatusOr<std::vector<NodeId>> ParseHubs(const std::string& names, const To
       if (name == "all" || hub == name || hub.rfind(name + "-", 0) == 0) hubs.push_back(node);
     }
     if (hubs.size() > before) continue;
-    const auto node = topology.ParseNode(name);  // for its words, or a blade
+    const auto node = topology.ParseNode(name);  // a crossbar; for its words, or a blade
     if (!node.ok()) return node.status();
+    if (topology.is_crossbar(*node)) {
+      hubs.push_back(*node);
+      continue;
+    }
     return absl::InvalidArgumentError(fmt::format("{} is no hub; name hubs, drawers (sn0-d1) or supernodes (sn0)", name));
   }
   std::sort(hubs.begin(), hubs.end());

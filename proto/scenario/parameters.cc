@@ -94,6 +94,7 @@ P7ihParameters BuildParameters(const v1::P7ihParameters& message) {
   ReadLink(message.lr(), &p.lr);
   ReadLink(message.d(), &p.d);
   ReadLink(message.hfi(), &p.hfi);
+  ReadLink(message.ib(), &p.ib);
   ApplyPreset(message.management_preset(), &p);
   if (message.has_w_rate()) p.w_flit_time = FlitTime(message.w_rate());
   if (message.vc_policy() == v1::VC_POLICY_SINGLE) p.vc_policy = VcPolicy::kSingle;
@@ -104,6 +105,7 @@ P7ihParameters BuildParameters(const v1::P7ihParameters& message) {
   PERCS_COPY(service_buffer_flits);
   PERCS_COPY(service_wait);
   PERCS_COPY(isr_latency);
+  PERCS_COPY(ib_crossbar);
   PERCS_COPY(credit_processing);
   PERCS_COPY(hfi_queue_packets);
   PERCS_COPY(windows_per_hfi);
@@ -132,6 +134,13 @@ void CheckParameters(const P7ihParameters& p, ErrorList* errors) {
   CheckLink("ll", p.ll, p, errors);
   CheckLink("lr", p.lr, p, errors);
   CheckLink("d", p.d, p, errors);
+  CheckLink("ib", p.ib, p, errors);
+  if (p.ib_crossbar < p.ib.flit_time) {
+    errors->Add("parameters.ib_crossbar",
+                fmt::format("ib_crossbar = {} is less than the {} that a flit of 128 bytes takes on a cable; write at "
+                            "least that, or raise ib.rate",
+                            PrintTime(p.ib_crossbar), PrintTime(p.ib.flit_time)));
+  }
   CheckManagement(p, errors);
   CheckRetries(p, errors);
   if (p.ack_every_packets > p.flow_window_packets) {

@@ -139,7 +139,7 @@ TEST(PlacementTest, DocumentedScenariosGiveTheDigestOfOneProcess) {
   options.daemons = 4;
   Cluster cluster(options);
   for (const char* file : {"two-hubs", "one-drawer", "supernode-alltoall", "link-failure",
-                           "cell-blades", "cau-tree", "triblades"}) {
+                           "cell-blades", "cau-tree", "triblades", "roadrunner"}) {
     SCOPED_TRACE(file);
     const v1::ApplyRequest request =
         RequestFromFile("deploy/scenarios/" + std::string(file) + ".yaml");

@@ -398,6 +398,16 @@ class CellTest(CliTest):
         self.assertEqual([], there["violations"])
         self.assertEqual(here["digest"], there["digest"])
 
+    def test_daemons_of_triblades_and_one_of_crossbars_give_the_digest_of_one_process(self):
+        file = SCENARIOS / "roadrunner.yaml"
+        here = self.good_json("run", file)
+        self.good("up", file, "--daemons", 5)
+        there = self.good_json("apply", file, "--placement", "8,1,1,2,360", "--wait")
+        self.assertEqual([], there["violations"])
+        self.assertEqual(here["digest"], there["digest"])
+        route = self.good("routes", "triblade0", "triblade1")
+        self.assertIn("cu0-leaf0", route)
+
     def test_two_daemons_that_each_host_a_blade_give_the_digest_of_one_process(self):
         file = SCENARIOS / "cell-blades.yaml"
         here = self.good_json("run", file)

@@ -35,8 +35,7 @@ TEST(SettingTest, WhatIsWrongIsSaidWithWhatWouldBeRight) {
             "\"supernodes\"?");
   EXPECT_EQ(Refusal(message, "topology=4"),
             "--set topology=4: \"topology\" is a group; set one of its fields: supernodes, "
-            "drawers, hubs, "
-            "d_links_per_pair");
+            "drawers, hubs, d_links_per_pair, infiniband");
   EXPECT_EQ(Refusal(message, "faults[0].at=1us"),
             "--set faults[0].at=1us: the list \"faults\" is empty");
   EXPECT_NE(Refusal(message, "topology.supernodes=9999").find("513"), std::string::npos);

@@ -429,8 +429,15 @@ TEST(Build, BladesThatCannotBeAreRefusedByName) {
             "a.yaml:5:23: faults[0].spe_down: no hub or blade is named \"blade1\"; the nearest are "
             "blade0, sn0-d0-h1 or sn0-d0-h0");
   EXPECT_EQ(ErrorOf(fault + "eib_ring_lost: 'sn0-d0-h1:CELL0:RING1'}"),
-            "a.yaml:5:28: faults[0].eib_ring_lost: sn0-d0-h1 is a hub; only blades have SPEs, chip "
+            "a.yaml:5:28: faults[0].eib_ring_lost: sn0-d0-h1 is no blade; only blades have SPEs, chip "
             "links and element interconnect buses");
+  EXPECT_EQ(ErrorOf(fault + "chip_link_degraded: {blade: 'blade0:BLADE1', share: 0.5}}"),
+            "a.yaml:5:13: faults[0].chip_link_degraded: \"blade0:BLADE1\" names no part of a blade; write a blade and "
+            ":BLADE0 to BLADE0");
+  const std::string triblade = std::string(kDrawer) + "blades:\n- {type: triblade, attach: sn0-d0-h0}\nfaults:\n- {at: 1us, ";
+  EXPECT_EQ(ErrorOf(triblade + "spe_down: 'blade0:SPE31'}"), "no error");
+  EXPECT_EQ(ErrorOf(triblade + "spe_down: 'blade0:SPE32'}"),
+            "a.yaml:5:23: faults[0].spe_down: \"blade0:SPE32\" names no part of a blade; write a blade and :SPE0 to SPE31");
   EXPECT_EQ(ErrorOf(fault + "eib_ring_lost: 'blade0:CELL0:RING0'}\n"
                             "- {at: 2us, eib_ring_lost: 'blade0:CELL0:RING1'}"),
             "a.yaml:6:28: faults[1].eib_ring_lost: blade0:CELL0 would lose RING0 and RING1, both rings "

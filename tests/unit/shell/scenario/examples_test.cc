@@ -23,7 +23,7 @@ TEST(Examples, AllOfTheDocumentedOnesAreThere) {
   const std::string folder = test::SourceDir() + "/deploy/scenarios/";
   for (const char* name : {"two-hubs", "one-drawer", "supernode-alltoall", "four-supernodes",
                            "link-failure", "link-level", "service-port", "trace-replay",
-                           "cell-blades", "triblades"}) {
+                           "cell-blades", "triblades", "roadrunner"}) {
     EXPECT_TRUE(std::filesystem::exists(folder + name + ".yaml")) << name;
   }
 }

@@ -14,13 +14,13 @@ namespace {
 // Every number of the struct, in order. The size check below makes a new field fail here.
 std::vector<std::int64_t> Numbers(const P7ihParameters& p) {
   std::vector<std::int64_t> numbers;
-  for (const LinkParameters* link : {&p.ll, &p.lr, &p.d, &p.hfi}) {
+  for (const LinkParameters* link : {&p.ll, &p.lr, &p.d, &p.hfi, &p.ib}) {
     numbers.insert(numbers.end(), {link->flit_time, link->wire, link->buffer_flits, link->lanes,
                                    link->spare_lanes, link->lanes_min});
   }
   numbers.insert(
       numbers.end(),
-      {p.isr_latency, p.credit_processing, p.w_flit_time, p.hfi_queue_packets, p.route_table_entries, p.multicast_table_entries, p.windows_per_hfi,
+      {p.ib_crossbar, p.isr_latency, p.credit_processing, p.w_flit_time, p.hfi_queue_packets, p.route_table_entries, p.multicast_table_entries, p.windows_per_hfi,
        static_cast<int>(p.vc_policy), p.link_replay, p.replay_limit, p.send_overhead, p.receive_overhead, p.flow_window_packets,
        p.ack_every_packets, p.reply_queue_packets, p.retransmit_timeout, p.retransmit_tries, p.cau_pass_through, p.cau_port_time, p.cau_queue_packets, p.service_buffer_flits, p.service_wait,
        p.management_latency,
@@ -29,8 +29,8 @@ std::vector<std::int64_t> Numbers(const P7ihParameters& p) {
 }
 
 struct SameFieldsAsP7ihParameters {
-  LinkParameters links[4];
-  Time isr_latency, credit_processing, w_flit_time;
+  LinkParameters links[5];
+  Time ib_crossbar, isr_latency, credit_processing, w_flit_time;
   int hfi_queue_packets, route_table_entries, multicast_table_entries, windows_per_hfi;
   VcPolicy vc_policy;
   bool link_replay;
@@ -170,6 +170,14 @@ TEST(Parameters, AcknowledgementsComeWithinTheWindow) {
       "scenario: parameters.ack_every_packets: ack_every_packets = 16 is more than "
       "flow_window_packets = 8, so a sender would wait for an acknowledgement that is not yet "
       "due; write at most 8");
+}
+
+TEST(Parameters, ACrossbarTakesAFlitsTimeAtLeast) {
+  P7ihParameters p;
+  p.ib_crossbar = 63'999;
+  EXPECT_EQ(Rules(p),
+            "scenario: parameters.ib_crossbar: ib_crossbar = 63999ps is less than the 64ns that a flit of 128 bytes "
+            "takes on a cable; write at least that, or raise ib.rate");
 }
 
 TEST(Parameters, ACreditTakesTime) {

@@ -116,7 +116,7 @@ struct Bad {
 const Bad kBadFields[] = {
     {"topology:\n  super_nodes: 2\n",
      "bad.yaml:2:3: topology.super_nodes: unknown field; did you mean \"supernodes\"?; "
-     "fields here: supernodes, drawers, hubs, d_links_per_pair"},
+     "fields here: supernodes, drawers, hubs, d_links_per_pair, infiniband"},
     {"colour: red\n",
      "bad.yaml:1:1: colour: unknown field; did you mean \"clock\"?; fields here: name, description, seed, machine, "
      "topology, "
@@ -202,10 +202,10 @@ const Bad kBadShapes[] = {
     {"topology: 5\n",
      "bad.yaml:1:11: topology: \"5\" stands here; write a group of fields: supernodes, drawers, "
      "hubs, "
-     "d_links_per_pair"},
+     "d_links_per_pair, infiniband"},
     {"topology: [1, 2]\n",
      "bad.yaml:1:11: topology: a list stands here; write a group of fields: supernodes, drawers, "
-     "hubs, d_links_per_pair"},
+     "hubs, d_links_per_pair, infiniband"},
     {"faults: {at: 1us}\n", "bad.yaml:1:9: faults: a group of fields stands here; write a list"},
     {"workload: {packets: 7}\n",
      "bad.yaml:1:21: workload.packets: \"7\" stands here; write a list"},
@@ -273,14 +273,14 @@ TEST(Reader, StopsListingAfterTwentyErrors) {
 TEST(Reader, JsonErrorsAreLocatedToo) {
   EXPECT_EQ(ErrorOf("{\n  \"topology\": {\"hub\": 2}\n}\n", ScenarioFormat::kJson),
             "bad.json:2:16: topology.hub: unknown field; did you mean \"hubs\"?; fields here: "
-            "supernodes, drawers, hubs, d_links_per_pair");
+            "supernodes, drawers, hubs, d_links_per_pair, infiniband");
 }
 
 TEST(Reader, TextprotoErrorsAreLocatedToo) {
   const auto format = ScenarioFormat::kTextproto;
   EXPECT_EQ(ErrorOf("topology {\n  super_nodes: 2\n}\n", format),
             "bad.textproto:2:14: super_nodes: unknown field; did you mean \"supernodes\"?; fields "
-            "here: supernodes, drawers, hubs, d_links_per_pair");
+            "here: supernodes, drawers, hubs, d_links_per_pair, infiniband");
   EXPECT_EQ(ErrorOf("topology {\n  hubs: 9\n}\n", format),
             "bad.textproto:2:3: topology.hubs: 9 is out of range; allowed: 1 to 8");
   EXPECT_EQ(ErrorOf("faults { link_down: \"x\" }\n", format),
