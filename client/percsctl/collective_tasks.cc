@@ -6,6 +6,7 @@
 #include "client/percsctl/collective.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
+#include "client/percsctl/report.h"
 #include "emulator/collectives/measure.h"
 
 namespace percs {
@@ -34,18 +35,10 @@ Json ToJson(const CollectiveArguments& a, const std::vector<Measured>& all) {
   const TaskPlacement& p = a.tasks.placement;
   Json rows = Json::array();
   for (const Measured& m : all) {
-    Json levels = Json::object();
-    for (const LevelTime& l : m.run.collective.levels) {
-      if (l.calls == 0) continue;
-      levels[l.level] = static_cast<double>(l.total) / static_cast<double>(l.calls) / kNanosecond;
-    }
-    rows.push_back({{"bytes", m.bytes},
-                    {"nanoseconds", m.run.collective.Nanoseconds()},
-                    {"fastest_ns", 1000 * m.fastest()},
-                    {"slowest_ns", 1000 * m.slowest()},
-                    {"levels_ns", std::move(levels)},
-                    {"wrong", m.run.collective.wrong},
-                    {"digest", m.run.digest.ToString()}});
+    Json row = CollectiveJson(m.run.collective);
+    row["bytes"] = m.bytes;
+    row["digest"] = m.run.digest.ToString();
+    rows.push_back(std::move(row));
   }
   return {{"operation", std::string(OperationName(a.operation))},
           {"algorithm", a.algorithm.empty() ? "p2p" : a.algorithm},

@@ -22,16 +22,19 @@ Json RepairsJson(const v1::TreeStatus& tree) {
                     {"raised_ns", Nanoseconds(r.raised())},
                     {"started_ns", Nanoseconds(r.started())},
                     {"ready_ns", r.has_ready() ? Json(Nanoseconds(r.ready())) : Json()},
-                    {"lost", std::vector<std::string>(r.lost().begin(), r.lost().end())}});
+                    {"lost", std::vector<std::string>(r.lost().begin(), r.lost().end())},
+                    {"back", std::vector<std::string>(r.back().begin(), r.back().end())}});
   }
   return json;
 }
 
 std::string RepairText(const v1::TreeStatus& tree, const v1::TreeRepair& r) {
-  std::string text = fmt::format("tree {}: failed at {}: {}; ", tree.name(), FormatShort(r.raised()), r.problem());
+  std::string text = fmt::format("tree {}: {} at {}: {}; ", tree.name(), r.back_size() > 0 ? "grows" : "failed",
+                                 FormatShort(r.raised()), r.problem());
   text += r.has_ready() ? fmt::format("generation {} ready at {}", r.generation(), FormatShort(r.ready()))
                         : std::string("not set up again");
   if (r.lost_size() > 0) text += fmt::format(", without {}", fmt::join(r.lost(), ", "));
+  if (r.back_size() > 0) text += fmt::format(", again with {}", fmt::join(r.back(), ", "));
   return text + "\n";
 }
 

@@ -32,13 +32,61 @@ std::uint16_t TreeNamed(const std::string& name, const std::vector<TreeSpec>& tr
   return static_cast<std::uint16_t>(it - known.begin());
 }
 
+void CheckHostParameters(const HostParameters& p, ErrorList* errors) {
+  if (p.shared_piece <= p.shared_chunk) return;
+  errors->Add(fmt::format("{}.host.shared_piece", kPath),
+              fmt::format("shared_piece = {} B is more than half of the shared buffer, shared_chunk = {} B; write at most "
+                          "that",
+                          p.shared_piece, p.shared_chunk));
+}
+
 }  // namespace
+
+HostParameters BuildHostParameters(const v1::HostParameters& message) {
+  HostParameters p;
+  if (message.has_smt_percent_2()) p.smt_percent[1] = message.smt_percent_2();
+  if (message.has_smt_percent_3()) p.smt_percent[2] = message.smt_percent_3();
+  if (message.has_smt_percent_4()) p.smt_percent[3] = message.smt_percent_4();
+#define PERCS_COPY(field) \
+  if (message.has_##field()) p.field = static_cast<decltype(p.field)>(message.field())
+  PERCS_COPY(collective_entry);
+  PERCS_COPY(local_send);
+  PERCS_COPY(local_receive);
+  PERCS_COPY(eager_limit);
+  PERCS_COPY(registration);
+  PERCS_COPY(network_registration);
+  PERCS_COPY(registrations_kept);
+  PERCS_COPY(stream_per_kib);
+  PERCS_COPY(write_per_kib);
+  PERCS_COPY(copy_per_kib);
+  PERCS_COPY(memory_per_kib);
+  PERCS_COPY(cached);
+  PERCS_COPY(line_same_core);
+  PERCS_COPY(line_same_chip);
+  PERCS_COPY(line_other_chip);
+  PERCS_COPY(line_repeat);
+  PERCS_COPY(shared_entry);
+  PERCS_COPY(shared_step);
+  PERCS_COPY(shared_copy_per_kib);
+  PERCS_COPY(shared_memory_per_kib);
+  PERCS_COPY(spin_polls);
+  PERCS_COPY(poll);
+  PERCS_COPY(shared_record);
+  PERCS_COPY(shared_chunk);
+  PERCS_COPY(shared_piece);
+  PERCS_COPY(two_buffers_from);
+  PERCS_COPY(cau_send);
+  PERCS_COPY(cau_receive);
+  PERCS_COPY(cau_interval);
+#undef PERCS_COPY
+  return p;
+}
 
 CollectiveWorkload BuildCollective(const v1::TaskCollective& message, const std::vector<TreeSpec>& trees,
                                    std::uint32_t hubs, ErrorList* errors) {
   static_assert(v1::TASK_OPERATION_BARRIER == static_cast<int>(Operation::kBarrier) + 1 &&
                 v1::TASK_OPERATION_ALLTOALL == static_cast<int>(Operation::kAlltoall) + 1 &&
-                v1::REDUCE_OPERATION_XOR == static_cast<int>(ReduceOp::kXor) + 1 &&
+                v1::REDUCE_OPERATION_MINLOC == static_cast<int>(ReduceOp::kMinLoc) + 1 &&
                 v1::OPERAND_TYPE_DOUBLE == static_cast<int>(OperandType::kDouble) + 1);
   CollectiveWorkload w;
   if (message.operation() != v1::TASK_OPERATION_UNSPECIFIED) {
@@ -55,6 +103,8 @@ CollectiveWorkload BuildCollective(const v1::TaskCollective& message, const std:
   if (message.has_iterations()) w.iterations = static_cast<std::uint64_t>(message.iterations());
   if (message.has_verified()) w.verified = message.verified();
   if (message.has_tree()) w.cau_tree = TreeNamed(message.tree(), trees, errors);
+  w.host = BuildHostParameters(message.host());
+  CheckHostParameters(w.host, errors);
   if (hubs == 0) return w;  // the topology's own error says more
   const absl::Status status = CheckCollectiveWorkload(w, hubs);
   if (!status.ok()) errors->Add(kPath, std::string(status.message()));

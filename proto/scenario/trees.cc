@@ -88,7 +88,7 @@ std::vector<TreeSpec> BuildTrees(const v1::Scenario& message, const Topology& to
 
 CauWorkload BuildCauLoop(const v1::CauLoop& message, const std::vector<TreeSpec>& trees, ErrorList* errors) {
   static_assert(v1::REDUCE_OPERATION_NOP == static_cast<int>(ReduceOp::kNop) + 1 &&
-                v1::REDUCE_OPERATION_XOR == static_cast<int>(ReduceOp::kXor) + 1 &&
+                v1::REDUCE_OPERATION_MINLOC == static_cast<int>(ReduceOp::kMinLoc) + 1 &&
                 v1::OPERAND_TYPE_DOUBLE == static_cast<int>(OperandType::kDouble) + 1);
   const std::string path = "workload.cau";
   CauWorkload w;
@@ -168,6 +168,7 @@ void TreeToProto(const TreeStatus& tree, const Topology& topology, bool vertices
     repair->set_started(from.started);
     if (from.ready != kNever) repair->set_ready(from.ready);
     for (const NodeId node : from.lost) repair->add_lost(topology.NodeName(node));
+    for (const NodeId node : from.back) repair->add_back(topology.NodeName(node));
   }
   for (std::size_t v = 0; vertices && v < tree.plan->vertices.size(); ++v) {
     const TreeVertex& from = tree.plan->vertices[v];

@@ -60,6 +60,9 @@ const Case kCases[] = {
      "topology: {drawers: 4, hubs: 2}\n"
      "workload: {collective: {operation: allreduce, algorithm: \"hybrid:p2p\", tasks_per_node: 5, bytes: 200B,\n"
      "                        rotate_root: true, iterations: 12}}"},
+    {"HybridAllreduceOn1024Tasks",
+     "topology: {drawers: 4, hubs: 8}\n"
+     "workload: {collective: {algorithm: \"hybrid:cau\", tasks_per_node: 32, warm_up: 1, iterations: 4}}"},
     {"StopsInTheMiddle",
      "stop_at: 7us\n"
      "topology: {supernodes: 2, drawers: 2, hubs: 4}\n"
@@ -139,7 +142,8 @@ TEST(PlacementTest, DocumentedScenariosGiveTheDigestOfOneProcess) {
   options.daemons = 4;
   Cluster cluster(options);
   for (const char* file : {"two-hubs", "one-drawer", "supernode-alltoall", "link-failure",
-                           "cell-blades", "cau-tree", "triblades", "roadrunner"}) {
+                           "cell-blades", "cau-tree", "triblades", "roadrunner", "collective-repair",
+                           "supernode-collective"}) {
     SCOPED_TRACE(file);
     const v1::ApplyRequest request =
         RequestFromFile("deploy/scenarios/" + std::string(file) + ".yaml");

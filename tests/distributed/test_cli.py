@@ -322,6 +322,34 @@ class CollectiveTest(CliTest):
         refused("trees[64]: the CAU of sn0-d0-h0 has 64 indexes, and this tree needs one more",
                 "run", scenario(many, "bytes: 8B"))
 
+    def test_tasks_go_on_when_their_tree_was_set_up_anew(self):
+        file = SCENARIOS / "collective-repair.yaml"
+        here = self.good_json("run", file)
+        result = here["collective"]
+        self.assertEqual((32, 200, 0), (result["tasks"], result["iterations"], result["wrong"]))
+        repairs = here["trees"][0]["repairs"]
+        self.assertEqual([[]], [repair["lost"] for repair in repairs])
+        self.assertIn("got no acknowledgement from", repairs[0]["problem"])
+        self.good("up", file, "--daemons", 2)
+        self.assertEqual(here["digest"], self.good_json("apply", file, "--wait")["digest"])
+
+    def test_tasks_that_lose_a_node_of_their_tree_say_so(self):
+        cuts = "\n".join(f"- {{at: 40us, link_down: sn0-d0-h2/sn0-d0-h{hub}}}" for hub in (0, 1, 3))
+        file = self.write("lost.yaml", "topology: {drawers: 1, hubs: 4}\nworkload: {collective: "
+                          "{algorithm: cau, iterations: 200}}\nfaults:\n" + cuts + "\n")
+        done = self.ctl("run", file)
+        self.assertEqual(DEADLOCK, done.returncode)
+        self.assertIn("3 of the 4 nodes are left in the tree that was set up anew after",
+                      done.stderr)
+
+    def test_places_of_extremes_are_found_by_name(self):
+        report = self.good_json("collective", "allreduce", "--nodes", 3, "--tasks", 2, "--op",
+                                "minloc", "--type", "double", "--size", 32, "--iterations", 5)
+        self.assertEqual([0], [row["wrong"] for row in report["rows"]])
+        file = self.write("maxloc.yaml", "topology: {drawers: 1, hubs: 4}\nworkload: {collective: "
+                          "{op: maxloc, type: float, bytes: 24B, iterations: 5}}\n")
+        self.assertEqual(0, self.good_json("run", file)["collective"]["wrong"])
+
     def test_a_supernode_of_daemons_reduces_as_one_process_does(self):
         text = (SCENARIOS / "supernode-collective.yaml").read_text()
         file = self.write("few.yaml", text.replace("iterations: 20", "warm_up: 1, iterations: 4"))

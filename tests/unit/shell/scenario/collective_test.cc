@@ -2,9 +2,12 @@
 // the wire.
 #include "proto/scenario/collective.h"
 
+#include <array>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/scenario/build.h"
+#include "proto/scenario/fields.h"
 #include "proto/scenario/reader.h"
 
 namespace percs {
@@ -67,6 +70,73 @@ TEST(CollectiveScenario, WhatCannotBeIsRefusedWithItsPlace) {
   EXPECT_THAT(ErrorOf("nodes: 5"), HasSubstr(place));
   EXPECT_THAT(ErrorOf("tree: world"), HasSubstr("workload.collective.tree: there is no tree \"world\""));
   EXPECT_THAT(ErrorOf("iterations: 0"), HasSubstr("workload.collective.iterations: 0 is out of range"));
+}
+
+TEST(CollectiveScenario, PairsHaveTheirOperations) {
+  const auto scenario = Build("workload: {collective: {op: maxloc, type: float, bytes: 24B}}\n");
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  EXPECT_EQ(std::get<CollectiveWorkload>(scenario->workload).op, ReduceOp::kMaxLoc);
+  EXPECT_THAT(ErrorOf("op: minloc, bytes: 24B"), HasSubstr("24 bytes are no multiple of the 16 bytes of a pair of int64"));
+  EXPECT_THAT(ErrorOf("op: minloc, bytes: 16B, algorithm: cau"), HasSubstr("a CAU has no minloc of int64 operands"));
+  const auto tree = Build("trees: [{name: a, members: all}]\nworkload: {cau: {operation: maxloc}}\n");
+  EXPECT_THAT(std::string(tree.status().message()), HasSubstr("a CAU has no maxloc of double operands"));
+}
+
+// Every number of the struct, in order. The size check below makes a new field fail here.
+std::vector<std::int64_t> Numbers(const HostParameters& p) {
+  std::vector<std::int64_t> all(p.smt_percent.begin() + 1, p.smt_percent.end());  // one task alone: 100 by definition
+  const auto add = [&all](auto... values) { (all.push_back(static_cast<std::int64_t>(values)), ...); };
+  add(p.collective_entry, p.local_send, p.local_receive, p.eager_limit, p.registration, p.network_registration,
+      p.registrations_kept, p.stream_per_kib, p.write_per_kib, p.copy_per_kib, p.memory_per_kib, p.cached,
+      p.line_same_core, p.line_same_chip, p.line_other_chip, p.line_repeat, p.shared_entry, p.shared_step,
+      p.shared_copy_per_kib, p.shared_memory_per_kib, p.spin_polls, p.poll, p.shared_record, p.shared_chunk,
+      p.shared_piece, p.two_buffers_from, p.cau_send, p.cau_receive, p.cau_interval);
+  return all;
+}
+struct SameFieldsAsHostParameters {
+  std::array<int, kThreadsPerCoreMax> smt_percent;
+  Time messages_first[3];
+  std::uint64_t eager_limit;
+  Time registrations[2];
+  int registrations_kept;
+  Time copies[4];
+  std::uint64_t cached;
+  Time shared[8];
+  int spin_polls;
+  Time poll;
+  std::uint64_t sizes[4];
+  Time cau[3];
+};
+static_assert(sizeof(HostParameters) == sizeof(SameFieldsAsHostParameters),
+              "a field came or went: host.proto, collective.cc and Numbers() have to follow");
+
+TEST(HostParametersTable, HasTheDefaultsOfTheStructAndWiresEveryField) {
+  const std::vector<std::int64_t> defaults = Numbers(HostParameters());
+  std::size_t fields = 0;
+  for (const auto* field : VisibleFields(v1::HostParameters::descriptor())) {
+    v1::HostParameters message;
+    ASSERT_TRUE(SetFromText(&message, field, DefaultValue(field)).ok()) << field->full_name();
+    EXPECT_EQ(Numbers(BuildHostParameters(message)), defaults) << field->full_name();
+    const bool at_max = DefaultValue(field) == RulesOf(field).max();
+    ASSERT_TRUE(SetFromText(&message, field, at_max ? RulesOf(field).min() : RulesOf(field).max()).ok());
+    const auto changed = Numbers(BuildHostParameters(message));
+    int differences = 0;
+    for (std::size_t i = 0; i < changed.size(); ++i) differences += changed[i] != defaults[i];
+    EXPECT_EQ(differences, 1) << field->full_name();
+    ++fields;
+  }
+  EXPECT_EQ(fields, defaults.size());
+}
+
+TEST(HostParametersTable, IsPartOfAScenario) {
+  const auto scenario = Build("workload: {collective: {host: {cau_send: 1us, eager_limit: 1KiB}}}\n");
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  const HostParameters& host = std::get<CollectiveWorkload>(scenario->workload).host;
+  EXPECT_EQ(host.cau_send, kMicrosecond);
+  EXPECT_EQ(host.eager_limit, 1024u);
+  EXPECT_EQ(host.cau_receive, HostParameters().cau_receive);
+  EXPECT_THAT(ErrorOf("host: {shared_piece: 1MiB}"), HasSubstr("is more than half of the shared buffer"));
+  EXPECT_THAT(ErrorOf("host: {cau_sent: 1us}"), HasSubstr("cau_send"));
 }
 
 TEST(CollectiveScenario, ResultsSurviveTheWire) {
