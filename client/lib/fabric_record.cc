@@ -36,7 +36,7 @@ Json ToJson(const FabricRecord& record) {
   Json processes = Json::array();
   for (const FabricProcess& p : record.processes) {
     processes.push_back(
-        {{"role", p.role}, {"pid", p.id.pid}, {"start", p.id.start}, {"log", p.log}});
+        {{"role", p.role}, {"pid", p.id.pid}, {"start", p.id.start}, {"log", p.log}, {"command", p.command}});
   }
   return {{"format", kRecordFormat},          {"name", record.name},
           {"transport", record.transport},    {"controller", record.controller},
@@ -55,6 +55,7 @@ FabricRecord FromJson(const Json& json) {
   record.sockets = json.at("sockets");
   for (const Json& p : json.at("processes")) {
     record.processes.push_back({p.at("role"), {p.at("pid"), p.at("start")}, p.at("log")});
+    record.processes.back().command = p.value("command", std::vector<std::string>());
   }
   return record;
 }
@@ -69,6 +70,8 @@ absl::Status WriteFile(const std::string& path, const std::string& text) {
 }
 
 }  // namespace
+
+std::string FabricProcess::name() const { return fs::path(log).stem().string(); }
 
 int FabricRecord::running() const {
   return static_cast<int>(std::count_if(processes.begin(), processes.end(),

@@ -15,6 +15,10 @@ struct FabricProcess {
   std::string role;  // controller, percsd
   ProcessId id;
   std::string log;
+  std::vector<std::string> command = {};  // that started it
+
+  // controller, d0, d1, ...: that of its log.
+  std::string name() const;
 };
 
 struct FabricRecord {

@@ -60,11 +60,16 @@ class Starter {
     fs::remove(log);
     const auto process = StartDetached(command, log);
     if (!process.ok()) return process.status();
-    record_.processes.push_back({role, *process, log});
+    record_.processes.push_back({role, *process, log, command});
     return store_.Save(record_);
   }
 
   absl::Status StartController() {
+    // The daemons are new, so nobody is left who could go on with what a crash left; the journal stays.
+    for (const char* file : {"state.db", "state.db-wal", "state.db-shm"}) {
+      std::error_code ignored;
+      fs::remove(store_.FolderOf(options_.name) + "/" + file, ignored);
+    }
     const std::string listen = options_.tcp
                                    ? fmt::format("127.0.0.1:{}", options_.port)
                                    : fmt::format("unix:{}/controller.sock", record_.sockets);
@@ -85,6 +90,7 @@ class Starter {
         TakeWord(line, "metrics ", &record_.metrics);
       }
       if (!record_.controller.empty() && record_.metrics.empty() == options_.metrics.empty()) {
+        record_.processes[0].command[2] = record_.controller;  // once more on the port it was given
         return store_.Save(record_);
       }
       const absl::Status status = Pause("the controller to listen");

@@ -245,6 +245,7 @@ absl::StatusOr<RunResult> ResultFromProto(const v1::RunResult& m, const Topology
   }
   if (m.has_clock()) r.clock = ClockFromProto(m.clock());
   r.violations.assign(m.violations().begin(), m.violations().end());
+  for (const v1::LostHubs& x : m.lost()) r.lost.push_back({{x.nodes().begin(), x.nodes().end()}, x.who(), 0, x.at()});
   return r;
 }
 

@@ -59,6 +59,11 @@ constexpr Command kCommands[] = {
      R"(  percsctl ps
   percsctl ps --format json)",
      AddPs},
+    {"process", kLocal, "Kill, stop, continue and restart processes of a local fabric",
+     R"(  percsctl process kill d3
+  percsctl process stop d0 --name lab
+  percsctl process restart controller)",
+     AddProcess},
     {"apply", kControl, "Build a scenario's machine over the daemons and start it",
      R"(  percsctl apply deploy/scenarios/supernode-alltoall.yaml --wait
   percsctl apply deploy/scenarios/trace-replay.yaml --name lab --placement 8,8,8,8 --wait
@@ -105,6 +110,14 @@ constexpr Command kCommands[] = {
   percsctl replay journal --run 2 --threads 2
   percsctl replay journal --distributed)",
      AddReplay},
+    {"checkpoint", kControl, "Write down where a run is, and how to come there again",
+     R"(  percsctl checkpoint lab-40us
+  percsctl checkpoint lab-40us --controller 127.0.0.1:18515 --journal /var/lib/percs)",
+     AddCheckpoint},
+    {"restore", kInProcess, "Come to a checkpoint again, check it, and go on",
+     R"(  percsctl restore lab-40us --threads 2
+  percsctl restore lab-40us --distributed)",
+     AddRestore},
     {"events", kControl, "What happened: faults, alerts, reroutes, trees",
      R"(  percsctl events
   percsctl events --follow --format json)",

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "client/lib/executor.h"
+#include "client/lib/journalled_run.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
 #include "client/percsctl/format.h"
@@ -13,7 +14,6 @@
 #include "emulator/sim/run.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/commands.h"
-#include "proto/scenario/journal_file.h"
 
 namespace percs {
 namespace {
@@ -29,50 +29,6 @@ struct ReplayArguments {
   int threads = 1;
   bool distributed = false, list = false;
 };
-
-// One run of a journal.
-struct JournalledRun {
-  std::uint64_t number = 0, cut_off = 0;
-  v1::JournalApply apply;
-  v1::Scenario scenario;
-  std::vector<v1::JournalRecord> commands;
-  std::optional<v1::JournalEnd> end;
-};
-
-absl::StatusOr<JournalledRun> ReadRun(const ReplayArguments& a) {
-  const auto contents = ReadJournal(a.journal);
-  if (!contents.ok()) return contents.status();
-  JournalledRun run;
-  run.cut_off = contents->cut_off;
-  for (const v1::JournalRecord& record : contents->records) {
-    if (record.has_apply() && (a.run == 0 || record.run() == a.run)) run.number = record.run();
-  }
-  if (run.number == 0) {
-    return absl::NotFoundError(a.run == 0 ? fmt::format("{}: no run was begun in this journal", a.journal)
-                                          : fmt::format("{}: there is no run {} in this journal", a.journal, a.run));
-  }
-  for (const v1::JournalRecord& record : contents->records) {
-    if (record.run() != run.number) continue;
-    if (record.has_apply()) {
-      run.apply = record.apply();
-    } else if (record.has_end()) {
-      run.end = record.end();
-    } else {
-      run.commands.push_back(record);
-    }
-  }
-  const auto scenario = ReadPayload(a.journal, run.apply.scenario());
-  if (!scenario.ok()) return scenario.status();
-  if (!run.scenario.ParseFromString(*scenario)) return absl::DataLossError("the scenario in the journal is damaged");
-  for (v1::JournalRecord& record : run.commands) {
-    if (record.event_case() != v1::JournalRecord::kLoadRoutes) continue;
-    const auto routes = ReadPayload(a.journal, record.load_routes());
-    if (!routes.ok()) return routes.status();
-    if (!record.mutable_routes()->ParseFromString(*routes)) return absl::DataLossError("route tables in the journal are damaged");
-  }
-  run.scenario.mutable_run()->set_clock(v1::CLOCK_BATCH);
-  return run;
-}
 
 void List(const JournalledRun& run, bool json) {
   for (const v1::JournalRecord& record : run.commands) {
@@ -138,7 +94,7 @@ Outcome Compare(const ReplayArguments& a, const JournalledRun& run, const absl::
 }
 
 Outcome Replay(const ReplayArguments& a) {
-  const auto run = ReadRun(a);
+  const auto run = ReadJournalledRun(a.journal, a.run);
   if (!run.ok()) return FromStatus(run.status());
   if (run->cut_off > 0) {
     fmt::print(stderr, "percsctl replay: the journal ends with {} bytes that are no whole record; it is read up to there\n",

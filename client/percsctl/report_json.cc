@@ -93,6 +93,13 @@ Json NodeNames(const std::vector<NodeId>& nodes, const Topology& topology) {
   return names;
 }
 
+// Daemons that were lost.
+Json LostJson(const RunResult& r) {
+  Json list = Json::array();
+  for (const LostHubs& x : r.lost) list.push_back({{"who", x.who}, {"at_ps", x.at}, {"nodes", x.nodes}});
+  return list;
+}
+
 Json ReroutesJson(const RunResult& r, const Topology& topology) {
   Json json = Json::array();
   for (const Reroute& x : r.reroutes) {
@@ -310,6 +317,7 @@ Json ReportJson(const RunReport& report, const Topology& topology) {
                {"collective", CollectiveJson(r.collective)},
                {"faults", FaultsJson(report.faults)},
                {"cau_tasks", CauTasksJson(r, topology)},
+               {"lost", LostJson(r)},
                {"violations", r.violations}});
   if (!report.show_events) return json;
   nlohmann::json events = nlohmann::json::array();

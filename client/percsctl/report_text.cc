@@ -315,9 +315,19 @@ std::string Clock(const RunResult& r, const Topology& topology) {
   return text;
 }
 
+// Daemons that were lost.
+std::string LostText(const RunResult& r) {
+  std::string text;
+  for (const LostHubs& x : r.lost) {
+    text += fmt::format("\nlost at {}: {}, with {} hubs, which count for nothing", FormatVirtual(x.at), x.who, x.nodes.size());
+  }
+  return text.empty() ? text : text + "\n";
+}
+
 std::string Violations(const RunResult& r) {
-  if (r.violations.empty()) return "\ncheckers: all held\n";
-  std::string text = fmt::format("\ncheckers: {} violations\n", r.violations.size());
+  const std::string lost = LostText(r);
+  if (r.violations.empty()) return lost + "\ncheckers: all held\n";
+  std::string text = lost + fmt::format("\ncheckers: {} violations\n", r.violations.size());
   for (std::size_t i = 0; i < std::min(r.violations.size(), kViolationsShown); ++i) {
     text += fmt::format("  {}\n", r.violations[i]);
   }

@@ -8,15 +8,20 @@
 #include <optional>
 #include <thread>
 
+#include "client/lib/checkpoint.h"
 #include "client/lib/executor.h"
 #include "client/lib/interrupt.h"
 #include "client/lib/route_file.h"
 #include "client/lib/scenario_file.h"
+#include "client/lib/state_digest.h"
 #include "client/percsctl/command.h"
+#include "client/percsctl/fabric_options.h"
 #include "client/percsctl/progress.h"
 #include "client/percsctl/report.h"
+#include "daemon/config/version.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/faults.h"
+#include "proto/scenario/reader.h"
 #include "proto/scenario/trees.h"
 
 namespace percs {
@@ -31,6 +36,7 @@ struct RunArguments {
   std::vector<std::string> settings;
   std::string routes;
   bool events = false;
+  std::string checkpoint, checkpoint_at;
 };
 
 Outcome RunFailed(const absl::Status& status) {
@@ -56,6 +62,32 @@ class Pacer {
   Time pace_;  // virtual time per wall second; 0: do not wait
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
+
+// Where the run is at a virtual time that it passes.
+absl::Status PrepareCheckpoint(const RunArguments& a, const ScenarioInput& input, Checkpoint& checkpoint,
+                               RunOptions& options) {
+  const auto at = ParseUserTime(a.checkpoint_at);
+  if (!at.ok()) return at.status();
+  if (at->wall) return absl::InvalidArgumentError("--checkpoint-at: a virtual time");
+  checkpoint.versions.set_wire(kWireVersion);
+  checkpoint.versions.set_format(kFormatVersion);
+  checkpoint.versions.set_model(kModelVersion);
+  checkpoint.versions.set_software(kSoftwareVersion);
+  checkpoint.scenario = input.message;
+  if (auto inlined = InlineFiles(&checkpoint.scenario, input.directory); !inlined.ok()) return inlined;
+  options.commands.push_back({at->time, [&checkpoint](Fabric& fabric, Time now) {
+                                checkpoint.at = now;
+                                checkpoint.digest = DeliveredDigest(fabric);
+                                return absl::OkStatus();
+                              }});
+  return absl::OkStatus();
+}
+
+absl::Status KeepCheckpoint(const RunArguments& a, const Checkpoint& checkpoint) {
+  if (!checkpoint.digest.empty()) return WriteCheckpoint(a.checkpoint, checkpoint);
+  return absl::FailedPreconditionError(
+      fmt::format("--checkpoint-at {}: the run stopped before that time (run.stop_at), so there is no checkpoint", a.checkpoint_at));
+}
 
 Outcome Run(const RunArguments& a) {
   const auto input = LoadScenario(a.file, a.settings, a.seed);
@@ -93,10 +125,17 @@ Outcome Run(const RunArguments& a) {
     if (auto status = CheckRouteFile(routes, *topology); !status.ok()) return FromStatus(status);
     options.tables = &routes.tables;
   }
+  Checkpoint checkpoint;
+  if (!a.checkpoint.empty()) {
+    if (auto status = PrepareCheckpoint(a, *input, checkpoint, options); !status.ok()) return FromStatus(status);
+  }
   auto result = RunScenario(input->scenario, options);
   const double wall_seconds = progress.wall_seconds();
   progress.Clear();
   if (!result.ok()) return RunFailed(result.status());
+  if (!a.checkpoint.empty()) {
+    if (auto status = KeepCheckpoint(a, checkpoint); !status.ok()) return FromStatus(status);
+  }
   RunReport report{*std::move(result), wall_seconds,
                    fmt::format("{} thread{}", a.threads, a.threads == 1 ? "" : "s")};
   for (const TreeStatus& tree : report.result.trees) {
@@ -121,6 +160,8 @@ CommandBody AddRun(CLI::App& app) {
       ->take_all()
       ->expected(1)
       ->allow_extra_args(false);
+  auto* at = app.add_option("--checkpoint-at", a->checkpoint_at, "Virtual time of which to write down where the run is");
+  at->needs(app.add_option("--checkpoint", a->checkpoint, "Folder for that; `percsctl restore` reads it")->needs(at));
   app.add_option("--routes", a->routes,
                  "Start with these route tables, as `routes dump` writes them, if they stand the proof");
   app.add_flag("--events", a->events, "Print also what happened to the fabric: faults, alerts, reroutes, trees");

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "client/percsctl/command.h"
+#include "proto/scenario/journal_file.h"
+#include "proto/scenario/state_format.h"
 
 namespace percs {
 namespace {
@@ -32,6 +34,8 @@ CommandBody AddVersion(CLI::App& app) {
                                         {"wire", kWireVersion},
                                         {"format", kFormatVersion},
                                         {"model", kModelVersion},
+                                        {"journal", kJournalFormat},
+                                        {"state", kStateFormat},
                                         {"build", Build()}}
                              .dump(2));
       return Outcome::Ok();
@@ -40,6 +44,8 @@ CommandBody AddVersion(CLI::App& app) {
     fmt::print("wire    {}  between processes: must match exactly\n", kWireVersion);
     fmt::print("format  {}  of scenario files: older ones are read\n", kFormatVersion);
     fmt::print("model   {}  equal models give equal digests\n", kModelVersion);
+    fmt::print("journal {}  of --state-dir: older ones are read\n", kJournalFormat);
+    fmt::print("state   {}  of its database: older ones are read\n", kStateFormat);
     fmt::print("build   {}\n", Build());
     return Outcome::Ok();
   };

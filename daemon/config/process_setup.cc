@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <csignal>
 #include <cstdlib>
 
 #include "absl/synchronization/mutex.h"
@@ -20,6 +21,8 @@ void SetUpProcess(const char* name) {
   mallopt(M_TRIM_THRESHOLD, 256 * 1024);
   // Our own messages say what failed; gRPC's would say it again with its source lines.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  // Writing beyond a limit of file sizes is an error of that write, as on a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
   BlockEndSignals();
   spdlog::set_default_logger(spdlog::stderr_logger_mt(name));
   spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %n %P %l: %v");

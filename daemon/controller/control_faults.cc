@@ -132,6 +132,7 @@ Reactor* ControlService::Handlers::SetFault(Context* context, const v1::Fault& f
   if (!spec.ok()) return Answer(context, spec.status());
   Reactor* reactor = context->DefaultReactor();
   const std::uint64_t number = (*run)->number();
+  if (lease.count() > 0) record.set_lease_wall_ms(static_cast<std::uint64_t>(lease.count()));
   (*run)->Manage(
       std::move(record),
       [reply, command, spec = *spec, run = *run](Fabric& manager, Time at) {

@@ -112,7 +112,7 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
                      v1::ListTreesReply* reply) override;
 
  private:
-  std::mutex& mutex() { return controller_->lock().mutex(); }
+  ProcessMutex& mutex() { return controller_->lock().mutex(); }
   static Reactor* Answer(Context* context, const absl::Status& status) {
     Reactor* reactor = context->DefaultReactor();
     reactor->Finish(ToGrpc(status));

@@ -35,28 +35,41 @@ std::uint64_t RandomNumber() {
 
 Controller::Controller(ControllerOptions options)
     : options_(std::move(options)),
-      membership_(&lock_, options_.daemons, RandomNumber(), options_.lost_after,
-                  {[this](std::uint32_t place, v1::DaemonMessage& message) {
-                     if (run_) run_->OnMessage(place, message);
-                     return absl::OkStatus();
-                   },
-                   [] {},
-                   [this](std::uint32_t place, const std::string& who) {
-                     last_error_ = fmt::format("lost {}", who);
-                     if (run_) run_->Fail(absl::UnavailableError(last_error_));
-                   }}),
+      membership_(&lock_, options_.daemons, RandomNumber(), MembershipEvents()),
+      loss_watch_(&lock_, options_.loss_deadline, options_.lost_after),
       control_(std::make_unique<ControlService>(this)) {}
+
+Membership::Events Controller::MembershipEvents() {
+  Membership::Events events;
+  events.message = [this](std::uint32_t place, v1::DaemonMessage& message) {
+    loss_watch_.Heard(place);
+    if (run_) run_->OnMessage(place, message);
+    return absl::OkStatus();
+  };
+  events.reached = [] {};
+  events.lost = [this](const Member& member, const std::string& why) {
+    if (run_) run_->Lose(member.place(), member.Describe(), member.incarnation(), why);
+  };
+  events.patience = [this] { return loss_watch_.Patience(run_.get()); };
+  events.changed = [this](std::uint32_t place) { places_changed_.insert(place); };
+  return events;
+}
 
 absl::StatusOr<std::unique_ptr<Controller>> Controller::Start(ControllerOptions options) {
   std::unique_ptr<Controller> controller(new Controller(std::move(options)));
-  if (absl::Status s = controller->OpenJournal(); !s.ok()) return s;
-  if (absl::Status s = controller->Listen(); !s.ok()) return s;
-  if (absl::Status s = controller->ServeMetrics(); !s.ok()) return s;
+  absl::Status status = controller->OpenState();
+  if (status.ok()) status = controller->Listen();
+  if (status.ok()) status = controller->ServeMetrics();
+  if (!status.ok()) {
+    controller->Abandon();
+    return status;
+  }
+  const LockGuard guard(controller->lock_.mutex());
+  controller->WatchForLosses();
   return controller;
 }
 
 absl::Status Controller::OpenJournal() {
-  if (options_.state_dir.empty()) return absl::OkStatus();
   if (absl::Status s = journal_.Open(options_.state_dir, options_.journal_limit); !s.ok()) return s;
   runs_ = journal_.last_run();
   if (journal_.cut_off() > 0) {
@@ -127,8 +140,23 @@ absl::Status Controller::ServeMetrics() {
   return absl::OkStatus();
 }
 
+void Controller::WatchForLosses() {
+  loss_watch_.Start(
+      [this](std::uint32_t place) {
+        const Member* member = membership_.member(place);
+        return run_ && !run_->ended() && member && member->connected() && run_->Awaits(place);
+      },
+      [this](std::uint32_t place) {
+        auto message = Prepare(place);
+        message->mutable_ping();
+        Send(place, std::move(message));
+      },
+      [this](std::uint32_t place, const std::string& why) { membership_.Lose(place, why); }, membership_.places(),
+      [this]() -> const FabricRun* { return run_.get(); });
+}
+
 void Controller::Wait() {
-  std::unique_lock<std::mutex> lock(lock_.mutex());
+  std::unique_lock<ProcessMutex> lock(lock_.mutex());
   ended_.wait(lock, [this] { return has_ended_; });
 }
 
@@ -158,6 +186,8 @@ Controller::~Controller() {
     const LockGuard guard(lock_.mutex());
     control_->Leave();
     membership_.Leave();
+    keep_timer_.Cancel();
+    loss_watch_.Stop();
   }
   if (server_) server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
   {
@@ -185,39 +215,53 @@ void Controller::Apply(const v1::ApplyRequest& request, ApplyDone done) {
   applied_at_ = std::chrono::steady_clock::now();
   auto run = FabricRun::Create(
       runs_ + 1, request, membership_.places(), &lock_, this,
-      {[this](const absl::Status& status) {
-         ApplyDone answer = std::exchange(apply_done_, nullptr);
-         if (!answer) return;
-         if (!status.ok()) return answer(status);
-         v1::ApplyReply reply;
-         reply.set_run(run_->number());
-         reply.set_nodes(run_->topology().nodes());
-         reply.set_blades(run_->topology().blades());
-         reply.set_crossbars(run_->topology().crossbars());
-         reply.set_processes(membership_.places());
-         reply.set_lookahead(run_->master().lookahead());
-         reply.set_lookahead_source(run_->lookahead_source());
-         reply.set_wall_configure_seconds(
-             std::chrono::duration<double>(std::chrono::steady_clock::now() - applied_at_).count());
-         answer(std::move(reply));
-       },
-       [this] { OnRunEnded(); },
-       journal_.is_open()
-           ? [this](const std::vector<v1::JournalRecord>& records) { return journal_.Append(records); }
-           : std::function<absl::Status(const std::vector<v1::JournalRecord>&)>()});
+      RunEvents());
   if (!run.ok()) return done(run.status());
   ++runs_;
   if (absl::Status status = RecordApply(request); !status.ok()) return done(status);
   last_error_.clear();
   run_ = *std::move(run);
+  if (store_.is_open()) begun_ = request;
   apply_done_ = std::move(done);
   run_->Configure();
+}
+
+FabricRun::Events Controller::RunEvents() {
+  FabricRun::Events events;
+  events.configured = [this](const absl::Status& status) { OnConfigured(status); };
+  events.ended = [this] { OnRunEnded(); };
+  if (journal_.is_open()) {
+    events.record = [this](const std::vector<v1::JournalRecord>& records) {
+      absl::Status status = journal_.Append(records);
+      options_.kill_at.Reached("journalled");
+      return status;
+    };
+  }
+  return events;
+}
+
+void Controller::OnConfigured(const absl::Status& status) {
+  ApplyDone answer = std::exchange(apply_done_, nullptr);
+  if (!answer) return;
+  if (!status.ok()) return answer(status);
+  v1::ApplyReply reply;
+  reply.set_run(run_->number());
+  reply.set_nodes(run_->topology().nodes());
+  reply.set_blades(run_->topology().blades());
+  reply.set_crossbars(run_->topology().crossbars());
+  reply.set_processes(membership_.places());
+  reply.set_lookahead(run_->master().lookahead());
+  reply.set_lookahead_source(run_->lookahead_source());
+  reply.set_wall_configure_seconds(
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - applied_at_).count());
+  answer(std::move(reply));
 }
 
 void Controller::OnRunEnded() {
   const auto& result = run_->result();
   if (!result.ok()) last_error_ = std::string(result.status().message());
-  if (journal_.is_open()) {
+  if (store_.is_open()) ended_runs_.push_back(run_->number());
+  if (journal_.is_open() && end_journalled_ != run_->number()) {
     v1::JournalRecord record;
     record.set_run(run_->number());
     record.set_at(run_->virtual_time());
@@ -234,7 +278,7 @@ void Controller::OnRunEnded() {
 void Controller::KeepResult() {
   const auto& result = run_->result();
   if (!result.ok()) {
-    finished_.push_back({run_->number(), result.status()});
+    Remember({run_->number(), result.status()});
   } else {
     v1::GetResultReply reply;
     reply.set_run(run_->number());
@@ -248,8 +292,12 @@ void Controller::KeepResult() {
       blade->set_name(site.name);
       blade->set_attach(site.attach);
     }
-    finished_.push_back({run_->number(), std::move(reply)});
+    Remember({run_->number(), std::move(reply)});
   }
+}
+
+void Controller::Remember(Finished finished) {
+  finished_.push_back(std::move(finished));
   if (finished_.size() > kResultsKept) finished_.pop_front();
 }
 
@@ -304,6 +352,7 @@ absl::Status Controller::Reset() {
 }
 
 v1::FabricState Controller::State() const {
+  if (run_ && !run_->ended()) return run_->state();  // also without those that are lost
   if (!membership_.complete()) return v1::FABRIC_STATE_JOINING;
   return run_ ? run_->state() : v1::FABRIC_STATE_EMPTY;
 }
@@ -313,7 +362,7 @@ void Controller::FillStatus(v1::StatusReply* reply) const {
   reply->set_state(State());
   reply->set_pid(static_cast<std::uint32_t>(getpid()));
   reply->set_daemons_expected(membership_.places());
-  reply->set_error(last_error_);
+  reply->set_error(storage_trouble_.ok() ? last_error_ : std::string(storage_trouble_.message()));
   std::uint64_t first = 0;
   for (std::uint32_t p = 0; p < membership_.places(); ++p) {
     const std::uint64_t nodes =

@@ -8,13 +8,17 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "daemon/config/address.h"
 #include "daemon/controller/fabric_run.h"
+#include "daemon/controller/loss_watch.h"
 #include "daemon/controller/membership.h"
+#include "daemon/controller/state_store.h"
 #include "daemon/metrics/metrics_server.h"
 #include "proto/scenario/journal_file.h"
 
@@ -22,13 +26,25 @@ namespace percs {
 
 class ControlService;
 
+// For tests: the process kills itself when it gets to a point of this name for the count'th time. Points: a command is
+// `journalled`; what was decided is `saved`, or it was and network management made a `step`; it was `granted`, that is
+// sent off.
+struct KillPoint {
+  std::string name;  // "": nowhere
+  std::uint64_t count = 0;
+  void Reached(const char* point);
+};
+
 struct ControllerOptions {
   std::string listen;
   std::uint32_t daemons = 1;
   std::string metrics;                          // HOST:PORT for Prometheus; "": none
-  std::string state_dir;                        // "": no journal
+  std::string state_dir;                        // "": nothing is kept
   std::uint64_t journal_limit = std::uint64_t{1} << 30;  // bytes; then commands are accepted no longer
-  std::chrono::milliseconds lost_after{5'000};  // a daemon without a connection for so long is lost
+  std::chrono::milliseconds lost_after{5'000};  // while nothing runs: a daemon without a connection for so long is lost
+  // While something runs: one that is not heard of for so long. None: a live run has kLiveDeadline, any other none.
+  std::optional<std::chrono::milliseconds> loss_deadline;
+  KillPoint kill_at;
 };
 
 class Controller final : private DaemonPort {
@@ -69,7 +85,20 @@ class Controller final : private DaemonPort {
   absl::Status CheckIdle() const;
   void OnRunEnded();
   void KeepResult();
+  void Remember(Finished finished);
+  // Of what can be kept and found again.
+  absl::Status OpenState();
   absl::Status OpenJournal();
+  // Leaves what is kept as it is: somebody else goes on with it.
+  void Abandon();
+  absl::Status TakeUp(const KeptRun& kept, const std::vector<v1::ManagerStep>& steps);
+  bool HasNews() const;
+  void Keep();  // each time before the lock is let go
+  void PutNews();
+  FabricRun::Events RunEvents();
+  Membership::Events MembershipEvents();
+  void WatchForLosses();
+  void OnConfigured(const absl::Status& status);
   absl::Status RecordApply(const v1::ApplyRequest& request);
   v1::FabricState State() const;
   std::string Transport() const;
@@ -81,10 +110,19 @@ class Controller final : private DaemonPort {
   ControllerOptions options_;
   std::string address_;
   ProcessLock lock_;
-  std::condition_variable ended_;
+  std::condition_variable_any ended_;
   bool has_ended_ = false;
   JournalFile journal_;
+  StateStore store_;
+  absl::Status storage_trouble_;
+  Timer keep_timer_{&lock_};
+  bool keeping_again_ = false, fabric_kept_ = true;
+  std::set<std::uint32_t> places_changed_;
+  std::optional<v1::ApplyRequest> begun_;  // of a run that is not kept yet
+  std::vector<std::uint64_t> ended_runs_;  // since what was kept last
+  std::uint64_t end_journalled_ = 0;       // a run whose end is in the journal already
   Membership membership_;
+  LossWatch loss_watch_;
   std::unique_ptr<ControlService> control_;
   std::unique_ptr<FabricRun> run_;
   ApplyDone apply_done_;

@@ -114,10 +114,13 @@ FabricRun::FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scen
       actions_(daemons_),
       stops_(daemons_),
       traces_(daemons_),
+      severed_(daemons_),
+      lost_hubs_(daemons_),
       trace_(request.has_trace() ? std::optional(request.trace()) : std::nullopt),
       replay_(request.replay().begin(), request.replay().end()),
       lease_timer_(lock),
-      soon_timer_(lock) {}
+      soon_timer_(lock),
+      granted_(daemons_) {}
 
 void FabricRun::Configure() {
   for (std::uint32_t process = 0; process < daemons_; ++process) SendConfigure(process);
@@ -157,9 +160,11 @@ void FabricRun::OnMessage(std::uint32_t process, v1::DaemonMessage& message) {
   } else if (message.has_results()) {
     OnResults(process, message.results());
   } else if (message.has_snapshot()) {
-    OnSnapshot(message.snapshot());
+    OnSnapshot(process, message.snapshot());
   } else if (message.has_trace()) {
-    OnTrace(message.trace());
+    OnTrace(process, message.trace());
+  } else if (message.has_peer_lost()) {
+    OnPeerLost(process, message.peer_lost());
   } else if (message.has_wait_edges()) {
     OnWaitEdges(message.wait_edges());
   } else if (message.has_failure() && message.failure().run() == number_) {
@@ -170,12 +175,14 @@ void FabricRun::OnMessage(std::uint32_t process, v1::DaemonMessage& message) {
 
 void FabricRun::OnReady(std::uint32_t process, const v1::Ready& ready) {
   if (ready.run() != number_ || phase_ != Phase::kConfiguring) return;
+  NoteBatches(process, ready.report());
   absl::Status status = master_.OnReport(static_cast<int>(process), ready.report());
   if (status.ok() && !ready.report().management().empty()) {
     status = TakeManagement(ready.report().management());
   }
   if (!status.ok()) return Fail(status);
-  if (++daemons_ready_ == daemons_) Start();
+  ready_.insert(process);
+  if (ready_.size() == daemons_) Start();
 }
 
 void FabricRun::Start() {
@@ -197,13 +204,25 @@ void FabricRun::Start() {
 
 void FabricRun::OnReport(std::uint32_t process, v1::WindowReport& report) {
   if (phase_ == Phase::kEnded || phase_ == Phase::kConfiguring) return;
+  NoteBatches(process, report);
   absl::Status status = master_.OnReport(static_cast<int>(process), report);
   if (status.ok() && !report.management().empty()) status = TakeManagement(report.management());
   if (!status.ok()) return Fail(status);
   if (!busy()) Step();
 }
 
+void FabricRun::NoteBatches(std::uint32_t process, const v1::WindowReport& report) {
+  for (const auto& [from, number] : std::exchange(granted_[process], {})) {
+    auto& sent = sent_[{from, process}];
+    while (!sent.empty() && sent.front().number <= number) sent.pop_front();
+  }
+  for (int i = 0; i < std::min(report.peers_size(), report.batches_size()); ++i) {
+    if (report.batches(i) > 0) sent_[{process, report.peers(i)}].push_back({report.batches(i), master_.window_from()});
+  }
+}
+
 absl::Status FabricRun::TakeManagement(const std::string& bytes) {
+  if (keeps()) manager_inbox_bytes_.push_back(bytes);
   OutboxDecoder decoder(0);
   return decoder.Decode(
       absl::MakeConstSpan(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()),

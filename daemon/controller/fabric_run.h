@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "emulator/sim/run.h"
 #include "emulator/sim/traced_packet.h"
 #include "percs/v1/control.pb.h"
+#include "percs/v1/state.pb.h"
 #include "percs/v1/sync.pb.h"
 #include "proto/scenario/build.h"
 
@@ -59,9 +61,27 @@ class FabricRun {
                                                            std::uint32_t daemons, ProcessLock* lock,
                                                            DaemonPort* port, Events events);
 
+  // As it stands between two events, but for what network management did, which is new_steps() since KeptSteps().
+  void Save(v1::SavedRun* saved) const;
+  const std::vector<v1::ManagerStep>& new_steps() const { return new_steps_; }
+  std::uint64_t steps() const { return steps_; }
+  void KeptSteps() { new_steps_.clear(); }
+  // Something but messages to daemons is to be saved.
+  bool touched() const { return touched_; }
+  void Untouch() { touched_ = false; }
+  // REQUIRES: just created. `commands` are those of the run in the journal; what was saved did not have the last of
+  // them if they were journalled and nothing more. TakeUp then goes on. DATA_LOSS if they do not fit.
+  absl::Status Restore(const v1::SavedRun& saved, const std::vector<v1::ManagerStep>& steps,
+                       std::vector<v1::JournalRecord> commands);
+  void TakeUp();
+
   // Sends every daemon its part; windows open when all are ready.
   void Configure();
   void OnMessage(std::uint32_t process, v1::DaemonMessage& message);
+  // The process is gone for good. Survivors go on, if the run is going on and there are any.
+  void Lose(std::uint32_t process, const std::string& name, std::uint64_t incarnation, const std::string& why);
+  // Virtual time waits for something that it has to say.
+  bool Awaits(std::uint32_t process) const;
   // Ends the run with an error, and the daemons forget it. A run that has ended keeps its result, but
   // its hubs can be asked no more.
   void Fail(const absl::Status& why);
@@ -128,9 +148,18 @@ class FabricRun {
     TraceDone traced;
     std::vector<NodeState> states;
     std::vector<TraceEvent> events;
-    int awaited = 0;
+    std::set<std::uint32_t> awaited;  // processes
     bool sent = false;
     void Refuse(const absl::Status& why) { traced ? traced(why) : done(why); }
+  };
+  struct Batch {
+    std::uint64_t number = 0;
+    Time window = 0;  // where the one it is of begins
+  };
+  struct Loss {
+    v1::SavedLoss saved;
+    std::set<std::uint32_t> awaited;                 // processes that have not said what they have of it
+    std::map<std::uint32_t, std::uint64_t> accepted;  // what the others said
   };
   struct Command {
     std::optional<LinkFault> fault;        // or
@@ -178,15 +207,35 @@ class FabricRun {
   bool OpenWindow();
   bool Stalled(Time next);
   void SendGrant(int process);
+  // What commands and network management have for the process's next grant.
+  void FillCommands(std::uint32_t process, v1::WindowGrant* grant) const;
+  int Undelivered(std::uint32_t process) const;
+  absl::Status RestoreCommands(std::uint32_t process, const v1::WindowGrant& pending);
+  absl::Status RepeatManager(const v1::SavedRun& saved, const std::vector<v1::ManagerStep>& steps,
+                             const std::vector<v1::JournalRecord>& commands);
+  void RepeatOnManager(const v1::JournalRecord& record);
+  v1::ManagerStep& AddStep();
+  bool keeps() const { return events_.record != nullptr; }
   // Gives the daemons what faults do before `end`.
   void TakeFaultActions(Time end);
   void RunManager();
   void ReportManager();
   void Collect(v1::Collect::What what);
   void OnResults(std::uint32_t process, const v1::NodeResults& results);
-  void OnSnapshot(const v1::Snapshot& snapshot);
-  void OnTrace(const v1::TraceEvents& trace);
-  void Answered(std::list<Query>::iterator query);
+  void OnSnapshot(std::uint32_t process, const v1::Snapshot& snapshot);
+  void OnTrace(std::uint32_t process, const v1::TraceEvents& trace);
+  void Answered(std::list<Query>::iterator query, std::uint32_t process);
+  void Finish(std::list<Query>::iterator query);
+  // fabric_run_losses.cc
+  void BeginLoss(const v1::SavedLoss& saved);
+  void OnPeerLost(std::uint32_t process, const v1::PeerLostReply& reply);
+  void FillSevered(const Loss& loss, Time boundary, v1::LostDaemon* message) const;
+  void TakeLosses();
+  void TakeLoss(const v1::LostDaemon& message, Time boundary);
+  std::uint32_t living() const;
+  void NoteBatches(std::uint32_t process, const v1::WindowReport& report);
+  // Gives them to the daemons of the hubs they concern.
+  void RouteActions(const std::vector<FaultAction>& actions);
   void OnWaitEdges(const v1::WaitEdges& edges);
   void FinishRun();
   void FinishDeadlock();
@@ -214,14 +263,17 @@ class FabricRun {
   bool soon_ = false;
 
   Phase phase_ = Phase::kConfiguring;
-  std::uint32_t daemons_ready_ = 0;
+  std::set<std::uint32_t> ready_;  // processes, while configuring
   Outbox manager_inbox_;
+  std::vector<std::string> manager_inbox_bytes_;  // the same, as it came
   std::vector<std::vector<v1::LinkFaultCommand>> faults_;  // by process, until its next grant
   std::vector<std::vector<v1::Fault>> other_faults_;       // likewise
   std::vector<BladeFault> blade_faults_;                   // all that were or are to come
   std::vector<std::vector<FaultAction>> actions_;          // of faults, by process, for the next grant
   std::vector<bool> stops_;                                // by process, until its next grant
   std::vector<std::vector<v1::TraceSelection>> traces_;    // likewise
+  std::vector<std::vector<v1::SeveredHubs>> severed_;      // likewise; of replays
+  std::vector<std::vector<v1::LostDaemon>> lost_hubs_;     // likewise
   const std::optional<v1::TraceSelection> trace_;          // from the start
   int commands_undelivered_ = 0;
   std::list<Command> commands_;
@@ -237,6 +289,22 @@ class FabricRun {
   Time stall_check_ = 0;
   std::uint64_t stall_flits_ = 0;
   bool stall_armed_ = false;
+
+  std::list<Loss> losses_;            // declared, not yet commands
+  std::uint32_t losses_count_ = 0;
+  std::set<NodeId> lost_nodes_;
+  // Batches from one process to another that it may not have taken in, and those that its last grant named.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<Batch>> sent_;
+  std::vector<std::vector<std::pair<std::uint32_t, std::uint64_t>>> granted_;
+
+  // For a controller that takes over.
+  std::uint64_t commands_taken_ = 0;  // that are in the journal
+  std::uint64_t steps_ = 0;           // of network management
+  std::vector<v1::ManagerStep> new_steps_;
+  std::uint64_t recoveries_ = 0;
+  v1::SavedRun::Phase saved_phase_ = v1::SavedRun::PHASE_UNSPECIFIED;
+  std::vector<v1::JournalRecord> retake_;  // journalled, but not in what was saved
+  bool retaking_ = false, touched_ = false;
 
   Clock::time_point started_, ended_at_;
   bool has_started_ = false;

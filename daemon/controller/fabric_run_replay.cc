@@ -25,6 +25,13 @@ void FabricRun::Submit(const v1::JournalRecord& record) {
   };
   Command command{std::nullopt, std::nullopt, true, [tell](absl::StatusOr<Time> at) { tell(at.status()); }};
   command.record = record;
+  if (retaking_ && record.lease_wall_ms() > 0) {
+    command.done = [this, tell, record](absl::StatusOr<Time> at) {
+      tell(at.status());
+      const auto fault = faults().Get(record.create_fault().id());
+      if (at.ok() && fault.ok()) Lease(fault->spec.id, fault->number, std::chrono::milliseconds(record.lease_wall_ms()));
+    };
+  }
   if (IsManagement(record)) {
     command.on_manager = [record](Fabric& manager, Time at) { return ActOnManagement(record, manager, at); };
   } else if (record.has_link_fault()) {

@@ -12,6 +12,7 @@ namespace percs {
 
 Time FabricRun::Pause() {
   pause_at_ = virtual_time();
+  touched_ = true;
   return *pause_at_;
 }
 
@@ -25,6 +26,7 @@ Time FabricRun::StepBy(Time by) {
 
 Time FabricRun::Resume() {
   const Time from = virtual_time();
+  touched_ = true;
   if (pause_at_) pace_.Resume(Clock::now(), from);
   pause_at_.reset();
   Step();
@@ -33,6 +35,7 @@ Time FabricRun::Resume() {
 
 void FabricRun::Lease(const std::string& id, std::uint32_t number, std::chrono::milliseconds span) {
   leases_[id] = {number, span, Clock::now() + span};
+  touched_ = true;
   EndLeases();
 }
 

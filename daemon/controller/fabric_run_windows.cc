@@ -27,6 +27,8 @@ void FabricRun::Step() {
   while (!busy() && (phase_ == Phase::kRunning || phase_ == Phase::kIdle || phase_ == Phase::kPaused)) {
     if (!queries_.empty()) SendQueries();
     if (busy()) return;
+    if (!losses_.empty()) TakeLosses();
+    if (phase_ == Phase::kEnded) return;  // they could not be journalled
     TakeReplay();
     if (!commands_.empty()) TakeCommands(virtual_time());
     if (!OpenWindow()) return;
@@ -44,7 +46,9 @@ void FabricRun::Soon() {
 
 bool FabricRun::OpenWindow() {
   const WorkLeft left = master_.left();
-  const bool done = left.done() && commands_undelivered_ == 0 && replay_.empty();
+  // What lost hubs left undone stays undone: then the run ends when nothing happens any more.
+  const bool quiet = master_.next_foreground() == kNever && (master_.next() == kNever || scenario_.topology.clock);
+  const bool done = (lost_nodes_.empty() ? left.done() : quiet) && commands_undelivered_ == 0 && replay_.empty();
   const Time next = master_.next();
   if ((done && !hold_) || (scenario_.stop_at > 0 && next >= scenario_.stop_at)) {
     // The last packet may be there before the credits of its last link: in process they count at once.
@@ -56,7 +60,7 @@ bool FabricRun::OpenWindow() {
   if (master_.next_foreground() == kNever && done && (next == kNever || scenario_.topology.clock)) {
     return phase_ = Phase::kIdle, false;
   }
-  if (next == kNever || Stalled(next)) return Collect(v1::Collect::WHAT_WAIT_EDGES), false;
+  if (next == kNever || (lost_nodes_.empty() && Stalled(next))) return Collect(v1::Collect::WHAT_WAIT_EDGES), false;
   if (windows_limit_ > 0 && master_.windows() >= windows_limit_) {
     Fail(absl::ResourceExhaustedError(
         fmt::format("the limit of {} windows is reached at {} of virtual time, unfinished",
@@ -105,16 +109,34 @@ void FabricRun::TakeFaultActions(Time end) {
   if (manager_->faults()->next_time() >= end) return;
   std::vector<FaultAction> due;
   manager_->faults()->Run(end, &due);
-  for (const FaultAction& action : due) {
+  if (keeps()) AddStep().set_faults_until(end);
+  RouteActions(due);
+}
+
+void FabricRun::RouteActions(const std::vector<FaultAction>& actions) {
+  for (const FaultAction& action : actions) {
     std::set<std::uint32_t> owners{placement_.process_of_node[action.end.node]};
     if (action.at_both_ends()) {
       owners.insert(placement_.process_of_node[topology().Peer(action.end.node, action.end.port).node]);
     }
     for (const std::uint32_t process : owners) {
+      if (master_.lost(static_cast<int>(process))) continue;
       actions_[process].push_back(action);
       master_.Wake(static_cast<int>(process), action.at);
     }
   }
+}
+
+void FabricRun::FillCommands(std::uint32_t p, v1::WindowGrant* grant) const {
+  const Outbox& management = manager_->outbox(static_cast<int>(p));
+  if (!management.empty()) EncodeOutbox(management, grant->mutable_management());
+  for (const auto& fault : faults_[p]) *grant->add_faults() = fault;
+  for (const auto& fault : other_faults_[p]) *grant->add_other_faults() = fault;
+  for (const FaultAction& action : actions_[p]) ActionToProto(action, grant->add_fault_actions());
+  for (const auto& trace : traces_[p]) *grant->add_traces() = trace;
+  if (stops_[p]) grant->set_stop(true);
+  for (const auto& severed : severed_[p]) *grant->add_severed() = severed;
+  for (const auto& lost : lost_hubs_[p]) *grant->add_lost() = lost;
 }
 
 void FabricRun::SendGrant(int process) {
@@ -122,30 +144,18 @@ void FabricRun::SendGrant(int process) {
   auto message = port_->Prepare(p);
   v1::WindowGrant* grant = message->mutable_grant();
   master_.FillGrant(process, grant);
-  Outbox& management = manager_->outbox(process);
-  if (!management.empty()) {
-    EncodeOutbox(management, grant->mutable_management());
-    management.Clear();
-  }
-  if (!faults_[p].empty() || !other_faults_[p].empty()) {
-    for (const auto& fault : std::exchange(faults_[p], {})) *grant->add_faults() = fault;
-    for (const auto& fault : std::exchange(other_faults_[p], {})) {
-      *grant->add_other_faults() = fault;
-    }
-    --commands_undelivered_;
-  }
-  for (const FaultAction& action : std::exchange(actions_[p], {})) {
-    ActionToProto(action, grant->add_fault_actions());
-  }
-  if (!traces_[p].empty()) {
-    for (const auto& trace : std::exchange(traces_[p], {})) *grant->add_traces() = trace;
-    --commands_undelivered_;
-  }
-  if (stops_[p]) {
-    grant->set_stop(true);
-    stops_[p] = false;
-    --commands_undelivered_;
-  }
+  FillCommands(p, grant);
+  granted_[p].clear();
+  for (int i = 0; i < grant->peers_size(); ++i) granted_[p].emplace_back(grant->peers(i), grant->batches(i));
+  commands_undelivered_ -= Undelivered(p);
+  manager_->outbox(process).Clear();
+  faults_[p].clear();
+  other_faults_[p].clear();
+  actions_[p].clear();
+  severed_[p].clear();
+  lost_hubs_[p].clear();
+  traces_[p].clear();
+  stops_[p] = false;
   port_->Send(p, std::move(message));
 }
 
@@ -154,6 +164,11 @@ void FabricRun::RunManager() {
     return Fail(status);
   }
   manager_inbox_.Clear();
+  if (keeps()) {
+    v1::ManagerStep& step = AddStep();
+    step.set_window(master_.now());
+    for (std::string& bytes : std::exchange(manager_inbox_bytes_, {})) step.add_inbox(std::move(bytes));
+  }
   manager_->RunWindow(master_.now());
   ReportManager();
 }
@@ -162,7 +177,7 @@ void FabricRun::ReportManager() {
   v1::WindowReport report;
   for (std::uint32_t process = 0; process < daemons_; ++process) {
     const Outbox& outbox = manager_->outbox(static_cast<int>(process));
-    if (outbox.empty()) continue;
+    if (outbox.empty() || master_.lost(static_cast<int>(process))) continue;
     // What a daemon has not been granted yet is announced again, which changes nothing.
     report.add_peers(process);
     report.add_batches(0);
@@ -238,7 +253,10 @@ absl::Status FabricRun::Record(const std::list<Command>& commands, Time boundary
     records.back().set_run(number_);
     records.back().set_at(boundary);
   }
-  return records.empty() ? absl::OkStatus() : events_.record(records);
+  if (records.empty()) return absl::OkStatus();
+  absl::Status status = retaking_ ? absl::OkStatus() : events_.record(records);
+  if (status.ok()) commands_taken_ += records.size();
+  return status;
 }
 
 void FabricRun::TakeCommands(Time boundary) {
@@ -260,6 +278,16 @@ void FabricRun::TakeCommands(Time boundary) {
       TakeTrace(command, boundary);
       continue;
     }
+    if (command.record.has_lose()) {
+      TakeLoss(command.record.lose(), boundary);
+      command.done(boundary);
+      continue;
+    }
+    if (command.record.has_sever()) {
+      for (auto& severed : severed_) severed.push_back(command.record.sever());
+      command.done(boundary);
+      continue;
+    }
     if (command.loaded) {
       auto loaded = manager_->LoadRoutes(std::move(command.tables), boundary);
       if (loaded.ok()) ReportManager();
@@ -276,6 +304,7 @@ void FabricRun::TakeCommands(Time boundary) {
     manager_->faults()->EndRepeating(boundary);
     ReportManager();
     for (std::uint32_t p = 0; p < daemons_; ++p) {
+      if (master_.lost(static_cast<int>(p))) continue;
       if (!stops_[p]) ++commands_undelivered_;
       stops_[p] = true;
       master_.Wake(static_cast<int>(p), boundary);
@@ -297,6 +326,7 @@ void FabricRun::TakeFault(const Command& command, Time boundary) {
                                     placement_.process_of_node[far.node]};
   if (owners[0] == owners[1]) owners.pop_back();
   for (const std::uint32_t p : owners) {
+    if (master_.lost(static_cast<int>(p))) continue;
     v1::LinkFaultCommand& message = faults_[p].emplace_back();
     message.set_at(at);
     message.set_node(fault.link.node);
@@ -320,6 +350,7 @@ void FabricRun::TakeOtherFault(const Command& command, Time boundary) {
   std::set<std::uint32_t> owners;
   for (const NodeId node : *nodes) owners.insert(placement_.process_of_node[node]);
   for (const std::uint32_t process : owners) {
+    if (master_.lost(static_cast<int>(process))) continue;
     other_faults_[process].push_back(message);
     Deliver(process, message.at());
   }
@@ -345,6 +376,7 @@ absl::StatusOr<std::vector<NodeId>> FabricRun::AdmitFault(const v1::Fault& messa
 
 void FabricRun::TakeTrace(const Command& command, Time boundary) {
   for (std::uint32_t p = 0; p < daemons_; ++p) {
+    if (master_.lost(static_cast<int>(p))) continue;
     if (traces_[p].empty()) ++commands_undelivered_;
     traces_[p].push_back(*command.trace);
     master_.Wake(static_cast<int>(p), boundary);
@@ -385,26 +417,29 @@ void FabricRun::GetTrace(TraceDone done) {
 }
 
 void FabricRun::SendQueries() {
-  for (Query& query : queries_) {
+  for (auto it = queries_.begin(); it != queries_.end();) {
+    const auto current = it++;
+    Query& query = *current;
     if (query.sent) continue;
     query.sent = true;
     std::vector<std::vector<NodeId>> wanted(daemons_);
     for (const NodeId node : query.nodes) wanted[placement_.process_of_node[node]].push_back(node);
     for (std::uint32_t p = 0; p < daemons_; ++p) {
-      if (!query.nodes.empty() && wanted[p].empty()) continue;
+      if (master_.lost(static_cast<int>(p)) || (!query.nodes.empty() && wanted[p].empty())) continue;
       auto message = port_->Prepare(p);
       message->mutable_collect()->set_what(query.traced ? v1::Collect::WHAT_TRACE
                                                         : v1::Collect::WHAT_SNAPSHOT);
       message->mutable_collect()->set_query(query.id);
       for (const NodeId node : wanted[p]) message->mutable_collect()->add_nodes(node);
       port_->Send(p, std::move(message));
-      ++query.awaited;
+      query.awaited.insert(p);
       ++answers_awaited_;
     }
+    if (query.awaited.empty()) Finish(current);
   }
 }
 
-void FabricRun::OnSnapshot(const v1::Snapshot& snapshot) {
+void FabricRun::OnSnapshot(std::uint32_t process, const v1::Snapshot& snapshot) {
   const auto it = std::find_if(queries_.begin(), queries_.end(),
                                [&](const Query& q) { return q.id == snapshot.query(); });
   if (it == queries_.end()) return;
@@ -419,48 +454,53 @@ void FabricRun::OnSnapshot(const v1::Snapshot& snapshot) {
     }
     it->states.push_back(std::move(state));
   }
-  Answered(it);
+  Answered(it, process);
 }
 
-void FabricRun::OnTrace(const v1::TraceEvents& trace) {
+void FabricRun::OnTrace(std::uint32_t process, const v1::TraceEvents& trace) {
   const auto it = std::find_if(queries_.begin(), queries_.end(),
                                [&](const Query& q) { return q.id == trace.query(); });
   if (it == queries_.end()) return;
   auto events = EventsFromProto(trace.events(), topology());
   if (!events.ok()) return Fail(events.status());
   it->events.insert(it->events.end(), events->begin(), events->end());
-  Answered(it);
+  Answered(it, process);
 }
 
 // One process has answered the query.
-void FabricRun::Answered(std::list<Query>::iterator it) {
+void FabricRun::Answered(std::list<Query>::iterator it, std::uint32_t process) {
+  if (it->awaited.erase(process) == 0) return;
   --answers_awaited_;
-  if (--it->awaited == 0) {
-    Query query = std::move(*it);
-    queries_.erase(it);
-    std::sort(query.states.begin(), query.states.end(),
-              [](const NodeState& a, const NodeState& b) { return a.node < b.node; });
-    if (query.traced) {
-      query.traced(MergeTrace(topology(), scenario_.parameters, std::move(query.events)));
-    } else {
-      query.done(std::move(query.states));
-    }
-  }
+  if (it->awaited.empty()) Finish(it);
   if (!busy()) Step();
+}
+
+void FabricRun::Finish(std::list<Query>::iterator it) {
+  Query query = std::move(*it);
+  queries_.erase(it);
+  std::sort(query.states.begin(), query.states.end(),
+            [](const NodeState& a, const NodeState& b) { return a.node < b.node; });
+  if (query.traced) {
+    query.traced(MergeTrace(topology(), scenario_.parameters, std::move(query.events)));
+  } else {
+    query.done(std::move(query.states));
+  }
 }
 
 void FabricRun::Collect(v1::Collect::What what) {
   phase_ = what == v1::Collect::WHAT_RESULTS ? Phase::kCollecting : Phase::kDeadlocked;
   for (std::uint32_t p = 0; p < daemons_; ++p) {
+    if (master_.lost(static_cast<int>(p))) continue;
     auto message = port_->Prepare(p);
     message->mutable_collect()->set_what(what);
+    message->mutable_collect()->set_query(recoveries_);
     port_->Send(p, std::move(message));
     ++answers_awaited_;
   }
 }
 
 void FabricRun::OnResults(std::uint32_t process, const v1::NodeResults& results) {
-  if (phase_ != Phase::kCollecting) return;
+  if (phase_ != Phase::kCollecting || results.query() != recoveries_) return;
   for (const v1::NodeResult& message : results.nodes()) {
     auto result = UnpackResult(message);
     if (!result.ok()) return Fail(result.status());
@@ -468,18 +508,18 @@ void FabricRun::OnResults(std::uint32_t process, const v1::NodeResults& results)
       return Fail(absl::InvalidArgumentError(fmt::format(
           "process {} has a result of node {}, which is not there", process, result->node)));
     }
-    results_.push_back(*std::move(result));
+    if (!lost_nodes_.contains(result->node)) results_.push_back(*std::move(result));
   }
   if (--answers_awaited_ == 0) FinishRun();
 }
 
 void FabricRun::FinishRun() {
-  if (results_.size() != topology().nodes()) {
+  if (results_.size() + lost_nodes_.size() != topology().nodes()) {
     return Fail(absl::DataLossError(fmt::format("results of {} hubs came back, not of {}",
                                                 results_.size(), topology().nodes())));
   }
   RunResult result = MergeResults(scenario_, topology(), std::move(results_), manager_->reroutes(),
-                                  master_.windows());
+                                  master_.windows(), manager_->lost());
   result.trees = manager_->trees();
   result.faults = manager_->faults()->List();
   End(std::move(result));
@@ -487,7 +527,7 @@ void FabricRun::FinishRun() {
 }
 
 void FabricRun::OnWaitEdges(const v1::WaitEdges& edges) {
-  if (phase_ != Phase::kDeadlocked) return;
+  if (phase_ != Phase::kDeadlocked || edges.query() != recoveries_) return;
   for (const v1::WaitEdge& e : edges.edges()) {
     wait_edges_.push_back({e.node(), static_cast<PortId>(e.input()),
                            static_cast<PortId>(e.output()), static_cast<VcId>(e.input_vc()),

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <fstream>
+#include <utility>
 
 #include "daemon/config/version.h"
 #include "fmt/format.h"
@@ -16,8 +18,14 @@ constexpr std::chrono::milliseconds kLookEvery(100);
 
 // On this host, a daemon whose process is gone need not be waited for.
 bool ProcessIsGone(const Member& member) {
-  return member.link_address().rfind("unix:", 0) == 0 &&
-         kill(static_cast<pid_t>(member.pid()), 0) != 0 && errno == ESRCH;
+  if (member.link_address().rfind("unix:", 0) != 0) return false;
+  if (kill(static_cast<pid_t>(member.pid()), 0) != 0) return errno == ESRCH;
+  // One that has ended may wait for its parent to ask how.
+  std::ifstream file(fmt::format("/proc/{}/stat", member.pid()));
+  std::string stat;
+  std::getline(file, stat);
+  const std::size_t name_end = stat.rfind(')');
+  return name_end != std::string::npos && name_end + 2 < stat.size() && (stat[name_end + 2] == 'Z' || stat[name_end + 2] == 'X');
 }
 
 }  // namespace
@@ -38,8 +46,28 @@ void Member::ExpectConnection() { CheckAlive(std::chrono::milliseconds(0)); }
 
 void Member::CheckAlive(std::chrono::milliseconds waited) {
   if (connected() || left()) return;
-  if (waited >= membership_->lost_after_ || ProcessIsGone(*this)) return membership_->Lose(place_);
+  if (ProcessIsGone(*this)) return membership_->Lose(place_, "its process is gone");
+  const auto patience = membership_->events_.patience();
+  if (patience && waited >= *patience) {
+    return membership_->Lose(
+        place_, fmt::format("it has had no connection for {:.1f} s", static_cast<double>(waited.count()) / 1000));
+  }
   lost_.Set(kLookEvery, [this, waited] { CheckAlive(waited + kLookEvery); });
+}
+
+void Member::Save(v1::SavedMember* saved) const {
+  *saved->mutable_joined() = joined_;
+  saved->set_ever_connected(ever_connected_);
+  saved->set_received(session().received());
+  saved->set_sent(session().sent());
+  session().VisitUnacknowledged([&](const v1::ControllerMessage& message) { *saved->add_unacknowledged() = message; });
+}
+
+void Member::Restore(const v1::SavedMember& saved) {
+  std::vector<std::unique_ptr<v1::ControllerMessage>> queue;
+  for (const auto& message : saved.unacknowledged()) queue.push_back(std::make_unique<v1::ControllerMessage>(message));
+  session().Restore(saved.received(), saved.sent(), std::move(queue));
+  ever_connected_ = saved.ever_connected();
 }
 
 absl::Status Member::CheckHello(const v1::SessionHello& hello) const {
@@ -66,15 +94,14 @@ absl::Status Member::OnMessage(v1::DaemonMessage& message) {
 void Member::OnReached() {
   lost_.Cancel();
   if (!ever_connected_) spdlog::info("{} has joined, links at {}", Describe(), link_address());
-  ever_connected_ = true;
+  if (!std::exchange(ever_connected_, true)) membership_->events_.changed(place_);
   membership_->events_.reached();
 }
 
 Membership::Membership(ProcessLock* lock, std::uint32_t places, std::uint64_t fabric,
-                       std::chrono::milliseconds lost_after, Events events)
+                       Events events)
     : lock_(lock),
       fabric_(fabric),
-      lost_after_(lost_after),
       events_(std::move(events)),
       members_(places) {}
 
@@ -139,6 +166,8 @@ absl::StatusOr<std::uint32_t> Membership::Join(const v1::JoinRequest& request) {
   auto place = FindPlace(request);
   if (!place.ok() || members_[*place]) return place;
   members_[*place] = std::make_shared<Member>(this, lock_, *place, request);
+  if (hold_back_) members_[*place]->session().HoldBack();
+  events_.changed(*place);
   members_[*place]->ExpectConnection();
   return place;
 }
@@ -154,12 +183,34 @@ absl::Status Membership::OnHello(SyncListener* listener, const v1::SessionHello&
   return absl::OkStatus();
 }
 
-void Membership::Lose(std::uint32_t place) {
+void Membership::Lose(std::uint32_t place, const std::string& why) {
   const std::shared_ptr<Member> member = std::move(members_[place]);
   members_[place] = nullptr;
   member->Leave();
-  spdlog::warn("lost {}", member->Describe());
-  if (!leaving_) events_.lost(place, member->Describe());
+  spdlog::warn("lost {}: {}", member->Describe(), why);
+  events_.changed(place);
+  if (!leaving_) events_.lost(*member, why);
+}
+
+absl::Status Membership::Restore(std::uint64_t fabric,
+                                 const std::vector<std::pair<std::uint32_t, v1::SavedMember>>& members) {
+  fabric_ = fabric;
+  for (const auto& [place, saved] : members) {
+    if (place >= places() || saved.sent() < static_cast<std::uint64_t>(saved.unacknowledged_size())) {
+      return absl::DataLossError(fmt::format("what is kept of the daemon in place {} cannot be", place));
+    }
+    members_[place] = std::make_shared<Member>(this, lock_, place, saved.joined());
+    members_[place]->session().HoldBack();
+    members_[place]->Restore(saved);
+    members_[place]->ExpectConnection();
+  }
+  return absl::OkStatus();
+}
+
+void Membership::Release() {
+  for (const auto& member : members_) {
+    if (member) member->session().Release();
+  }
 }
 
 std::uint32_t Membership::ready() const {
@@ -184,9 +235,11 @@ bool Membership::farewells_delivered() const {
 
 void Membership::Leave() {
   leaving_ = true;
-  for (auto& member : members_) {
-    if (member) member->Leave();
-    member = nullptr;
+  for (std::uint32_t place = 0; place < places(); ++place) {
+    if (!members_[place]) continue;
+    members_[place]->Leave();
+    members_[place] = nullptr;
+    events_.changed(place);
   }
 }
 

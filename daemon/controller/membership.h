@@ -8,15 +8,18 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "daemon/stream/endpoint.h"
+#include "percs/v1/state.pb.h"
 #include "percs/v1/sync.grpc.pb.h"
 
 namespace percs {
 
+class Member;
 class Membership;
 using SyncListener = SessionListener<v1::ControllerMessage, v1::DaemonMessage>;
 
@@ -34,6 +37,8 @@ class Member final : public Endpoint<v1::ControllerMessage, v1::DaemonMessage> {
   std::string Describe() const;  // `percsd 3 (pid 1234)`
   bool ever_connected() const { return ever_connected_; }
 
+  void Save(v1::SavedMember* saved) const;
+  void Restore(const v1::SavedMember& saved);
   // Counts as lost unless it connects within the grace time.
   void ExpectConnection();
   absl::Status CheckHello(const v1::SessionHello& hello) const override;
@@ -57,19 +62,30 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
   struct Events {
     std::function<absl::Status(std::uint32_t place, v1::DaemonMessage&)> message;
     std::function<void()> reached;  // a daemon's session is there
-    std::function<void(std::uint32_t place, const std::string& who)> lost;
+    std::function<void(const Member& member, const std::string& why)> lost;
+    // How long a daemon may be without a connection now; none: as long as it is alive.
+    std::function<std::optional<std::chrono::milliseconds>()> patience;
+    std::function<void(std::uint32_t place)> changed;  // who is there; for what is kept of it
   };
   Membership(ProcessLock* lock, std::uint32_t places, std::uint64_t fabric,
-             std::chrono::milliseconds lost_after, Events events);
+             Events events);
 
   v1::Sync::CallbackService* service() { return &service_; }
   std::uint64_t fabric() const { return fabric_; }
+  // Daemons are told nothing before Release, from now on and those that were there before.
+  void HoldBack() { hold_back_ = true; }
+  void Release();
+  // REQUIRES: nobody has joined. The fabric of an earlier controller, and who was in it: they are given the usual time
+  // to come back.
+  absl::Status Restore(std::uint64_t fabric, const std::vector<std::pair<std::uint32_t, v1::SavedMember>>& members);
   std::uint32_t places() const { return static_cast<std::uint32_t>(members_.size()); }
   // Null while the place is free.
   Member* member(std::uint32_t place) { return members_[place].get(); }
   const Member* member(std::uint32_t place) const { return members_[place].get(); }
   std::uint32_t ready() const;  // daemons with a session
   bool complete() const { return ready() == places(); }
+  // Nobody in this place is listened to any more; it is free.
+  void Lose(std::uint32_t place, const std::string& why);
   // Every daemon is told to end.
   void Goodbye();
   void Leave();
@@ -93,11 +109,10 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
   };
   absl::StatusOr<std::uint32_t> Join(const v1::JoinRequest& request);
   absl::StatusOr<std::uint32_t> FindPlace(const v1::JoinRequest& request) const;
-  void Lose(std::uint32_t place);
 
   ProcessLock* lock_;
-  const std::uint64_t fabric_;
-  const std::chrono::milliseconds lost_after_;
+  std::uint64_t fabric_;
+  bool hold_back_ = false;
   Events events_;
   Service service_{this};
   std::vector<std::shared_ptr<Member>> members_;  // by place

@@ -188,6 +188,12 @@ void ResultToProto(const RunResult& result, const Topology& topology, v1::RunRes
   for (const TreeStatus& t : result.trees) TreeToProto(t, topology, false, message->add_trees());
   for (const FaultStatus& f : result.faults) FaultToProto(f, result, topology, message->add_faults());
   for (const std::string& v : result.violations) message->add_violations(v);
+  for (const LostHubs& lost : result.lost) {
+    v1::LostHubs* m = message->add_lost();
+    m->set_who(lost.who);
+    m->set_at(lost.at);
+    m->mutable_nodes()->Add(lost.nodes.begin(), lost.nodes.end());
+  }
   if (result.clock.on) ClockToProto(result.clock, message->mutable_clock());
 }
 

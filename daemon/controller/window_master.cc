@@ -24,6 +24,7 @@ absl::Status WindowMaster::OnReport(int process, const v1::WindowReport& report)
           process, to, FormatTime(report.arrivals(i)), states_.size(), FormatTime(now_)));
     }
     State& receiver = states_[to];
+    if (receiver.lost) continue;
     receiver.arrival = std::min(receiver.arrival, report.arrivals(i));
     if (report.batches(i) == 0) continue;  // comes with the grant
     const auto from = static_cast<std::uint32_t>(process);
@@ -49,7 +50,21 @@ absl::Status WindowMaster::OnReport(int process, const v1::WindowReport& report)
   return absl::OkStatus();
 }
 
+void WindowMaster::Lose(int process) {
+  State& s = states_[process];
+  if (s.running) --running_;
+  const std::uint64_t windows = s.windows, delivered = s.packets_delivered;
+  s = State();
+  s.windows = windows;
+  s.packets_delivered = delivered;
+  s.lost = true;
+  for (State& other : states_) {
+    std::erase_if(other.needed, [process](const Needed& n) { return n.process == static_cast<std::uint32_t>(process); });
+  }
+}
+
 void WindowMaster::Wake(int process, Time at) {
+  if (states_[process].lost) return;
   states_[process].next_event = std::min(states_[process].next_event, at);
   states_[process].next_foreground = std::min(states_[process].next_foreground, at);
 }
@@ -86,6 +101,7 @@ std::uint64_t WindowMaster::flits_moved() const {
 
 const std::vector<int>& WindowMaster::Open(Time end) {
   PERCS_CHECK(running_ == 0);
+  window_from_ = std::min(next(), end);
   now_ = end;
   ++windows_;
   granted_.clear();
@@ -113,6 +129,59 @@ const std::vector<int>& WindowMaster::Close() {
     granted_.push_back(static_cast<int>(p));
   }
   return granted_;
+}
+
+void WindowMaster::Save(v1::SavedMaster* saved) const {
+  saved->set_now(now_);
+  saved->set_windows(windows_);
+  saved->set_window_from(window_from_);
+  for (const State& s : states_) {
+    v1::SavedProcess* p = saved->add_processes();
+    p->set_next_event(s.next_event);
+    p->set_next_foreground(s.next_foreground);
+    p->set_arrival(s.arrival);
+    for (const Needed& n : s.needed) {
+      p->add_needed_peers(n.process);
+      p->add_needed_batches(n.batches);
+    }
+    p->set_unfinished(s.left.unfinished);
+    p->set_resident(s.left.resident_packets);
+    p->set_packets_delivered(s.packets_delivered);
+    p->set_flits_moved(s.flits_moved);
+    p->set_windows(s.windows);
+    p->set_reconnects(s.reconnects);
+    p->set_running(s.running);
+    p->set_lost(s.lost);
+  }
+}
+
+absl::Status WindowMaster::Restore(const v1::SavedMaster& saved) {
+  if (saved.processes_size() != static_cast<int>(states_.size())) {
+    return absl::InvalidArgumentError(fmt::format("what was saved is of {} processes, and there are {}",
+                                                  saved.processes_size(), states_.size()));
+  }
+  now_ = saved.now();
+  windows_ = saved.windows();
+  window_from_ = saved.window_from();
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    const v1::SavedProcess& p = saved.processes(static_cast<int>(i));
+    State& s = states_[i];
+    s.next_event = p.next_event();
+    s.next_foreground = p.next_foreground();
+    s.arrival = p.arrival();
+    for (int n = 0; n < std::min(p.needed_peers_size(), p.needed_batches_size()); ++n) {
+      s.needed.push_back({p.needed_peers(n), p.needed_batches(n)});
+    }
+    s.left = {p.unfinished(), p.resident()};
+    s.packets_delivered = p.packets_delivered();
+    s.flits_moved = p.flits_moved();
+    s.windows = p.windows();
+    s.reconnects = p.reconnects();
+    s.running = p.running();
+    s.lost = p.lost();
+    if (s.running) ++running_;
+  }
+  return absl::OkStatus();
 }
 
 void WindowMaster::FillGrant(int process, v1::WindowGrant* grant) {

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "emulator/base/time.h"
 #include "emulator/sim/fabric.h"
+#include "percs/v1/state.pb.h"
 #include "percs/v1/sync.pb.h"
 
 namespace percs {
@@ -20,6 +21,13 @@ class WindowMaster {
   absl::Status OnReport(int process, const v1::WindowReport& report);
   // A command makes the process run from `at` on.
   void Wake(int process, Time at);
+
+  // The process is gone: it has no events, no work and no batches for anybody any more.
+  void Lose(int process);
+  bool lost(int process) const { return states_[process].lost; }
+  bool running(int process) const { return states_[process].running; }
+  // Where the last window begins.
+  Time window_from() const { return window_from_; }
 
   bool anyone_running() const { return running_ > 0; }
   // Earliest event or undelivered arrival of all; kNever if none.
@@ -42,6 +50,10 @@ class WindowMaster {
   // At the end of a run, for those to whom batches are still on their way: an empty window, so that
   // results are of processes that have taken in all that was sent. REQUIRES: nobody is running.
   const std::vector<int>& Close();
+  // As it stands, for a controller that takes over.
+  void Save(v1::SavedMaster* saved) const;
+  // REQUIRES: nothing was reported yet. INVALID_ARGUMENT if it is of other processes.
+  absl::Status Restore(const v1::SavedMaster& saved);
   // What the process must have before it runs.
   void FillGrant(int process, v1::WindowGrant* grant);
 
@@ -56,14 +68,14 @@ class WindowMaster {
     std::vector<Needed> needed;
     WorkLeft left;
     std::uint64_t packets_delivered = 0, flits_moved = 0, windows = 0, reconnects = 0;
-    bool running = false;
+    bool running = false, lost = false;
   };
 
   const Time lookahead_;
   std::vector<State> states_;
   std::vector<int> granted_;
   int running_ = 0;
-  Time now_ = 0;
+  Time now_ = 0, window_from_ = 0;
   std::uint64_t windows_ = 0;
 };
 

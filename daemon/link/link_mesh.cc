@@ -41,6 +41,14 @@ void LinkMesh::Leave() {
   peers_.clear();
 }
 
+void LinkMesh::Remove(std::uint32_t process) {
+  const auto it = peers_.find(process);
+  if (it == peers_.end()) return;
+  reconnects_before_ += it->second->reconnects();
+  it->second->Leave();
+  peers_.erase(it);
+}
+
 bool LinkMesh::all_reached() const {
   return std::all_of(peers_.begin(), peers_.end(),
                      [](const auto& entry) { return entry.second->reached(); });

@@ -22,6 +22,9 @@ class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
   void Join(const LinkIdentity& self, const std::vector<LinkPeerSpec>& peers);
   void Leave();
 
+  // That process is gone for good.
+  void Remove(std::uint32_t process);
+
   bool all_reached() const;
   std::uint64_t reconnects() const;
   // Null if we share no link with it.

@@ -109,6 +109,12 @@ absl::Status Daemon::OnControllerMessage(v1::ControllerMessage& message) {
     host_.Configure(message.configure(),
                     LinkIdentity{sync_->fabric(), 0, incarnation_, sync_->process()});
     delete message.release_configure();  // it may be large, and no window needs it again
+  } else if (message.has_peer_lost()) {
+    host_.PeerLost(message.peer_lost());
+  } else if (message.has_ping()) {
+    auto pong = sync_->session().Prepare();
+    pong->mutable_pong();
+    sync_->session().Send(std::move(pong));
   } else if (message.has_collect()) {
     host_.Collect(message.collect());
   } else if (message.has_drop()) {
@@ -127,7 +133,7 @@ void Daemon::End(const absl::Status& status) {
 }
 
 absl::Status Daemon::Wait() {
-  std::unique_lock<std::mutex> lock(lock_.mutex());
+  std::unique_lock<ProcessMutex> lock(lock_.mutex());
   ended_.wait(lock, [this] { return has_ended_; });
   return outcome_;
 }

@@ -56,7 +56,7 @@ class Daemon {
   std::string address_;
   std::optional<SocketFolder> folder_;
   ProcessLock lock_;
-  std::condition_variable ended_;
+  std::condition_variable_any ended_;
   bool has_ended_ = false;
   absl::Status outcome_;
   std::uint64_t incarnation_ = 0;

@@ -9,6 +9,7 @@
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/build.h"
+#include "proto/scenario/commands.h"
 #include "proto/scenario/faults.h"
 #include "proto/scenario/impairments.h"
 #include "proto/scenario/trace_codec.h"
@@ -104,6 +105,7 @@ void Host::Drop() {
   fabric_.reset();
   nodes_.clear();
   peers_.clear();
+  lost_peers_.clear();
   ready_ = granted_ = false;
 }
 
@@ -155,10 +157,7 @@ void Host::Progress() {
 
 absl::Status Host::TakeArrivals() {
   for (int i = 0; i < grant_.peers_size(); ++i) {
-    absl::Status status =
-        mesh_->peer(grant_.peers(i))->Take(grant_.batches(i), [this](Outbox&& outbox) {
-          return fabric_->Accept(std::move(outbox));
-        });
+    absl::Status status = TakeBatches(grant_.peers(i), grant_.batches(i));
     if (!status.ok()) return status;
   }
   if (grant_.management().empty()) return absl::OkStatus();
@@ -166,6 +165,53 @@ absl::Status Host::TakeArrivals() {
   OutboxDecoder decoder(kNoOpenPackets);
   absl::Status status = decoder.Decode(Bytes(grant_.management()), &management);
   return status.ok() ? fabric_->Accept(std::move(management)) : status;
+}
+
+absl::Status Host::TakeBatches(std::uint32_t process, std::uint64_t number) {
+  return mesh_->peer(process)->Take(number,
+                                    [this](Outbox&& outbox) { return fabric_->Accept(std::move(outbox)); });
+}
+
+void Host::PeerLost(const v1::PeerLost& message) {
+  const std::uint32_t process = message.process();
+  LinkPeer* peer = mesh_->peer(process);
+  if (fabric_ && peer != nullptr) {
+    const std::uint64_t accepted = std::min(peer->session().received(), message.batches());
+    if (absl::Status status = TakeBatches(process, accepted); !status.ok()) return Fail(status);
+    lost_peers_[process] = accepted;
+    mesh_->Remove(process);
+    std::erase(peers_, process);
+    v1::WindowGrant without = grant_;
+    without.clear_peers();
+    without.clear_batches();
+    for (int i = 0; i < grant_.peers_size(); ++i) {
+      if (grant_.peers(i) == process) continue;
+      without.add_peers(grant_.peers(i));
+      without.add_batches(grant_.batches(i));
+    }
+    grant_.Swap(&without);
+  }
+  auto reply = events_.prepare();
+  reply->mutable_peer_lost()->set_process(process);
+  reply->mutable_peer_lost()->set_accepted(lost_peers_.contains(process) ? lost_peers_[process] : 0);
+  events_.send(std::move(reply));
+  Progress();
+}
+
+// Of a replay: hubs that were lost when it was live.
+absl::Status Host::TakeLosses() {
+  for (const v1::SeveredHubs& message : grant_.severed()) {
+    for (const auto* nodes : {&message.from(), &message.to()}) {
+      if (absl::Status status = CheckNodes(*nodes, fabric_->topology()); !status.ok()) return status;
+    }
+    fabric_->Sever(SeveredFromProto(message));
+  }
+  for (const v1::LostDaemon& message : grant_.lost()) {
+    if (absl::Status status = CheckNodes(message.nodes(), fabric_->topology()); !status.ok()) return status;
+    fabric_->Lose(LostFromProto(message, fabric_->now()));
+    nodes_ = fabric_->local_nodes();
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Host::TakeCommands() {
@@ -204,7 +250,7 @@ absl::Status Host::TakeCommands() {
     fabric_->Trace(*selection);
   }
   if (grant_.stop()) fabric_->StopWorkload(fabric_->now());
-  return absl::OkStatus();
+  return TakeLosses();
 }
 
 absl::Status Host::RunGranted() {
@@ -234,6 +280,7 @@ void Host::SendOutboxes(v1::WindowReport* report) {
     report->add_batches(mesh_->peer(process)->Send(outbox));
     outbox.Clear();
   }
+  for (const auto& [process, accepted] : lost_peers_) fabric_->outbox(static_cast<int>(process)).Clear();
   Outbox& management = fabric_->outbox(static_cast<int>(manager_));
   if (management.empty()) return;
   report->add_peers(manager_);

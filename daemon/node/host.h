@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -35,6 +36,8 @@ class Host {
   void Configure(const v1::Configure& message, LinkIdentity self);
   void Grant(v1::WindowGrant* grant);
   void Collect(const v1::Collect& message);
+  // Goes on without another process.
+  void PeerLost(const v1::PeerLost& message);
   void Drop();
   // For scrapes; changes nothing.
   HostState State() const;
@@ -48,6 +51,8 @@ class Host {
   absl::Status InstallTables(const v1::Configure& message);
   absl::Status TakeArrivals();
   absl::Status TakeCommands();
+  absl::Status TakeLosses();
+  absl::Status TakeBatches(std::uint32_t process, std::uint64_t number);
   absl::Status RunGranted();
   void SendOutboxes(v1::WindowReport* report);
   void FillReport(v1::WindowReport* report);
@@ -59,6 +64,7 @@ class Host {
   std::unique_ptr<Fabric> fabric_;
   std::vector<NodeId> nodes_;
   std::vector<std::uint32_t> peers_;  // processes we share links with
+  std::map<std::uint32_t, std::uint64_t> lost_peers_;  // the last batch of theirs that was there
   std::uint32_t manager_ = 0;
   bool ready_ = false;    // Ready was sent
   bool granted_ = false;  // grant_ waits for batches

@@ -81,7 +81,7 @@ class SessionListener final : public StreamListener<In> {
 
   void SendHello() {
     endpoint_->FillHello(hello_.mutable_hello());
-    hello_.mutable_hello()->set_received(endpoint_->session_.received());
+    hello_.mutable_hello()->set_received(endpoint_->session_.keepable());
     port_->Write(hello_);
   }
   StreamPort<Out>* port() { return port_; }

@@ -14,9 +14,25 @@
 
 namespace percs {
 
+// A mutex that has a last word each time before it is let go.
+class ProcessMutex {
+ public:
+  void lock() { mutex_.lock(); }
+  void unlock() {
+    if (before_unlock_) before_unlock_();
+    mutex_.unlock();
+  }
+  // REQUIRES: locked. Called with the lock held; it may not let go of it.
+  void BeforeUnlock(std::function<void()> then) { before_unlock_ = std::move(then); }
+
+ private:
+  std::mutex mutex_;
+  std::function<void()> before_unlock_;
+};
+
 class ProcessLock {
  public:
-  std::mutex& mutex() { return mutex_; }
+  ProcessMutex& mutex() { return mutex_; }
   // REQUIRES: locked.
   void Add() { ++outstanding_; }
   void Remove() {
@@ -24,17 +40,17 @@ class ProcessLock {
   }
   // Blocks until nothing is outstanding.
   void WaitForNone() {
-    std::unique_lock<std::mutex> lock(mutex_);
+    std::unique_lock<ProcessMutex> lock(mutex_);
     none_.wait(lock, [this] { return outstanding_ == 0; });
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable none_;
+  ProcessMutex mutex_;
+  std::condition_variable_any none_;
   int outstanding_ = 0;
 };
 
-using LockGuard = std::lock_guard<std::mutex>;
+using LockGuard = std::lock_guard<ProcessMutex>;
 
 // Calls back once after a wall time, with the lock held. THREAD: used with the lock held.
 class Timer {

@@ -52,9 +52,34 @@ class Session {
     return sent_;
   }
 
+  // From now on nothing leaves, and nothing is acknowledged, before Release: what was decided has to be
+  // kept first, so that nobody ever knows more than what a process that is killed finds again.
+  void HoldBack() { held_back_ = true; }
+  void Release() {
+    released_ = sent_;
+    durable_ = received_;
+    Pump();
+  }
+  // Something happened since the last Release.
+  bool changed() const { return released_ != sent_ || durable_ != received_; }
+  bool sends_held_back() const { return held_back_ && released_ != sent_; }
+  // How the session stands, and again in another process: messages queue from `sent` - queue.size() + 1 on.
+  template <class Each>
+  void VisitUnacknowledged(Each each) const {
+    for (const auto& message : queue_) each(*message);
+  }
+  void Restore(std::uint64_t received, std::uint64_t sent, std::vector<std::unique_ptr<Out>> unacknowledged) {
+    PERCS_CHECK(sent_ == 0 && received_ == 0 && unacknowledged.size() <= sent);
+    received_ = durable_ = received;
+    sent_ = released_ = sent;
+    for (auto& message : unacknowledged) queue_.push_back(std::move(message));
+  }
+
   bool attached() const { return port_ != nullptr; }
   StreamPort<Out>* port() const { return port_; }
   std::uint64_t received() const { return received_; }
+  // What the other side may forget.
+  std::uint64_t keepable() const { return held_back_ ? durable_ : received_; }
   std::uint64_t sent() const { return sent_; }
   bool all_acknowledged() const { return queue_.empty(); }
 
@@ -104,16 +129,16 @@ class Session {
   void Pump() {
     if (port_ == nullptr || writing_ != nullptr) return;
     Out* next = nullptr;
-    if (unsent_ < queue_.size()) {
+    if (unsent_ < queue_.size() && (!held_back_ || queue_[unsent_]->sequence() <= released_)) {
       next = queue_[unsent_++].get();
-    } else if (received_ - acknowledged_ >= kAcknowledgeEvery) {
+    } else if (keepable() - acknowledged_ >= kAcknowledgeEvery) {
       bare_.Clear();
       next = &bare_;
     } else {
       return;
     }
-    next->set_acknowledged(received_);
-    acknowledged_ = received_;
+    acknowledged_ = keepable();
+    next->set_acknowledged(acknowledged_);
     writing_ = next;
     port_->Write(*next);
   }
@@ -148,6 +173,8 @@ class Session {
   std::vector<std::unique_ptr<Out>> free_;
   Out bare_;
   std::uint64_t sent_ = 0, received_ = 0, acknowledged_ = 0;
+  bool held_back_ = false;
+  std::uint64_t released_ = 0, durable_ = 0;  // of `sent_` and `received_`, if held back
 };
 
 }  // namespace percs

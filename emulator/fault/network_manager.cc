@@ -249,8 +249,9 @@ void NetworkManager::FinishPlanning() {
     return;
   }
   current_.epoch = ++epoch_;
-  answers_missing_ = topology_.nodes();
   for (NodeId node = 0; node < topology_.nodes(); ++node) {
+    if (lost_.contains(node)) continue;
+    unanswered_.insert(node);
     ControlItem prepare;
     prepare.kind = ControlItem::Kind::kPrepare;
     prepare.source = kManagerNode;
@@ -269,10 +270,14 @@ void NetworkManager::FinishPlanning() {
 }
 
 void NetworkManager::OnPrepared(const ControlItem& answer) {
-  if (answer.epoch != epoch_ || --answers_missing_ > 0) return;
-  const Time at = current_.planned + parameters_.install;
+  if (answer.epoch == epoch_ && unanswered_.erase(answer.source) > 0 && unanswered_.empty()) Commit();
+}
+
+void NetworkManager::Commit() {
+  const Time at = std::max(current_.planned + parameters_.install, now_ + parameters_.management_latency);
   current_.committed = at;
   for (NodeId node = 0; node < topology_.nodes(); ++node) {
+    if (lost_.contains(node)) continue;
     ControlItem commit;
     commit.kind = ControlItem::Kind::kCommit;
     commit.source = kManagerNode;
@@ -289,6 +294,16 @@ void NetworkManager::OnPrepared(const ControlItem& answer) {
                    current_.down.size(), current_.up.size(), current_.damaged.size(), FormatTime(current_.raised),
                    FormatTime(current_.planned), FormatTime(at), current_.hubs_changed, current_.unreachable_pairs));
   Schedule(at, Step::kCommitted);
+}
+
+void NetworkManager::Lose(const LostHubs& lost) {
+  now_ = std::max(now_, lost.at);
+  Note("daemon_lost", lost.who, fmt::format("{} hubs are gone from {} on", lost.nodes.size(), FormatTime(lost.at)));
+  lost_.insert(lost.nodes.begin(), lost.nodes.end());
+  const bool waited = !unanswered_.empty();
+  std::erase_if(unanswered_, [this](NodeId node) { return lost_.contains(node); });
+  if (waited && unanswered_.empty()) Commit();
+  trees_.Lose(lost.nodes, now_);
 }
 
 void NetworkManager::Committed() {

@@ -14,6 +14,7 @@
 #include "emulator/engine/event_queue.h"
 #include "emulator/engine/outbox.h"
 #include "emulator/fault/event_log.h"
+#include "emulator/fault/loss.h"
 #include "emulator/fault/reroute.h"
 #include "emulator/fault/tree_service.h"
 #include "emulator/node/node_context.h"
@@ -45,6 +46,10 @@ class NetworkManager {
   absl::Status DeleteTree(CauTreeId tree, Time at);
   const std::vector<TreeStatus>& trees() const { return trees_.trees(); }
 
+  // Goes on without these hubs: tells them nothing, and does not wait for them. REQUIRES: lost.at >= everything that has
+  // run.
+  void Lose(const LostHubs& lost);
+
   void Receive(const ControlItem& item);
   Time next_time() const { return queue_.next_time(); }
   void Run(Time end);
@@ -64,6 +69,7 @@ class NetworkManager {
   void OnPrepared(const ControlItem& answer);
   void StartPlanning();
   void FinishPlanning();
+  void Commit();
   void Committed();
   void Schedule(Time at, Step step);
   void Note(const char* kind, const std::string& subject, const std::string& text);
@@ -89,7 +95,7 @@ class NetworkManager {
   Planner planner_;
   bool proven_ = false;            // planned_ has passed the proof already
   TableSet tables_, planned_;
-  NodeId answers_missing_ = 0;
+  std::set<NodeId> lost_, unanswered_;  // hubs
   Reroute current_;
   std::vector<Reroute> reroutes_;
 };

@@ -47,7 +47,7 @@ void TreeService::Adopt(const TreeSpec& spec, std::shared_ptr<const TreePlan> pl
 }
 
 bool TreeService::Linked(const Tree& tree, NodeId a, NodeId b) const {
-  if (tree.mute.contains(std::minmax(a, b))) return false;
+  if (tree.mute.contains(std::minmax(a, b)) || lost_.contains(a) || lost_.contains(b)) return false;
   return tables_.empty() || (Routed(topology_, tables_, a, kNoPort, b, kHopsMax) &&
                              Routed(topology_, tables_, b, kNoPort, a, kHopsMax));
 }
@@ -134,6 +134,7 @@ void TreeService::Execute(Time now) {
 // --- Setting up -----------------------------------------------------------------------------------
 
 void TreeService::Tell(ControlItem::Kind kind, CauTreeId id, NodeId hub, const TreeProblem& why, Time now) {
+  if (lost_.contains(hub)) return;
   ControlItem item;
   item.kind = kind;
   item.source = kManagerNode;
@@ -157,7 +158,7 @@ void TreeService::SetUp(CauTreeId id, TreePlan plan, const TreeProblem& why, Tim
   status.state = TreeState::kSettingUp;
   status.since = now;
   const std::vector<NodeId> hubs = Hubs(*status.plan);
-  trees_[id].answers_missing = hubs.size();
+  trees_[id].unanswered = {hubs.begin(), hubs.end()};
   for (const NodeId hub : hubs) Tell(ControlItem::Kind::kTreeSet, id, hub, why, now);
 }
 
@@ -174,22 +175,37 @@ void TreeService::OnAnswer(const ControlItem& item, Time now) {
   TreeStatus& status = status_[item.tree];
   Tree& tree = trees_[item.tree];
   if (item.epoch != status.plan->generation) return;
+  if (tree.unanswered.erase(item.source) == 0) return;
   if (item.problem.code != TreeProblem::Code::kNone) status.problem = item.problem;
-  if (--tree.answers_missing > 0) return;
+  if (tree.unanswered.empty()) Answered(item.tree, now);
+}
+
+void TreeService::Answered(CauTreeId id, Time now) {
+  TreeStatus& status = status_[id];
   --work_->unfinished;
   status.since = now;
   if (status.problem.code != TreeProblem::Code::kNone) {
     status.state = TreeState::kFailed;
-    TakeDown(item.tree, Hubs(*status.plan), status.problem, now);
+    TakeDown(id, Hubs(*status.plan), status.problem, now);
     return Execute(now);
   }
   status.state = TreeState::kReady;
   if (log_) log_->Add(now, "tree_ready", status.name, fmt::format("generation {}", status.plan->generation));
-  for (const NodeId hub : Hubs(*status.plan)) Tell(ControlItem::Kind::kTreeReady, item.tree, hub, {}, now);
+  for (const NodeId hub : Hubs(*status.plan)) Tell(ControlItem::Kind::kTreeReady, id, hub, {}, now);
   if (!status.repairs.empty()) status.repairs.back().ready = now + parameters_.management_latency;
   // What has broken or healed meanwhile.
   Review(now);
   Execute(now);
+}
+
+void TreeService::Lose(const std::vector<NodeId>& hubs, Time now) {
+  lost_.insert(hubs.begin(), hubs.end());
+  for (CauTreeId id = 0; id < trees_.size(); ++id) {
+    if (status_[id].state != TreeState::kSettingUp || trees_[id].unanswered.empty()) continue;
+    std::erase_if(trees_[id].unanswered, [this](NodeId hub) { return lost_.contains(hub); });
+    if (trees_[id].unanswered.empty()) Answered(id, now);
+  }
+  Review(now);
 }
 
 // --- Repair ---------------------------------------------------------------------------------------

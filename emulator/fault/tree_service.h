@@ -44,13 +44,16 @@ class TreeService {
   // A link is up again, and there will be no new tables.
   void OnLinkUp(Time now);
 
+  // Goes on without these hubs: trees that have one are repaired, those that wait for one wait no longer.
+  void Lose(const std::vector<NodeId>& hubs, Time now);
+
   const std::vector<TreeStatus>& trees() const { return status_; }
 
  private:
   struct Tree {
     TreeSpec spec;                               // as asked for
     std::set<std::pair<NodeId, NodeId>> mute = {};  // pairs that a tree link does not work between
-    std::size_t answers_missing = 0;
+    std::set<NodeId> unanswered = {};
     bool create = false, remove = false;         // commands not carried out yet
   };
   bool Linked(const Tree& tree, NodeId a, NodeId b) const;
@@ -64,6 +67,7 @@ class TreeService {
   void Repair(CauTreeId id, const TreeProblem& why, Time raised, Time now);
   std::vector<NodeId> Reachable(const Tree& tree, const std::vector<NodeId>& nodes) const;
   void OnAnswer(const ControlItem& item, Time now);
+  void Answered(CauTreeId id, Time now);
   void OnAlert(const ControlItem& item, Time now);
   void TakeDown(CauTreeId id, const std::vector<NodeId>& hubs, const TreeProblem& why, Time now);
   void Tell(ControlItem::Kind kind, CauTreeId id, NodeId hub, const TreeProblem& why, Time now);
@@ -76,6 +80,7 @@ class TreeService {
   TableSet tables_;      // in effect; empty: those of an intact fabric
   std::vector<Tree> trees_;           // by id
   std::vector<TreeStatus> status_;
+  std::set<NodeId> lost_;
 };
 
 }  // namespace percs

@@ -1,6 +1,7 @@
 #include "emulator/sim/fabric.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "emulator/base/check.h"
@@ -8,6 +9,7 @@
 #include "emulator/fault/network_manager.h"
 #include "emulator/node/edge_node.h"
 #include "emulator/node/hub.h"
+#include "emulator/sim/arrival_check.h"
 #include "emulator/sim/fault_injector.h"
 #include "emulator/sim/infiniband.h"
 #include "emulator/sim/lookahead.h"
@@ -26,6 +28,7 @@ struct Shard {
   std::vector<std::unique_ptr<EdgeNode>> blades;
   std::vector<Outbox> to_shard;    // other threads of this process
   std::vector<Outbox> to_process;  // other processes
+  Outbox nowhere;                    // what severed hubs send
   std::vector<ControlItem> control;  // of its hubs, to network management and to other hubs
 };
 
@@ -109,6 +112,9 @@ class FabricImpl : public Fabric {
     if (!manager_) return absl::FailedPreconditionError("network management lives in another process");
     return manager_->DeleteTree(tree, at);
   }
+  void Sever(const SeveredHubs& severed) override;
+  void Lose(const LostHubs& lost) override;
+  const std::vector<LostHubs>& lost() const override { return lost_; }
   void StopWorkload(Time) override {
     for (Hub* hub : local_) hub->Stop();
   }
@@ -170,6 +176,7 @@ class FabricImpl : public Fabric {
   }
 
  private:
+  bool Severed(NodeId from, NodeId to) const;
   Hub* HubAt(NodeId node) const { return node < hubs_.size() ? hubs_[node] : nullptr; }
   EdgeNode* BladeAt(NodeId node) const {
     return topology_.is_blade(node) ? blades_[node - topology_.hubs()] : nullptr;
@@ -186,10 +193,6 @@ class FabricImpl : public Fabric {
   void Exchange(const Executor* executor);
   void RouteControl(ControlItem&& item);
   void Apply(Outbox& box);
-  absl::Status Check(const Outbox& incoming) const;
-  absl::Status CheckEnd(const char* what, NodeId node, PortId port, VcId vc, Time arrival) const;
-  absl::Status CheckRun(const FlitRun& run) const;
-  bool TreeFits(const ControlItem& item) const;
 
   const Scenario scenario_;
   const Topology topology_;
@@ -202,11 +205,16 @@ class FabricImpl : public Fabric {
   std::vector<EdgeNode*> blades_, local_blades_;  // likewise; by blade
   std::vector<std::size_t> shard_of_;
   FaultInjector injector_{topology_, scenario_.parameters, hubs_, blades_};
+  const ArrivalCheck arrivals_{topology_, scenario_, hubs_};
   WorkCounters manager_work_;
   EventLog events_;
   std::unique_ptr<NetworkManager> manager_;
   std::unique_ptr<FaultService> faults_;  // where manager_ is
   std::vector<FaultAction> actions_;
+  std::vector<SeveredHubs> severed_;
+  std::vector<LostHubs> lost_;
+  std::vector<std::unique_ptr<Hub>> gone_;  // lost ones, and what was on its way to them
+  std::vector<std::unique_ptr<EdgeNode>> gone_blades_;
   Time now_ = 0;
 };
 
@@ -322,6 +330,7 @@ absl::Status FabricImpl::SetUpTrees() {
 
 Hub::WayTo FabricImpl::WayTo(NodeId from, NodeId to) {
   Shard& shard = shards_[shard_of_[from]];
+  if (Severed(from, to)) return {nullptr, &shard.nowhere};
   Hub* other = HubAt(to);
   if (!other) return {nullptr, &shard.to_process[placement_.process_of_node[to]]};
   return {shard_of_[to] == shard_of_[from] ? &other->isr() : nullptr, &shard.to_shard[shard_of_[to]]};
@@ -367,6 +376,8 @@ void FabricImpl::RunWindow(Time end, const Executor* executor) {
   if (manager_ && manager_->next_time() < end) manager_->Run(end);
   now_ = end;
   Exchange(executor);
+  if (severed_.empty()) [[likely]] return;
+  for (Shard& shard : shards_) shard.nowhere.Clear();
 }
 
 // Hands over what crossed between threads and to and from network management.
@@ -400,6 +411,9 @@ void FabricImpl::Exchange(const Executor* executor) {
 }
 
 void FabricImpl::RouteControl(ControlItem&& item) {
+  // A sync symbol says where it goes, not where it comes from.
+  const bool symbol = item.kind == ControlItem::Kind::kClock;
+  if (!severed_.empty() && Severed(symbol ? topology_.Peer(item.target, item.port).node : item.source, item.target)) return;
   const int process = item.target == kManagerNode ? placement_.manager_process
                                                   : placement_.process_of_node[item.target];
   if (process != placement_.self) {
@@ -411,6 +425,49 @@ void FabricImpl::RouteControl(ControlItem&& item) {
   }
 }
 
+void FabricImpl::Sever(const SeveredHubs& severed) {
+  severed_.push_back(severed);
+  for (const NodeId node : severed.from) {
+    Hub* hub = HubAt(node);
+    for (PortId port = 0; hub && port < kLinkPorts; ++port) {
+      OutputPort& out = hub->isr().output(port);
+      if (!out.connected || !Severed(node, out.peer)) continue;
+      out.local = nullptr;
+      out.outbox = &shards_[shard_of_[node]].nowhere;
+    }
+  }
+}
+
+bool FabricImpl::Severed(NodeId from, NodeId to) const {
+  const auto has = [](const auto& nodes, NodeId node) { return std::find(nodes.begin(), nodes.end(), node) != nodes.end(); };
+  return std::any_of(severed_.begin(), severed_.end(), [&](const SeveredHubs& s) {
+    return has(s.from, from) && (to == kManagerNode ? s.management : has(s.to, to));
+  });
+}
+
+void FabricImpl::Lose(const LostHubs& lost) {
+  const auto is_lost = [&](NodeId node) {
+    return std::find(lost.nodes.begin(), lost.nodes.end(), node) != lost.nodes.end();
+  };
+  std::erase_if(local_, [&](Hub* hub) { return is_lost(hub->context().node); });
+  std::erase_if(local_blades_, [&](EdgeNode* blade) { return is_lost(blade->network().context().node); });
+  for (Shard& shard : shards_) {
+    for (auto& hub : shard.hubs) {
+      if (is_lost(hub->context().node)) gone_.push_back(std::move(hub));
+    }
+    std::erase(shard.hubs, nullptr);
+    for (auto& blade : shard.blades) {
+      if (is_lost(blade->network().context().node)) gone_blades_.push_back(std::move(blade));
+    }
+    std::erase(shard.blades, nullptr);
+  }
+  // Nothing of them reaches anybody.
+  severed_.push_back({lost.nodes, std::vector<NodeId>(topology_.nodes()), /*management=*/true});
+  std::iota(severed_.back().to.begin(), severed_.back().to.end(), 0);
+  lost_.push_back(lost);
+  if (manager_) manager_->Lose(lost);
+}
+
 void FabricImpl::Apply(Outbox& box) {
   for (FlitRun& run : box.flits) hubs_[run.node]->isr().ReceiveFlits(std::move(run));
   for (const CreditRun& run : box.credits) hubs_[run.node]->isr().ReceiveCredits(run);
@@ -418,103 +475,8 @@ void FabricImpl::Apply(Outbox& box) {
   box.Clear();
 }
 
-absl::Status FabricImpl::CheckEnd(const char* what, NodeId node, PortId port, VcId vc, Time arrival) const {
-  if (!HubAt(node)) {
-    return absl::InvalidArgumentError(fmt::format("{} for node {}, which is not in this process", what, node));
-  }
-  if (port >= kLinkPorts || !hubs_[node]->isr().output(port).connected) {
-    return absl::InvalidArgumentError(
-        fmt::format("{} for port {} of {}, where no link is plugged in", what, port, topology_.NodeName(node)));
-  }
-  const int vcs = hubs_[node]->isr().output(port).vcs;
-  if (vc >= vcs) {
-    return absl::InvalidArgumentError(fmt::format("{} for VC {} of {}, which has VCs 0..{}", what, vc,
-                                                  topology_.LinkName({node, port}), vcs - 1));
-  }
-  if (arrival < now_) {
-    return absl::InvalidArgumentError(fmt::format("{} for {} arrives at {}, but virtual time is already {}", what,
-                                                  topology_.LinkName({node, port}), FormatTime(arrival),
-                                                  FormatTime(now_)));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status FabricImpl::CheckRun(const FlitRun& run) const {
-  const int last = run.first + run.count;
-  const int windows = kHfisPerHub * scenario_.parameters.windows_per_hfi;
-  const PacketHeader& h = run.header;
-  if (run.count == 0 || last > kPacketFlitsMax + 1 || run.spacing < 0) {
-    return absl::InvalidArgumentError(
-        fmt::format("a run of flits {}..{} of a packet; a packet has 1..{}", run.first, last - 1, kPacketFlitsMax));
-  }
-  if ((run.vc == kServiceVc) != (h.kind == PacketKind::kService) || (run.vc == kServiceVc && last != 1)) {
-    return absl::InvalidArgumentError("management packets have one flit, and a VC for themselves");
-  }
-  if (run.first == 0 &&
-      (h.destination >= topology_.destinations() || h.source >= topology_.nodes() || h.flits == 0 ||
-       h.flits > kPacketFlitsMax || h.bytes > kPacketBytesMax || h.source_window >= windows ||
-       h.destination_window >= windows || (IsIndirect(h.mode) && h.middle >= topology_.supernodes()))) {
-    return absl::InvalidArgumentError(
-        fmt::format("a packet header from node {} window {} over supernode {} to node {} window {} of {} flits and "
-                    "{} bytes; nodes are 0..{}, windows 0..{}, supernodes 0..{}, flits 1..16, bytes 0..2048",
-                    h.source, h.source_window, h.middle, h.destination, h.destination_window, h.flits, h.bytes,
-                    topology_.destinations() - 1, windows - 1, topology_.supernodes() - 1));
-  }
-  return absl::OkStatus();
-}
-
-bool FabricImpl::TreeFits(const ControlItem& item) const {
-  if (item.kind != ControlItem::Kind::kTreeSet) return item.plan == nullptr;
-  return item.plan && item.plan->id == item.tree && !item.plan->vertices.empty() &&
-         std::all_of(item.plan->vertices.begin(), item.plan->vertices.end(),
-                     [this](const TreeVertex& v) { return v.node < topology_.hubs(); });
-}
-
-absl::Status FabricImpl::Check(const Outbox& incoming) const {
-  for (const FlitRun& run : incoming.flits) {
-    const VcId vc = run.vc == kServiceVc ? VcId{0} : run.vc;  // that one every link has
-    if (absl::Status s = CheckEnd("flits", run.node, run.port, vc, run.arrival); !s.ok()) return s;
-    if (absl::Status s = CheckRun(run); !s.ok()) return s;
-  }
-  for (const CreditRun& run : incoming.credits) {
-    const bool service = run.vc == kServiceVc;
-    if (absl::Status s = CheckEnd("credits", run.node, run.port, service ? 0 : run.vc, run.arrival); !s.ok()) return s;
-    const P7ihParameters& p = scenario_.ParametersOf(topology_, run.node);
-    const int slots = service ? p.service_buffer_flits : p.link(ClassOf(run.port)).buffer_flits;
-    if (run.count == 0 || run.count > slots || run.spacing < 0) {
-      return absl::InvalidArgumentError(fmt::format("{} credits for {}, whose buffers hold {} flits", run.count,
-                                                    topology_.LinkName({run.node, run.port}), slots));
-    }
-  }
-  for (const PoisonMark& mark : incoming.marks) {
-    if (absl::Status s = CheckEnd("a poison mark", mark.node, mark.port, mark.vc, mark.arrival); !s.ok()) return s;
-  }
-  for (const ControlItem& item : incoming.control) {
-    const bool to_manager = item.target == kManagerNode;
-    const bool here = to_manager ? manager_ != nullptr : HubAt(item.target) != nullptr;
-    const bool meant = to_manager ? item.for_manager() && item.source < topology_.nodes() : item.for_hub();
-    const bool of_port = item.kind == ControlItem::Kind::kAlert || item.kind == ControlItem::Kind::kWiringAlert;
-    if (to_manager && of_port && item.source < topology_.nodes() && (item.port >= kLinkPorts || !topology_.connected(item.source, item.port))) {
-      return absl::InvalidArgumentError(
-          fmt::format("an alert of port {} of {}, where no link is plugged in", item.port, topology_.NodeName(item.source)));
-    }
-    const bool linked = item.kind != ControlItem::Kind::kLinkLost ||
-                        (here && !to_manager && item.port < kLinkPorts &&
-                         hubs_[item.target]->isr().output(item.port).connected);
-    if (item.kind == ControlItem::Kind::kClock) {
-      if (absl::Status s = CheckEnd("a sync symbol", item.target, item.port, 0, item.arrival); !s.ok()) return s;
-      if (HubAt(item.target)->has_clock()) continue;
-    }
-    if (!here || !meant || !linked || item.kind == ControlItem::Kind::kClock || item.arrival < now_ || !TreeFits(item)) {
-      return absl::InvalidArgumentError(fmt::format("a control message for {} at {}; virtual time is {}", item.target,
-                                                    FormatTime(item.arrival), FormatTime(now_)));
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::Status FabricImpl::Accept(Outbox&& incoming) {
-  if (absl::Status status = Check(incoming); !status.ok()) return status;
+  if (absl::Status status = arrivals_.Check(incoming, manager_ != nullptr, now_); !status.ok()) return status;
   for (const ControlItem& item : incoming.control) {
     if (item.target == kManagerNode) {
       manager_->Receive(item);

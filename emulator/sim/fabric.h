@@ -18,6 +18,7 @@
 #include "emulator/fault/event_log.h"
 #include "emulator/fault/fault_service.h"
 #include "emulator/fault/fault_tally.h"
+#include "emulator/fault/loss.h"
 #include "emulator/fault/reroute.h"
 #include "emulator/fault/tree_status.h"
 #include "emulator/metrics/node_stats.h"
@@ -157,6 +158,12 @@ class Fabric {
   // TreeService; FAILED_PRECONDITION where network management does not live.
   virtual absl::StatusOr<CauTreeId> CreateTree(const TreeSpec& tree, Time at) = 0;
   virtual absl::Status DeleteTree(CauTreeId tree, Time at) = 0;
+  // What local hubs of `severed` send from now on is lost on its way.
+  virtual void Sever(const SeveredHubs& severed) = 0;
+  // Hubs stop now: those that live here are no local nodes any more, and network management goes on without them. The
+  // links to them are not touched (ActionsOf). REQUIRES: lost.at == now() or later, before the next event.
+  virtual void Lose(const LostHubs& lost) = 0;
+  virtual const std::vector<LostHubs>& lost() const = 0;
   // Ends workloads that run until stopped.
   virtual void StopWorkload(Time at) = 0;
 

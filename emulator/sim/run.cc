@@ -24,7 +24,7 @@ class StallWatch {
  public:
   explicit StallWatch(Time limit) : limit_(limit) {}
   bool Stalled(const Fabric& fabric, Time now) {
-    if (now < next_) return false;
+    if (now < next_ || !fabric.lost().empty()) return false;
     const std::uint64_t flits = LinkFlits(fabric);
     const bool stuck = resident_ > 0 && fabric.work_left().resident_packets > 0;
     // Only the clock goes on.
@@ -45,6 +45,11 @@ class StallWatch {
   std::int64_t resident_ = 0;
   bool armed_ = false, idle_ = false;
 };
+
+// What lost hubs left undone stays undone: then a run ends when nothing happens any more.
+bool Done(const Fabric& fabric, const WorkLeft& left) {
+  return fabric.lost().empty() ? left.done() : fabric.NextForegroundTime() == kNever;
+}
 
 // What network management has to tell.
 void TakeManagement(Fabric& fabric, RunResult* result) {
@@ -97,7 +102,7 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
   while (true) {
     const WorkLeft left = fabric.work_left();
     const bool commanded = command != options.commands.end();
-    if (left.done() && !commanded) {
+    if (Done(fabric, left) && !commanded) {
       if (options.again == RunOptions::Again::kNo || again_at > 0) break;
       const auto at = Repeat(fabric, options);
       if (!at.ok()) return at.status();
@@ -132,8 +137,7 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     nodes.push_back(fabric.Result(node));
     if (options.on_result) options.on_result(nodes.back());
   }
-  RunResult result =
-      MergeResults(scenario, fabric.topology(), std::move(nodes), fabric.reroutes(), windows);
+  RunResult result = MergeResults(scenario, fabric.topology(), std::move(nodes), fabric.reroutes(), windows, fabric.lost());
   result.workload_started = again_at;
   TakeManagement(fabric, &result);
   return result;

@@ -39,6 +39,7 @@ struct RunResult {
   std::vector<FaultTally> tallies;           // what they cost, by their numbers
   Digest workload;               // by the time since it began: the same for the same workload on an intact fabric
   Time workload_started = 0;     // the last time
+  std::vector<LostHubs> lost;                // in the order of their loss; they count for nothing
   std::uint64_t windows = 0;
   std::vector<std::string> violations;  // what the checkers found; empty is right
 };
@@ -79,10 +80,10 @@ struct RunOptions {
 // (FAILED_PRECONDITION), cancelled (CANCELLED).
 absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions& options);
 
-// Merges node results (any order; sorted here) and checks conservation.
+// Merges node results (any order; sorted here) and checks conservation, which nobody can tell when hubs were lost.
 RunResult MergeResults(const Scenario& scenario, const Topology& topology,
                        std::vector<NodeResult> nodes, std::vector<Reroute> reroutes,
-                       std::uint64_t windows);
+                       std::uint64_t windows, const std::vector<LostHubs>& lost = {});
 // FAILED_PRECONDITION: where virtual time stands, what is left, the wait-for cycle, and the programs of
 // blades that wait. `edges` in any order of nodes.
 absl::Status DeadlockError(const Topology& topology, const WorkLeft& left, Time now,

@@ -1,5 +1,7 @@
 #include "proto/scenario/commands.h"
 
+#include <algorithm>
+
 #include "fmt/ranges.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/faults.h"
@@ -60,7 +62,60 @@ absl::Status FollowPackets(const v1::TraceSelection& message, Fabric& fabric) {
   return selection.status();
 }
 
+absl::Status Lose(const v1::LostDaemon& message, Fabric& fabric, Time at) {
+  if (absl::Status status = CheckNodes(message.nodes(), fabric.topology()); !status.ok()) return status;
+  const LostHubs lost = LostFromProto(message, at);
+  for (const FaultAction& action : ActionsOf(lost, fabric.topology())) {
+    if (absl::Status status = fabric.Inject(action); !status.ok()) return status;
+  }
+  fabric.Lose(lost);
+  return absl::OkStatus();
+}
+
+absl::Status Sever(const v1::SeveredHubs& message, Fabric& fabric) {
+  for (const auto* nodes : {&message.from(), &message.to()}) {
+    if (absl::Status status = CheckNodes(*nodes, fabric.topology()); !status.ok()) return status;
+  }
+  fabric.Sever(SeveredFromProto(message));
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+absl::Status CheckNodes(const google::protobuf::RepeatedField<std::uint32_t>& nodes, const Topology& topology) {
+  for (const std::uint32_t node : nodes) {
+    if (node >= topology.nodes()) {
+      return absl::InvalidArgumentError(fmt::format("node {} is lost, and there are {}", node, topology.nodes()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+SeveredHubs SeveredFromProto(const v1::SeveredHubs& message) {
+  return {{message.from().begin(), message.from().end()}, {message.to().begin(), message.to().end()}, message.management()};
+}
+
+LostHubs LostFromProto(const v1::LostDaemon& message, Time at) {
+  return {{message.nodes().begin(), message.nodes().end()}, message.name(), message.number(), at};
+}
+
+std::vector<v1::JournalRecord> ForReplay(const std::vector<v1::JournalRecord>& commands) {
+  std::vector<v1::JournalRecord> all;
+  for (const v1::JournalRecord& record : commands) {
+    if (record.has_lose()) {
+      for (const v1::SeveredHubs& severed : record.lose().severed()) {
+        v1::JournalRecord& sever = all.emplace_back();
+        sever.set_run(record.run());
+        sever.set_at(severed.at());
+        *sever.mutable_sever() = severed;
+      }
+    }
+    all.push_back(record);
+    if (record.has_lose()) all.back().mutable_lose()->clear_process();
+  }
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.at() < b.at(); });
+  return all;
+}
 
 absl::StatusOr<CauTreeId> FindTree(const std::vector<TreeStatus>& trees, const std::string& name) {
   std::vector<std::string> names;
@@ -123,6 +178,10 @@ absl::Status ActOnFabric(const v1::JournalRecord& record, Fabric& fabric, Time a
       return InjectOther(record.fault(), fabric, at);
     case v1::JournalRecord::kRoutes:
       return LoadTables(record.routes(), fabric, at);
+    case v1::JournalRecord::kLose:
+      return Lose(record.lose(), fabric, at);
+    case v1::JournalRecord::kSever:
+      return Sever(record.sever(), fabric);
     case v1::JournalRecord::kTrace:
       return FollowPackets(record.trace(), fabric);
     case v1::JournalRecord::kStop:

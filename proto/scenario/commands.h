@@ -1,6 +1,8 @@
 // Commands of a journal, carried out on a fabric that is all in this process.
 #pragma once
 
+#include <vector>
+
 #include "absl/status/status.h"
 #include "emulator/sim/fabric.h"
 #include "percs/v1/control.pb.h"
@@ -12,6 +14,14 @@ bool IsManagement(const v1::JournalRecord& record);
 absl::Status ActOnManagement(const v1::JournalRecord& record, Fabric& manager, Time at);
 // Any command. REQUIRES: `fabric` has all nodes and network management.
 absl::Status ActOnFabric(const v1::JournalRecord& record, Fabric& fabric, Time at);
+
+// Commands of a journal as a replay takes them, in the order of time: what a daemon that was lost had not got through
+// to others by then is a command of its own.
+std::vector<v1::JournalRecord> ForReplay(const std::vector<v1::JournalRecord>& commands);
+SeveredHubs SeveredFromProto(const v1::SeveredHubs& message);
+LostHubs LostFromProto(const v1::LostDaemon& message, Time at);
+// INVALID_ARGUMENT for nodes that do not exist.
+absl::Status CheckNodes(const google::protobuf::RepeatedField<std::uint32_t>& nodes, const Topology& topology);
 
 // Of trees of one name, all but the last are deleted. NOT_FOUND names those there are.
 absl::StatusOr<CauTreeId> FindTree(const std::vector<TreeStatus>& trees, const std::string& name);

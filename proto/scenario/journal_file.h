@@ -41,6 +41,7 @@ class JournalFile {
   // payloads included. Errors as ReadJournal, and UNAVAILABLE if the folder cannot be written to.
   absl::Status Open(const std::string& folder, std::uint64_t size_max);
   bool is_open() const { return file_ >= 0; }
+  void Close();
   // What was cut off when it was opened.
   std::uint64_t cut_off() const { return cut_off_; }
   // The highest number of a run that was in it when it was opened.
@@ -53,7 +54,6 @@ class JournalFile {
   absl::StatusOr<std::uint64_t> Store(const std::string& bytes);
 
  private:
-  void Close();
   absl::Status CheckRoom(std::uint64_t bytes) const;
   absl::Status Write(const std::string& bytes);
 

@@ -31,6 +31,7 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
       options_.tcp ? "127.0.0.1:0" : fmt::format("unix:{}/controller", folder_->path());
   controller.daemons = options_.daemons;
   controller.lost_after = options_.lost_after;
+  controller.loss_deadline = options_.loss_deadline;
   controller.state_dir = options_.state_dir;
   controller.journal_limit = options_.journal_limit;
   auto started = Controller::Start(controller);

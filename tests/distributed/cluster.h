@@ -23,6 +23,7 @@ struct ClusterOptions {
   std::function<std::string(const std::string& real)> proxy;
   std::function<void(std::uint32_t from, std::uint32_t to, Outbox* outbox)> tap;
   std::chrono::milliseconds lost_after{5000};
+  std::optional<std::chrono::milliseconds> loss_deadline = {};
   std::string state_dir = {};  // of the controller; "": no journal
   std::uint64_t journal_limit = std::uint64_t{1} << 30;
 };

@@ -257,7 +257,8 @@ class InProcessTest(CliTest):
     def test_schema_version_and_completion(self):
         self.assertIn("Scenario", json.loads(self.good("schema"))["definitions"])
         version = self.good_json("version")
-        self.assertEqual({"software", "wire", "format", "model", "build"}, set(version))
+        self.assertEqual({"software", "wire", "format", "model", "journal", "state",
+                          "build"}, set(version))
         for shell in ("bash", "zsh", "fish"):
             script = self.good("completion", shell)
             self.assertIn("counters", script)

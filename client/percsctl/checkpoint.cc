@@ -1,0 +1,186 @@
+// percsctl checkpoint, restore: where a run is, and coming there again by doing it once more.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "client/lib/checkpoint.h"
+#include "client/lib/executor.h"
+#include "client/lib/fabric_record.h"
+#include "client/lib/journalled_run.h"
+#include "client/lib/scenario_file.h"
+#include "client/lib/state_digest.h"
+#include "client/percsctl/command.h"
+#include "client/percsctl/fabric_options.h"
+#include "client/percsctl/format.h"
+#include "client/percsctl/report.h"
+#include "daemon/config/version.h"
+#include "emulator/sim/run.h"
+#include "proto/scenario/build.h"
+#include "proto/scenario/commands.h"
+#include "proto/scenario/faults.h"
+#include "proto/scenario/trees.h"
+
+namespace percs {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::chrono::milliseconds kApplyDeadline(120'000);
+
+struct CheckpointArguments {
+  FabricOptions fabric;
+  std::string file, journal;
+};
+
+struct RestoreArguments {
+  FabricOptions fabric;
+  std::string file;
+  int threads = 1;
+  bool distributed = false;
+};
+
+absl::StatusOr<Checkpoint> Make(const CheckpointArguments& a, FabricClient& client) {
+  const auto status = client.Status();
+  if (!status.ok()) return status.status();
+  const auto counters = client.GetCounters("", /*per_node=*/true);
+  if (!counters.ok()) return counters.status();
+  const auto digest = DeliveredDigest(*counters);
+  if (!digest.ok()) return digest.status();
+  std::string journal = a.journal;
+  if (journal.empty()) {
+    const auto store = FabricStore::Open();
+    if (!store.ok()) return store.status();
+    journal = store->FolderOf(a.fabric.name);
+  }
+  const auto run = ReadJournalledRun(journal, status->run());
+  if (!run.ok()) return run.status();
+  Checkpoint checkpoint{run->scenario, {}, run->apply.versions(), counters->virtual_time(), *digest};
+  for (const v1::JournalRecord& record : run->commands) {
+    if (record.at() <= checkpoint.at) checkpoint.commands.push_back(record);
+  }
+  return checkpoint;
+}
+
+Outcome Tell(const char* what, const std::string& file, const Checkpoint& checkpoint, bool json) {
+  if (json) {
+    fmt::print("{}\n", Json{{what, file},
+                            {"virtual_ps", checkpoint.at},
+                            {"digest", checkpoint.digest},
+                            {"commands", checkpoint.commands.size()}}
+                           .dump(2));
+  } else {
+    fmt::print("{} {}: {} of virtual time, {} commands, digest {}\n", what, file, FormatVirtual(checkpoint.at),
+               checkpoint.commands.size(), checkpoint.digest);
+  }
+  return Outcome::Ok();
+}
+
+Outcome MakeAndWrite(const CheckpointArguments& a) {
+  return WithFabric(a.fabric, [&](FabricClient& client) {
+    const auto checkpoint = Make(a, client);
+    if (!checkpoint.ok()) return FromStatus(checkpoint.status());
+    if (absl::Status status = WriteCheckpoint(a.file, *checkpoint); !status.ok()) return FromStatus(status);
+    return Tell("checkpoint", a.file, *checkpoint, IsJson(a.fabric.format));
+  });
+}
+
+absl::Status Differs(const Checkpoint& checkpoint, const std::string& digest) {
+  const bool model = checkpoint.versions.model() != kModelVersion;
+  return absl::DataLossError(fmt::format(
+      "at {} of virtual time the digest is {}, and the checkpoint has {}{}", FormatVirtual(checkpoint.at), digest,
+      checkpoint.digest,
+      model ? fmt::format(": it is of model {}, this software has model {}", checkpoint.versions.model(), kModelVersion)
+            : std::string()));
+}
+
+// To the checkpoint, then to the end; a workload that goes on until it is stopped is stopped there.
+absl::StatusOr<RunResult> RestoreHere(const RestoreArguments& a, const Checkpoint& checkpoint, const Scenario& scenario) {
+  ThreadPool pool(a.threads);
+  const Executor executor = pool.executor();
+  RunOptions options;
+  options.threads = a.threads;
+  options.executor = a.threads > 1 ? &executor : nullptr;
+  const bool stopped = std::any_of(checkpoint.commands.begin(), checkpoint.commands.end(),
+                                   [](const v1::JournalRecord& record) { return record.has_stop(); });
+  const bool endless = !stopped && RunsUntilStopped(scenario);
+  const TimedCommand check{checkpoint.at, [&checkpoint, endless](Fabric& fabric, Time at) {
+                             const std::string digest = DeliveredDigest(fabric);
+                             if (digest != checkpoint.digest) return Differs(checkpoint, digest);
+                             if (!endless) return absl::OkStatus();
+                             v1::JournalRecord stop;
+                             stop.set_stop(true);
+                             return ActOnFabric(stop, fabric, at);
+                           }};
+  for (const v1::JournalRecord& record : checkpoint.commands) {
+    options.commands.push_back(
+        {record.at(), [&record](Fabric& fabric, Time at) { return ActOnFabric(record, fabric, at); }});
+  }
+  options.commands.push_back(check);
+  return RunScenario(scenario, options);
+}
+
+// Over daemons a run is taken to the checkpoint, and ends there.
+absl::Status RestoreThere(const Checkpoint& checkpoint, FabricClient& client) {
+  v1::ApplyRequest request;
+  *request.mutable_scenario() = checkpoint.scenario;
+  request.mutable_scenario()->set_stop_at(checkpoint.at);
+  for (const v1::JournalRecord& record : checkpoint.commands) {
+    if (record.at() < checkpoint.at) *request.add_replay() = record;
+  }
+  const auto applied = client.Apply(request, kApplyDeadline);
+  if (!applied.ok()) return applied.status();
+  const auto result = client.WatchRun(applied->run(), [](const v1::RunProgress&) { return true; });
+  if (!result.ok()) return result.status();
+  const auto counters = client.GetCounters("", /*per_node=*/true);
+  if (!counters.ok()) return counters.status();
+  const auto digest = DeliveredDigest(*counters);
+  if (!digest.ok()) return digest.status();
+  return *digest == checkpoint.digest ? absl::OkStatus() : Differs(checkpoint, *digest);
+}
+
+Outcome Restore(const RestoreArguments& a) {
+  const auto checkpoint = ReadCheckpoint(a.file);
+  if (!checkpoint.ok()) return FromStatus(checkpoint.status());
+  const auto scenario = BuildScenario(checkpoint->scenario, "");
+  if (!scenario.ok()) return FromStatus(scenario.status());
+  const bool json = IsJson(a.fabric.format);
+  if (a.distributed) {
+    return WithFabric(a.fabric, [&](FabricClient& client) {
+      const absl::Status status = RestoreThere(*checkpoint, client);
+      if (!status.ok()) return FromStatus(status);
+      return Tell("restored", a.file, *checkpoint, json);
+    });
+  }
+  const auto topology = Topology::Create(scenario->topology);
+  if (!topology.ok()) return FromStatus(topology.status());
+  auto result = RestoreHere(a, *checkpoint, *scenario);
+  if (!result.ok()) return FromStatus(result.status());
+  if (!json) Tell("restored", a.file, *checkpoint, false);
+  RunReport report{*std::move(result), 0, fmt::format("{} thread{}", a.threads, a.threads == 1 ? "" : "s")};
+  for (const TreeStatus& tree : report.result.trees) TreeToProto(tree, *topology, false, report.trees.Add());
+  for (const FaultStatus& fault : report.result.faults) FaultToProto(fault, report.result, *topology, report.faults.Add());
+  return PrintReport(report, *topology, json);
+}
+
+}  // namespace
+
+CommandBody AddCheckpoint(CLI::App& app) {
+  auto a = std::make_shared<CheckpointArguments>();
+  app.add_option("FOLDER", a->file, "Where to write it")->required();
+  app.add_option("--journal", a->journal, "The controller's --state-dir; default: that of the local fabric");
+  AddFabricOptions(app, a->fabric);
+  return [a] { return MakeAndWrite(*a); };
+}
+
+CommandBody AddRestore(CLI::App& app) {
+  auto a = std::make_shared<RestoreArguments>();
+  app.add_option("FOLDER", a->file, "The checkpoint")->required();
+  app.add_option("--threads", a->threads, "Threads to run on, in this process")->check(CLI::Range(1, 256))->capture_default_str();
+  app.add_flag("--distributed", a->distributed, "Over the daemons of a running fabric, up to the checkpoint");
+  AddFabricOptions(app, a->fabric);
+  return [a] { return Restore(*a); };
+}
+
+}  // namespace percs

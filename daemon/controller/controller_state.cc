@@ -1,0 +1,154 @@
+// The part of Controller that lets the next one go on when this one dies: nothing that was decided leaves before it
+// is kept (docs/protocol.md, "When the controller dies").
+#include <unistd.h>
+
+#include <csignal>
+#include <utility>
+
+#include "daemon/controller/control_service.h"
+#include "daemon/controller/controller.h"
+#include "fmt/format.h"
+#include "spdlog/spdlog.h"
+
+namespace percs {
+namespace {
+
+constexpr std::chrono::seconds kKeepAgain(1);
+
+}  // namespace
+
+void KillPoint::Reached(const char* point) {
+  if (name != point || --count > 0) return;
+  kill(getpid(), SIGKILL);
+}
+
+absl::Status Controller::OpenState() {
+  if (options_.state_dir.empty()) return absl::OkStatus();
+  if (absl::Status s = store_.Open(options_.state_dir); !s.ok()) return s;  // first: it is ours alone from then on
+  if (absl::Status s = OpenJournal(); !s.ok()) return s;
+  auto kept = store_.Load();
+  if (!kept.ok()) return kept.status();
+  const LockGuard guard(lock_.mutex());
+  membership_.HoldBack();
+  const bool goes_on = !kept->runs.empty() && kept->runs.back().state == "going_on";
+  if (kept->fabric != 0 && (goes_on || !kept->members.empty())) {
+    if (kept->places != membership_.places()) {
+      return absl::FailedPreconditionError(fmt::format(
+          "{} is of a fabric of {} daemons, and --daemons says {}", options_.state_dir, kept->places, membership_.places()));
+    }
+    if (absl::Status s = membership_.Restore(kept->fabric, kept->members); !s.ok()) return s;
+  }
+  for (KeptRun& run : kept->runs) {
+    runs_ = std::max(runs_, run.number);
+    if (run.state == "going_on") continue;
+    absl::Status why(static_cast<absl::StatusCode>(run.code), run.error);
+    Remember({run.number, run.state == "finished" ? absl::StatusOr<v1::GetResultReply>(std::move(run.result)) : why});
+  }
+  fabric_kept_ = false;
+  if (goes_on) {
+    if (absl::Status s = TakeUp(kept->runs.back(), kept->steps); !s.ok()) return s;
+  }
+  lock_.mutex().BeforeUnlock([this] { Keep(); });
+  return absl::OkStatus();
+}
+
+void Controller::Abandon() {
+  const LockGuard guard(lock_.mutex());
+  lock_.mutex().BeforeUnlock(nullptr);
+  store_.Close();
+  journal_.Close();
+  run_.reset();
+}
+
+absl::Status Controller::TakeUp(const KeptRun& kept, const std::vector<v1::ManagerStep>& steps) {
+  const auto journal = ReadJournal(options_.state_dir);
+  if (!journal.ok()) return journal.status();
+  std::vector<v1::JournalRecord> commands;
+  for (const v1::JournalRecord& record : journal->records) {
+    if (record.run() != kept.number || record.has_apply()) continue;
+    if (record.has_end()) {
+      end_journalled_ = kept.number;
+      continue;
+    }
+    v1::JournalRecord& command = commands.emplace_back(record);
+    if (record.event_case() != v1::JournalRecord::kLoadRoutes) continue;
+    const auto routes = ReadPayload(options_.state_dir, record.load_routes());
+    if (!routes.ok()) return routes.status();
+    if (!command.mutable_routes()->ParseFromString(*routes)) return absl::DataLossError("route tables in the journal are damaged");
+  }
+  auto run = FabricRun::Create(kept.number, kept.request, membership_.places(), &lock_, this, RunEvents());
+  if (!run.ok()) return run.status();
+  if (absl::Status s = (*run)->Restore(kept.saved, steps, std::move(commands)); !s.ok()) return s;
+  run_ = *std::move(run);
+  run_->TakeUp();
+  return absl::OkStatus();
+}
+
+bool Controller::HasNews() const {
+  if (!fabric_kept_ || !places_changed_.empty() || begun_ || !ended_runs_.empty()) return true;
+  if (run_ && run_->touched()) return true;
+  for (std::uint32_t place = 0; place < membership_.places(); ++place) {
+    const Member* member = membership_.member(place);
+    if (member && member->session().sends_held_back()) return true;
+  }
+  return false;
+}
+
+void Controller::Keep() {
+  if (!store_.is_open() || keeping_again_ || !HasNews()) return;
+  const bool stepped = run_ && !run_->new_steps().empty();
+  store_.Begin();
+  PutNews();
+  const absl::Status status = store_.Commit();
+  if (status.ok() != storage_trouble_.ok()) {
+    if (status.ok()) {
+      spdlog::info("what was decided can be kept again; virtual time goes on");
+    } else {
+      spdlog::error("virtual time stands still: {}", std::string(status.message()));
+    }
+  }
+  storage_trouble_ = status;
+  if (!status.ok() && !has_ended_) {
+    keeping_again_ = true;
+    keep_timer_.Set(kKeepAgain, [this] { keeping_again_ = false; });
+    return;
+  }
+  fabric_kept_ = true;
+  places_changed_.clear();
+  begun_.reset();
+  ended_runs_.clear();
+  if (run_) {
+    run_->Untouch();
+    run_->KeptSteps();
+  }
+  options_.kill_at.Reached("saved");
+  if (stepped) options_.kill_at.Reached("step");
+  membership_.Release();
+  options_.kill_at.Reached("granted");
+}
+
+void Controller::PutNews() {
+  if (!fabric_kept_) store_.PutFabric(membership_.fabric(), membership_.places());
+  for (std::uint32_t place = 0; place < membership_.places(); ++place) {
+    const Member* member = membership_.member(place);
+    if (member == nullptr) {
+      if (places_changed_.count(place) > 0) store_.RemoveMember(place);
+      continue;
+    }
+    if (!member->session().changed() && places_changed_.count(place) == 0) continue;
+    v1::SavedMember saved;
+    member->Save(&saved);
+    store_.PutMember(place, saved);
+  }
+  if (begun_ && run_) store_.PutRun(run_->number(), run_->scenario().name, *begun_);
+  if (run_ && !run_->ended()) {
+    std::uint64_t number = run_->steps() - run_->new_steps().size();
+    for (const v1::ManagerStep& step : run_->new_steps()) store_.PutStep(run_->number(), number++, step);
+    v1::SavedRun saved;
+    run_->Save(&saved);
+    store_.PutSaved(saved);
+  }
+  for (const std::uint64_t number : ended_runs_) store_.EndRun(number, Result(number));
+}
+
+}  // namespace percs

@@ -1,0 +1,156 @@
+// The part of FabricRun that goes on without a daemon that is gone (docs/semantics.md rule 21, docs/faults.md).
+//
+// Declared (Lose) -> the survivors that share links with it take in what they have of it and say how far that is, and
+// finish the window -> nobody is running: the loss is a command at the end of that window, journalled with the virtual
+// times from which on nothing of the lost hubs arrived -> its links are down, network management goes on without it.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "daemon/controller/fabric_run.h"
+#include "daemon/sync/placement.h"
+#include "fmt/format.h"
+#include "proto/scenario/commands.h"
+#include "spdlog/spdlog.h"
+
+namespace percs {
+
+void FabricRun::Lose(std::uint32_t process, const std::string& name, std::uint64_t incarnation, const std::string& why) {
+  if (master_.lost(static_cast<int>(process))) return;
+  // Of a run that has ended hubs can be asked no more.
+  if (phase_ == Phase::kEnded) return Fail(absl::UnavailableError(fmt::format("lost {}: {}", name, why)));
+  const bool going_on = phase_ == Phase::kRunning || phase_ == Phase::kIdle || phase_ == Phase::kPaused;
+  const bool last = std::count(placement_.process_of_node.begin(), placement_.process_of_node.end(), process) > 0 &&
+                    living() == 1;
+  if (!going_on || last) {
+    return Fail(absl::UnavailableError(fmt::format("lost {}: {}{}", name, why,
+                                                   last ? "; no other daemon is left" : ", before or after the run itself")));
+  }
+  v1::SavedLoss loss;
+  loss.set_process(process);
+  loss.set_name(name);
+  loss.set_incarnation(incarnation);
+  loss.set_window_from(master_.running(static_cast<int>(process)) ? master_.window_from() : kNever);
+  loss.set_why(why);
+  master_.Lose(static_cast<int>(process));
+  for (auto it = queries_.begin(); it != queries_.end();) {
+    const auto query = it++;
+    if (query->awaited.erase(process) == 0) continue;
+    --answers_awaited_;
+    if (query->awaited.empty()) Finish(query);
+  }
+  for (Loss& other : losses_) {
+    if (other.awaited.erase(process) > 0) --answers_awaited_;
+  }
+  BeginLoss(loss);
+  if (!busy()) Step();
+}
+
+bool FabricRun::Awaits(std::uint32_t process) const {
+  const auto asked = [process](const auto& what) { return what.awaited.contains(process); };
+  return master_.running(static_cast<int>(process)) || std::any_of(losses_.begin(), losses_.end(), asked) ||
+         std::any_of(queries_.begin(), queries_.end(), asked);
+}
+
+std::uint32_t FabricRun::living() const {
+  std::uint32_t count = 0;
+  for (std::uint32_t p = 0; p < daemons_; ++p) count += !master_.lost(static_cast<int>(p));
+  return count;
+}
+
+void FabricRun::BeginLoss(const v1::SavedLoss& saved) {
+  Loss& loss = losses_.emplace_back();
+  loss.saved = saved;
+  touched_ = true;
+  // A survivor that was granted a batch of it may finish the window without: then its report says nothing of that batch.
+  for (auto& granted : granted_) std::erase_if(granted, [&](const auto& g) { return g.first == saved.process(); });
+  for (const auto& [peer, channels] : SharedChannels(topology(), placement_, saved.process())) {
+    if (master_.lost(static_cast<int>(peer))) continue;
+    const auto& sent = sent_[{saved.process(), peer}];
+    auto message = port_->Prepare(peer);
+    message->mutable_peer_lost()->set_process(saved.process());
+    message->mutable_peer_lost()->set_batches(sent.empty() ? 0 : sent.back().number);
+    port_->Send(peer, std::move(message));
+    loss.awaited.insert(peer);
+    ++answers_awaited_;
+  }
+}
+
+void FabricRun::OnPeerLost(std::uint32_t process, const v1::PeerLostReply& reply) {
+  const auto loss = std::find_if(losses_.begin(), losses_.end(),
+                                 [&](const Loss& l) { return l.saved.process() == reply.process(); });
+  if (loss == losses_.end() || loss->awaited.erase(process) == 0) return;
+  --answers_awaited_;
+  loss->accepted[process] = reply.accepted();
+  if (!busy()) Step();
+}
+
+// Where what it had sent did not arrive any more, by receiver.
+void FabricRun::FillSevered(const Loss& loss, Time boundary, v1::LostDaemon* message) const {
+  const std::uint32_t process = loss.saved.process();
+  const auto add = [&](Time at) {
+    v1::SeveredHubs* severed = message->add_severed();
+    severed->set_at(at);
+    *severed->mutable_from() = message->nodes();
+    return severed;
+  };
+  for (const auto& [peer, accepted] : loss.accepted) {
+    Time from = std::min(loss.saved.window_from(), boundary);
+    if (const auto sent = sent_.find({process, peer}); sent != sent_.end()) {
+      for (const Batch& batch : sent->second) {
+        if (batch.number > accepted) from = std::min(from, batch.window);
+      }
+    }
+    if (from >= boundary) continue;
+    v1::SeveredHubs* severed = add(from);
+    for (NodeId node = 0; node < topology().nodes(); ++node) {
+      if (placement_.process_of_node[node] == peer) severed->add_to(node);
+    }
+  }
+  if (loss.saved.window_from() < boundary) add(loss.saved.window_from())->set_management(true);
+}
+
+void FabricRun::TakeLosses() {
+  const Time boundary = virtual_time();
+  for (Loss& loss : losses_) {
+    Command command;
+    command.now = true;
+    // A loss that is not in the journal would not be in its replay.
+    command.done = [this](absl::StatusOr<Time> at) {
+      if (!at.ok()) Fail(at.status());
+    };
+    v1::LostDaemon* message = command.record.mutable_lose();
+    message->set_process(loss.saved.process());
+    message->set_name(loss.saved.name());
+    message->set_incarnation(loss.saved.incarnation());
+    message->set_why(loss.saved.why());
+    message->set_number(losses_count_ + 1);
+    for (NodeId node = 0; node < topology().nodes(); ++node) {
+      if (placement_.process_of_node[node] == loss.saved.process()) message->add_nodes(node);
+    }
+    FillSevered(loss, boundary, message);
+    ++losses_count_;
+    commands_.push_back(std::move(command));
+  }
+  losses_.clear();
+  TakeCommands(boundary);
+}
+
+// Of the journal, too, where nobody is gone now but hubs are to stop as they did then.
+void FabricRun::TakeLoss(const v1::LostDaemon& message, Time boundary) {
+  const LostHubs lost = LostFromProto(message, boundary);
+  spdlog::warn("run {}: lost {} at {} of virtual time: {}; its {} nodes are gone", number_, message.name(),
+               FormatTime(boundary), message.why(), message.nodes_size());
+  manager_->Lose(lost);
+  lost_nodes_.insert(lost.nodes.begin(), lost.nodes.end());
+  losses_count_ = std::max(losses_count_, lost.number);
+  ReportManager();
+  RouteActions(ActionsOf(lost, topology()));
+  if (message.has_process()) return manager_->outbox(static_cast<int>(message.process())).Clear();
+  for (std::uint32_t p = 0; p < daemons_; ++p) {
+    lost_hubs_[p].push_back(message);
+    master_.Wake(static_cast<int>(p), boundary);
+  }
+}
+
+}  // namespace percs

@@ -1,0 +1,92 @@
+// The embedded database of a controller's state directory (`state.db`, SQLite): who has joined, the run that is
+// going on and how far it is, what network management did in it, and the runs before. What is put there between
+// Begin and Commit is there as a whole or not at all, also if the process is killed in the middle.
+//
+// A commit is on its way to the disk when it returns, and safe from the end of this process, not from that of the
+// machine: after that the database is a little older, but whole.
+//
+// THREAD: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "percs/v1/control.pb.h"
+#include "percs/v1/state.pb.h"
+#include "proto/scenario/state_format.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace percs {
+
+// A run as the database has it.
+struct KeptRun {
+  std::uint64_t number = 0;
+  std::string name;
+  std::string state;  // going_on, finished, failed
+  v1::ApplyRequest request;   // of one that is going on
+  v1::SavedRun saved;         // likewise; empty until it was saved first
+  v1::GetResultReply result;  // of one that has finished
+  std::uint32_t code = 0;     // absl::StatusCode of one that has failed
+  std::string error;          // likewise
+};
+
+struct KeptState {
+  std::uint64_t fabric = 0;                 // its nonce; 0: nothing was kept yet
+  std::uint32_t places = 0;
+  std::vector<std::pair<std::uint32_t, v1::SavedMember>> members;
+  std::vector<KeptRun> runs;                // in order
+  std::vector<v1::ManagerStep> steps;       // of the run that is going on
+};
+
+class StateStore {
+ public:
+  StateStore() = default;
+  ~StateStore() { Close(); }
+  StateStore(const StateStore&) = delete;
+  StateStore& operator=(const StateStore&) = delete;
+
+  // Nobody else can open it until Close. DATA_LOSS if the database is damaged, FAILED_PRECONDITION for a newer format, and, while a run is going on in it,
+  // for another wire or model; UNAVAILABLE if the folder cannot be written to, or another
+  // controller has it.
+  absl::Status Open(const std::string& folder);
+  bool is_open() const { return database_ != nullptr; }
+  void Close();
+  absl::StatusOr<KeptState> Load();
+
+  // Everything that is put until Commit; errors come from there: RESOURCE_EXHAUSTED when the disk is full, UNAVAILABLE
+  // for other trouble. After an error nothing was kept, and the same may be tried again.
+  void Begin();
+  void PutFabric(std::uint64_t fabric, std::uint32_t places);
+  void PutMember(std::uint32_t place, const v1::SavedMember& member);
+  void RemoveMember(std::uint32_t place);
+  void PutRun(std::uint64_t number, const std::string& name, const v1::ApplyRequest& request);
+  void PutSaved(const v1::SavedRun& saved);
+  void PutStep(std::uint64_t run, std::uint64_t number, const v1::ManagerStep& step);
+  // Forgets what only a run that is going on needs.
+  void EndRun(std::uint64_t number, const absl::StatusOr<v1::GetResultReply>& result);
+  absl::Status Commit();
+
+ private:
+  class Statement;
+  absl::Status CreateTables();
+  absl::Status CheckVersions();
+  absl::Status Check(int code, const std::string& what) const;
+  absl::Status Run(const std::string& sql);
+  std::optional<std::string> Meta(const std::string& key);
+  void Put(const char* sql, const std::function<void(Statement&)>& bind);
+  void PutMeta(const std::string& key, const std::string& value);
+  absl::Status LoadRuns(KeptState* state);
+
+  std::string path_;
+  sqlite3* database_ = nullptr;
+  absl::Status trouble_;  // of the transaction
+};
+
+}  // namespace percs

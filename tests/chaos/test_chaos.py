@@ -1,0 +1,183 @@
+"""Chaos: everything that can break breaks at random, under traffic, with real processes.
+
+Method: actions drawn from a seed, bounded in number (more with --full): faults of every kind with
+random places and durations; freezes, broken streams and kills of processes, of the controller too.
+First without losses, where the fabric has to heal completely and every message has to be accounted
+for; then with daemons killed. Each run's journal has to replay to its digest, in one process. The
+report counts each kind, and what was in flight when it came.
+"""
+
+import collections
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+from tests.support.fabric import Fabric, percsctl_json  # noqa: E402
+from tests.support.unix_proxy import UnixProxy, descriptors, resident_kib  # noqa: E402
+
+SEED = int(os.environ.get("PERCS_SEED", "1"))
+FULL = os.environ.get("PERCS_FULL") == "1"
+ROUNDS = 12 if FULL else 3
+DAEMONS = 6
+LOST_MAX = 3
+
+SCENARIO = """
+name: chaos
+seed: 11
+topology: {drawers: 2, hubs: 6}
+parameters: {detect: 1us, plan: 4us, install: 4us, retransmit_timeout: 10us}
+workload:
+  pattern: {pattern: uniform, load: 0.02, reliable: true, payload: verified}
+"""
+LINKS = [f"sn0-d{d}-h{h}:LL{p}" for d in range(2) for h in range(6) for p in range(5)]
+KINDS = {
+    "link_down": ("--link", "LINK"),
+    "port_down": ("--link", "LINK", "--direction", "forward"),
+    "flap": ("--link", "LINK", "--period", "8us", "--repeats", "3"),
+    "lane_loss": ("--link", "LINK", "--lanes", "8"),
+    "bit_errors": ("--link", "LINK", "--flit-error-rate", "1e-2"),
+    "corrupt_next": ("--link", "LINK", "--corrupt", "3"),
+    "hub_down": ("--in", "HUB"),
+    "partition": ("--in", "sn0-d0"),
+    "table_damage": ("--in", "HUB", "--destination", "sn0-d1-h5"),
+    "alert_suppressed": ("--link", "LINK"),
+}
+
+
+class ChaosTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="percs-chaos-", dir="/tmp"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.file = self.folder / "chaos.yaml"
+        self.file.write_text(SCENARIO)
+        self.random = random.Random(SEED)
+        self.count = collections.Counter()
+        self.in_flight = collections.Counter()
+        self.faults = 0
+        self.proxies = []
+        self.fabric = Fabric(self.folder / "f", DAEMONS)
+        self.addCleanup(self.fabric.close)
+        self.fabric.start_controller()
+        for place in range(DAEMONS):
+            real, shown = self.fabric.folder / f"d{place}", self.fabric.folder / f"p{place}"
+            self.fabric.daemon_flags = ("--controller-timeout", 60, "--listen", f"unix:{real}",
+                                        "--advertise-link", f"unix:{shown}")
+            self.proxies.append(UnixProxy(shown, real))
+            self.addCleanup(self.proxies[-1].close)
+            self.fabric.start_daemon(place)
+        self.fabric.wait_for_state("empty")
+
+    def note(self, kind):
+        status = self.fabric.status()
+        self.count[kind] += 1
+        self.in_flight[kind] += abs(status["unfinished"]) if status else 0
+
+    def living(self):
+        return [p for p in self.fabric.daemons if p.poll() is None]
+
+    def let_time_pass(self, by=5_000_000):
+        start = self.fabric.status()["virtual_ps"]
+        self.fabric.wait_for(lambda: (self.fabric.status() or {"virtual_ps": 0})["virtual_ps"]
+                             > start + by, "time to pass")
+
+    def break_something(self, kind):
+        link, hub = self.random.choice(LINKS), f"sn0-d0-h{self.random.randrange(6)}"
+        flags = [{"LINK": link, "HUB": hub}.get(flag, flag) for flag in KINDS[kind]]
+        self.faults += 1
+        self.note(kind)
+        if kind != "corrupt_next":
+            flags += ["--duration", f"{self.random.randrange(5, 30)}us"]
+        self.fabric.ctl("fault", "create", f"f{self.faults}", "--kind", kind, *flags)
+
+    def freeze(self):
+        victim = self.random.choice(self.living())
+        self.note("freeze")
+        victim.send_signal(signal.SIGSTOP)
+        time.sleep(self.random.uniform(0.05, 0.3))  # of wall time, which is what is tested
+        victim.send_signal(signal.SIGCONT)
+
+    def break_streams(self):
+        if sum(proxy.break_all() for proxy in self.random.sample(self.proxies, 3)) > 0:
+            self.note("stream_break")
+
+    def kill_controller(self):
+        self.note("controller_kill")
+        self.fabric.controller.kill()
+        self.fabric.controller.wait()
+        self.fabric.start_controller()
+        self.fabric.wait_for(lambda: self.fabric.status() is not None, "the next controller")
+
+    def kill_daemon(self):
+        victim = self.random.choice(self.living())
+        self.note("daemon_kill")
+        victim.kill()
+        victim.wait()
+        self.fabric.wait_for(lambda: len((self.fabric.status() or {"processes": [0] * 99})
+                                         ["processes"]) == len(self.living()), "the loss")
+
+    def shake(self, actions):
+        self.random.shuffle(actions)
+        for action in actions:
+            action()
+            self.let_time_pass()
+
+    def actions(self, rounds):
+        all_of = [lambda kind=kind: self.break_something(kind) for kind in KINDS] * rounds
+        return all_of + [self.freeze, self.break_streams, self.kill_controller] * rounds
+
+    def end(self):
+        self.fabric.ctl("stop")
+        result = self.fabric.result()
+        self.assertEqual([], result["violations"])
+        replayed = percsctl_json("replay", self.fabric.state)
+        self.assertEqual(result["digest"], replayed["digest"], f"seed {SEED}")
+        return result
+
+    def check_counts(self, kinds):
+        print(f"chaos, seed {SEED}: " + ", ".join(
+            f"{kind} {self.count[kind]} ({self.in_flight[kind]} in flight)" for kind in kinds))
+        for kind in kinds:
+            self.assertGreaterEqual(self.count[kind], 3, kind)
+            self.assertGreater(self.in_flight[kind], 0, f"{kind} touched nothing")
+
+    def test_everything_breaks_and_heals_and_then_daemons_are_lost(self):
+        self.fabric.ctl("apply", self.file, "--hold")
+        self.let_time_pass()
+        self.shake(self.actions(ROUNDS - 1))
+        sizes = {p.pid: (resident_kib(p.pid), descriptors(p.pid)) for p in self.living()}
+        self.shake(self.actions(1))
+        for process in self.living():
+            memory, files = sizes[process.pid]
+            self.assertLess(resident_kib(process.pid), memory * 1.3 + 4096, "memory grows")
+            self.assertLess(descriptors(process.pid), files + 8, "descriptors leak")
+        self.fabric.ctl("fault", "reset")
+        self.fabric.wait_for(lambda: self.fabric.json("health")["healthy"], "it to heal")
+        self.assertNotIn("plan_refused", self.fabric.ctl("events").stdout)
+        messages = self.end()["messages"]
+        self.assertEqual(messages["sent"], messages["acknowledged"] + messages["failed"])
+        self.assertGreaterEqual(messages["delivered"], messages["acknowledged"])
+        self.assertLessEqual(messages["delivered"], messages["sent"])
+        self.assertEqual(0, messages["payload_errors"])
+        self.check_counts([*KINDS, "freeze", "stream_break", "controller_kill"])
+
+        self.fabric.ctl("apply", self.file, "--hold")
+        self.let_time_pass()
+        self.shake([self.kill_daemon] * LOST_MAX +
+                   [self.kill_controller, self.break_streams, self.freeze] +
+                   [lambda kind=kind: self.break_something(kind) for kind in KINDS])
+        self.fabric.ctl("fault", "reset")
+        self.assertEqual(LOST_MAX, len(self.end()["lost"]))
+        self.check_counts(["daemon_kill"])
+
+
+if __name__ == "__main__":
+    unittest.main()

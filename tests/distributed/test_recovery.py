@@ -1,0 +1,164 @@
+"""A controller that dies and is started again: nothing is lost, and nobody can tell.
+
+Method: real processes; percs-controller kills itself with SIGKILL at points drawn from a seed (a
+command is journalled but nothing granted; the state is saved but nothing sent; network management
+made a step, with a prepare on its way or its commit; everything was sent), and is started again on
+the same state directory. The digest has to be that of the same scenario, or of the same journal,
+in one process.
+"""
+
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import sqlite3
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+from tests.support.fabric import Fabric, percsctl, percsctl_json  # noqa: E402
+
+SEED = int(os.environ.get("PERCS_SEED", "1"))
+POINTS = 20 if os.environ.get("PERCS_FULL") == "1" else 4
+DAEMONS = 3
+
+# Reroutes while messages are on their way, a fault that repeats, errors that are replayed.
+SCENARIO = """
+name: recovery
+seed: 3
+topology: {drawers: 2, hubs: 3}
+parameters: {detect: 1us, plan: 4us, install: 4us, retransmit_timeout: 20us}
+workload:
+  all_to_all: {bytes: 64KiB, schedule: spread, reliable: true, payload: verified}
+faults:
+  - {id: cut, at: 3us, link_down: sn0-d0-h0/sn0-d1-h0}
+  - {id: repair, at: 30us, link_up: sn0-d0-h0/sn0-d1-h0}
+  - id: flap
+    at: 2us
+    inject: {kind: flap, select: {in: sn0-d1}, mode: one, period: 8us, duty: 0.4, repeats: 4}
+"""
+
+
+class RecoveryTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="percs-rec-", dir="/tmp"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.file = self.folder / "recovery.yaml"
+        self.file.write_text(SCENARIO)
+        run = percsctl_json("run", self.file)
+        self.expected, self.windows = run["digest"], run["windows"]
+        self.random = random.Random(SEED)
+
+    def fabric(self, *flags):
+        fabric = Fabric(self.folder / f"f{self.random.random()}", DAEMONS)
+        self.addCleanup(fabric.close)
+        return fabric.open(*flags)
+
+    def await_killed(self, fabric):
+        fabric.controller.wait(timeout=60)
+        self.assertEqual(-signal.SIGKILL, fabric.controller.returncode, fabric.logs())
+
+    def test_killed_at_seeded_points_the_digest_is_that_of_the_undisturbed_run(self):
+        names = ("saved", "step", "granted")
+        for number in range(POINTS):
+            name = names[number % len(names)]
+            count = self.random.randint(*((2, 12) if name == "step"
+                                           else (20, self.windows * 3 // 4)))
+            with self.subTest(point=f"{name}:{count}", seed=SEED):
+                fabric = self.fabric("--kill-at", f"{name}:{count}")
+                fabric.wait_for_state("empty")
+                fabric.ctl("apply", self.file, check=False)
+                self.await_killed(fabric)
+                fabric.start_controller()
+                self.assertEqual(self.expected, fabric.result()["digest"], fabric.logs())
+                fabric.close()
+
+    def test_killed_between_journal_and_grant_the_command_counts(self):
+        fabric = self.fabric("--kill-at", "journalled:1")
+        fabric.wait_for_state("empty")
+        fabric.ctl("apply", self.file, "--hold")
+        fabric.ctl("fault", "create", "mine", "--kind", "link_down", "--link", "sn0-d0-h1:LR0",
+                   "--duration", "20us", check=False)
+        self.await_killed(fabric)
+        fabric.start_controller()
+        fabric.wait_for_state("running", "idle")
+        faults = fabric.json("fault", "list")
+        self.assertIn("mine", json.dumps(faults), "it was in the journal, so it happened")
+        fabric.ctl("stop")
+        digest = fabric.result()["digest"]
+        replayed = json.loads(percsctl("replay", fabric.state, "--format", "json").stdout)
+        self.assertEqual(digest, replayed["digest"])
+        self.assertTrue(replayed["equal"])
+
+    def test_between_prepare_and_commit_while_paused_and_results_stay(self):
+        fabric = self.fabric()
+        fabric.wait_for_state("empty")
+        fabric.ctl("apply", self.file, "--pace", "5us/s")
+        fabric.ctl("pause")
+        # The flap alerts soon after 2 us: planned 5 us later, prepared 2 us after that, committed
+        # 2 us later still.
+        at = fabric.status()["virtual_ps"]
+        fabric.ctl("step", f"{9_500_000 - at}ps")
+        for _ in range(2):
+            fabric.wait_for_state("paused")
+            self.assertIn("alert", fabric.ctl("events").stdout)
+            fabric.controller.kill()
+            fabric.controller.wait()
+            fabric.start_controller()
+        fabric.wait_for_state("paused")
+        fabric.wait_for(lambda: fabric.status()["virtual_ps"] == 9_500_000, "the same time")
+        fabric.ctl("resume")
+        self.assertEqual(self.expected, fabric.result()["digest"])
+        fabric.controller.kill()
+        fabric.controller.wait()
+        fabric.start_controller()
+        self.assertEqual(self.expected, fabric.result()["digest"], "results are kept, too")
+
+    def test_what_is_damaged_newer_or_of_another_fabric_is_refused(self):
+        fabric = self.fabric("--kill-at", f"saved:{self.windows // 2}")
+        fabric.wait_for_state("empty")
+        fabric.ctl("apply", self.file, check=False)
+        self.await_killed(fabric)
+        database = fabric.state / "state.db"
+        kept = {path: path.read_bytes() for path in fabric.state.glob("state.db*")}
+
+        def refused(text):
+            fabric.start_controller()
+            self.assertEqual(1, fabric.controller.wait(timeout=30))
+            log = max(fabric.folder.glob("controller-*.log"),
+                      key=lambda file: int(file.stem.split("-")[1]))
+            self.assertRegex(log.read_text(), text)
+            for path in fabric.state.glob("state.db*"):
+                path.unlink()
+            for path, data in kept.items():
+                path.write_bytes(data)
+
+        with sqlite3.connect(database) as connection:
+            connection.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
+        connection.close()
+        refused("state.db has format 99, and this software reads formats up to 1")
+        with sqlite3.connect(database) as connection:
+            connection.execute("UPDATE meta SET value = '1' WHERE key = 'model'")
+        connection.close()
+        refused("run 1 is going on, of model 1; this software has model")
+        with sqlite3.connect(database) as connection:
+            connection.execute("DELETE FROM step WHERE number = 0")
+        connection.close()
+        refused("state.db: reading a step that is not there: database disk image is malformed")
+        for path in kept:
+            path.unlink()
+        database.write_bytes(b"this is no database at all" * 100)
+        refused("state.db: .*not a database; move it away")
+        fabric.places += 1
+        refused("is of a fabric of 3 daemons, and --daemons says 4")
+        fabric.places -= 1
+        fabric.start_controller()
+        self.assertEqual(self.expected, fabric.result()["digest"], "what was not damaged goes on")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,119 @@
+"""A controller and its daemons as real processes, with what a test does to them.
+
+Sockets, logs and state are in one folder. Every process that was started is ended by close().
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin"))
+PATIENCE_SECONDS = 60
+
+
+class Fabric:
+    def __init__(self, folder, daemons, daemon_flags=(), controller_flags=()):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.state = self.folder / "state"
+        self.address = f"unix:{self.folder}/c.sock"
+        self.places = daemons
+        self.daemon_flags = ("--controller-timeout", PATIENCE_SECONDS, *daemon_flags)
+        self.controller_flags = controller_flags
+        self.controller = None
+        self.daemons = [None] * daemons
+        self.started = 0
+
+    def open(self, *controller_flags):
+        self.start_controller(*controller_flags)
+        for place in range(self.places):
+            self.start_daemon(place)
+        return self
+
+    def close(self):
+        for process in [self.controller, *self.daemons]:
+            if process is not None and process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+            if process is not None:
+                process.wait()
+
+    def _start(self, log, program, *arguments):
+        self.started += 1
+        with open(self.folder / f"{log}-{self.started}.log", "w") as output:
+            return subprocess.Popen([BIN / program, *map(str, arguments)], stdout=output,
+                                    stderr=output, stdin=subprocess.DEVNULL,
+                                    env=dict(os.environ, TMPDIR=str(self.folder)))
+
+    def start_controller(self, *flags):
+        self.controller = self._start(
+            "controller", "percs-controller", "--listen", self.address, "--daemons", self.places,
+            "--state-dir", self.state, *self.controller_flags, *flags)
+
+    def start_daemon(self, place):
+        self.daemons[place] = self._start(
+            f"d{place}", "percsd", "--controller", self.address, "--index", place,
+            "--name", f"d{place}", *self.daemon_flags)
+
+    def logs(self):
+        return "\n".join(f"--- {log.name}\n{log.read_text()[-1500:]}"
+                         for log in sorted(self.folder.glob("*.log")))
+
+    def ctl(self, *arguments, check=True):
+        command = [BIN / "percsctl", *map(str, arguments), "--controller", self.address]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=PATIENCE_SECONDS * 2)
+        if check and done.returncode != 0:
+            raise AssertionError(f"percsctl {arguments}: {done.returncode}\n"
+                                 f"{done.stdout}{done.stderr}\n{self.logs()}")
+        return done
+
+    def json(self, *arguments):
+        return json.loads(self.ctl(*arguments, "--format", "json").stdout)
+
+    def status(self):
+        """None while the controller does not answer."""
+        done = self.ctl("status", "--format", "json", check=False)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def wait_for(self, condition, what):
+        end = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < end:
+            if condition():
+                return
+            time.sleep(0.02)
+        raise AssertionError(f"waited in vain for {what}\n{self.logs()}")
+
+    def wait_for_state(self, *states):
+        def there():
+            status = self.status()
+            return status is not None and status["state"] in states
+        self.wait_for(there, f"state {states}")
+
+    def result(self):
+        """Of the last run, when it ends; over as many controllers as it takes."""
+        reply = []
+
+        def ended():
+            done = self.ctl("result", "--wait", "--format", "json", check=False)
+            if done.returncode == 0:
+                reply.append(json.loads(done.stdout))
+            return done.returncode == 0
+        self.wait_for(ended, "the result")
+        return reply[0]
+
+
+def percsctl(*arguments):
+    done = subprocess.run([BIN / "percsctl", *map(str, arguments)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=PATIENCE_SECONDS * 2)
+    if done.returncode != 0:
+        raise AssertionError(f"percsctl {arguments}: {done.returncode}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def percsctl_json(*arguments):
+    return json.loads(percsctl(*arguments, "--format", "json").stdout)

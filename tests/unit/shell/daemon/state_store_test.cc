@@ -1,0 +1,168 @@
+// The controller's database: what is committed is found again, as a whole or not at all; damage, newer formats and full
+// disks are told apart. Method: a store in a folder of its own, and SQLite's own files changed under it.
+#include "daemon/controller/state_store.h"
+
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace percs {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class StateStoreTest : public ::testing::Test {
+ protected:
+  StateStoreTest() : folder_(fs::temp_directory_path() / ("percs-store-" + std::to_string(getpid()))) {
+    fs::remove_all(folder_);
+  }
+  ~StateStoreTest() override { fs::remove_all(folder_); }
+
+  void Execute(const std::string& sql) {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open((folder_ + "/state.db").c_str(), &database), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(database);
+  }
+  // A run with one step, and one daemon.
+  void Write() {
+    StateStore store;
+    ASSERT_TRUE(store.Open(folder_).ok());
+    store.Begin();
+    store.PutFabric(17, 2);
+    v1::SavedMember member;
+    member.set_sent(4);
+    store.PutMember(1, member);
+    v1::ApplyRequest request;
+    request.set_hold(true);
+    store.PutRun(3, "name", request);
+    store.PutStep(3, 0, v1::ManagerStep());
+    v1::SavedRun saved;
+    saved.set_number(3);
+    saved.set_steps(1);
+    store.PutSaved(saved);
+    ASSERT_TRUE(store.Commit().ok());
+  }
+  absl::Status OpenAndLoad() {
+    StateStore store;
+    absl::Status status = store.Open(folder_);
+    return status.ok() ? store.Load().status() : status;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(StateStoreTest, WhatWasCommittedIsFoundAgainAndWhatWasNotIsNot) {
+  Write();
+  {
+    StateStore store;
+    ASSERT_TRUE(store.Open(folder_).ok());
+    store.Begin();
+    store.RemoveMember(1);
+    store.PutFabric(18, 5);
+  }
+  StateStore store;
+  ASSERT_TRUE(store.Open(folder_).ok());
+  const auto state = store.Load();
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ(state->fabric, 17u);
+  EXPECT_EQ(state->places, 2u);
+  ASSERT_EQ(state->members.size(), 1u);
+  EXPECT_EQ(state->members[0].second.sent(), 4u);
+  ASSERT_EQ(state->runs.size(), 1u);
+  EXPECT_TRUE(state->runs[0].request.hold());
+  EXPECT_EQ(state->steps.size(), 1u);
+}
+
+TEST_F(StateStoreTest, ARunThatEndedKeepsItsResultOrItsError) {
+  Write();
+  StateStore store;
+  ASSERT_TRUE(store.Open(folder_).ok());
+  store.Begin();
+  store.EndRun(3, absl::UnavailableError("gone"));
+  v1::GetResultReply reply;
+  reply.set_run(4);
+  store.PutRun(4, "next", v1::ApplyRequest());
+  store.EndRun(4, reply);
+  ASSERT_TRUE(store.Commit().ok());
+  const auto state = store.Load();
+  ASSERT_TRUE(state.ok()) << state.status();
+  ASSERT_EQ(state->runs.size(), 2u);
+  EXPECT_EQ(state->runs[0].state, "failed");
+  EXPECT_EQ(state->runs[0].error, "gone");
+  EXPECT_EQ(state->runs[0].code, static_cast<std::uint32_t>(absl::StatusCode::kUnavailable));
+  EXPECT_EQ(state->runs[1].result.run(), 4u);
+}
+
+TEST_F(StateStoreTest, DamageIsNoticed) {
+  Write();
+  Execute("PRAGMA wal_checkpoint(TRUNCATE)");
+  const std::string name = folder_ + "/state.db";
+  const auto size = fs::file_size(name);
+  std::fstream file(name, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(size / 2));
+  file << std::string(size / 2, 'x');
+  file.close();
+  const absl::Status status = OpenAndLoad();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("move it away"));
+}
+
+TEST_F(StateStoreTest, AStepThatIsMissingIsNoticed) {
+  Write();
+  Execute("DELETE FROM step");
+  EXPECT_EQ(OpenAndLoad().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(StateStoreTest, OtherVersionsAreRefusedWhereTheyMatter) {
+  Write();
+  Execute("UPDATE meta SET value = '0' WHERE key = 'model'");
+  EXPECT_THAT(std::string(OpenAndLoad().message()), HasSubstr("run 3 is going on, of model 0; this software has model"));
+  Execute("UPDATE run SET state = 'finished'");
+  EXPECT_TRUE(OpenAndLoad().ok()) << "nothing to go on with";
+  Execute("UPDATE meta SET value = '2' WHERE key = 'format'");
+  const absl::Status status = OpenAndLoad();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("has format 2, and this software reads formats up to 1"));
+}
+
+TEST_F(StateStoreTest, AFullDiskKeepsNothingAndTheSameCanBeTriedAgain) {
+  Write();
+  StateStore store;
+  ASSERT_TRUE(store.Open(folder_).ok());
+  v1::ApplyRequest large;
+  large.mutable_scenario()->set_name(std::string(4 << 20, 'x'));
+  const auto put = [&] {
+    store.Begin();
+    store.PutFabric(19, 2);
+    store.PutRun(9, "large", large);
+    return store.Commit();
+  };
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  rlimit small = limit;
+  small.rlim_cur = 1 << 20;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status full = put();
+  const auto state = store.Load();
+  setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, before);
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
+  EXPECT_THAT(std::string(full.message()), HasSubstr("virtual time stands still"));
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ(state->fabric, 17u);
+  EXPECT_TRUE(put().ok());
+  EXPECT_EQ(store.Load()->fabric, 19u);
+}
+
+}  // namespace
+}  // namespace percs
