@@ -156,6 +156,15 @@ absl::StatusOr<std::uint32_t> Membership::FindPlace(const v1::JoinRequest& reque
       places()));
 }
 
+// Who listens at an address now is the only one who does: one that was there before and has no connection has ended.
+void Membership::Replace(const v1::JoinRequest& request) {
+  for (std::uint32_t place = 0; place < places(); ++place) {
+    const Member* member = members_[place].get();
+    if (!member || member->connected() || member->link_address() != request.link_address()) continue;
+    if (member->incarnation() != request.incarnation()) Lose(place, "another process took its address");
+  }
+}
+
 absl::StatusOr<std::uint32_t> Membership::Join(const v1::JoinRequest& request) {
   if (leaving_) return absl::FailedPreconditionError("the controller is ending");
   const std::string who = fmt::format("{} (pid {})", request.name(), request.pid());
@@ -163,6 +172,7 @@ absl::StatusOr<std::uint32_t> Membership::Join(const v1::JoinRequest& request) {
   if (request.link_address().empty()) {
     return absl::InvalidArgumentError(fmt::format("{} tells no address for links", who));
   }
+  Replace(request);
   auto place = FindPlace(request);
   if (!place.ok() || members_[*place]) return place;
   members_[*place] = std::make_shared<Member>(this, lock_, *place, request);

@@ -108,6 +108,7 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
     Membership* membership_;
   };
   absl::StatusOr<std::uint32_t> Join(const v1::JoinRequest& request);
+  void Replace(const v1::JoinRequest& request);
   absl::StatusOr<std::uint32_t> FindPlace(const v1::JoinRequest& request) const;
 
   ProcessLock* lock_;
