@@ -172,80 +172,61 @@ Reactor* ControlService::Handlers::UpdateFault(Context* context, const v1::Updat
   return SetFault(context, request->fault(), "update fault", &FaultService::Update, std::move(record), {}, reply);
 }
 
-Reactor* ControlService::Handlers::DeleteFault(Context* context, const v1::DeleteFaultRequest* request,
-                                               v1::FaultReply* reply) {
+// A command for the fault service: `act` carries it out when it is durable, `told` is what the log says of it then.
+template <typename Reply, typename Act, typename Told>
+Reactor* ControlService::Handlers::OnFaults(Context* context, v1::JournalRecord record, Reply* reply, Act act, Told told) {
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
   if (!run.ok()) return Answer(context, run.status());
   Reactor* reactor = context->DefaultReactor();
-  const std::uint64_t number = (*run)->number();
-  v1::JournalRecord record;
-  record.set_delete_fault(request->id());
   (*run)->Manage(
       std::move(record),
-      [reply, id = request->id(), run = *run](Fabric& manager, Time at) {
-        const auto fault = manager.faults()->Get(id);
-        if (!fault.ok()) return fault.status();
-        FaultToProto(*fault, run->topology(), reply->mutable_fault());
-        return manager.faults()->Delete(id, at);
-      },
-      [reactor, reply, number, id = request->id()](absl::StatusOr<Time> at) {
+      [act, run = *run](Fabric& manager, Time at) { return act(*manager.faults(), *run, at); },
+      [reactor, reply, told, number = (*run)->number()](absl::StatusOr<Time> at) {
         if (at.ok()) {
           reply->set_at(*at);
-          spdlog::info("run {}: delete fault {} at {}", number, id, FormatTime(*at));
+          spdlog::info("run {}: {} at {}", number, told(), FormatTime(*at));
         }
         reactor->Finish(ToGrpc(at.status()));
       });
   return reactor;
+}
+
+Reactor* ControlService::Handlers::DeleteFault(Context* context, const v1::DeleteFaultRequest* request,
+                                               v1::FaultReply* reply) {
+  v1::JournalRecord record;
+  record.set_delete_fault(request->id());
+  const auto act = [reply, id = request->id()](FaultService& faults, const FabricRun& run, Time at) {
+    const auto fault = faults.Get(id);
+    if (!fault.ok()) return fault.status();
+    FaultToProto(*fault, run.topology(), reply->mutable_fault());
+    return faults.Delete(id, at);
+  };
+  return OnFaults(context, std::move(record), reply, act,
+                  [id = request->id()] { return fmt::format("delete fault {}", id); });
 }
 
 Reactor* ControlService::Handlers::ResetFaults(Context* context, const v1::ResetFaultsRequest*,
                                                v1::ResetFaultsReply* reply) {
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(/*going_on=*/true);
-  if (!run.ok()) return Answer(context, run.status());
-  Reactor* reactor = context->DefaultReactor();
-  const std::uint64_t number = (*run)->number();
   v1::JournalRecord record;
   record.set_reset_faults(true);
-  (*run)->Manage(
-      std::move(record),
-      [reply](Fabric& manager, Time at) {
-        reply->set_deleted(manager.faults()->Reset(at));
-        return absl::OkStatus();
-      },
-      [reactor, reply, number](absl::StatusOr<Time> at) {
-        if (at.ok()) {
-          reply->set_at(*at);
-          spdlog::info("run {}: reset of {} faults at {}", number, reply->deleted(), FormatTime(*at));
-        }
-        reactor->Finish(ToGrpc(at.status()));
-      });
-  return reactor;
+  const auto act = [reply](FaultService& faults, const FabricRun&, Time at) {
+    reply->set_deleted(faults.Reset(at));
+    return absl::OkStatus();
+  };
+  return OnFaults(context, std::move(record), reply, act,
+                  [reply] { return fmt::format("reset of {} faults", reply->deleted()); });
 }
 
 Reactor* ControlService::Handlers::ResetArbiters(Context* context, const v1::ResetArbitersRequest*,
                                                  v1::ResetArbitersReply* reply) {
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(/*going_on=*/true);
-  if (!run.ok()) return Answer(context, run.status());
-  Reactor* reactor = context->DefaultReactor();
   v1::JournalRecord record;
   record.set_reset_arbiters(true);
-  (*run)->Manage(
-      std::move(record),
-      [](Fabric& manager, Time at) {
-        manager.faults()->ResetArbiters(at);
-        return absl::OkStatus();
-      },
-      [reactor, reply, number = (*run)->number()](absl::StatusOr<Time> at) {
-        if (at.ok()) {
-          reply->set_at(*at);
-          spdlog::info("run {}: arbiters reset at {}", number, FormatTime(*at));
-        }
-        reactor->Finish(ToGrpc(at.status()));
-      });
-  return reactor;
+  const auto act = [](FaultService& faults, const FabricRun&, Time at) {
+    faults.ResetArbiters(at);
+    return absl::OkStatus();
+  };
+  return OnFaults(context, std::move(record), reply, act, [] { return std::string("arbiters reset"); });
 }
 
 Reactor* ControlService::Handlers::HoldFault(Context* context, const v1::HoldFaultRequest* request,

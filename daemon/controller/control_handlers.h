@@ -130,6 +130,8 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
   using FaultCommand = absl::StatusOr<FaultStatus> (FaultService::*)(const FaultSpec&, Time);
   Reactor* SetFault(Context* context, const v1::Fault& fault, const char* what, FaultCommand command,
                     v1::JournalRecord record, std::chrono::milliseconds lease, v1::FaultReply* reply);
+  template <typename Reply, typename Act, typename Told>
+  Reactor* OnFaults(Context* context, v1::JournalRecord record, Reply* reply, Act act, Told told);
 
   ControlService* service_;
   Controller* controller_;

@@ -65,9 +65,9 @@ void FillManagement(const FabricRun& run, v1::HealthReply* reply) {
 }  // namespace
 
 grpc::ServerWriteReactor<v1::EventBatch>* ControlService::Handlers::WatchEvents(
-    Context* context, const v1::WatchEventsRequest* request) {
+    Context*, const v1::WatchEventsRequest* request) {
   const LockGuard guard(mutex());
-  auto* watch = new EventWatch(context, controller_, service_, request->after(), request->follow());
+  auto* watch = new EventWatch(controller_, service_, request->after(), request->follow());
   if (service_->leaving()) {
     watch->Refuse(absl::UnavailableError("the controller is ending"));
   } else {

@@ -11,10 +11,8 @@ constexpr std::size_t kBatchMax = 256;
 
 }  // namespace
 
-EventWatch::EventWatch(grpc::CallbackServerContext* context, Controller* controller, ControlService* service,
-                       std::uint64_t after, bool follow)
-    : context_(context),
-      controller_(controller),
+EventWatch::EventWatch(Controller* controller, ControlService* service, std::uint64_t after, bool follow)
+    : controller_(controller),
       service_(service),
       follow_(follow),
       timer_(&controller->lock()),
@@ -30,7 +28,7 @@ void EventWatch::Tick() {
 }
 
 void EventWatch::Look() {
-  if (finished_ || !why_.ok()) return;
+  if (finished_) return;
   const FabricRun* run = controller_->run();
   if (run && run->number() != run_) {
     run_ = run->number();
@@ -39,10 +37,11 @@ void EventWatch::Look() {
   if (writing_) {
     // What is under way holds events up to after_; those that come next are about to be forgotten.
     if (!run || run->log().last() <= after_ + EventLog::kKept) return;
-    why_ = absl::ResourceExhaustedError(
-        fmt::format("events are read too slowly: {} have come since the last batch, and {} are kept",
-                    run->log().last() - after_, EventLog::kKept));
-    return context_->TryCancel();
+    // It gets the batch that is under way when it reads on, and then this.
+    return Refuse(absl::ResourceExhaustedError(
+        fmt::format("events are read too slowly: {} have come since the last batch, and {} are kept; watch again after "
+                    "number {}, and read faster or tell less",
+                    run->log().last() - after_, EventLog::kKept, after_)));
   }
   batch_.Clear();
   if (run) Fill(*run);
@@ -79,13 +78,13 @@ void EventWatch::Refuse(const absl::Status& status) {
 void EventWatch::OnWriteDone(bool ok) {
   const LockGuard guard(controller_->lock().mutex());
   writing_ = false;
-  if (!ok) return Refuse(why_.ok() ? absl::CancelledError("the client went away") : why_);
+  if (!ok) return Refuse(absl::CancelledError("the client went away"));
   Look();
 }
 
 void EventWatch::OnCancel() {
   const LockGuard guard(controller_->lock().mutex());
-  if (!writing_) Refuse(why_.ok() ? absl::CancelledError("the client went away") : why_);
+  if (!writing_) Refuse(absl::CancelledError("the client went away"));
 }
 
 void EventWatch::OnDone() {

@@ -11,8 +11,7 @@ namespace percs {
 class EventWatch final : public grpc::ServerWriteReactor<v1::EventBatch> {
  public:
   // With the lock held.
-  EventWatch(grpc::CallbackServerContext* context, Controller* controller, ControlService* service,
-             std::uint64_t after, bool follow);
+  EventWatch(Controller* controller, ControlService* service, std::uint64_t after, bool follow);
   void Begin() { Tick(); }
   void Refuse(const absl::Status& status);
 
@@ -26,7 +25,6 @@ class EventWatch final : public grpc::ServerWriteReactor<v1::EventBatch> {
   void Look();
   void Fill(const FabricRun& run);
 
-  grpc::CallbackServerContext* context_;
   Controller* controller_;
   ControlService* service_;
   const bool follow_;
@@ -34,7 +32,6 @@ class EventWatch final : public grpc::ServerWriteReactor<v1::EventBatch> {
   std::uint64_t run_ = 0;    // whose events these are; 0: no run yet
   std::uint64_t after_ = 0;  // the last one sent
   v1::EventBatch batch_;
-  absl::Status why_;         // it is being cut off
   bool writing_ = false, finished_ = false;
 };
 

@@ -134,6 +134,19 @@ v1::ApplyRequest RequestFromFile(const std::string& path) {
   return request;
 }
 
+v1::ApplyRequest Traffic(std::uint32_t drawers, std::uint32_t hubs, double load) {
+  v1::ApplyRequest request;
+  v1::Scenario* scenario = request.mutable_scenario();
+  scenario->set_name("traffic");
+  scenario->mutable_topology()->set_drawers(drawers);
+  scenario->mutable_topology()->set_hubs(hubs);
+  v1::PatternTraffic* pattern = scenario->mutable_workload()->mutable_pattern();
+  pattern->set_pattern(v1::PATTERN_UNIFORM);
+  pattern->set_load(load);
+  request.set_hold(true);
+  return request;
+}
+
 RunResult RunHere(const v1::Scenario& scenario) {
   auto built = BuildScenario(scenario, "");
   EXPECT_TRUE(built.ok()) << built.status();

@@ -57,6 +57,8 @@ class Cluster {
 
 // A scenario file below the source tree as a request, with its files inlined.
 v1::ApplyRequest RequestFromFile(const std::string& path);
+// Uniform traffic until it is stopped, in one supernode; held, so that it goes on being there.
+v1::ApplyRequest Traffic(std::uint32_t drawers, std::uint32_t hubs, double load = 0.1);
 // The same scenario run in this process by one thread.
 RunResult RunHere(const v1::Scenario& scenario);
 

@@ -14,20 +14,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// A drawer of four hubs, uniform traffic until it is stopped.
-v1::ApplyRequest Traffic(bool hold) {
-  v1::ApplyRequest request;
-  v1::Scenario* scenario = request.mutable_scenario();
-  scenario->set_name("traffic");
-  scenario->mutable_topology()->set_drawers(1);
-  scenario->mutable_topology()->set_hubs(4);
-  v1::PatternTraffic* pattern = scenario->mutable_workload()->mutable_pattern();
-  pattern->set_pattern(v1::PATTERN_UNIFORM);
-  pattern->set_load(0.1);
-  request.set_hold(hold);
-  return request;
-}
-
 class ControlTest : public ::testing::Test {
  protected:
   template <typename Request, typename Reply>
@@ -56,7 +42,7 @@ class ControlTest : public ::testing::Test {
 };
 
 TEST_F(ControlTest, TrafficRunsUntilItIsStopped) {
-  ASSERT_TRUE(cluster_.Apply(Traffic(true)).ok());
+  ASSERT_TRUE(cluster_.Apply(Traffic(1, 4)).ok());
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_EQ(cluster_.Status().state(), v1::FABRIC_STATE_RUNNING);
   const Time at = Stop().at();
@@ -69,7 +55,7 @@ TEST_F(ControlTest, TrafficRunsUntilItIsStopped) {
 }
 
 TEST_F(ControlTest, RouteTablesAreDumpedProvenAndLoaded) {
-  ASSERT_TRUE(cluster_.Apply(Traffic(true)).ok());
+  ASSERT_TRUE(cluster_.Apply(Traffic(1, 4)).ok());
   v1::DumpRoutesReply dumped;
   ASSERT_TRUE(Call(&v1::Control::Stub::DumpRoutes, v1::DumpRoutesRequest(), &dumped).ok());
   EXPECT_EQ(dumped.epoch(), 1u);
@@ -116,7 +102,7 @@ TEST_F(ControlTest, RouteTablesAreDumpedProvenAndLoaded) {
 }
 
 TEST_F(ControlTest, TreesAreCreatedListedAndDeleted) {
-  ASSERT_TRUE(cluster_.Apply(Traffic(true)).ok());
+  ASSERT_TRUE(cluster_.Apply(Traffic(1, 4)).ok());
   const auto create = [&](const std::string& name, const std::string& members) {
     v1::CreateTreeRequest request;
     request.mutable_tree()->set_name(name);
@@ -162,7 +148,7 @@ TEST_F(ControlTest, TreesAreCreatedListedAndDeleted) {
 }
 
 TEST_F(ControlTest, AFaultTakesEffectNowOrLaterButNotInThePast) {
-  ASSERT_TRUE(cluster_.Apply(Traffic(true)).ok());
+  ASSERT_TRUE(cluster_.Apply(Traffic(1, 4)).ok());
   v1::InjectLinkFaultReply down, up;
   grpc::Status status = Fault("sn0-d0-h0/sn0-d0-h3", false, std::nullopt, &down);
   ASSERT_TRUE(status.ok()) << status.error_message();
@@ -237,7 +223,7 @@ TEST_F(ControlTest, CommandedErrorsAndLostLanesGiveTheDigestOfAScenarioWithThem)
 }
 
 TEST_F(ControlTest, LanesAndErrorsThatCannotBeAreRefused) {
-  ASSERT_TRUE(cluster_.Apply(Traffic(true)).ok());
+  ASSERT_TRUE(cluster_.Apply(Traffic(1, 4)).ok());
   v1::InjectFaultRequest request;
   request.set_now(true);
   v1::LanesLost* lanes = request.mutable_fault()->mutable_lanes_lost();
@@ -256,7 +242,7 @@ TEST_F(ControlTest, LanesAndErrorsThatCannotBeAreRefused) {
 }
 
 TEST_F(ControlTest, VirtualTimeNeverRunsAheadOfItsPace) {
-  v1::ApplyRequest request = Traffic(true);
+  v1::ApplyRequest request = Traffic(1, 4);
   request.mutable_scenario()->mutable_run()->set_clock(v1::CLOCK_LIVE);
   request.mutable_scenario()->mutable_run()->set_pace(5 * kMicrosecond);
   ASSERT_TRUE(cluster_.Apply(request).ok());
@@ -272,7 +258,7 @@ TEST_F(ControlTest, VirtualTimeNeverRunsAheadOfItsPace) {
 }
 
 TEST_F(ControlTest, AHeldFabricIdlesAndAnswersQuestions) {
-  v1::ApplyRequest request = Traffic(true);
+  v1::ApplyRequest request = Traffic(1, 4);
   request.mutable_scenario()->clear_workload();
   ASSERT_TRUE(cluster_.Apply(request).ok());
   EXPECT_EQ(cluster_.Status().state(), v1::FABRIC_STATE_IDLE);
@@ -306,7 +292,7 @@ TEST_F(ControlTest, AHeldFabricIdlesAndAnswersQuestions) {
 }
 
 TEST_F(ControlTest, CountersAreTheSumOfTheHubsAtOneVirtualTime) {
-  ASSERT_TRUE(cluster_.Apply(Traffic(true)).ok());
+  ASSERT_TRUE(cluster_.Apply(Traffic(1, 4)).ok());
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   v1::GetCountersRequest each;
   each.set_per_node(true);
@@ -329,7 +315,8 @@ TEST_F(ControlTest, CountersAreTheSumOfTheHubsAtOneVirtualTime) {
 }
 
 TEST_F(ControlTest, ABadScenarioIsRefusedAndAGoodOneRunsAfterIt) {
-  v1::ApplyRequest request = Traffic(false);
+  v1::ApplyRequest request = Traffic(1, 4);
+  request.set_hold(false);
   request.mutable_scenario()->mutable_topology()->set_supernodes(4);
   request.mutable_scenario()->mutable_topology()->set_d_links_per_pair(500);
   auto refused = cluster_.Apply(request);
@@ -352,8 +339,8 @@ TEST_F(ControlTest, ABadScenarioIsRefusedAndAGoodOneRunsAfterIt) {
 }
 
 TEST_F(ControlTest, OnlyOneRunGoesOnAtATime) {
-  ASSERT_TRUE(cluster_.Apply(Traffic(true)).ok());
-  const auto second = cluster_.Apply(Traffic(true));
+  ASSERT_TRUE(cluster_.Apply(Traffic(1, 4)).ok());
+  const auto second = cluster_.Apply(Traffic(1, 4));
   EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("run 1 (traffic) is going on"));
   v1::ResetReply reset;
@@ -380,7 +367,8 @@ TEST_F(ControlTest, WhatNeedsAScenarioSaysSoWithoutOne) {
 }
 
 TEST_F(ControlTest, ALimitOfWindowsEndsARunWithAnError) {
-  v1::ApplyRequest request = Traffic(false);
+  v1::ApplyRequest request = Traffic(1, 4);
+  request.set_hold(false);
   request.set_windows_limit(10);
   const auto result = cluster_.Run(request);
   EXPECT_EQ(result.status().code(), absl::StatusCode::kResourceExhausted);

@@ -20,15 +20,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-v1::ApplyRequest EndlessTraffic() {
-  v1::ApplyRequest request;
-  v1::Topology* topology = request.mutable_scenario()->mutable_topology();
-  topology->set_drawers(1);
-  topology->set_hubs(4);
-  request.mutable_scenario()->mutable_workload()->mutable_pattern()->set_load(0.1);
-  return request;
-}
-
 grpc::Status Join(const std::string& controller, const v1::JoinRequest& request) {
   const auto stub = v1::Sync::NewStub(MakeChannel(controller));
   grpc::ClientContext context;
@@ -173,7 +164,7 @@ TEST(FailureTest, ALostDaemonIsListedAndItsPlaceCanBeTakenAgain) {
   ClusterOptions options;
   options.loss_deadline = std::chrono::milliseconds(300);
   Cluster cluster(options);
-  ASSERT_TRUE(cluster.Apply(EndlessTraffic()).ok());
+  ASSERT_TRUE(cluster.Apply(Traffic(1, 4)).ok());
   cluster.KillDaemon(1);
   while (cluster.Status().processes_size() > 1) std::this_thread::yield();
   grpc::ClientContext context;

@@ -12,19 +12,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-v1::ApplyRequest Traffic() {
-  v1::ApplyRequest request;
-  v1::Scenario* scenario = request.mutable_scenario();
-  scenario->set_name("traffic");
-  scenario->mutable_topology()->set_drawers(1);
-  scenario->mutable_topology()->set_hubs(4);
-  v1::PatternTraffic* pattern = scenario->mutable_workload()->mutable_pattern();
-  pattern->set_pattern(v1::PATTERN_UNIFORM);
-  pattern->set_load(0.1);
-  request.set_hold(true);
-  return request;
-}
-
 v1::Fault LinkDown(const std::string& id, const std::string& link) {
   v1::Fault fault;
   fault.set_id(id);
@@ -84,7 +71,7 @@ class FaultResourcesTest : public ::testing::Test {
 };
 
 TEST_F(FaultResourcesTest, AreCreatedListedUpdatedAndDeleted) {
-  ASSERT_TRUE(cluster_.Apply(Traffic()).ok());
+  ASSERT_TRUE(cluster_.Apply(Traffic(1, 4)).ok());
   v1::FaultReply reply;
   grpc::Status status = Create(LinkDown("cut", "sn0-d0-h1/sn0-d0-h2"), &reply);  // of two processes
   ASSERT_TRUE(status.ok()) << status.error_message();
@@ -134,7 +121,7 @@ TEST_F(FaultResourcesTest, AreCreatedListedUpdatedAndDeleted) {
 }
 
 TEST_F(FaultResourcesTest, AnEndlessFlapEndsWithTheRun) {
-  ASSERT_TRUE(cluster_.Apply(Traffic()).ok());
+  ASSERT_TRUE(cluster_.Apply(Traffic(1, 4)).ok());
   v1::Fault flap = LinkDown("flap", "sn0-d0-h0:LL0");
   flap.mutable_inject()->set_kind(v1::FAULT_KIND_FLAP);
   flap.mutable_inject()->set_period(2 * kMicrosecond);
@@ -148,7 +135,7 @@ TEST_F(FaultResourcesTest, AnEndlessFlapEndsWithTheRun) {
 }
 
 TEST_F(FaultResourcesTest, ResetEndsAllOfThem) {
-  ASSERT_TRUE(cluster_.Apply(Traffic()).ok());
+  ASSERT_TRUE(cluster_.Apply(Traffic(1, 4)).ok());
   v1::FaultReply reply;
   ASSERT_TRUE(Create(LinkDown("a", "sn0-d0-h0:LL0"), &reply).ok());
   ASSERT_TRUE(Create(LinkDown("b", "sn0-d0-h0:LL1"), &reply).ok());
@@ -162,7 +149,7 @@ TEST_F(FaultResourcesTest, ResetEndsAllOfThem) {
 }
 
 TEST_F(FaultResourcesTest, APreviewTellsWhatWouldBeTouched) {
-  ASSERT_TRUE(cluster_.Apply(Traffic()).ok());
+  ASSERT_TRUE(cluster_.Apply(Traffic(1, 4)).ok());
   v1::PreviewFaultRequest request;
   *request.mutable_fault() = LinkDown("cut", "sn0-d0-h1/sn0-d0-h2");
   v1::PreviewFaultReply reply;
@@ -187,7 +174,7 @@ TEST_F(FaultResourcesTest, APreviewTellsWhatWouldBeTouched) {
 }
 
 TEST_F(FaultResourcesTest, ALeaseEndsAFaultThatNobodyHolds) {
-  ASSERT_TRUE(cluster_.Apply(Traffic()).ok());
+  ASSERT_TRUE(cluster_.Apply(Traffic(1, 4)).ok());
   v1::CreateFaultRequest request;
   *request.mutable_fault() = LinkDown("leased", "sn0-d0-h0:LL0");
   request.set_lease_wall_ms(300);
@@ -214,7 +201,7 @@ TEST_F(FaultResourcesTest, ALeaseEndsAFaultThatNobodyHolds) {
 }
 
 TEST_F(FaultResourcesTest, TimeStandsStillGoesOnForAWhileAndGoesOn) {
-  ASSERT_TRUE(cluster_.Apply(Traffic()).ok());
+  ASSERT_TRUE(cluster_.Apply(Traffic(1, 4)).ok());
   PassTime(kMicrosecond);
   v1::PauseReply paused;
   ASSERT_TRUE(Call(&v1::Control::Stub::Pause, v1::PauseRequest(), &paused).ok());
@@ -241,7 +228,7 @@ TEST_F(FaultResourcesTest, TimeStandsStillGoesOnForAWhileAndGoesOn) {
 }
 
 TEST_F(FaultResourcesTest, EventsAndHealthTellOfFaultAlertAndReroute) {
-  ASSERT_TRUE(cluster_.Apply(Traffic()).ok());
+  ASSERT_TRUE(cluster_.Apply(Traffic(1, 4)).ok());
   v1::HealthReply health;
   ASSERT_TRUE(Call(&v1::Control::Stub::GetHealth, v1::GetHealthRequest(), &health).ok());
   EXPECT_TRUE(health.healthy()) << health.ShortDebugString();
@@ -284,7 +271,7 @@ TEST_F(FaultResourcesTest, EventsAndHealthTellOfFaultAlertAndReroute) {
 }
 
 TEST_F(FaultResourcesTest, BadInputIsRefusedWithTheReasonAndTheNextGoodOneIsTaken) {
-  v1::ApplyRequest traffic = Traffic();
+  v1::ApplyRequest traffic = Traffic(1, 4);
   traffic.mutable_scenario()->mutable_topology()->set_supernodes(3);
   traffic.mutable_scenario()->mutable_topology()->set_hubs(2);
   ASSERT_TRUE(cluster_.Apply(traffic).ok());
@@ -330,7 +317,7 @@ TEST_F(FaultResourcesTest, BadInputIsRefusedWithTheReasonAndTheNextGoodOneIsTake
 }
 
 TEST_F(FaultResourcesTest, ToldInFullWithTheirTimelineAndWhatTheyCost) {
-  v1::ApplyRequest traffic = Traffic();
+  v1::ApplyRequest traffic = Traffic(1, 4);
   traffic.mutable_scenario()->mutable_workload()->mutable_pattern()->set_reliable(true);
   ASSERT_TRUE(cluster_.Apply(traffic).ok());
   v1::FaultReply reply;

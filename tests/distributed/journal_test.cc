@@ -43,17 +43,9 @@ class JournalTest : public ::testing::Test {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
     return (cluster_.control().*method)(&context, request, reply);
   }
-  static v1::ApplyRequest Traffic() {
-    v1::ApplyRequest request;
-    v1::Scenario* scenario = request.mutable_scenario();
-    scenario->set_name("traffic");
-    scenario->mutable_topology()->set_drawers(2);
-    scenario->mutable_topology()->set_hubs(2);
-    v1::PatternTraffic* pattern = scenario->mutable_workload()->mutable_pattern();
-    pattern->set_pattern(v1::PATTERN_UNIFORM);
-    pattern->set_load(0.1);
-    pattern->set_reliable(true);
-    request.set_hold(true);
+  static v1::ApplyRequest ReliableTraffic() {
+    v1::ApplyRequest request = Traffic(2, 2);
+    request.mutable_scenario()->mutable_workload()->mutable_pattern()->set_reliable(true);
     return request;
   }
   grpc::Status Create(const std::string& id, v1::FaultKind kind, Time duration, v1::FaultReply* reply) {
@@ -82,7 +74,7 @@ class JournalTest : public ::testing::Test {
 };
 
 TEST_F(JournalTest, ReplaysToTheLiveDigestInProcessAndDistributed) {
-  ASSERT_TRUE(cluster_.Apply(Traffic()).ok());
+  ASSERT_TRUE(cluster_.Apply(ReliableTraffic()).ok());
   v1::FaultReply fault;
   PassTime(5 * kMicrosecond);
   ASSERT_TRUE(Create("cut", v1::FAULT_KIND_LINK_DOWN, 0, &fault).ok());
@@ -141,7 +133,7 @@ TEST_F(JournalTest, ReplaysToTheLiveDigestInProcessAndDistributed) {
 }
 
 TEST_F(JournalTest, AReplayThatIsNoneIsRefused) {
-  v1::ApplyRequest request = Traffic();
+  v1::ApplyRequest request = ReliableTraffic();
   request.add_replay()->set_stop(true);
   const auto held = cluster_.Apply(request);
   EXPECT_EQ(held.status().code(), absl::StatusCode::kFailedPrecondition) << held.status();
@@ -160,7 +152,7 @@ class FullJournalTest : public JournalTest {
 };
 
 TEST_F(FullJournalTest, RefusesCommandsAndTheFabricGoesOn) {
-  ASSERT_TRUE(cluster_.Apply(Traffic()).ok());
+  ASSERT_TRUE(cluster_.Apply(ReliableTraffic()).ok());
   v1::FaultReply reply;
   grpc::Status status;
   int taken = 0;
