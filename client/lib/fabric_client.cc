@@ -187,6 +187,12 @@ absl::StatusOr<v1::ResetArbitersReply> FabricClient::ResetArbiters() {
   return Call("Control.ResetArbiters", &v1::Control::Stub::ResetArbiters, v1::ResetArbitersRequest(), deadline_);
 }
 
+absl::StatusOr<v1::BreakStreamsReply> FabricClient::BreakStreams(const std::string& process) {
+  v1::BreakStreamsRequest request;
+  request.set_process(process);
+  return Call("Control.BreakStreams", &v1::Control::Stub::BreakStreams, request, deadline_);
+}
+
 absl::Status FabricClient::WatchEvents(std::uint64_t after, bool follow,
                                        const std::function<bool(const v1::EventBatch&)>& batch) {
   grpc::ClientContext context;  // no deadline: it follows as long as somebody wants to know

@@ -59,9 +59,10 @@ constexpr Command kCommands[] = {
      R"(  percsctl ps
   percsctl ps --format json)",
      AddPs},
-    {"process", kLocal, "Kill, stop, continue and restart processes of a local fabric",
+    {"process", kLocal, "Kill, stop, continue and restart processes of a local fabric; break streams of any",
      R"(  percsctl process kill d3
   percsctl process stop d0 --name lab
+  percsctl process break d1
   percsctl process restart controller)",
      AddProcess},
     {"apply", kControl, "Build a scenario's machine over the daemons and start it",

@@ -1,4 +1,5 @@
-// percsctl process: kill, stop, continue and restart processes of a local fabric, outside of virtual time.
+// percsctl process: kill, stop, continue and restart processes of a local fabric, and break the streams of a process of
+// any. All of it is outside of virtual time.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -18,7 +19,8 @@ using Json = nlohmann::json;
 constexpr std::chrono::milliseconds kNoGrace(0);
 
 struct ProcessArguments {
-  std::string name = "default", process, format;
+  FabricOptions fabric;
+  std::string process;
 };
 
 std::string NamesOf(const FabricRecord& record) {
@@ -69,22 +71,35 @@ absl::Status Act(const std::string& action, FabricProcess& process) {
 Outcome Run(const std::string& action, const ProcessArguments& a) {
   const auto store = FabricStore::Open();
   if (!store.ok()) return FromStatus(store.status());
-  const auto known = store->Load(a.name);  // before the lock, which would make a folder for any name
+  const auto known = store->Load(a.fabric.name);  // before the lock, which would make a folder for any name
   if (!known.ok()) return FromStatus(known.status());
-  const auto lock = FabricLock::Take(*store, a.name);
+  const auto lock = FabricLock::Take(*store, a.fabric.name);
   if (!lock.ok()) return FromStatus(lock.status());
-  auto record = store->Load(a.name);
+  auto record = store->Load(a.fabric.name);
   if (!record.ok()) return FromStatus(record.status());
   const auto process = Find(*record, a.process);
   if (!process.ok()) return FromStatus(process.status());
   if (absl::Status status = Act(action, **process); !status.ok()) return FromStatus(status);
   if (absl::Status status = store->Save(*record); !status.ok()) return FromStatus(status);
-  if (IsJson(a.format)) {
+  if (IsJson(a.fabric.format)) {
     fmt::print("{}\n", Json{{"process", a.process}, {"action", action}, {"pid", (*process)->id.pid}}.dump(2));
   } else {
     fmt::print("{}: {}, pid {}\n", a.process, action, (*process)->id.pid);
   }
   return Outcome::Ok();
+}
+
+Outcome Break(const ProcessArguments& a) {
+  return WithFabric(a.fabric, [&a](FabricClient& client) {
+    const auto reply = client.BreakStreams(a.process);
+    if (!reply.ok()) return FromStatus(reply.status());
+    if (IsJson(a.fabric.format)) {
+      fmt::print("{}\n", Json{{"process", a.process}, {"action", "break"}, {"reconnects", reply->reconnects()}}.dump(2));
+    } else {
+      fmt::print("{}: its streams are broken; they had come back {} times before\n", a.process, reply->reconnects());
+    }
+    return Outcome::Ok();
+  });
 }
 
 }  // namespace
@@ -100,10 +115,16 @@ CommandBody AddProcess(CLI::App& app) {
   for (const auto& [name, summary] : kActions) {
     CLI::App* sub = app.add_subcommand(name, summary);
     sub->add_option("PROCESS", a->process, "controller, or a daemon: d0, d1, ...")->required();
-    AddNameOption(*sub, a->name);
-    AddFormatOption(*sub, a->format);
+    AddNameOption(*sub, a->fabric.name);
+    AddFormatOption(*sub, a->fabric.format);
   }
-  return [&app, a] { return Run(app.get_subcommands().front()->get_name(), *a); };
+  CLI::App* streams = app.add_subcommand("break", "Break its gRPC streams, which are opened again");
+  streams->add_option("PROCESS", a->process, "A daemon, by its name in `percsctl status`")->required();
+  AddFabricOptions(*streams, a->fabric);
+  return [&app, a] {
+    const std::string action = app.get_subcommands().front()->get_name();
+    return action == "break" ? Break(*a) : Run(action, *a);
+  };
 }
 
 }  // namespace percs

@@ -229,6 +229,12 @@ Reactor* ControlService::Handlers::ResetArbiters(Context* context, const v1::Res
   return OnFaults(context, std::move(record), reply, act, [] { return std::string("arbiters reset"); });
 }
 
+Reactor* ControlService::Handlers::BreakStreams(Context* context, const v1::BreakStreamsRequest* request,
+                                                v1::BreakStreamsReply* reply) {
+  const LockGuard guard(mutex());
+  return Answer(context, controller_->BreakStreams(request->process(), reply));
+}
+
 Reactor* ControlService::Handlers::HoldFault(Context* context, const v1::HoldFaultRequest* request,
                                              v1::HoldFaultReply* reply) {
   const LockGuard guard(mutex());

@@ -89,6 +89,8 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
                          v1::ResetArbitersReply* reply) override;
   Reactor* HoldFault(Context* context, const v1::HoldFaultRequest* request,
                      v1::HoldFaultReply* reply) override;
+  Reactor* BreakStreams(Context* context, const v1::BreakStreamsRequest* request,
+                        v1::BreakStreamsReply* reply) override;
   // control_health.cc
   Reactor* Pause(Context* context, const v1::PauseRequest*, v1::PauseReply* reply) override;
   Reactor* Resume(Context* context, const v1::ResumeRequest*, v1::PauseReply* reply) override;

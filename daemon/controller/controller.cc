@@ -378,18 +378,41 @@ void Controller::FillStatus(v1::StatusReply* reply) const {
       process->set_metrics_address(member->metrics_address());
       process->set_connected(member->connected());
       process->set_first_node(first);
-      process->set_nodes(nodes);
+      // One that took the place of a lost one has no part in this run.
+      const std::uint64_t here = run_ && run_->master().lost(static_cast<int>(p)) ? 0 : nodes;
+      process->set_nodes(here);
       const std::uint64_t hubs = run_ ? run_->topology().hubs() : 0;
-      const std::uint64_t end = first + nodes, blades_end = hubs + (run_ ? run_->topology().blades() : 0);
+      const std::uint64_t end = first + here, blades_end = hubs + (run_ ? run_->topology().blades() : 0);
       process->set_blades(std::clamp(blades_end, first, end) - std::clamp(hubs, first, end));
       process->set_crossbars(end - std::clamp(blades_end, first, end));
-      process->set_reconnects(member->reconnects() +
-                              (run_ ? run_->master().reconnects_of(static_cast<int>(p)) : 0));
+      process->set_reconnects(ReconnectsOf(p));
       process->set_windows(run_ ? run_->master().windows_of(static_cast<int>(p)) : 0);
     }
     first += nodes;
   }
   if (run_) FillRunStatus(*run_, reply);
+}
+
+std::uint64_t Controller::ReconnectsOf(std::uint32_t place) const {
+  return membership_.member(place)->reconnects() + (run_ ? run_->master().reconnects_of(static_cast<int>(place)) : 0);
+}
+
+absl::Status Controller::BreakStreams(const std::string& name, v1::BreakStreamsReply* reply) {
+  std::string names;
+  for (std::uint32_t place = 0; place < membership_.places(); ++place) {
+    Member* member = membership_.member(place);
+    if (!member) continue;
+    names += (names.empty() ? "" : ", ") + member->name();
+    if (member->name() != name) continue;
+    reply->set_place(place);
+    reply->set_reconnects(ReconnectsOf(place));
+    auto message = Prepare(place);
+    message->mutable_break_links();
+    Send(place, std::move(message));
+    member->Break();  // what is under way on it is sent again on the next one
+    return absl::OkStatus();
+  }
+  return absl::NotFoundError(fmt::format("no daemon \"{}\" has joined; there are {}", name, names.empty() ? "none" : names));
 }
 
 std::unique_ptr<v1::ControllerMessage> Controller::Prepare(std::uint32_t process) {

@@ -70,6 +70,8 @@ class Controller final : private DaemonPort {
   // By number; 0: the last one that ended.
   absl::StatusOr<v1::GetResultReply> Result(std::uint64_t number) const;
   absl::Status Reset();
+  // NOT_FOUND unless a daemon of this name has joined.
+  absl::Status BreakStreams(const std::string& name, v1::BreakStreamsReply* reply);
   void End();
   // Keeps a table set that is to be loaded, so that the journal can name it.
   absl::Status KeepRoutes(const v1::LoadRoutesRequest& request, v1::JournalRecord* record);
@@ -83,6 +85,7 @@ class Controller final : private DaemonPort {
   absl::Status Listen();
   absl::Status ServeMetrics();
   absl::Status CheckIdle() const;
+  std::uint64_t ReconnectsOf(std::uint32_t place) const;
   void OnRunEnded();
   void KeepResult();
   void Remember(Finished finished);

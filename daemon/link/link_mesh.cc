@@ -41,6 +41,10 @@ void LinkMesh::Leave() {
   peers_.clear();
 }
 
+void LinkMesh::Break() {
+  for (auto& [process, peer] : peers_) peer->Break();
+}
+
 void LinkMesh::Remove(std::uint32_t process) {
   const auto it = peers_.find(process);
   if (it == peers_.end()) return;

@@ -22,6 +22,8 @@ class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
   void Join(const LinkIdentity& self, const std::vector<LinkPeerSpec>& peers);
   void Leave();
 
+  // All streams end as if the network had failed; they are opened again.
+  void Break();
   // That process is gone for good.
   void Remove(std::uint32_t process);
 

@@ -111,6 +111,8 @@ absl::Status Daemon::OnControllerMessage(v1::ControllerMessage& message) {
     delete message.release_configure();  // it may be large, and no window needs it again
   } else if (message.has_peer_lost()) {
     host_.PeerLost(message.peer_lost());
+  } else if (message.has_break_links()) {
+    mesh_.Break();
   } else if (message.has_ping()) {
     auto pong = sync_->session().Prepare();
     pong->mutable_pong();

@@ -36,6 +36,10 @@ class Endpoint : public std::enable_shared_from_this<Endpoint<Out, In>> {
   void Offer(Listener* listener, const Hello& hello);
   // Dialling side, after the stub has bound `stream`.
   void Begin(ClientStream<Out, In>* stream);
+  // Ends the stream, as if the network had.
+  void Break() {
+    if (stream_ != nullptr) stream_->port()->Cancel();
+  }
   // Ends the streams; nothing is reported from now on.
   void Leave();
   bool left() const { return left_; }
