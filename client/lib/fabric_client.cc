@@ -187,6 +187,10 @@ absl::StatusOr<v1::ResetArbitersReply> FabricClient::ResetArbiters() {
   return Call("Control.ResetArbiters", &v1::Control::Stub::ResetArbiters, v1::ResetArbitersRequest(), deadline_);
 }
 
+absl::StatusOr<v1::RepeatWorkloadReply> FabricClient::RepeatWorkload() {
+  return Call("Control.RepeatWorkload", &v1::Control::Stub::RepeatWorkload, v1::RepeatWorkloadRequest(), deadline_);
+}
+
 absl::StatusOr<v1::BreakStreamsReply> FabricClient::BreakStreams(const std::string& process) {
   v1::BreakStreamsRequest request;
   request.set_process(process);

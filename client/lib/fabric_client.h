@@ -55,6 +55,7 @@ class FabricClient {
   absl::StatusOr<v1::ListFaultsReply> ListFaults(const std::string& id);
   absl::StatusOr<v1::ResetFaultsReply> ResetFaults();
   absl::StatusOr<v1::ResetArbitersReply> ResetArbiters();
+  absl::StatusOr<v1::RepeatWorkloadReply> RepeatWorkload();
   absl::StatusOr<v1::BreakStreamsReply> BreakStreams(const std::string& process);
   // Calls `batch` with what is kept after event `after`, and with `follow` with what comes; it may return false to
   // stop, which is CANCELLED here.

@@ -223,6 +223,10 @@ absl::StatusOr<RunResult> ResultFromProto(const v1::RunResult& m, const Topology
   if (!total.ok()) return total.status();
   r.scenario = m.scenario();
   r.digest = *digest;
+  auto workload = ReadDigest(m.workload_digest());
+  if (!workload.ok()) return workload.status();
+  r.workload = *workload;
+  r.workload_started = m.workload_started();
   r.virtual_time = m.virtual_time();
   r.nodes = m.nodes();
   r.total = *total;

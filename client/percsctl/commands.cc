@@ -101,8 +101,9 @@ constexpr Command kCommands[] = {
   percsctl fault link-errors sn0-d0-h0:LR0 --flit-rate 1e-3
   percsctl fault lanes sn0-d0-h0:D0 --lost 3)",
      AddFault},
-    {"fabric", kControl, "Bring what decides by turns back to its start",
-     R"(  percsctl fabric reset-arbiters)", AddFabric},
+    {"fabric", kControl, "Bring what decides by turns back to its start; begin the workload once more",
+     R"(  percsctl fabric reset-arbiters
+  percsctl fabric repeat)", AddFabric},
     {"pause", kControl, "Stop virtual time where it is; commands are still taken", "  percsctl pause", AddPause},
     {"resume", kControl, "Let virtual time go on", "  percsctl resume", AddResume},
     {"step", kControl, "Let virtual time go on for a while, then stop it", "  percsctl step 10us", AddStep},

@@ -1,4 +1,4 @@
-// percsctl fabric reset-arbiters: what decides by turns begins anew.
+// percsctl fabric reset-arbiters: what decides by turns begins anew. percsctl fabric repeat: the workload once more.
 #include <fmt/format.h>
 
 #include <memory>
@@ -10,22 +10,34 @@
 
 namespace percs {
 
+namespace {
+
+template <typename Reply>
+Outcome Tell(const char* what, const absl::StatusOr<Reply>& reply, bool json) {
+  if (!reply.ok()) return FromStatus(reply.status());
+  if (json) {
+    fmt::print("{}\n", nlohmann::json{{"at_ps", reply->at()}}.dump(2));
+  } else {
+    fmt::print("{} at {}\n", what, FormatVirtual(reply->at()));
+  }
+  return Outcome::Ok();
+}
+
+}  // namespace
+
 CommandBody AddFabric(CLI::App& app) {
   auto a = std::make_shared<FabricOptions>();
   CLI::App* reset = app.add_subcommand(
       "reset-arbiters", "All round robin of all hubs begins anew; the next workload runs as on a fresh fabric");
   AddFabricOptions(*reset, *a);
+  CLI::App* repeat = app.add_subcommand("repeat", "The workload of a held run that is idle begins once more");
+  AddFabricOptions(*repeat, *a);
   app.require_subcommand(1);
-  return [a] {
+  return [a, repeat] {
     return WithFabric(*a, [&](FabricClient& client) {
-      const auto reply = client.ResetArbiters();
-      if (!reply.ok()) return FromStatus(reply.status());
-      if (IsJson(a->format)) {
-        fmt::print("{}\n", nlohmann::json{{"at_ps", reply->at()}}.dump(2));
-      } else {
-        fmt::print("arbiters reset at {}\n", FormatVirtual(reply->at()));
-      }
-      return Outcome::Ok();
+      const bool json = IsJson(a->format);
+      if (repeat->parsed()) return Tell("the workload begins once more", client.RepeatWorkload(), json);
+      return Tell("arbiters reset", client.ResetArbiters(), json);
     });
   };
 }

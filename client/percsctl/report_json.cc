@@ -318,6 +318,7 @@ Json ReportJson(const RunReport& report, const Topology& topology) {
                {"faults", FaultsJson(report.faults)},
                {"cau_tasks", CauTasksJson(r, topology)},
                {"lost", LostJson(r)},
+               {"workload", {{"digest", r.workload.ToString()}, {"started_ps", r.workload_started}}},
                {"violations", r.violations}});
   if (!report.show_events) return json;
   nlohmann::json events = nlohmann::json::array();

@@ -229,6 +229,22 @@ Reactor* ControlService::Handlers::ResetArbiters(Context* context, const v1::Res
   return OnFaults(context, std::move(record), reply, act, [] { return std::string("arbiters reset"); });
 }
 
+Reactor* ControlService::Handlers::RepeatWorkload(Context* context, const v1::RepeatWorkloadRequest*,
+                                                  v1::RepeatWorkloadReply* reply) {
+  const LockGuard guard(mutex());
+  auto run = ActiveRun(/*going_on=*/true);
+  if (!run.ok()) return Answer(context, run.status());
+  Reactor* reactor = context->DefaultReactor();
+  (*run)->Repeat([reactor, reply, number = (*run)->number()](absl::StatusOr<Time> at) {
+    if (at.ok()) {
+      reply->set_at(*at);
+      spdlog::info("run {}: the workload begins once more at {}", number, FormatTime(*at));
+    }
+    reactor->Finish(ToGrpc(at.status()));
+  });
+  return reactor;
+}
+
 Reactor* ControlService::Handlers::BreakStreams(Context* context, const v1::BreakStreamsRequest* request,
                                                 v1::BreakStreamsReply* reply) {
   const LockGuard guard(mutex());

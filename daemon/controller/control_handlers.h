@@ -89,6 +89,8 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
                          v1::ResetArbitersReply* reply) override;
   Reactor* HoldFault(Context* context, const v1::HoldFaultRequest* request,
                      v1::HoldFaultReply* reply) override;
+  Reactor* RepeatWorkload(Context* context, const v1::RepeatWorkloadRequest* request,
+                          v1::RepeatWorkloadReply* reply) override;
   Reactor* BreakStreams(Context* context, const v1::BreakStreamsRequest* request,
                         v1::BreakStreamsReply* reply) override;
   // control_health.cc

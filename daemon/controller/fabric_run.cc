@@ -113,6 +113,7 @@ FabricRun::FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scen
       blade_faults_(scenario_.blade_faults),
       actions_(daemons_),
       stops_(daemons_),
+      repeats_(daemons_),
       traces_(daemons_),
       severed_(daemons_),
       lost_hubs_(daemons_),

@@ -103,6 +103,8 @@ class FabricRun {
   using ManagerCommand = std::function<absl::Status(Fabric& manager, Time at)>;
   void Manage(v1::JournalRecord record, ManagerCommand command, TimeDone done);
   void Stop(TimeDone done);
+  // The workload once more. FAILED_PRECONDITION unless everything is done and the run is held.
+  void Repeat(TimeDone done);
   // Virtual time stops where it is, or in a while, or goes on. Returns where. Commands are still taken.
   Time Pause();
   Time StepBy(Time by);
@@ -232,6 +234,7 @@ class FabricRun {
   void FillSevered(const Loss& loss, Time boundary, v1::LostDaemon* message) const;
   void TakeLosses();
   void TakeLoss(const v1::LostDaemon& message, Time boundary);
+  void TakeRepeat(Time boundary);
   std::uint32_t living() const;
   void NoteBatches(std::uint32_t process, const v1::WindowReport& report);
   // Gives them to the daemons of the hubs they concern.
@@ -271,6 +274,7 @@ class FabricRun {
   std::vector<BladeFault> blade_faults_;                   // all that were or are to come
   std::vector<std::vector<FaultAction>> actions_;          // of faults, by process, for the next grant
   std::vector<bool> stops_;                                // by process, until its next grant
+  std::vector<std::optional<Time>> repeats_;               // likewise
   std::vector<std::vector<v1::TraceSelection>> traces_;    // likewise
   std::vector<std::vector<v1::SeveredHubs>> severed_;      // likewise; of replays
   std::vector<std::vector<v1::LostDaemon>> lost_hubs_;     // likewise

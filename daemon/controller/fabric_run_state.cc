@@ -177,6 +177,7 @@ absl::Status FabricRun::RestoreCommands(std::uint32_t p, const v1::WindowGrant& 
   other_faults_[p].assign(pending.other_faults().begin(), pending.other_faults().end());
   traces_[p].assign(pending.traces().begin(), pending.traces().end());
   stops_[p] = pending.stop();
+  if (pending.has_repeat_at()) repeats_[p] = pending.repeat_at();
   severed_[p].assign(pending.severed().begin(), pending.severed().end());
   lost_hubs_[p].assign(pending.lost().begin(), pending.lost().end());
   for (const v1::FaultActionCommand& message : pending.fault_actions()) {
@@ -189,7 +190,8 @@ absl::Status FabricRun::RestoreCommands(std::uint32_t p, const v1::WindowGrant& 
 }
 
 int FabricRun::Undelivered(std::uint32_t p) const {
-  return (faults_[p].empty() && other_faults_[p].empty() ? 0 : 1) + (traces_[p].empty() ? 0 : 1) + (stops_[p] ? 1 : 0);
+  return (faults_[p].empty() && other_faults_[p].empty() ? 0 : 1) + (traces_[p].empty() ? 0 : 1) + (stops_[p] ? 1 : 0) +
+         (repeats_[p] ? 1 : 0);
 }
 
 void FabricRun::TakeUp() {

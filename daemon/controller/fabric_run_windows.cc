@@ -135,6 +135,7 @@ void FabricRun::FillCommands(std::uint32_t p, v1::WindowGrant* grant) const {
   for (const FaultAction& action : actions_[p]) ActionToProto(action, grant->add_fault_actions());
   for (const auto& trace : traces_[p]) *grant->add_traces() = trace;
   if (stops_[p]) grant->set_stop(true);
+  if (repeats_[p]) grant->set_repeat_at(*repeats_[p]);
   for (const auto& severed : severed_[p]) *grant->add_severed() = severed;
   for (const auto& lost : lost_hubs_[p]) *grant->add_lost() = lost;
 }
@@ -156,6 +157,7 @@ void FabricRun::SendGrant(int process) {
   lost_hubs_[p].clear();
   traces_[p].clear();
   stops_[p] = false;
+  repeats_[p].reset();
   port_->Send(p, std::move(message));
 }
 
@@ -243,6 +245,28 @@ void FabricRun::Stop(TimeDone done) {
   Soon();
 }
 
+void FabricRun::Repeat(TimeDone done) {
+  if (phase_ != Phase::kIdle) {
+    return done(absl::FailedPreconditionError(fmt::format(
+        "run {} is {}; the workload begins once more when a run that was applied with hold is idle", number_,
+        hold_ ? "not idle yet" : "not held")));
+  }
+  if (absl::Status status = CheckRepeatable(scenario_, topology()); !status.ok()) return done(status);
+  Command command{std::nullopt, std::nullopt, true, std::move(done)};
+  command.record.set_repeat(true);
+  commands_.push_back(std::move(command));
+  Soon();
+}
+
+void FabricRun::TakeRepeat(Time boundary) {
+  for (std::uint32_t p = 0; p < daemons_; ++p) {
+    if (master_.lost(static_cast<int>(p))) continue;
+    if (!repeats_[p]) ++commands_undelivered_;
+    repeats_[p] = boundary;
+    master_.Wake(static_cast<int>(p), boundary);
+  }
+}
+
 // Before they take effect and are acknowledged: all that take effect at one time are made durable at once.
 absl::Status FabricRun::Record(const std::list<Command>& commands, Time boundary) {
   if (!events_.record) return absl::OkStatus();
@@ -280,6 +304,11 @@ void FabricRun::TakeCommands(Time boundary) {
     }
     if (command.record.has_lose()) {
       TakeLoss(command.record.lose(), boundary);
+      command.done(boundary);
+      continue;
+    }
+    if (command.record.has_repeat()) {
+      TakeRepeat(boundary);
       command.done(boundary);
       continue;
     }

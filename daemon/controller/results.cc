@@ -188,6 +188,8 @@ void ResultToProto(const RunResult& result, const Topology& topology, v1::RunRes
   for (const TreeStatus& t : result.trees) TreeToProto(t, topology, false, message->add_trees());
   for (const FaultStatus& f : result.faults) FaultToProto(f, result, topology, message->add_faults());
   for (const std::string& v : result.violations) message->add_violations(v);
+  message->set_workload_digest(result.workload.ToString());
+  message->set_workload_started(result.workload_started);
   for (const LostHubs& lost : result.lost) {
     v1::LostHubs* m = message->add_lost();
     m->set_who(lost.who);

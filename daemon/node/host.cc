@@ -250,6 +250,9 @@ absl::Status Host::TakeCommands() {
     fabric_->Trace(*selection);
   }
   if (grant_.stop()) fabric_->StopWorkload(fabric_->now());
+  if (grant_.has_repeat_at()) {
+    if (absl::Status status = fabric_->RepeatWorkload(grant_.repeat_at()); !status.ok()) return status;
+  }
   return TakeLosses();
 }
 

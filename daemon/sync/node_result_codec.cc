@@ -102,6 +102,9 @@ void PackResult(const NodeResult& result, v1::NodeResult* message) {
   }
   PackSamples(result.clock, message->mutable_clock_samples());
   PackTallies(result.tallies, message->mutable_tallies());
+  message->set_workload_high(result.workload.high);
+  message->set_workload_low(result.workload.low);
+  message->set_workload_started(result.workload_started);
   message->set_credits_missing(result.credits_missing);
   message->set_flits_out_of_order(result.flits_out_of_order);
   message->set_flits_without_credit(result.flits_without_credit);
@@ -145,6 +148,8 @@ absl::StatusOr<NodeResult> UnpackResult(const v1::NodeResult& message) {
   auto tallies = UnpackTallies(message.tallies());
   if (!tallies.ok()) return tallies.status();
   result.tallies = *std::move(tallies);
+  result.workload = {message.workload_high(), message.workload_low()};
+  result.workload_started = message.workload_started();
   result.credits_missing = message.credits_missing();
   result.flits_out_of_order = message.flits_out_of_order();
   result.flits_without_credit = message.flits_without_credit();

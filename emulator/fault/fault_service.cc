@@ -104,6 +104,10 @@ absl::Status FaultService::RestrictCables(std::function<bool(NodeId, NodeId)> ca
 }
 
 absl::Status FaultService::CheckCables(const Fault& fault) const {
+  if (SwapsAtLost(fault)) {
+    return absl::FailedPreconditionError(fmt::format("fault {} ({}): one of its cables has an end in a hub that is lost",
+                                                     fault.status.spec.id, FaultKindName(fault.status.spec.kind)));
+  }
   if (!can_join_) return absl::OkStatus();
   for (const FaultAction& action : fault.actions) {
     if (action.kind != FaultAction::Kind::kRewired || can_join_(action.end.node, action.peer.node)) continue;
@@ -224,6 +228,26 @@ void FaultService::Remove(Fault& fault, Time now) {
     case FaultPhase::kRecovering:
       return;
   }
+}
+
+void FaultService::Lose(const std::vector<NodeId>& hubs, Time now) {
+  lost_.insert(hubs.begin(), hubs.end());
+  for (auto& [number, fault] : faults_) {
+    if (fault.status.phase == FaultPhase::kRecovered || !SwapsAtLost(fault)) continue;
+    fault.stops_at = now;
+    if (fault.status.phase == FaultPhase::kActive) {
+      Schedule(fault, now);
+    } else {
+      Schedule(fault, kNever);
+      fault.status.phase = FaultPhase::kRecovered;
+    }
+  }
+}
+
+bool FaultService::SwapsAtLost(const Fault& fault) const {
+  return std::any_of(fault.actions.begin(), fault.actions.end(), [this](const FaultAction& action) {
+    return action.kind == FaultAction::Kind::kRewired && lost_.contains(action.end.node);
+  });
 }
 
 void FaultService::ResetArbiters(Time now) {

@@ -74,6 +74,9 @@ class FaultService {
   // Those that repeat without end are deleted, so that a fabric can drain.
   void EndRepeating(Time now);
 
+  // These hubs are gone. A swapped cable with an end there goes back to where it belongs, and none is swapped there any
+  // more: what is left of it would lead nowhere, and its other end would wait for credits.
+  void Lose(const std::vector<NodeId>& hubs, Time now);
   // All round robin of all hubs begins anew at `now`, after what faults do then.
   void ResetArbiters(Time now);
 
@@ -109,6 +112,7 @@ class FaultService {
   void Recover(Fault& fault, Time now, std::vector<FaultAction>* actions);
   void Retrain(const Fault& fault, Time now, std::vector<FaultAction>* actions);
   void Finish(Fault& fault, Time now);
+  bool SwapsAtLost(const Fault& fault) const;
   bool Corrupts(const Fault& fault) const;
   Time ReplayMax() const;
   void Note(Time at, const char* kind, const Fault& fault, const std::string& text);
@@ -119,6 +123,7 @@ class FaultService {
   const Time longest_wire_;
   EventLog* log_;
   std::function<bool(NodeId, NodeId)> can_join_;  // null: any two
+  std::set<NodeId> lost_;
   std::uint32_t number_ = 0;
   Time reset_at_ = kNever;
   std::uint32_t swaps_ = 0;  // faults of kind miswired there have been

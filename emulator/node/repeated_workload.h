@@ -2,9 +2,12 @@
 // it, so that it compares with a first time.
 #pragma once
 
+#include "absl/status/status.h"
 #include "emulator/base/digest.h"
 #include "emulator/isr/packet.h"
 #include "emulator/metrics/node_stats.h"
+#include "emulator/sim/scenario.h"
+#include "emulator/topology/topology.h"
 
 namespace percs {
 
@@ -21,5 +24,8 @@ struct RepeatedWorkload {
     if (payload_hash) digest.Add(payload_hash);
   }
 };
+
+// UNIMPLEMENTED for a workload that cannot begin later than at 0.
+absl::Status CheckRepeatable(const Scenario& scenario, const Topology& topology);
 
 }  // namespace percs

@@ -465,7 +465,9 @@ void FabricImpl::Lose(const LostHubs& lost) {
   severed_.push_back({lost.nodes, std::vector<NodeId>(topology_.nodes()), /*management=*/true});
   std::iota(severed_.back().to.begin(), severed_.back().to.end(), 0);
   lost_.push_back(lost);
-  if (manager_) manager_->Lose(lost);
+  if (!manager_) return;
+  manager_->Lose(lost);
+  faults_->Lose(lost.nodes, lost.at);
 }
 
 void FabricImpl::Apply(Outbox& box) {

@@ -78,6 +78,7 @@ struct NodeResult {
   // digest (every delivery already is).
   std::vector<std::pair<Epoch, Time>> first_rerouted;
   std::vector<FaultTally> tallies;    // what faults cost at this node; not in the digest, like all below
+  Time workload_started = 0;          // the last time
   Digest workload;                    // deliveries and counters since the workload began the last time, by its time
   std::array<std::uint64_t, kLinkPorts> link_flits{};  // sent since then
   std::vector<ClockSample> clock;     // at every period of the global clock; in the digest of the run

@@ -123,6 +123,7 @@ RunResult MergeResults(const Scenario& scenario, const Topology& topology, std::
   DigestStream digest, workload;
   for (NodeResult& node : nodes) {
     workload.Add(node.workload);
+    result.workload_started = std::max(result.workload_started, node.workload_started);
     for (const FaultTally& tally : node.tallies) FaultTallies::Of(&result.tallies, tally.fault) += tally.losses;
     digest.Add(node.node);
     digest.Add(node.digest);

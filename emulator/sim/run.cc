@@ -138,7 +138,6 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     if (options.on_result) options.on_result(nodes.back());
   }
   RunResult result = MergeResults(scenario, fabric.topology(), std::move(nodes), fabric.reroutes(), windows, fabric.lost());
-  result.workload_started = again_at;
   TakeManagement(fabric, &result);
   return result;
 }

@@ -182,6 +182,8 @@ absl::Status ActOnFabric(const v1::JournalRecord& record, Fabric& fabric, Time a
       return Lose(record.lose(), fabric, at);
     case v1::JournalRecord::kSever:
       return Sever(record.sever(), fabric);
+    case v1::JournalRecord::kRepeat:
+      return fabric.RepeatWorkload(at);
     case v1::JournalRecord::kTrace:
       return FollowPackets(record.trace(), fabric);
     case v1::JournalRecord::kStop:

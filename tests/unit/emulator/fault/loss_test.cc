@@ -100,6 +100,48 @@ TEST(Loss, WhatASeveredHubSendsArrivesNowhereAndTheOthersAreNotTouched) {
   }
 }
 
+TEST(Loss, ASwappedCableThatLedToALostHubGoesBackToWhereItBelongs) {
+  Scenario s;
+  s.topology = {.supernodes = 2, .drawers = 1, .hubs = 3, .d_links_per_pair = 3};
+  s.workload = AllToAllWorkload{64 * 1024, Schedule::kSpread, true, PayloadMode::kVerified};
+  s.parameters.retransmit_timeout = 5 * kUs;
+  s.parameters.plan = 2 * kUs;
+  FaultSpec swap;
+  swap.id = "swap";
+  swap.kind = FaultKind::kMiswired;
+  swap.at = 1 * kUs;
+  swap.select.link = LinkEnd{0, kDFirst};
+  swap.with = LinkEnd{1, kDFirst};
+  s.fault_specs = {swap};
+  constexpr NodeId kFar = 4;  // where cable 0 leads to when it is swapped with that of hub 1
+  Digest digest;
+  for (const int threads : {1, 3}) {
+    RunOptions options;
+    options.threads = threads;
+    options.executor = threads > 1 ? &kInTurn : nullptr;
+    options.commands = {{4 * kUs, [](Fabric& fabric, Time now) {
+                           const LostHubs lost{{kFar}, "somebody", 1, now};
+                           for (const FaultAction& action : ActionsOf(lost, fabric.topology())) {
+                             if (absl::Status status = fabric.Inject(action); !status.ok()) return status;
+                           }
+                           fabric.Lose(lost);
+                           return fabric.faults()->Get("swap")->phase == FaultPhase::kActive
+                                      ? absl::OkStatus()
+                                      : absl::DataLossError("it was not there to go back");
+                         }}};
+    const auto result = RunScenario(s, options);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_THAT(result->violations, IsEmpty());
+    ASSERT_EQ(result->faults.size(), 1u);
+    EXPECT_EQ(result->faults[0].recovered_at, 4 * kUs);
+    for (const FailedMessage& failed : result->failed) EXPECT_EQ(failed.destination, kFar);
+    EXPECT_EQ(result->total.messages_acknowledged + result->failed.size(), result->total.messages_sent)
+        << "nobody waits for credits of a cable that leads nowhere";
+    if (threads == 1) digest = result->digest;
+    EXPECT_EQ(result->digest, digest);
+  }
+}
+
 TEST(Loss, TwoAtOnceAndOneWhileARerouteIsInFlight) {
   RunOptions options;
   const auto lose = [](NodeId node, std::uint32_t number, Time at) {

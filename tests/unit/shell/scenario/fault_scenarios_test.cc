@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "emulator/sim/run.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/file.h"
@@ -111,6 +113,34 @@ TEST(FaultScenarios, ATreeWithADeadCauIsGivenUpWithAReason) {
     EXPECT_EQ(task.steps_wrong, 0u);
     EXPECT_NE(task.reason, "") << task.node;
   }
+}
+
+TEST(FaultScenarios, OfEveryKindOneAfterTheOtherHasItsEffectAndNothingIsLostForGood) {
+  const RunResult result = ResultOf("every-fault");
+  std::set<FaultKind> kinds;
+  for (const FaultStatus& fault : result.faults) {
+    const std::string& id = fault.spec.id;
+    kinds.insert(fault.spec.kind);
+    EXPECT_EQ(fault.phase, FaultPhase::kRecovered) << id;
+    EXPECT_EQ(fault.injections, id == "flap" ? 3u : 1u) << id;
+    const auto rerouted = std::count_if(result.reroutes.begin(), result.reroutes.end(), [&](const Reroute& r) {
+      return r.raised >= fault.begins_at && r.raised < fault.begins_at + 30 * kUs && !r.down.empty();
+    });
+    const Losses& cost = result.tallies[fault.number - 1].losses;
+    EXPECT_EQ(result.tallies[fault.number - 1].fault, fault.number);
+    const std::set<FaultKind> replayed = {FaultKind::kBitErrors, FaultKind::kCorruptNext, FaultKind::kPortDown};
+    const std::set<FaultKind> lost = {FaultKind::kLinkDown, FaultKind::kFlap,      FaultKind::kHubDown,   FaultKind::kPartition,
+                                      FaultKind::kHfiDown,  FaultKind::kWindowDown, FaultKind::kTableDamage};
+    const std::set<FaultKind> away = {FaultKind::kLinkDown, FaultKind::kPortDown, FaultKind::kFlap,
+                                      FaultKind::kHubDown,  FaultKind::kPartition, FaultKind::kMiswired};
+    if (replayed.contains(fault.spec.kind)) EXPECT_GT(cost.replayed, 0u) << id;
+    if (lost.contains(fault.spec.kind)) EXPECT_GT(cost.lost, 0u) << id;
+    EXPECT_EQ(rerouted > 0, away.contains(fault.spec.kind) && id != "unheard") << id;
+  }
+  EXPECT_THAT(kinds, SizeIs(kFaultKinds));
+  EXPECT_EQ(result.total.messages_failed, 0u);
+  EXPECT_EQ(result.total.messages_delivered, result.total.messages_sent);
+  EXPECT_EQ(result.reroutes.back().unreachable_pairs, 0u);
 }
 
 }  // namespace
