@@ -7,6 +7,7 @@
 #include "daemon/link/codec.h"
 #include "daemon/sync/node_result_codec.h"
 #include "emulator/base/check.h"
+#include "emulator/node/repeated_workload.h"
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/faults.h"

@@ -33,23 +33,34 @@ LOST_MAX = 3
 SCENARIO = """
 name: chaos
 seed: 11
-topology: {drawers: 2, hubs: 6}
+topology: {supernodes: 2, drawers: 2, hubs: 3, d_links_per_pair: 6}
+clock: {period: 100us}
 parameters: {detect: 1us, plan: 4us, install: 4us, retransmit_timeout: 10us}
+trees:
+  - {name: world, members: all}
 workload:
   pattern: {pattern: uniform, load: 0.02, reliable: true, payload: verified}
 """
-LINKS = [f"sn0-d{d}-h{h}:LL{p}" for d in range(2) for h in range(6) for p in range(5)]
+HUBS = [f"sn{s}-d{d}-h{h}" for s in range(2) for d in range(2) for h in range(3)]
+LINKS = [f"{hub}:{port}" for hub in HUBS for port in ("LL0", "LL1", "LR0", "LR1", "LR2", "D0")]
+DAMAGED_ENTRY = "sn0-d1-h2"
 KINDS = {
     "link_down": ("--link", "LINK"),
     "port_down": ("--link", "LINK", "--direction", "forward"),
     "flap": ("--link", "LINK", "--period", "8us", "--repeats", "3"),
     "lane_loss": ("--link", "LINK", "--lanes", "8"),
     "bit_errors": ("--link", "LINK", "--flit-error-rate", "1e-2"),
-    "corrupt_next": ("--link", "LINK", "--corrupt", "3"),
+    "corrupt_next": ("--link", "LINK", "--corrupt-next", "3"),
     "hub_down": ("--in", "HUB"),
     "partition": ("--in", "sn0-d0"),
-    "table_damage": ("--in", "HUB", "--destination", "sn0-d1-h5"),
+    "table_damage": ("--in", "HUB", "--destination", DAMAGED_ENTRY),
     "alert_suppressed": ("--link", "LINK"),
+    "latency": ("--link", "LINK", "--latency", "300ns"),
+    "cau_down": ("--in", "HUB"),
+    "hfi_down": ("--in", "HUB", "--hfi", "0"),
+    "window_down": ("--in", "HUB", "--window", "0"),
+    "clock_drift": ("--in", "HUB", "--drift-ppb", "1000000"),
+    "miswired": ("--link", "sn0-d0-h0:D0", "--with", "sn0-d0-h1:D0"),
 }
 
 
@@ -90,13 +101,22 @@ class ChaosTest(unittest.TestCase):
                              > start + by, "time to pass")
 
     def break_something(self, kind):
-        link, hub = self.random.choice(LINKS), f"sn0-d0-h{self.random.randrange(6)}"
+        """A fault of this kind; one that others are in the way of, when they are over."""
+        link = self.random.choice(LINKS)
+        hub = self.random.choice([hub for hub in HUBS if hub != DAMAGED_ENTRY])
         flags = [{"LINK": link, "HUB": hub}.get(flag, flag) for flag in KINDS[kind]]
         self.faults += 1
         self.note(kind)
         if kind != "corrupt_next":
             flags += ["--duration", f"{self.random.randrange(5, 30)}us"]
-        self.fabric.ctl("fault", "create", f"f{self.faults}", "--kind", kind, *flags)
+        create = ("fault", "create", f"f{self.faults}", "--kind", kind, *flags)
+        for _ in range(10):
+            created = self.fabric.ctl(*create, check=False)
+            if created.returncode == 0:
+                return
+            self.assertIn("conflicts with fault", created.stderr)
+            self.let_time_pass()
+        self.fail(f"{create}: {created.stderr}")
 
     def freeze(self):
         victim = self.random.choice(self.living())

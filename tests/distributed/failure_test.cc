@@ -71,6 +71,22 @@ TEST(FailureTest, ATakenPlaceAndOneTooManyAreRefused) {
               HasSubstr("this fabric has places 0 to 1"));
 }
 
+TEST(FailureTest, WhoeverListensAtTheAddressOfOneThatHasGoneTakesItsPlace) {
+  ClusterOptions options;
+  options.daemons = 1;
+  options.tcp = true;  // where nobody sees that a process is gone
+  options.lost_after = std::chrono::seconds(60);
+  Cluster cluster(options);
+  ASSERT_TRUE(cluster.WaitUntilJoined());
+  v1::JoinRequest request = GoodJoin();
+  request.set_link_address(cluster.Status().processes(0).link_address());
+  EXPECT_FALSE(Join(cluster.controller_address(), request).ok()) << "it is there";
+  cluster.KillDaemon(0);
+  while (cluster.Status().processes_size() > 0 && cluster.Status().processes(0).connected()) std::this_thread::yield();
+  EXPECT_TRUE(Join(cluster.controller_address(), request).ok());
+  EXPECT_EQ(cluster.Status().processes(0).name(), "stranger");
+}
+
 TEST(FailureTest, ALinkStreamOfAStrangerIsRefusedAsMiswired) {
   Cluster cluster{ClusterOptions{}};
   ASSERT_TRUE(cluster.Run(RequestFromFile("deploy/scenarios/two-hubs.yaml")).ok());
