@@ -63,7 +63,7 @@ absl::StatusOr<Checkpoint> Make(const CheckpointArguments& a, FabricClient& clie
   return checkpoint;
 }
 
-Outcome Tell(const char* what, const std::string& file, const Checkpoint& checkpoint, bool json) {
+void Tell(const char* what, const std::string& file, const Checkpoint& checkpoint, bool json) {
   if (json) {
     fmt::print("{}\n", Json{{what, file},
                             {"virtual_ps", checkpoint.at},
@@ -74,7 +74,6 @@ Outcome Tell(const char* what, const std::string& file, const Checkpoint& checkp
     fmt::print("{} {}: {} of virtual time, {} commands, digest {}\n", what, file, FormatVirtual(checkpoint.at),
                checkpoint.commands.size(), checkpoint.digest);
   }
-  return Outcome::Ok();
 }
 
 Outcome MakeAndWrite(const CheckpointArguments& a) {
@@ -82,7 +81,8 @@ Outcome MakeAndWrite(const CheckpointArguments& a) {
     const auto checkpoint = Make(a, client);
     if (!checkpoint.ok()) return FromStatus(checkpoint.status());
     if (absl::Status status = WriteCheckpoint(a.file, *checkpoint); !status.ok()) return FromStatus(status);
-    return Tell("checkpoint", a.file, *checkpoint, IsJson(a.fabric.format));
+    Tell("checkpoint", a.file, *checkpoint, IsJson(a.fabric.format));
+    return Outcome::Ok();
   });
 }
 
@@ -150,7 +150,8 @@ Outcome Restore(const RestoreArguments& a) {
     return WithFabric(a.fabric, [&](FabricClient& client) {
       const absl::Status status = RestoreThere(*checkpoint, client);
       if (!status.ok()) return FromStatus(status);
-      return Tell("restored", a.file, *checkpoint, json);
+      Tell("restored", a.file, *checkpoint, json);
+      return Outcome::Ok();
     });
   }
   const auto topology = Topology::Create(scenario->topology);

@@ -48,6 +48,7 @@ absl::Status Controller::OpenState() {
   if (goes_on) {
     if (absl::Status s = TakeUp(kept->runs.back(), kept->steps); !s.ok()) return s;
   }
+  membership_.ExpectRestored();  // when there is a run that is told of losses
   lock_.mutex().BeforeUnlock([this] { Keep(); });
   return absl::OkStatus();
 }

@@ -212,9 +212,14 @@ absl::Status Membership::Restore(std::uint64_t fabric,
     members_[place] = std::make_shared<Member>(this, lock_, place, saved.joined());
     members_[place]->session().HoldBack();
     members_[place]->Restore(saved);
-    members_[place]->ExpectConnection();
   }
   return absl::OkStatus();
+}
+
+void Membership::ExpectRestored() {
+  for (std::uint32_t place = 0; place < places(); ++place) {
+    if (const std::shared_ptr<Member> member = members_[place]) member->ExpectConnection();
+  }
 }
 
 void Membership::Release() {

@@ -75,9 +75,10 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
   // Daemons are told nothing before Release, from now on and those that were there before.
   void HoldBack() { hold_back_ = true; }
   void Release();
-  // REQUIRES: nobody has joined. The fabric of an earlier controller, and who was in it: they are given the usual time
-  // to come back.
+  // REQUIRES: nobody has joined. The fabric of an earlier controller, and who was in it.
   absl::Status Restore(std::uint64_t fabric, const std::vector<std::pair<std::uint32_t, v1::SavedMember>>& members);
+  // From now on those that were in it are given the usual time to come back, and those that have ended are lost.
+  void ExpectRestored();
   std::uint32_t places() const { return static_cast<std::uint32_t>(members_.size()); }
   // Null while the place is free.
   Member* member(std::uint32_t place) { return members_[place].get(); }

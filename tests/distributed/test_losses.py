@@ -52,6 +52,7 @@ class LossTest(unittest.TestCase):
         return fabric
 
     def pass_time(self, fabric, by):
+        fabric.wait_for(lambda: fabric.status() is not None, "the controller")
         start = fabric.status()["virtual_ps"]
         fabric.wait_for(lambda: fabric.status()["virtual_ps"] > start + by, f"{by} ps to pass")
 

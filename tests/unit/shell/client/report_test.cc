@@ -139,6 +139,7 @@ TEST(ReportTest, AResultFromTheWirePrintsTheSame) {
   v1::RunResult message;
   message.set_scenario("by-hand");
   message.set_digest("0123456789abcdeffedcba9876543210");
+  message.set_workload_digest("0123456789abcdeffedcba9876543210");
   message.set_virtual_time(12'345'678);
   message.mutable_total()->set_packets_delivered(1'000);
   (*message.mutable_total()->mutable_packets_dropped())["truncated"] = 3;

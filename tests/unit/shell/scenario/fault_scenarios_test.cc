@@ -126,8 +126,10 @@ TEST(FaultScenarios, OfEveryKindOneAfterTheOtherHasItsEffectAndNothingIsLostForG
     const auto rerouted = std::count_if(result.reroutes.begin(), result.reroutes.end(), [&](const Reroute& r) {
       return r.raised >= fault.begins_at && r.raised < fault.begins_at + 30 * kUs && !r.down.empty();
     });
-    const Losses& cost = result.tallies[fault.number - 1].losses;
-    EXPECT_EQ(result.tallies[fault.number - 1].fault, fault.number);
+    Losses cost;  // a clock that drifts has none to tell
+    for (const FaultTally& tally : result.tallies) {
+      if (tally.fault == fault.number) cost = tally.losses;
+    }
     const std::set<FaultKind> replayed = {FaultKind::kBitErrors, FaultKind::kCorruptNext, FaultKind::kPortDown};
     const std::set<FaultKind> lost = {FaultKind::kLinkDown, FaultKind::kFlap,      FaultKind::kHubDown,   FaultKind::kPartition,
                                       FaultKind::kHfiDown,  FaultKind::kWindowDown, FaultKind::kTableDamage};
