@@ -59,7 +59,7 @@ KINDS = {
     "cau_down": ("--in", "HUB"),
     "hfi_down": ("--in", "HUB", "--hfi", "0"),
     "window_down": ("--in", "HUB", "--window", "0"),
-    "clock_drift": ("--in", "HUB", "--drift-ppb", "1000000"),
+    "clock_drift": ("--in", "HUB", "--drift-ppb", "20000"),
     "miswired": ("--link", "sn0-d0-h0:D0", "--with", "sn0-d0-h1:D0"),
 }
 

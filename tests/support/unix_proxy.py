@@ -44,6 +44,7 @@ class UnixProxy:
                 end.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
+        source.close()
 
     def break_all(self):
         """Returns how many connections there were."""
