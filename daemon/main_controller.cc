@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "CLI/CLI.hpp"
+#include "daemon/config/process_flags.h"
 #include "daemon/config/process_setup.h"
 #include "daemon/config/signals.h"
 #include "daemon/config/version.h"
@@ -43,6 +44,8 @@ int main(int argc, char** argv) {
                  "While something runs: wall seconds without a word after which a daemon is lost, and the run goes on "
                  "without it; default: 10 in a live run, in any other only a daemon whose process is gone is lost")
       ->check(CLI::PositiveNumber);
+  percs::AddSecurityFlags(&app, "controller", &options.security);
+  percs::AddLogFlags(&app);
   app.set_version_flag("--version", percs::kSoftwareVersion);
   try {
     app.parse(argc, argv);
@@ -65,7 +68,7 @@ int main(int argc, char** argv) {
   std::shared_ptr<percs::Controller> controller = *std::move(started);
   std::printf("listening %s\n", controller->address().c_str());
   if (controller->metrics()) {
-    std::printf("metrics http://%s/metrics\n", controller->metrics()->address().c_str());
+    std::printf("metrics %s://%s/metrics\n", controller->metrics()->scheme(), controller->metrics()->address().c_str());
   }
   std::fflush(stdout);
   {

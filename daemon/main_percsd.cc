@@ -2,6 +2,8 @@
 #include <cstdio>
 
 #include "CLI/CLI.hpp"
+#include "daemon/config/probe.h"
+#include "daemon/config/process_flags.h"
 #include "daemon/config/process_setup.h"
 #include "daemon/config/signals.h"
 #include "daemon/config/version.h"
@@ -9,6 +11,12 @@
 #include "spdlog/spdlog.h"
 
 namespace {
+
+// `percsd probe`: a health check's exit code.
+struct ProbeFlags {
+  std::string address, tls;
+  bool ready = false;
+};
 
 struct Flags {
   percs::DaemonOptions options;
@@ -19,8 +27,7 @@ struct Flags {
 
 void Declare(CLI::App* app, Flags* flags) {
   app->add_option("--controller", flags->options.controller,
-                  "Address of percs-controller: unix:PATH or HOST:PORT")
-      ->required();
+                  "Address of percs-controller: unix:PATH or HOST:PORT");
   app->add_option(
       "--listen", flags->options.listen,
       "Where other daemons reach this one: unix:PATH or HOST:PORT (port 0: any free one); "
@@ -40,7 +47,24 @@ void Declare(CLI::App* app, Flags* flags) {
                   "Wall seconds to go on without the controller")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  percs::AddSecurityFlags(app, "daemon", &flags->options.security);
+  percs::AddLogFlags(app);
   app->set_version_flag("--version", percs::kSoftwareVersion);
+}
+
+CLI::App* DeclareProbe(CLI::App* app, ProbeFlags* flags) {
+  CLI::App* const probe = app->add_subcommand("probe", "Ask a percsd or percs-controller whether it serves, and end");
+  probe->add_option("ADDRESS", flags->address, "Where it listens: unix:PATH or HOST:PORT")->required();
+  probe->add_option("--tls", flags->tls, "Folder of the identity that it has itself; default: plaintext");
+  probe->add_flag("--ready", flags->ready, "Whether it has a session with the controller, too");
+  return probe;
+}
+
+int RunProbe(const ProbeFlags& flags) {
+  const absl::Status status = percs::Probe(flags.address, flags.ready ? percs::kReady : "", flags.tls);
+  if (status.ok()) return 0;
+  spdlog::error("{}", std::string(status.message()));
+  return 1;
 }
 
 }  // namespace
@@ -50,10 +74,17 @@ int main(int argc, char** argv) {
   CLI::App app("Hosts hubs of a PERCS network and carries their flits");
   Flags flags;
   Declare(&app, &flags);
+  ProbeFlags probe_flags;
+  const CLI::App* const probe = DeclareProbe(&app, &probe_flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : percs::kUsageError;
+  }
+  if (*probe) return RunProbe(probe_flags);
+  if (flags.options.controller.empty()) {
+    spdlog::error("--controller ADDRESS is missing: where percs-controller listens");
+    return percs::kUsageError;
   }
   const auto detail = percs::ParseMetricsDetail(flags.metrics_detail);
   if (!detail.ok()) {
@@ -72,7 +103,7 @@ int main(int argc, char** argv) {
   std::shared_ptr<percs::Daemon> daemon = *std::move(started);
   std::printf("listening %s\n", daemon->address().c_str());
   if (daemon->metrics()) {
-    std::printf("metrics http://%s/metrics\n", daemon->metrics()->address().c_str());
+    std::printf("metrics %s://%s/metrics\n", daemon->metrics()->scheme(), daemon->metrics()->address().c_str());
   }
   std::fflush(stdout);
   const absl::Status outcome = [&daemon] {

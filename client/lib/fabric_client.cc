@@ -1,7 +1,6 @@
 #include "client/lib/fabric_client.h"
 
 #include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
 
 #include <climits>
 
@@ -12,18 +11,18 @@ namespace {
 
 constexpr double kWatchIntervalSeconds = 0.2;
 
-std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
+std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const Credentials& credentials) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(INT_MAX);  // counters of a large machine
   arguments.SetMaxSendMessageSize(INT_MAX);     // a scenario with its trace
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(address, credentials.ForChannel(Role::kController, &arguments), arguments);
 }
 
 }  // namespace
 
-FabricClient::FabricClient(std::string address)
-    : address_(std::move(address)), stub_(v1::Control::NewStub(OpenChannel(address_))) {}
+FabricClient::FabricClient(std::string address, const Credentials& credentials)
+    : address_(std::move(address)), stub_(v1::Control::NewStub(OpenChannel(address_, credentials))) {}
 
 template <typename Reply, typename Request>
 absl::StatusOr<Reply> FabricClient::Call(

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "percs/v1/control.grpc.pb.h"
+#include "proto/security/credentials.h"
 
 namespace percs {
 
@@ -16,7 +17,7 @@ class FabricClient {
  public:
   using Duration = std::chrono::milliseconds;
   // `address` as gRPC takes it: `unix:/path`, `127.0.0.1:18515`. Connects with the first call.
-  explicit FabricClient(std::string address);
+  explicit FabricClient(std::string address, const Credentials& credentials = {});
 
   const std::string& address() const { return address_; }
   // Deadline of a call that only asks; calls that build or drain the fabric have their own.

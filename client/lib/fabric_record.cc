@@ -41,7 +41,7 @@ Json ToJson(const FabricRecord& record) {
   return {{"format", kRecordFormat},          {"name", record.name},
           {"transport", record.transport},    {"controller", record.controller},
           {"metrics", record.metrics},        {"scenario", record.scenario},
-          {"sockets", record.sockets},
+          {"sockets", record.sockets},        {"tls", record.tls},
           {"processes", std::move(processes)}};
 }
 
@@ -53,6 +53,7 @@ FabricRecord FromJson(const Json& json) {
   record.metrics = json.value("metrics", "");
   record.scenario = json.at("scenario");
   record.sockets = json.at("sockets");
+  record.tls = json.value("tls", "");
   for (const Json& p : json.at("processes")) {
     record.processes.push_back({p.at("role"), {p.at("pid"), p.at("start")}, p.at("log")});
     record.processes.back().command = p.value("command", std::vector<std::string>());
@@ -163,6 +164,7 @@ void FabricStore::Remove(const FabricRecord& record) const {
   }
   const std::string folder = FolderOf(record.name);
   if (record.sockets != folder) fs::remove(record.sockets, ignored);
+  fs::remove_all(TlsFolderOf(record.name), ignored);
   fs::remove(folder + kRecordFile, ignored);
   fs::remove(folder + kRecordFile + ".next", ignored);
 }

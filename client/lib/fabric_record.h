@@ -1,5 +1,6 @@
-// What `percsctl up` remembers about the processes it started, under
-// ${XDG_STATE_HOME:-~/.local/state}/percs/<name>/fabric.json, so that a later percsctl finds them.
+// What `percsctl up` remembers about the processes it started, and `percsctl context` about fabrics
+// elsewhere, under ${XDG_STATE_HOME:-~/.local/state}/percs/<name>/fabric.json, so that a later percsctl
+// finds them.
 #pragma once
 
 #include <string>
@@ -21,15 +22,19 @@ struct FabricProcess {
   std::string name() const;
 };
 
+inline constexpr char kRemote[] = "remote";
+
 struct FabricRecord {
   std::string name;
-  std::string transport;                 // unix, tcp
+  std::string transport;                 // unix, tcp, or remote: others started it, elsewhere
   std::string controller;                // its address as gRPC takes it; "" until it is known
   std::string metrics;                   // URL of the controller's metrics, or ""
   std::string scenario;                  // file it was sized from, or ""
   std::string sockets;                   // folder of the Unix sockets
+  std::string tls;                       // folder of the identity that percsctl shows, or "": plaintext
   std::vector<FabricProcess> processes;  // the controller first
 
+  bool remote() const { return transport == kRemote; }
   int running() const;
   std::vector<ProcessId> ids() const;
 };
@@ -48,11 +53,13 @@ class FabricStore {
   // socket's path would not fit into the 107 bytes the kernel allows.
   std::string SocketFolderOf(const std::string& name) const;
   std::vector<std::string> Names() const;
+  // Where identities of a fabric are kept.
+  std::string TlsFolderOf(const std::string& name) const { return FolderOf(name) + "/tls"; }
   // NOT_FOUND names the fabrics there are.
   absl::StatusOr<FabricRecord> Load(const std::string& name) const;
   // Replaces the file in one step: a crash leaves the old or the new one.
   absl::Status Save(const FabricRecord& record) const;
-  // Sockets and record go; logs stay until the next `up`.
+  // Sockets, identities and record go; logs stay until the next `up`.
   void Remove(const FabricRecord& record) const;
 
  private:

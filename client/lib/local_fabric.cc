@@ -6,6 +6,7 @@
 #include <fstream>
 #include <thread>
 
+#include "client/lib/authority_folder.h"
 #include "client/lib/fabric_client.h"
 
 namespace percs {
@@ -17,6 +18,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kPoll = std::chrono::milliseconds(20);
 constexpr auto kCleanupGrace = std::chrono::milliseconds(3'000);
 constexpr int kLogLines = 12;
+constexpr auto kLifetime = std::chrono::hours(24 * 365);
 
 std::string Message(const absl::Status& status) {
   return std::string(status.message().data(), status.message().size());
@@ -42,7 +44,7 @@ class Starter {
     std::error_code error;
     fs::create_directories(record_.sockets, error);
     fs::permissions(record_.sockets, fs::perms::owner_all, error);
-    for (auto step : {&Starter::StartController, &Starter::AwaitController, &Starter::StartDaemons,
+    for (auto step : {&Starter::MakeIdentities, &Starter::StartController, &Starter::AwaitController, &Starter::StartDaemons,
                       &Starter::AwaitDaemons}) {
       if (absl::Status status = (this->*step)(); !status.ok()) return status;
     }
@@ -51,6 +53,19 @@ class Starter {
   }
 
  private:
+  absl::Status MakeIdentities() {
+    if (!options_.tls) return absl::OkStatus();
+    const std::string folder = store_.TlsFolderOf(options_.name);
+    record_.tls = RoleFolder(folder, Role::kOperator);
+    return MakeAuthorityFolder(folder, kLifetime, /*renew=*/true).status();
+  }
+
+  // ... of the controller or a daemon, as options of its program.
+  void AddIdentity(Role role, std::vector<std::string>* command) const {
+    if (!options_.tls) return;
+    command->insert(command->end(), {"--tls", RoleFolder(store_.TlsFolderOf(options_.name), role)});
+  }
+
   absl::Status Start(const std::string& role, std::vector<std::string> command,
                      const std::string& log_name) {
     const auto program = FindProgram(command[0]);
@@ -77,6 +92,7 @@ class Starter {
         "percs-controller", "--listen", listen, "--daemons", fmt::format("{}", options_.daemons),
         "--state-dir", store_.FolderOf(options_.name)};
     if (!options_.metrics.empty()) command.insert(command.end(), {"--metrics", options_.metrics});
+    AddIdentity(Role::kController, &command);
     return Start("controller", command, "controller.log");
   }
 
@@ -110,6 +126,7 @@ class Starter {
                                           "--listen", listen, "--name", fmt::format("d{}", i),
                                           "--index", fmt::format("{}", i)};
       if (!options_.metrics.empty()) command.insert(command.end(), {"--metrics", "127.0.0.1:0"});
+      AddIdentity(Role::kDaemon, &command);
       const absl::Status status = Start("percsd", command, fmt::format("d{}.log", i));
       if (!status.ok()) return status;
     }
@@ -117,7 +134,13 @@ class Starter {
   }
 
   absl::Status AwaitDaemons() {
-    FabricClient client(record_.controller);
+    Credentials credentials;
+    if (options_.tls) {
+      const auto loaded = Credentials::Load(record_.tls, RoleSet(Role::kOperator));
+      if (!loaded.ok()) return loaded.status();
+      credentials = *loaded;
+    }
+    FabricClient client(record_.controller, credentials);
     while (true) {
       const auto reply = client.Status();
       if (!reply.ok()) return WithLog(record_.processes[0], Message(reply.status()));
@@ -156,12 +179,19 @@ class Starter {
   bool done_ = false;
 };
 
+absl::Status Elsewhere(const FabricRecord& record) {
+  return absl::FailedPreconditionError(
+      fmt::format("fabric \"{0}\" is elsewhere, at {1}; `percsctl context delete {0}` forgets it", record.name,
+                  record.controller));
+}
+
 }  // namespace
 
 absl::StatusOr<FabricRecord> StartFabric(const FabricStore& store, const StartOptions& options) {
   const auto lock = FabricLock::Take(store, options.name);
   if (!lock.ok()) return lock.status();
   const auto old = store.Load(options.name);
+  if (old.ok() && old->remote()) return Elsewhere(*old);
   if (old.ok() && old->running() > 0) {
     return absl::AlreadyExistsError(fmt::format(
         "fabric \"{0}\" is up already, with {1} processes; `percsctl down --name {0}` stops "
@@ -176,6 +206,7 @@ absl::StatusOr<StopReport> StopFabric(const FabricStore& store, const std::strin
                                       std::chrono::milliseconds grace) {
   const auto known = store.Load(name);  // before the lock, which would make a folder for any name
   if (!known.ok()) return known.status();
+  if (known->remote()) return Elsewhere(*known);
   const auto lock = FabricLock::Take(store, name);
   if (!lock.ok()) return lock.status();
   const auto record = store.Load(name);

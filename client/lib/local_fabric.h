@@ -15,6 +15,7 @@ struct StartOptions {
   std::string name = "default";
   int daemons = 32;
   bool tcp = false;
+  bool tls = false;      // identities are made for it, and everybody shows one
   int port = 0;          // of the controller, with tcp; 0: any
   std::string metrics;   // HOST:PORT of the controller's metrics; "": nobody serves any
   std::string scenario;  // noted in the record only

@@ -37,6 +37,8 @@ CommandBody AddCollective(CLI::App& app);
 CommandBody AddPerf(CLI::App& app);
 CommandBody AddSweep3d(CLI::App& app);
 CommandBody AddValidate(CLI::App& app);
+CommandBody AddContext(CLI::App& app);
+CommandBody AddCa(CLI::App& app);
 CommandBody AddVersion(CLI::App& app);
 CommandBody AddCompletion(CLI::App& app);
 CommandBody AddUp(CLI::App& app);

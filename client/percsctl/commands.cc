@@ -11,6 +11,7 @@ namespace {
 constexpr const char* kInProcess = "In this process";
 constexpr const char* kLocal = "Local fabrics (daemons on this machine)";
 constexpr const char* kControl = "Control of a running fabric";
+constexpr const char* kElsewhere = "Fabrics elsewhere";
 constexpr const char* kOther = "Other";
 
 constexpr Command kCommands[] = {
@@ -148,6 +149,19 @@ constexpr Command kCommands[] = {
      AddTree},
     {"stop", kControl, "End workloads that run until stopped, and drain the fabric",
      R"(  percsctl stop --wait)", AddStop},
+    {"context", kElsewhere, "Keep the address of a fabric elsewhere, and the identity to show there",
+     R"(  docker compose run --rm certs percsctl context export /tls/operator |
+    percsctl context import compose --controller 127.0.0.1:18515
+  percsctl status --name compose
+  percsctl context list
+  percsctl context delete compose)",
+     AddContext},
+    {"ca", kElsewhere, "Make an authority and an identity for every role",
+     R"(  percsctl ca ./tls
+  percs-controller --listen tcp --tls ./tls/controller
+  percsd --controller host:18515 --listen host:0 --tls ./tls/daemon
+  percsctl status --controller host:18515 --tls ./tls/operator)",
+     AddCa},
     {"version", kOther, "Print versions: software, wire, file format, model",
      R"(  percsctl version --format json)", AddVersion},
     {"completion", kOther, "Print a completion script for a shell",

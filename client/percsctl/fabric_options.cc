@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "client/lib/fabric_record.h"
 #include "client/percsctl/command.h"
 #include "proto/scenario/units.h"
 
@@ -10,6 +9,13 @@ namespace percs {
 namespace {
 
 constexpr char kWallPrefix[] = "wall:";
+
+absl::StatusOr<std::unique_ptr<FabricClient>> ConnectTo(const std::string& address, const std::string& tls) {
+  if (tls.empty()) return std::make_unique<FabricClient>(address);
+  const auto credentials = Credentials::Load(tls, RoleSet(Role::kViewer, Role::kOperator));
+  if (!credentials.ok()) return credentials.status();
+  return std::make_unique<FabricClient>(address, *credentials);
+}
 
 }  // namespace
 
@@ -21,11 +27,18 @@ void AddFabricOptions(CLI::App& app, FabricOptions& options) {
   AddNameOption(app, options.name);
   app.add_option("--controller", options.controller,
                  "Address of the controller instead: host:port or unix:/path");
+  app.add_option("--tls", options.tls,
+                 "With --controller: folder of the identity to show (operator or viewer, of `percsctl ca`); "
+                 "default: plaintext");
   AddFormatOption(app, options.format);
 }
 
+absl::StatusOr<std::unique_ptr<FabricClient>> Connect(const FabricRecord& record) {
+  return ConnectTo(record.controller, record.tls);
+}
+
 absl::StatusOr<std::unique_ptr<FabricClient>> Connect(const FabricOptions& options) {
-  if (!options.controller.empty()) return std::make_unique<FabricClient>(options.controller);
+  if (!options.controller.empty()) return ConnectTo(options.controller, options.tls);
   const auto store = FabricStore::Open();
   if (!store.ok()) return store.status();
   const auto record = store->Load(options.name);
@@ -36,7 +49,7 @@ absl::StatusOr<std::unique_ptr<FabricClient>> Connect(const FabricOptions& optio
         "clears it",
         options.name));
   }
-  return std::make_unique<FabricClient>(record->controller);
+  return ConnectTo(record->controller, options.tls.empty() ? record->tls : options.tls);
 }
 
 Outcome WithFabric(const FabricOptions& options, const ClientBody& body) {

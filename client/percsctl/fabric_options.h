@@ -1,4 +1,4 @@
-// Which fabric a command talks to: `--name` of a local one, or `--controller` of any.
+// Which fabric a command talks to: `--name` of a local or imported one, or `--controller` of any.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/lib/fabric_client.h"
+#include "client/lib/fabric_record.h"
 #include "client/percsctl/outcome.h"
 #include "emulator/base/time.h"
 
@@ -18,12 +19,15 @@ namespace percs {
 struct FabricOptions {
   std::string name = "default";
   std::string controller;
+  std::string tls;  // folder of the identity to show; "": that of the local fabric, if it has one
   std::string format = "human";
 };
 
 void AddNameOption(CLI::App& app, std::string& name);
-// --name, --controller and --format.
+// --name, --controller, --tls and --format.
 void AddFabricOptions(CLI::App& app, FabricOptions& options);
+// For the fabric of a record. Errors of its identity.
+absl::StatusOr<std::unique_ptr<FabricClient>> Connect(const FabricRecord& record);
 // NOT_FOUND if there is no local fabric of that name.
 absl::StatusOr<std::unique_ptr<FabricClient>> Connect(const FabricOptions& options);
 

@@ -1,6 +1,7 @@
 // percsctl up, down, ps: fabrics of processes on this machine.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -50,6 +51,7 @@ Json RecordJson(const FabricRecord& record) {
   }
   return {{"name", record.name},
           {"transport", record.transport},
+          {"tls", record.tls},
           {"controller", record.controller},
           {"metrics", record.metrics},
           {"scenario", record.scenario},
@@ -135,12 +137,23 @@ Outcome DownAll(const FabricStore& store, const std::vector<std::string>& names,
   return Outcome::Ok();
 }
 
+// Those that are not elsewhere.
+std::vector<std::string> LocalNames(const FabricStore& store) {
+  std::vector<std::string> names = store.Names();
+  const auto elsewhere = [&](const std::string& name) {
+    const auto record = store.Load(name);
+    return record.ok() && record->remote();
+  };
+  names.erase(std::remove_if(names.begin(), names.end(), elsewhere), names.end());
+  return names;
+}
+
 Outcome Down(const DownArguments& a) {
   const auto grace = ParseWallTime(a.grace);
   if (!grace.ok()) return Outcome::Fail(ExitCode::kUsage, "--grace: " + Text(grace.status()));
   const auto store = FabricStore::Open();
   if (!store.ok()) return FromStatus(store.status());
-  return DownAll(*store, a.all ? store->Names() : std::vector<std::string>{a.name}, a, *grace);
+  return DownAll(*store, a.all ? LocalNames(*store) : std::vector<std::string>{a.name}, a, *grace);
 }
 
 // What its controller says, or why it says nothing.
@@ -149,11 +162,12 @@ struct Seen {
   Time virtual_time = -1;
 };
 Seen Look(const FabricRecord& record) {
-  if (record.running() == 0) return {"gone; `percsctl down` clears it"};
+  if (!record.remote() && record.running() == 0) return {"gone; `percsctl down` clears it"};
   if (record.controller.empty()) return {"starting"};
-  FabricClient client(record.controller);
-  client.set_deadline(std::chrono::seconds(2));
-  const auto reply = client.Status();
+  const auto client = Connect(record);
+  if (!client.ok()) return {Text(client.status())};
+  (*client)->set_deadline(std::chrono::seconds(2));
+  const auto reply = (*client)->Status();
   if (!reply.ok()) return {"controller does not answer"};
   return {StateName(reply->state()), reply->scenario().empty() ? -1 : reply->virtual_time()};
 }
@@ -212,6 +226,7 @@ CommandBody AddUp(CLI::App& app) {
   app.add_option("--port", a->start.port,
                  "TCP port of the controller (implies --tcp); default: any free")
       ->check(CLI::Range(1, 65535));
+  app.add_flag("--tls", a->start.tls, "Mutual TLS between all processes and percsctl, with identities made for it");
   app.add_option("--metrics", a->start.metrics,
                  "HOST:PORT for Prometheus: the controller's metrics, and at /discovery where every "
                  "daemon's are (port 0: any free one); default: none are served");

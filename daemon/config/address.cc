@@ -13,7 +13,6 @@
 
 #include "daemon/config/port_holder.h"
 #include "fmt/format.h"
-#include "grpcpp/security/server_credentials.h"
 
 namespace percs {
 namespace {
@@ -68,6 +67,10 @@ absl::Status BindError(const Address& address) {
 
 }  // namespace
 
+bool Address::leaves_machine() const {
+  return !is_unix() && host != "localhost" && host != "[::1]" && host.rfind("127.", 0) != 0;
+}
+
 std::string Address::ToString() const {
   return is_unix() ? "unix:" + unix_path : fmt::format("{}:{}", host, port);
 }
@@ -101,15 +104,41 @@ absl::StatusOr<Address> ParseAddress(const std::string& text, int default_port) 
   return address;
 }
 
-absl::StatusOr<std::unique_ptr<grpc::Server>> StartServer(grpc::ServerBuilder* builder,
+absl::StatusOr<TransportSecurity> LoadSecurity(const SecurityOptions& options, Role role) {
+  TransportSecurity security;
+  security.plaintext_allowed = options.plaintext;
+  if (options.tls.empty() && options.metrics_tls) {
+    return absl::InvalidArgumentError("--metrics-tls needs --tls, whose identity it shows");
+  }
+  if (options.tls.empty()) return security;
+  auto credentials = Credentials::Load(options.tls, RoleSet(role));
+  if (!credentials.ok()) return credentials.status();
+  security.credentials = *std::move(credentials);
+  if (options.metrics_tls) security.metrics_tls = options.tls;
+  return security;
+}
+
+absl::Status CheckExposure(const Address& address, const TransportSecurity& security, const char* flag) {
+  if (!address.leaves_machine() || security.credentials.encrypted() || security.plaintext_allowed) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      fmt::format("{} {} can be reached from other machines, and nothing would say who calls: give --tls FOLDER "
+                  "(`percsctl ca` makes one for each role), an address on loopback or unix:PATH, or --plaintext if "
+                  "whoever reaches it may do everything",
+                  flag, address.ToString()));
+}
+
+absl::StatusOr<std::unique_ptr<grpc::Server>> StartServer(grpc::ServerBuilder* builder, const TransportSecurity& security,
                                                           Address* address) {
+  if (absl::Status s = CheckExposure(*address, security, "--listen"); !s.ok()) return s;
   if (address->is_unix()) {
     if (absl::Status free = CheckUnixFree(address->unix_path); !free.ok()) return free;
   }
   int bound = 0;
   // Without this a second server on the same port would get half of the connections.
   builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder->AddListeningPort(address->ToString(), grpc::InsecureServerCredentials(), &bound);
+  builder->AddListeningPort(address->ToString(), security.credentials.ForServer(), &bound);
   std::unique_ptr<grpc::Server> server = builder->BuildAndStart();
   if (!server || bound == 0) return BindError(*address);
   if (!address->is_unix()) address->port = bound;

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
+#include "proto/security/credentials.h"
 
 namespace percs {
 
@@ -18,15 +19,38 @@ struct Address {
   std::string host;
   int port = 0;
   bool is_unix() const { return !unix_path.empty(); }
+  // Others than processes of this machine may reach it.
+  bool leaves_machine() const;
   std::string ToString() const;  // as gRPC takes it
 };
 
 // `tcp` alone is every interface with `default_port`. INVALID_ARGUMENT says what would be right.
 absl::StatusOr<Address> ParseAddress(const std::string& text, int default_port);
 
-// Binds and starts. ALREADY_EXISTS names the process that has the address now; INVALID_ARGUMENT or
-// UNAVAILABLE why it cannot be bound. `address.port` becomes the one bound.
-absl::StatusOr<std::unique_ptr<grpc::Server>> StartServer(grpc::ServerBuilder* builder,
+// As flags give it.
+struct SecurityOptions {
+  std::string tls;           // folder of the process's identity; "": plaintext
+  bool plaintext = false;    // without it, also listen where other machines reach it
+  bool metrics_tls = false;  // metrics by HTTPS
+};
+
+// How a process speaks to others. Without encryption it listens where only this machine reaches it, unless
+// told otherwise.
+struct TransportSecurity {
+  Credentials credentials;
+  bool plaintext_allowed = false;
+  std::string metrics_tls = {};  // folder of the identity that metrics show; "": plain HTTP
+};
+// INVALID_ARGUMENT and others: the folder has no identity of that role, or flags contradict each other.
+absl::StatusOr<TransportSecurity> LoadSecurity(const SecurityOptions& options, Role role);
+
+// FAILED_PRECONDITION if others could reach `address` and nothing proves who they are; the message names
+// `flag`, which gave the address.
+absl::Status CheckExposure(const Address& address, const TransportSecurity& security, const char* flag);
+
+// Binds and starts. FAILED_PRECONDITION by CheckExposure; ALREADY_EXISTS names the process that has the address
+// now; INVALID_ARGUMENT or UNAVAILABLE why it cannot be bound. `address.port` becomes the one bound.
+absl::StatusOr<std::unique_ptr<grpc::Server>> StartServer(grpc::ServerBuilder* builder, const TransportSecurity& security,
                                                           Address* address);
 
 // A folder of our own for sockets, below $TMPDIR or /tmp; removed with everything in it on

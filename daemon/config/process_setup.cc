@@ -6,9 +6,8 @@
 #include <cstdlib>
 
 #include "absl/synchronization/mutex.h"
+#include "daemon/config/log.h"
 #include "daemon/config/signals.h"
-#include "spdlog/sinks/stdout_sinks.h"
-#include "spdlog/spdlog.h"
 
 namespace percs {
 
@@ -24,8 +23,7 @@ void SetUpProcess(const char* name) {
   // Writing beyond a limit of file sizes is an error of that write, as on a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   BlockEndSignals();
-  spdlog::set_default_logger(spdlog::stderr_logger_mt(name));
-  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %n %P %l: %v");
+  SetUpLog(name);
 }
 
 }  // namespace percs

@@ -57,6 +57,9 @@ Membership::Events Controller::MembershipEvents() {
 
 absl::StatusOr<std::unique_ptr<Controller>> Controller::Start(ControllerOptions options) {
   std::unique_ptr<Controller> controller(new Controller(std::move(options)));
+  auto security = LoadSecurity(controller->options_.security, Role::kController);
+  if (!security.ok()) return security.status();
+  controller->security_ = *std::move(security);
   absl::Status status = controller->OpenState();
   if (status.ok()) status = controller->Listen();
   if (status.ok()) status = controller->ServeMetrics();
@@ -111,7 +114,7 @@ absl::Status Controller::Listen() {
   ConfigureServer(&builder);
   builder.RegisterService(membership_.service());
   builder.RegisterService(control_->service());
-  auto server = StartServer(&builder, &*address);
+  auto server = StartServer(&builder, security_, &*address);
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
   address_ = address->ToString();
@@ -127,13 +130,13 @@ absl::Status Controller::ServeMetrics() {
     return reply;
   };
   auto server = MetricsServer::Start(
-      options_.metrics,
+      options_.metrics, security_.metrics_tls,
       {MetricsPage([status](MetricFamilies* families) {
          AddFabricMetrics(status(), families);
          AddProcessMetrics(families);
        }),
        {"/discovery", "application/json", [status](const MetricsServer& server) {
-          return DiscoveryList(status(), server.advertised());
+          return DiscoveryList(status(), server.advertised(), server.scheme());
         }}});
   if (!server.ok()) return server.status();
   metrics_ = *std::move(server);

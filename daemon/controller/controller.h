@@ -38,6 +38,7 @@ struct KillPoint {
 struct ControllerOptions {
   std::string listen;
   std::uint32_t daemons = 1;
+  SecurityOptions security = {};
   std::string metrics;                          // HOST:PORT for Prometheus; "": none
   std::string state_dir;                        // "": nothing is kept
   std::uint64_t journal_limit = std::uint64_t{1} << 30;  // bytes; then commands are accepted no longer
@@ -112,6 +113,7 @@ class Controller final : private DaemonPort {
 
   ControllerOptions options_;
   std::string address_;
+  TransportSecurity security_;
   ProcessLock lock_;
   std::condition_variable_any ended_;
   bool has_ended_ = false;

@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "daemon/config/log.h"
 #include "daemon/controller/fabric_run.h"
 #include "daemon/link/codec.h"
 #include "daemon/sync/node_result_codec.h"
@@ -78,6 +79,7 @@ bool FabricRun::OpenWindow() {
     const auto wait = pace_.WaitFor(end, Clock::now());
     if (wait.count() > 0) return pace_timer_.Set(wait, [this] { Step(); }), false;
   }
+  SetLogTime(end);
   TakeFaultActions(end);
   bool manager = false;
   for (const int process : master_.Open(end)) {

@@ -15,6 +15,7 @@
 #include "daemon/link/codec.h"
 #include "daemon/stream/endpoint.h"
 #include "percs/v1/link.grpc.pb.h"
+#include "proto/security/credentials.h"
 
 namespace percs {
 
@@ -26,6 +27,7 @@ using LinkListener = SessionListener<v1::LinkMessage, v1::LinkMessage>;
 struct LinkIdentity {
   std::uint64_t fabric = 0, run = 0, incarnation = 0;
   std::uint32_t process = 0;
+  Credentials credentials = {};
 };
 
 struct LinkPeerSpec {

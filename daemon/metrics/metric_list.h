@@ -83,6 +83,9 @@ inline constexpr MetricInfo kVirtualTime{"percs_virtual_time_seconds_total", kCo
                                          "Virtual time of the run"};
 inline constexpr MetricInfo kReconnects{"percs_link_stream_reconnects_total", kCounter,
                                         "Link streams to other daemons that were opened again"};
+// reason
+inline constexpr MetricInfo kRefused{"percs_refusals_total", kCounter,
+                                     "Callers turned away because of what they showed, or did not show, of themselves"};
 inline constexpr MetricInfo kCpu{"process_cpu_seconds_total", kCounter,
                                  "Processor time of the process, user and system"};
 inline constexpr MetricInfo kResident{"process_resident_memory_bytes", kGauge,

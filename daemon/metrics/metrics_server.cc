@@ -13,9 +13,10 @@
 namespace percs {
 namespace {
 
-constexpr char kThreads[] = "2";
+constexpr char kThreads[] = "4";
 constexpr char kQueue[] = "16";             // connections that wait for a thread
-constexpr char kDeadlineMilliseconds[] = "5000";
+constexpr char kDeadlineMilliseconds[] = "2000";
+constexpr char kTls12[] = "4";  // and later
 
 bool IsAnyAddress(const std::string& host) { return host == "0.0.0.0" || host == "[::]"; }
 
@@ -44,7 +45,7 @@ class MetricsServer::Handler final : public CivetHandler {
 MetricsServer::MetricsServer() = default;
 MetricsServer::~MetricsServer() = default;
 
-absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::string& address,
+absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::string& address, const std::string& tls,
                                                                     std::vector<Page> pages) {
   const auto where = ParseAddress(address, 0);
   if (!where.ok()) return where.status();
@@ -53,12 +54,17 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::s
         fmt::format("metrics at {}: Prometheus scrapes HOST:PORT only", address));
   }
   std::unique_ptr<MetricsServer> server(new MetricsServer);
-  const std::vector<std::string> options = {
-      "listening_ports",    fmt::format("{}:{}", where->host, where->port),
+  server->tls_ = !tls.empty();
+  std::vector<std::string> options = {
+      "listening_ports",    fmt::format("{}:{}{}", where->host, where->port, server->tls_ ? "s" : ""),
       "num_threads",        kThreads,
       "connection_queue",   kQueue,
       "request_timeout_ms", kDeadlineMilliseconds,
       "enable_keep_alive",  "no"};
+  if (server->tls_) {
+    options.insert(options.end(), {"ssl_certificate", tls + "/identity.pem", "ssl_ca_file", tls + "/ca.pem",
+                                   "ssl_verify_peer", "yes", "ssl_protocol_version", kTls12});
+  }
   try {
     server->server_ = std::make_unique<CivetServer>(options);
   } catch (const CivetException&) {

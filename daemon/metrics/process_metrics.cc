@@ -11,6 +11,7 @@
 
 #include "daemon/config/version.h"
 #include "daemon/metrics/metric_list.h"
+#include "proto/security/credentials.h"
 
 namespace percs {
 namespace {
@@ -57,6 +58,10 @@ void AddProcessMetrics(MetricFamilies* families) {
                  {"model", std::to_string(kModelVersion)},
                  {"wire", std::to_string(kWireVersion)}},
                 1);
+  for (std::size_t i = 0; i < kRefusals; ++i) {
+    families->Add(metric::kRefused, {{"reason", kRefusalNames[i]}},
+                  static_cast<double>(RefusalCount(static_cast<Refusal>(i))));
+  }
   KernelStat stat;
   if (!ReadStat(&stat)) return;
   const double ticks = static_cast<double>(sysconf(_SC_CLK_TCK));

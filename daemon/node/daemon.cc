@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "daemon/config/probe.h"
 #include "daemon/metrics/process_metrics.h"
 #include "daemon/stream/channel.h"
 #include "fmt/format.h"
@@ -36,6 +37,9 @@ Daemon::Daemon(DaemonOptions options)
 
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(DaemonOptions options) {
   std::unique_ptr<Daemon> daemon(new Daemon(std::move(options)));
+  auto security = LoadSecurity(daemon->options_.security, Role::kDaemon);
+  if (!security.ok()) return security.status();
+  daemon->security_ = *std::move(security);
   if (absl::Status status = daemon->Listen(); !status.ok()) return status;
   if (absl::Status status = daemon->ServeMetrics(); !status.ok()) return status;
   daemon->JoinController();
@@ -56,9 +60,10 @@ absl::Status Daemon::Listen() {
   grpc::ServerBuilder builder;
   ConfigureServer(&builder);
   builder.RegisterService(mesh_.service());
-  auto server = StartServer(&builder, &*address);
+  auto server = StartServer(&builder, security_, &*address);
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
+  server_->GetHealthCheckService()->SetServingStatus(kReady, false);
   address_ = address->ToString();
   return absl::OkStatus();
 }
@@ -66,7 +71,7 @@ absl::Status Daemon::Listen() {
 absl::Status Daemon::ServeMetrics() {
   if (options_.metrics.empty()) return absl::OkStatus();
   auto server = MetricsServer::Start(
-      options_.metrics, {MetricsPage([this](MetricFamilies* families) {
+      options_.metrics, security_.metrics_tls, {MetricsPage([this](MetricFamilies* families) {
         HostState state;
         {
           const LockGuard guard(lock_.mutex());
@@ -83,6 +88,7 @@ absl::Status Daemon::ServeMetrics() {
 void Daemon::JoinController() {
   SyncClientOptions sync;
   sync.controller = options_.controller;
+  sync.credentials = security_.credentials;
   sync.place = options_.place;
   sync.name = options_.name;
   sync.link_address = options_.advertise_link.empty() ? address_ : options_.advertise_link;
@@ -97,7 +103,8 @@ void Daemon::JoinController() {
             spdlog::info("joined {} as process {}", options_.controller, sync_->process());
           },
           [this](v1::ControllerMessage& message) { return OnControllerMessage(message); },
-          [this](const absl::Status& status) { End(status); }});
+          [this](const absl::Status& status) { End(status); },
+          [this](bool there) { server_->GetHealthCheckService()->SetServingStatus(kReady, there); }});
   sync_->Start();
 }
 
@@ -107,7 +114,7 @@ absl::Status Daemon::OnControllerMessage(v1::ControllerMessage& message) {
   } else if (message.has_configure()) {
     spdlog::info("run {}: building", message.configure().run());
     host_.Configure(message.configure(),
-                    LinkIdentity{sync_->fabric(), 0, incarnation_, sync_->process()});
+                    LinkIdentity{sync_->fabric(), 0, incarnation_, sync_->process(), security_.credentials});
     delete message.release_configure();  // it may be large, and no window needs it again
   } else if (message.has_peer_lost()) {
     host_.PeerLost(message.peer_lost());

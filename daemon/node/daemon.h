@@ -26,6 +26,7 @@ struct DaemonOptions {
   std::string metrics;         // HOST:PORT for Prometheus; "": none
   MetricsDetail metrics_detail = MetricsDetail::kPort;
   std::string name = "percsd";
+  SecurityOptions security = {};
   std::optional<std::uint32_t> place;
   std::chrono::milliseconds controller_timeout{10'000};
   Host::Tap tap;
@@ -60,6 +61,7 @@ class Daemon {
   bool has_ended_ = false;
   absl::Status outcome_;
   std::uint64_t incarnation_ = 0;
+  TransportSecurity security_;
   LinkMesh mesh_;
   Host host_;
   std::shared_ptr<SyncClient> sync_;

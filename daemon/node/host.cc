@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "daemon/config/log.h"
 #include "daemon/sync/node_result_codec.h"
 #include "daemon/sync/placement.h"
 #include "fmt/format.h"
@@ -264,6 +265,7 @@ absl::Status Host::RunGranted() {
         "a window up to {}; virtual time is already {}", FormatTime(grant_.end()),
         FormatTime(fabric_->now())));
   }
+  SetLogTime(grant_.end());
   fabric_->RunWindow(grant_.end());
   auto message = events_.prepare();
   v1::WindowReport* report = message->mutable_report();

@@ -2,7 +2,6 @@
 
 #include "grpcpp/create_channel.h"
 #include "grpcpp/resource_quota.h"
-#include "grpcpp/security/credentials.h"
 
 namespace percs {
 namespace {
@@ -16,7 +15,7 @@ constexpr int kConnectMs = 5'000;
 
 }  // namespace
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Credentials& credentials, Role server) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
@@ -27,7 +26,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(address, credentials.ForChannel(server, &arguments), arguments);
 }
 
 void ConfigureServer(grpc::ServerBuilder* builder) {

@@ -6,6 +6,7 @@
 
 #include "grpcpp/channel.h"
 #include "grpcpp/server_builder.h"
+#include "proto/security/credentials.h"
 
 namespace percs {
 
@@ -13,7 +14,8 @@ namespace percs {
 inline constexpr int kMessageBytesMax = 256 * 1024 * 1024;
 
 // A channel of its own (connections are not shared) that comes back quickly after a loss.
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address);
+// `server`: the role that has to answer there.
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Credentials& credentials, Role server);
 void ConfigureServer(grpc::ServerBuilder* builder);
 
 }  // namespace percs

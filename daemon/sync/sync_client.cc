@@ -37,7 +37,7 @@ SyncClient::SyncClient(ProcessLock* lock, SyncClientOptions options, Events even
       give_up_(lock) {}
 
 void SyncClient::Start() {
-  stub_ = v1::Sync::NewStub(MakeChannel(options_.controller));
+  stub_ = v1::Sync::NewStub(MakeChannel(options_.controller, options_.credentials, Role::kController));
   away_since_ = Clock::now();
   Join();
 }
@@ -93,6 +93,7 @@ void SyncClient::RetryOrGiveUp(const absl::Status& status) {
         status.code(),
         fmt::format("controller at {}: {}", options_.controller, std::string(status.message()))));
   }
+  events_.reached(false);
   if (!watching_) {
     // A dead controller's socket may hold the next connection attempt, so time is watched apart.
     watching_ = true;
@@ -116,6 +117,7 @@ void SyncClient::Away() {
 }
 
 void SyncClient::OnReached() {
+  events_.reached(true);
   watching_ = false;
   give_up_.Cancel();
 }

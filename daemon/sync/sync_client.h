@@ -13,11 +13,13 @@
 
 #include "daemon/stream/endpoint.h"
 #include "percs/v1/sync.grpc.pb.h"
+#include "proto/security/credentials.h"
 
 namespace percs {
 
 struct SyncClientOptions {
   std::string controller;
+  Credentials credentials;
   std::optional<std::uint32_t> place;
   std::string name;
   std::string link_address;
@@ -32,6 +34,7 @@ class SyncClient final : public Endpoint<v1::DaemonMessage, v1::ControllerMessag
     std::function<void()> joined;
     std::function<absl::Status(v1::ControllerMessage&)> message;
     std::function<void(const absl::Status&)> gone;  // refused, or away for too long
+    std::function<void(bool)> reached;              // whether there is a session, whenever that changes
   };
   SyncClient(ProcessLock* lock, SyncClientOptions options, Events events);
 

@@ -33,6 +33,7 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
   controller.lost_after = options_.lost_after;
   controller.loss_deadline = options_.loss_deadline;
   controller.state_dir = options_.state_dir;
+  controller.security.tls = IdentityOf(Role::kController);
   controller.journal_limit = options_.journal_limit;
   auto started = Controller::Start(controller);
   if (!started.ok()) {
@@ -40,11 +41,17 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
     return;
   }
   controller_ = *std::move(started);
-  control_ = v1::Control::NewStub(MakeChannel(controller_->address()));
+  Credentials credentials;
+  if (!options_.tls.empty()) credentials = *Credentials::Load(IdentityOf(Role::kOperator), RoleSet(Role::kOperator));
+  control_ = v1::Control::NewStub(MakeChannel(controller_->address(), credentials, Role::kController));
   for (std::uint32_t i = 0; i < options_.daemons; ++i) {
     const absl::Status status = AddDaemon();
     EXPECT_TRUE(status.ok()) << status;
   }
+}
+
+std::string Cluster::IdentityOf(Role role) const {
+  return options_.tls.empty() ? "" : fmt::format("{}/{}", options_.tls, RoleName(role));
 }
 
 Cluster::~Cluster() {
@@ -58,6 +65,7 @@ absl::Status Cluster::AddDaemon() {
   options.controller = controller_->address();
   if (index < options_.daemons) options.place = index;
   options.name = fmt::format("percsd-{}", index);
+  options.security.tls = IdentityOf(Role::kDaemon);
   if (options_.tcp) options.listen = "127.0.0.1:0";
   if (options_.proxy) {
     options.controller = options_.proxy(options.controller);

@@ -25,6 +25,7 @@ struct ClusterOptions {
   std::chrono::milliseconds lost_after{5000};
   std::optional<std::chrono::milliseconds> loss_deadline = {};
   std::string state_dir = {};  // of the controller; "": no journal
+  std::string tls = {};        // folder with one of each role's identity; "": plaintext
   std::uint64_t journal_limit = std::uint64_t{1} << 30;
 };
 
@@ -33,6 +34,8 @@ class Cluster {
   explicit Cluster(ClusterOptions options);
   ~Cluster();
 
+  // Where its daemon number `index` listens for peers.
+  const std::string& daemon_address(std::size_t index) const { return daemons_[index]->address(); }
   v1::Control::Stub& control() { return *control_; }
   const std::string& controller_address() const { return controller_->address(); }
   void KillDaemon(std::size_t index) { daemons_[index].reset(); }
@@ -48,6 +51,8 @@ class Cluster {
   absl::StatusOr<v1::GetResultReply> WaitForResult();
 
  private:
+  std::string IdentityOf(Role role) const;
+
   ClusterOptions options_;
   std::optional<SocketFolder> folder_;
   std::unique_ptr<Controller> controller_;

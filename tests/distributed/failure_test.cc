@@ -21,7 +21,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 grpc::Status Join(const std::string& controller, const v1::JoinRequest& request) {
-  const auto stub = v1::Sync::NewStub(MakeChannel(controller));
+  const auto stub = v1::Sync::NewStub(MakeChannel(controller, {}, Role::kController));
   grpc::ClientContext context;
   v1::JoinReply reply;
   return stub->Join(&context, request, &reply);
@@ -90,7 +90,7 @@ TEST(FailureTest, WhoeverListensAtTheAddressOfOneThatHasGoneTakesItsPlace) {
 TEST(FailureTest, ALinkStreamOfAStrangerIsRefusedAsMiswired) {
   Cluster cluster{ClusterOptions{}};
   ASSERT_TRUE(cluster.Run(RequestFromFile("deploy/scenarios/two-hubs.yaml")).ok());
-  const auto stub = v1::Link::NewStub(MakeChannel(cluster.Status().processes(1).link_address()));
+  const auto stub = v1::Link::NewStub(MakeChannel(cluster.Status().processes(1).link_address(), {}, Role::kDaemon));
   grpc::ClientContext context;
   const auto stream = stub->Exchange(&context);
   v1::LinkMessage hello;
@@ -112,7 +112,7 @@ TEST(FailureTest, ALinkStreamOfAStrangerIsRefusedAsMiswired) {
 TEST(FailureTest, GarbageOnALinkStreamEndsTheStreamNotTheProcess) {
   Cluster cluster{ClusterOptions{}};
   ASSERT_TRUE(cluster.WaitUntilJoined());
-  const auto stub = v1::Link::NewStub(MakeChannel(cluster.Status().processes(0).link_address()));
+  const auto stub = v1::Link::NewStub(MakeChannel(cluster.Status().processes(0).link_address(), {}, Role::kDaemon));
   grpc::ClientContext context;
   const auto stream = stub->Exchange(&context);
   v1::LinkMessage garbage;

@@ -118,7 +118,7 @@ class DockerTest(unittest.TestCase):
 
     @classmethod
     def ctl(cls, *arguments):
-        done = cls.outside(BIN / "percsctl", *arguments, "--controller", "127.0.0.1:18515")
+        done = cls.outside(BIN / "percsctl", *arguments, "--name", "composed")
         assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
         return done.stdout
 
@@ -132,6 +132,20 @@ class DockerTest(unittest.TestCase):
             time.sleep(0.25)
         log = (cls.folder / "dockerd.log").read_text()[-2000:]
         raise AssertionError(f"waited for {what}; last seen: {last}\n{log}")
+
+    def import_context(self):
+        """The operator's identity, as docker-compose.yml says; without it nothing is answered."""
+        bundle = self.compose("run", "--rm", "-T", "--no-deps", "certs", "percsctl", "context",
+                              "export", "/tls/operator")
+        self.assertIn("PRIVATE KEY", bundle)
+        file = self.folder / "operator.pem"
+        file.write_text(bundle)
+        self.run_tool(BIN / "percsctl", "context", "import", "composed", "--controller",
+                      "127.0.0.1:18515", file)
+        self.wait_for("the controller", lambda: "UNAUTH" not in self.outside(
+            BIN / "percsctl", "status", "--name", "composed").stderr)
+        plain = self.outside(BIN / "percsctl", "status", "--controller", "127.0.0.1:18515")
+        self.assertEqual(4, plain.returncode, plain.stdout + plain.stderr)
 
     def prometheus(self, expression):
         query = urllib.parse.urlencode({"query": expression})
@@ -152,10 +166,11 @@ class DockerTest(unittest.TestCase):
         self.assertIn("link-failure.yaml", inside("ls", "/usr/share/percs/scenarios"))
 
     def test_2_a_supernode_in_containers_has_the_result_of_one_process(self):
-        self.compose("up", "-d", "--no-build", "controller", "hub", "prometheus")
+        self.compose("up", "-d", "--no-build", "certs", "controller", "hub", "prometheus")
         self.addCleanup(self.compose, "down", "-v")
+        self.import_context()
         self.wait_for("all daemons", lambda: f"{HUBS} of {HUBS} connected" in self.outside(
-            BIN / "percsctl", "status", "--controller", "127.0.0.1:18515").stdout)
+            BIN / "percsctl", "status", "--name", "composed").stdout)
         self.check_containers()
         plain, cut = self.folder / "plain.yaml", self.folder / "cut.yaml"
         plain.write_text(ALL_TO_ALL)

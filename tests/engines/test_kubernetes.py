@@ -75,8 +75,8 @@ class KubernetesTest(unittest.TestCase):
         self.assertEqual(sorted(PROGRAMS), sorted(self.sets))
         self.assertEqual(sorted(PROGRAMS), sorted(self.services))
         kinds = sorted(o["kind"] for o in self.fabric + self.monitoring)
-        self.assertEqual(["Namespace", "NetworkPolicy", "PodMonitor", "Service", "Service",
-                          "StatefulSet", "StatefulSet"], kinds)
+        self.assertEqual(["Namespace", "NetworkPolicy", "PersistentVolumeClaim", "PodMonitor",
+                          "Service", "Service", "StatefulSet", "StatefulSet"], kinds)
         for o in self.fabric + self.monitoring:
             if o["kind"] != "Namespace":
                 self.assertEqual("percs", o["metadata"]["namespace"])
@@ -125,16 +125,32 @@ class KubernetesTest(unittest.TestCase):
     def test_pods_have_few_rights_and_limits(self):
         for name in PROGRAMS:
             pod, container = self.pod(name)["spec"], self.container(name)
+            for each in [container, *pod["initContainers"]]:
+                self.assertEqual({"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+                                  "capabilities": {"drop": ["ALL"]}}, each["securityContext"])
+                self.assertIn("memory", each["resources"]["limits"])
+                self.assertEqual({"cpu", "memory"}, set(each["resources"]["requests"]))
             self.assertTrue(pod["securityContext"]["runAsNonRoot"])
             self.assertEqual({"type": "RuntimeDefault"}, pod["securityContext"]["seccompProfile"])
             self.assertFalse(pod["automountServiceAccountToken"])
-            self.assertEqual({"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
-                              "capabilities": {"drop": ["ALL"]}}, container["securityContext"])
-            self.assertIn("memory", container["resources"]["limits"])
-            self.assertEqual({"cpu", "memory"}, set(container["resources"]["requests"]))
             grpc = self.ports(name)["grpc"]
             for probe in ("readinessProbe", "livenessProbe"):
-                self.assertEqual(grpc, container[probe]["grpc"]["port"])
+                said = " ".join(container[probe]["exec"]["command"])
+                self.assertRegex(said, rf"percsd probe \S+:{grpc}\"? --tls /tls")
+        self.assertNotIn("--ready", " ".join(
+            self.container("percsd")["livenessProbe"]["exec"]["command"]))
+
+    def test_each_pod_sees_the_identity_of_its_own_role(self):
+        """... and the controller's the operator's, for kubectl exec."""
+        seen = {"percsd": {"daemon"}, "percs-controller": {"controller", "operator"}}
+        for name, roles in seen.items():
+            (volume,) = [v["name"] for v in self.pod(name)["spec"]["volumes"]
+                         if "persistentVolumeClaim" in v]
+            mounts = [m for m in self.container(name)["volumeMounts"] if m["name"] == volume]
+            self.assertEqual(roles, {m["subPath"] for m in mounts})
+            self.assertTrue(all(m["readOnly"] for m in mounts))
+            folders = {m["mountPath"] for m in mounts}
+            self.assertIn(re.search(r"--tls[ =](\S+)", self.arguments(name))[1], folders)
 
     def test_the_network_lets_in_the_fabric_itself_and_prometheus(self):
         (policy,) = [o["spec"] for o in self.fabric if o["kind"] == "NetworkPolicy"]

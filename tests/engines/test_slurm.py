@@ -251,9 +251,11 @@ class SlurmTest(unittest.TestCase):
             r"^controller of 2 daemons: (\S+) on pn1$", log.read_text() if log.exists() else "",
             re.M))
 
+        operator = self.work / f"percs-{job}" / "tls" / "operator"
+
         def held():
-            answer = self.run_tool(BIN / "percsctl", "status", "--controller", first[1], "--format",
-                                   "json")
+            answer = self.run_tool(BIN / "percsctl", "status", "--controller", first[1],
+                                   "--tls", operator, "--format", "json")
             return answer.startswith("{") and json.loads(answer)["state"] == "idle"
 
         self.wait_for("the end of the traffic", held)

@@ -202,6 +202,12 @@ class TreeTest(unittest.TestCase):
     def test_functions_are_short(self):
         self.check(self.code, long_functions)
 
+    def test_what_is_shipped_never_listens_without_asking_who_calls(self):
+        shipped = {n: t for n, t in self.texts.items()
+                   if n.startswith("deploy/") or n in ("docker-compose.yml", "README.md")}
+        self.assertIn("docker-compose.yml", shipped)
+        self.assertEqual([], [n for n, t in shipped.items() if "--plaintext" in t])
+
     def test_emulator_is_pure(self):
         emulator = {n: t for n, t in self.code.items() if n.startswith("emulator/")}
         self.check(emulator, impure_emulator)

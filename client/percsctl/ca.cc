@@ -1,0 +1,48 @@
+// percsctl ca: an authority and an identity for every role of a fabric.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "client/lib/authority_folder.h"
+#include "client/percsctl/command.h"
+
+namespace percs {
+namespace {
+
+constexpr int kDaysDefault = 365, kDaysMax = 3650;
+
+struct CaArguments {
+  std::string folder, format;
+  int days = kDaysDefault;
+  bool renew = false;
+};
+
+Outcome Ca(const CaArguments& a) {
+  const auto made = MakeAuthorityFolder(a.folder, std::chrono::hours(24 * a.days), a.renew);
+  if (!made.ok()) return FromStatus(made.status());
+  if (IsJson(a.format)) {
+    nlohmann::json roles;
+    for (const Role role : kAllRoles) roles[RoleName(role)] = RoleFolder(a.folder, role);
+    fmt::print("{}\n", nlohmann::json{{"made", *made}, {"roles", roles}}.dump(2));
+    return Outcome::Ok();
+  }
+  fmt::print("{}\n", *made ? fmt::format("a new authority and its identities, valid for {} days:", a.days)
+                           : "the identities that are there are valid and were left as they are:");
+  for (const Role role : kAllRoles) fmt::print("  {:<10}  {}\n", RoleName(role), RoleFolder(a.folder, role));
+  return Outcome::Ok();
+}
+
+}  // namespace
+
+CommandBody AddCa(CLI::App& app) {
+  auto a = std::make_shared<CaArguments>();
+  app.add_option("FOLDER", a->folder, "Gets a folder per role, each with ca.pem and identity.pem")->required();
+  app.add_option("--days", a->days, "How long they are valid")->check(CLI::Range(1, kDaysMax))->capture_default_str();
+  app.add_flag("--renew", a->renew, "Make new ones although those that are there are valid");
+  AddFormatOption(app, a->format);
+  return [a] { return Ca(*a); };
+}
+
+}  // namespace percs

@@ -1,0 +1,38 @@
+// Flags that both programs have.
+#pragma once
+
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "daemon/config/address.h"
+#include "daemon/config/log.h"
+
+namespace percs {
+
+// `role` is the folder that `percsctl ca` makes for the program.
+inline void AddSecurityFlags(CLI::App* app, const char* role, SecurityOptions* options) {
+  app->add_option("--tls", options->tls,
+                  fmt::format("Folder of the identity of a {}, of `percsctl ca`: mutual TLS with everybody; default: "
+                              "plaintext, and then only on a Unix socket or loopback",
+                              role));
+  app->add_flag("--metrics-tls", options->metrics_tls,
+                "Metrics by HTTPS with the identity of --tls, for who shows one of the same authority");
+  app->add_flag("--plaintext", options->plaintext,
+                "Without --tls, also listen where other machines reach it: whoever does may do everything");
+}
+
+inline void AddLogFlags(CLI::App* app) {
+  const auto checked = [](absl::Status (*set)(const std::string&)) {
+    return [set](const std::string& value) {
+      if (const absl::Status status = set(value); !status.ok()) {
+        throw CLI::ValidationError(std::string(status.message()), CLI::ExitCodes::ValidationError);
+      }
+    };
+  };
+  app->add_option_function<std::string>("--log-format", checked(&SetLogFormat),
+                                        "text, or json: one object per line; default: text");
+  app->add_option_function<std::string>("--log-level", checked(&SetLogLevel),
+                                        "debug, info, warning, error or off; default: info");
+}
+
+}  // namespace percs

@@ -1,0 +1,48 @@
+// Who may call what. A certificate proves one role; the table in roles.cc has every method there is.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace percs {
+
+enum class Role : std::uint8_t {
+  kViewer,      // looks, changes nothing
+  kOperator,    // everything of the Control service
+  kDaemon,      // a percsd: joins the controller, and exchanges batches with its peers
+  kEndpoint,    // a program that speaks through a window of a hub
+  kController,  // the one percs-controller of a fabric; calls nobody
+};
+inline constexpr Role kAllRoles[] = {Role::kViewer, Role::kOperator, Role::kDaemon, Role::kEndpoint,
+                                     Role::kController};
+
+const char* RoleName(Role role);
+// INVALID_ARGUMENT lists the roles there are.
+absl::StatusOr<Role> ParseRole(const std::string& name);
+// The name in the certificate that a client compares: certificates prove roles, and addresses of containers
+// and jobs are not known beforehand.
+std::string RoleHost(Role role);
+
+class RoleSet {
+ public:
+  template <typename... Roles>
+  explicit constexpr RoleSet(Roles... roles) : bits_((0u | ... | (1u << static_cast<unsigned>(roles)))) {}
+  constexpr bool Has(Role role) const { return (bits_ >> static_cast<unsigned>(role) & 1u) != 0; }
+  std::string ToString() const;  // "viewer or operator"
+
+ private:
+  unsigned bits_;
+};
+
+struct MethodRoles {
+  const char* method;  // as in HTTP/2's :path, "/percs.v1.Control/Status"
+  RoleSet roles;
+};
+absl::Span<const MethodRoles> AllMethodRoles();
+// Null: nobody may call it.
+const MethodRoles* FindMethodRoles(const std::string& method);
+
+}  // namespace percs

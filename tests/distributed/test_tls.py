@@ -1,0 +1,163 @@
+"""Mutual TLS as a user meets it: real binaries, identities made by percsctl, whole messages.
+
+Method: a fabric of two daemons over TCP with identities of its own; percsctl calls it with the
+operator's, the viewer's and none. Metrics by HTTPS are fetched by Python's own client.
+"""
+
+import pathlib
+import re
+import ssl
+import subprocess
+import unittest
+import urllib.error
+import urllib.request
+
+from test_cli import BAD_INPUT, BIN, FAILED, OK, TINY, UNREACHABLE, CliTest
+
+
+class TlsTest(CliTest):
+    def up(self):
+        up = self.good_json("up", "--name", "safe", "--tls", "--tcp", "--daemons", 2)
+        self.assertRegex(up["controller"], r"^127\.0\.0\.1:\d+$")
+        self.operator = pathlib.Path(up["tls"])
+        self.assertEqual("operator", self.operator.name)
+        return up["controller"]
+
+    def role(self, name):
+        return self.operator.parent / name
+
+    def test_a_fabric_with_tls_has_the_digest_of_one_process(self):
+        controller = self.up()
+        file = self.write("one.yaml", TINY)
+        local = self.good_json("run", file)
+        live = self.good_json("apply", file, "--name", "safe", "--wait")
+        self.assertEqual(local["digest"], live["digest"])
+        self.assertEqual("2 daemons over tcp", live["placement"])
+        plain = self.ctl("status", "--controller", controller)
+        self.assertEqual(UNREACHABLE, plain.returncode, plain.stderr)
+
+    def test_a_viewer_looks_and_changes_nothing(self):
+        controller = self.up()
+        file = self.write("one.yaml", TINY)
+        viewer = ("--controller", controller, "--tls", self.role("viewer"))
+        self.assertEqual("empty", self.good_json("status", *viewer)["state"])
+        self.bad(FAILED, "percsctl apply: Control.Apply: /percs.v1.Control/Apply is for the role "
+                 "operator; the certificate proves the role viewer", "apply", file, *viewer)
+        self.bad(BAD_INPUT, f"percsctl status: {self.role('daemon')} has the identity of the role "
+                 "daemon; expected viewer or operator", "status", "--controller", controller,
+                 "--tls", self.role("daemon"))
+        self.good("apply", file, "--name", "safe", "--wait")
+
+    def test_a_context_is_exported_imported_and_forgotten(self):
+        controller = self.up()
+        bundle = self.write("operator.pem", self.good("context", "export", self.operator))
+        self.good("context", "import", "copy", "--controller", controller, bundle)
+        self.assertEqual(2, self.good_json("status", "--name", "copy")["daemons_expected"])
+        self.assertEqual([{"name": "copy", "controller": controller, "role": "operator"}],
+                         self.good_json("context", "list"))
+        self.bad(FAILED, f'percsctl down: fabric "copy" is elsewhere, at {controller}; '
+                 "`percsctl context delete copy` forgets it", "down", "--name", "copy")
+        self.bad(FAILED, 'percsctl context: "safe" is a fabric of this machine; `percsctl down '
+                 '--name safe` ends it', "context", "delete", "safe")
+        daemon = self.write("daemon.pem", self.good("context", "export", self.role("daemon")))
+        self.bad(BAD_INPUT, f"percsctl context: {daemon}: an identity of the role daemon; percsctl "
+                 "shows that of an operator or viewer", "context", "import", "x", "--controller",
+                 controller, daemon)
+        self.good("context", "delete", "copy")
+        self.assertEqual([], self.good_json("context", "list"))
+
+    def test_identities_are_made_once(self):
+        first = self.good_json("ca", "tls")
+        self.assertTrue(first["made"])
+        self.assertEqual({"viewer", "operator", "daemon", "endpoint", "controller"},
+                         set(first["roles"]))
+        key = (self.folder / "tls" / "operator" / "identity.pem").read_text()
+        self.assertFalse(self.good_json("ca", "tls")["made"])
+        self.assertEqual(key, (self.folder / "tls" / "operator" / "identity.pem").read_text())
+        self.assertTrue(self.good_json("ca", "tls", "--renew")["made"])
+
+
+class ProgramsTest(CliTest):
+    """percs-controller and percsd by themselves."""
+
+    def setUp(self):
+        super().setUp()
+        self.good("ca", "tls")
+
+    def program(self, name, *arguments):
+        return subprocess.run([BIN / name, *map(str, arguments)], text=True, capture_output=True,
+                              timeout=30, cwd=self.folder)
+
+    def start(self, name, *arguments):
+        process = subprocess.Popen([BIN / name, *map(str, arguments)], text=True, cwd=self.folder,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL)
+
+        def end():
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+        self.addCleanup(end)
+        return process
+
+    def test_nobody_listens_elsewhere_without_asking_who_calls(self):
+        for name, more in (("percs-controller", ()), ("percsd", ("--controller", "unix:/none"))):
+            done = self.program(name, "--listen", "0.0.0.0:0", *more)
+            self.assertEqual(1, done.returncode)
+            self.assertIn("--listen 0.0.0.0:0 can be reached from other machines, and nothing "
+                          "would say who calls: give --tls FOLDER", done.stderr)
+
+    def test_an_identity_has_to_be_that_of_the_program(self):
+        done = self.program("percs-controller", "--listen", "127.0.0.1:0", "--tls", "tls/daemon")
+        self.assertEqual(1, done.returncode)
+        self.assertIn("tls/daemon has the identity of the role daemon; expected controller",
+                      done.stderr)
+        done = self.program("percs-controller", "--listen", "127.0.0.1:0", "--tls", "nowhere")
+        self.assertIn("cannot read nowhere/identity.pem", done.stderr)
+
+    def test_probes_and_metrics_show_identities(self):
+        controller = self.start("percs-controller", "--listen", "127.0.0.1:0", "--tls",
+                                "tls/controller", "--metrics", "127.0.0.1:0", "--metrics-tls")
+        address = controller.stdout.readline().split()[1]
+        metrics = controller.stdout.readline().split()[1]
+        self.assertRegex(metrics, r"^https://127\.0\.0\.1:\d+/metrics$")
+        self.assertEqual(0, self.program("percsd", "probe", address, "--tls",
+                                         "tls/controller").returncode)
+        plain = self.program("percsd", "probe", address)
+        self.assertEqual(1, plain.returncode)
+        self.assertIn("does not answer", plain.stderr)
+        text = self.fetch(metrics, "viewer")
+        self.assertRegex(text, r'percs_refusals_total\{reason="handshake"\} [1-9]')
+        with self.assertRaises((urllib.error.URLError, ConnectionError, ssl.SSLError)):
+            self.fetch(metrics, None)
+        self.assertRegex(text, re.compile(r"^percs_build_info\{", re.M))
+
+    def test_a_daemon_is_ready_once_it_has_a_session(self):
+        daemon = self.start("percsd", "--controller", f"unix:{self.folder}/c", "--listen",
+                            f"unix:{self.folder}/d", "--tls", "tls/daemon")
+        daemon.stdout.readline()
+        probe = ("percsd", "probe", f"unix:{self.folder}/d", "--tls", "tls/daemon")
+        self.assertEqual(0, self.program(*probe).returncode)
+        self.assertEqual(1, self.program(*probe, "--ready").returncode)
+        controller = self.start("percs-controller", "--listen", f"unix:{self.folder}/c", "--tls",
+                                "tls/controller")
+        controller.stdout.readline()
+        for _ in range(100):
+            if self.program(*probe, "--ready").returncode == OK:
+                return
+        self.fail("the daemon never became ready")
+
+    def fetch(self, url, role):
+        context = ssl.create_default_context(cafile=self.folder / "tls" / "viewer" / "ca.pem")
+        context.check_hostname = False
+        if role:
+            context.load_cert_chain(self.folder / "tls" / role / "identity.pem")
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}),
+                                             urllib.request.HTTPSHandler(context=context))
+        with opener.open(url, timeout=10) as answer:
+            return answer.read().decode()
+
+
+if __name__ == "__main__":
+    unittest.main()
