@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/metrics/metric_list.h"
+#include "fmt/format.h"
 
 namespace percs {
 namespace {
@@ -17,6 +18,19 @@ std::string StateLabel(const google::protobuf::EnumValueDescriptor& value) {
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return name;
+}
+
+// One series for each fault that the status lists, which are not many, and one that counts the others.
+void AddFaults(const v1::StatusReply& status, MetricFamilies* families) {
+  const auto add = [&](const std::string& fault, const std::string& kind, const std::string& target, double value) {
+    families->Add(metric::kFaultInfo, {{"fault", fault}, {"kind", kind}, {"target", target}}, value);
+  };
+  for (const v1::FaultStatus& fault : status.faults()) {
+    std::string target = fault.targets().empty() ? "" : fault.targets(0);
+    if (fault.selected() > 1) target += fmt::format(" and {} more", fault.selected() - 1);
+    add(fault.id(), fault.kind(), target, fault.phase() == "active");
+  }
+  add("_overflow", "", "", static_cast<double>(status.faults_active()) - status.faults_size());
 }
 
 }  // namespace
@@ -32,6 +46,7 @@ void AddFabricMetrics(const v1::StatusReply& status, MetricFamilies* families) {
                                        [](const auto& p) { return p.connected(); });
   families->Add(metric::kDaemons, {}, static_cast<double>(connected));
   families->Add(metric::kDaemonsWanted, {}, status.daemons_expected());
+  AddFaults(status, families);
   families->Add(metric::kRuns, {}, static_cast<double>(status.run()));
   families->Add(metric::kVirtualTime, {}, InSeconds(static_cast<double>(status.virtual_time())));
   families->Add(metric::kWindows, {}, static_cast<double>(status.windows()));

@@ -31,14 +31,16 @@ struct LinkTotal {
   VcStats sent;
   std::uint64_t credit_stall_ps = 0, crc_errors = 0, replays = 0, lanes_lost = 0;
   int up = 0;
+  std::uint64_t downs = 0;
 
-  void Add(const PortStats& port, bool is_up) {
+  void Add(const PortStats& port, bool is_up, std::uint64_t went_down) {
     sent.Add(port.sum());
     credit_stall_ps += port.credit_stall_ps;
     crc_errors += port.crc_errors;
     replays += port.replays;
     lanes_lost += port.lanes_lost;
     up += is_up ? 1 : 0;
+    downs += went_down;
   }
 };
 
@@ -51,6 +53,7 @@ void AddLink(const Labels& labels, const LinkTotal& link, MetricFamilies* famili
   families->Add(metric::kLinkReplays, labels, Number(link.replays));
   families->Add(metric::kLinkLanesLost, labels, Number(link.lanes_lost));
   families->Add(metric::kLinkUp, labels, link.up);
+  families->Add(metric::kLinkDown, labels, Number(link.downs));
 }
 
 void AddLinks(const Topology& topology, const NodeState& state, MetricsDetail detail,
@@ -66,7 +69,7 @@ void AddLinks(const Topology& topology, const NodeState& state, MetricsDetail de
     const bool up = (state.links_up & PortBit(port)) != 0;
     if (detail == MetricsDetail::kPort) {
       LinkTotal link;
-      link.Add(stats, up);
+      link.Add(stats, up, state.link_downs[port]);
       AddLink({{"hub", hub}, {"port", name}, {"class", link_class}}, link, families);
       families->Add(metric::kLinkInfo,
                     {{"hub", hub},
@@ -76,7 +79,7 @@ void AddLinks(const Topology& topology, const NodeState& state, MetricsDetail de
                     1);
       continue;
     }
-    classes[link_class].Add(stats, up);
+    classes[link_class].Add(stats, up, state.link_downs[port]);
   }
   for (const auto& [name, total] : classes) {
     AddLink({{"hub", hub}, {"class", name}}, total, families);
@@ -99,7 +102,6 @@ void AddService(const Labels& hub, const NodeStats& stats, MetricFamilies* famil
   families->Add(metric::kServiceFlits, hub, Number(flits));
 }
 
-// Reductions of all operations and operand types are one series; there are too many pairs for one each.
 void AddCau(const Labels& hub, const NodeStats& stats, MetricFamilies* families) {
   const auto add = [&](const std::string& counter, std::uint64_t count) {
     Labels labels = hub;
@@ -108,6 +110,12 @@ void AddCau(const Labels& hub, const NodeStats& stats, MetricFamilies* families)
   };
   const auto named = stats.cau.begin() + kCauReductions;
   add("reductions", std::accumulate(stats.cau.begin(), named, std::uint64_t{0}));
+  for (int i = 0; i < kCauReductions; ++i) {
+    Labels labels = hub;
+    labels.emplace_back("op", OpName(static_cast<ReduceOp>(i / kOperandTypes)));
+    labels.emplace_back("dtype", TypeName(static_cast<OperandType>(i % kOperandTypes)));
+    families->Add(metric::kCauOperations, labels, Number(stats.cau[static_cast<std::size_t>(i)]));
+  }
   for (std::size_t i = kCauReductions; i < stats.cau.size(); ++i) {
     add(CauCounterNames()[i], stats.cau[i]);
   }

@@ -29,6 +29,8 @@ inline constexpr MetricInfo kLinkReplays{"percs_link_replays_total", kCounter,
 inline constexpr MetricInfo kLinkLanesLost{"percs_link_lanes_lost", kGauge,
                                            "Lanes that the link sends on and that do not work"};
 inline constexpr MetricInfo kLinkUp{"percs_link_up", kGauge, "1 while the link is up"};
+inline constexpr MetricInfo kLinkDown{"percs_link_down_total", kCounter,
+                                      "Times that this end of the link went down"};
 // hub, port, peer, peer_port
 inline constexpr MetricInfo kLinkInfo{"percs_link_info", kGauge, "1; says where the link leads"};
 
@@ -72,6 +74,9 @@ inline constexpr MetricInfo kServiceFlits{"percs_service_flits_total", kCounter,
 // hub, counter
 inline constexpr MetricInfo kCau{"percs_cau_events_total", kCounter,
                                  "What the hub's CAU counts; the label has the counter's name"};
+// hub, op, dtype
+inline constexpr MetricInfo kCauOperations{"percs_cau_operations_total", kCounter,
+                                           "Packets that the hub's CAU reduced, by operation and operand type"};
 // hub, counter
 inline constexpr MetricInfo kBlade{"percs_blade_events_total", kCounter,
                                    "What a Cell blade counts; the label has the counter's name"};
@@ -113,6 +118,9 @@ inline constexpr MetricInfo kClockState{"percs_clock_state", kGauge,
 inline constexpr MetricInfo kDaemons{"percs_daemons", kGauge, "Daemons with a session"};
 inline constexpr MetricInfo kDaemonsWanted{"percs_daemons_expected", kGauge,
                                            "Daemons that the fabric has places for"};
+// fault, kind, target
+inline constexpr MetricInfo kFaultInfo{"percs_fault_info", kGauge,
+                                       "Faults that are not over: 1 while in force, 0 while waiting"};
 inline constexpr MetricInfo kRuns{"percs_runs_total", kCounter, "Scenarios applied"};
 
 }  // namespace percs::metric

@@ -1,6 +1,8 @@
 // State of one node at one virtual time, as daemons answer and scrapes show it.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -16,6 +18,8 @@ struct NodeState {
   Epoch epoch = 0;
   std::vector<FaultTally> tallies = {};                         // what faults have cost here
   std::vector<std::pair<Epoch, Time>> first_rerouted = {};  // as in NodeResult
+  // By port, how often the link went down; only where the node lives.
+  std::array<std::uint32_t, kLinkPorts> link_downs{};
 };
 
 // REQUIRES: the node lives in the fabric.

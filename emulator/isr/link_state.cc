@@ -12,6 +12,7 @@ void Isr::LinkDown(PortId port) {
   if (!out.up) return;
   out.up = false;
   ++out.generation;
+  ++out.downs;
   SetStall(port, out, 0);
   for (int v = 0; v < out.vcs; ++v) {
     OutputVc& vc = out.vc[static_cast<std::size_t>(v)];

@@ -84,6 +84,7 @@ struct alignas(64) OutputPort {
   Packet* unfinished = nullptr;  // the packet whose commitment ends at busy_until without its tail
   int unfinished_index = -1;
   std::uint32_t generation = 0;  // of the link
+  std::uint32_t downs = 0;       // how often it went down
 
   std::array<OutputVc, kMaxVcs> vc;
   std::array<RequestSet, kMaxVcs> requesters;  // by VC

@@ -151,6 +151,7 @@ class FabricImpl : public Fabric {
     return hubs_[node]->isr().router().first_rerouted();
   }
   bool link_up(LinkEnd end) const override { return hubs_[end.node]->isr().output(end.port).up; }
+  std::uint32_t link_downs(LinkEnd end) const override { return hubs_[end.node]->isr().output(end.port).downs; }
   std::vector<WaitEdge> WaitEdges() const override {
     std::vector<WaitEdge> edges;
     for (Hub* hub : local_) hub->isr().CollectWaits(&edges);

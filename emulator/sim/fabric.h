@@ -182,6 +182,8 @@ class Fabric {
   // As in its NodeResult.
   virtual std::vector<std::pair<Epoch, Time>> first_rerouted(NodeId node) const = 0;
   virtual bool link_up(LinkEnd end) const = 0;
+  // How often this end of the link went down since the start of the run.
+  virtual std::uint32_t link_downs(LinkEnd end) const = 0;
   virtual std::vector<WaitEdge> WaitEdges() const = 0;
   // Programs of local blades and tasks of local hubs that wait, and for what.
   virtual std::vector<std::string> BlockedPrograms() const = 0;

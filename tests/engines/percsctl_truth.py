@@ -66,7 +66,10 @@ def of_hubs(seen):
         reductions = sum(n for name, n in node["caus"].items() if name.startswith("reduce_"))
         yield "percs_cau_events_total", {**labels, "counter": "reductions"}, reductions
         for name, count in node["caus"].items():
-            if not name.startswith("reduce_"):
+            if name.startswith("reduce_"):
+                op, dtype = name.split("_")[1:]
+                yield "percs_cau_operations_total", {**labels, "op": op, "dtype": dtype}, count
+            else:
                 yield "percs_cau_events_total", {**labels, "counter": name}, count
 
 
@@ -86,6 +89,13 @@ def of_fabric(seen):
     states = ("joining", "empty", "configuring", "running", "idle", "finished", "failed", "paused")
     for state in states:
         yield "percs_clock_state", {"state": state}, int(state == status["state"])
+    for fault in status["faults"]:
+        more = f" and {fault['selected'] - 1} more" if fault["selected"] > 1 else ""
+        labels = {"fault": fault["id"], "kind": fault["kind"],
+                  "target": "".join(fault["targets"][:1]) + more}
+        yield "percs_fault_info", labels, int(fault["phase"] == "active")
+    yield ("percs_fault_info", {"fault": "_overflow"},
+           status["faults_active"] - len(status["faults"]))
     for process in processes:
         yield ("percs_link_stream_reconnects_total", {"process": str(process["process"])},
                process["reconnects"])

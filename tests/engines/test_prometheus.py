@@ -87,6 +87,8 @@ class PrometheusTest(unittest.TestCase):
         cls.good("apply", scenario)
         cls.start_prometheus()
 
+    cut_ends = set()  # (hub, port) that went down once in this run, by this test's own commands
+
     @classmethod
     def ctl(cls, *arguments):
         return subprocess.run([BIN / "percsctl", *map(str, arguments)], env=cls.env, text=True,
@@ -180,6 +182,15 @@ class PrometheusTest(unittest.TestCase):
         self.wait_for("the alert", lambda: both <= self.ringing())
         self.good("fault", "link-up", link)
         self.wait_for("it to clear", lambda: not self.ringing() & both)
+        # 50 ms of wall time, a twentieth of the time between two scrapes.
+        link, ends = "sn0-d0-h0:LR1", {("PercsLinkDown", "sn0-d0-h0", "LR1"),
+                                       ("PercsLinkDown", "sn0-d1-h1", "LR0")}
+        at = self.ask("status")["virtual_ps"] + 20_000_000
+        self.good("fault", "link-down", link, "--at", f"{at}ps")
+        self.good("fault", "link-up", link, "--at", f"{at + 1_000_000}ps")
+        self.wait_for("the alert of the flap", lambda: ends <= self.ringing())
+        self.wait_for("it to clear", lambda: not self.ringing() & ends)
+        type(self).cut_ends = {end[1:] for end in both | ends}
 
     def test_3_rates_of_the_dashboards_are_those_of_percsctl(self):
         self.wait_for("five targets", lambda: self.sum("up") == 5)
@@ -206,6 +217,10 @@ class PrometheusTest(unittest.TestCase):
         self.assertGreater(compared, 15)
 
     def test_5_values_of_the_dashboards_are_those_of_percsctl(self):
+        self.good("fault", "create", "noise", "--kind", "bit_errors", "--flit-error-rate", "1e-2",
+                  "--link", "sn0-d0-h0:LL0")
+        self.wait_for("replays", lambda: self.sum("percs_link_replays_total") > 0)
+        self.assertEqual(1, self.sum('percs_fault_info{fault="noise",target="sn0-d0-h0:LL0"}'))
         self.good("stop")
         self.wait_for("the end", lambda: self.ask("status")["state"] in ("idle", "finished"))
         self.assert_all_values()
@@ -217,6 +232,7 @@ class PrometheusTest(unittest.TestCase):
         scenario = self.folder / "collectives.yaml"
         scenario.write_text(COLLECTIVES)
         self.good("apply", scenario, "--wait")
+        type(self).cut_ends = set()
         self.assert_all_values()
         self.assertGreater(self.sum('percs_cau_events_total{counter="reductions"}'), 0)
 
@@ -248,6 +264,9 @@ class PrometheusTest(unittest.TestCase):
     def assert_all_values(self):
         seen = self.snapshot()
         truth = percsctl_truth.metrics(seen)
+        truth["percs_link_down_total"] = [
+            (labels, int((labels["hub"], labels["port"]) in self.cut_ends))
+            for labels, _ in truth["percs_link_up"]]
         now = time.time()  # of this host, as is Prometheus' own
         self.wait_for("a scrape of every process", lambda: self.sum(
             f"count(timestamp(process_threads) > {now:.3f})") == 1 + len(HUBS))

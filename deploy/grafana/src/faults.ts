@@ -8,6 +8,9 @@ const answers = 'sum(percs_service_events_total{event="answer"})';
 export function faults(): DashboardBuilder {
   return board("faults", "faults and reroutes", "Links down, alerts, route epochs, losses and repairs.")
     .annotation(mark("Link down", "red", 'percs_link_up{port!=""} == 0', "{{hub}}:{{port}} is down"))
+    .annotation(
+      mark("Fault", "orange", 'percs_fault_info{fault!="_overflow"} == 1', "{{fault}}: {{kind}} of {{target}}"),
+    )
     .annotation(mark("New routes", "blue", "changes(percs_route_epoch[2s]) > 0", "{{hub}} has new route tables"))
     .withRow(new RowBuilder("Now"))
     .withPanel(
@@ -40,11 +43,23 @@ export function faults(): DashboardBuilder {
     )
     .withPanel(
       table(
-        { title: "Alerts of Prometheus", description: "What the shipped rules say now.", unit: "none", width: 24 },
+        { title: "Faults", description: "That are not over: 1 while in force. The series _overflow counts those without one of their own.", unit: "none", width: 12 },
+        { expr: "percs_fault_info", legend: "{{fault}}" },
+      ),
+    )
+    .withPanel(
+      table(
+        { title: "Alerts of Prometheus", description: "What the shipped rules say now.", unit: "none", width: 12 },
         { expr: 'ALERTS{alertname=~"Percs.*"}', legend: "{{alertname}}" },
       ),
     )
     .withRow(new RowBuilder("Network management"))
+    .withPanel(
+      chart(
+        { title: "Links lost", description: "Times that a link end of the hub went down in this run.", unit: "none", width: 12 },
+        { expr: "sum by (hub) (percs_link_down_total)", legend: "{{hub}}" },
+      ),
+    )
     .withPanel(
       chart(
         { title: "Alerts raised", description: "To network management, in this run.", unit: "none", width: 12 },

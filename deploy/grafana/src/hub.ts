@@ -66,6 +66,12 @@ export function hub(): DashboardBuilder {
     )
     .withPanel(
       chart(
+        { title: "Links lost", description: "Times that the link of a port went down in this run.", unit: "none", width: 12 },
+        { expr: `percs_link_down_total${here}`, legend: "{{port}}" },
+      ),
+    )
+    .withPanel(
+      chart(
         { title: "Corrupted transmissions and replays", description: "By port, in this run.", unit: "none", width: 12 },
         { expr: `percs_link_crc_errors_total${here}`, legend: "{{port}} corrupted" },
         { expr: `percs_link_replays_total${here}`, legend: "{{port}} replays" },
@@ -109,6 +115,6 @@ export function hub(): DashboardBuilder {
       ),
     )
     .withPanel(
-      note("Virtual channels", "Too many series to scrape; `percsctl counters $hub --vc` has them for every port.", 24),
+      note("Virtual channels", "Too many series to scrape; `percsctl counters $hub --vc` has them for every port.", 12),
     );
 }

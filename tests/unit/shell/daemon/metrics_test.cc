@@ -36,6 +36,7 @@ HostState HostOfASupernode() {
     if (host.topology->connected(9, port)) hub.links_up |= PortBit(port);
   }
   hub.links_up &= ~PortBit(0);
+  hub.link_downs[0] = 3;
   hub.stats.packets_dropped[static_cast<std::size_t>(DropReason::kNoRoute)] = 5;
   hub.stats.packet_latency.Add(150'000);        // 150 ns
   hub.stats.packet_latency.Add(40'000'000);     // 40 us
@@ -97,6 +98,10 @@ TEST(HubMetrics, CarryTheHubsNameAndBaseUnits) {
                           {{"hub", "sn0-d1-h1"}, {"port", "LL0"}, {"class", "LL"}});
   ASSERT_NE(down, nullptr);
   EXPECT_EQ(down->gauge.value, 0);
+  const auto* downs = Find(families, "percs_link_down_total",
+                           {{"hub", "sn0-d1-h1"}, {"port", "LL0"}, {"class", "LL"}});
+  ASSERT_NE(downs, nullptr);
+  EXPECT_EQ(downs->counter.value, 3);
   EXPECT_NE(Find(families, "percs_link_info",
                  {{"hub", "sn0-d1-h1"}, {"port", "LL0"}, {"peer", "sn0-d1-h0"}, {"peer_port", "LL0"}}),
             nullptr);
@@ -196,9 +201,27 @@ TEST(FabricMetrics, SayTheStateAndWhereDaemonsAre) {
   process->set_connected(true);
   process->set_metrics_address("node7:9464");
   status.add_processes();
+  auto* cut = status.add_faults();
+  cut->set_id("cut");
+  cut->set_kind("link_down");
+  cut->set_phase("active");
+  cut->add_targets("sn0-d0-h0:LL0");
+  cut->set_selected(3);
+  auto* later = status.add_faults();
+  later->set_id("later");
+  later->set_kind("flap");
+  later->set_phase("scheduled");
+  status.set_faults_active(7);
   MetricFamilies families;
   AddFabricMetrics(status, &families);
   const Families list = families.Take();
+  const auto fault = [&](const std::string& id, const std::string& kind, const std::string& target) {
+    const auto* found = Find(list, "percs_fault_info", {{"fault", id}, {"kind", kind}, {"target", target}});
+    return found ? found->gauge.value : -1;
+  };
+  EXPECT_EQ(fault("cut", "link_down", "sn0-d0-h0:LL0 and 2 more"), 1);
+  EXPECT_EQ(fault("later", "flap", ""), 0);
+  EXPECT_EQ(fault("_overflow", "", ""), 5);
   EXPECT_EQ(Find(list, "percs_clock_state", {{"state", "running"}})->gauge.value, 1);
   EXPECT_EQ(Find(list, "percs_clock_state", {{"state", "idle"}})->gauge.value, 0);
   EXPECT_DOUBLE_EQ(Find(list, "percs_pace_requested", {})->gauge.value, 2e-6);
