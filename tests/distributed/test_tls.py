@@ -12,7 +12,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-from test_cli import BAD_INPUT, BIN, FAILED, OK, TINY, UNREACHABLE, CliTest
+from test_cli import BAD_INPUT, BIN, FAILED, OK, ROOT, TINY, UNREACHABLE, CliTest
 
 
 class TlsTest(CliTest):
@@ -107,6 +107,15 @@ class ProgramsTest(CliTest):
             self.assertEqual(1, done.returncode)
             self.assertIn("--listen 0.0.0.0:0 can be reached from other machines, and nothing "
                           "would say who calls: give --tls FOLDER", done.stderr)
+
+    def test_units_of_systemd_give_flags_that_there_are(self):
+        for unit in sorted((ROOT / "deploy" / "systemd").glob("*.service")):
+            command = re.search(r"^ExecStart=/usr/bin/(\S+) ((?:.*\\\n)*.*)$", unit.read_text(),
+                                re.M)
+            known = set(re.findall(r"--[a-z-]+", self.program(command[1], "--help").stdout))
+            used = set(re.findall(r"--[a-z-]+", command[2]))
+            self.assertLessEqual({"--tls", "--metrics-tls", "--log-format"}, used, unit.name)
+            self.assertLessEqual(used, known, unit.name)
 
     def test_an_identity_has_to_be_that_of_the_program(self):
         done = self.program("percs-controller", "--listen", "127.0.0.1:0", "--tls", "tls/daemon")
