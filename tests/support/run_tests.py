@@ -20,7 +20,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIME_LIMIT_SECONDS = 900
-FUZZ_SECONDS_ALL_TARGETS = 40
+FUZZ_INPUTS, FUZZ_SECONDS = 100_000, 60  # of each target, whatever comes first
 FUZZ_SECONDS_FULL = 300
 LOG_LINES_SHOWN = 60
 LOG_COLUMNS_SHOWN = 300
@@ -226,7 +226,8 @@ def run_python(options, file):
     return outcome
 
 
-def run_fuzz(options, program, seconds):
+def run_fuzz(options, program):
+    seconds = FUZZ_SECONDS_FULL if options.full else FUZZ_SECONDS
     name = program.name
     new_corpus = program.parent.parent / "corpus" / name
     new_corpus.mkdir(parents=True, exist_ok=True)
@@ -235,6 +236,7 @@ def run_fuzz(options, program, seconds):
     log = options.results / f"{options.tier}.{name}.log"
     seed = int(os.environ.get("PERCS_SEED", "1")) % (2**31 - 1) + 1  # zero means "by the clock"
     command = [str(program), f"-max_total_time={seconds}", f"-seed={seed}", "-timeout=10",
+               f"-runs={-1 if options.full else FUZZ_INPUTS}",
                "-rss_limit_mb=2048", "-print_final_stats=1",
                f"-artifact_prefix={new_corpus.parent}/{name}-", str(new_corpus)]
     if dictionary.exists():
@@ -247,7 +249,9 @@ def run_fuzz(options, program, seconds):
     log_text = log.read_text(errors="replace")
     executed = re.search(r"stat::number_of_executed_units:\s*(\d+)", log_text)
     if code == 0 and executed and int(executed.group(1)) > 0:
-        outcome.passed, outcome.note = 1, f"{executed.group(1)} inputs"
+        edges = re.findall(r"\bcov: (\d+)", log_text)
+        outcome.passed = 1
+        outcome.note = f"{executed.group(1)} inputs, {edges[-1] if edges else 0} edges covered"
     else:
         what = ending(code, limit) if code != 0 else "it tried no input"
         outcome.failures.append((name, f"{what}\n{tail(log)}"))
@@ -287,12 +291,8 @@ def outcomes(options):
                 yield run_python(options, file)
     targets = sorted((ROOT / options.fuzz).glob("*_fuzz")) if options.fuzz else []
     if targets and not options.filter:
-        rounds = -(-len(targets) // options.jobs)
-        seconds = max(3, FUZZ_SECONDS_ALL_TARGETS // rounds)
-        if options.full:
-            seconds = FUZZ_SECONDS_FULL
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            yield from pool.map(lambda target: run_fuzz(options, target, seconds), targets)
+            yield from pool.map(lambda target: run_fuzz(options, target), targets)
 
 
 def parse_arguments():
