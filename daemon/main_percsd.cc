@@ -41,7 +41,7 @@ void Declare(CLI::App* app, Flags* flags) {
   app->add_option("--metrics", flags->options.metrics,
                   "HOST:PORT where Prometheus finds /metrics (port 0: any free one); default: none");
   app->add_option("--metrics-detail", flags->metrics_detail,
-                  "hub: sums by class of link; port: each link")
+                  "hub: sums by class of link; port: each link; vc: each virtual channel, too")
       ->capture_default_str();
   app->add_option("--controller-timeout", flags->timeout_seconds,
                   "Wall seconds to go on without the controller")
@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
     spdlog::error("--metrics-detail: {}", std::string(detail.status().message()));
     return percs::kUsageError;
   }
-  flags.options.metrics_detail = *detail;
+  flags.options.metrics_detail.all = *detail;
   if (flags.place >= 0) flags.options.place = static_cast<std::uint32_t>(flags.place);
   flags.options.controller_timeout =
       std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout_seconds * 1000));

@@ -87,6 +87,10 @@ absl::StatusOr<v1::ResetReply> FabricClient::Reset() {
   return Call("Control.Reset", &v1::Control::Stub::Reset, v1::ResetRequest(), deadline_);
 }
 
+absl::StatusOr<v1::ObserveReply> FabricClient::Observe(const v1::ObserveRequest& request) {
+  return Call("Control.Observe", &v1::Control::Stub::Observe, request, deadline_);
+}
+
 absl::StatusOr<v1::ShutdownReply> FabricClient::Shutdown() {
   return Call("Control.Shutdown", &v1::Control::Stub::Shutdown, v1::ShutdownRequest(), deadline_);
 }

@@ -147,6 +147,10 @@ constexpr Command kCommands[] = {
   percsctl tree list world
   percsctl tree delete world)",
      AddTree},
+    {"observe", kControl, "Set how much is told: level of logs, detail of metrics of single hubs",
+     R"(  percsctl observe --log-level debug
+  percsctl observe sn0-d1-h3 sn0-d1-h4 --metrics-detail vc)",
+     AddObserve},
     {"stop", kControl, "End workloads that run until stopped, and drain the fabric",
      R"(  percsctl stop --wait)", AddStop},
     {"context", kElsewhere, "Keep the address of a fabric elsewhere, and the identity to show there",

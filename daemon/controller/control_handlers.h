@@ -54,6 +54,10 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
     const LockGuard guard(mutex());
     return Answer(context, controller_->Reset());
   }
+  Reactor* Observe(Context* context, const v1::ObserveRequest* request, v1::ObserveReply*) override {
+    const LockGuard guard(mutex());
+    return Answer(context, controller_->Observe(*request));
+  }
   Reactor* Shutdown(Context* context, const v1::ShutdownRequest*, v1::ShutdownReply*) override {
     const LockGuard guard(mutex());
     spdlog::info("shutdown was asked for");

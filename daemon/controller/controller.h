@@ -73,6 +73,8 @@ class Controller final : private DaemonPort {
   absl::Status Reset();
   // NOT_FOUND unless a daemon of this name has joined.
   absl::Status BreakStreams(const std::string& name, v1::BreakStreamsReply* reply);
+  // INVALID_ARGUMENT and NOT_FOUND say which word it does not know.
+  absl::Status Observe(const v1::ObserveRequest& request);
   void End();
   // Keeps a table set that is to be loaded, so that the journal can name it.
   absl::Status KeepRoutes(const v1::LoadRoutesRequest& request, v1::JournalRecord* record);

@@ -56,6 +56,16 @@ void AddLink(const Labels& labels, const LinkTotal& link, MetricFamilies* famili
   families->Add(metric::kLinkDown, labels, Number(link.downs));
 }
 
+void AddChannels(const Labels& port, const PortStats& stats, MetricFamilies* families) {
+  for (std::size_t vc = 0; vc < stats.vc.size(); ++vc) {
+    Labels labels = port;
+    labels.emplace_back("vc", std::to_string(vc));
+    families->Add(metric::kVcBytes, labels, Number(stats.vc[vc].bytes));
+    families->Add(metric::kVcPackets, labels, Number(stats.vc[vc].packets));
+    families->Add(metric::kVcFlits, labels, Number(stats.vc[vc].flits));
+  }
+}
+
 void AddLinks(const Topology& topology, const NodeState& state, MetricsDetail detail,
               MetricFamilies* families) {
   const std::string hub = topology.NodeName(state.node);
@@ -67,7 +77,7 @@ void AddLinks(const Topology& topology, const NodeState& state, MetricsDetail de
     const std::string link_class = LinkClassLabel(topology, {state.node, port});
     const PortStats& stats = state.stats.ports[port];
     const bool up = (state.links_up & PortBit(port)) != 0;
-    if (detail == MetricsDetail::kPort) {
+    if (detail != MetricsDetail::kHub) {
       LinkTotal link;
       link.Add(stats, up, state.link_downs[port]);
       AddLink({{"hub", hub}, {"port", name}, {"class", link_class}}, link, families);
@@ -77,6 +87,7 @@ void AddLinks(const Topology& topology, const NodeState& state, MetricsDetail de
                      {"peer", topology.NodeName(peer.node)},
                      {"peer_port", PortName(topology.LinkName(peer))}},
                     1);
+      if (detail == MetricsDetail::kVc) AddChannels({{"hub", hub}, {"port", name}}, stats, families);
       continue;
     }
     classes[link_class].Add(stats, up, state.link_downs[port]);
@@ -159,16 +170,17 @@ void AddNode(const Topology& topology, const NodeState& state, MetricFamilies* f
 absl::StatusOr<MetricsDetail> ParseMetricsDetail(const std::string& text) {
   if (text == "hub") return MetricsDetail::kHub;
   if (text == "port") return MetricsDetail::kPort;
+  if (text == "vc") return MetricsDetail::kVc;
   return absl::InvalidArgumentError(
-      fmt::format("metrics detail '{}'; it is hub (sums by class of link) or port", text));
+      fmt::format("metrics detail '{}'; it is hub (sums by class of link), port or vc", text));
 }
 
-void AddHubMetrics(const HostState& host, MetricsDetail detail, MetricFamilies* families) {
+void AddHubMetrics(const HostState& host, const DetailOfHubs& detail, MetricFamilies* families) {
   families->Add(metric::kVirtualTime, {}, InSeconds(static_cast<double>(host.now)));
   families->Add(metric::kReconnects, {}, Number(host.reconnects));
   if (!host.topology) return;
   for (const NodeState& state : host.nodes) {
-    AddLinks(*host.topology, state, detail, families);
+    AddLinks(*host.topology, state, detail.Of(state.node), families);
     AddNode(*host.topology, state, families);
   }
 }

@@ -31,6 +31,13 @@ inline constexpr MetricInfo kLinkLanesLost{"percs_link_lanes_lost", kGauge,
 inline constexpr MetricInfo kLinkUp{"percs_link_up", kGauge, "1 while the link is up"};
 inline constexpr MetricInfo kLinkDown{"percs_link_down_total", kCounter,
                                       "Times that this end of the link went down"};
+// hub, port, vc: of hubs whose detail is vc
+inline constexpr MetricInfo kVcBytes{"percs_vc_transmitted_bytes_total", kCounter,
+                                     "Payload bytes sent over the link in the virtual channel"};
+inline constexpr MetricInfo kVcPackets{"percs_vc_transmitted_packets_total", kCounter,
+                                       "Packets sent over the link in the virtual channel"};
+inline constexpr MetricInfo kVcFlits{"percs_vc_transmitted_flits_total", kCounter,
+                                     "Flits of 128 bytes sent over the link in the virtual channel"};
 // hub, port, peer, peer_port
 inline constexpr MetricInfo kLinkInfo{"percs_link_info", kGauge, "1; says where the link leads"};
 

@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "daemon/config/log.h"
 #include "daemon/config/probe.h"
 #include "daemon/metrics/process_metrics.h"
 #include "daemon/stream/channel.h"
@@ -73,11 +74,13 @@ absl::Status Daemon::ServeMetrics() {
   auto server = MetricsServer::Start(
       options_.metrics, security_.metrics_tls, {MetricsPage([this](MetricFamilies* families) {
         HostState state;
+        DetailOfHubs detail;
         {
           const LockGuard guard(lock_.mutex());
           state = host_.State();
+          detail = options_.metrics_detail;
         }
-        AddHubMetrics(state, options_.metrics_detail, families);
+        AddHubMetrics(state, detail, families);
         AddProcessMetrics(families);
       })});
   if (!server.ok()) return server.status();
@@ -108,11 +111,20 @@ void Daemon::JoinController() {
   sync_->Start();
 }
 
+// The controller has checked the words.
+void Daemon::Observe(const v1::Observe& observe) {
+  if (!observe.log_level().empty() && !SetLogLevel(observe.log_level()).ok()) return;
+  const auto detail = ParseMetricsDetail(observe.metrics_detail());
+  if (!detail.ok()) return;
+  for (const std::uint32_t node : observe.nodes()) options_.metrics_detail.some[node] = *detail;
+}
+
 absl::Status Daemon::OnControllerMessage(v1::ControllerMessage& message) {
   if (message.has_grant()) {
     host_.Grant(message.mutable_grant());
   } else if (message.has_configure()) {
     spdlog::info("run {}: building", message.configure().run());
+    options_.metrics_detail.some.clear();  // other hubs may have their numbers now
     host_.Configure(message.configure(),
                     LinkIdentity{sync_->fabric(), 0, incarnation_, sync_->process(), security_.credentials});
     delete message.release_configure();  // it may be large, and no window needs it again
@@ -128,6 +140,8 @@ absl::Status Daemon::OnControllerMessage(v1::ControllerMessage& message) {
     host_.Collect(message.collect());
   } else if (message.has_drop()) {
     host_.Drop();
+  } else if (message.has_observe()) {
+    Observe(message.observe());
   } else if (message.has_bye()) {
     End(absl::OkStatus());
   }

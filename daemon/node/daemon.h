@@ -24,7 +24,7 @@ struct DaemonOptions {
   std::string listen;          // "": a Unix socket in a folder of our own
   std::string advertise_link;  // "": where it listens; a proxy may stand in between
   std::string metrics;         // HOST:PORT for Prometheus; "": none
-  MetricsDetail metrics_detail = MetricsDetail::kPort;
+  DetailOfHubs metrics_detail = {};
   std::string name = "percsd";
   SecurityOptions security = {};
   std::optional<std::uint32_t> place;
@@ -50,6 +50,7 @@ class Daemon {
   absl::Status Listen();
   absl::Status ServeMetrics();
   void JoinController();
+  void Observe(const v1::Observe& observe);
   absl::Status OnControllerMessage(v1::ControllerMessage& message);
   void End(const absl::Status& status);
 

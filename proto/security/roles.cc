@@ -50,6 +50,7 @@ constexpr MethodRoles kMethods[] = {
     {"/percs.v1.Control/CreateTree", kChange},
     {"/percs.v1.Control/DeleteTree", kChange},
     {"/percs.v1.Control/ListTrees", kLook},
+    {"/percs.v1.Control/Observe", kChange},
     {"/percs.v1.Sync/Join", kJoin},
     {"/percs.v1.Sync/Session", kJoin},
     {"/percs.v1.Link/Exchange", kJoin},

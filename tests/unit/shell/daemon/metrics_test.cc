@@ -56,7 +56,7 @@ HostState HostOfASupernode() {
 
 Families HubFamilies(const HostState& host, MetricsDetail detail) {
   MetricFamilies families;
-  AddHubMetrics(host, detail, &families);
+  AddHubMetrics(host, {detail}, &families);
   return families.Take();
 }
 
@@ -155,7 +155,22 @@ TEST(HubMetrics, SeriesOfAHubAreBounded) {
   HostState host = HostOfASupernode();
   host.topology = *Topology::Create({.supernodes = 513, .drawers = 4, .hubs = 8});
   EXPECT_LE(Series(HubFamilies(host, MetricsDetail::kPort)), 1100u);
-  EXPECT_LT(Series(HubFamilies(host, MetricsDetail::kHub)), 150u);
+  EXPECT_LT(Series(HubFamilies(host, MetricsDetail::kHub)), 200u);
+}
+
+TEST(HubMetrics, VirtualChannelsAreToldOfHubsThatWereAskedFor) {
+  HostState host = HostOfASupernode();
+  NodeState other = host.nodes[0];
+  other.node = 10;  // sn0-d1-h2
+  host.nodes.push_back(other);
+  MetricFamilies families;
+  AddHubMetrics(host, {MetricsDetail::kPort, {{9, MetricsDetail::kVc}}}, &families);
+  const Families list = families.Take();
+  const auto* bytes = Find(list, "percs_vc_transmitted_bytes_total", {{"hub", "sn0-d1-h1"}, {"port", "LL3"}, {"vc", "0"}});
+  ASSERT_NE(bytes, nullptr);
+  EXPECT_EQ(bytes->counter.value, 103);
+  EXPECT_EQ(Find(list, "percs_vc_transmitted_bytes_total", {{"hub", "sn0-d1-h2"}, {"port", "LL3"}, {"vc", "0"}}), nullptr);
+  EXPECT_NE(Find(list, "percs_link_transmitted_bytes_total", {{"hub", "sn0-d1-h2"}, {"port", "LL3"}}), nullptr);
 }
 
 TEST(HubMetrics, SumsByClassAreThoseOfThePorts) {
@@ -179,7 +194,7 @@ TEST(Metrics, ThePageHasEachOfThemAndNoOther) {
   blade.node = host.topology->hubs();
   host.nodes.push_back(blade);
   MetricFamilies families;
-  AddHubMetrics(host, MetricsDetail::kPort, &families);
+  AddHubMetrics(host, {MetricsDetail::kVc}, &families);
   AddProcessMetrics(&families);
   AddFabricMetrics({}, &families);
   std::set<std::string> emitted, documented;
