@@ -31,7 +31,7 @@ inline constexpr MetricInfo kLinkLanesLost{"percs_link_lanes_lost", kGauge,
 inline constexpr MetricInfo kLinkUp{"percs_link_up", kGauge, "1 while the link is up"};
 inline constexpr MetricInfo kLinkDown{"percs_link_down_total", kCounter,
                                       "Times that this end of the link went down"};
-// hub, port, vc: of hubs whose detail is vc
+// hub, port, class, vc: of hubs whose detail is vc
 inline constexpr MetricInfo kVcBytes{"percs_vc_transmitted_bytes_total", kCounter,
                                      "Payload bytes sent over the link in the virtual channel"};
 inline constexpr MetricInfo kVcPackets{"percs_vc_transmitted_packets_total", kCounter,

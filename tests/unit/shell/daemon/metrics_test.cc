@@ -166,11 +166,11 @@ TEST(HubMetrics, VirtualChannelsAreToldOfHubsThatWereAskedFor) {
   MetricFamilies families;
   AddHubMetrics(host, {MetricsDetail::kPort, {{9, MetricsDetail::kVc}}}, &families);
   const Families list = families.Take();
-  const auto* bytes = Find(list, "percs_vc_transmitted_bytes_total", {{"hub", "sn0-d1-h1"}, {"port", "LL3"}, {"vc", "0"}});
+  const auto* bytes = Find(list, "percs_vc_transmitted_bytes_total", {{"hub", "sn0-d1-h1"}, {"port", "LL3"}, {"class", "LL"}, {"vc", "0"}});
   ASSERT_NE(bytes, nullptr);
   EXPECT_EQ(bytes->counter.value, 103);
-  EXPECT_EQ(Find(list, "percs_vc_transmitted_bytes_total", {{"hub", "sn0-d1-h2"}, {"port", "LL3"}, {"vc", "0"}}), nullptr);
-  EXPECT_NE(Find(list, "percs_link_transmitted_bytes_total", {{"hub", "sn0-d1-h2"}, {"port", "LL3"}}), nullptr);
+  EXPECT_EQ(Find(list, "percs_vc_transmitted_bytes_total", {{"hub", "sn0-d1-h2"}, {"port", "LL3"}, {"class", "LL"}, {"vc", "0"}}), nullptr);
+  EXPECT_NE(Find(list, "percs_link_transmitted_bytes_total", {{"hub", "sn0-d1-h2"}, {"port", "LL3"}, {"class", "LL"}}), nullptr);
 }
 
 TEST(HubMetrics, SumsByClassAreThoseOfThePorts) {
