@@ -47,6 +47,8 @@ void Declare(CLI::App* app, Flags* flags) {
                   "Wall seconds to go on without the controller")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app->add_flag("--spare", flags->options.spare,
+                "While all places are taken, wait for one to become free instead of ending");
   percs::AddSecurityFlags(app, "daemon", &flags->options.security);
   percs::AddLogFlags(app);
   app->set_version_flag("--version", percs::kSoftwareVersion);

@@ -93,6 +93,7 @@ void Daemon::JoinController() {
   sync.controller = options_.controller;
   sync.credentials = security_.credentials;
   sync.place = options_.place;
+  sync.spare = options_.spare;
   sync.name = options_.name;
   sync.link_address = options_.advertise_link.empty() ? address_ : options_.advertise_link;
   if (metrics_) sync.metrics_address = metrics_->advertised();

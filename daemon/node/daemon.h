@@ -28,6 +28,7 @@ struct DaemonOptions {
   std::string name = "percsd";
   SecurityOptions security = {};
   std::optional<std::uint32_t> place;
+  bool spare = false;  // waits while all places are taken
   std::chrono::milliseconds controller_timeout{10'000};
   Host::Tap tap;
 };

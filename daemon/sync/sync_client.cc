@@ -2,9 +2,12 @@
 
 #include <unistd.h>
 
+#include <utility>
+
 #include "daemon/config/version.h"
 #include "daemon/stream/channel.h"
 #include "fmt/format.h"
+#include "spdlog/spdlog.h"
 
 namespace percs {
 namespace {
@@ -12,6 +15,7 @@ namespace {
 // Reports, answers and acknowledgements of a daemon that waits for a lost stream.
 constexpr std::size_t kUnacknowledgedMax = 4096;
 constexpr std::chrono::milliseconds kRetryAfter(50);
+constexpr std::chrono::milliseconds kAskAgainAfter(500);  // for a place
 constexpr std::chrono::seconds kJoinDeadline(5);
 
 // Trying again may help.
@@ -71,12 +75,22 @@ void SyncClient::Join() {
 
 void SyncClient::OnJoinReply(const grpc::Status& status, const v1::JoinReply& reply) {
   if (stopped_) return;
+  if (options_.spare && status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED) return WaitForPlace();
   if (!status.ok()) return RetryOrGiveUp(StatusFromGrpc(status, "Join"));
   joined_ = true;
+  waiting_ = false;
   process_ = reply.process();
   fabric_ = reply.fabric();
   events_.joined();
   Dial();
+}
+
+// The controller is there, so nothing is given up.
+void SyncClient::WaitForPlace() {
+  if (!std::exchange(waiting_, true)) spdlog::info("all places of {} are taken; waits as a spare", options_.controller);
+  watching_ = false;
+  give_up_.Cancel();
+  retry_.Set(kAskAgainAfter, [this] { Join(); });
 }
 
 void SyncClient::Dial() {

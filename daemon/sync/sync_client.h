@@ -25,6 +25,7 @@ struct SyncClientOptions {
   std::string link_address;
   std::string metrics_address;  // "": it serves none
   std::uint64_t incarnation = 0;
+  bool spare = false;           // waits while all places are taken
   std::chrono::milliseconds timeout{10'000};  // without the controller
 };
 
@@ -48,6 +49,7 @@ class SyncClient final : public Endpoint<v1::DaemonMessage, v1::ControllerMessag
   struct JoinCall;
   void Join();
   void OnJoinReply(const grpc::Status& status, const v1::JoinReply& reply);
+  void WaitForPlace();
   void Dial();
   void RetryOrGiveUp(const absl::Status& status);
   void Away();
@@ -66,7 +68,7 @@ class SyncClient final : public Endpoint<v1::DaemonMessage, v1::ControllerMessag
   std::unique_ptr<v1::Sync::Stub> stub_;
   Timer retry_, give_up_;
   Clock::time_point away_since_ = Clock::now();
-  bool joined_ = false, stopped_ = false, watching_ = false;
+  bool joined_ = false, stopped_ = false, watching_ = false, waiting_ = false;
   std::uint32_t process_ = 0;
   std::uint64_t fabric_ = 0;
 };
