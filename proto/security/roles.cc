@@ -39,6 +39,8 @@ constexpr MethodRoles kMethods[] = {
     {"/percs.v1.Control/ResetFaults", kChange},
     {"/percs.v1.Control/ResetArbiters", kChange},
     {"/percs.v1.Control/HoldFault", kChange},
+    {"/percs.v1.Control/RepeatWorkload", kChange},
+    {"/percs.v1.Control/BreakStreams", kChange},
     {"/percs.v1.Control/Pause", kChange},
     {"/percs.v1.Control/Resume", kChange},
     {"/percs.v1.Control/StepTime", kChange},
