@@ -6,6 +6,7 @@
 #include "CLI/CLI.hpp"
 #include "daemon/config/address.h"
 #include "daemon/config/log.h"
+#include "fmt/format.h"
 
 namespace percs {
 
