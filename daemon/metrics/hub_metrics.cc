@@ -87,7 +87,7 @@ void AddLinks(const Topology& topology, const NodeState& state, MetricsDetail de
                      {"peer", topology.NodeName(peer.node)},
                      {"peer_port", PortName(topology.LinkName(peer))}},
                     1);
-      if (detail == MetricsDetail::kVc) AddChannels({{"hub", hub}, {"port", name}, {"class", ClassName(name)}}, stats, families);
+      if (detail == MetricsDetail::kVc) AddChannels({{"hub", hub}, {"port", name}, {"class", link_class}}, stats, families);
       continue;
     }
     classes[link_class].Add(stats, up, state.link_downs[port]);
