@@ -23,7 +23,7 @@ grpc::Status Health(const std::string& address, const std::string& service, std:
 
 std::string Reflect(const std::string& address, const std::string& request) {
   std::string reply;
-  const grpc::Status status = Reflect(Channel(address), request, &reply);
+  const grpc::Status status = test::Reflect(Channel(address), request, &reply);
   EXPECT_TRUE(status.ok()) << status.error_message();
   return reply;
 }

@@ -27,6 +27,7 @@ class FabricRecordTest : public testing::Test {
             "http://127.0.0.1:9464/metrics",
             "a.yaml",
             store.SocketFolderOf(name),
+            "/x/tls/operator",
             {{"controller", *self, "c.log"}, {"percsd", {getpid(), 1}, "d.log"}}};
   }
   std::string root_;
