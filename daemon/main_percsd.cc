@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
   }
   if (*probe) return RunProbe(probe_flags);
   if (flags.options.controller.empty()) {
-    spdlog::error("--controller ADDRESS is missing: where percs-controller listens");
+    spdlog::error("--controller is required: the address of percs-controller, unix:PATH or HOST:PORT");
     return percs::kUsageError;
   }
   const auto detail = percs::ParseMetricsDetail(flags.metrics_detail);

@@ -13,9 +13,9 @@
 namespace percs {
 namespace {
 
-constexpr char kThreads[] = "4";
+constexpr char kThreads[] = "8";
 constexpr char kQueue[] = "16";             // connections that wait for a thread
-constexpr char kDeadlineMilliseconds[] = "2000";
+constexpr char kDeadlineMilliseconds[] = "1000";
 constexpr char kTls12[] = "4";  // and later
 
 bool IsAnyAddress(const std::string& host) { return host == "0.0.0.0" || host == "[::]"; }

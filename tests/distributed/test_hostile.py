@@ -117,7 +117,7 @@ class HostileTest(CliTest):
 
     def fetch(self, url):
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        return opener.open(url, timeout=20)
+        return opener.open(url, timeout=60)
 
     def attack(self, port):
         random_ = random.Random(SEED * 65536 + ATTACKS.index(random_bytes))

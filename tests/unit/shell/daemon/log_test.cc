@@ -42,7 +42,7 @@ TEST_F(LogTest, LinesHaveWallAndVirtualTime) {
   SetLogTime(12'500'000);
   const auto lines = Said([] { spdlog::warn("link {} is down", "sn0-d0-h0:LR3"); });
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_THAT(lines[0], MatchesRegex("[0-9-]+ [0-9:.]+ \\[virtual 12.5 us\\] tested [0-9]+ warning: "
+  EXPECT_THAT(lines[0], MatchesRegex("[0-9-]+ [0-9:.]+ \\[virtual 12.5us\\] tested [0-9]+ warning: "
                                      "link sn0-d0-h0:LR3 is down"));
 }
 
