@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   std::shared_ptr<percs::Controller> controller = *std::move(started);
   std::printf("listening %s\n", controller->address().c_str());
   if (controller->metrics()) {
-    std::printf("metrics %s://%s/metrics\n", controller->metrics()->scheme(), controller->metrics()->address().c_str());
+    std::printf("metrics http://%s/metrics\n", controller->metrics()->address().c_str());
   }
   std::fflush(stdout);
   {

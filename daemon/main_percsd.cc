@@ -105,7 +105,7 @@ int main(int argc, char** argv) {
   std::shared_ptr<percs::Daemon> daemon = *std::move(started);
   std::printf("listening %s\n", daemon->address().c_str());
   if (daemon->metrics()) {
-    std::printf("metrics %s://%s/metrics\n", daemon->metrics()->scheme(), daemon->metrics()->address().c_str());
+    std::printf("metrics http://%s/metrics\n", daemon->metrics()->address().c_str());
   }
   std::fflush(stdout);
   const absl::Status outcome = [&daemon] {

@@ -107,14 +107,10 @@ absl::StatusOr<Address> ParseAddress(const std::string& text, int default_port) 
 absl::StatusOr<TransportSecurity> LoadSecurity(const SecurityOptions& options, Role role) {
   TransportSecurity security;
   security.plaintext_allowed = options.plaintext;
-  if (options.tls.empty() && options.metrics_tls) {
-    return absl::InvalidArgumentError("--metrics-tls needs --tls, whose identity it shows");
-  }
   if (options.tls.empty()) return security;
   auto credentials = Credentials::Load(options.tls, RoleSet(role));
   if (!credentials.ok()) return credentials.status();
   security.credentials = *std::move(credentials);
-  if (options.metrics_tls) security.metrics_tls = options.tls;
   return security;
 }
 

@@ -29,9 +29,8 @@ absl::StatusOr<Address> ParseAddress(const std::string& text, int default_port);
 
 // As flags give it.
 struct SecurityOptions {
-  std::string tls;           // folder of the process's identity; "": plaintext
-  bool plaintext = false;    // without it, also listen where other machines reach it
-  bool metrics_tls = false;  // metrics by HTTPS
+  std::string tls;         // folder of the process's identity; "": plaintext
+  bool plaintext = false;  // without it, also listen where other machines reach it
 };
 
 // How a process speaks to others. Without encryption it listens where only this machine reaches it, unless
@@ -39,9 +38,8 @@ struct SecurityOptions {
 struct TransportSecurity {
   Credentials credentials;
   bool plaintext_allowed = false;
-  std::string metrics_tls = {};  // folder of the identity that metrics show; "": plain HTTP
 };
-// INVALID_ARGUMENT and others: the folder has no identity of that role, or flags contradict each other.
+// INVALID_ARGUMENT and others: the folder has no identity of that role.
 absl::StatusOr<TransportSecurity> LoadSecurity(const SecurityOptions& options, Role role);
 
 // FAILED_PRECONDITION if others could reach `address` and nothing proves who they are; the message names

@@ -16,8 +16,6 @@ inline void AddSecurityFlags(CLI::App* app, const char* role, SecurityOptions* o
                   fmt::format("Folder of the identity of a {}, of `percsctl ca`: mutual TLS with everybody; default: "
                               "plaintext, and then only on a Unix socket or loopback",
                               role));
-  app->add_flag("--metrics-tls", options->metrics_tls,
-                "Metrics by HTTPS with the identity of --tls, for who shows one of the same authority");
   app->add_flag("--plaintext", options->plaintext,
                 "Without --tls, also listen where other machines reach it: whoever does may do everything");
 }

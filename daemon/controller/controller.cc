@@ -132,13 +132,13 @@ absl::Status Controller::ServeMetrics() {
     return reply;
   };
   auto server = MetricsServer::Start(
-      options_.metrics, security_.metrics_tls,
+      options_.metrics,
       {MetricsPage([status](MetricFamilies* families) {
          AddFabricMetrics(status(), families);
          AddProcessMetrics(families);
        }),
        {"/discovery", "application/json", [status](const MetricsServer& server) {
-          return DiscoveryList(status(), server.advertised(), server.scheme());
+          return DiscoveryList(status(), server.advertised());
         }}});
   if (!server.ok()) return server.status();
   metrics_ = *std::move(server);

@@ -56,15 +56,13 @@ void AddFabricMetrics(const v1::StatusReply& status, MetricFamilies* families) {
   families->Add(metric::kBehind, {}, status.wall_behind_seconds());
 }
 
-std::string DiscoveryList(const v1::StatusReply& status, const std::string& own_address,
-                          const char* scheme) {
+std::string DiscoveryList(const v1::StatusReply& status, const std::string& own_address) {
   using Json = nlohmann::json;
   Json list = Json::array();
-  const auto labels = [&](const char* role) { return Json{{"role", role}, {"__scheme__", scheme}}; };
-  list.push_back({{"targets", {own_address}}, {"labels", labels("controller")}});
+  list.push_back({{"targets", {own_address}}, {"labels", {{"role", "controller"}}}});
   for (const v1::ProcessStatus& process : status.processes()) {
     if (process.metrics_address().empty()) continue;
-    list.push_back({{"targets", {process.metrics_address()}}, {"labels", labels("daemon")}});
+    list.push_back({{"targets", {process.metrics_address()}}, {"labels", {{"role", "daemon"}}}});
   }
   return list.dump();
 }

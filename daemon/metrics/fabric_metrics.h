@@ -11,7 +11,7 @@ namespace percs {
 void AddFabricMetrics(const v1::StatusReply& status, MetricFamilies* families);
 
 // A JSON list for http_sd_configs of Prometheus: the controller at `own_address`, and every daemon that
-// serves metrics; all by `scheme`, http or https.
-std::string DiscoveryList(const v1::StatusReply& status, const std::string& own_address, const char* scheme);
+// serves metrics.
+std::string DiscoveryList(const v1::StatusReply& status, const std::string& own_address);
 
 }  // namespace percs

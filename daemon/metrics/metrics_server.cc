@@ -16,7 +16,6 @@ namespace {
 constexpr char kThreads[] = "8";
 constexpr char kQueue[] = "16";             // connections that wait for a thread
 constexpr char kDeadlineMilliseconds[] = "1000";
-constexpr char kTls12[] = "4";  // and later
 
 bool IsAnyAddress(const std::string& host) { return host == "0.0.0.0" || host == "[::]"; }
 
@@ -45,7 +44,7 @@ class MetricsServer::Handler final : public CivetHandler {
 MetricsServer::MetricsServer() = default;
 MetricsServer::~MetricsServer() = default;
 
-absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::string& address, const std::string& tls,
+absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::string& address,
                                                                     std::vector<Page> pages) {
   const auto where = ParseAddress(address, 0);
   if (!where.ok()) return where.status();
@@ -54,17 +53,12 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::s
         fmt::format("metrics at {}: Prometheus scrapes HOST:PORT only", address));
   }
   std::unique_ptr<MetricsServer> server(new MetricsServer);
-  server->tls_ = !tls.empty();
-  std::vector<std::string> options = {
-      "listening_ports",    fmt::format("{}:{}{}", where->host, where->port, server->tls_ ? "s" : ""),
+  const std::vector<std::string> options = {
+      "listening_ports",    fmt::format("{}:{}", where->host, where->port),
       "num_threads",        kThreads,
       "connection_queue",   kQueue,
       "request_timeout_ms", kDeadlineMilliseconds,
       "enable_keep_alive",  "no"};
-  if (server->tls_) {
-    options.insert(options.end(), {"ssl_certificate", tls + "/identity.pem", "ssl_ca_file", tls + "/ca.pem",
-                                   "ssl_verify_peer", "yes", "ssl_protocol_version", kTls12});
-  }
   try {
     server->server_ = std::make_unique<CivetServer>(options);
   } catch (const CivetException&) {

@@ -24,14 +24,13 @@ class MetricsServer {
     std::string type;  // "application/json"
     std::function<std::string(const MetricsServer&)> body;
   };
-  // `address` is HOST:PORT, port 0 for any free one; `tls` is "" or the folder of an identity, and then who asks
-  // shows one of the same authority. INVALID_ARGUMENT or UNAVAILABLE says why it cannot listen.
-  static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(const std::string& address, const std::string& tls,
+  // `address` is HOST:PORT, port 0 for any free one. INVALID_ARGUMENT or UNAVAILABLE says why it
+  // cannot listen.
+  static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(const std::string& address,
                                                               std::vector<Page> pages);
   ~MetricsServer();
   // HOST:PORT as bound.
   const std::string& address() const { return address_; }
-  const char* scheme() const { return tls_ ? "https" : "http"; }
   // ... as others reach it: the name of this machine if it listens on all addresses.
   std::string advertised() const;
 
@@ -40,7 +39,6 @@ class MetricsServer {
   MetricsServer();
 
   std::string address_;
-  bool tls_ = false;
   std::vector<std::unique_ptr<Handler>> handlers_;
   std::unique_ptr<CivetServer> server_;
 };

@@ -241,9 +241,9 @@ TEST(FabricMetrics, SayTheStateAndWhereDaemonsAre) {
   EXPECT_EQ(Find(list, "percs_clock_state", {{"state", "idle"}})->gauge.value, 0);
   EXPECT_DOUBLE_EQ(Find(list, "percs_pace_requested", {})->gauge.value, 2e-6);
   EXPECT_EQ(Find(list, "percs_daemons", {})->gauge.value, 1);
-  EXPECT_EQ(DiscoveryList(status, "here:1", "https"),
-            R"([{"labels":{"__scheme__":"https","role":"controller"},"targets":["here:1"]},)"
-            R"({"labels":{"__scheme__":"https","role":"daemon"},"targets":["node7:9464"]}])");
+  EXPECT_EQ(DiscoveryList(status, "here:1"),
+            R"([{"labels":{"role":"controller"},"targets":["here:1"]},)"
+            R"({"labels":{"role":"daemon"},"targets":["node7:9464"]}])");
 }
 
 // What the server answers to `request`, until it closes.
@@ -266,7 +266,7 @@ std::string Ask(const std::string& address, const std::string& request) {
 }
 
 TEST(MetricsServer, AnswersItsPagesAndNoOthers) {
-  auto server = MetricsServer::Start("127.0.0.1:0", "", {MetricsPage(AddProcessMetrics)});
+  auto server = MetricsServer::Start("127.0.0.1:0", {MetricsPage(AddProcessMetrics)});
   ASSERT_TRUE(server.ok()) << server.status();
   const std::string answer = Ask((*server)->address(), "GET /metrics HTTP/1.0\r\n\r\n");
   EXPECT_THAT(answer, HasSubstr("200 OK"));
@@ -278,11 +278,11 @@ TEST(MetricsServer, AnswersItsPagesAndNoOthers) {
 }
 
 TEST(MetricsServer, SaysWhyItCannotListen) {
-  auto first = MetricsServer::Start("127.0.0.1:0", "", {});
+  auto first = MetricsServer::Start("127.0.0.1:0", {});
   ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_THAT(std::string(MetricsServer::Start((*first)->address(), "", {}).status().message()),
+  EXPECT_THAT(std::string(MetricsServer::Start((*first)->address(), {}).status().message()),
               HasSubstr("the port is taken"));
-  EXPECT_THAT(std::string(MetricsServer::Start("unix:/tmp/x", "", {}).status().message()),
+  EXPECT_THAT(std::string(MetricsServer::Start("unix:/tmp/x", {}).status().message()),
               HasSubstr("HOST:PORT only"));
 }
 
