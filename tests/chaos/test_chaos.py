@@ -74,6 +74,7 @@ class ChaosTest(unittest.TestCase):
         self.count = collections.Counter()
         self.in_flight = collections.Counter()
         self.faults = 0
+        self.previews = {}
         self.proxies = []
         self.fabric = Fabric(self.folder / "f", DAEMONS)
         self.addCleanup(self.fabric.close)
@@ -109,8 +110,10 @@ class ChaosTest(unittest.TestCase):
         self.note(kind)
         if kind != "corrupt_next":
             flags += ["--duration", f"{self.random.randrange(5, 30)}us"]
-        create = ("fault", "create", f"f{self.faults}", "--kind", kind, *flags)
+        what = (f"f{self.faults}", "--kind", kind, *flags)
+        create = ("fault", "create", *what)
         for _ in range(10):
+            self.previews[what[0]] = self.fabric.json("fault", "preview", *what)
             created = self.fabric.ctl(*create, check=False)
             if created.returncode == 0:
                 return
@@ -162,6 +165,19 @@ class ChaosTest(unittest.TestCase):
         self.assertEqual(result["digest"], replayed["digest"], f"seed {SEED}")
         return result
 
+    def compare_with_previews(self):
+        """Nothing was touched that the preview had not said."""
+        faults = self.fabric.json("fault", "list")["faults"]
+        self.assertGreaterEqual(len(faults), len(KINDS))
+        for fault in faults:
+            preview = self.previews[fault["id"]]
+            self.assertLessEqual(set(fault["targets"]), set(preview["targets"]), fault)
+            self.assertEqual(preview["selected"], fault["selected"], fault)
+            self.assertEqual(preview["seed"], fault["seed"], fault)
+            if fault["packets_lost"]:
+                self.assertTrue(preview["loses_packets"], fault)
+                self.assertTrue(preview["pairs"] or preview["windows"], (fault, preview))
+
     def check_counts(self, kinds):
         print(f"chaos, seed {SEED}: " + ", ".join(
             f"{kind} {self.count[kind]} ({self.in_flight[kind]} in flight)" for kind in kinds))
@@ -179,6 +195,7 @@ class ChaosTest(unittest.TestCase):
             memory, files = sizes[process.pid]
             self.assertLess(resident_kib(process.pid), memory * 1.3 + 4096, "memory grows")
             self.assertLess(descriptors(process.pid), files + 8, "descriptors leak")
+        self.compare_with_previews()
         self.fabric.ctl("fault", "reset")
         self.fabric.wait_for(lambda: self.fabric.json("health")["healthy"], "it to heal")
         self.assertNotIn("plan_refused", self.fabric.ctl("events").stdout)
@@ -194,6 +211,7 @@ class ChaosTest(unittest.TestCase):
         self.shake([self.kill_daemon] * LOST_MAX +
                    [self.kill_controller, self.break_streams, self.freeze] +
                    [lambda kind=kind: self.break_something(kind) for kind in KINDS])
+        self.compare_with_previews()
         self.fabric.ctl("fault", "reset")
         self.assertEqual(LOST_MAX, len(self.end()["lost"]))
         self.check_counts(["daemon_kill"])
