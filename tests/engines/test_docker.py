@@ -165,12 +165,18 @@ class DockerTest(unittest.TestCase):
         self.assertEqual(wire, json.loads(inside("percsctl", "version", "--format", "json")))
         self.assertIn("link-failure.yaml", inside("ls", "/usr/share/percs/scenarios"))
 
-    def test_2_a_supernode_in_containers_has_the_result_of_one_process(self):
-        self.compose("up", "-d", "--no-build", "certs", "controller", "hub", "prometheus")
+    def bring_up(self, *more):
+        self.compose("up", "-d", "--no-build", "certs", "controller", "hub", *more)
         self.addCleanup(self.compose, "down", "-v")
         self.import_context()
-        self.wait_for("all daemons", lambda: f"{HUBS} of {HUBS} connected" in self.outside(
-            BIN / "percsctl", "status", "--name", "composed").stdout)
+        self.wait_for("all daemons", self.all_there)
+
+    def all_there(self):
+        return f"{HUBS} of {HUBS} connected" in self.outside(
+            BIN / "percsctl", "status", "--name", "composed").stdout
+
+    def test_2_a_supernode_in_containers_has_the_result_of_one_process(self):
+        self.bring_up("prometheus")
         self.check_containers()
         plain, cut = self.folder / "plain.yaml", self.folder / "cut.yaml"
         plain.write_text(ALL_TO_ALL)
@@ -190,6 +196,27 @@ class DockerTest(unittest.TestCase):
         self.assertEqual("", self.run_tool(DOCKER, "volume", "ls", "-q"))
         self.assertEqual(["bridge", "host", "none"], sorted(self.run_tool(
             DOCKER, "network", "ls", "--format", "{{.Name}}").split()))
+
+    def test_3_a_killed_container_is_lost_and_the_journal_repeats_it(self):
+        self.bring_up()
+        plain = self.folder / "plain.yaml"
+        plain.write_text(ALL_TO_ALL)
+        self.ctl("apply", plain)
+        self.ctl("fault", "link-down", "sn0-d0-h0/sn0-d1-h0")
+        victim = self.run_tool(DOCKER, "ps", "-q", "--filter",
+                               "label=com.docker.compose.service=hub").split()[0]
+        self.run_tool(DOCKER, "kill", victim)
+        result = json.loads(self.ctl("result", "--wait", "--format", "json"))
+        self.assertEqual(1, len(result["lost"]), result["lost"])
+        replayed = json.loads(self.compose("exec", "-T", "controller", "percsctl", "replay",
+                                           "/var/lib/percs", "--format", "json"))
+        self.assertEqual(result["digest"], replayed["digest"])
+        # Its successor has the place for what comes next.
+        self.run_tool(DOCKER, "start", victim)
+        self.wait_for("the successor", self.all_there)
+        alone = json.loads(self.run_tool(BIN / "percsctl", "run", plain, "--format", "json"))
+        again = json.loads(self.ctl("apply", plain, "--wait", "--format", "json"))
+        self.assertEqual(alone["digest"], again["digest"])
 
     def check_containers(self):
         names = self.run_tool(DOCKER, "ps", "-q").split()
