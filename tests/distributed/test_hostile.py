@@ -167,6 +167,8 @@ class HostileTest(CliTest):
         status = self.good_json("status")
         self.assertTrue(all(p["connected"] for p in status["processes"]), status)
         for process in up["processes"]:
+            if os.environ.get("PERCS_SANITIZER"):
+                break  # they keep what was freed for a while
             self.assertLess(resident_mib(process["pid"]), RESIDENT_MAX_MIB, process["role"])
         with self.fetch(up["metrics"]) as answer:
             self.assertIn("percs_windows_per_second", answer.read().decode())
