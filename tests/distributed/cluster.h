@@ -2,6 +2,7 @@
 // sockets: every byte that processes would exchange is exchanged, and a test can tamper with it.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -38,6 +39,14 @@ class Cluster {
   const std::string& daemon_address(std::size_t index) const { return daemons_[index]->address(); }
   v1::Control::Stub& control() { return *control_; }
   const std::string& controller_address() const { return controller_->address(); }
+  // One method of Control, within a minute.
+  template <typename Request, typename Reply>
+  grpc::Status Call(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
+                    const Request& request, Reply* reply) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+    return (control_.get()->*method)(&context, request, reply);
+  }
   void KillDaemon(std::size_t index) { daemons_[index].reset(); }
   // Starts one more, in the lowest free place.
   absl::Status AddDaemon();

@@ -16,25 +16,17 @@ using ::testing::HasSubstr;
 
 class ControlTest : public ::testing::Test {
  protected:
-  template <typename Request, typename Reply>
-  grpc::Status Call(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*, const Request&,
-                                                              Reply*),
-                    const Request& request, Reply* reply) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-    return (cluster_.control().*method)(&context, request, reply);
-  }
   grpc::Status Fault(const std::string& link, bool up, std::optional<Time> at,
                      v1::InjectLinkFaultReply* reply) {
     v1::InjectLinkFaultRequest request;
     request.set_link(link);
     request.set_up(up);
     if (at) request.set_at(*at);
-    return Call(&v1::Control::Stub::InjectLinkFault, request, reply);
+    return cluster_.Call(&v1::Control::Stub::InjectLinkFault, request, reply);
   }
   v1::StopReply Stop() {
     v1::StopReply reply;
-    const grpc::Status status = Call(&v1::Control::Stub::Stop, v1::StopRequest(), &reply);
+    const grpc::Status status = cluster_.Call(&v1::Control::Stub::Stop, v1::StopRequest(), &reply);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return reply;
   }
@@ -57,7 +49,7 @@ TEST_F(ControlTest, TrafficRunsUntilItIsStopped) {
 TEST_F(ControlTest, RouteTablesAreDumpedProvenAndLoaded) {
   ASSERT_TRUE(cluster_.Apply(Traffic(1, 4)).ok());
   v1::DumpRoutesReply dumped;
-  ASSERT_TRUE(Call(&v1::Control::Stub::DumpRoutes, v1::DumpRoutesRequest(), &dumped).ok());
+  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::DumpRoutes, v1::DumpRoutesRequest(), &dumped).ok());
   EXPECT_EQ(dumped.epoch(), 1u);
   auto tables = TablesFromProto(dumped.tables(), 4);
   ASSERT_TRUE(tables.ok()) << tables.status();
@@ -74,15 +66,15 @@ TEST_F(ControlTest, RouteTablesAreDumpedProvenAndLoaded) {
     return request;
   };
   v1::LoadRoutesReply loaded;
-  const grpc::Status hole = Call(&v1::Control::Stub::LoadRoutes, with_first_hop(0), &loaded);
+  const grpc::Status hole = cluster_.Call(&v1::Control::Stub::LoadRoutes, with_first_hop(0), &loaded);
   EXPECT_EQ(hole.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(hole.error_message(), HasSubstr("sn0-d0-h0 to sn0-d0-h1: sn0-d0-h0 has no route"));
   v1::LoadRoutesRequest short_of_one = with_first_hop(PortBit(1));
   short_of_one.mutable_tables()->RemoveLast();
-  const grpc::Status missing = Call(&v1::Control::Stub::LoadRoutes, short_of_one, &loaded);
+  const grpc::Status missing = cluster_.Call(&v1::Control::Stub::LoadRoutes, short_of_one, &loaded);
   EXPECT_EQ(missing.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(missing.error_message(), HasSubstr("of 3 nodes, but the machine has 4"));
-  const grpc::Status good = Call(&v1::Control::Stub::LoadRoutes, with_first_hop(PortBit(1)), &loaded);
+  const grpc::Status good = cluster_.Call(&v1::Control::Stub::LoadRoutes, with_first_hop(PortBit(1)), &loaded);
   ASSERT_TRUE(good.ok()) << good.error_message();
   EXPECT_EQ(loaded.epoch(), 2u);
   EXPECT_EQ(loaded.hubs_changed(), 1u);
@@ -91,7 +83,7 @@ TEST_F(ControlTest, RouteTablesAreDumpedProvenAndLoaded) {
   asked.set_source("sn0-d0-h0");
   asked.set_destination("sn0-d0-h1");
   v1::GetRoutesReply routes;
-  ASSERT_TRUE(Call(&v1::Control::Stub::GetRoutes, asked, &routes).ok());
+  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::GetRoutes, asked, &routes).ok());
   EXPECT_EQ(routes.epoch(), 2u);
   ASSERT_EQ(routes.routes_size(), 1);
   EXPECT_EQ(routes.routes(0).hops_size(), 3) << routes.ShortDebugString();
@@ -108,13 +100,13 @@ TEST_F(ControlTest, TreesAreCreatedListedAndDeleted) {
     request.mutable_tree()->set_name(name);
     request.mutable_tree()->set_members(members);
     v1::CreateTreeReply reply;
-    return Call(&v1::Control::Stub::CreateTree, request, &reply);
+    return cluster_.Call(&v1::Control::Stub::CreateTree, request, &reply);
   };
   const auto list = [&](const std::string& name) {
     v1::ListTreesRequest request;
     request.set_name(name);
     v1::ListTreesReply reply;
-    EXPECT_TRUE(Call(&v1::Control::Stub::ListTrees, request, &reply).ok());
+    EXPECT_TRUE(cluster_.Call(&v1::Control::Stub::ListTrees, request, &reply).ok());
     return reply;
   };
   EXPECT_EQ(list("").trees_size(), 0);
@@ -134,10 +126,10 @@ TEST_F(ControlTest, TreesAreCreatedListedAndDeleted) {
   v1::DeleteTreeRequest gone;
   gone.set_name("tree9");
   v1::DeleteTreeReply reply;
-  ASSERT_TRUE(Call(&v1::Control::Stub::DeleteTree, gone, &reply).ok());
+  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::DeleteTree, gone, &reply).ok());
   EXPECT_EQ(reply.id(), 9u);
   gone.set_name("tree99");
-  EXPECT_EQ(Call(&v1::Control::Stub::DeleteTree, gone, &reply).error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(cluster_.Call(&v1::Control::Stub::DeleteTree, gone, &reply).error_code(), grpc::StatusCode::NOT_FOUND);
   while (list("tree9").trees(0).state() != "deleted") std::this_thread::yield();
   EXPECT_TRUE(create("one more", "sn0-d0-h2, sn0-d0-h3").ok());
   Stop();
@@ -210,7 +202,7 @@ TEST_F(ControlTest, CommandedErrorsAndLostLanesGiveTheDigestOfAScenarioWithThem)
     *inject.mutable_fault() = fault;
     inject.set_now(true);
     v1::InjectFaultReply reply;
-    const grpc::Status status = Call(&v1::Control::Stub::InjectFault, inject, &reply);
+    const grpc::Status status = cluster_.Call(&v1::Control::Stub::InjectFault, inject, &reply);
     ASSERT_TRUE(status.ok()) << status.error_message();
     fault.set_at(reply.at());
     *request.mutable_scenario()->add_faults() = fault;
@@ -230,12 +222,12 @@ TEST_F(ControlTest, LanesAndErrorsThatCannotBeAreRefused) {
   lanes->set_link("sn0-d0-h0:LL0");
   lanes->set_count(65);
   v1::InjectFaultReply reply;
-  grpc::Status status = Call(&v1::Control::Stub::InjectFault, request, &reply);
+  grpc::Status status = cluster_.Call(&v1::Control::Stub::InjectFault, request, &reply);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(),
             "sn0-d0-h0:LL0: 65 lanes lost, but LL links have 64 + 0 spare; write 0 to 64");
   request.mutable_fault()->mutable_link_errors()->set_link("sn0-d0-h0:LL0");
-  status = Call(&v1::Control::Stub::InjectFault, request, &reply);
+  status = cluster_.Call(&v1::Control::Stub::InjectFault, request, &reply);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
   Stop();
   EXPECT_TRUE(cluster_.WaitForResult().ok());
@@ -264,26 +256,26 @@ TEST_F(ControlTest, AHeldFabricIdlesAndAnswersQuestions) {
   EXPECT_EQ(cluster_.Status().state(), v1::FABRIC_STATE_IDLE);
 
   v1::ListLinksReply links;
-  EXPECT_TRUE(Call(&v1::Control::Stub::ListLinks, v1::ListLinksRequest(), &links).ok());
+  EXPECT_TRUE(cluster_.Call(&v1::Control::Stub::ListLinks, v1::ListLinksRequest(), &links).ok());
   ASSERT_EQ(links.links_size(), 6);
   EXPECT_TRUE(links.links(0).up());
   v1::GetRoutesRequest pair;
   pair.set_source("sn0-d0-h0");
   pair.set_destination("sn0-d0-h3");
   v1::GetRoutesReply routes;
-  EXPECT_TRUE(Call(&v1::Control::Stub::GetRoutes, pair, &routes).ok());
+  EXPECT_TRUE(cluster_.Call(&v1::Control::Stub::GetRoutes, pair, &routes).ok());
   ASSERT_EQ(routes.routes_size(), 1);
   EXPECT_EQ(routes.routes(0).hops_size(), 2);
 
   v1::InjectLinkFaultReply down;
   ASSERT_TRUE(Fault("sn0-d0-h0/sn0-d0-h3", false, std::nullopt, &down).ok());
   while (cluster_.Status().epoch() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  EXPECT_TRUE(Call(&v1::Control::Stub::GetRoutes, pair, &routes).ok());
+  EXPECT_TRUE(cluster_.Call(&v1::Control::Stub::GetRoutes, pair, &routes).ok());
   EXPECT_EQ(routes.epoch(), 2u);
   EXPECT_EQ(routes.routes(0).hops_size(), 3);
   v1::ListLinksRequest of_node;
   of_node.set_node("sn0-d0-h3");
-  EXPECT_TRUE(Call(&v1::Control::Stub::ListLinks, of_node, &links).ok());
+  EXPECT_TRUE(cluster_.Call(&v1::Control::Stub::ListLinks, of_node, &links).ok());
   EXPECT_EQ(links.links_size(), 3);
   EXPECT_FALSE(links.links(0).up());
 
@@ -297,7 +289,7 @@ TEST_F(ControlTest, CountersAreTheSumOfTheHubsAtOneVirtualTime) {
   v1::GetCountersRequest each;
   each.set_per_node(true);
   v1::GetCountersReply reply;
-  EXPECT_TRUE(Call(&v1::Control::Stub::GetCounters, each, &reply).ok());
+  EXPECT_TRUE(cluster_.Call(&v1::Control::Stub::GetCounters, each, &reply).ok());
   ASSERT_EQ(reply.nodes_size(), 4);
   EXPECT_EQ(reply.nodes(2).node(), "sn0-d0-h2");
   std::int64_t in_flight = 0;
@@ -308,7 +300,7 @@ TEST_F(ControlTest, CountersAreTheSumOfTheHubsAtOneVirtualTime) {
   EXPECT_GE(in_flight, 0);
   EXPECT_GT(reply.nodes(0).counters().packets_created(), 0u);
   each.set_node("sn0-d0-h9");
-  const grpc::Status status = Call(&v1::Control::Stub::GetCounters, each, &reply);
+  const grpc::Status status = cluster_.Call(&v1::Control::Stub::GetCounters, each, &reply);
   EXPECT_THAT(status.error_message(), HasSubstr("sn0-d0-h"));
   Stop();
   EXPECT_TRUE(cluster_.WaitForResult().ok());
@@ -344,13 +336,13 @@ TEST_F(ControlTest, OnlyOneRunGoesOnAtATime) {
   EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("run 1 (traffic) is going on"));
   v1::ResetReply reset;
-  EXPECT_TRUE(Call(&v1::Control::Stub::Reset, v1::ResetRequest(), &reset).ok());
+  EXPECT_TRUE(cluster_.Call(&v1::Control::Stub::Reset, v1::ResetRequest(), &reset).ok());
   EXPECT_EQ(cluster_.Status().state(), v1::FABRIC_STATE_EMPTY);
   EXPECT_TRUE(cluster_.Run(RequestFromFile("deploy/scenarios/two-hubs.yaml")).ok());
   v1::GetResultRequest first;
   first.set_run(1);
   v1::GetResultReply result;
-  const grpc::Status status = Call(&v1::Control::Stub::GetResult, first, &result);
+  const grpc::Status status = cluster_.Call(&v1::Control::Stub::GetResult, first, &result);
   EXPECT_EQ(status.error_code(), grpc::CANCELLED);
   EXPECT_THAT(status.error_message(), HasSubstr("reset"));
 }
@@ -358,11 +350,11 @@ TEST_F(ControlTest, OnlyOneRunGoesOnAtATime) {
 TEST_F(ControlTest, WhatNeedsAScenarioSaysSoWithoutOne) {
   ASSERT_TRUE(cluster_.WaitUntilJoined());
   v1::StopReply reply;
-  const grpc::Status status = Call(&v1::Control::Stub::Stop, v1::StopRequest(), &reply);
+  const grpc::Status status = cluster_.Call(&v1::Control::Stub::Stop, v1::StopRequest(), &reply);
   EXPECT_EQ(status.error_code(), grpc::FAILED_PRECONDITION);
   EXPECT_EQ(status.error_message(), "no scenario is applied");
   v1::GetResultReply result;
-  EXPECT_EQ(Call(&v1::Control::Stub::GetResult, v1::GetResultRequest(), &result).error_code(),
+  EXPECT_EQ(cluster_.Call(&v1::Control::Stub::GetResult, v1::GetResultRequest(), &result).error_code(),
             grpc::NOT_FOUND);
 }
 

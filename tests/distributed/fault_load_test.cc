@@ -60,20 +60,13 @@ class FaultLoad : public ::testing::Test {
     cluster_.reset();
     std::filesystem::remove_all(folder_);
   }
-  template <typename Request, typename Reply>
-  grpc::Status Call(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
-                    const Request& request, Reply* reply) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-    return (cluster_->control().*method)(&context, request, reply);
-  }
   grpc::Status Create(const std::string& id, const std::string& link) {
     v1::CreateFaultRequest request;
     request.mutable_fault()->set_id(id);
     request.mutable_fault()->mutable_inject()->set_kind(v1::FAULT_KIND_LINK_DOWN);
     request.mutable_fault()->mutable_inject()->mutable_select()->set_link(link);
     v1::FaultReply reply;
-    return Call(&v1::Control::Stub::CreateFault, request, &reply);
+    return cluster_->Call(&v1::Control::Stub::CreateFault, request, &reply);
   }
   std::uint64_t LastEvent() {
     grpc::ClientContext context;
@@ -135,7 +128,7 @@ TEST_F(FaultLoad, EveryOperationIsTakenInTheOrderOfTheJournalAndASleepingWatcher
         v1::DeleteFaultRequest request;
         request.set_id(fmt::format("c{}-{}", c, i));
         refused += !Create(request.id(), link).ok();
-        refused += !Call(&v1::Control::Stub::DeleteFault, request, &reply).ok();
+        refused += !cluster_->Call(&v1::Control::Stub::DeleteFault, request, &reply).ok();
       }
     });
   }
@@ -147,7 +140,7 @@ TEST_F(FaultLoad, EveryOperationIsTakenInTheOrderOfTheJournalAndASleepingWatcher
   EXPECT_EQ(refused, 0);
 
   v1::StopReply stopped;
-  ASSERT_TRUE(Call(&v1::Control::Stub::Stop, v1::StopRequest(), &stopped).ok());
+  ASSERT_TRUE(cluster_->Call(&v1::Control::Stub::Stop, v1::StopRequest(), &stopped).ok());
   const auto result = cluster_->WaitForResult();
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->result().violations_size(), 0);
@@ -183,7 +176,7 @@ TEST_F(FaultLoad, EveryOperationIsTakenInTheOrderOfTheJournalAndASleepingWatcher
 TEST_F(FaultLoad, TheOperationsOfOneWindowAreAppliedInOrderAndAnsweredByOneReplan) {
   ASSERT_TRUE(cluster_->Apply(Traffic(4, 8, /*load=*/0.002)).ok());
   v1::PauseReply paused;
-  ASSERT_TRUE(Call(&v1::Control::Stub::Pause, v1::PauseRequest(), &paused).ok());
+  ASSERT_TRUE(cluster_->Call(&v1::Control::Stub::Pause, v1::PauseRequest(), &paused).ok());
   while (cluster_->Status().state() != v1::FABRIC_STATE_PAUSED) std::this_thread::yield();
   constexpr int kFaults = 64;
   std::vector<std::string> expected;
@@ -192,10 +185,10 @@ TEST_F(FaultLoad, TheOperationsOfOneWindowAreAppliedInOrderAndAnsweredByOneRepla
     expected.push_back(fmt::format("fault_selected f{}", i));
   }
   EXPECT_EQ(Journalled(), expected) << "durable when answered";
-  ASSERT_TRUE(Call(&v1::Control::Stub::Resume, v1::ResumeRequest(), &paused).ok());
+  ASSERT_TRUE(cluster_->Call(&v1::Control::Stub::Resume, v1::ResumeRequest(), &paused).ok());
   v1::HealthReply health;
   do {
-    ASSERT_TRUE(Call(&v1::Control::Stub::GetHealth, v1::GetHealthRequest(), &health).ok());
+    ASSERT_TRUE(cluster_->Call(&v1::Control::Stub::GetHealth, v1::GetHealthRequest(), &health).ok());
   } while (health.reroutes_count() == 0);
   grpc::ClientContext context;
   const auto stream = cluster_->control().WatchEvents(&context, v1::WatchEventsRequest());
@@ -211,7 +204,7 @@ TEST_F(FaultLoad, TheOperationsOfOneWindowAreAppliedInOrderAndAnsweredByOneRepla
   EXPECT_EQ(selected, expected);
   EXPECT_EQ(reroutes, 1);
   v1::StopReply stopped;
-  ASSERT_TRUE(Call(&v1::Control::Stub::Stop, v1::StopRequest(), &stopped).ok());
+  ASSERT_TRUE(cluster_->Call(&v1::Control::Stub::Stop, v1::StopRequest(), &stopped).ok());
   ASSERT_TRUE(cluster_->WaitForResult().ok());
 }
 

@@ -22,36 +22,29 @@ v1::Fault LinkDown(const std::string& id, const std::string& link) {
 
 class FaultResourcesTest : public ::testing::Test {
  protected:
-  template <typename Request, typename Reply>
-  grpc::Status Call(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
-                    const Request& request, Reply* reply) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-    return (cluster_.control().*method)(&context, request, reply);
-  }
   grpc::Status Create(const v1::Fault& fault, v1::FaultReply* reply) {
     v1::CreateFaultRequest request;
     *request.mutable_fault() = fault;
-    return Call(&v1::Control::Stub::CreateFault, request, reply);
+    return cluster_.Call(&v1::Control::Stub::CreateFault, request, reply);
   }
   grpc::Status Update(const v1::Fault& fault, v1::FaultReply* reply) {
     v1::UpdateFaultRequest request;
     *request.mutable_fault() = fault;
-    return Call(&v1::Control::Stub::UpdateFault, request, reply);
+    return cluster_.Call(&v1::Control::Stub::UpdateFault, request, reply);
   }
   grpc::Status Delete(const std::string& id, v1::FaultReply* reply) {
     v1::DeleteFaultRequest request;
     request.set_id(id);
-    return Call(&v1::Control::Stub::DeleteFault, request, reply);
+    return cluster_.Call(&v1::Control::Stub::DeleteFault, request, reply);
   }
   v1::ListFaultsReply List() {
     v1::ListFaultsReply reply;
-    EXPECT_TRUE(Call(&v1::Control::Stub::ListFaults, v1::ListFaultsRequest(), &reply).ok());
+    EXPECT_TRUE(cluster_.Call(&v1::Control::Stub::ListFaults, v1::ListFaultsRequest(), &reply).ok());
     return reply;
   }
   bool LinkUp(const std::string& name) {
     v1::ListLinksReply reply;
-    EXPECT_TRUE(Call(&v1::Control::Stub::ListLinks, v1::ListLinksRequest(), &reply).ok());
+    EXPECT_TRUE(cluster_.Call(&v1::Control::Stub::ListLinks, v1::ListLinksRequest(), &reply).ok());
     for (const v1::LinkStatus& link : reply.links()) {
       if (link.name() == name) return link.up();
     }
@@ -64,7 +57,7 @@ class FaultResourcesTest : public ::testing::Test {
   }
   absl::StatusOr<v1::GetResultReply> StopAndWait() {
     v1::StopReply reply;
-    EXPECT_TRUE(Call(&v1::Control::Stub::Stop, v1::StopRequest(), &reply).ok());
+    EXPECT_TRUE(cluster_.Call(&v1::Control::Stub::Stop, v1::StopRequest(), &reply).ok());
     return cluster_.WaitForResult();
   }
   Cluster cluster_{ClusterOptions{}};
@@ -140,7 +133,7 @@ TEST_F(FaultResourcesTest, ResetEndsAllOfThem) {
   ASSERT_TRUE(Create(LinkDown("a", "sn0-d0-h0:LL0"), &reply).ok());
   ASSERT_TRUE(Create(LinkDown("b", "sn0-d0-h0:LL1"), &reply).ok());
   v1::ResetFaultsReply reset;
-  ASSERT_TRUE(Call(&v1::Control::Stub::ResetFaults, v1::ResetFaultsRequest(), &reset).ok());
+  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::ResetFaults, v1::ResetFaultsRequest(), &reset).ok());
   EXPECT_EQ(reset.deleted(), 2u);
   EXPECT_EQ(List().faults_size(), 0);
   PassTime(kMicrosecond);
@@ -153,7 +146,7 @@ TEST_F(FaultResourcesTest, APreviewTellsWhatWouldBeTouched) {
   v1::PreviewFaultRequest request;
   *request.mutable_fault() = LinkDown("cut", "sn0-d0-h1/sn0-d0-h2");
   v1::PreviewFaultReply reply;
-  ASSERT_TRUE(Call(&v1::Control::Stub::PreviewFault, request, &reply).ok());
+  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::PreviewFault, request, &reply).ok());
   const v1::FaultPreview& link = reply.preview();
   EXPECT_THAT(link.pair_names(), ::testing::ElementsAre("sn0-d0-h1 to sn0-d0-h2", "sn0-d0-h2 to sn0-d0-h1"));
   EXPECT_EQ(link.routes(), 2u);
@@ -164,7 +157,7 @@ TEST_F(FaultResourcesTest, APreviewTellsWhatWouldBeTouched) {
   inject->set_kind(v1::FAULT_KIND_HUB_DOWN);
   inject->mutable_select()->Clear();
   inject->mutable_select()->set_in("sn0-d0-h3");
-  ASSERT_TRUE(Call(&v1::Control::Stub::PreviewFault, request, &reply).ok());
+  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::PreviewFault, request, &reply).ok());
   EXPECT_EQ(reply.preview().pairs(), 6u);
   EXPECT_EQ(reply.preview().pairs_unreachable(), 6u);
   EXPECT_THAT(reply.preview().hubs_cut_off(), ::testing::ElementsAre("sn0-d0-h3"));
@@ -179,24 +172,24 @@ TEST_F(FaultResourcesTest, ALeaseEndsAFaultThatNobodyHolds) {
   *request.mutable_fault() = LinkDown("leased", "sn0-d0-h0:LL0");
   request.set_lease_wall_ms(300);
   v1::FaultReply reply;
-  ASSERT_TRUE(Call(&v1::Control::Stub::CreateFault, request, &reply).ok());
+  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::CreateFault, request, &reply).ok());
   v1::HoldFaultRequest hold;
   hold.set_id("leased");
   v1::HoldFaultReply held;
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(600);
   while (std::chrono::steady_clock::now() < until) {
-    ASSERT_TRUE(Call(&v1::Control::Stub::HoldFault, hold, &held).ok()) << "held, it stays";
+    ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::HoldFault, hold, &held).ok()) << "held, it stays";
   }
   EXPECT_EQ(held.lease_wall_ms(), 300u);
   while (List().faults_size() > 0) std::this_thread::yield();
-  const grpc::Status gone = Call(&v1::Control::Stub::HoldFault, hold, &held);
+  const grpc::Status gone = cluster_.Call(&v1::Control::Stub::HoldFault, hold, &held);
   EXPECT_EQ(gone.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_THAT(gone.error_message(), HasSubstr("deleted already"));
   PassTime(kMicrosecond);
   EXPECT_TRUE(LinkUp("sn0-d0-h0:LL0"));
   ASSERT_TRUE(Create(LinkDown("stays", "sn0-d0-h0:LL0"), &reply).ok());
   hold.set_id("stays");
-  EXPECT_THAT(Call(&v1::Control::Stub::HoldFault, hold, &held).error_message(), HasSubstr("has no lease"));
+  EXPECT_THAT(cluster_.Call(&v1::Control::Stub::HoldFault, hold, &held).error_message(), HasSubstr("has no lease"));
   ASSERT_TRUE(StopAndWait().ok());
 }
 
@@ -204,7 +197,7 @@ TEST_F(FaultResourcesTest, TimeStandsStillGoesOnForAWhileAndGoesOn) {
   ASSERT_TRUE(cluster_.Apply(Traffic(1, 4)).ok());
   PassTime(kMicrosecond);
   v1::PauseReply paused;
-  ASSERT_TRUE(Call(&v1::Control::Stub::Pause, v1::PauseRequest(), &paused).ok());
+  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::Pause, v1::PauseRequest(), &paused).ok());
   while (cluster_.Status().state() != v1::FABRIC_STATE_PAUSED) std::this_thread::yield();
   const auto packets = cluster_.Status().packets_delivered();
   v1::FaultReply reply;
@@ -213,14 +206,14 @@ TEST_F(FaultResourcesTest, TimeStandsStillGoesOnForAWhileAndGoesOn) {
   EXPECT_EQ(cluster_.Status().packets_delivered(), packets);
   EXPECT_TRUE(LinkUp("sn0-d0-h0:LL0")) << "and wait for time to go on";
   v1::StepTimeRequest step;
-  EXPECT_EQ(Call(&v1::Control::Stub::StepTime, step, &paused).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(cluster_.Call(&v1::Control::Stub::StepTime, step, &paused).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   step.set_by(2 * kMicrosecond);
-  ASSERT_TRUE(Call(&v1::Control::Stub::StepTime, step, &paused).ok());
+  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::StepTime, step, &paused).ok());
   EXPECT_EQ(paused.at(), reply.at() + 2 * kMicrosecond);
   while (cluster_.Status().state() != v1::FABRIC_STATE_PAUSED) std::this_thread::yield();
   EXPECT_FALSE(LinkUp("sn0-d0-h0:LL0"));
   EXPECT_LE(cluster_.Status().virtual_time(), paused.at());
-  ASSERT_TRUE(Call(&v1::Control::Stub::Resume, v1::ResumeRequest(), &paused).ok());
+  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::Resume, v1::ResumeRequest(), &paused).ok());
   PassTime(10 * kMicrosecond);
   const auto result = StopAndWait();
   ASSERT_TRUE(result.ok()) << result.status();
@@ -230,7 +223,7 @@ TEST_F(FaultResourcesTest, TimeStandsStillGoesOnForAWhileAndGoesOn) {
 TEST_F(FaultResourcesTest, EventsAndHealthTellOfFaultAlertAndReroute) {
   ASSERT_TRUE(cluster_.Apply(Traffic(1, 4)).ok());
   v1::HealthReply health;
-  ASSERT_TRUE(Call(&v1::Control::Stub::GetHealth, v1::GetHealthRequest(), &health).ok());
+  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::GetHealth, v1::GetHealthRequest(), &health).ok());
   EXPECT_TRUE(health.healthy()) << health.ShortDebugString();
   v1::FaultReply reply;
   ASSERT_TRUE(Create(LinkDown("cut", "sn0-d0-h0:LL0"), &reply).ok());
@@ -255,16 +248,16 @@ TEST_F(FaultResourcesTest, EventsAndHealthTellOfFaultAlertAndReroute) {
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
   EXPECT_THAT(kinds, ::testing::ElementsAre("fault_selected", "fault_injected", "alert", "alert", "reroute"));
 
-  ASSERT_TRUE(Call(&v1::Control::Stub::GetHealth, v1::GetHealthRequest(), &health).ok());
+  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::GetHealth, v1::GetHealthRequest(), &health).ok());
   EXPECT_FALSE(health.healthy());
   EXPECT_THAT(health.links_down(), ::testing::ElementsAre("sn0-d0-h0:LL0"));
   ASSERT_EQ(health.reroutes_size(), 1);
   EXPECT_EQ(health.faults_size(), 1);
   EXPECT_GT(health.packets_dropped().at("link_down"), 0u);
   v1::ResetFaultsReply reset;
-  ASSERT_TRUE(Call(&v1::Control::Stub::ResetFaults, v1::ResetFaultsRequest(), &reset).ok());
+  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::ResetFaults, v1::ResetFaultsRequest(), &reset).ok());
   do {
-    ASSERT_TRUE(Call(&v1::Control::Stub::GetHealth, v1::GetHealthRequest(), &health).ok());
+    ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::GetHealth, v1::GetHealthRequest(), &health).ok());
   } while (health.reroutes_count() < 2);
   EXPECT_TRUE(health.healthy()) << health.ShortDebugString();
   ASSERT_TRUE(StopAndWait().ok());
@@ -306,10 +299,10 @@ TEST_F(FaultResourcesTest, BadInputIsRefusedWithTheReasonAndTheNextGoodOneIsTake
   v1::HoldFaultRequest hold;
   hold.set_id("swap");
   v1::HoldFaultReply held;
-  EXPECT_THAT(Call(&v1::Control::Stub::HoldFault, hold, &held).error_message(), HasSubstr("has no lease"));
+  EXPECT_THAT(cluster_.Call(&v1::Control::Stub::HoldFault, hold, &held).error_message(), HasSubstr("has no lease"));
   ASSERT_TRUE(Delete("swap", &reply).ok());
   v1::ResetArbitersReply reset;
-  ASSERT_TRUE(Call(&v1::Control::Stub::ResetArbiters, v1::ResetArbitersRequest(), &reset).ok());
+  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::ResetArbiters, v1::ResetArbitersRequest(), &reset).ok());
   EXPECT_GT(reset.at(), 0);
   const auto result = StopAndWait();
   ASSERT_TRUE(result.ok()) << result.status();
@@ -326,7 +319,7 @@ TEST_F(FaultResourcesTest, ToldInFullWithTheirTimelineAndWhatTheyCost) {
   request.set_id("cut");
   v1::ListFaultsReply list;
   do {
-    ASSERT_TRUE(Call(&v1::Control::Stub::ListFaults, request, &list).ok());
+    ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::ListFaults, request, &list).ok());
     ASSERT_EQ(list.faults_size(), 1);
   } while (!list.faults(0).has_first_packet_at());
   const v1::FaultStatus& fault = list.faults(0);

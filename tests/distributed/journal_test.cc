@@ -36,13 +36,6 @@ class JournalTest : public ::testing::Test {
     return folder;
   }
 
-  template <typename Request, typename Reply>
-  grpc::Status Call(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
-                    const Request& request, Reply* reply) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-    return (cluster_.control().*method)(&context, request, reply);
-  }
   static v1::ApplyRequest ReliableTraffic() {
     v1::ApplyRequest request = Traffic(2, 2);
     request.mutable_scenario()->mutable_workload()->mutable_pattern()->set_reliable(true);
@@ -57,7 +50,7 @@ class JournalTest : public ::testing::Test {
     if (duration > 0) inject->set_duration(duration);
     if (kind == v1::FAULT_KIND_FLAP) inject->set_period(3 * kMicrosecond);
     if (kind == v1::FAULT_KIND_BIT_ERRORS) inject->set_flit_error_rate(0.01);
-    return Call(&v1::Control::Stub::CreateFault, request, reply);
+    return cluster_.Call(&v1::Control::Stub::CreateFault, request, reply);
   }
   void PassTime(Time by) {
     const Time from = cluster_.Status().virtual_time();
@@ -65,7 +58,7 @@ class JournalTest : public ::testing::Test {
   }
   absl::StatusOr<v1::GetResultReply> StopAndWait() {
     v1::StopReply reply;
-    EXPECT_TRUE(Call(&v1::Control::Stub::Stop, v1::StopRequest(), &reply).ok());
+    EXPECT_TRUE(cluster_.Call(&v1::Control::Stub::Stop, v1::StopRequest(), &reply).ok());
     return cluster_.WaitForResult();
   }
 
@@ -82,12 +75,12 @@ TEST_F(JournalTest, ReplaysToTheLiveDigestInProcessAndDistributed) {
   v1::InjectLinkFaultRequest link;
   link.set_link("sn0-d0-h0:LL0");
   v1::InjectLinkFaultReply linked;
-  ASSERT_TRUE(Call(&v1::Control::Stub::InjectLinkFault, link, &linked).ok());
+  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::InjectLinkFault, link, &linked).ok());
   v1::CreateTreeRequest tree;
   tree.mutable_tree()->set_name("tree");
   tree.mutable_tree()->set_members("all");
   v1::CreateTreeReply made;
-  ASSERT_TRUE(Call(&v1::Control::Stub::CreateTree, tree, &made).ok());
+  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::CreateTree, tree, &made).ok());
   PassTime(40 * kMicrosecond);
   ASSERT_TRUE(Create("errors", v1::FAULT_KIND_BIT_ERRORS, 50 * kMicrosecond, &fault).ok());
   v1::InjectFaultRequest lanes;
@@ -95,13 +88,13 @@ TEST_F(JournalTest, ReplaysToTheLiveDigestInProcessAndDistributed) {
   lanes.mutable_fault()->mutable_lanes_lost()->set_link("sn0-d1-h0:LL0");
   lanes.mutable_fault()->mutable_lanes_lost()->set_count(20);
   v1::InjectFaultReply injected;
-  ASSERT_TRUE(Call(&v1::Control::Stub::InjectFault, lanes, &injected).ok());
+  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::InjectFault, lanes, &injected).ok());
   link.set_up(true);
-  ASSERT_TRUE(Call(&v1::Control::Stub::InjectLinkFault, link, &linked).ok());
+  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::InjectLinkFault, link, &linked).ok());
   v1::DeleteFaultRequest gone;
   gone.set_id("cut");
-  ASSERT_TRUE(Call(&v1::Control::Stub::DeleteFault, gone, &fault).ok());
-  EXPECT_FALSE(Call(&v1::Control::Stub::DeleteFault, gone, &fault).ok()) << "refused now, and in the replay";
+  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::DeleteFault, gone, &fault).ok());
+  EXPECT_FALSE(cluster_.Call(&v1::Control::Stub::DeleteFault, gone, &fault).ok()) << "refused now, and in the replay";
   PassTime(30 * kMicrosecond);
   const auto live = StopAndWait();
   ASSERT_TRUE(live.ok()) << live.status();
@@ -161,7 +154,7 @@ TEST_F(FullJournalTest, RefusesCommandsAndTheFabricGoesOn) {
   EXPECT_THAT(status.error_message(), HasSubstr("nothing is ever dropped from it"));
   EXPECT_GT(taken, 1);
   v1::ListFaultsReply list;
-  ASSERT_TRUE(Call(&v1::Control::Stub::ListFaults, v1::ListFaultsRequest(), &list).ok());
+  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::ListFaults, v1::ListFaultsRequest(), &list).ok());
   EXPECT_EQ(list.faults_size(), taken) << "what was refused did not happen";
   PassTime(kMicrosecond);
   EXPECT_EQ(cluster_.Status().state(), v1::FABRIC_STATE_RUNNING);

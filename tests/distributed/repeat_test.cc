@@ -15,19 +15,12 @@ using ::testing::HasSubstr;
 
 class RepeatTest : public ::testing::Test {
  protected:
-  template <typename Request, typename Reply>
-  grpc::Status Call(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
-                    const Request& request, Reply* reply) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-    return (cluster_.control().*method)(&context, request, reply);
-  }
   void WaitUntilIdle() {
     while (cluster_.Status().state() != v1::FABRIC_STATE_IDLE) std::this_thread::yield();
   }
   v1::RunResult StopAndWait() {
     v1::StopReply reply;
-    EXPECT_TRUE(Call(&v1::Control::Stub::Stop, v1::StopRequest(), &reply).ok());
+    EXPECT_TRUE(cluster_.Call(&v1::Control::Stub::Stop, v1::StopRequest(), &reply).ok());
     const auto result = cluster_.WaitForResult();
     EXPECT_TRUE(result.ok()) << result.status();
     return result.ok() ? result->result() : v1::RunResult();
@@ -38,11 +31,11 @@ class RepeatTest : public ::testing::Test {
     WaitUntilIdle();
     if (reset) {
       v1::ResetArbitersReply reply;
-      EXPECT_TRUE(Call(&v1::Control::Stub::ResetArbiters, v1::ResetArbitersRequest(), &reply).ok());
+      EXPECT_TRUE(cluster_.Call(&v1::Control::Stub::ResetArbiters, v1::ResetArbitersRequest(), &reply).ok());
       WaitUntilIdle();
     }
     v1::RepeatWorkloadReply again;
-    const grpc::Status status = Call(&v1::Control::Stub::RepeatWorkload, v1::RepeatWorkloadRequest(), &again);
+    const grpc::Status status = cluster_.Call(&v1::Control::Stub::RepeatWorkload, v1::RepeatWorkloadRequest(), &again);
     EXPECT_TRUE(status.ok()) << status.error_message();
     WaitUntilIdle();
     v1::RunResult result = StopAndWait();
@@ -79,7 +72,7 @@ TEST_F(RepeatTest, AfterFaultsOfEveryKindAndAResetItIsThatOfAFreshFabric) {
 TEST_F(RepeatTest, OnlyWhatIsIdleAndCanBeginLaterIsRepeated) {
   v1::RepeatWorkloadReply again;
   ASSERT_TRUE(cluster_.Apply(Traffic(1, 4)).ok());
-  grpc::Status status = Call(&v1::Control::Stub::RepeatWorkload, v1::RepeatWorkloadRequest(), &again);
+  grpc::Status status = cluster_.Call(&v1::Control::Stub::RepeatWorkload, v1::RepeatWorkloadRequest(), &again);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(status.error_message(), HasSubstr("when a run that was applied with hold is idle"));
   StopAndWait();
@@ -87,7 +80,7 @@ TEST_F(RepeatTest, OnlyWhatIsIdleAndCanBeginLaterIsRepeated) {
   trees.set_hold(true);
   ASSERT_TRUE(cluster_.Apply(trees).ok());
   WaitUntilIdle();
-  status = Call(&v1::Control::Stub::RepeatWorkload, v1::RepeatWorkloadRequest(), &again);
+  status = cluster_.Call(&v1::Control::Stub::RepeatWorkload, v1::RepeatWorkloadRequest(), &again);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
   StopAndWait();
 }
@@ -101,7 +94,7 @@ TEST_F(RepeatTest, StreamsThatBreakOnRequestComeBackAndChangeNoResult) {
   v1::BreakStreamsReply broken;
   for (int i = 0; i < 9; ++i) {
     streams.set_process("percsd-" + std::to_string(i % 3));
-    const grpc::Status status = Call(&v1::Control::Stub::BreakStreams, streams, &broken);
+    const grpc::Status status = cluster_.Call(&v1::Control::Stub::BreakStreams, streams, &broken);
     ASSERT_TRUE(status.ok()) << status.error_message();
     EXPECT_EQ(broken.place(), static_cast<std::uint32_t>(i % 3));
   }
@@ -113,7 +106,7 @@ TEST_F(RepeatTest, StreamsThatBreakOnRequestComeBackAndChangeNoResult) {
   for (const v1::ProcessStatus& process : status.processes()) reconnects += process.reconnects();
   EXPECT_GT(reconnects, 3u);
   streams.set_process("nobody");
-  const grpc::Status none = Call(&v1::Control::Stub::BreakStreams, streams, &broken);
+  const grpc::Status none = cluster_.Call(&v1::Control::Stub::BreakStreams, streams, &broken);
   EXPECT_EQ(none.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_THAT(none.error_message(), HasSubstr("there are percsd-0, percsd-1, percsd-2"));
 }
