@@ -31,6 +31,7 @@ absl::StatusOr<Address> ParseAddress(const std::string& text, int default_port);
 struct SecurityOptions {
   std::string tls;         // folder of the process's identity; "": plaintext
   bool plaintext = false;  // without it, also listen where other machines reach it
+  double requests_per_second = 2000;  // of one address (stream/rate_limit.h)
 };
 
 // How a process speaks to others. Without encryption it listens where only this machine reaches it, unless

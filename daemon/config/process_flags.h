@@ -18,6 +18,10 @@ inline void AddSecurityFlags(CLI::App* app, const char* role, SecurityOptions* o
                               role));
   app->add_flag("--plaintext", options->plaintext,
                 "Without --tls, also listen where other machines reach it: whoever does may do everything");
+  app->add_option("--requests-per-second", options->requests_per_second,
+                  "What one address may ask for a while; beyond it is refused")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
 }
 
 inline void AddLogFlags(CLI::App* app) {

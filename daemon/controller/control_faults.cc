@@ -64,6 +64,7 @@ void PreviewToProto(const FaultPreview& preview, const FabricRun& run, v1::Fault
 Reactor* ControlService::Handlers::InjectLinkFault(Context* context,
                                                    const v1::InjectLinkFaultRequest* request,
                                                    v1::InjectLinkFaultReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
   if (!run.ok()) return Answer(context, run.status());
@@ -97,6 +98,7 @@ Reactor* ControlService::Handlers::InjectLinkFault(Context* context,
 Reactor* ControlService::Handlers::InjectFault(Context* context,
                                                     const v1::InjectFaultRequest* request,
                                                     v1::InjectFaultReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
   if (!run.ok()) return Answer(context, run.status());
@@ -156,6 +158,7 @@ Reactor* ControlService::Handlers::SetFault(Context* context, const v1::Fault& f
 
 Reactor* ControlService::Handlers::CreateFault(Context* context, const v1::CreateFaultRequest* request,
                                                v1::FaultReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   v1::JournalRecord record;
   *record.mutable_create_fault() = request->fault();
   if (request->lease_wall_ms() > kLeaseMax) {
@@ -167,6 +170,7 @@ Reactor* ControlService::Handlers::CreateFault(Context* context, const v1::Creat
 
 Reactor* ControlService::Handlers::UpdateFault(Context* context, const v1::UpdateFaultRequest* request,
                                                v1::FaultReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   v1::JournalRecord record;
   *record.mutable_update_fault() = request->fault();
   return SetFault(context, request->fault(), "update fault", &FaultService::Update, std::move(record), {}, reply);
@@ -194,6 +198,7 @@ Reactor* ControlService::Handlers::OnFaults(Context* context, v1::JournalRecord 
 
 Reactor* ControlService::Handlers::DeleteFault(Context* context, const v1::DeleteFaultRequest* request,
                                                v1::FaultReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   v1::JournalRecord record;
   record.set_delete_fault(request->id());
   const auto act = [reply, id = request->id()](FaultService& faults, const FabricRun& run, Time at) {
@@ -208,6 +213,7 @@ Reactor* ControlService::Handlers::DeleteFault(Context* context, const v1::Delet
 
 Reactor* ControlService::Handlers::ResetFaults(Context* context, const v1::ResetFaultsRequest*,
                                                v1::ResetFaultsReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   v1::JournalRecord record;
   record.set_reset_faults(true);
   const auto act = [reply](FaultService& faults, const FabricRun&, Time at) {
@@ -220,6 +226,7 @@ Reactor* ControlService::Handlers::ResetFaults(Context* context, const v1::Reset
 
 Reactor* ControlService::Handlers::ResetArbiters(Context* context, const v1::ResetArbitersRequest*,
                                                  v1::ResetArbitersReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   v1::JournalRecord record;
   record.set_reset_arbiters(true);
   const auto act = [](FaultService& faults, const FabricRun&, Time at) {
@@ -231,6 +238,7 @@ Reactor* ControlService::Handlers::ResetArbiters(Context* context, const v1::Res
 
 Reactor* ControlService::Handlers::RepeatWorkload(Context* context, const v1::RepeatWorkloadRequest*,
                                                   v1::RepeatWorkloadReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
   if (!run.ok()) return Answer(context, run.status());
@@ -247,12 +255,14 @@ Reactor* ControlService::Handlers::RepeatWorkload(Context* context, const v1::Re
 
 Reactor* ControlService::Handlers::BreakStreams(Context* context, const v1::BreakStreamsRequest* request,
                                                 v1::BreakStreamsReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   return Answer(context, controller_->BreakStreams(request->process(), reply));
 }
 
 Reactor* ControlService::Handlers::HoldFault(Context* context, const v1::HoldFaultRequest* request,
                                              v1::HoldFaultReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
   if (!run.ok()) return Answer(context, run.status());
@@ -263,6 +273,7 @@ Reactor* ControlService::Handlers::HoldFault(Context* context, const v1::HoldFau
 
 Reactor* ControlService::Handlers::ListFaults(Context* context, const v1::ListFaultsRequest* request,
                                               v1::ListFaultsReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(false);
   if (!run.ok()) return Answer(context, run.status());
@@ -298,6 +309,7 @@ Reactor* ControlService::Handlers::ListFaults(Context* context, const v1::ListFa
 
 Reactor* ControlService::Handlers::PreviewFault(Context* context, const v1::PreviewFaultRequest* request,
                                                 v1::PreviewFaultReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(false);
   if (!run.ok()) return Answer(context, run.status());

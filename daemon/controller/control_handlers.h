@@ -22,16 +22,19 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
       : service_(service), controller_(controller) {}
 
   Reactor* Version(Context* context, const v1::VersionRequest*, v1::VersionReply* reply) override {
+    if (Reactor* refused = Refused(context)) return refused;
     *reply->mutable_versions() = OurVersions();
     return Answer(context, absl::OkStatus());
   }
   Reactor* Status(Context* context, const v1::StatusRequest*, v1::StatusReply* reply) override {
+    if (Reactor* refused = Refused(context)) return refused;
     const LockGuard guard(mutex());
     controller_->FillStatus(reply);
     return Answer(context, absl::OkStatus());
   }
   Reactor* Apply(Context* context, const v1::ApplyRequest* request,
                  v1::ApplyReply* reply) override {
+    if (Reactor* refused = Refused(context)) return refused;
     Reactor* reactor = context->DefaultReactor();
     const LockGuard guard(mutex());
     controller_->Apply(*request, [reactor, reply](absl::StatusOr<v1::ApplyReply> answer) {
@@ -44,6 +47,7 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
                                                    const v1::WatchRunRequest* request) override;
   Reactor* GetResult(Context* context, const v1::GetResultRequest* request,
                      v1::GetResultReply* reply) override {
+    if (Reactor* refused = Refused(context)) return refused;
     const LockGuard guard(mutex());
     auto result = controller_->Result(request->run());
     if (result.ok()) *reply = *std::move(result);
@@ -51,14 +55,17 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
   }
   Reactor* Stop(Context* context, const v1::StopRequest*, v1::StopReply* reply) override;
   Reactor* Reset(Context* context, const v1::ResetRequest*, v1::ResetReply*) override {
+    if (Reactor* refused = Refused(context)) return refused;
     const LockGuard guard(mutex());
     return Answer(context, controller_->Reset());
   }
   Reactor* Observe(Context* context, const v1::ObserveRequest* request, v1::ObserveReply*) override {
+    if (Reactor* refused = Refused(context)) return refused;
     const LockGuard guard(mutex());
     return Answer(context, controller_->Observe(*request));
   }
   Reactor* Shutdown(Context* context, const v1::ShutdownRequest*, v1::ShutdownReply*) override {
+    if (Reactor* refused = Refused(context)) return refused;
     const LockGuard guard(mutex());
     spdlog::info("shutdown was asked for");
     controller_->End();
@@ -126,6 +133,13 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
     reactor->Finish(ToGrpc(status));
     return reactor;
   }
+  // Null, or the answer to a caller who asks too often.
+  Reactor* Refused(Context* context) {
+    const absl::Status status = controller_->limit().Admit(context->peer());
+    return status.ok() ? nullptr : Answer(context, status);
+  }
+  // Whether one more client may watch. With the lock held.
+  absl::Status MayWatch(Context* context);
   absl::StatusOr<FabricRun*> ActiveRun(bool going_on) {
     auto run = controller_->ActiveRun();
     if (!run.ok() || !going_on || !(*run)->ended()) return run;

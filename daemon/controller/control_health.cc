@@ -65,19 +65,21 @@ void FillManagement(const FabricRun& run, v1::HealthReply* reply) {
 }  // namespace
 
 grpc::ServerWriteReactor<v1::EventBatch>* ControlService::Handlers::WatchEvents(
-    Context*, const v1::WatchEventsRequest* request) {
+    Context* context, const v1::WatchEventsRequest* request) {
   const LockGuard guard(mutex());
+  const absl::Status may = MayWatch(context);
   auto* watch = new EventWatch(controller_, service_, request->after(), request->follow());
-  if (service_->leaving()) {
-    watch->Refuse(absl::UnavailableError("the controller is ending"));
-  } else {
+  if (may.ok()) {
     watch->Begin();
+  } else {
+    watch->Refuse(may);
   }
   return watch;
 }
 
 Reactor* ControlService::Handlers::GetHealth(Context* context, const v1::GetHealthRequest*,
                                              v1::HealthReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(false);
   if (!run.ok()) return Answer(context, run.status());
@@ -100,6 +102,7 @@ Reactor* ControlService::Handlers::GetHealth(Context* context, const v1::GetHeal
 }
 
 Reactor* ControlService::Handlers::Pause(Context* context, const v1::PauseRequest*, v1::PauseReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
   if (run.ok()) reply->set_at((*run)->Pause());
@@ -107,6 +110,7 @@ Reactor* ControlService::Handlers::Pause(Context* context, const v1::PauseReques
 }
 
 Reactor* ControlService::Handlers::Resume(Context* context, const v1::ResumeRequest*, v1::PauseReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
   if (run.ok()) reply->set_at((*run)->Resume());
@@ -115,6 +119,7 @@ Reactor* ControlService::Handlers::Resume(Context* context, const v1::ResumeRequ
 
 Reactor* ControlService::Handlers::StepTime(Context* context, const v1::StepTimeRequest* request,
                                             v1::PauseReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
   if (!run.ok()) return Answer(context, run.status());

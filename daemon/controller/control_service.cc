@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::size_t kRoutesMax = 64;
 constexpr int kFaultsListed = 16;
+constexpr std::size_t kWatchesMax = 1024;
 constexpr double kWatchIntervalDefault = 0.5, kWatchIntervalMin = 0.02, kWatchIntervalMax = 3600;
 
 // Share of virtual time that an output was busy.
@@ -135,27 +136,37 @@ void FillRunStatus(const FabricRun& run, v1::StatusReply* reply) {
   }
 }
 
+absl::Status ControlService::Handlers::MayWatch(Context* context) {
+  if (absl::Status status = controller_->limit().Admit(context->peer()); !status.ok()) return status;
+  if (service_->leaving()) return absl::UnavailableError("the controller is ending");
+  if (service_->watches() < kWatchesMax) return absl::OkStatus();
+  CountExcess(Excess::kStreams);
+  return absl::ResourceExhaustedError(fmt::format("{} clients watch already; that is all there can be", kWatchesMax));
+}
+
 grpc::ServerWriteReactor<v1::RunEvent>* ControlService::Handlers::WatchRun(
-    Context*, const v1::WatchRunRequest* request) {
+    Context* context, const v1::WatchRunRequest* request) {
   const LockGuard guard(mutex());
   const FabricRun* run = controller_->run();
   const std::uint64_t number = request->run() != 0 ? request->run() : run ? run->number() : 0;
   const double asked = request->wall_interval_seconds();
   const double seconds =
       std::clamp(asked > 0 ? asked : kWatchIntervalDefault, kWatchIntervalMin, kWatchIntervalMax);
+  const absl::Status may = MayWatch(context);
   auto* watch =
       new RunWatch(controller_, service_, number,
                    std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)));
-  if (service_->leaving()) {
-    watch->Refuse(absl::UnavailableError("the controller is ending"));
-  } else {
+  if (may.ok()) {
     watch->Begin();
+  } else {
+    watch->Refuse(may);
   }
   return watch;
 }
 
 Reactor* ControlService::Handlers::Stop(Context* context, const v1::StopRequest*,
                                         v1::StopReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
   if (!run.ok()) return Answer(context, run.status());
@@ -169,6 +180,7 @@ Reactor* ControlService::Handlers::Stop(Context* context, const v1::StopRequest*
 
 Reactor* ControlService::Handlers::ListLinks(Context* context, const v1::ListLinksRequest* request,
                                              v1::ListLinksReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(false);
   if (!run.ok()) return Answer(context, run.status());
@@ -207,6 +219,7 @@ Reactor* ControlService::Handlers::ListLinks(Context* context, const v1::ListLin
 
 Reactor* ControlService::Handlers::GetRoutes(Context* context, const v1::GetRoutesRequest* request,
                                              v1::GetRoutesReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(false);
   if (!run.ok()) return Answer(context, run.status());
@@ -230,6 +243,7 @@ Reactor* ControlService::Handlers::GetRoutes(Context* context, const v1::GetRout
 Reactor* ControlService::Handlers::DumpRoutes(Context* context,
                                               const v1::DumpRoutesRequest* request,
                                               v1::DumpRoutesReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(false);
   if (!run.ok()) return Answer(context, run.status());
@@ -249,6 +263,7 @@ Reactor* ControlService::Handlers::DumpRoutes(Context* context,
 Reactor* ControlService::Handlers::LoadRoutes(Context* context,
                                               const v1::LoadRoutesRequest* request,
                                               v1::LoadRoutesReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
   if (!run.ok()) return Answer(context, run.status());
@@ -279,6 +294,7 @@ Reactor* ControlService::Handlers::LoadRoutes(Context* context,
 Reactor* ControlService::Handlers::GetCounters(Context* context,
                                                const v1::GetCountersRequest* request,
                                                v1::GetCountersReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(false);
   if (!run.ok()) return Answer(context, run.status());
@@ -306,6 +322,7 @@ Reactor* ControlService::Handlers::GetCounters(Context* context,
 
 Reactor* ControlService::Handlers::Trace(Context* context, const v1::TraceRequest* request,
                                          v1::TraceReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
   if (!run.ok()) return Answer(context, run.status());
@@ -319,6 +336,7 @@ Reactor* ControlService::Handlers::Trace(Context* context, const v1::TraceReques
 
 Reactor* ControlService::Handlers::GetTrace(Context* context, const v1::GetTraceRequest*,
                                             v1::GetTraceReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(false);
   if (!run.ok()) return Answer(context, run.status());
@@ -338,6 +356,7 @@ Reactor* ControlService::Handlers::GetTrace(Context* context, const v1::GetTrace
 Reactor* ControlService::Handlers::CreateTree(Context* context,
                                               const v1::CreateTreeRequest* request,
                                               v1::CreateTreeReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
   if (!run.ok()) return Answer(context, run.status());
@@ -368,6 +387,7 @@ Reactor* ControlService::Handlers::CreateTree(Context* context,
 Reactor* ControlService::Handlers::DeleteTree(Context* context,
                                               const v1::DeleteTreeRequest* request,
                                               v1::DeleteTreeReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
   if (!run.ok()) return Answer(context, run.status());
@@ -391,6 +411,7 @@ Reactor* ControlService::Handlers::DeleteTree(Context* context,
 
 Reactor* ControlService::Handlers::ListTrees(Context* context, const v1::ListTreesRequest* request,
                                              v1::ListTreesReply* reply) {
+  if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(false);
   if (!run.ok()) return Answer(context, run.status());

@@ -31,6 +31,7 @@ class ControlService {
   void AddEventWatch(EventWatch* watch) { event_watches_.insert(watch); }
   void RemoveEventWatch(EventWatch* watch) { event_watches_.erase(watch); }
   bool leaving() const { return leaving_; }
+  std::size_t watches() const { return watches_.size() + event_watches_.size(); }
 
  private:
   class Handlers;

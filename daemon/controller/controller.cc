@@ -37,6 +37,7 @@ std::uint64_t RandomNumber() {
 
 Controller::Controller(ControllerOptions options)
     : options_(std::move(options)),
+      limit_(options_.security.requests_per_second),
       membership_(&lock_, options_.daemons, RandomNumber(), MembershipEvents()),
       loss_watch_(&lock_, options_.loss_deadline, options_.lost_after),
       control_(std::make_unique<ControlService>(this)) {}
@@ -54,6 +55,7 @@ Membership::Events Controller::MembershipEvents() {
   };
   events.patience = [this] { return loss_watch_.Patience(run_.get()); };
   events.changed = [this](std::uint32_t place) { places_changed_.insert(place); };
+  events.admit = [this](const std::string& peer) { return limit_.Admit(peer); };
   return events;
 }
 

@@ -20,6 +20,7 @@
 #include "daemon/controller/membership.h"
 #include "daemon/controller/state_store.h"
 #include "daemon/metrics/metrics_server.h"
+#include "daemon/stream/rate_limit.h"
 #include "proto/scenario/journal_file.h"
 
 namespace percs {
@@ -62,6 +63,7 @@ class Controller final : private DaemonPort {
 
   // For the Control service, with the lock held.
   ProcessLock& lock() { return lock_; }
+  RateLimit& limit() { return limit_; }
   using ApplyDone = std::function<void(absl::StatusOr<v1::ApplyReply>)>;
   void Apply(const v1::ApplyRequest& request, ApplyDone done);
   void FillStatus(v1::StatusReply* reply) const;
@@ -116,6 +118,7 @@ class Controller final : private DaemonPort {
   ControllerOptions options_;
   std::string address_;
   TransportSecurity security_;
+  RateLimit limit_;
   ProcessLock lock_;
   std::condition_variable_any ended_;
   bool has_ended_ = false;

@@ -105,10 +105,19 @@ Membership::Membership(ProcessLock* lock, std::uint32_t places, std::uint64_t fa
       events_(std::move(events)),
       members_(places) {}
 
+absl::Status Membership::Service::Admit(const std::string& peer) const {
+  const absl::Status status = membership_->events_.admit(peer);
+  return status.ok() ? status : absl::UnavailableError(status.message());
+}
+
 grpc::ServerUnaryReactor* Membership::Service::Join(grpc::CallbackServerContext* context,
                                                     const v1::JoinRequest* request,
                                                     v1::JoinReply* reply) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  if (const absl::Status status = Admit(context->peer()); !status.ok()) {
+    reactor->Finish(ToGrpc(status));
+    return reactor;
+  }
   const LockGuard guard(membership_->lock_->mutex());
   const auto place = membership_->Join(*request);
   if (place.ok()) {
@@ -125,10 +134,11 @@ grpc::ServerUnaryReactor* Membership::Service::Join(grpc::CallbackServerContext*
 
 grpc::ServerBidiReactor<v1::DaemonMessage, v1::ControllerMessage>* Membership::Service::Session(
     grpc::CallbackServerContext* context) {
+  const absl::Status admitted = Admit(context->peer());
   const LockGuard guard(membership_->lock_->mutex());
-  auto* stream =
-      new ServerStream<v1::ControllerMessage, v1::DaemonMessage>(membership_->lock_, context);
+  auto* stream = new ServerStream<v1::ControllerMessage, v1::DaemonMessage>(membership_->lock_, context, kSessionPath);
   stream->Start(std::make_unique<SyncListener>(stream, membership_));
+  if (!admitted.ok()) stream->Refuse(admitted);
   return stream;
 }
 

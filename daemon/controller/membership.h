@@ -66,6 +66,8 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
     // How long a daemon may be without a connection now; none: as long as it is alive.
     std::function<std::optional<std::chrono::milliseconds>()> patience;
     std::function<void(std::uint32_t place)> changed;  // who is there; for what is kept of it
+    // Whether a peer, as gRPC names it, may ask once more. THREAD: any.
+    std::function<absl::Status(const std::string& peer)> admit;
   };
   Membership(ProcessLock* lock, std::uint32_t places, std::uint64_t fabric,
              Events events);
@@ -106,6 +108,9 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
         grpc::CallbackServerContext* context) override;
 
    private:
+    // A daemon that is told so tries again.
+    absl::Status Admit(const std::string& peer) const;
+
     Membership* membership_;
   };
   absl::StatusOr<std::uint32_t> Join(const v1::JoinRequest& request);

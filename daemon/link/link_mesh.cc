@@ -14,9 +14,11 @@ constexpr std::size_t kWaitingMax = 1024;
 
 grpc::ServerBidiReactor<v1::LinkMessage, v1::LinkMessage>* LinkMesh::Service::Exchange(
     grpc::CallbackServerContext* context) {
+  const absl::Status admitted = mesh_->events_.admit(context->peer());
   const LockGuard guard(mesh_->lock_->mutex());
-  auto* stream = new LinkServerStream(mesh_->lock_, context);
+  auto* stream = new LinkServerStream(mesh_->lock_, context, kExchangePath);
   stream->Start(std::make_unique<LinkListener>(stream, mesh_));
+  if (!admitted.ok()) stream->Refuse(admitted);
   return stream;
 }
 

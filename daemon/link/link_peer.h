@@ -41,6 +41,8 @@ struct LinkPeerSpec {
 struct LinkEvents {
   std::function<void()> progress;                    // a batch arrived, or a peer was reached
   std::function<void(const absl::Status&)> failure;  // the run cannot go on
+  // Whether a peer, as gRPC names it, may open one more stream. THREAD: any.
+  std::function<absl::Status(const std::string& peer)> admit;
 };
 
 class LinkPeer final : public Endpoint<v1::LinkMessage, v1::LinkMessage> {

@@ -49,6 +49,18 @@ void MetricFamilies::AddTimes(const MetricInfo& metric, const Labels& labels, co
   sample.histogram.bucket.push_back({times.count, std::numeric_limits<double>::infinity()});
 }
 
+void MetricFamilies::AddBuckets(const MetricInfo& metric, const Labels& labels, absl::Span<const double> edges,
+                                const std::vector<std::uint64_t>& counts, double sum) {
+  prometheus::ClientMetric& sample = NewSample(metric, labels);
+  std::uint64_t below = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    below += counts[i];
+    sample.histogram.bucket.push_back({below, i < edges.size() ? edges[i] : std::numeric_limits<double>::infinity()});
+  }
+  sample.histogram.sample_count = below;
+  sample.histogram.sample_sum = sum;
+}
+
 std::vector<prometheus::MetricFamily> MetricFamilies::Take() { return std::move(families_); }
 
 }  // namespace percs

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "emulator/metrics/node_stats.h"
 #include "prometheus/metric_family.h"
 
@@ -30,6 +31,9 @@ class MetricFamilies {
   // Times of a histogram of picoseconds, in seconds. A value counts below an edge if all of its bucket
   // does, so it may count one edge later than it should, never earlier.
   void AddTimes(const MetricInfo& metric, const Labels& labels, const Histogram& times);
+  // `counts` by bucket, with one more than there are upper `edges`.
+  void AddBuckets(const MetricInfo& metric, const Labels& labels, absl::Span<const double> edges,
+                  const std::vector<std::uint64_t>& counts, double sum);
   std::vector<prometheus::MetricFamily> Take();
 
  private:

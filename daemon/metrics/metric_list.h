@@ -97,7 +97,17 @@ inline constexpr MetricInfo kReconnects{"percs_link_stream_reconnects_total", kC
                                         "Link streams to other daemons that were opened again"};
 // reason
 inline constexpr MetricInfo kRefused{"percs_refusals_total", kCounter,
-                                     "Callers turned away because of what they showed, or did not show, of themselves"};
+                                     "Callers turned away because of who they are or how much they ask"};
+// grpc_type, grpc_service, grpc_method
+inline constexpr MetricInfo kGrpcStarted{"grpc_server_started_total", kCounter, "Calls that began, by method"};
+// ... and grpc_code
+inline constexpr MetricInfo kGrpcHandled{"grpc_server_handled_total", kCounter,
+                                         "Calls that ended, by method and status"};
+inline constexpr MetricInfo kGrpcReceived{"grpc_server_msg_received_total", kCounter,
+                                          "Messages that callers sent, by method"};
+inline constexpr MetricInfo kGrpcSent{"grpc_server_msg_sent_total", kCounter, "Messages sent to callers, by method"};
+inline constexpr MetricInfo kGrpcSeconds{"grpc_server_handling_seconds", kHistogram,
+                                         "Wall time from the beginning to the end of a call, by method"};
 inline constexpr MetricInfo kCpu{"process_cpu_seconds_total", kCounter,
                                  "Processor time of the process, user and system"};
 inline constexpr MetricInfo kResident{"process_resident_memory_bytes", kGauge,

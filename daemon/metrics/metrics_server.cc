@@ -13,9 +13,9 @@
 namespace percs {
 namespace {
 
-constexpr char kThreads[] = "8";
+constexpr char kThreads[] = "16";
 constexpr char kQueue[] = "16";             // connections that wait for a thread
-constexpr char kDeadlineMilliseconds[] = "1000";
+constexpr char kDeadlineMilliseconds[] = "500";
 
 bool IsAnyAddress(const std::string& host) { return host == "0.0.0.0" || host == "[::]"; }
 

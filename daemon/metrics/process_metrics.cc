@@ -10,7 +10,9 @@
 #include <string>
 
 #include "daemon/config/version.h"
+#include "daemon/metrics/call_metrics.h"
 #include "daemon/metrics/metric_list.h"
+#include "daemon/stream/rate_limit.h"
 #include "proto/security/credentials.h"
 
 namespace percs {
@@ -62,6 +64,11 @@ void AddProcessMetrics(MetricFamilies* families) {
     families->Add(metric::kRefused, {{"reason", kRefusalNames[i]}},
                   static_cast<double>(RefusalCount(static_cast<Refusal>(i))));
   }
+  for (std::size_t i = 0; i < kExcesses; ++i) {
+    families->Add(metric::kRefused, {{"reason", kExcessNames[i]}},
+                  static_cast<double>(ExcessCount(static_cast<Excess>(i))));
+  }
+  AddCallMetrics(families);
   KernelStat stat;
   if (!ReadStat(&stat)) return;
   const double ticks = static_cast<double>(sysconf(_SC_CLK_TCK));

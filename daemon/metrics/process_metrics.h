@@ -1,4 +1,4 @@
-// What every process says about itself: versions, and what the kernel knows.
+// What every process says about itself: versions, its calls, and what the kernel knows.
 #pragma once
 
 #include "daemon/metrics/families.h"

@@ -29,8 +29,10 @@ std::uint64_t RandomNumber() {
 Daemon::Daemon(DaemonOptions options)
     : options_(std::move(options)),
       incarnation_(RandomNumber()),
+      limit_(options_.security.requests_per_second),
       mesh_(&lock_, {[this] { host_.Progress(); },
-                     [this](const absl::Status& status) { host_.Fail(status); }}),
+                     [this](const absl::Status& status) { host_.Fail(status); },
+                     [this](const std::string& peer) { return limit_.Admit(peer); }}),
       host_(&mesh_,
             {[this] { return sync_->session().Prepare(); },
              [this](std::unique_ptr<v1::DaemonMessage> m) { sync_->session().Send(std::move(m)); }},

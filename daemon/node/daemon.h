@@ -15,6 +15,7 @@
 #include "daemon/metrics/hub_metrics.h"
 #include "daemon/metrics/metrics_server.h"
 #include "daemon/node/host.h"
+#include "daemon/stream/rate_limit.h"
 #include "daemon/sync/sync_client.h"
 
 namespace percs {
@@ -64,6 +65,7 @@ class Daemon {
   absl::Status outcome_;
   std::uint64_t incarnation_ = 0;
   TransportSecurity security_;
+  RateLimit limit_;
   LinkMesh mesh_;
   Host host_;
   std::shared_ptr<SyncClient> sync_;

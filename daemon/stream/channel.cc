@@ -1,5 +1,6 @@
 #include "daemon/stream/channel.h"
 
+#include "daemon/stream/call_meter.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/resource_quota.h"
 
@@ -30,6 +31,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Cre
 }
 
 void ConfigureServer(grpc::ServerBuilder* builder) {
+  MeterCalls(builder);
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
   builder->SetMaxReceiveMessageSize(kMessageBytesMax);
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                               kPingsAllowedMs);

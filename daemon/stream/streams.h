@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "daemon/config/status_translation.h"
+#include "daemon/stream/call_meter.h"
 #include "daemon/stream/process_lock.h"
 #include "daemon/stream/session.h"
 #include "grpcpp/client_context.h"
@@ -82,8 +83,8 @@ class ClientStream final : public grpc::ClientBidiReactor<Out, In>, public Strea
 template <class Out, class In>
 class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public StreamPort<Out> {
  public:
-  ServerStream(ProcessLock* lock, grpc::CallbackServerContext* context)
-      : lock_(lock), context_(context) {
+  ServerStream(ProcessLock* lock, grpc::CallbackServerContext* context, const char* path)
+      : lock_(lock), context_(context), record_(&CallsOf(path), CallType::kBidiStream) {
     lock_->Add();
   }
   // Owns the listener.
@@ -91,23 +92,24 @@ class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public Strea
     listener_ = std::move(listener);
     this->StartRead(&in_);
   }
-  void Write(const Out& message) override { this->StartWrite(&message); }
+  void Write(const Out& message) override {
+    record_.Sent();
+    this->StartWrite(&message);
+  }
   void Cancel() override { context_->TryCancel(); }
 
   void OnReadDone(bool ok) override {
     const LockGuard guard(lock_->mutex());
     if (!ok) {
       listener_->OnBroken();
-      if (!finished_) this->Finish(grpc::Status::OK);
-      finished_ = true;
+      if (!finished_) End(grpc::Status::OK);
       return;
     }
+    record_.Received();
     if (!finished_) {
       if (absl::Status status = listener_->OnMessage(in_); !status.ok()) {
         listener_->OnBroken();
-        this->Finish(ToGrpc(status));
-        finished_ = true;
-        return;
+        return End(ToGrpc(status));
       }
     }
     this->StartRead(&in_);
@@ -119,9 +121,8 @@ class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public Strea
   // Ends a stream whose fate is decided outside of OnMessage.
   void Refuse(const absl::Status& status) {
     if (finished_) return;
-    finished_ = true;
     listener_->OnBroken();
-    this->Finish(ToGrpc(status));
+    End(ToGrpc(status));
   }
   void OnDone() override {
     {
@@ -134,8 +135,16 @@ class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public Strea
   }
 
  private:
+  void End(const grpc::Status& status) {
+    finished_ = true;
+    // A client that went away is answered, too, but nobody hears it.
+    record_.Ended(status.ok() && context_->IsCancelled() ? grpc::StatusCode::CANCELLED : status.error_code());
+    this->Finish(status);
+  }
+
   ProcessLock* lock_;
   grpc::CallbackServerContext* context_;
+  CallRecord record_;
   std::unique_ptr<StreamListener<In>> listener_;
   bool finished_ = false;
   In in_;

@@ -34,6 +34,7 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
   controller.loss_deadline = options_.loss_deadline;
   controller.state_dir = options_.state_dir;
   controller.security.tls = IdentityOf(Role::kController);
+  controller.security.requests_per_second = options_.requests_per_second;
   controller.journal_limit = options_.journal_limit;
   auto started = Controller::Start(controller);
   if (!started.ok()) {
@@ -66,6 +67,7 @@ absl::Status Cluster::AddDaemon() {
   if (index < options_.daemons) options.place = index;
   options.name = fmt::format("percsd-{}", index);
   options.security.tls = IdentityOf(Role::kDaemon);
+  options.security.requests_per_second = options_.requests_per_second;
   if (options_.tcp) options.listen = "127.0.0.1:0";
   if (options_.proxy) {
     options.controller = options_.proxy(options.controller);

@@ -28,6 +28,7 @@ struct ClusterOptions {
   std::string state_dir = {};  // of the controller; "": no journal
   std::string tls = {};        // folder with one of each role's identity; "": plaintext
   std::uint64_t journal_limit = std::uint64_t{1} << 30;
+  double requests_per_second = SecurityOptions().requests_per_second;
 };
 
 class Cluster {

@@ -14,7 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "deploy" / "grafana" / "dashboards"
 # Added by Prometheus, so no part of what a query says about the fabric.
 TARGET_LABELS = {"__name__", "job", "instance", "role"}
-SELECTOR = re.compile(r"(?<![\w:{])((?:percs|process)_\w+|ALERTS|\w+:\w+:\w+)(\{[^}]*\})?")
+SELECTOR = re.compile(r"(?<![\w:{])((?:percs|process|grpc_server)_\w+|ALERTS|\w+:\w+:\w+)"
+                      r"(\{[^}]*\})?")
 MATCHER = re.compile(r'(\w+)(!=|=~|=)"([^"]*)"')
 
 

@@ -6,6 +6,7 @@ recording rules from two of them.
 
 PS = 1e-12
 NS = 1e-9
+REFUSALS = ("handshake", "no_certificate", "certificate", "role", "method", "rate", "streams")
 SERVICE_EVENTS = {"requests": "request", "answers": "answer", "unanswered": "unanswered",
                   "wrong_partner": "wrong_partner"}
 
@@ -96,6 +97,8 @@ def of_fabric(seen):
         yield "percs_fault_info", labels, int(fault["phase"] == "active")
     yield ("percs_fault_info", {"fault": "_overflow"},
            status["faults_active"] - len(status["faults"]))
+    for reason in REFUSALS:
+        yield "percs_refusals_total", {"reason": reason}, 0  # nobody here is turned away
     for process in processes:
         yield ("percs_link_stream_reconnects_total", {"process": str(process["process"])},
                process["reconnects"])

@@ -50,9 +50,11 @@ workload:
   cau: {steps: "allreduce, multicast", iterations: 50, operation: sum, type: double, operands: 4}
 """
 HUBS = ["sn0-d0-h0", "sn0-d0-h1", "sn0-d1-h0", "sn0-d1-h1"]
-# Of the host, which percsctl says nothing about: they must be there and be numbers above zero.
+# Of the host and of calls, which percsctl says nothing about: they must be there and be numbers
+# above zero.
 OF_THE_HOST = {"process_cpu_seconds_total", "process_resident_memory_bytes", "process_threads",
-               "process_open_fds"}
+               "process_open_fds", "grpc_server_msg_received_total", "grpc_server_handled_total",
+               "grpc_server_handling_seconds_bucket"}
 RATE_TOLERANCE = 0.25  # both sides watch some 15 s, but not the same ones
 SHARE_TOLERANCE = 0.01
 
@@ -157,6 +159,18 @@ class PrometheusTest(unittest.TestCase):
             done = subprocess.run(["promtool", *arguments], text=True, capture_output=True)
             self.assertEqual(0, done.returncode, done.stdout + done.stderr)
 
+    def test_1_every_alert_is_tested_to_ring_and_to_clear(self):
+        alerts = re.findall(r"- alert: (\w+)", (RULES / "alerts.yml").read_text())
+        self.assertGreaterEqual(len(alerts), 6)
+        for tests in re.split(r"(?m)^  - interval", (RULES / "alerts_test.yml").read_text())[1:]:
+            seen = [(name, "exp_alerts" in rest) for name, rest in re.findall(
+                r"alertname: (\w+)((?:\}|\n +exp_alerts)?)", tests)]
+            for name in {name for name, rings in seen if rings}:
+                states = [rings for other, rings in seen if other == name]
+                if states[-1] is False and name in alerts:
+                    alerts.remove(name)
+        self.assertEqual([], alerts, "nothing shows that these ring and clear again")
+
     def test_2_every_page_is_clean(self):
         targets = json.loads(fetch(self.discovery_url))
         self.assertEqual(5, len(targets))
@@ -221,6 +235,13 @@ class PrometheusTest(unittest.TestCase):
                   "--link", "sn0-d0-h0:LL0")
         self.wait_for("replays", lambda: self.sum("percs_link_replays_total") > 0)
         self.assertEqual(1, self.sum('percs_fault_info{fault="noise",target="sn0-d0-h0:LL0"}'))
+        for i in range(20):  # more than have series of their own
+            self.good("fault", "create", f"later{i}", "--kind", "latency", "--latency", "300ns",
+                      "--link", f"{HUBS[i % 4]}:LL0", "--at", f"{i + 1}s", "--duration", "1us")
+        self.wait_for("all of them", lambda: self.sum('percs_fault_info{fault="_overflow"}') > 0)
+        self.assertEqual(17, self.sum("count(percs_fault_info)"))
+        for i in range(20):
+            self.good("fault", "delete", f"later{i}")
         self.good("stop")
         self.wait_for("the end", lambda: self.ask("status")["state"] in ("idle", "finished"))
         self.assert_all_values()

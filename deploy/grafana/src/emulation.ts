@@ -88,6 +88,39 @@ export function emulation(): DashboardBuilder {
       ),
     )
     .withPanel(
+      chart(
+        { title: "Messages of calls", description: "That processes receive from callers and each other, by method.", unit: "cps", width: 12 },
+        {
+          expr: "sum by (grpc_method) (rate(grpc_server_msg_received_total[$__rate_interval])) > 0",
+          legend: "{{grpc_method}}",
+        },
+      ),
+    )
+    .withPanel(
+      chart(
+        { title: "Time of calls", description: "99 of 100 single calls take at most this long.", unit: "s", width: 12 },
+        {
+          expr: 'histogram_quantile(0.99, sum by (le) (rate(grpc_server_handling_seconds_bucket{grpc_type="unary"}[$__rate_interval])))',
+          legend: "p99",
+        },
+      ),
+    )
+    .withPanel(
+      chart(
+        { title: "Ends of calls", description: "By method and status; streams when they end.", unit: "none", width: 12 },
+        {
+          expr: "sum by (grpc_method, grpc_code) (increase(grpc_server_handled_total[$__rate_interval])) > 0",
+          legend: "{{grpc_method}} {{grpc_code}}",
+        },
+      ),
+    )
+    .withPanel(
+      chart(
+        { title: "Callers turned away", description: "Since the processes began, by reason.", unit: "none", width: 12 },
+        { expr: "sum by (reason) (percs_refusals_total)", legend: "{{reason}}" },
+      ),
+    )
+    .withPanel(
       table(
         { title: "Versions", description: "The same everywhere, or a daemon is refused.", unit: "none", width: 24 },
         { expr: "count by (version, model, wire) (percs_build_info)", legend: "{{version}} {{model}} {{wire}}" },

@@ -12,10 +12,12 @@
 #include <set>
 #include <sstream>
 
+#include "daemon/metrics/call_metrics.h"
 #include "daemon/metrics/fabric_metrics.h"
 #include "daemon/metrics/hub_metrics.h"
 #include "daemon/metrics/metrics_server.h"
 #include "daemon/metrics/process_metrics.h"
+#include "daemon/stream/call_meter.h"
 #include "tests/support/source_dir.h"
 
 namespace percs {
@@ -193,6 +195,7 @@ TEST(Metrics, ThePageHasEachOfThemAndNoOther) {
   NodeState blade;
   blade.node = host.topology->hubs();
   host.nodes.push_back(blade);
+  { const CallRecord call(&CallsOf("/percs.v1.Control/Status"), CallType::kUnary); }
   MetricFamilies families;
   AddHubMetrics(host, {MetricsDetail::kVc}, &families);
   AddProcessMetrics(&families);
@@ -206,6 +209,43 @@ TEST(Metrics, ThePageHasEachOfThemAndNoOther) {
     if (std::regex_match(line, match, row)) documented.insert(match[1]);
   }
   EXPECT_EQ(emitted, documented);
+}
+
+TEST(CallMetrics, AreThoseOfTheMethodAndOfHowItEnded) {
+  const std::map<std::string, std::string> exchange = {
+      {"grpc_type", "bidi_stream"}, {"grpc_service", "percs.v1.Link"}, {"grpc_method", "Exchange"}};
+  const std::map<std::string, std::string> unknown = {
+      {"grpc_type", "unary"}, {"grpc_service", "unknown"}, {"grpc_method", "unknown"}};
+  {
+    CallRecord ended(&CallsOf(kExchangePath), CallType::kBidiStream);
+    const CallRecord cancelled(&CallsOf(kExchangePath), CallType::kBidiStream);
+    for (int i = 0; i < 3; ++i) ended.Received();
+    ended.Sent();
+    ended.Ended(grpc::StatusCode::FAILED_PRECONDITION);
+    for (const char* nobodys : {"/nobody/Serves", "/percs.v1.Link/This", ""}) {
+      const CallRecord call(&CallsOf(nobodys), CallType::kUnary);
+    }
+  }
+  MetricFamilies families;
+  AddCallMetrics(&families);
+  const Families list = families.Take();
+  const auto handled = [&](std::map<std::string, std::string> labels, const std::string& code) {
+    labels["grpc_code"] = code;
+    const auto* sample = Find(list, "grpc_server_handled_total", labels);
+    return sample == nullptr ? -1.0 : sample->counter.value;
+  };
+  EXPECT_EQ(Find(list, "grpc_server_started_total", exchange)->counter.value, 2);
+  EXPECT_EQ(handled(exchange, "FailedPrecondition"), 1);
+  EXPECT_EQ(handled(exchange, "Canceled"), 1);
+  EXPECT_EQ(handled(exchange, "OK"), 0);
+  EXPECT_EQ(handled(exchange, "Unavailable"), -1) << "no series for what never happened";
+  EXPECT_EQ(Find(list, "grpc_server_msg_received_total", exchange)->counter.value, 3);
+  EXPECT_EQ(Find(list, "grpc_server_msg_sent_total", exchange)->counter.value, 1);
+  const auto& took = Find(list, "grpc_server_handling_seconds", exchange)->histogram;
+  EXPECT_EQ(took.sample_count, 2u);
+  EXPECT_EQ(took.bucket.size(), kCallSecondsEdges.size() + 1);
+  EXPECT_EQ(took.bucket.back().cumulative_count, 2u);
+  EXPECT_EQ(Find(list, "grpc_server_started_total", unknown)->counter.value, 3) << "one series for all of them";
 }
 
 TEST(FabricMetrics, SayTheStateAndWhereDaemonsAre) {

@@ -1,0 +1,57 @@
+// How many requests a peer may make: a bucket of tokens for each, which fills all the time and from which every request
+// takes one. A peer is an address without its port, so that all connections of a machine, or of a Unix socket, share a
+// bucket. Who asks beyond that is answered before anything is looked at or waited for, and counted.
+//
+// THREAD: may be called from any thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <iterator>
+#include <mutex>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+
+namespace percs {
+
+// Why callers were turned away who asked too much, counted for the whole process.
+enum class Excess : std::uint8_t { kRate, kStreams };
+inline constexpr const char* kExcessNames[] = {"rate", "streams"};
+inline constexpr std::size_t kExcesses = std::size(kExcessNames);
+std::uint64_t ExcessCount(Excess excess);
+void CountExcess(Excess excess);
+
+class RateLimit {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // A bucket has room for this many seconds, and for kBurstMin requests at least.
+  static constexpr double kBurstSeconds = 5, kBurstMin = 64;
+  // Addresses with a bucket of their own; more share one, so that many addresses cost no memory.
+  static constexpr std::size_t kPeersMax = 1024;
+
+  explicit RateLimit(double per_second) : per_second_(per_second) {}
+  double burst() const;
+
+  // `peer` as gRPC names it, "ipv4:127.0.0.1:4711". RESOURCE_EXHAUSTED if it asks too often.
+  absl::Status Admit(const std::string& peer, Clock::time_point now = Clock::now());
+
+ private:
+  struct Bucket {
+    double tokens = 0;
+    Clock::time_point at;
+  };
+  // With the mutex held.
+  Bucket& BucketOf(const std::string& peer, Clock::time_point now);
+  double TokensAt(const Bucket& bucket, Clock::time_point now) const;
+
+  const double per_second_;
+  std::mutex mutex_;
+  absl::flat_hash_map<std::string, Bucket> buckets_;  // "": of all those that have none of their own
+};
+
+// "ipv4:127.0.0.1" of "ipv4:127.0.0.1:4711".
+std::string PeerAddress(const std::string& peer);
+
+}  // namespace percs
