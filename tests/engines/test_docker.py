@@ -2,16 +2,18 @@
 
 Method: dockerd in network, mount and process namespaces of its own, so that its bridges and rules
 are nobody else's and end with it. The base image comes from debootstrap, the programs from
-build/bin; images are built by the shipped Dockerfile. `docker-compose up` brings eight hubs and
-Prometheus up; from outside, through the one port that is published on loopback, percsctl applies a
-scenario and cuts a link at a virtual time. The result must be that of the same in one process,
-Prometheus must see all of it, and `down` must leave nothing behind. Grafana is not started: Debian
-has no package of it.
+build/bin; images are built by the shipped Dockerfile. `docker-compose up` brings eight hubs
+(PERCS_DOCKER_HUBS=32 for as many) and Prometheus up; from outside, through the one port that is
+published on loopback, percsctl applies a scenario and cuts a link at a virtual time. The result
+must be that of the same in one process, Prometheus must see all of it, and `down` must leave
+nothing behind. Then the commands of README.md, as they are written there. Grafana is not started:
+Debian has no package of it, and where README.md starts it an image without Grafana takes its place.
 """
 
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -23,7 +25,7 @@ import urllib.parse
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin"))
 DOCKER = "/usr/bin/docker"  # Debian's, whose BuildKit needs no plugin
-HUBS = 8
+HUBS = int(os.environ.get("PERCS_DOCKER_HUBS", "8"))
 LIMIT_SECONDS = 120
 ALL_TO_ALL = """\
 name: composed
@@ -57,9 +59,19 @@ class DockerTest(unittest.TestCase):
         cls.env = dict(os.environ, DOCKER_HOST=f"unix://{cls.folder}/sock", DOCKER_BUILDKIT="1",
                        PERCS_HUBS=str(HUBS), PERCS_PROMETHEUS_IMAGE="percs-base",
                        COMPOSE_PROJECT_NAME="percs-test", XDG_STATE_HOME=str(cls.folder / "state"))
+        cls.make_room_for_neighbours()
         cls.start_engine()
         cls.run_tool(ROOT / "deploy" / "docker" / "base", "percs-base", "prometheus")
         cls.build_image()
+
+    @classmethod
+    def make_room_for_neighbours(cls):
+        """Every container knows the address of every other; the kernel has one table for all."""
+        limit = pathlib.Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
+        before = limit.read_text()
+        if (HUBS + 3) ** 2 > int(before):
+            cls.addClassCleanup(limit.write_text, before)
+            limit.write_text(str(2 * (HUBS + 3) ** 2))
 
     @classmethod
     def start_engine(cls):
@@ -192,10 +204,38 @@ class DockerTest(unittest.TestCase):
             "sum(percs_packets_delivered_total)") == [result["packets_delivered"]])
         self.assertEqual([HUBS + 1], self.prometheus("sum(up)"))
         self.compose("down", "-v")
+        self.check_nothing_is_left()
+
+    def check_nothing_is_left(self):
         self.assertEqual("", self.run_tool(DOCKER, "ps", "-aq"))
         self.assertEqual("", self.run_tool(DOCKER, "volume", "ls", "-q"))
         self.assertEqual(["bridge", "host", "none"], sorted(self.run_tool(
             DOCKER, "network", "ls", "--format", "{{.Name}}").split()))
+
+    def test_4_the_commands_of_the_readme_do_what_it_says(self):
+        """The block of README.md word for word; docker-compose stands for `docker compose`."""
+        (block,) = re.findall(r"(?m)^In containers.*\n\n((?:    .*\n)+)",
+                              (ROOT / "README.md").read_text())
+        self.assertIn("docker compose up -d --build", block)
+        tools = self.folder / "tools"
+        tools.mkdir()
+        (tools / "docker").write_text(f'#!/bin/sh\n[ "$1" = compose ] || exec {DOCKER} "$@"\n'
+                                      'shift\nexec docker-compose "$@"\n')
+        (tools / "docker").chmod(0o755)
+        (tools / "percsctl").symlink_to(BIN / "percsctl")
+        env = dict(self.env, PATH=f"{tools}:{os.environ['PATH']}", PERCS_BASE="percs-base",
+                   PERCS_BINARIES="prebuilt", PERCS_GRAFANA_IMAGE="percs:0.1.0",
+                   COMPOSE_PROJECT_NAME="percs-readme")
+        self.addCleanup(subprocess.run, ["docker-compose", "down", "-v"], env=env,
+                        cwd=self.context, capture_output=True, timeout=900)
+        done = subprocess.run(
+            ["nsenter", f"--net={self.network}", "bash", "-euxo", "pipefail", "-c", block], env=env,
+            cwd=self.context, text=True, capture_output=True, timeout=900)
+        self.assertEqual(0, done.returncode, done.stdout + done.stderr[-4000:])
+        alone = self.run_tool(BIN / "percsctl", "run", ROOT / "deploy/scenarios/link-failure.yaml",
+                              "--format", "json")
+        self.assertIn(json.loads(alone)["digest"], done.stdout)
+        self.check_nothing_is_left()
 
     def test_3_a_killed_container_is_lost_and_the_journal_repeats_it(self):
         self.bring_up()

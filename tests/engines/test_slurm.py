@@ -235,6 +235,20 @@ class SlurmTest(unittest.TestCase):
         self.assertIn("on pn1\n", log)
         self.assert_nothing_runs()
 
+    @unittest.skipUnless(os.environ.get("PERCS_FULL") == "1", "32 daemons: --full")
+    def test_the_command_of_the_readme_does_what_it_says(self):
+        """Word for word, from a folder that has `deploy` as the root of the repository has."""
+        (line,) = re.findall(r"(?m)^    sbatch (.*)$", (ROOT / "README.md").read_text())
+        if not (self.work / "deploy").exists():
+            (self.work / "deploy").symlink_to(ROOT / "deploy")
+        state, code, log, folder = self.end_of(self.submit(*line.split()))
+        self.assertEqual(("COMPLETED", 0), (state, code), log)
+        result = json.loads((folder / "result.json").read_text())
+        alone = json.loads(self.run_tool(BIN / "percsctl", "run", SCENARIO, "--format", "json"))
+        self.assertEqual(alone["digest"], result["digest"])
+        self.assertIn("32 daemons", result["placement"])
+        self.assert_nothing_runs()
+
     def test_a_job_that_fails_says_why_and_leaves_nothing_behind(self):
         wrong = self.work / "wrong.yaml"
         wrong.write_text("name: wrong\ntopology: {super_nodes: 1}\n")
