@@ -3,6 +3,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "emulator/base/check.h"
 #include "emulator/base/random.h"
 #include "fmt/format.h"
 
@@ -168,6 +169,19 @@ void TribladeNode::Run(Time end) {
       if (!over_ && cluster_->finished()) Finish();
     }
     if (network_.next_time() == now) network_.Run(now + 1);
+  }
+  CountBlades();
+}
+
+void TribladeNode::CountBlades() {
+  auto& counters = network_.context().stats.blade;
+  counters.fill(0);
+  for (int i = 0; i < roadrunner::kBladesPerTriblade; ++i) {
+    const cell::Blade* const blade = cluster_->blade(number_ * roadrunner::kBladesPerTriblade + i);
+    if (blade == nullptr) continue;  // nothing runs on it
+    std::size_t next = 0;
+    blade->stats().Visit([&](const char*, std::uint64_t value) { counters[next++] += value; });
+    PERCS_CHECK(next == counters.size());
   }
 }
 

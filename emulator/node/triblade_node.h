@@ -62,6 +62,8 @@ class TribladeNode : public EdgeNode {
   void Transmit(Message message);
   void TakeIfWhole(Flow& flow, std::uint32_t number);
   void Finish();
+  // Sums of both blades: "cell0" is the first Cell of each.
+  void CountBlades();
 
   // The network side's workload, which calls the next four.
   class Port;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
 
 #include "daemon/stream/call_meter.h"
 #include "daemon/stream/channel.h"
@@ -101,6 +102,45 @@ TEST_F(TwoDaemons, AConnectionHasSoManyCallsAndTheNextWaits) {
   EXPECT_EQ(watches.front()->Finish().error_code(), grpc::CANCELLED);
   EXPECT_EQ(ask(20'000), grpc::OK);
   for (const auto& context : contexts) context->TryCancel();
+}
+
+std::uint64_t Ended(const std::string& path, grpc::StatusCode code) {
+  return CallsOf(path).handled[static_cast<std::size_t>(code)];
+}
+
+// Its end is counted a little after the answer has come.
+void ExpectEnded(const std::string& path, grpc::StatusCode code, std::uint64_t times) {
+  for (int i = 0; i < 1000 && Ended(path, code) < times; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(Ended(path, code), times) << path << " with " << kGrpcCodeNames[static_cast<std::size_t>(code)];
+}
+
+TEST_F(TwoDaemons, CallsAreCountedByMethodAndByHowTheyEnded) {
+  const MethodCalls &session = CallsOf(kSessionPath), &exchange = CallsOf(kExchangePath);
+  const MethodCalls& watch = CallsOf("/percs.v1.Control/WatchRun");
+  const std::string apply = "/percs.v1.Control/Apply";
+  const std::uint64_t applied = Ended(apply, grpc::StatusCode::OK), watched = watch.sent;
+  const std::uint64_t reports = session.received, grants = session.sent, batches = exchange.received;
+  ASSERT_TRUE(cluster_.Run(RequestFromFile("deploy/scenarios/two-hubs.yaml")).ok());
+  ExpectEnded(apply, grpc::StatusCode::OK, applied + 1);
+  EXPECT_GT(watch.sent, watched);
+  EXPECT_GT(session.received, reports + 10);
+  EXPECT_GT(session.sent, grants + 10);
+  EXPECT_GT(exchange.received, batches);
+  EXPECT_EQ(session.type, CallType::kBidiStream);
+  EXPECT_EQ(watch.type, CallType::kServerStream);
+
+  const auto channel = ChannelTo(cluster_.controller_address());
+  std::string reply;
+  for (const char* nobodys : {"/percs.v1.Control/Nothing", "/a.b/C", "/x"}) {
+    const std::uint64_t before = Ended(nobodys, grpc::StatusCode::UNIMPLEMENTED);
+    EXPECT_EQ(GenericCall(channel, nobodys, "", &reply).error_code(), grpc::StatusCode::UNIMPLEMENTED) << nobodys;
+    ExpectEnded(nobodys, grpc::StatusCode::UNIMPLEMENTED, before + 1);
+    EXPECT_EQ(&CallsOf(nobodys), &CallsOf("unknown"));
+  }
+  const std::string stop = "/percs.v1.Control/Stop";  // of a run that has ended
+  const std::uint64_t before = Ended(stop, grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(GenericCall(channel, stop, "", &reply).error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  ExpectEnded(stop, grpc::StatusCode::FAILED_PRECONDITION, before + 1);
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ TEST(Triblades, RunCollectivesOfCmlOverAPercsDrawer) {
   EXPECT_EQ(result.programs[0].program, "reduce of CML on 96 ranks, 256 bytes");
   EXPECT_EQ(result.programs[0].iterations, 3u);
   EXPECT_GT(result.programs[2].finished, result.programs[1].finished);
+  EXPECT_GT(result.total.blade[2], 2u * 95 * 4096) << "DMA bytes: each SPE but the root takes the broadcasts";
   // 56 of the hubs; of the triblades at least a message and its answer per tree edge and call.
   EXPECT_GT(result.total.messages_delivered, 56u + 2 * 2 * 7);
 }
