@@ -10,6 +10,7 @@
 #include "proto/scenario/blades.h"
 #include "proto/scenario/clock_codec.h"
 #include "proto/scenario/collective.h"
+#include "proto/scenario/commands.h"
 #include "proto/scenario/trees.h"
 
 namespace percs {
@@ -250,6 +251,7 @@ absl::StatusOr<RunResult> ResultFromProto(const v1::RunResult& m, const Topology
   if (m.has_clock()) r.clock = ClockFromProto(m.clock());
   r.violations.assign(m.violations().begin(), m.violations().end());
   for (const v1::LostHubs& x : m.lost()) r.lost.push_back({{x.nodes().begin(), x.nodes().end()}, x.who(), 0, x.at()});
+  for (const v1::RejoinedHubs& x : m.rejoined()) r.rejoined.push_back(RejoinedFromProto(x));
   return r;
 }
 

@@ -27,8 +27,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::chrono::milliseconds kApplyDeadline(120'000);
-
 struct CheckpointArguments {
   FabricOptions fabric;
   std::string file, journal;

@@ -16,6 +16,9 @@
 
 namespace percs {
 
+// Large machines take a while to be built.
+inline constexpr std::chrono::milliseconds kApplyDeadline(120'000);
+
 struct FabricOptions {
   std::string name = "default";
   std::string controller;

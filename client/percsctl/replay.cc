@@ -20,8 +20,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::chrono::milliseconds kApplyDeadline(120'000);
-
 struct ReplayArguments {
   FabricOptions fabric;
   std::string journal;

@@ -100,6 +100,15 @@ Json LostJson(const RunResult& r) {
   return list;
 }
 
+// Daemons that took the places of lost ones.
+Json RejoinedJson(const RunResult& r) {
+  Json list = Json::array();
+  for (const RejoinedHubs& x : r.rejoined) {
+    list.push_back({{"who", x.who}, {"at_ps", x.at}, {"nodes", x.nodes}, {"incarnation", x.incarnation}});
+  }
+  return list;
+}
+
 Json ReroutesJson(const RunResult& r, const Topology& topology) {
   Json json = Json::array();
   for (const Reroute& x : r.reroutes) {
@@ -318,6 +327,7 @@ Json ReportJson(const RunReport& report, const Topology& topology) {
                {"faults", FaultsJson(report.faults)},
                {"cau_tasks", CauTasksJson(r, topology)},
                {"lost", LostJson(r)},
+               {"rejoined", RejoinedJson(r)},
                {"workload", {{"digest", r.workload.ToString()}, {"started_ps", r.workload_started}}},
                {"violations", r.violations}});
   if (!report.show_events) return json;

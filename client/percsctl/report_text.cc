@@ -315,11 +315,15 @@ std::string Clock(const RunResult& r, const Topology& topology) {
   return text;
 }
 
-// Daemons that were lost.
+// Daemons that were lost, and that took their places.
 std::string LostText(const RunResult& r) {
   std::string text;
   for (const LostHubs& x : r.lost) {
     text += fmt::format("\nlost at {}: {}, with {} hubs, which count for nothing", FormatVirtual(x.at), x.who, x.nodes.size());
+  }
+  for (const RejoinedHubs& x : r.rejoined) {
+    text += fmt::format("\nrejoined at {}: {}, with {} hubs as incarnation {}", FormatVirtual(x.at), x.who, x.nodes.size(),
+                        x.incarnation);
   }
   return text.empty() ? text : text + "\n";
 }

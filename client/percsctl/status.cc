@@ -28,6 +28,8 @@ Json ProcessesJson(const v1::StatusReply& s) {
                     {"nodes", p.nodes()},
                     {"blades", p.blades()},
                     {"crossbars", p.crossbars()},
+                    {"incarnation", std::max(p.incarnation(), 1u)},
+                    {"rejoined_ps", p.incarnation() > 0 ? Json(p.rejoined_at()) : Json()},
                     {"reconnects", p.reconnects()},
                     {"windows", p.windows()}});
   }
@@ -112,6 +114,9 @@ std::string StatusText(const v1::StatusReply& s) {
         p.nodes() == 0 ? "-" : fmt::format("{}-{}", p.first_node(), p.first_node() + p.nodes() - 1);
     if (p.blades() > 0) {
       nodes += p.blades() == p.nodes() ? " (blades)" : fmt::format(" ({} blades)", p.blades());
+    }
+    if (p.incarnation() > 0) {
+      nodes += fmt::format(" (incarnation {} since {})", p.incarnation(), FormatVirtual(p.rejoined_at()));
     }
     if (p.crossbars() > 0) nodes += fmt::format(" ({} crossbars)", p.crossbars());
     table.Add({fmt::format("{}", p.process()), p.name(), fmt::format("{}", p.pid()), nodes,

@@ -49,7 +49,9 @@ Membership::Events Controller::MembershipEvents() {
     if (run_) run_->OnMessage(place, message);
     return absl::OkStatus();
   };
-  events.reached = [] {};
+  events.reached = [this] {
+    if (run_) run_->TakeBack();
+  };
   events.lost = [this](const Member& member, const std::string& why) {
     if (run_) run_->Lose(member.place(), member.Describe(), member.incarnation(), why);
   };
@@ -416,6 +418,10 @@ void Controller::FillStatus(v1::StatusReply* reply) const {
       // One that took the place of a lost one has no part in this run.
       const std::uint64_t here = run_ && run_->master().lost(static_cast<int>(p)) ? 0 : nodes;
       process->set_nodes(here);
+      if (const RejoinedHubs* rejoined = here > 0 ? run_->Rejoined(p) : nullptr) {
+        process->set_incarnation(rejoined->incarnation);
+        process->set_rejoined_at(rejoined->at);
+      }
       const std::uint64_t hubs = run_ ? run_->topology().hubs() : 0;
       const std::uint64_t end = first + here, blades_end = hubs + (run_ ? run_->topology().blades() : 0);
       process->set_blades(std::clamp(blades_end, first, end) - std::clamp(hubs, first, end));
@@ -465,8 +471,14 @@ v1::Peer Controller::Describe(std::uint32_t process) const {
   if (const Member* member = membership_.member(process)) {
     peer.set_link_address(member->link_address());
     peer.set_incarnation(member->incarnation());
+    peer.set_name(member->Describe());
   }
   return peer;
+}
+
+bool Controller::Present(std::uint32_t process) const {
+  const Member* member = membership_.member(process);
+  return member != nullptr && member->ever_connected();
 }
 
 }  // namespace percs

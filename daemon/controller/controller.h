@@ -114,6 +114,7 @@ class Controller final : private DaemonPort {
   std::unique_ptr<v1::ControllerMessage> Prepare(std::uint32_t process) override;
   void Send(std::uint32_t process, std::unique_ptr<v1::ControllerMessage> message) override;
   v1::Peer Describe(std::uint32_t process) const override;
+  bool Present(std::uint32_t process) const override;
 
   ControllerOptions options_;
   std::string address_;

@@ -6,6 +6,7 @@
 #include "absl/types/span.h"
 #include "daemon/link/codec.h"
 #include "daemon/sync/placement.h"
+#include "daemon/sync/rejoin_codec.h"
 #include "emulator/base/check.h"
 #include "emulator/routing/planner.h"
 #include "fmt/format.h"
@@ -117,6 +118,7 @@ FabricRun::FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scen
       traces_(daemons_),
       severed_(daemons_),
       lost_hubs_(daemons_),
+      rejoined_(daemons_),
       trace_(request.has_trace() ? std::optional(request.trace()) : std::nullopt),
       replay_(request.replay().begin(), request.replay().end()),
       lease_timer_(lock),
@@ -138,8 +140,10 @@ void FabricRun::SendConfigure(std::uint32_t process) {
         std::count(placement_.process_of_node.begin(), placement_.process_of_node.end(), p)));
   }
   for (const auto& [peer, channels] : SharedChannels(topology(), placement_, process)) {
-    *configure->add_peers() = port_->Describe(peer);
+    if (!master_.lost(static_cast<int>(peer))) *configure->add_peers() = port_->Describe(peer);
   }
+  LossesToProto(manager_->losses(), configure);
+  if (joining_) configure->set_attempt(joining_->attempt);
   const HubTables* last = nullptr;
   for (NodeId node = 0; node < topology().nodes(); ++node) {
     if (placement_.process_of_node[node] != process) continue;
@@ -166,8 +170,14 @@ void FabricRun::OnMessage(std::uint32_t process, v1::DaemonMessage& message) {
     OnTrace(process, message.trace());
   } else if (message.has_peer_lost()) {
     OnPeerLost(process, message.peer_lost());
+  } else if (message.has_peer_back()) {
+    OnPeerBack(process, message.peer_back());
   } else if (message.has_wait_edges()) {
     OnWaitEdges(message.wait_edges());
+  } else if (message.has_failure() && message.failure().run() == number_ && joining_ && joining_->process == process) {
+    spdlog::error("run {}: process {} cannot be brought in: {}", number_, process, message.failure().message());
+    AbandonRejoin(process);
+    lost_as_.erase(process);
   } else if (message.has_failure() && message.failure().run() == number_) {
     Fail(absl::Status(static_cast<absl::StatusCode>(message.failure().code()),
                       fmt::format("process {}: {}", process, message.failure().message())));
@@ -175,6 +185,7 @@ void FabricRun::OnMessage(std::uint32_t process, v1::DaemonMessage& message) {
 }
 
 void FabricRun::OnReady(std::uint32_t process, const v1::Ready& ready) {
+  if (ready.run() == number_ && joining_ && process == joining_->process) return OnJoined(ready);
   if (ready.run() != number_ || phase_ != Phase::kConfiguring) return;
   NoteBatches(process, ready.report());
   absl::Status status = master_.OnReport(static_cast<int>(process), ready.report());

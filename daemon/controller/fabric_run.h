@@ -39,6 +39,8 @@ class DaemonPort {
   virtual std::unique_ptr<v1::ControllerMessage> Prepare(std::uint32_t process) = 0;
   virtual void Send(std::uint32_t process, std::unique_ptr<v1::ControllerMessage> message) = 0;
   virtual v1::Peer Describe(std::uint32_t process) const = 0;
+  // Somebody has the place, and a session.
+  virtual bool Present(std::uint32_t process) const = 0;
 };
 
 class FabricRun {
@@ -80,6 +82,8 @@ class FabricRun {
   void OnMessage(std::uint32_t process, v1::DaemonMessage& message);
   // The process is gone for good. Survivors go on, if the run is going on and there are any.
   void Lose(std::uint32_t process, const std::string& name, std::uint64_t incarnation, const std::string& why);
+  // Somebody may have joined in the place of a lost one: has it take part, one after the other.
+  void TakeBack();
   // Virtual time waits for something that it has to say.
   bool Awaits(std::uint32_t process) const;
   // Ends the run with an error, and the daemons forget it. A run that has ended keeps its result, but
@@ -132,6 +136,8 @@ class FabricRun {
   const std::vector<TreeStatus>& trees() const { return manager_->trees(); }
   const FaultService& faults() const { return *manager_->faults(); }
   const EventLog& log() const { return manager_->events(); }
+  // The last time that the hubs of a process came back; null if they never did.
+  const RejoinedHubs* Rejoined(std::uint32_t process) const;
   const std::vector<Reroute>& reroutes() const { return manager_->reroutes(); }
   // What a fault would touch now. Errors as those of creating it.
   absl::StatusOr<FaultPreview> Preview(const FaultSpec& spec) const;
@@ -162,6 +168,13 @@ class FabricRun {
     v1::SavedLoss saved;
     std::set<std::uint32_t> awaited;                 // processes that have not said what they have of it
     std::map<std::uint32_t, std::uint64_t> accepted;  // what the others said
+  };
+  // A daemon on its way into the place of a lost one.
+  struct Joining {
+    std::uint32_t process = 0;
+    std::uint64_t attempt = 0;
+    std::set<std::uint32_t> awaited;  // survivors that have not opened a stream to it yet
+    bool configured = false;
   };
   struct Command {
     std::optional<LinkFault> fault;        // or
@@ -234,6 +247,14 @@ class FabricRun {
   void FillSevered(const Loss& loss, Time boundary, v1::LostDaemon* message) const;
   void TakeLosses();
   void TakeLoss(const v1::LostDaemon& message, Time boundary);
+  // fabric_run_rejoin.cc
+  void BeginRejoin(std::uint32_t process);
+  void OnPeerBack(std::uint32_t survivor, const v1::PeerBackReply& reply);
+  void OnJoined(const v1::Ready& ready);
+  void ConfigureRejoined();
+  void AbandonRejoin(std::uint32_t process);
+  absl::Status TakeRejoin(const v1::RejoinedDaemon& message, Time boundary);
+  void Welcome(std::uint32_t process);
   void TakeRepeat(Time boundary);
   std::uint32_t living() const;
   void NoteBatches(std::uint32_t process, const v1::WindowReport& report);
@@ -278,6 +299,7 @@ class FabricRun {
   std::vector<std::vector<v1::TraceSelection>> traces_;    // likewise
   std::vector<std::vector<v1::SeveredHubs>> severed_;      // likewise; of replays
   std::vector<std::vector<v1::LostDaemon>> lost_hubs_;     // likewise
+  std::vector<std::vector<v1::RejoinCommand>> rejoined_;   // likewise; of live runs, too
   const std::optional<v1::TraceSelection> trace_;          // from the start
   int commands_undelivered_ = 0;
   std::list<Command> commands_;
@@ -297,6 +319,9 @@ class FabricRun {
   std::list<Loss> losses_;            // declared, not yet commands
   std::uint32_t losses_count_ = 0;
   std::set<NodeId> lost_nodes_;
+  std::map<std::uint32_t, std::uint32_t> lost_as_;  // loss by process, until somebody is in its place
+  std::optional<Joining> joining_;
+  std::uint64_t attempts_ = 0;
   // Batches from one process to another that it may not have taken in, and those that its last grant named.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<Batch>> sent_;
   std::vector<std::vector<std::pair<std::uint32_t, std::uint64_t>>> granted_;

@@ -16,7 +16,8 @@
 namespace percs {
 
 void FabricRun::Lose(std::uint32_t process, const std::string& name, std::uint64_t incarnation, const std::string& why) {
-  if (master_.lost(static_cast<int>(process))) return;
+  AbandonRejoin(process);
+  if (master_.lost(static_cast<int>(process))) return TakeBack();
   // Of a run that has ended hubs can be asked no more.
   if (phase_ == Phase::kEnded) return Fail(absl::UnavailableError(fmt::format("lost {}: {}", name, why)));
   const bool going_on = phase_ == Phase::kRunning || phase_ == Phase::kIdle || phase_ == Phase::kPaused;
@@ -49,6 +50,7 @@ void FabricRun::Lose(std::uint32_t process, const std::string& name, std::uint64
 bool FabricRun::Awaits(std::uint32_t process) const {
   const auto asked = [process](const auto& what) { return what.awaited.contains(process); };
   return master_.running(static_cast<int>(process)) || std::any_of(losses_.begin(), losses_.end(), asked) ||
+         (joining_ && (joining_->process == process || asked(*joining_))) ||
          std::any_of(queries_.begin(), queries_.end(), asked);
 }
 
@@ -146,7 +148,10 @@ void FabricRun::TakeLoss(const v1::LostDaemon& message, Time boundary) {
   losses_count_ = std::max(losses_count_, lost.number);
   ReportManager();
   RouteActions(ActionsOf(lost, topology()));
-  if (message.has_process()) return manager_->outbox(static_cast<int>(message.process())).Clear();
+  if (message.has_process()) {
+    lost_as_[message.process()] = lost.number;
+    return manager_->outbox(static_cast<int>(message.process())).Clear();
+  }
   for (std::uint32_t p = 0; p < daemons_; ++p) {
     lost_hubs_[p].push_back(message);
     master_.Wake(static_cast<int>(p), boundary);

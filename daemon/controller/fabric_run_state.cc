@@ -161,10 +161,21 @@ void FabricRun::RepeatOnManager(const v1::JournalRecord& record) {
   } else if (record.has_stop()) {
     manager_->faults()->EndRepeating(record.at());
   } else if (record.has_fault()) {
-    AdmitFault(record.fault().fault()).status().IgnoreError();
+    v1::Fault fault = record.fault().fault();
+    if (record.fault().now()) fault.set_at(record.at());
+    AdmitFault(fault).status().IgnoreError();
+  } else if (record.has_link_fault()) {
+    ActOnFabric(record, *manager_, record.at()).IgnoreError();
   } else if (record.has_lose()) {
     manager_->Lose(LostFromProto(record.lose(), record.at()));
     lost_nodes_.insert(record.lose().nodes().begin(), record.lose().nodes().end());
+    if (record.lose().has_process()) lost_as_[record.lose().process()] = record.lose().number();
+  } else if (record.has_rejoin()) {
+    const auto rejoined = manager_->Readmit(record.rejoin().loss(), record.rejoin().name(), record.at());
+    if (!rejoined.ok()) return;
+    manager_->Rejoin(*rejoined);
+    for (const NodeId node : rejoined->nodes) lost_nodes_.erase(node);
+    if (record.rejoin().has_process()) lost_as_.erase(record.rejoin().process());
   }
 }
 
@@ -180,6 +191,7 @@ absl::Status FabricRun::RestoreCommands(std::uint32_t p, const v1::WindowGrant& 
   if (pending.has_repeat_at()) repeats_[p] = pending.repeat_at();
   severed_[p].assign(pending.severed().begin(), pending.severed().end());
   lost_hubs_[p].assign(pending.lost().begin(), pending.lost().end());
+  rejoined_[p].assign(pending.rejoined().begin(), pending.rejoined().end());
   for (const v1::FaultActionCommand& message : pending.fault_actions()) {
     const auto action = ActionFromProto(message);
     if (!action.ok()) return action.status();

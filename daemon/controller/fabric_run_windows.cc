@@ -30,6 +30,7 @@ void FabricRun::Step() {
     if (!queries_.empty()) SendQueries();
     if (busy()) return;
     if (!losses_.empty()) TakeLosses();
+    TakeBack();
     if (phase_ == Phase::kEnded) return;  // they could not be journalled
     TakeReplay();
     if (!commands_.empty()) TakeCommands(virtual_time());
@@ -50,7 +51,8 @@ bool FabricRun::OpenWindow() {
   const WorkLeft left = master_.left();
   // What lost hubs left undone stays undone: then the run ends when nothing happens any more.
   const bool quiet = master_.next_foreground() == kNever && (master_.next() == kNever || scenario_.topology.clock);
-  const bool done = (lost_nodes_.empty() ? left.done() : quiet) && commands_undelivered_ == 0 && replay_.empty();
+  const bool whole = manager_->losses().lost().empty();
+  const bool done = (whole ? left.done() : quiet) && commands_undelivered_ == 0 && replay_.empty();
   const Time next = master_.next();
   if ((done && !hold_) || (scenario_.stop_at > 0 && next >= scenario_.stop_at)) {
     // The last packet may be there before the credits of its last link: in process they count at once.
@@ -62,7 +64,7 @@ bool FabricRun::OpenWindow() {
   if (master_.next_foreground() == kNever && done && (next == kNever || scenario_.topology.clock)) {
     return phase_ = Phase::kIdle, false;
   }
-  if (next == kNever || (lost_nodes_.empty() && Stalled(next))) return Collect(v1::Collect::WHAT_WAIT_EDGES), false;
+  if (next == kNever || (whole && Stalled(next))) return Collect(v1::Collect::WHAT_WAIT_EDGES), false;
   if (windows_limit_ > 0 && master_.windows() >= windows_limit_) {
     Fail(absl::ResourceExhaustedError(
         fmt::format("the limit of {} windows is reached at {} of virtual time, unfinished",
@@ -141,6 +143,7 @@ void FabricRun::FillCommands(std::uint32_t p, v1::WindowGrant* grant) const {
   if (repeats_[p]) grant->set_repeat_at(*repeats_[p]);
   for (const auto& severed : severed_[p]) *grant->add_severed() = severed;
   for (const auto& lost : lost_hubs_[p]) *grant->add_lost() = lost;
+  for (const auto& rejoined : rejoined_[p]) *grant->add_rejoined() = rejoined;
 }
 
 void FabricRun::SendGrant(int process) {
@@ -158,6 +161,7 @@ void FabricRun::SendGrant(int process) {
   actions_[p].clear();
   severed_[p].clear();
   lost_hubs_[p].clear();
+  rejoined_[p].clear();
   traces_[p].clear();
   stops_[p] = false;
   repeats_[p].reset();
@@ -310,6 +314,11 @@ void FabricRun::TakeCommands(Time boundary) {
       command.done(boundary);
       continue;
     }
+    if (command.record.has_rejoin()) {
+      const absl::Status status = TakeRejoin(command.record.rejoin(), boundary);
+      command.done(status.ok() ? absl::StatusOr<Time>(boundary) : status);
+      continue;
+    }
     if (command.record.has_repeat()) {
       TakeRepeat(boundary);
       command.done(boundary);
@@ -353,6 +362,8 @@ void FabricRun::TakeFault(const Command& command, Time boundary) {
         fmt::format("a fault at {} is in the past: virtual time is {}", FormatTime(at),
                     FormatTime(boundary))));
   }
+  // For hubs that come back.
+  manager_->InjectLinkFault({at, fault.link, fault.up}).IgnoreError();
   const LinkEnd far = topology().Peer(fault.link.node, fault.link.port);
   std::vector<std::uint32_t> owners{placement_.process_of_node[fault.link.node],
                                     placement_.process_of_node[far.node]};
@@ -393,6 +404,7 @@ absl::StatusOr<std::vector<NodeId>> FabricRun::AdmitFault(const v1::Fault& messa
   if (IsLinkImpairment(message)) {
     const auto impairments = BuildLinkImpairments(message, topology(), scenario_.parameters);
     if (!impairments.ok()) return impairments.status();
+    for (const LinkImpairment& impairment : *impairments) manager_->InjectLinkImpairment(impairment).IgnoreError();
     const LinkEnd end = impairments->front().sender;
     return std::vector<NodeId>{end.node, topology().Peer(end.node, end.port).node};
   }
@@ -551,7 +563,7 @@ void FabricRun::FinishRun() {
                                                 results_.size(), topology().nodes())));
   }
   RunResult result = MergeResults(scenario_, topology(), std::move(results_), manager_->reroutes(),
-                                  master_.windows(), manager_->lost());
+                                  master_.windows(), manager_->losses());
   result.trees = manager_->trees();
   result.faults = manager_->faults()->List();
   End(std::move(result));

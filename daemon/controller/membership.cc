@@ -74,6 +74,9 @@ absl::Status Member::CheckHello(const v1::SessionHello& hello) const {
   if (hello.fabric() == membership_->fabric_ && hello.incarnation() == incarnation()) {
     return absl::OkStatus();
   }
+  if (hello.fabric() == membership_->fabric_) {
+    return absl::AbortedError(fmt::format("another daemon was given place {}, as this one was declared lost; join anew", place_));
+  }
   return absl::FailedPreconditionError(
       fmt::format("place {} of this fabric ({}) belongs to another daemon than the one that speaks "
                   "(of fabric {}); "
@@ -193,6 +196,9 @@ absl::StatusOr<std::uint32_t> Membership::Join(const v1::JoinRequest& request) {
 }
 
 absl::Status Membership::OnHello(SyncListener* listener, const v1::SessionHello& hello) {
+  if (hello.process() < places() && !members_[hello.process()] && hello.fabric() == fabric_) {
+    return absl::AbortedError(fmt::format("the daemon in place {} was declared lost; join anew", hello.process()));
+  }
   if (hello.process() >= places() || !members_[hello.process()]) {
     return absl::FailedPreconditionError(
         fmt::format("no daemon has joined in place {}; join first", hello.process()));

@@ -9,6 +9,7 @@
 #include "proto/scenario/blades.h"
 #include "proto/scenario/clock_codec.h"
 #include "proto/scenario/collective.h"
+#include "proto/scenario/commands.h"
 #include "proto/scenario/faults.h"
 #include "proto/scenario/trees.h"
 
@@ -196,6 +197,7 @@ void ResultToProto(const RunResult& result, const Topology& topology, v1::RunRes
     m->set_at(lost.at);
     m->mutable_nodes()->Add(lost.nodes.begin(), lost.nodes.end());
   }
+  for (const RejoinedHubs& rejoined : result.rejoined) RejoinedToProto(rejoined, message->add_rejoined());
   if (result.clock.on) ClockToProto(result.clock, message->mutable_clock());
 }
 

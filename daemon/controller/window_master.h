@@ -24,6 +24,8 @@ class WindowMaster {
 
   // The process is gone: it has no events, no work and no batches for anybody any more.
   void Lose(int process);
+  // Another one takes its place.
+  void Rejoin(int process) { states_[process].lost = false; }
   bool lost(int process) const { return states_[process].lost; }
   bool running(int process) const { return states_[process].running; }
   // Where the last window begins.

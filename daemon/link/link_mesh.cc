@@ -25,11 +25,7 @@ grpc::ServerBidiReactor<v1::LinkMessage, v1::LinkMessage>* LinkMesh::Service::Ex
 void LinkMesh::Join(const LinkIdentity& self, const std::vector<LinkPeerSpec>& peers) {
   Leave();
   self_ = self;
-  for (const LinkPeerSpec& spec : peers) {
-    auto peer = std::make_shared<LinkPeer>(lock_, self, spec, events_);
-    peers_[spec.process] = peer;
-    if (peer->dials()) peer->Dial();
-  }
+  for (const LinkPeerSpec& spec : peers) Add(spec);
   std::vector<Waiting> waiting = std::move(waiting_);
   waiting_.clear();
   for (const Waiting& w : waiting) {
@@ -37,10 +33,18 @@ void LinkMesh::Join(const LinkIdentity& self, const std::vector<LinkPeerSpec>& p
   }
 }
 
+void LinkMesh::Add(const LinkPeerSpec& spec) {
+  Remove(spec.process);
+  auto peer = std::make_shared<LinkPeer>(lock_, self_, spec, events_);
+  peers_[spec.process] = peer;
+  if (peer->dials()) peer->Dial();
+}
+
 void LinkMesh::Leave() {
   reconnects_before_ = reconnects();
   for (auto& [process, peer] : peers_) peer->Leave();
   peers_.clear();
+  self_.run = 0;  // peers of the run to come may speak before we are told of it
 }
 
 void LinkMesh::Break() {

@@ -24,6 +24,8 @@ class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
 
   // All streams end as if the network had failed; they are opened again.
   void Break();
+  // Another one with that number is, or will be, there.
+  void Add(const LinkPeerSpec& spec);
   // That process is gone for good.
   void Remove(std::uint32_t process);
 

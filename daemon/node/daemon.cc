@@ -45,6 +45,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(DaemonOptions options) {
   daemon->security_ = *std::move(security);
   if (absl::Status status = daemon->Listen(); !status.ok()) return status;
   if (absl::Status status = daemon->ServeMetrics(); !status.ok()) return status;
+  const LockGuard guard(daemon->lock_.mutex());
   daemon->JoinController();
   return daemon;
 }
@@ -101,7 +102,6 @@ void Daemon::JoinController() {
   if (metrics_) sync.metrics_address = metrics_->advertised();
   sync.incarnation = incarnation_;
   sync.timeout = options_.controller_timeout;
-  const LockGuard guard(lock_.mutex());
   sync_ = std::make_shared<SyncClient>(
       &lock_, std::move(sync),
       SyncClient::Events{
@@ -109,9 +109,24 @@ void Daemon::JoinController() {
             spdlog::info("joined {} as process {}", options_.controller, sync_->process());
           },
           [this](v1::ControllerMessage& message) { return OnControllerMessage(message); },
-          [this](const absl::Status& status) { End(status); },
+          [this](const absl::Status& status) { OnGone(status); },
           [this](bool there) { server_->GetHealthCheckService()->SetServingStatus(kReady, there); }});
   sync_->Start();
+}
+
+// One that was declared lost while it could not answer is not listened to any more. Another incarnation may have the place
+// that it had.
+void Daemon::OnGone(const absl::Status& status) {
+  if (!absl::IsAborted(status)) return End(status);
+  spdlog::warn("{}", std::string(status.message()));
+  host_.Drop();
+  incarnation_ = RandomNumber();
+  anew_.Set(std::chrono::milliseconds(0), [this] {  // nobody is in the old one then
+    if (has_ended_) return;
+    sync_->Stop();
+    before_.push_back(std::move(sync_));
+    JoinController();
+  });
 }
 
 // The controller has checked the words.
@@ -133,6 +148,8 @@ absl::Status Daemon::OnControllerMessage(v1::ControllerMessage& message) {
     delete message.release_configure();  // it may be large, and no window needs it again
   } else if (message.has_peer_lost()) {
     host_.PeerLost(message.peer_lost());
+  } else if (message.has_peer_back()) {
+    host_.PeerBack(message.peer_back());
   } else if (message.has_break_links()) {
     mesh_.Break();
   } else if (message.has_ping()) {
@@ -173,6 +190,7 @@ Daemon::~Daemon() {
   metrics_.reset();  // waits for the scrape under way, which takes the lock
   {
     const LockGuard guard(lock_.mutex());
+    anew_.Cancel();
     if (sync_) sync_->Stop();
     host_.Drop();
   }
@@ -180,6 +198,7 @@ Daemon::~Daemon() {
   lock_.WaitForNone();
   const LockGuard guard(lock_.mutex());
   sync_.reset();
+  before_.clear();
 }
 
 }  // namespace percs

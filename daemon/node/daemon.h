@@ -52,6 +52,7 @@ class Daemon {
   absl::Status Listen();
   absl::Status ServeMetrics();
   void JoinController();
+  void OnGone(const absl::Status& status);
   void Observe(const v1::Observe& observe);
   absl::Status OnControllerMessage(v1::ControllerMessage& message);
   void End(const absl::Status& status);
@@ -69,6 +70,8 @@ class Daemon {
   LinkMesh mesh_;
   Host host_;
   std::shared_ptr<SyncClient> sync_;
+  std::vector<std::shared_ptr<SyncClient>> before_;  // of incarnations that were declared lost
+  Timer anew_{&lock_};
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<MetricsServer> metrics_;
 };

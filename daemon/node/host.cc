@@ -7,6 +7,7 @@
 #include "daemon/config/log.h"
 #include "daemon/sync/node_result_codec.h"
 #include "daemon/sync/placement.h"
+#include "daemon/sync/rejoin_codec.h"
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/build.h"
@@ -46,7 +47,7 @@ absl::Status Host::Build(const v1::Configure& message, const LinkIdentity& self)
   auto fabric = Fabric::Create(*scenario, *placement);
   if (!fabric.ok()) return fabric.status();
   fabric_ = *std::move(fabric);
-  nodes_ = fabric_->local_nodes();
+  nodes_ = places_ = fabric_->local_nodes();
   manager_ = static_cast<std::uint32_t>(placement->manager_process);
   if (absl::Status status = InstallTables(message); !status.ok()) return status;
   if (message.has_trace()) {
@@ -54,17 +55,32 @@ absl::Status Host::Build(const v1::Configure& message, const LinkIdentity& self)
     if (!selection.ok()) return selection.status();
     fabric_->Trace(*selection);
   }
-  fabric_->Start();
+  if (message.lost().empty()) {
+    fabric_->Start();
+  } else {
+    const auto losses = LossesFromProto(message, *topology);
+    if (!losses.ok()) return losses.status();
+    fabric_->Adopt(*losses);
+    nodes_ = fabric_->local_nodes();
+  }
+  channels_ = SharedChannels(*topology, *placement, self.process);
+  attempt_ = message.attempt();
+  return JoinPeers(message, self);
+}
 
-  auto channels = SharedChannels(*topology, *placement, self.process);
+absl::Status Host::JoinPeers(const v1::Configure& message, const LinkIdentity& self) {
   std::vector<LinkPeerSpec> specs;
   for (const v1::Peer& peer : message.peers()) {
     specs.push_back(
-        {peer.process(), peer.link_address(), peer.incarnation(), channels[peer.process()]});
+        {peer.process(), peer.link_address(), peer.incarnation(), channels_[peer.process()]});
     peers_.push_back(peer.process());
   }
-  for (const auto& [process, count] : channels) {
+  for (const auto& [process, count] : channels_) {
     if (std::find(peers_.begin(), peers_.end(), process) != peers_.end()) continue;
+    if (!message.lost().empty()) {
+      lost_peers_[process] = 0;
+      continue;
+    }
     return absl::InvalidArgumentError(
         fmt::format("the configuration tells no address of process {}, with which process {} "
                     "shares links",
@@ -139,6 +155,7 @@ void Host::Progress() {
     ready_ = true;
     auto message = events_.prepare();
     message->mutable_ready()->set_run(run_);
+    message->mutable_ready()->set_attempt(attempt_);
     SendOutboxes(message->mutable_ready()->mutable_report());
     FillReport(message->mutable_ready()->mutable_report());
     return events_.send(std::move(message));
@@ -199,7 +216,40 @@ void Host::PeerLost(const v1::PeerLost& message) {
   Progress();
 }
 
-// Of a replay: hubs that were lost when it was live.
+void Host::PeerBack(const v1::PeerBack& message) {
+  const v1::Peer& peer = message.peer();
+  if (fabric_) {
+    mesh_->Add({peer.process(), peer.link_address(), peer.incarnation(), channels_[peer.process()]});
+  }
+  auto reply = events_.prepare();
+  reply->mutable_peer_back()->set_attempt(message.attempt());
+  events_.send(std::move(reply));
+}
+
+absl::Status Host::TakeRejoin(const v1::RejoinCommand& message) {
+  const auto rejoined = RejoinFromProto(message, fabric_->topology(), fabric_->scenario().parameters);
+  if (!rejoined.ok()) return rejoined.status();
+  // Unless it is lost again already.
+  if (message.has_process() && mesh_->peer(message.process()) != nullptr) {
+    lost_peers_.erase(message.process());
+    peers_.push_back(message.process());
+    fabric_->outbox(static_cast<int>(message.process())).Clear();
+  }
+  for (const NodeId node : rejoined->nodes) {
+    const auto has = [node](const std::vector<NodeId>& nodes) {
+      return std::binary_search(nodes.begin(), nodes.end(), node);
+    };
+    if (rejoined->at >= fabric_->now() && !has(nodes_) && !(has(places_) && rejoined->tables.empty())) continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "node {} comes back at {}: it has to be lost, and to have route tables; virtual time is {}", node,
+        FormatTime(rejoined->at), FormatTime(fabric_->now())));
+  }
+  fabric_->Rejoin(*rejoined);
+  nodes_ = fabric_->local_nodes();
+  return absl::OkStatus();
+}
+
+// Lost ones are of a replay. At one instant hubs come back before they are lost again.
 absl::Status Host::TakeLosses() {
   for (const v1::SeveredHubs& message : grant_.severed()) {
     for (const auto* nodes : {&message.from(), &message.to()}) {
@@ -207,10 +257,17 @@ absl::Status Host::TakeLosses() {
     }
     fabric_->Sever(SeveredFromProto(message));
   }
+  auto rejoin = grant_.rejoined().begin();
   for (const v1::LostDaemon& message : grant_.lost()) {
     if (absl::Status status = CheckNodes(message.nodes(), fabric_->topology()); !status.ok()) return status;
+    for (; rejoin != grant_.rejoined().end() && rejoin->hubs().loss() < message.number(); ++rejoin) {
+      if (absl::Status status = TakeRejoin(*rejoin); !status.ok()) return status;
+    }
     fabric_->Lose(LostFromProto(message, fabric_->now()));
     nodes_ = fabric_->local_nodes();
+  }
+  for (; rejoin != grant_.rejoined().end(); ++rejoin) {
+    if (absl::Status status = TakeRejoin(*rejoin); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
@@ -254,10 +311,12 @@ absl::Status Host::TakeCommands() {
   if (grant_.has_repeat_at()) {
     if (absl::Status status = fabric_->RepeatWorkload(grant_.repeat_at()); !status.ok()) return status;
   }
-  return TakeLosses();
+  return absl::OkStatus();
 }
 
 absl::Status Host::RunGranted() {
+  // Before what arrives, which may be for hubs that come back.
+  if (absl::Status status = TakeLosses(); !status.ok()) return status;
   if (absl::Status status = TakeArrivals(); !status.ok()) return status;
   if (absl::Status status = TakeCommands(); !status.ok()) return status;
   if (grant_.end() < fabric_->now()) {

@@ -38,6 +38,8 @@ class Host {
   void Collect(const v1::Collect& message);
   // Goes on without another process.
   void PeerLost(const v1::PeerLost& message);
+  // Another one takes the place of that.
+  void PeerBack(const v1::PeerBack& message);
   void Drop();
   // For scrapes; changes nothing.
   HostState State() const;
@@ -52,6 +54,8 @@ class Host {
   absl::Status TakeArrivals();
   absl::Status TakeCommands();
   absl::Status TakeLosses();
+  absl::Status TakeRejoin(const v1::RejoinCommand& message);
+  absl::Status JoinPeers(const v1::Configure& message, const LinkIdentity& self);
   absl::Status TakeBatches(std::uint32_t process, std::uint64_t number);
   absl::Status RunGranted();
   void SendOutboxes(v1::WindowReport* report);
@@ -62,8 +66,10 @@ class Host {
   Tap tap_;
   std::uint64_t run_ = 0;
   std::unique_ptr<Fabric> fabric_;
-  std::vector<NodeId> nodes_;
+  std::vector<NodeId> places_, nodes_;  // of this process; those of them that are not lost
   std::vector<std::uint32_t> peers_;  // processes we share links with
+  std::map<std::uint32_t, std::size_t> channels_;  // VCs of the links with each of them
+  std::uint64_t attempt_ = 0;
   std::map<std::uint32_t, std::uint64_t> lost_peers_;  // the last batch of theirs that was there
   std::uint32_t manager_ = 0;
   bool ready_ = false;    // Ready was sent

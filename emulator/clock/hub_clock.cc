@@ -57,6 +57,14 @@ void HubClock::SetRole(PortMask role, Time now) {
   }
 }
 
+void HubClock::BeginAt(Time now) {
+  shown_ = set_at_ = drifts_from_ = now;
+  while (next_sample_ < now) {  // it was not there
+    samples_.push_back({});
+    next_sample_ = samples_.size() < kSamplesMax ? next_sample_ + settings_.period : kNever;
+  }
+}
+
 void HubClock::Receive(const ControlItem& symbol) {
   symbols_.insert_or_assign({symbol.arrival, symbol.port}, symbol);
 }

@@ -40,6 +40,8 @@ class HubClock {
   // The hub's place in the tree: ports that symbols are passed on by, HubTables::kDeliverHere if it is the
   // source.
   void SetRole(PortMask role, Time now);
+  // Begins now, unset, instead of at 0.
+  void BeginAt(Time now);
   void Receive(const ControlItem& symbol);
   Time next_time() const;
   // All there is at next_time().

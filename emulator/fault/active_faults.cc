@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "emulator/fault/loss.h"
+
 namespace percs {
 
 void ActiveFaults::Apply(const FaultAction& action, PortId port) {
@@ -13,6 +15,14 @@ void ActiveFaults::Apply(const FaultAction& action, PortId port) {
     return held.action.fault == action.fault && held.action.kind == action.kind && held.action.end == action.end;
   });
   if (it != held_.end()) held_.erase(it);
+}
+
+void ActiveFaults::EndLosses(PortId port, std::uint32_t fault, Time at) {
+  std::erase_if(held_, [&](const Held& held) {
+    const bool of_loss = held.port == port && held.action.kind == FaultAction::Kind::kLinkDown &&
+                         held.action.fault >= kLossNumbers;
+    return of_loss && (held.action.fault == fault || held.action.at < at);
+  });
 }
 
 bool ActiveFaults::Any(FaultAction::Kind kind, PortId port) const {

@@ -15,6 +15,9 @@ class ActiveFaults {
  public:
   // `port` is this hub's end of the link that the action names by either end.
   void Apply(const FaultAction& action, PortId port);
+  // A hub came back at `at` for the loss of this fault number: losses hold the link of this port down no longer, but
+  // for one that follows at the same instant.
+  void EndLosses(PortId port, std::uint32_t fault, Time at);
   // A command sets the error rate, the lost lanes or the latency of one direction. Returns what is to be in effect.
   LinkImpairment Set(const LinkImpairment& impairment, int lanes_max);
 

@@ -27,6 +27,9 @@ struct FaultAction {
     kRewired,       // the cable of `end` leads to `peer`, and again to where it belongs; one action for each end.
                     // `count` is the generation of the link from then on
     kResetArbiters, // all round robin of the hub of `end` begins anew; of no fault, and has no end
+    kRejoined,      // a hub that was lost is there again, and the link of `end` no longer down for that; `count` is its
+                    // generation from then on
+    kPeerAnew,      // the hub of `end` hears that hub `peer` is another incarnation; has no end
   };
   Time at = 0;
   std::uint32_t fault = 0;  // number of the fault it belongs to
@@ -42,16 +45,16 @@ struct FaultAction {
   // Both ends of the link act; else the hub of `end` alone.
   bool at_both_ends() const {
     return kind == Kind::kLinkDown || kind == Kind::kLanesLost || kind == Kind::kRetrain || kind == Kind::kLatency ||
-           of_sender();
+           kind == Kind::kRejoined || of_sender();
   }
   // Only `end` does something different; the other end counts what it costs there.
   bool of_sender() const { return kind == Kind::kErrorRate || kind == Kind::kCorruptNext; }
   // No link is concerned.
   bool of_hub() const {
     return kind == Kind::kTableDamaged || (kind >= Kind::kCauDown && kind <= Kind::kClockDrift) ||
-           kind == Kind::kResetArbiters;
+           kind == Kind::kResetArbiters || kind == Kind::kPeerAnew;
   }
 };
-inline constexpr int kFaultActionKinds = 14;
+inline constexpr int kFaultActionKinds = 14;  // that processes tell each other; the last two follow from who rejoined
 
 }  // namespace percs

@@ -13,6 +13,11 @@ constexpr std::size_t kNamesListed = 8;
 constexpr std::uint32_t kSwapGeneration = 1u << 20;
 static_assert(2ull * FaultService::kSwapsMax * kSwapGeneration < 1ull << 32);
 
+absl::Status NoGeneration() {
+  return absl::ResourceExhaustedError(fmt::format(
+      "cables were swapped, or hubs came back, {} times; start a new run", FaultService::kSwapsMax));
+}
+
 Time OnTime(const FaultSpec& spec) { return static_cast<Time>(static_cast<double>(spec.period) * spec.duty); }
 
 }  // namespace
@@ -122,9 +127,7 @@ absl::Status FaultService::CheckCables(const Fault& fault) const {
 
 absl::Status FaultService::CheckConflicts(const Fault& fault, std::uint32_t replaced) const {
   const bool swaps = fault.status.spec.kind == FaultKind::kMiswired;
-  if (swaps && swaps_ == kSwapsMax) {
-    return absl::ResourceExhaustedError(fmt::format("cables were swapped {} times; start a new run", swaps_));
-  }
+  if (swaps && generations_ == kSwapsMax) return NoGeneration();
   if (!swaps && miswired_ == 0) return absl::OkStatus();
   const auto cables = [this](const Fault& of) {
     std::set<std::pair<NodeId, PortId>> all;
@@ -172,10 +175,10 @@ absl::StatusOr<FaultStatus> FaultService::Begin(const FaultSpec& spec, Time begi
   status.number = ++number_;
   status.selected_at = now;
   status.begins_at = begins_at;
-  if (spec.kind == FaultKind::kMiswired) ++swaps_, ++miswired_;
+  if (spec.kind == FaultKind::kMiswired) ++generations_, ++miswired_;
   for (FaultAction& action : fault.actions) {
     action.fault = status.number;
-    if (action.kind == FaultAction::Kind::kRewired) action.count = (2 * swaps_ - 1) * kSwapGeneration;
+    if (action.kind == FaultAction::Kind::kRewired) action.count = (2 * generations_ - 1) * kSwapGeneration;
   }
   if (spec.duration > 0) fault.stops_at = begins_at + spec.duration;
   Fault& kept = faults_[status.number] = std::move(fault);
@@ -242,6 +245,29 @@ void FaultService::Lose(const std::vector<NodeId>& hubs, Time now) {
       fault.status.phase = FaultPhase::kRecovered;
     }
   }
+}
+
+absl::StatusOr<std::uint32_t> FaultService::NewGeneration() {
+  if (generations_ == kSwapsMax) return NoGeneration();
+  return (2 * ++generations_ - 1) * kSwapGeneration;
+}
+
+std::vector<FaultAction> FaultService::ActingOn(const std::vector<NodeId>& hubs, Time at) const {
+  const auto is_new = [&](NodeId node) { return std::find(hubs.begin(), hubs.end(), node) != hubs.end(); };
+  std::vector<FaultAction> acting;
+  for (const auto& [number, fault] : faults_) {
+    if (fault.status.phase != FaultPhase::kActive) continue;
+    for (FaultAction action : fault.actions) {
+      const bool over = action.kind == FaultAction::Kind::kCorruptNext || action.kind == FaultAction::Kind::kTableDamaged ||
+                        action.kind == FaultAction::Kind::kRewired;
+      const bool concerns = is_new(action.end.node) ||
+                            (action.at_both_ends() && is_new(topology_.Peer(action.end.node, action.end.port).node));
+      if (over || !concerns) continue;
+      action.at = at;
+      acting.push_back(action);
+    }
+  }
+  return acting;
 }
 
 bool FaultService::SwapsAtLost(const Fault& fault) const {

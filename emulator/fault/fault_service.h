@@ -48,7 +48,8 @@ class FaultService {
  public:
   // More faults than this are refused.
   static constexpr std::size_t kFaultsMax = 65'536;
-  // Cables are swapped, and put right, no more than so many times in a run: the generations of links are numbers.
+  // Cables are swapped and put right, and hubs come back, no more than so many times in a run: the generations of links
+  // are numbers.
   static constexpr std::uint32_t kSwapsMax = 2'000;
 
   // `longest_wire` is that of all cables. `log` may be null.
@@ -77,6 +78,16 @@ class FaultService {
   // These hubs are gone. A swapped cable with an end there goes back to where it belongs, and none is swapped there any
   // more: what is left of it would lead nowhere, and its other end would wait for credits.
   void Lose(const std::vector<NodeId>& hubs, Time now);
+  // They are there again: their cables may be swapped from now on.
+  void Rejoin(const std::vector<NodeId>& hubs) {
+    for (const NodeId hub : hubs) lost_.erase(hub);
+  }
+  // What faults do at these hubs and to their links at `at`, for hubs that are new. Not what is used up, or undone
+  // with the tables that they had.
+  std::vector<FaultAction> ActingOn(const std::vector<NodeId>& hubs, Time at) const;
+  // A generation above all that links have had, if no link goes down by itself more often than there is room for.
+  // RESOURCE_EXHAUSTED.
+  absl::StatusOr<std::uint32_t> NewGeneration();
   // All round robin of all hubs begins anew at `now`, after what faults do then.
   void ResetArbiters(Time now);
 
@@ -126,7 +137,7 @@ class FaultService {
   std::set<NodeId> lost_;
   std::uint32_t number_ = 0;
   Time reset_at_ = kNever;
-  std::uint32_t swaps_ = 0;  // faults of kind miswired there have been
+  std::uint32_t generations_ = 0;  // given out: to faults of kind miswired, and to hubs that came back
   std::size_t miswired_ = 0;  // of them, those in faults_
   std::map<std::uint32_t, Fault> faults_;          // by number; deleted ones until they have recovered
   std::map<std::string, std::uint32_t> by_id_;     // those not deleted

@@ -1,14 +1,21 @@
-// Hubs whose process is gone (docs/semantics.md rule 21). What such a process had not sent is lost with it, so the
-// hubs stop at the end of the window in which that was noticed, count for nothing from then on, and the links to them
-// are down.
+// Hubs whose process is gone, and hubs that another process has brought back (docs/semantics.md rule 21). What such
+// a process had not sent is lost with it, so the hubs stop at the end of the window in which that was noticed, count
+// for nothing from then on, and the links to them are down. Those that come back are as new, but for what
+// commands and faults do to them and to their links.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "emulator/base/digest.h"
 #include "emulator/base/time.h"
 #include "emulator/fault/fault_action.h"
+#include "emulator/fault/link_impairment.h"
+#include "emulator/sim/scenario.h"
 #include "emulator/topology/topology.h"
 
 namespace percs {
@@ -27,10 +34,54 @@ struct LostHubs {
   Time at = 0;
 };
 
+struct RejoinedHubs {
+  std::vector<NodeId> nodes;       // of the loss, without blades: these stay lost
+  std::string who;                 // for people: the process that has them now
+  std::uint32_t loss = 0;          // number of the loss
+  std::uint32_t incarnation = 2;   // of these hubs; those that a run begins with are the first
+  Time at = 0;
+  // As network management has it:
+  std::uint32_t generation = 0;    // of their links from then on, above all there were
+  Epoch epoch = 1;
+  std::vector<std::shared_ptr<const HubTables>> tables;  // one each of `nodes`
+  // What acts on them and their links, and commands of which the time is to come.
+  std::vector<FaultAction> faults;
+  std::vector<LinkFault> link_faults;
+  std::vector<LinkImpairment> impairments;
+};
+
 // A loss holds the links of its hubs down as a fault of this number would.
 inline constexpr std::uint32_t kLossNumbers = 0xffff0000u;
 
 // One for each link of the hubs.
 std::vector<FaultAction> ActionsOf(const LostHubs& lost, const Topology& topology);
+// One for each link of the hubs to one that is there.
+std::vector<FaultAction> ActionsOf(const RejoinedHubs& rejoined, const Topology& topology,
+                                   const std::function<bool(NodeId)>& is_lost);
+
+// Who is lost, who came back, and whose packets reach nobody, in the order in which it happened.
+class LossRecord {
+ public:
+  void Sever(const SeveredHubs& severed) { severed_.push_back(severed); }
+  void Lose(const LostHubs& lost, NodeId nodes);
+  void Rejoin(const RejoinedHubs& rejoined);
+  // Hubs of the loss of this number, which may come back. NOT_FOUND; FAILED_PRECONDITION if they have done so already, or
+  // if it has none.
+  absl::StatusOr<RejoinedHubs> Returning(std::uint32_t loss, const Topology& topology) const;
+
+  bool any_severed() const { return !severed_.empty(); }
+  // What `from` sends does not reach `to`, which may be network management.
+  bool Severed(NodeId from, NodeId to) const;
+  bool IsLost(NodeId node) const;
+  // Who was lost and who came back, and when; nothing if nobody came back.
+  void Fold(DigestStream& digest) const;
+  const std::vector<LostHubs>& lost() const { return lost_; }
+  const std::vector<RejoinedHubs>& rejoined() const { return rejoined_; }
+
+ private:
+  std::vector<SeveredHubs> severed_;
+  std::vector<LostHubs> lost_;
+  std::vector<RejoinedHubs> rejoined_;  // without what network management had for them
+};
 
 }  // namespace percs

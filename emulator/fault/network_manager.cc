@@ -251,22 +251,27 @@ void NetworkManager::FinishPlanning() {
   current_.epoch = ++epoch_;
   for (NodeId node = 0; node < topology_.nodes(); ++node) {
     if (lost_.contains(node)) continue;
-    unanswered_.insert(node);
-    ControlItem prepare;
-    prepare.kind = ControlItem::Kind::kPrepare;
-    prepare.source = kManagerNode;
-    prepare.target = node;
-    prepare.epoch = epoch_;
-    prepare.hash = planned_[node]->Hash();
-    const bool changed = prepare.hash != tables_[node]->Hash();
-    const auto& damaged = current_.damaged;
-    if (changed || std::find(damaged.begin(), damaged.end(), node) != damaged.end()) {
-      prepare.tables = planned_[node];
-    }
-    current_.hubs_changed += changed;
-    prepare.arrival = now_ + parameters_.management_latency;
-    send_(std::move(prepare));
+    current_.hubs_changed += SendPrepare(node);
   }
+}
+
+// Whether its tables change.
+bool NetworkManager::SendPrepare(NodeId node) {
+  unanswered_.insert(node);
+  ControlItem prepare;
+  prepare.kind = ControlItem::Kind::kPrepare;
+  prepare.source = kManagerNode;
+  prepare.target = node;
+  prepare.epoch = epoch_;
+  prepare.hash = planned_[node]->Hash();
+  const bool changed = prepare.hash != tables_[node]->Hash();
+  const auto& damaged = current_.damaged;
+  if (changed || std::find(damaged.begin(), damaged.end(), node) != damaged.end()) {
+    prepare.tables = planned_[node];
+  }
+  prepare.arrival = now_ + parameters_.management_latency;
+  send_(std::move(prepare));
+  return changed;
 }
 
 void NetworkManager::OnPrepared(const ControlItem& answer) {
@@ -304,6 +309,26 @@ void NetworkManager::Lose(const LostHubs& lost) {
   std::erase_if(unanswered_, [this](NodeId node) { return lost_.contains(node); });
   if (waited && unanswered_.empty()) Commit();
   trees_.Lose(lost.nodes, now_);
+}
+
+void NetworkManager::Rejoin(const RejoinedHubs& rejoined) {
+  now_ = std::max(now_, rejoined.at);
+  Note("daemon_rejoined", rejoined.who,
+       fmt::format("{} hubs are there again as incarnation {} from {} on", rejoined.nodes.size(), rejoined.incarnation,
+                   FormatTime(rejoined.at)));
+  const bool preparing = !unanswered_.empty();
+  for (const NodeId node : rejoined.nodes) {
+    lost_.erase(node);
+    if (preparing) SendPrepare(node);
+    // A cable that was swapped has been where it belongs since the loss.
+    for (auto it = swapped_.begin(); it != swapped_.end();) {
+      const auto ends_here = [&](Link link) {
+        return link.first == node || topology_.Peer(link.first, link.second).node == node;
+      };
+      it = ends_here(it->first) || ends_here(it->second) ? swapped_.erase(it) : std::next(it);
+    }
+  }
+  trees_.Rejoin(rejoined.nodes);
 }
 
 void NetworkManager::Committed() {

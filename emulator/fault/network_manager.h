@@ -49,6 +49,10 @@ class NetworkManager {
   // Goes on without these hubs: tells them nothing, and does not wait for them. REQUIRES: lost.at >= everything that has
   // run.
   void Lose(const LostHubs& lost);
+  // Has them take part again: in an install that is in flight, in the next ones, and in trees to come. They have
+  // tables(node) of installed_epoch(). REQUIRES: rejoined.at >= everything that has run.
+  void Rejoin(const RejoinedHubs& rejoined);
+  Epoch installed_epoch() const { return unanswered_.empty() ? epoch_ : epoch_ - 1; }
 
   void Receive(const ControlItem& item);
   Time next_time() const { return queue_.next_time(); }
@@ -69,6 +73,7 @@ class NetworkManager {
   void OnPrepared(const ControlItem& answer);
   void StartPlanning();
   void FinishPlanning();
+  bool SendPrepare(NodeId node);
   void Commit();
   void Committed();
   void Schedule(Time at, Step step);

@@ -47,7 +47,7 @@ void TreeService::Adopt(const TreeSpec& spec, std::shared_ptr<const TreePlan> pl
 }
 
 bool TreeService::Linked(const Tree& tree, NodeId a, NodeId b) const {
-  if (tree.mute.contains(std::minmax(a, b)) || lost_.contains(a) || lost_.contains(b)) return false;
+  if (tree.mute.contains(std::minmax(a, b)) || tree.out.contains(a) || tree.out.contains(b)) return false;
   return tables_.empty() || (Routed(topology_, tables_, a, kNoPort, b, kHopsMax) &&
                              Routed(topology_, tables_, b, kNoPort, a, kHopsMax));
 }
@@ -87,6 +87,7 @@ absl::StatusOr<CauTreeId> TreeService::Create(const TreeSpec& spec) {
   }
   if (status_.size() > 0xffff) return absl::ResourceExhaustedError("65536 trees have been made; no number is left");
   Tree tree{spec};
+  tree.out = lost_;
   auto plan = PlanTree(topology_, spec, [&](NodeId a, NodeId b) { return Linked(tree, a, b); });
   if (!plan.ok()) return plan.status();
   plan->id = static_cast<CauTreeId>(status_.size());
@@ -200,6 +201,7 @@ void TreeService::Answered(CauTreeId id, Time now) {
 
 void TreeService::Lose(const std::vector<NodeId>& hubs, Time now) {
   lost_.insert(hubs.begin(), hubs.end());
+  for (Tree& tree : trees_) tree.out.insert(hubs.begin(), hubs.end());
   for (CauTreeId id = 0; id < trees_.size(); ++id) {
     if (status_[id].state != TreeState::kSettingUp || trees_[id].unanswered.empty()) continue;
     std::erase_if(trees_[id].unanswered, [this](NodeId hub) { return lost_.contains(hub); });

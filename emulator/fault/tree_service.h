@@ -46,6 +46,10 @@ class TreeService {
 
   // Goes on without these hubs: trees that have one are repaired, those that wait for one wait no longer.
   void Lose(const std::vector<NodeId>& hubs, Time now);
+  // They are there again, without what ran on them: trees that had them go on without, new ones may have them.
+  void Rejoin(const std::vector<NodeId>& hubs) {
+    for (const NodeId hub : hubs) lost_.erase(hub);
+  }
 
   const std::vector<TreeStatus>& trees() const { return status_; }
 
@@ -54,6 +58,7 @@ class TreeService {
     TreeSpec spec;                               // as asked for
     std::set<std::pair<NodeId, NodeId>> mute = {};  // pairs that a tree link does not work between
     std::set<NodeId> unanswered = {};
+    std::set<NodeId> out = {};                   // hubs that were lost: nobody there takes part any more
     bool create = false, remove = false;         // commands not carried out yet
   };
   bool Linked(const Tree& tree, NodeId a, NodeId b) const;

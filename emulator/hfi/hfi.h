@@ -54,7 +54,7 @@ class Hfi final : public IsrListener {
     last_port_ = -1;
     for (Port& port : ports_) port.last_output = -1;
   }
-  void NumberAnew() { next_sequence_ = 1; }
+  void NumberAnew(std::uint64_t first = 1) { next_sequence_ = first; }
 
   // --- Events, at context.now.
   void OnInjected(PortId port, Packet* packet);

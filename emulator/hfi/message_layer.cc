@@ -83,6 +83,7 @@ void MessageLayer::OnEnteredIsr(const PacketHeader& header) {
   if (header.kind != PacketKind::kData) return;
   SenderFlow& flow = *senders_.find(header.destination)->second;
   const std::uint32_t index = header.flow_sequence - flow.base;
+  if (header.created < flow.since) return;
   if (index >= flow.in_flight.size()) return;  // acknowledged meanwhile: this was a second copy
   InFlight& packet = flow.in_flight[index];
   if (packet.acknowledged) return;
@@ -180,6 +181,30 @@ MessageLayer::Message* MessageLayer::Find(SenderFlow& flow, std::uint32_t number
   if (flow.messages.empty()) return nullptr;
   const std::uint32_t index = number - flow.messages.front().number;
   return index < flow.messages.size() ? &flow.messages[index] : nullptr;
+}
+
+void MessageLayer::PeerAnew(NodeId peer) {
+  receivers_.erase(peer);
+  const auto it = senders_.find(peer);
+  if (it == senders_.end()) return;
+  SenderFlow& flow = *it->second;
+  std::vector<Message> over;
+  while (!flow.messages.empty()) {
+    Message& message = flow.messages.front();
+    if (!message.finished) Fail(peer, flow, message.number, DropReason::kOldIncarnation);
+    message.content = nullptr;
+    over.push_back(message);
+    flow.messages.pop_front();
+  }
+  while (!flow.in_flight.empty()) flow.in_flight.pop_front();
+  flow.sending = 0;
+  flow.base = 0;
+  flow.timer_at = kNever;
+  flow.since = context_.now;
+  for (const Message& message : over) {
+    --context_.work->unfinished;
+    listener_.OnMessageDone(peer, message.number, message.acknowledged == message.packets);
+  }
 }
 
 // --- Receiver -------------------------------------------------------------------------------------

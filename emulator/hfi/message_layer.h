@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "emulator/base/ring.h"
@@ -51,6 +52,9 @@ class MessageLayer {
   std::optional<DropReason> OnData(const PacketHeader& header);
   void OnAck(const PacketHeader& header);
   void OnTimer(NodeId destination);
+  // Another incarnation of this hub is there, which knows of no flow: messages that are not acknowledged yet have failed,
+  // and what comes next, either way, begins new flows.
+  void PeerAnew(NodeId peer);
 
   const std::vector<FailedMessage>& failed() const { return failed_; }
 
@@ -79,6 +83,7 @@ class MessageLayer {
     std::uint32_t next_message = 0;
     std::uint32_t base = 0;    // sequence of in_flight.front()
     Time timer_at = kNever;
+    Time since = 0;            // packets created before are of a flow that there was to another incarnation
   };
   struct Received {
     DeliveredMessage message;

@@ -75,6 +75,8 @@ class Isr {
   // The cable of this port, which is down, leads to another hub from now on. `swapped`: it is not the wiring of the
   // topology. Both ends get the same `generation`, above all that either had.
   void Rewire(PortId port, LinkEnd peer, Isr* local, Outbox* outbox, bool swapped, std::uint32_t generation);
+  // The link of this port, which is down, has another hub at one of its ends. Both get the same `generation`.
+  void BeginGeneration(PortId port, std::uint32_t generation);
   bool swapped(PortId port) const { return (swapped_ & PortBit(port)) != 0; }
   void ResetArbiters();
   void Impair(PortId port, const LinkImpairment& impairment);

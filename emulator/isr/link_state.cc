@@ -196,13 +196,18 @@ void Isr::ResetArbiters() {
 
 void Isr::Rewire(PortId port, LinkEnd peer, Isr* local, Outbox* outbox, bool swapped, std::uint32_t generation) {
   OutputPort& out = outputs_[port];
-  PERCS_CHECK(!out.up && out.generation < generation);
+  BeginGeneration(port, generation);
   out.peer = peer.node;
   out.peer_port = peer.port;
   out.local = local;
   out.outbox = outbox;
-  out.generation = generation;
   Mark(&swapped_, port, swapped);
+}
+
+void Isr::BeginGeneration(PortId port, std::uint32_t generation) {
+  OutputPort& out = outputs_[port];
+  PERCS_CHECK(!out.up && out.generation < generation);
+  out.generation = generation;
   Retrain(port);
 }
 

@@ -36,8 +36,9 @@ enum class DropReason : std::uint8_t {
   kServiceTimeout,  // it waited for `service_wait` in one buffer
   kCauDown,       // the CAU it came to does not work
   kWindowDown,    // the window that it came from or to does not work
+  kOldIncarnation,  // from or to hubs that were lost, and others are in their place
 };
-inline constexpr int kDropReasons = 15;
+inline constexpr int kDropReasons = 16;
 const char* DropReasonName(DropReason reason);
 
 // What a tail says of its packet beside that it ends.

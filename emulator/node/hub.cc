@@ -185,6 +185,8 @@ void Hub::OnDelivered(Packet* packet) {
   if (packet->tail_marks != 0) {
     const bool poisoned = packet->tail_marks & kPoisonMark;
     drop = poisoned ? DropReason::kTruncated : DropReason::kCrc;
+  } else if (header.created < anew_last_ && IsOld(header)) [[unlikely]] {
+    drop = DropReason::kOldIncarnation;
   } else if (context_.WindowDown(header.destination_window)) [[unlikely]] {
     drop = DropReason::kWindowDown;
   } else if (header.kind == PacketKind::kData) {
@@ -224,6 +226,7 @@ void Hub::OnServicePacket(Packet* packet) {
   const bool corrupted = packet->tail_marks != 0;
   context_.Release(packet);
   if (corrupted) return context_.CountDrop(DropReason::kCrc, 1, 1);
+  if (header.created < anew_last_ && IsOld(header)) return context_.CountDrop(DropReason::kOldIncarnation, 1, 1);
   context_.last_event = std::max(context_.last_event, context_.now);
   --context_.work->resident;
   ++context_.stats.packets_delivered;

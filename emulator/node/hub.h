@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "emulator/cau/cau.h"
 #include "emulator/clock/hub_clock.h"
 #include "emulator/fault/active_faults.h"
@@ -29,6 +30,9 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
     checks_payload_ = workload_ && workload_->checks_payload();
   }
   void Start();  // the workload's first actions, at time 0
+  // Instead of Start: takes the place of a hub that was lost, with tables and no workload, all its links down. The
+  // packets of each incarnation have numbers of their own.
+  void Rejoin(const RejoinedHubs& rejoined);
 
   bool has_clock() const { return clock_ != nullptr; }
   Isr& isr() { return isr_; }
@@ -121,6 +125,9 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   void OnImpairment(const ControlItem& item);
   void OnFault(const FaultAction& action, PortId port);
   void OnFaultOfHub(const FaultAction& action);
+  // hub_rejoin.cc
+  void OnPeerAnew(NodeId peer);
+  [[gnu::cold]] bool IsOld(const PacketHeader& header) const;
   void Rewire(const FaultAction& action);
   void TellWiring(PortId port, std::uint64_t found, bool right);
   void TellLink(PortId port);
@@ -156,6 +163,10 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   std::unique_ptr<RepeatedWorkload> again_;  // made by Repeat
   Pool<ControlItem> control_;
   DigestStream digest_;
+  // Packets created before have another incarnation at one of their ends (docs/semantics.md rule 21): all, from a hub,
+  // and the latest of these times.
+  Time anew_since_ = 0, anew_last_ = 0;
+  absl::flat_hash_map<NodeId, Time> peers_anew_;
   Time measure_from_ = 0, measure_to_ = kNever;  // packets created then count for latency
   std::shared_ptr<const HubTables> prepared_;
   Epoch prepared_epoch_ = 0;

@@ -15,12 +15,15 @@ std::pair<EventClass, int> Hub::OrderOf(const FaultAction& action) {
     case FaultAction::Kind::kWindowDown:
     case FaultAction::Kind::kClockDrift:
     case FaultAction::Kind::kResetArbiters:
+    case FaultAction::Kind::kPeerAnew:
       return {EventClass::kCommand, 0};
     case FaultAction::Kind::kLinkDown:
       return {EventClass::kLink, action.begins ? 0 : 1};
     case FaultAction::Kind::kRewired:
     case FaultAction::Kind::kRetrain:
       return {EventClass::kLink, 1};
+    case FaultAction::Kind::kRejoined:  // when all else is known that keeps it down
+      return {EventClass::kLink, 3};
     default:
       return {EventClass::kLink, 2};
   }
@@ -45,6 +48,7 @@ void Hub::OnImpairment(const ControlItem& item) {
 
 void Hub::OnFault(const FaultAction& action, PortId port) {
   if (action.kind == FaultAction::Kind::kResetArbiters) return ResetArbiters();
+  if (action.kind == FaultAction::Kind::kPeerAnew) return OnPeerAnew(action.peer.node);
   Tally(action, port);
   // What one end sends is its own business; the other end only tallies.
   if (action.of_sender() && !(action.end == LinkEnd{context_.node, port})) return;
@@ -89,6 +93,11 @@ void Hub::OnFault(const FaultAction& action, PortId port) {
       break;
     case FaultAction::Kind::kRewired:
       return Rewire(action);
+    case FaultAction::Kind::kRejoined:
+      faults_->EndLosses(port, action.fault, action.at);
+      isr_.HoldLink(port, faults_->HoldsDown(port));
+      isr_.BeginGeneration(port, action.count);
+      break;
     default:
       PERCS_CHECK(false);  // of a hub
   }

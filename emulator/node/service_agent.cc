@@ -71,6 +71,12 @@ void ServiceAgent::Start() {
   }
 }
 
+void ServiceAgent::StartAt(Time now, std::uint64_t first) {
+  sequence_ += first;
+  std::erase_if(requests_, [now](const Request& request) { return request.at < now; });
+  Start();
+}
+
 void ServiceAgent::OnTimer(std::uint64_t id) {
   Request& request = requests_[id];
   if (request.done) return;

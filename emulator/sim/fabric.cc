@@ -1,7 +1,6 @@
 #include "emulator/sim/fabric.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "emulator/base/check.h"
@@ -114,7 +113,10 @@ class FabricImpl : public Fabric {
   }
   void Sever(const SeveredHubs& severed) override;
   void Lose(const LostHubs& lost) override;
-  const std::vector<LostHubs>& lost() const override { return lost_; }
+  const LossRecord& losses() const override { return losses_; }
+  absl::StatusOr<RejoinedHubs> Readmit(std::uint32_t loss, const std::string& who, Time at) override;
+  void Rejoin(const RejoinedHubs& rejoined) override;
+  void Adopt(const LossRecord& losses) override;
   void StopWorkload(Time) override {
     for (Hub* hub : local_) hub->Stop();
   }
@@ -177,7 +179,6 @@ class FabricImpl : public Fabric {
   }
 
  private:
-  bool Severed(NodeId from, NodeId to) const;
   Hub* HubAt(NodeId node) const { return node < hubs_.size() ? hubs_[node] : nullptr; }
   EdgeNode* BladeAt(NodeId node) const {
     return topology_.is_blade(node) ? blades_[node - topology_.hubs()] : nullptr;
@@ -185,12 +186,15 @@ class FabricImpl : public Fabric {
   Time ManagementNext() const {
     return manager_ ? std::min(manager_->next_time(), faults_->next_time()) : kNever;
   }
+  Hub* MakeHub(NodeId node, Shard& shard);
   absl::StatusOr<Hub*> MakeNode(NodeId node, Shard& shard);
   void MakeManagement();
   absl::Status SetUpTrees();
   absl::Status SetUpFaults();
   Hub::WayTo WayTo(NodeId from, NodeId to);
-  void Wire();
+  void Wire(Hub* hub);
+  void TakeAway(const std::vector<NodeId>& nodes);
+  void TakeBack(const RejoinedHubs& rejoined);
   void Exchange(const Executor* executor);
   void RouteControl(ControlItem&& item);
   void Apply(Outbox& box);
@@ -212,8 +216,7 @@ class FabricImpl : public Fabric {
   std::unique_ptr<NetworkManager> manager_;
   std::unique_ptr<FaultService> faults_;  // where manager_ is
   std::vector<FaultAction> actions_;
-  std::vector<SeveredHubs> severed_;
-  std::vector<LostHubs> lost_;
+  LossRecord losses_;
   std::vector<std::unique_ptr<Hub>> gone_;  // lost ones, and what was on its way to them
   std::vector<std::unique_ptr<EdgeNode>> gone_blades_;
   Time now_ = 0;
@@ -248,11 +251,10 @@ absl::Status FabricImpl::Build(int threads) {
     shard_of_[nodes[i]] = s;
     const auto hub = MakeNode(nodes[i], shard);
     if (!hub.ok()) return hub.status();
-    (*hub)->SetControlOutbox([&shard](ControlItem&& item) { shard.control.push_back(std::move(item)); });
     hubs_[nodes[i]] = *hub;
     local_.push_back(*hub);
   }
-  Wire();
+  for (Hub* hub : local_) Wire(hub);
   if (placement_.manager_process == placement_.self) MakeManagement();
   if (absl::Status status = SetUpTrees(); !status.ok()) return status;
   return SetUpFaults();
@@ -267,18 +269,7 @@ void FabricImpl::MakeManagement() {
 }
 
 absl::Status FabricImpl::SetUpFaults() {
-  for (const LinkFault& fault : scenario_.faults) {
-    if (absl::Status status = InjectLinkFault(fault); !status.ok()) return status;
-  }
-  for (const LinkImpairment& impairment : scenario_.impairments) {
-    if (absl::Status status = InjectLinkImpairment(impairment); !status.ok()) return status;
-  }
-  for (const BladeFault& fault : scenario_.blade_faults) {
-    if (absl::Status status = InjectBladeFault(fault); !status.ok()) return status;
-  }
-  for (const TableFault& fault : scenario_.table_faults) {
-    if (absl::Status status = InjectTableFault(fault); !status.ok()) return status;
-  }
+  if (absl::Status status = injector_.Inject(scenario_); !status.ok()) return status;
   for (const FaultSpec& fault : scenario_.fault_specs) {
     if (!faults_) break;
     if (const auto created = faults_->Create(fault, 0); !created.ok()) return created.status();
@@ -286,10 +277,14 @@ absl::Status FabricImpl::SetUpFaults() {
   return absl::OkStatus();
 }
 
+Hub* FabricImpl::MakeHub(NodeId node, Shard& shard) {
+  shard.hubs.push_back(std::make_unique<Hub>(node, scenario_, topology_, &shard.work, &on_delivery_));
+  return shard.hubs.back().get();
+}
+
 absl::StatusOr<Hub*> FabricImpl::MakeNode(NodeId node, Shard& shard) {
   if (!topology_.is_blade(node)) {
-    shard.hubs.push_back(std::make_unique<Hub>(node, scenario_, topology_, &shard.work, &on_delivery_));
-    Hub* hub = shard.hubs.back().get();
+    Hub* hub = MakeHub(node, shard);
     if (absl::Status status = hub->MakeWorkload(scenario_, topology_); !status.ok()) return status;
     return hub;
   }
@@ -331,26 +326,26 @@ absl::Status FabricImpl::SetUpTrees() {
 
 Hub::WayTo FabricImpl::WayTo(NodeId from, NodeId to) {
   Shard& shard = shards_[shard_of_[from]];
-  if (Severed(from, to)) return {nullptr, &shard.nowhere};
+  if (losses_.Severed(from, to)) return {nullptr, &shard.nowhere};
   Hub* other = HubAt(to);
   if (!other) return {nullptr, &shard.to_process[placement_.process_of_node[to]]};
   return {shard_of_[to] == shard_of_[from] ? &other->isr() : nullptr, &shard.to_shard[shard_of_[to]]};
 }
 
-void FabricImpl::Wire() {
-  for (Hub* hub : local_) {
-    const NodeId node = hub->context().node;
-    for (PortId port = 0; port < kLinkPorts; ++port) {
-      const LinkEnd peer = topology_.Peer(node, port);
-      if (peer.node == kNoNode) continue;
-      const Hub::WayTo way = WayTo(node, peer.node);
-      hub->isr().Connect(port, peer, way.local, way.outbox);
-    }
-    hub->SetWays([this, node](NodeId to) { return WayTo(node, to); });
+void FabricImpl::Wire(Hub* hub) {
+  const NodeId node = hub->context().node;
+  Shard& shard = shards_[shard_of_[node]];
+  hub->SetControlOutbox([&shard](ControlItem&& item) { shard.control.push_back(std::move(item)); });
+  for (PortId port = 0; port < kLinkPorts; ++port) {
+    const LinkEnd peer = topology_.Peer(node, port);
+    if (peer.node == kNoNode) continue;
+    const Hub::WayTo way = WayTo(node, peer.node);
+    hub->isr().Connect(port, peer, way.local, way.outbox);
   }
+  hub->SetWays([this, node](NodeId to) { return WayTo(node, to); });
   for (const Cable& cable : scenario_.cables) {
     for (const LinkEnd& end : {cable.link, topology_.Peer(cable.link.node, cable.link.port)}) {
-      if (Hub* hub = HubAt(end.node)) hub->isr().output(end.port).wire = cable.wire;
+      if (end.node == node) hub->isr().output(end.port).wire = cable.wire;
     }
   }
 }
@@ -377,7 +372,7 @@ void FabricImpl::RunWindow(Time end, const Executor* executor) {
   if (manager_ && manager_->next_time() < end) manager_->Run(end);
   now_ = end;
   Exchange(executor);
-  if (severed_.empty()) [[likely]] return;
+  if (!losses_.any_severed()) [[likely]] return;
   for (Shard& shard : shards_) shard.nowhere.Clear();
 }
 
@@ -414,7 +409,10 @@ void FabricImpl::Exchange(const Executor* executor) {
 void FabricImpl::RouteControl(ControlItem&& item) {
   // A sync symbol says where it goes, not where it comes from.
   const bool symbol = item.kind == ControlItem::Kind::kClock;
-  if (!severed_.empty() && Severed(symbol ? topology_.Peer(item.target, item.port).node : item.source, item.target)) return;
+  if (losses_.any_severed() &&
+      losses_.Severed(symbol ? topology_.Peer(item.target, item.port).node : item.source, item.target)) {
+    return;
+  }
   const int process = item.target == kManagerNode ? placement_.manager_process
                                                   : placement_.process_of_node[item.target];
   if (process != placement_.self) {
@@ -427,29 +425,33 @@ void FabricImpl::RouteControl(ControlItem&& item) {
 }
 
 void FabricImpl::Sever(const SeveredHubs& severed) {
-  severed_.push_back(severed);
+  losses_.Sever(severed);
   for (const NodeId node : severed.from) {
     Hub* hub = HubAt(node);
     for (PortId port = 0; hub && port < kLinkPorts; ++port) {
       OutputPort& out = hub->isr().output(port);
-      if (!out.connected || !Severed(node, out.peer)) continue;
+      if (!out.connected || !losses_.Severed(node, out.peer)) continue;
       out.local = nullptr;
       out.outbox = &shards_[shard_of_[node]].nowhere;
     }
   }
 }
 
-bool FabricImpl::Severed(NodeId from, NodeId to) const {
-  const auto has = [](const auto& nodes, NodeId node) { return std::find(nodes.begin(), nodes.end(), node) != nodes.end(); };
-  return std::any_of(severed_.begin(), severed_.end(), [&](const SeveredHubs& s) {
-    return has(s.from, from) && (to == kManagerNode ? s.management : has(s.to, to));
-  });
+void FabricImpl::Lose(const LostHubs& lost) {
+  TakeAway(lost.nodes);
+  losses_.Lose(lost, topology_.nodes());
+  if (!manager_) return;
+  manager_->Lose(lost);
+  faults_->Lose(lost.nodes, lost.at);
 }
 
-void FabricImpl::Lose(const LostHubs& lost) {
-  const auto is_lost = [&](NodeId node) {
-    return std::find(lost.nodes.begin(), lost.nodes.end(), node) != lost.nodes.end();
-  };
+void FabricImpl::Adopt(const LossRecord& losses) {
+  losses_ = losses;
+  TakeAway(local_nodes());
+}
+
+void FabricImpl::TakeAway(const std::vector<NodeId>& nodes) {
+  const auto is_lost = [&](NodeId node) { return std::find(nodes.begin(), nodes.end(), node) != nodes.end(); };
   std::erase_if(local_, [&](Hub* hub) { return is_lost(hub->context().node); });
   std::erase_if(local_blades_, [&](EdgeNode* blade) { return is_lost(blade->network().context().node); });
   for (Shard& shard : shards_) {
@@ -462,13 +464,71 @@ void FabricImpl::Lose(const LostHubs& lost) {
     }
     std::erase(shard.blades, nullptr);
   }
-  // Nothing of them reaches anybody.
-  severed_.push_back({lost.nodes, std::vector<NodeId>(topology_.nodes()), /*management=*/true});
-  std::iota(severed_.back().to.begin(), severed_.back().to.end(), 0);
-  lost_.push_back(lost);
-  if (!manager_) return;
-  manager_->Lose(lost);
-  faults_->Lose(lost.nodes, lost.at);
+}
+
+absl::StatusOr<RejoinedHubs> FabricImpl::Readmit(std::uint32_t loss, const std::string& who, Time at) {
+  if (!manager_) return absl::FailedPreconditionError("network management lives in another process");
+  auto rejoined = losses_.Returning(loss, topology_);
+  if (!rejoined.ok()) return rejoined;
+  const auto generation = faults_->NewGeneration();
+  if (!generation.ok()) return generation.status();
+  rejoined->who = who;
+  rejoined->at = at;
+  rejoined->generation = *generation;
+  rejoined->epoch = manager_->installed_epoch();
+  for (const NodeId node : rejoined->nodes) rejoined->tables.push_back(manager_->tables(node));
+  rejoined->faults = faults_->ActingOn(rejoined->nodes, at);
+  injector_.commands().TellAgain(&*rejoined);
+  return rejoined;
+}
+
+void FabricImpl::Rejoin(const RejoinedHubs& rejoined) {
+  now_ = std::max(now_, rejoined.at);
+  losses_.Rejoin(rejoined);
+  TakeBack(rejoined);
+  if (manager_) {
+    faults_->Rejoin(rejoined.nodes);
+    manager_->Rejoin(rejoined);
+  }
+  Exchange(nullptr);
+}
+
+// The new hubs, and what all of this process are to know of them.
+void FabricImpl::TakeBack(const RejoinedHubs& rejoined) {
+  const std::vector<Hub*> others = local_;
+  for (const NodeId node : rejoined.nodes) {
+    if (placement_.process_of_node[node] != placement_.self) continue;
+    hubs_[node] = MakeHub(node, shards_[shard_of_[node]]);
+    local_.push_back(hubs_[node]);
+  }
+  std::sort(local_.begin(), local_.end(), [](Hub* a, Hub* b) { return a->context().node < b->context().node; });
+  FaultAction peer_anew;
+  peer_anew.kind = FaultAction::Kind::kPeerAnew;
+  peer_anew.at = rejoined.at;
+  for (const NodeId node : rejoined.nodes) {
+    peer_anew.peer.node = node;
+    for (Hub* hub : others) {
+      peer_anew.end.node = hub->context().node;
+      PERCS_CHECK(injector_.Inject(peer_anew, now_).ok());
+      for (PortId port = 0; port < kLinkPorts; ++port) {
+        OutputPort& out = hub->isr().output(port);
+        if (!out.connected || out.peer != node) continue;
+        const Hub::WayTo way = WayTo(hub->context().node, node);
+        out.local = way.local, out.outbox = way.outbox;
+      }
+    }
+  }
+  for (std::size_t i = 0; i < rejoined.nodes.size(); ++i) {
+    Hub* hub = HubAt(rejoined.nodes[i]);
+    if (!hub) continue;
+    Wire(hub);
+    hub->isr().router().Install(rejoined.tables[i], rejoined.epoch);
+    hub->Rejoin(rejoined);
+  }
+  for (const FaultAction& action : ActionsOf(rejoined, topology_, [this](NodeId node) { return losses_.IsLost(node); })) {
+    PERCS_CHECK(injector_.Inject(action, now_).ok());
+  }
+  PERCS_CHECK(injector_.TellAgain(rejoined, now_).ok());
 }
 
 void FabricImpl::Apply(Outbox& box) {

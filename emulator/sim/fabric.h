@@ -164,7 +164,18 @@ class Fabric {
   // Hubs stop now: those that live here are no local nodes any more, and network management goes on without them. The
   // links to them are not touched (ActionsOf). REQUIRES: lost.at == now() or later, before the next event.
   virtual void Lose(const LostHubs& lost) = 0;
-  virtual const std::vector<LostHubs>& lost() const = 0;
+  virtual const LossRecord& losses() const = 0;
+  const std::vector<LostHubs>& lost() const { return losses().lost(); }
+  // What the hubs of a loss need to be there again from `at` on. NOT_FOUND; FAILED_PRECONDITION where network management
+  // does not live, and if they are there already; RESOURCE_EXHAUSTED after too many. REQUIRES: at >= everything that has
+  // run.
+  virtual absl::StatusOr<RejoinedHubs> Readmit(std::uint32_t loss, const std::string& who, Time at) = 0;
+  // They begin now, in the process that has them, and every process takes notice: links to them come up, nothing of
+  // the incarnation before reaches anybody any more. REQUIRES: what Readmit returned, at its time, before the next event.
+  virtual void Rejoin(const RejoinedHubs& rejoined) = 0;
+  // Instead of Start, in a process that begins in the middle of a run: what has happened so far. All its hubs are lost,
+  // until they rejoin.
+  virtual void Adopt(const LossRecord& losses) = 0;
   // Ends workloads that run until stopped.
   virtual void StopWorkload(Time at) = 0;
 

@@ -1,5 +1,6 @@
 #include "emulator/sim/fault_injector.h"
 
+#include "absl/cleanup/cleanup.h"
 #include "emulator/fault/link_impairment.h"
 #include "fmt/format.h"
 
@@ -11,6 +12,21 @@ absl::Status FaultInjector::CheckTime(Time at, Time now) const {
       fmt::format("a fault at {} of virtual time, which is already {}", FormatTime(at), FormatTime(now)));
 }
 
+template <typename Command>
+absl::Status FaultInjector::InjectAll(const std::vector<Command>& all, Time now) {
+  for (const Command& command : all) {
+    if (absl::Status status = Inject(command, now); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FaultInjector::Inject(const Scenario& scenario) {
+  absl::Status status = InjectAll(scenario.faults, 0);
+  if (status.ok()) status = InjectAll(scenario.impairments, 0);
+  if (status.ok()) status = InjectAll(scenario.blade_faults, 0);
+  return status.ok() ? InjectAll(scenario.table_faults, 0) : status;
+}
+
 absl::Status FaultInjector::Inject(const LinkFault& fault, Time now) {
   const LinkEnd ends[] = {fault.link, topology_.Peer(fault.link.node, fault.link.port)};
   if (ends[1].node == kNoNode) {
@@ -18,6 +34,7 @@ absl::Status FaultInjector::Inject(const LinkFault& fault, Time now) {
         fmt::format("{}: nothing is plugged in there", topology_.LinkName(fault.link)));
   }
   if (absl::Status status = CheckTime(fault.at, now); !status.ok()) return status;
+  if (only_ == nullptr) commands_.Note(fault, now);
   for (const LinkEnd& end : ends) {
     Hub* hub = HubAt(end.node);
     if (!hub) continue;
@@ -38,6 +55,7 @@ absl::Status FaultInjector::Inject(const LinkImpairment& impairment, Time now) {
   const LinkEnd sender = impairment.sender;
   if (absl::Status s = CheckImpairment(impairment, topology_, parameters_); !s.ok()) return s;
   if (absl::Status status = CheckTime(impairment.at, now); !status.ok()) return status;
+  if (only_ == nullptr) commands_.Note(impairment, now);
   // Errors are the sender's business; how many lanes there are and how long it takes, both ends know.
   const bool both = impairment.kind == LinkImpairment::Kind::kLanesLost ||
                     impairment.kind == LinkImpairment::Kind::kLatency;
@@ -106,7 +124,7 @@ absl::Status FaultInjector::Inject(const TableFault& fault, Time now) {
 
 absl::Status FaultInjector::CheckOfHub(const FaultAction& action) const {
   if (action.kind == FaultAction::Kind::kTableDamaged) return CheckPlace(action.end.node, action.place);
-  if (action.kind == FaultAction::Kind::kResetArbiters) return absl::OkStatus();
+  if (action.kind == FaultAction::Kind::kResetArbiters || action.kind == FaultAction::Kind::kPeerAnew) return absl::OkStatus();
   const std::uint32_t hfis = kHfisPerHub, windows = hfis * static_cast<std::uint32_t>(parameters_.windows_per_hfi);
   const bool there = action.end.node < topology_.hubs() &&
                      (action.kind != FaultAction::Kind::kHfiDown || action.count < hfis) &&
@@ -147,6 +165,14 @@ absl::Status FaultInjector::Inject(const FaultAction& action, Time now) {
   Give(action, end);
   if (action.at_both_ends()) Give(action, topology_.Peer(end.node, end.port));
   return absl::OkStatus();
+}
+
+absl::Status FaultInjector::TellAgain(const RejoinedHubs& rejoined, Time now) {
+  only_ = &rejoined.nodes;
+  const auto all_again = absl::MakeCleanup([this] { only_ = nullptr; });
+  absl::Status status = InjectAll(rejoined.faults, now);
+  if (status.ok()) status = InjectAll(rejoined.link_faults, now);
+  return status.ok() ? InjectAll(rejoined.impairments, now) : status;
 }
 
 void FaultInjector::Give(const FaultAction& action, LinkEnd end) {

@@ -3,10 +3,12 @@
 // there and for a time before `now`.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "emulator/fault/fault_action.h"
+#include "emulator/fault/link_commands.h"
 #include "emulator/node/edge_node.h"
 #include "emulator/node/hub.h"
 #include "emulator/sim/scenario.h"
@@ -20,7 +22,9 @@ class FaultInjector {
                 const std::vector<EdgeNode*>& blades)
       : topology_(topology), parameters_(parameters), hubs_(hubs), blades_(blades) {}
 
-  // The first two and table faults are work left until they have happened.
+  // All that a scenario has, at its beginning.
+  absl::Status Inject(const Scenario& scenario);
+  // The next two and table faults are work left until they have happened.
   absl::Status Inject(const LinkFault& fault, Time now);
   absl::Status Inject(const LinkImpairment& impairment, Time now);
   absl::Status Inject(const TableFault& fault, Time now);
@@ -28,12 +32,20 @@ class FaultInjector {
   absl::Status Inject(const BladeFault& fault, Time now);
   // One action of a fault (emulator/fault/fault_service.h), which is that service's work left.
   absl::Status Inject(const FaultAction& action, Time now);
+  const LinkCommands& commands() const { return commands_; }
+  // What hubs that came back are to know of all this, for those of them that are here.
+  absl::Status TellAgain(const RejoinedHubs& rejoined, Time now);
 
  private:
-  Hub* HubAt(NodeId node) const { return node < hubs_.size() ? hubs_[node] : nullptr; }
+  Hub* HubAt(NodeId node) const {
+    const bool told = only_ == nullptr || std::find(only_->begin(), only_->end(), node) != only_->end();
+    return told && node < hubs_.size() ? hubs_[node] : nullptr;
+  }
   EdgeNode* BladeAt(NodeId node) const {
     return topology_.is_blade(node) ? blades_[node - topology_.hubs()] : nullptr;
   }
+  template <typename Command>
+  absl::Status InjectAll(const std::vector<Command>& all, Time now);
   absl::Status CheckTime(Time at, Time now) const;
   absl::Status CheckPlace(NodeId node, const TablePlace& place) const;
   absl::Status CheckOfHub(const FaultAction& action) const;
@@ -44,6 +56,8 @@ class FaultInjector {
   const P7ihParameters& parameters_;
   const std::vector<Hub*>& hubs_;
   const std::vector<EdgeNode*>& blades_;
+  LinkCommands commands_{topology_};
+  const std::vector<NodeId>* only_ = nullptr;  // if not null, nobody else is told
 };
 
 }  // namespace percs

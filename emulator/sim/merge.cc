@@ -112,13 +112,14 @@ void CheckNodes(const Scenario& scenario, const Topology& topology, const std::v
 }  // namespace
 
 RunResult MergeResults(const Scenario& scenario, const Topology& topology, std::vector<NodeResult> nodes,
-                       std::vector<Reroute> reroutes, std::uint64_t windows, const std::vector<LostHubs>& lost) {
+                       std::vector<Reroute> reroutes, std::uint64_t windows, const LossRecord& losses) {
   std::sort(nodes.begin(), nodes.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
   RunResult result;
   result.scenario = scenario.name;
   result.nodes = nodes.size();
   result.windows = windows;
-  result.lost = lost;
+  result.lost = losses.lost();
+  result.rejoined = losses.rejoined();
   result.reroutes = std::move(reroutes);
   DigestStream digest, workload;
   for (NodeResult& node : nodes) {
@@ -139,11 +140,12 @@ RunResult MergeResults(const Scenario& scenario, const Topology& topology, std::
   std::sort(result.tallies.begin(), result.tallies.end(), [](const auto& a, const auto& b) { return a.fault < b.fault; });
   std::sort(result.ranks.begin(), result.ranks.end(),
             [](const RankResult& a, const RankResult& b) { return a.rank < b.rank; });
+  losses.Fold(digest);
   Clocks(scenario, topology, nodes, digest, result);
   result.digest = digest.Finish();
   result.workload = workload.Finish();
   Utilisation(scenario, topology, nodes, result);
-  if (lost.empty()) CheckConservation(scenario, result);
+  if (losses.lost().empty()) CheckConservation(scenario, result);
   CheckNodes(scenario, topology, nodes, result);
   return result;
 }

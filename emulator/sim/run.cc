@@ -137,7 +137,7 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     nodes.push_back(fabric.Result(node));
     if (options.on_result) options.on_result(nodes.back());
   }
-  RunResult result = MergeResults(scenario, fabric.topology(), std::move(nodes), fabric.reroutes(), windows, fabric.lost());
+  RunResult result = MergeResults(scenario, fabric.topology(), std::move(nodes), fabric.reroutes(), windows, fabric.losses());
   TakeManagement(fabric, &result);
   return result;
 }

@@ -40,6 +40,7 @@ struct RunResult {
   Digest workload;               // by the time since it began: the same for the same workload on an intact fabric
   Time workload_started = 0;     // the last time
   std::vector<LostHubs> lost;                // in the order of their loss; they count for nothing
+  std::vector<RejoinedHubs> rejoined;        // likewise; these count from then on
   std::uint64_t windows = 0;
   std::vector<std::string> violations;  // what the checkers found; empty is right
 };
@@ -83,7 +84,7 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
 // Merges node results (any order; sorted here) and checks conservation, which nobody can tell when hubs were lost.
 RunResult MergeResults(const Scenario& scenario, const Topology& topology,
                        std::vector<NodeResult> nodes, std::vector<Reroute> reroutes,
-                       std::uint64_t windows, const std::vector<LostHubs>& lost = {});
+                       std::uint64_t windows, const LossRecord& losses = {});
 // FAILED_PRECONDITION: where virtual time stands, what is left, the wait-for cycle, and the programs of
 // blades that wait. `edges` in any order of nodes.
 absl::Status DeadlockError(const Topology& topology, const WorkLeft& left, Time now,

@@ -72,6 +72,12 @@ absl::Status Lose(const v1::LostDaemon& message, Fabric& fabric, Time at) {
   return absl::OkStatus();
 }
 
+absl::Status Rejoin(const v1::RejoinedDaemon& message, Fabric& fabric, Time at) {
+  const auto rejoined = fabric.Readmit(message.loss(), message.name(), at);
+  if (rejoined.ok()) fabric.Rejoin(*rejoined);
+  return rejoined.status();
+}
+
 absl::Status Sever(const v1::SeveredHubs& message, Fabric& fabric) {
   for (const auto* nodes : {&message.from(), &message.to()}) {
     if (absl::Status status = CheckNodes(*nodes, fabric.topology()); !status.ok()) return status;
@@ -99,6 +105,24 @@ LostHubs LostFromProto(const v1::LostDaemon& message, Time at) {
   return {{message.nodes().begin(), message.nodes().end()}, message.name(), message.number(), at};
 }
 
+void RejoinedToProto(const RejoinedHubs& rejoined, v1::RejoinedHubs* message) {
+  message->set_who(rejoined.who);
+  message->set_at(rejoined.at);
+  message->mutable_nodes()->Add(rejoined.nodes.begin(), rejoined.nodes.end());
+  message->set_loss(rejoined.loss);
+  message->set_incarnation(rejoined.incarnation);
+}
+
+RejoinedHubs RejoinedFromProto(const v1::RejoinedHubs& message) {
+  RejoinedHubs rejoined;
+  rejoined.nodes.assign(message.nodes().begin(), message.nodes().end());
+  rejoined.who = message.who();
+  rejoined.at = message.at();
+  rejoined.loss = message.loss();
+  rejoined.incarnation = message.incarnation();
+  return rejoined;
+}
+
 std::vector<v1::JournalRecord> ForReplay(const std::vector<v1::JournalRecord>& commands) {
   std::vector<v1::JournalRecord> all;
   for (const v1::JournalRecord& record : commands) {
@@ -112,6 +136,7 @@ std::vector<v1::JournalRecord> ForReplay(const std::vector<v1::JournalRecord>& c
     }
     all.push_back(record);
     if (record.has_lose()) all.back().mutable_lose()->clear_process();
+    if (record.has_rejoin()) all.back().mutable_rejoin()->clear_process();
   }
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.at() < b.at(); });
   return all;
@@ -180,6 +205,8 @@ absl::Status ActOnFabric(const v1::JournalRecord& record, Fabric& fabric, Time a
       return LoadTables(record.routes(), fabric, at);
     case v1::JournalRecord::kLose:
       return Lose(record.lose(), fabric, at);
+    case v1::JournalRecord::kRejoin:
+      return Rejoin(record.rejoin(), fabric, at);
     case v1::JournalRecord::kSever:
       return Sever(record.sever(), fabric);
     case v1::JournalRecord::kRepeat:

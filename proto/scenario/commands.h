@@ -20,6 +20,9 @@ absl::Status ActOnFabric(const v1::JournalRecord& record, Fabric& fabric, Time a
 std::vector<v1::JournalRecord> ForReplay(const std::vector<v1::JournalRecord>& commands);
 SeveredHubs SeveredFromProto(const v1::SeveredHubs& message);
 LostHubs LostFromProto(const v1::LostDaemon& message, Time at);
+// Without what network management has for them.
+void RejoinedToProto(const RejoinedHubs& rejoined, v1::RejoinedHubs* message);
+RejoinedHubs RejoinedFromProto(const v1::RejoinedHubs& message);
 // INVALID_ARGUMENT for nodes that do not exist.
 absl::Status CheckNodes(const google::protobuf::RepeatedField<std::uint32_t>& nodes, const Topology& topology);
 

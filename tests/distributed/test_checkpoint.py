@@ -6,17 +6,15 @@ has to be the same. A checkpoint that is damaged, newer or of something else is 
 """
 
 import pathlib
-import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import unittest
 import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tests.support.fabric import BIN, Fabric, percsctl, percsctl_json  # noqa: E402
+from tests.support.fabric import BIN, FabricTest, percsctl, percsctl_json  # noqa: E402
 
 ENDLESS = """
 name: endless
@@ -38,19 +36,10 @@ faults:
 """
 
 
-class CheckpointTest(unittest.TestCase):
+class CheckpointTest(FabricTest):
     def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="percs-ckpt-", dir="/tmp"))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.file = self.folder / "scenario.yaml"
+        super().setUp()
         self.kept = self.folder / "kept"
-
-    def fabric(self, name, daemons):
-        fabric = Fabric(self.folder / name, daemons)
-        self.addCleanup(fabric.close)
-        fabric.open()
-        fabric.wait_for_state("empty")
-        return fabric
 
     def refused(self, code, text, file):
         done = subprocess.run([BIN / "percsctl", "restore", file], stdout=subprocess.PIPE,
@@ -60,7 +49,7 @@ class CheckpointTest(unittest.TestCase):
 
     def test_of_a_live_fabric(self):
         self.file.write_text(ENDLESS)
-        live = self.fabric("live", 3)
+        live = self.fabric(3)
         live.ctl("apply", self.file, "--hold")
         live.ctl("fault", "create", "flap", "--kind", "flap", "--link", "sn0-d0-h0:LL0",
                  "--period", "8us", "--repeats", "4")
@@ -76,7 +65,7 @@ class CheckpointTest(unittest.TestCase):
         for threads in (1, 2):
             told = percsctl("restore", self.kept, "--threads", threads).stdout
             self.assertIn(kept["digest"], told)
-        other = self.fabric("other", 2)
+        other = self.fabric(2)
         self.assertEqual(kept["digest"],
                          other.json("restore", self.kept, "--distributed")["digest"])
 
@@ -86,7 +75,7 @@ class CheckpointTest(unittest.TestCase):
         run = percsctl_json("run", self.file, "--checkpoint-at", "7us", "--checkpoint", self.kept)
         self.assertEqual(whole, run["digest"], "to look at it changes nothing")
         self.assertEqual(whole, percsctl_json("restore", self.kept)["digest"])
-        other = self.fabric("other", 3)
+        other = self.fabric(3)
         self.assertEqual(7_000_000,
                          other.json("restore", self.kept, "--distributed")["virtual_ps"])
 

@@ -1,22 +1,20 @@
-"""Daemons that are killed or freeze in a run: the others go on, and the journal replays.
+"""Daemons that are killed or freeze in a run: the others go on, a place is taken again, and the
+journal replays.
 
 Method: real processes under traffic that needs the lost hubs; percsd are killed with SIGKILL or
-frozen with SIGSTOP. The replay of the journal, in this process with one and two threads and over
-new daemons, has to have the digest of the live run.
+frozen with SIGSTOP, and started again or woken. The replay of the journal, in this process with one
+and two threads and over new daemons, has to have the digest of the live run.
 """
 
-import json
 import pathlib
-import shutil
 import signal
 import sys
-import tempfile
 import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tests.support.fabric import Fabric, percsctl, percsctl_json  # noqa: E402
+from tests.support.fabric import FabricTest, percsctl_json  # noqa: E402
 
 SCENARIO = """
 name: losses
@@ -25,6 +23,14 @@ topology: {drawers: 2, hubs: 4}
 parameters: {detect: 1us, plan: 4us, install: 4us, retransmit_timeout: 10us}
 workload:
   pattern: {pattern: uniform, load: 0.1, reliable: true}
+"""
+GATE = """
+name: gate
+seed: 5
+topology: {supernodes: 2, drawers: 1, hubs: 4, d_links_per_pair: 1}
+parameters: {detect: 1us, plan: 4us, install: 4us, retransmit_timeout: 10us}
+workload:
+  pattern: {pattern: uniform, load: 0.02, reliable: true}
 """
 FINITE = """
 name: finite
@@ -35,21 +41,10 @@ workload:
 """
 
 
-class LossTest(unittest.TestCase):
+class LossTest(FabricTest):
     def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="percs-loss-", dir="/tmp"))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.file = self.folder / "losses.yaml"
+        super().setUp()
         self.file.write_text(SCENARIO)
-        self.fabrics = 0
-
-    def fabric(self, daemons, *flags):
-        self.fabrics += 1
-        fabric = Fabric(self.folder / f"f{self.fabrics}", daemons)
-        self.addCleanup(fabric.close)
-        fabric.open(*flags)
-        fabric.wait_for_state("empty")
-        return fabric
 
     def pass_time(self, fabric, by):
         fabric.wait_for(lambda: fabric.status() is not None, "the controller")
@@ -103,7 +98,90 @@ class LossTest(unittest.TestCase):
             self.assertEqual(expected, fabric.result()["digest"])
             self.assertEqual([], fabric.result()["lost"])
 
-    def test_one_that_wakes_after_the_deadline_is_refused(self):
+    def wait_for_rejoin(self, fabric, incarnation):
+        fabric.wait_for(lambda: f"as incarnation {incarnation} from"
+                        in fabric.ctl("events", check=False).stdout, "somebody to rejoin")
+
+    def counters(self, fabric, node):
+        return fabric.json("counters", node, "--vc")["nodes"][0]
+
+    def test_one_that_is_started_again_has_its_place_within_the_run(self):
+        # Hub 0 has the one D link of its supernode: the others of d0 to d1 go through it.
+        self.file.write_text(GATE)
+        fabric = self.fabric(4)
+        fabric.ctl("apply", self.file, "--hold")
+        for incarnation in (2, 3):
+            self.pass_time(fabric, 20_000_000)
+            fabric.daemons[0].kill()
+            fabric.daemons[0].wait()
+            fabric.wait_for(lambda: len(fabric.status()["processes"]) == 3, "the loss")
+            self.pass_time(fabric, 20_000_000)
+            fabric.start_daemon(0)
+            self.wait_for_rejoin(fabric, incarnation)
+            fabric.wait_for(lambda: fabric.json("health")["unreachable_pairs"] == 0, "new routes")
+        self.pass_time(fabric, 20_000_000)
+        gate = self.counters(fabric, "sn0-d0-h0")
+        self.assertEqual({"D0", "LL0"}, {"D0", "LL0"} & {vc["port"] for vc in gate["vcs"]}, gate)
+        self.assertGreater(gate["packets_delivered"], 0, "sent to it")
+        self.assertLess(gate["packets_created"], gate["packets_delivered"], "acknowledgements")
+        process = fabric.status()["processes"][0]
+        self.assertEqual([0, 2, 3], [process["process"], process["nodes"], process["incarnation"]])
+        fabric.ctl("stop")
+        result = fabric.result()
+        self.assertEqual(8, result["nodes"], "all of them count")
+        self.assertEqual([2, 3], [back["incarnation"] for back in result["rejoined"]])
+        self.assertEqual([[0, 1]] * 2, [back["nodes"] for back in result["rejoined"]])
+        self.assertEqual([], result["violations"])
+        self.check_replays(fabric, result["digest"])
+
+    def test_a_spare_takes_the_place_and_two_come_back_at_once(self):
+        fabric = self.fabric(4)
+        fabric.ctl("apply", self.file, "--hold")
+        fabric.ctl("fault", "create", "cut", "--kind", "link_down", "--link", "sn0-d0-h2:LR0")
+        fabric.ctl("fault", "lanes", "sn0-d1-h0:LR0", "--lost", "2")
+        spare = fabric.start("spare", "percsd", "--controller", fabric.address, "--name", "spare",
+                             "--spare", *fabric.daemon_flags)
+        self.addCleanup(spare.wait)
+        self.addCleanup(spare.kill)
+        self.pass_time(fabric, 10_000_000)
+        fabric.daemons[1].kill()
+        fabric.daemons[2].kill()
+        self.wait_for_rejoin(fabric, 2)
+        self.assertIn("spare in place", fabric.ctl("events").stdout)
+        for place in (1, 2):
+            fabric.start_daemon(place)  # one of them finds its place taken
+        fabric.wait_for(lambda: fabric.ctl("events").stdout.count("daemon_rejoined") == 2, "both")
+        self.pass_time(fabric, 20_000_000)
+        fabric.ctl("stop")
+        result = fabric.result()
+        self.assertEqual(8, result["nodes"])
+        self.assertEqual([], result["violations"])
+        self.check_replays(fabric, result["digest"])
+
+    def test_the_controller_dies_while_one_comes_back(self):
+        fabric = self.fabric(3)
+        fabric.ctl("apply", self.file, "--hold")
+        self.pass_time(fabric, 5_000_000)
+        fabric.daemons[1].kill()
+        fabric.daemons[1].wait()
+        self.wait_for_loss(fabric, 1)
+        for point in ("journalled:1", "saved:3"):
+            fabric.controller.kill()
+            fabric.controller.wait()
+            fabric.start_controller("--kill-at", point)
+            if fabric.daemons[1].poll() is not None:
+                fabric.start_daemon(1)
+            fabric.controller.wait(timeout=60)
+        fabric.start_controller()
+        self.wait_for_rejoin(fabric, 2)
+        self.pass_time(fabric, 10_000_000)
+        fabric.ctl("stop")
+        result = fabric.result()
+        self.assertEqual(1, len(result["rejoined"]))
+        self.assertEqual([], result["violations"])
+        self.check_replays(fabric, result["digest"])
+
+    def test_one_that_wakes_after_the_deadline_is_refused_and_joins_anew(self):
         fabric = self.fabric(3, "--loss-deadline", "0.7")
         fabric.ctl("apply", self.file, "--hold")
         self.pass_time(fabric, 5_000_000)
@@ -111,17 +189,17 @@ class LossTest(unittest.TestCase):
         self.wait_for_loss(fabric, 1)
         self.pass_time(fabric, 5_000_000)
         fabric.daemons[1].send_signal(signal.SIGCONT)
-        self.assertEqual(1, fabric.daemons[1].wait(timeout=30), "it ends")
-        self.assertIn("join first", fabric.logs())
-        self.assertEqual(2, len(fabric.status()["processes"]), "those that waited are not lost")
+        self.wait_for_rejoin(fabric, 2)
+        self.assertIn("was declared lost; join anew", fabric.logs())
+        self.assertIsNone(fabric.daemons[1].poll(), "it is the same process")
+        self.assertEqual(3, len(fabric.status()["processes"]), "those that waited are not lost")
+        self.pass_time(fabric, 5_000_000)
         fabric.ctl("stop")
         result = fabric.result()
         self.assertEqual(1, len(result["lost"]))
+        self.assertEqual(1, len(result["rejoined"]))
         self.check_replays(fabric, result["digest"])
-        # The place is free: a new one takes part in the next run.
-        fabric.start_daemon(1)
         self.file.write_text(FINITE)
-        fabric.wait_for(lambda: len(fabric.status()["processes"]) == 3, "the new daemon")
         fabric.ctl("apply", self.file)
         self.assertEqual(percsctl_json("run", self.file)["digest"], fabric.result()["digest"])
 

@@ -11,16 +11,14 @@ import json
 import os
 import pathlib
 import random
-import shutil
 import signal
 import sqlite3
 import sys
-import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tests.support.fabric import Fabric, percsctl, percsctl_json  # noqa: E402
+from tests.support.fabric import FabricTest, percsctl, percsctl_json  # noqa: E402
 
 SEED = int(os.environ.get("PERCS_SEED", "1"))
 POINTS = 20 if os.environ.get("PERCS_FULL") == "1" else 4
@@ -43,20 +41,13 @@ faults:
 """
 
 
-class RecoveryTest(unittest.TestCase):
+class RecoveryTest(FabricTest):
     def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="percs-rec-", dir="/tmp"))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.file = self.folder / "recovery.yaml"
+        super().setUp()
         self.file.write_text(SCENARIO)
         run = percsctl_json("run", self.file)
         self.expected, self.windows = run["digest"], run["windows"]
         self.random = random.Random(SEED)
-
-    def fabric(self, *flags):
-        fabric = Fabric(self.folder / f"f{self.random.random()}", DAEMONS)
-        self.addCleanup(fabric.close)
-        return fabric.open(*flags)
 
     def await_killed(self, fabric):
         fabric.controller.wait(timeout=60)
@@ -69,8 +60,7 @@ class RecoveryTest(unittest.TestCase):
             count = self.random.randint(*((2, 12) if name == "step"
                                            else (20, self.windows * 3 // 4)))
             with self.subTest(point=f"{name}:{count}", seed=SEED):
-                fabric = self.fabric("--kill-at", f"{name}:{count}")
-                fabric.wait_for_state("empty")
+                fabric = self.fabric(DAEMONS, "--kill-at", f"{name}:{count}")
                 fabric.ctl("apply", self.file, check=False)
                 self.await_killed(fabric)
                 fabric.start_controller()
@@ -78,8 +68,7 @@ class RecoveryTest(unittest.TestCase):
                 fabric.close()
 
     def test_killed_between_journal_and_grant_the_command_counts(self):
-        fabric = self.fabric("--kill-at", "journalled:1")
-        fabric.wait_for_state("empty")
+        fabric = self.fabric(DAEMONS, "--kill-at", "journalled:1")
         fabric.ctl("apply", self.file, "--hold")
         fabric.ctl("fault", "create", "mine", "--kind", "link_down", "--link", "sn0-d0-h1:LR0",
                    "--duration", "20us", check=False)
@@ -95,8 +84,7 @@ class RecoveryTest(unittest.TestCase):
         self.assertTrue(replayed["equal"])
 
     def test_between_prepare_and_commit_while_paused_and_results_stay(self):
-        fabric = self.fabric()
-        fabric.wait_for_state("empty")
+        fabric = self.fabric(DAEMONS)
         fabric.ctl("apply", self.file, "--pace", "5us/s")
         fabric.ctl("pause")
         # The flap alerts soon after 2 us: planned 5 us later, prepared 2 us after that, committed
@@ -119,8 +107,7 @@ class RecoveryTest(unittest.TestCase):
         self.assertEqual(self.expected, fabric.result()["digest"], "results are kept, too")
 
     def test_what_is_damaged_newer_or_of_another_fabric_is_refused(self):
-        fabric = self.fabric("--kill-at", f"saved:{self.windows // 2}")
-        fabric.wait_for_state("empty")
+        fabric = self.fabric(DAEMONS, "--kill-at", f"saved:{self.windows // 2}")
         fabric.ctl("apply", self.file, check=False)
         self.await_killed(fabric)
         database = fabric.state / "state.db"

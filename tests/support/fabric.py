@@ -6,9 +6,12 @@ Sockets, logs and state are in one folder. Every process that was started is end
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
+import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin"))
@@ -43,7 +46,7 @@ class Fabric:
             if process is not None:
                 process.wait()
 
-    def _start(self, log, program, *arguments):
+    def start(self, log, program, *arguments):
         self.started += 1
         with open(self.folder / f"{log}-{self.started}.log", "w") as output:
             return subprocess.Popen([BIN / program, *map(str, arguments)], stdout=output,
@@ -51,12 +54,12 @@ class Fabric:
                                     env=dict(os.environ, TMPDIR=str(self.folder)))
 
     def start_controller(self, *flags):
-        self.controller = self._start(
+        self.controller = self.start(
             "controller", "percs-controller", "--listen", self.address, "--daemons", self.places,
             "--state-dir", self.state, *self.controller_flags, *flags)
 
     def start_daemon(self, place):
-        self.daemons[place] = self._start(
+        self.daemons[place] = self.start(
             f"d{place}", "percsd", "--controller", self.address, "--index", place,
             "--name", f"d{place}", *self.daemon_flags)
 
@@ -107,6 +110,25 @@ class Fabric:
             return there
         self.wait_for(ended, "the result")
         return reply[0]
+
+
+class FabricTest(unittest.TestCase):
+    """Tests that work on fabrics, in a folder that is gone afterwards."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="percs-", dir="/tmp"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.file = self.folder / "scenario.yaml"
+        self.fabrics = 0
+
+    def fabric(self, daemons, *flags):
+        """A new one, whose controller is started with these flags."""
+        self.fabrics += 1
+        fabric = Fabric(self.folder / f"f{self.fabrics}", daemons)
+        self.addCleanup(fabric.close)
+        fabric.open(*flags)
+        fabric.wait_for_state("empty")
+        return fabric
 
 
 def percsctl(*arguments):

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -33,7 +34,12 @@ class Split {
         next = std::min(next, fabric->NextEventTime());
       }
       for (const Batch& batch : in_flight_) next = std::min(next, batch.earliest);
-      if (left.done() || (scenario_.stop_at > 0 && next >= scenario_.stop_at)) break;
+      if (changes_done_ < options_.changes.size() && options_.changes[changes_done_].at <= next) {
+        absl::Status status = Change(options_.changes[changes_done_++]);
+        if (!status.ok()) return status;
+        continue;
+      }
+      if (Done(left) || (scenario_.stop_at > 0 && next >= scenario_.stop_at)) break;
       if (next == kNever) return absl::FailedPreconditionError("deadlock");
       if (absl::Status status = Window(next + fabrics_[0]->lookahead()); !status.ok()) return status;
       ++windows;
@@ -50,7 +56,7 @@ class Split {
   absl::Status Build() {
     auto topology = Topology::Create(scenario_.topology);
     if (!topology.ok()) return topology.status();
-    Placement placement;
+    Placement& placement = placement_;
     placement.processes = options_.processes + 1;
     placement.manager_process = options_.processes;
     for (NodeId node = 0; node < topology->nodes(); ++node) {
@@ -72,7 +78,45 @@ class Split {
     return absl::OkStatus();
   }
 
+  bool Done(const WorkLeft& left) const {
+    if (changes_done_ < options_.changes.size()) return false;
+    if (options_.changes.empty()) return left.done();
+    return in_flight_.empty() && std::all_of(fabrics_.begin(), fabrics_.end(), [](const auto& fabric) {
+             return fabric->NextForegroundTime() == kNever;
+           });
+  }
+
+  absl::Status Change(const SplitOptions::Change& change) {
+    const auto process = static_cast<std::size_t>(change.process);
+    if (change.rejoins == 0) {
+      const LostHubs lost{fabrics_[process]->local_nodes(), "somebody", ++losses_, change.at};
+      for (const auto& fabric : fabrics_) {
+        for (const FaultAction& action : ActionsOf(lost, fabric->topology())) {
+          if (absl::Status status = fabric->Inject(action); !status.ok()) return status;
+        }
+        fabric->Lose(lost);
+      }
+      dead_.insert(change.process);
+      std::erase_if(in_flight_, [&](const Batch& batch) { return batch.to == change.process; });
+      return absl::OkStatus();
+    }
+    const auto rejoined = fabrics_.back()->Readmit(change.rejoins, "somebody", change.at);
+    if (!rejoined.ok()) return rejoined.status();
+    placement_.self = change.process;
+    auto fabric = Fabric::Create(scenario_, placement_);
+    if (!fabric.ok()) return fabric.status();
+    (*fabric)->Adopt(fabrics_.back()->losses());
+    fabrics_[process] = *std::move(fabric);
+    dead_.erase(change.process);
+    for (std::size_t p = 0; p < fabrics_.size(); ++p) {
+      fabrics_[p]->Rejoin(*rejoined);
+      Collect(static_cast<int>(p));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Window(Time end) {
+    if (changes_done_ < options_.changes.size()) end = std::min(end, options_.changes[changes_done_].at);
     if (scenario_.stop_at > 0) end = std::min(end, scenario_.stop_at);
     // Only what this window needs has to be in; of the rest, chance decides.
     for (std::size_t i = in_flight_.size(); i > 1; --i) {
@@ -107,6 +151,10 @@ class Split {
       Outbox& box = fabrics_[static_cast<std::size_t>(from)]->outbox(to);
       if (box.empty()) continue;
       if (options_.tamper) options_.tamper(from, to, box);
+      if (dead_.contains(to)) {
+        box.Clear();
+        continue;
+      }
       Batch batch{from, to, box.EarliestArrival(), std::move(box)};
       box = Outbox();
       in_flight_.push_back(std::move(batch));
@@ -119,7 +167,7 @@ class Split {
       for (NodeId node : fabric->local_nodes()) nodes.push_back(fabric->Result(node));
     }
     RunResult result = MergeResults(scenario_, fabrics_[0]->topology(), std::move(nodes),
-                                    fabrics_.back()->reroutes(), windows);
+                                    fabrics_.back()->reroutes(), windows, fabrics_.back()->losses());
     result.trees = fabrics_.back()->trees();
     result.faults = fabrics_.back()->faults()->List();
     return result;
@@ -128,6 +176,10 @@ class Split {
   const Scenario& scenario_;
   const SplitOptions& options_;
   RandomStream random_;
+  Placement placement_;
+  std::size_t changes_done_ = 0;
+  std::uint32_t losses_ = 0;
+  std::set<int> dead_;
   std::vector<std::unique_ptr<Fabric>> fabrics_;
   std::vector<Batch> in_flight_;
 };

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "emulator/sim/run.h"
@@ -18,6 +19,13 @@ struct SplitOptions {
   std::uint64_t seed = 1;  // of the order of batches
   // Sees every outbox before it is delivered, and may spoil it.
   std::function<void(int from, int to, Outbox&)> tamper;
+  // In order of time: a process dies, or another takes its place. The losses are numbered in this order.
+  struct Change {
+    Time at = 0;
+    int process = 0;
+    std::uint32_t rejoins = 0;  // number of the loss; 0: it dies
+  };
+  std::vector<Change> changes;
 };
 
 absl::StatusOr<RunResult> SplitRun(const Scenario& scenario, const SplitOptions& options);

@@ -22,6 +22,7 @@ class SentMessages : public DaemonPort {
     messages.push_back(*message);
   }
   v1::Peer Describe(std::uint32_t) const override { return {}; }
+  bool Present(std::uint32_t) const override { return true; }
   std::vector<v1::ControllerMessage> messages;
 };
 

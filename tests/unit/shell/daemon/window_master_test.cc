@@ -93,6 +93,27 @@ TEST(WindowMasterTest, WorkOfProcessesAddsUpToNothing) {
   EXPECT_TRUE(master.left().done());
 }
 
+TEST(WindowMasterTest, OneThatTakesALostPlaceIsCountedFromThenOn) {
+  WindowMaster master(2, kLookahead);
+  EXPECT_TRUE(master.OnReport(0, Report(0)).ok());
+  EXPECT_TRUE(master.OnReport(1, Report(10)).ok());
+  master.Open(kLookahead);
+  master.Lose(1);
+  EXPECT_TRUE(master.OnReport(0, Sent(kNever, 1, 4, 100'000)).ok());
+  master.Wake(1, 60'000);
+  EXPECT_EQ(master.next(), kNever) << "nobody waits for it, and nothing goes there";
+  master.Rejoin(1);
+  EXPECT_FALSE(master.lost(1));
+  master.Wake(1, 60'000);
+  EXPECT_THAT(master.Open(60'000 + kLookahead), ElementsAre(1));
+  v1::WindowGrant grant;
+  master.FillGrant(1, &grant);
+  EXPECT_EQ(grant.peers_size(), 0) << "what was for the one before is not for this one";
+  EXPECT_TRUE(master.anyone_running());
+  EXPECT_TRUE(master.OnReport(1, Report(kNever)).ok());
+  EXPECT_FALSE(master.anyone_running());
+}
+
 TEST(WindowMasterTest, ReportsThatCannotBeAreRefused) {
   WindowMaster master(2, kLookahead);
   EXPECT_TRUE(master.OnReport(0, Report(0)).ok());
