@@ -167,8 +167,7 @@ Outcome TraceHere(const TraceArguments& a) {
   options.cancelled = [] { return InterruptGuard::raised(); };
   const auto result = RunScenario(input->scenario, options);
   Packets packets;
-  TracedToProto(MergeTrace(*topology, input->scenario.parameters, std::move(events)), *topology,
-                &packets);
+  TracedToProto(MergeTrace(input->scenario.parameters, std::move(events)), *topology, &packets);
   const Outcome outcome = Print(packets, IsJson(a.fabric.format));
   if (result.ok()) return outcome;
   Outcome failed = FromStatus(result.status());

@@ -525,7 +525,7 @@ void FabricRun::Finish(std::list<Query>::iterator it) {
   std::sort(query.states.begin(), query.states.end(),
             [](const NodeState& a, const NodeState& b) { return a.node < b.node; });
   if (query.traced) {
-    query.traced(MergeTrace(topology(), scenario_.parameters, std::move(query.events)));
+    query.traced(MergeTrace(scenario_.parameters, std::move(query.events)));
   } else {
     query.done(std::move(query.states));
   }

@@ -12,8 +12,7 @@ auto Order(const TraceEvent& e) {
 
 class PacketBuilder {
  public:
-  PacketBuilder(const Topology& topology, const P7ihParameters& parameters, TracedPacket* packet)
-      : topology_(topology), parameters_(parameters), packet_(packet) {}
+  PacketBuilder(const P7ihParameters& parameters, TracedPacket* packet) : parameters_(parameters), packet_(packet) {}
 
   void Add(const TraceEvent& e) {
     switch (e.step) {
@@ -61,22 +60,20 @@ class PacketBuilder {
     }
   }
 
-  const Topology& topology_;
   const P7ihParameters& parameters_;
   TracedPacket* packet_;
 };
 
 }  // namespace
 
-std::vector<TracedPacket> MergeTrace(const Topology& topology, const P7ihParameters& parameters,
-                                     std::vector<TraceEvent> events) {
+std::vector<TracedPacket> MergeTrace(const P7ihParameters& parameters, std::vector<TraceEvent> events) {
   std::sort(events.begin(), events.end(),
             [](const TraceEvent& a, const TraceEvent& b) { return Order(a) < Order(b); });
   std::vector<TracedPacket> packets;
   for (std::size_t i = 0; i < events.size();) {
     const TraceEvent first = events[i];
     TracedPacket packet;
-    PacketBuilder builder(topology, parameters, &packet);
+    PacketBuilder builder(parameters, &packet);
     const bool created = first.step == TraceStep::kCreated;
     for (; i < events.size() && events[i].source == first.source && events[i].sequence == first.sequence; ++i) {
       builder.Add(events[i]);

@@ -50,7 +50,6 @@ struct TracedPacket {
 
 // Of every packet whose creation is among the events, by creation, then source and sequence. The events may
 // come in any order.
-std::vector<TracedPacket> MergeTrace(const Topology& topology, const P7ihParameters& parameters,
-                                     std::vector<TraceEvent> events);
+std::vector<TracedPacket> MergeTrace(const P7ihParameters& parameters, std::vector<TraceEvent> events);
 
 }  // namespace percs

@@ -24,7 +24,7 @@ std::vector<TracedPacket> TraceAll(const Scenario& scenario, Digest* digest) {
   const auto result = RunScenario(scenario, options);
   EXPECT_TRUE(result.ok());
   if (result.ok()) *digest = result->digest;
-  return MergeTrace(Topology::Create(scenario.topology).value(), scenario.parameters, events);
+  return MergeTrace(scenario.parameters, events);
 }
 
 // A grant as both sides know it.

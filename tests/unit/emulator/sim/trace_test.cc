@@ -47,7 +47,7 @@ std::vector<TracedPacket> Follow(const Scenario& s, const TraceSelection& select
   options.trace = selection;
   options.traced = &events;
   EXPECT_TRUE(RunScenario(s, options).ok());
-  return MergeTrace(Topology::Create(s.topology).value(), s.parameters, events);
+  return MergeTrace(s.parameters, events);
 }
 
 Time Waited(const TracedHop& hop, Wait wait) {
