@@ -164,13 +164,15 @@ absl::Status ReadBlade(const v1::Counters& message, NodeStats& stats) {
 
 }  // namespace
 
-TopologySpec SpecFromProto(const v1::Topology& m) {
+TopologySpec SpecFromProto(const v1::Topology& m,
+                           const google::protobuf::RepeatedPtrField<v1::BladeSite>& blades) {
   TopologySpec spec;
   if (m.has_supernodes()) spec.supernodes = m.supernodes();
   if (m.has_drawers()) spec.drawers = m.drawers();
   if (m.has_hubs()) spec.hubs = m.hubs();
   if (m.has_d_links_per_pair()) spec.d_links_per_pair = m.d_links_per_pair();
   if (m.has_infiniband()) spec.infiniband = InfinibandSpec{m.infiniband().cus(), m.infiniband().gateway()};
+  for (const v1::BladeSite& blade : blades) spec.blades.push_back({blade.name(), blade.attach()});
   return spec;
 }
 

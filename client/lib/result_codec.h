@@ -11,7 +11,8 @@ namespace percs {
 
 // INVALID_ARGUMENT names what this version does not know: a port, a drop reason, a link.
 absl::StatusOr<RunResult> ResultFromProto(const v1::RunResult& message, const Topology& topology);
-TopologySpec SpecFromProto(const v1::Topology& message);
+TopologySpec SpecFromProto(const v1::Topology& message,
+                           const google::protobuf::RepeatedPtrField<v1::BladeSite>& blades);
 absl::StatusOr<NodeStats> StatsFromProto(const v1::Counters& message);
 
 }  // namespace percs

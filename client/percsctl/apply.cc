@@ -127,11 +127,7 @@ Outcome Result(const ResultArguments& a) {
     const auto reply = a.wait ? client.WatchRun(a.run, [](const v1::RunProgress&) { return true; })
                               : client.GetResult(a.run);
     if (!reply.ok()) return RunError(reply.status());
-    TopologySpec spec = SpecFromProto(reply->topology());
-    for (const v1::BladeSite& blade : reply->blades()) {
-      spec.blades.push_back({blade.name(), blade.attach()});
-    }
-    const auto topology = Topology::Create(spec);
+    const auto topology = Topology::Create(SpecFromProto(reply->topology(), reply->blades()));
     if (!topology.ok()) return FromStatus(topology.status());
     return PrintResult(*reply, *topology, IsJson(a.fabric.format));
   });

@@ -132,7 +132,7 @@ absl::StatusOr<RouteFile> PlannedRoutes(const std::string& path, const std::stri
 absl::StatusOr<RouteFile> LiveRoutes(FabricClient& client, const std::string& node) {
   const auto reply = client.DumpRoutes(node);
   if (!reply.ok()) return reply.status();
-  const auto topology = percs::Topology::Create(SpecFromProto(reply->topology()));
+  const auto topology = percs::Topology::Create(SpecFromProto(reply->topology(), reply->blades()));
   if (!topology.ok()) return topology.status();
   NodeTablesList list = reply->tables();
   std::vector<NodeId> nodes;

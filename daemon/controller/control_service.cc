@@ -250,7 +250,8 @@ Reactor* ControlService::Handlers::DumpRoutes(Context* context,
   auto named = NamedNode((*run)->topology(), request->node());
   if (!named.ok()) return Answer(context, named.status());
   reply->set_epoch((*run)->epoch());
-  *reply->mutable_topology() = (*run)->message().topology();
+  TopologyToProto((*run)->topology().spec(), reply->mutable_topology());
+  BladesToProto((*run)->topology().spec(), reply->mutable_blades());
   std::vector<NodeId> nodes = *named;
   for (NodeId node = 0; request->node().empty() && node < (*run)->topology().nodes(); ++node) {
     nodes.push_back(node);

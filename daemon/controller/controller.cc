@@ -296,11 +296,7 @@ void Controller::KeepResult() {
     reply.set_processes(membership_.places());
     reply.set_transport(Transport());
     TopologyToProto(run_->topology().spec(), reply.mutable_topology());
-    for (const BladeSite& site : run_->topology().spec().blades) {
-      v1::BladeSite* blade = reply.add_blades();
-      blade->set_name(site.name);
-      blade->set_attach(site.attach);
-    }
+    BladesToProto(run_->topology().spec(), reply.mutable_blades());
     Remember({run_->number(), std::move(reply)});
   }
 }

@@ -211,6 +211,14 @@ void TopologyToProto(const TopologySpec& spec, v1::Topology* message) {
   message->mutable_infiniband()->set_gateway(spec.infiniband->gateway);
 }
 
+void BladesToProto(const TopologySpec& spec, google::protobuf::RepeatedPtrField<v1::BladeSite>* blades) {
+  for (const BladeSite& site : spec.blades) {
+    v1::BladeSite* blade = blades->Add();
+    blade->set_name(site.name);
+    blade->set_attach(site.attach);
+  }
+}
+
 LinkEnd LowerEnd(const Topology& topology, LinkEnd link) {
   const LinkEnd far = topology.Peer(link.node, link.port);
   return std::pair(far.node, far.port) < std::pair(link.node, link.port) ? far : link;

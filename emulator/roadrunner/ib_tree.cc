@@ -57,8 +57,8 @@ int IbTree::Occupy(int place) {
 
 absl::StatusOr<int> IbTree::Attach(int cu, int leaf) {
   if (cu < 0 || cu >= cus() || leaf < -1 || leaf >= kLeaves) {
-    return absl::InvalidArgumentError(fmt::format("there is no leaf {} of CU {}; there are CUs 0 to {} with leaves 0 to {}",
-                                                  leaf, cu, cus() - 1, kLeaves - 1));
+    return absl::InvalidArgumentError(fmt::format("there is no cu{}{}; there are CUs 0 to {} with leaves 0 to {}", cu,
+                                                  leaf < 0 ? "" : fmt::format("-leaf{}", leaf), cus() - 1, kLeaves - 1));
   }
   int& triblades = cu_triblades_[static_cast<std::size_t>(cu)];
   if (triblades == kTribladesPerCu) return TooMany(cu, triblades + 1);

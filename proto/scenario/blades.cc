@@ -110,7 +110,8 @@ class ProgramBuilder {
 
   bool Reaches(NodeId peer) const {
     if (peer == node_) return false;
-    if (topology_.BladePeer(node_).node == peer) return true;
+    if (topology_.BladePeer(node_).node == peer) return !topology_.is_crossbar(peer);
+    if (topology_.in_tree(node_) && topology_.in_tree(peer)) return !topology_.is_crossbar(peer);
     return topology_.ExitHub(node_) != kNoNode && topology_.ExitHub(peer) != kNoNode;
   }
 

@@ -437,6 +437,32 @@ class CellTest(CliTest):
         route = self.good("routes", "triblade0", "triblade1")
         self.assertIn("cu0-leaf0", route)
 
+    def test_forwarding_tables_are_dumped_loaded_and_compared_by_name(self):
+        file = self.write("tree.yaml", "topology: {drawers: 1, hubs: 2, "
+                          "infiniband: {gateway: sn0-d0-h1}}\n"
+                          "blades: [{name: triblade, type: triblade, count: 2, attach: cu0}]\n")
+        live, planned, around = (self.folder / name for name in ("live", "planned", "around"))
+        self.good("up", file, "--daemons", 2)
+        self.good("apply", file, "--hold")
+        self.good("routes", "dump", "-o", live)
+        self.good("routes", "dump", file, "-o", planned)
+        self.good("routes", "diff", live, planned)
+        self.assertIn("cu0-spine11", self.good("routes", "triblade0", "sn0-d0-h0"))
+        self.good("routes", "dump", file, "--down", "cu0-spine11:p23", "-o", around)
+        self.assertIn("cu0-leaf0 forwarding 0: 30 -> 19",
+                      self.ctl("routes", "diff", live, around).stdout)
+        self.good("routes", "load", around)
+        deadline = time.monotonic() + 60
+        while "epoch 2" not in (text := self.good("routes", "triblade0", "sn0-d0-h0")):
+            self.assertLess(time.monotonic(), deadline, text)
+            time.sleep(0.05)
+        self.assertIn("cu0-spine0", text)
+        full = self.write("full.yaml", "topology: {drawers: 1, hubs: 2, infiniband: {}}\n"
+                          "blades: [{name: triblade, type: triblade, count: 181, attach: cu0}]\n")
+        done = self.ctl("check", full)
+        self.assertEqual(BAD_INPUT, done.returncode)
+        self.assertIn("CU 0: 181 triblades; its switch of 288 ports", done.stderr)
+
     def test_two_daemons_that_each_host_a_blade_give_the_digest_of_one_process(self):
         file = SCENARIOS / "cell-blades.yaml"
         here = self.good_json("run", file)

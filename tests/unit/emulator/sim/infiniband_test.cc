@@ -245,8 +245,8 @@ TEST(Infiniband, PlacesThatDoNotExistAreRefusedWithTheArithmetic) {
               HasSubstr("CU 0: 181 triblades; its switch of 288 ports has 24 leaves x 4 uplinks = 96 ports to other "
                         "CUs and takes 1 to 180 triblades"));
   EXPECT_THAT(refusal(Tree(25, {"cu0"})), HasSubstr("25 CUs; the eight inter-CU switches join 1 to 24"));
-  EXPECT_THAT(refusal(Tree(1, {"cu1"})), HasSubstr("there are CUs 0 to 0"));
-  EXPECT_THAT(refusal(Tree(1, {"cu0-leaf24"})), HasSubstr("leaves 0 to 23"));
+  EXPECT_THAT(refusal(Tree(1, {"cu1"})), HasSubstr("there is no cu1; there are CUs 0 to 0"));
+  EXPECT_THAT(refusal(Tree(1, {"cu0-leaf24"})), HasSubstr("there is no cu0-leaf24; there are CUs 0 to 0 with leaves 0 to 23"));
   EXPECT_THAT(refusal(Tree(1, {"cu0-spine1"})), HasSubstr("is no place in the InfiniBand tree"));
   EXPECT_THAT(refusal(Tree(2, {"sw0-a0"})), HasSubstr("has cables to other crossbars alone"));
   EXPECT_THAT(refusal(Tree(1, std::vector<std::string>(9, "cu0-leaf2"))), HasSubstr("all 8 are taken"));

@@ -434,6 +434,11 @@ TEST(Build, BladesThatCannotBeAreRefusedByName) {
   EXPECT_EQ(ErrorOf(fault + "chip_link_degraded: {blade: 'blade0:BLADE1', share: 0.5}}"),
             "a.yaml:5:13: faults[0].chip_link_degraded: \"blade0:BLADE1\" names no part of a blade; write a blade and "
             ":BLADE0 to BLADE0");
+  const std::string tree = "topology: {drawers: 1, hubs: 2, infiniband: {}}\nblades:\n";
+  const std::string other = "- {name: b, attach: cu0-leaf3, programs: [{exchange: {peer: a0}}]}";
+  EXPECT_EQ(ErrorOf(tree + "- {name: a, attach: cu0, programs: [{exchange: {peer: b0}}]}\n" + other), "no error");
+  EXPECT_THAT(ErrorOf(tree + "- {name: a, attach: cu0, programs: [{exchange: {peer: cu0-leaf0}}]}"),
+              testing::HasSubstr("blades[0].programs[0].exchange.peer: "));
   const std::string triblade = std::string(kDrawer) + "blades:\n- {type: triblade, attach: sn0-d0-h0}\nfaults:\n- {at: 1us, ";
   EXPECT_EQ(ErrorOf(triblade + "spe_down: 'blade0:SPE31'}"), "no error");
   EXPECT_EQ(ErrorOf(triblade + "spe_down: 'blade0:SPE32'}"),
