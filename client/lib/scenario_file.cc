@@ -132,7 +132,7 @@ absl::StatusOr<ScenarioInput> LoadScenario(const std::string& path,
 }
 
 bool RunsUntilStopped(const Scenario& scenario) {
-  const auto* w = std::get_if<PatternWorkload>(&scenario.workload);
+  const PatternWorkload* w = scenario.pattern();
   return w && w->count == 0 && w->measure == 0 && scenario.stop_at == 0;
 }
 
@@ -155,7 +155,7 @@ std::uint64_t ExpectedPackets(const Scenario& scenario) {
 
 Time ExpectedEnd(const Scenario& scenario) {
   if (scenario.stop_at > 0) return scenario.stop_at;
-  const auto* w = std::get_if<PatternWorkload>(&scenario.workload);
+  const PatternWorkload* w = scenario.pattern();
   return w && w->measure > 0 ? w->warm_up + w->measure : 0;
 }
 

@@ -36,8 +36,7 @@ Hub::Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCo
         context_, isr_, scenario.service,
         [this](PortId port, std::uint64_t found, bool right) { TellWiring(port, found, right); });
   }
-  const auto* pattern = std::get_if<PatternWorkload>(&scenario.workload);
-  if (pattern && pattern->measure > 0) {
+  if (const PatternWorkload* pattern = scenario.pattern(); pattern && pattern->measure > 0) {
     measure_from_ = pattern->warm_up;
     measure_to_ = pattern->warm_up + pattern->measure;
   }

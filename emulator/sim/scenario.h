@@ -190,6 +190,11 @@ struct Scenario {
   TopologySpec topology;
   P7ihParameters parameters;
   Workload workload;
+  std::optional<PatternWorkload> background;  // beside the workload (emulator/workload/background.h)
+  // The synthetic traffic, if any.
+  const PatternWorkload* pattern() const {
+    return background ? &*background : std::get_if<PatternWorkload>(&workload);
+  }
   std::vector<Cable> cables;
   std::vector<LinkFault> faults;
   std::vector<LinkImpairment> impairments;  // those of one instant in this order

@@ -3,6 +3,7 @@
 #include "emulator/collectives/loop.h"
 #include "emulator/collectives/trees.h"
 #include "emulator/workload/all_to_all.h"
+#include "emulator/workload/background.h"
 #include "emulator/workload/blade_answers.h"
 #include "emulator/workload/cau_loop.h"
 #include "emulator/workload/pattern_traffic.h"
@@ -24,16 +25,21 @@ bool ExchangesWithBlades(const Scenario& scenario, NodeId hub) {
   return false;
 }
 
+absl::StatusOr<std::unique_ptr<HubWorkload>> MakePattern(const PatternWorkload& pattern, std::uint64_t token,
+                                                         const Scenario& scenario, HubServices& hub) {
+  auto destinations =
+      DestinationPattern::Create(pattern, scenario.topology, scenario.seed, hub.context().node);
+  if (!destinations.ok()) return destinations.status();
+  return std::make_unique<PatternTraffic>(pattern, *std::move(destinations), scenario.seed, hub, token);
+}
+
 absl::StatusOr<std::unique_ptr<HubWorkload>> MakeOwn(const Scenario& scenario,
                                                      const Topology& topology, HubServices& hub) {
   if (const auto* all_to_all = std::get_if<AllToAllWorkload>(&scenario.workload)) {
     return std::make_unique<AllToAll>(*all_to_all, topology, hub);
   }
   if (const auto* pattern = std::get_if<PatternWorkload>(&scenario.workload)) {
-    auto destinations = DestinationPattern::Create(*pattern, scenario.topology, scenario.seed,
-                                                   hub.context().node);
-    if (!destinations.ok()) return destinations.status();
-    return std::make_unique<PatternTraffic>(*pattern, *std::move(destinations), scenario.seed, hub);
+    return MakePattern(*pattern, 0, scenario, hub);
   }
   if (const auto* scripted = std::get_if<ScriptedWorkload>(&scenario.workload)) {
     return std::make_unique<Scripted>(*scripted, hub);
@@ -57,6 +63,20 @@ absl::StatusOr<std::unique_ptr<HubWorkload>> MakeOwn(const Scenario& scenario,
 
 }  // namespace
 
+absl::Status CheckBackground(const Scenario& scenario) {
+  if (!scenario.background || std::holds_alternative<CauWorkload>(scenario.workload)) return absl::OkStatus();
+  if (!std::holds_alternative<CollectiveWorkload>(scenario.workload) &&
+      !std::holds_alternative<TraceWorkload>(scenario.workload)) {
+    return absl::InvalidArgumentError("goes beside cau, collective or trace; this workload is traffic itself");
+  }
+  if (scenario.background->reliable || scenario.background->payload == PayloadMode::kVerified) {
+    return absl::InvalidArgumentError(
+        "beside collective and trace, whose messages have content of their own, it is raw packets: leave out "
+        "reliable and payload");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<HubWorkload>> MakeHubWorkload(const Scenario& scenario,
                                                              const Topology& topology,
                                                              HubServices& hub) {
@@ -66,6 +86,14 @@ absl::StatusOr<std::unique_ptr<HubWorkload>> MakeHubWorkload(const Scenario& sce
     return std::unique_ptr<HubWorkload>();
   }
   auto own = MakeOwn(scenario, topology, hub);
+  if (own.ok() && scenario.background) {
+    if (absl::Status status = CheckBackground(scenario); !status.ok()) return status;
+    auto traffic = MakePattern(*scenario.background, kBackgroundToken, scenario, hub);
+    if (!traffic.ok()) return traffic.status();
+    own = *own == nullptr ? std::move(traffic)
+                          : std::make_unique<Background>(*std::move(own), *std::move(traffic),
+                                                         std::holds_alternative<CauWorkload>(scenario.workload));
+  }
   if (!own.ok() || !ExchangesWithBlades(scenario, node)) return own;
   return std::make_unique<BladeAnswers>(topology, hub, *std::move(own));
 }

@@ -23,12 +23,13 @@ double NegativeLog(double u) {
 }
 
 PatternTraffic::PatternTraffic(const PatternWorkload& workload, DestinationPattern pattern,
-                               std::uint64_t seed, HubServices& hub)
+                               std::uint64_t seed, HubServices& hub, std::uint64_t token)
     : workload_(workload),
       pattern_(pattern),
       random_(seed, fmt::format("node/{}/traffic", hub.context().node)),
       hub_(hub),
-      context_(hub.context()) {
+      context_(hub.context()),
+      token_(token) {
   if (workload.measure > 0) {
     measure_from_ = context_.now + workload.warm_up;
     measure_to_ = measure_from_ + workload.measure;
@@ -46,7 +47,7 @@ void PatternTraffic::Start() {
   ++context_.work->unfinished;
   if (mean_gap_ps_ > 0) {
     next_ = context_.now + Gap();
-    hub_.SetTimer(next_, 0);
+    hub_.SetTimer(next_, token_);
     DrawAhead();
   } else {
     OnBacklogShrunk();
@@ -69,7 +70,7 @@ void PatternTraffic::OnTimer(std::uint64_t) {
     return;
   }
   next_ += gap_;
-  hub_.SetTimer(next_, 0);
+  hub_.SetTimer(next_, token_);
   DrawAhead();
 }
 

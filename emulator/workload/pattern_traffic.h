@@ -12,8 +12,9 @@ double NegativeLog(double u);
 
 class PatternTraffic final : public HubWorkload {
  public:
+  // `token`: of its timers.
   PatternTraffic(const PatternWorkload& workload, DestinationPattern pattern, std::uint64_t seed,
-                 HubServices& hub);
+                 HubServices& hub, std::uint64_t token);
   void Start() override;
   void OnTimer(std::uint64_t token) override;
   void OnRawDelivered(const PacketHeader& header) override;
@@ -47,6 +48,7 @@ class PatternTraffic final : public HubWorkload {
   Time next_ = 0, gap_ = 0;
   NodeId to_ = kNoNode;
   bool sending_ = false;
+  const std::uint64_t token_;
 };
 
 }  // namespace percs

@@ -10,6 +10,7 @@
 #include "emulator/node/service_agent.h"
 #include "emulator/sim/fabric.h"
 #include "emulator/workload/goal.h"
+#include "emulator/workload/background.h"
 #include "emulator/workload/patterns.h"
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
@@ -72,6 +73,12 @@ class Builder {
     if (topology_) scenario->trees = BuildTrees(message_, *topology_, &errors_);
     trees_ = &scenario->trees;
     scenario->workload = BuildWorkload();
+    if (message_.workload().has_background()) {
+      scenario->background = BuildPattern(message_.workload().background(), "workload.background");
+      if (absl::Status status = CheckBackground(*scenario); !status.ok()) {
+        errors_.Add("workload.background", Text(status));
+      }
+    }
     BuildCables(scenario);
     BuildFaults(scenario);
     BuildService(&scenario->service);
@@ -192,7 +199,7 @@ class Builder {
       case v1::Workload::kAllToAll:
         return BuildAllToAll(workload.all_to_all());
       case v1::Workload::kPattern:
-        return BuildPattern(workload.pattern());
+        return BuildPattern(workload.pattern(), "workload.pattern");
       case v1::Workload::kPackets:
         return BuildPackets(workload.packets());
       case v1::Workload::kTrace:
@@ -218,7 +225,7 @@ class Builder {
     return w;
   }
 
-  Workload BuildPattern(const v1::PatternTraffic& message) {
+  PatternWorkload BuildPattern(const v1::PatternTraffic& message, const std::string& path) {
     PatternWorkload w;
     static_assert(v1::PATTERN_UNIFORM == static_cast<int>(Pattern::kUniform) + 1 &&
                   v1::PATTERN_MULTICAST == static_cast<int>(Pattern::kMulticast) + 1);
@@ -234,17 +241,16 @@ class Builder {
     w.measure = message.measure();
     if (message.has_reliable()) w.reliable = message.reliable();
     w.payload = BuildPayload(message.payload(), w.payload);
-    if (message.has_hotspot()) w.hotspot = Node("workload.pattern.hotspot", message.hotspot());
+    if (message.has_hotspot()) w.hotspot = Node(path + ".hotspot", message.hotspot());
     if (message.has_hotspot_fraction()) w.hotspot_fraction = message.hotspot_fraction();
     if (message.has_source_supernode()) w.source_supernode = message.source_supernode();
     if (message.has_destination_supernode())
       w.destination_supernode = message.destination_supernode();
-    CheckPattern(message, w);
+    CheckPattern(message, w, path);
     return w;
   }
 
-  void CheckPattern(const v1::PatternTraffic& message, const PatternWorkload& w) {
-    const std::string path = "workload.pattern";
+  void CheckPattern(const v1::PatternTraffic& message, const PatternWorkload& w, const std::string& path) {
     for (const auto& [given, name] : {std::pair(message.has_warm_up(), "warm_up"),
                                       std::pair(message.has_measure(), "measure")}) {
       if (!given || !message.has_count()) continue;

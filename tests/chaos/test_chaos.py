@@ -39,7 +39,9 @@ parameters: {detect: 1us, plan: 4us, install: 4us, retransmit_timeout: 10us}
 trees:
   - {name: world, members: all}
 workload:
-  pattern: {pattern: uniform, load: 0.02, reliable: true, payload: verified}
+  cau: {steps: "allreduce, multicast, barrier", iterations: 1000000000, operation: sum, type: double,
+        operands: 4, in_flight: 2, compute_max: 4us}
+  background: {pattern: uniform, load: 0.02, reliable: true, payload: verified}
 """
 HUBS = [f"sn{s}-d{d}-h{h}" for s in range(2) for d in range(2) for h in range(3)]
 LINKS = [f"{hub}:{port}" for hub in HUBS for port in ("LL0", "LL1", "LR0", "LR1", "LR2", "D0")]
@@ -185,6 +187,16 @@ class ChaosTest(unittest.TestCase):
             self.assertGreaterEqual(self.count[kind], 3, kind)
             self.assertGreater(self.in_flight[kind], 0, f"{kind} touched nothing")
 
+    def check_operations_of_caus(self, result):
+        """Each ended right, or failed with a reason and was done again."""
+        tasks = result["cau_tasks"]
+        print(f"chaos: {sum(task['steps_right'] for task in tasks)} operations of CAUs right, "
+              f"{sum(task['steps_failed'] for task in tasks)} failed and done again")
+        for task in tasks:
+            self.assertEqual(0, task["steps_wrong"], task)
+            self.assertGreater(task["steps_right"], 0, task)
+            self.assertTrue(task["reason"] or task["steps_failed"] == 0, task)
+
     def test_everything_breaks_and_heals_and_then_daemons_are_lost(self):
         self.fabric.ctl("apply", self.file, "--hold")
         self.let_time_pass()
@@ -199,11 +211,13 @@ class ChaosTest(unittest.TestCase):
         self.fabric.ctl("fault", "reset")
         self.fabric.wait_for(lambda: self.fabric.json("health")["healthy"], "it to heal")
         self.assertNotIn("plan_refused", self.fabric.ctl("events").stdout)
-        messages = self.end()["messages"]
+        result = self.end()
+        messages = result["messages"]
         self.assertEqual(messages["sent"], messages["acknowledged"] + messages["failed"])
         self.assertGreaterEqual(messages["delivered"], messages["acknowledged"])
         self.assertLessEqual(messages["delivered"], messages["sent"])
         self.assertEqual(0, messages["payload_errors"])
+        self.check_operations_of_caus(result)
         self.check_counts([*KINDS, "freeze", "stream_break", "controller_kill"])
 
         self.fabric.ctl("apply", self.file, "--hold")
@@ -213,7 +227,9 @@ class ChaosTest(unittest.TestCase):
                    [lambda kind=kind: self.break_something(kind) for kind in KINDS])
         self.compare_with_previews()
         self.fabric.ctl("fault", "reset")
-        self.assertEqual(LOST_MAX, len(self.end()["lost"]))
+        result = self.end()
+        self.assertEqual(LOST_MAX, len(result["lost"]))
+        self.check_operations_of_caus(result)
         self.check_counts(["daemon_kill"])
 
 

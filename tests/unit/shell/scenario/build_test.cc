@@ -210,8 +210,26 @@ TEST(Build, RefusesWhatTheMachineCannotDo) {
        "  - {at: 5us, link_up: sn0-d0-h0:LL0}\n",
        "a.yaml:3:24: faults[1].link_up: sn0-d0-h0:LL0 goes down and comes up at the same time 5us; "
        "put time between the two"},
+      {"workload: {ticks: {}, background: {load: 0.1, measure: 1us}}\n",
+       "a.yaml:1:24: workload.background: goes beside cau, collective or trace; this workload is traffic itself"},
+      {"workload: {collective: {}, background: {measure: 1us, reliable: true}}\n",
+       "a.yaml:1:28: workload.background: beside collective and trace, whose messages have content of their own, it "
+       "is raw packets: leave out reliable and payload"},
+      {"workload: {collective: {}, background: {hotspot: sn9-d0-h0}}\n",
+       "a.yaml:1:41: workload.background.hotspot: sn9-d0-h0 is not a node; nodes are named sn0-d0-h0 to sn0-d3-h7"},
   };
   for (const Bad& bad : kBad) EXPECT_EQ(ErrorOf(bad.text), bad.message) << bad.text;
+}
+
+TEST(Build, TrafficBesideAWorkload) {
+  const auto scenario = Build("trees: [{name: t, members: all}]\n"
+                              "workload: {cau: {}, background: {load: 0.25, reliable: true, measure: 5us}}\n");
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  EXPECT_TRUE(std::holds_alternative<CauWorkload>(scenario->workload));
+  ASSERT_TRUE(scenario->background);
+  EXPECT_EQ(scenario->background->load, 0.25);
+  EXPECT_TRUE(scenario->background->reliable);
+  EXPECT_EQ(scenario->pattern(), &*scenario->background);
 }
 
 // What topology and pattern say is theirs to test; where they say it is asserted here.
