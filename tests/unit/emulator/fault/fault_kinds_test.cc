@@ -301,7 +301,8 @@ TEST(FaultKinds, WhatCannotBeIsRefusedWithTheReason) {
 
 TEST(FaultKinds, OtherFaultsOnASwappedCableAreRefusedAndTheNextOneIsNot) {
   const Topology topology = *Topology::Create({3, 1, 2, 1});
-  FaultService faults(topology, P7ihParameters(), 1, 0, nullptr);
+  const P7ihParameters parameters;
+  FaultService faults(topology, parameters, 1, 0, nullptr);
   FaultSpec swap = Swap();
   swap.duration = 0;
   const auto created = faults.Create(swap, 0);
