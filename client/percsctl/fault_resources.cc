@@ -67,13 +67,24 @@ std::string TimesText(std::uint64_t count, bool known, Time at) {
 
 Json Optional(bool known, std::int64_t value) { return known ? Json(value) : Json(); }
 
+// What the fault does next and when, if that takes more than a minute by the wall clock.
+std::string LongWait(const v1::FaultReply& reply) {
+  const v1::FaultStatus& f = reply.fault();
+  if (!f.has_next_at()) return "";
+  const Time wait = f.next_at() - reply.at();
+  const std::string wall = FormatLongWait(wait, reply.pace());
+  if (wall.empty()) return "";
+  return fmt::format("{} in {}{}\n", f.injections() == 0 ? "begins" : "changes next", FormatVirtual(wait), wall);
+}
+
 Outcome Print(const FabricOptions& fabric, const char* verb, const v1::FaultReply& reply) {
   FaultList one;
   *one.Add() = reply.fault();
   if (IsJson(fabric.format)) {
     fmt::print("{}\n", Json{{"at_ps", reply.at()}, {"fault", FaultsJson(one)[0]}}.dump(2));
   } else {
-    fmt::print("fault {} {} at {}\n{}", reply.fault().id(), verb, FormatVirtual(reply.at()), FaultsText(one));
+    fmt::print("fault {} {} at {}\n{}{}", reply.fault().id(), verb, FormatVirtual(reply.at()), FaultsText(one),
+               LongWait(reply));
   }
   return Outcome::Ok();
 }

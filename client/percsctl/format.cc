@@ -21,6 +21,14 @@ std::string Trimmed(double value, int decimals) {
 
 std::string FormatVirtual(Time time) { return FormatShort(time) + " virtual"; }
 
+std::string FormatLongWait(Time wait, Time pace) {
+  constexpr double kLongSeconds = 60;
+  if (pace <= 0) return "";
+  const double seconds = static_cast<double>(wait) / static_cast<double>(pace);
+  if (seconds <= kLongSeconds) return "";
+  return fmt::format(" (= {} at {}/s)", FormatWall(seconds), FormatShort(pace));
+}
+
 std::string FormatWall(double seconds) {
   if (!(seconds >= 0)) return "unknown";
   if (seconds < 0.001) return fmt::format("{:.0f} us", seconds * 1e6);

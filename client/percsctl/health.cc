@@ -134,12 +134,13 @@ std::string HealthText(const v1::HealthReply& h) {
   return text + (table.empty() ? "" : "\n" + table.ToString());
 }
 
-Outcome PrintPause(const FabricOptions& fabric, const char* what, const absl::StatusOr<v1::PauseReply>& reply) {
+Outcome PrintPause(const FabricOptions& fabric, const char* what, const absl::StatusOr<v1::PauseReply>& reply,
+                   Time wait = 0) {
   if (!reply.ok()) return FromStatus(reply.status());
   if (IsJson(fabric.format)) {
     fmt::print("{}\n", Json{{"at_ps", reply->at()}}.dump(2));
   } else {
-    fmt::print("virtual time {} {}\n", what, FormatVirtual(reply->at()));
+    fmt::print("virtual time {} {}{}\n", what, FormatVirtual(reply->at()), FormatLongWait(wait, reply->pace()));
   }
   return Outcome::Ok();
 }
@@ -149,7 +150,7 @@ Outcome StepTime(const TimeArguments& a) {
   if (!by.ok()) return Outcome::Fail(ExitCode::kUsage, "BY: " + Text(by.status()));
   if (by->wall) return Outcome::Fail(ExitCode::kUsage, "BY: a step is virtual time, like 10us");
   return WithFabric(a.fabric, [&](FabricClient& client) {
-    return PrintPause(a.fabric, "goes on and stops at", client.StepTime(by->time));
+    return PrintPause(a.fabric, "goes on and stops at", client.StepTime(by->time), by->time);
   });
 }
 

@@ -145,6 +145,7 @@ Reactor* ControlService::Handlers::SetFault(Context* context, const v1::Fault& f
       [reactor, reply, number, what, lease, run = *run](absl::StatusOr<Time> at) {
         if (at.ok()) {
           reply->set_at(*at);
+          reply->set_pace(run->pace().Expected());
           if (lease.count() > 0) run->Lease(reply->fault().id(), reply->fault().number(), lease);
           const v1::FaultStatus& f = reply->fault();
           const std::string text = fmt::format("{} {} ({}, {} places, seed {}), begins at {}", what, f.id(), f.kind(),

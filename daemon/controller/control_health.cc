@@ -105,7 +105,10 @@ Reactor* ControlService::Handlers::Pause(Context* context, const v1::PauseReques
   if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
-  if (run.ok()) reply->set_at((*run)->Pause());
+  if (run.ok()) {
+    reply->set_at((*run)->Pause());
+    reply->set_pace((*run)->pace().Expected());
+  }
   return Answer(context, run.status());
 }
 
@@ -113,7 +116,10 @@ Reactor* ControlService::Handlers::Resume(Context* context, const v1::ResumeRequ
   if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
-  if (run.ok()) reply->set_at((*run)->Resume());
+  if (run.ok()) {
+    reply->set_at((*run)->Resume());
+    reply->set_pace((*run)->pace().Expected());
+  }
   return Answer(context, run.status());
 }
 
@@ -127,6 +133,7 @@ Reactor* ControlService::Handlers::StepTime(Context* context, const v1::StepTime
     return Answer(context, absl::InvalidArgumentError(fmt::format("a step of {}ps; write one above 0", request->by())));
   }
   reply->set_at((*run)->StepBy(request->by()));
+  reply->set_pace((*run)->pace().Expected());
   return Answer(context, absl::OkStatus());
 }
 

@@ -292,6 +292,7 @@ v1::FabricState FabricRun::state() const {
 Time FabricRun::virtual_time() const {
   if (ended() && result_->ok()) return (*result_)->virtual_time;
   if (!has_started_ || !pace_.paced() || phase_ == Phase::kEnded) return master_.now();
+  if (held_at_) return *held_at_;
   // Between windows nothing happens, so time that has passed in wall terms has passed.
   return std::max(master_.now(), std::min({pace_.Allowed(Clock::now()), master_.next(), pause_at_.value_or(kNever)}));
 }

@@ -245,6 +245,7 @@ class FabricRun {
   void BeginLoss(const v1::SavedLoss& saved);
   void OnPeerLost(std::uint32_t process, const v1::PeerLostReply& reply);
   void FillSevered(const Loss& loss, Time boundary, v1::LostDaemon* message) const;
+  bool Holds();
   void TakeLosses();
   void TakeLoss(const v1::LostDaemon& message, Time boundary);
   // fabric_run_rejoin.cc
@@ -281,6 +282,7 @@ class FabricRun {
   Timer pace_timer_;
 
   std::optional<Time> pause_at_;  // virtual time goes no further
+  std::optional<Time> held_at_;   // where virtual time stands because nothing is left but faults to come
   std::map<std::string, LeaseOf> leases_;  // of faults, by name
   Timer lease_timer_;
   Timer soon_timer_;

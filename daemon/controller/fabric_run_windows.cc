@@ -64,6 +64,8 @@ bool FabricRun::OpenWindow() {
   if (master_.next_foreground() == kNever && done && (next == kNever || scenario_.topology.clock)) {
     return phase_ = Phase::kIdle, false;
   }
+  if (Holds()) return phase_ = Phase::kIdle, false;
+  if (held_at_) pace_.Resume(Clock::now(), *std::exchange(held_at_, std::nullopt));
   if (next == kNever || (whole && Stalled(next))) return Collect(v1::Collect::WHAT_WAIT_EDGES), false;
   if (windows_limit_ > 0 && master_.windows() >= windows_limit_) {
     Fail(absl::ResourceExhaustedError(
@@ -95,6 +97,16 @@ bool FabricRun::OpenWindow() {
   if (master_.windows() % kMeasureEveryWindows == 0) {
     pace_.Measure(Clock::now(), master_.now(), master_.windows());
   }
+  return true;
+}
+
+// Nothing is left but faults that begin or end later, and the scenario wants no time to pass for those alone.
+bool FabricRun::Holds() {
+  if (!pace_.pacing().idle_holds || pause_at_ || commands_undelivered_ > 0 || !replay_.empty()) return false;
+  WorkLeft left = master_.left();
+  left.unfinished -= manager_->faults()->unfinished();
+  if (!left.done()) return false;
+  if (!held_at_) held_at_ = virtual_time();
   return true;
 }
 

@@ -29,6 +29,8 @@ class PaceKeeper {
 
   double windows_per_second() const { return windows_per_second_; }
   double pace_reached() const { return pace_reached_; }  // virtual picoseconds per wall second
+  // What virtual time may be expected to do, in picoseconds per wall second; 0 if not known yet.
+  Time Expected() const { return paced() ? pacing_.pace : static_cast<Time>(pace_reached_); }
   double BehindSeconds(Clock::time_point now, Time virtual_time) const;
 
  private:

@@ -489,6 +489,7 @@ absl::StatusOr<Scenario> BuildScenarioFile(const std::string& path) {
 Pacing PacingOf(const v1::Scenario& scenario) {
   Pacing pacing;
   pacing.live = scenario.run().clock() == v1::CLOCK_LIVE;
+  pacing.idle_holds = pacing.live && scenario.run().idle() == v1::IDLE_HOLD;
   if (scenario.run().has_pace()) pacing.pace = scenario.run().pace();
   return pacing;
 }

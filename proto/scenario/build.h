@@ -36,6 +36,7 @@ absl::StatusOr<std::string> ReadTrace(const v1::Trace& trace, const std::string&
 struct Pacing {
   bool live = false;
   Time pace = kMicrosecond;  // virtual time per wall second; 0: do not wait
+  bool idle_holds = false;   // live: with nothing left but faults to come, virtual time stands
 };
 Pacing PacingOf(const v1::Scenario& scenario);
 

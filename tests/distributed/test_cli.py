@@ -664,6 +664,30 @@ class ControlTest(CliTest):
         self.assertEqual(1, len(result["reroutes"]))
         self.assertIn("state         finished", self.good("status"))
 
+    def test_long_waits_are_said_in_wall_time_and_an_idle_fabric_can_hold(self):
+        file = self.write("holding.yaml", TINY + "run: {clock: live, pace: 100us/s, idle: hold}\n")
+        self.good("apply", file, "--hold")
+        self.await_state("idle")
+        self.assertRegex(self.good("fault", "create", "far", "--kind", "link_down",
+                                   "--link", "sn0-d0-h0:LL0", "--at", "1s"),
+                         r"(?m)^begins in .*s virtual \(= 2 h 46 min at 100us/s\)$")
+        stood = self.await_state("idle")["virtual_ps"]
+        self.assertNotIn("(= ", self.good("fault", "create", "near", "--kind", "link_down", "--link",
+                                          "sn0-d0-h1:LR0", "--at", f"{stood + 20_000_000}ps", "--duration", "1us"))
+        time.sleep(0.5)  # of wall time, in which none passes
+        self.assertEqual(stood, self.good_json("status")["virtual_ps"])
+        faults = self.good_json("fault", "list")["faults"]
+        self.assertEqual([0, 0], [fault["injections"] for fault in faults])
+        self.good("step", "30us")  # that is meant, and goes over what holds
+        for _ in range(200):
+            far, near = self.good_json("fault", "list")["faults"]
+            if near["recoveries"] == 1:
+                break
+            time.sleep(0.1)
+        self.assertEqual((0, 1), (far["injections"], near["injections"]))
+        self.assertIn("(= 16 min 40 s at 100us/s)", self.good("step", "100ms"))
+        self.good("stop", "--wait")
+
     def impair_and_count(self):
         self.assertRegex(self.good("fault", "link-errors", "sn0-d0-h0:LL0", "--from", "sn0-d0-h0",
                                    "--flit-rate", "0.01"),
