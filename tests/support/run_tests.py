@@ -279,16 +279,20 @@ def show(options, outcome):
     sys.stdout.flush()
 
 
+def python_files(path):
+    """Of a folder, or the one file."""
+    return [file for file in ([path] if path.is_file() else sorted(path.glob("*test*.py")))
+            if file.name.startswith("test_") or file.name.endswith("_test.py")]
+
+
 def outcomes(options):
     for name in options.program:
         program = options.bin / name
         if program.exists():
             yield run_gtest(options, program)
-    for name in options.python:  # a folder, or one file
-        path = ROOT / name
-        for file in [path] if path.is_file() else sorted(path.glob("*test*.py")):
-            if file.name.startswith("test_") or file.name.endswith("_test.py"):
-                yield run_python(options, file)
+    files = [file for name in options.python for file in python_files(ROOT / name)]
+    with concurrent.futures.ThreadPoolExecutor(options.jobs if options.side_by_side else 1) as pool:
+        yield from pool.map(lambda file: run_python(options, file), files)
     targets = sorted((ROOT / options.fuzz).glob("*_fuzz")) if options.fuzz else []
     if targets and not options.filter:
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
@@ -307,6 +311,8 @@ def parse_arguments():
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--program", nargs="*", default=[])
     parser.add_argument("--python", nargs="*", default=[])
+    parser.add_argument("--side-by-side", action="store_true",
+                        help="unittest files run --jobs at a time: for those that mostly wait for processes")
     parser.add_argument("--fuzz", default="")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--report", help=argparse.SUPPRESS)
