@@ -3,7 +3,7 @@
 Method: actions drawn from a seed, bounded in number (more with --full): faults of every kind with
 random places and durations; freezes, broken streams and kills of processes, of the controller too.
 First without losses, where the fabric has to heal completely and every message has to be accounted
-for; then with daemons killed. Each run's journal has to replay to its digest, in one process. The
+for; then with daemons killed and started again. Each run's journal has to replay to its digest, in one process. The
 report counts each kind, and what was in flight when it came.
 """
 
@@ -82,13 +82,20 @@ class ChaosTest(unittest.TestCase):
         self.addCleanup(self.fabric.close)
         self.fabric.start_controller()
         for place in range(DAEMONS):
-            real, shown = self.fabric.folder / f"d{place}", self.fabric.folder / f"p{place}"
-            self.fabric.daemon_flags = ("--controller-timeout", 60, "--listen", f"unix:{real}",
-                                        "--advertise-link", f"unix:{shown}")
-            self.proxies.append(UnixProxy(shown, real))
+            self.proxies.append(UnixProxy(*reversed(self.sockets(place))))
             self.addCleanup(self.proxies[-1].close)
-            self.fabric.start_daemon(place)
+            self.start_daemon(place)
         self.fabric.wait_for_state("empty")
+
+    def sockets(self, place):
+        """The daemon's own, and the proxy's that its peers are told."""
+        return self.fabric.folder / f"d{place}", self.fabric.folder / f"p{place}"
+
+    def start_daemon(self, place):
+        real, shown = self.sockets(place)
+        self.fabric.daemon_flags = ("--controller-timeout", 60, "--listen", f"unix:{real}",
+                                    "--advertise-link", f"unix:{shown}")
+        self.fabric.start_daemon(place)
 
     def note(self, kind):
         status = self.fabric.status()
@@ -148,6 +155,17 @@ class ChaosTest(unittest.TestCase):
         victim.wait()
         self.fabric.wait_for(lambda: len((self.fabric.status() or {"processes": [0] * 99})
                                          ["processes"]) == len(self.living()), "the loss")
+        return self.fabric.daemons.index(victim)
+
+    def kill_daemon_and_start_it_again(self):
+        def back():
+            return self.fabric.ctl("events", check=False).stdout.count("daemon_rejoined")
+        before = back()
+        place = self.kill_daemon()
+        self.let_time_pass()
+        self.note("daemon_rejoin")
+        self.start_daemon(place)
+        self.fabric.wait_for(lambda: back() > before, "it to rejoin")
 
     def shake(self, actions):
         self.random.shuffle(actions)
@@ -197,7 +215,7 @@ class ChaosTest(unittest.TestCase):
             self.assertGreater(task["steps_right"], 0, task)
             self.assertTrue(task["reason"] or task["steps_failed"] == 0, task)
 
-    def test_everything_breaks_and_heals_and_then_daemons_are_lost(self):
+    def test_everything_breaks_and_heals_and_then_daemons_are_lost_and_come_back(self):
         self.fabric.ctl("apply", self.file, "--hold")
         self.let_time_pass()
         self.shake(self.actions(ROUNDS - 1))
@@ -222,15 +240,19 @@ class ChaosTest(unittest.TestCase):
 
         self.fabric.ctl("apply", self.file, "--hold")
         self.let_time_pass()
-        self.shake([self.kill_daemon] * LOST_MAX +
+        self.shake([self.kill_daemon_and_start_it_again] * LOST_MAX +
                    [self.kill_controller, self.break_streams, self.freeze] +
                    [lambda kind=kind: self.break_something(kind) for kind in KINDS])
         self.compare_with_previews()
         self.fabric.ctl("fault", "reset")
+        self.fabric.wait_for(lambda: self.fabric.json("health")["unreachable_pairs"] == 0, "routes to all")
+        self.kill_daemon()
+        self.let_time_pass()
         result = self.end()
-        self.assertEqual(LOST_MAX, len(result["lost"]))
+        self.assertEqual(LOST_MAX, len(result["rejoined"]))
+        self.assertEqual(LOST_MAX + 1, len(result["lost"]))
         self.check_operations_of_caus(result)
-        self.check_counts(["daemon_kill"])
+        self.check_counts(["daemon_kill", "daemon_rejoin"])
 
 
 if __name__ == "__main__":
