@@ -12,6 +12,7 @@
 #include "proto/scenario/collective.h"
 #include "proto/scenario/commands.h"
 #include "proto/scenario/trees.h"
+#include "proto/scenario/windows.h"
 
 namespace percs {
 namespace {
@@ -244,6 +245,7 @@ absl::StatusOr<RunResult> ResultFromProto(const v1::RunResult& m, const Topology
   }
   for (const v1::BladeProgramResult& x : m.programs()) r.programs.push_back(ProgramFromProto(x));
   for (const v1::CauTaskResult& x : m.cau_tasks()) r.cau_tasks.push_back(CauTaskFromProto(x));
+  for (const auto& x : m.window_programs()) r.window_programs.push_back(WindowProgramFromProto(x));
   if (m.has_collective()) r.collective = CollectiveFromProto(m.collective());
   for (const v1::Reroute& x : m.reroutes()) {
     auto reroute = ReadReroute(x, topology);

@@ -35,6 +35,7 @@ CommandBody AddCheck(CLI::App& app);
 CommandBody AddSchema(CLI::App& app);
 CommandBody AddCollective(CLI::App& app);
 CommandBody AddPerf(CLI::App& app);
+CommandBody AddPing(CLI::App& app);
 CommandBody AddSweep3d(CLI::App& app);
 CommandBody AddValidate(CLI::App& app);
 CommandBody AddContext(CLI::App& app);

@@ -31,8 +31,14 @@ constexpr Command kCommands[] = {
   percsctl collective barrier --blade QS20
   percsctl collective broadcast --blade QS20 --bytes 16384 --algorithm "TTBcastB_Opt D2")",
      AddCollective},
-    {"perf", kInProcess, "Measure messages between two SPEs of Roadrunner",
-     R"(  percsctl perf triblade0:spe0 triblade0:spe8
+    {"ping", kInProcess, "Send packets back and forth between windows of two hubs",
+     R"(  percsctl ping sn0-d0-h0 sn1-d0-h0
+  percsctl ping sn0-d0-h0 sn0-d0-h1 --count 10 --bytes 2048 --mode fifo)",
+     AddPing},
+    {"perf", kInProcess, "Measure messages between windows of two hubs, or two SPEs of Roadrunner",
+     R"(  percsctl perf sn0-d0-h0 sn1-d0-h0 --format osu
+  percsctl perf sn0-d0-h0 sn0-d0-h1 --mode fifo --bytes 8,2048
+  percsctl perf triblade0:spe0 triblade0:spe8
   percsctl perf 0 6400 --bytes 0,128,131072
   percsctl perf 0 1 --protocol sender --format json)",
      AddPerf},

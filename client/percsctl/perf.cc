@@ -1,4 +1,4 @@
-// percsctl perf: messages of CML between any two SPEs of Roadrunner.
+// percsctl perf: messages of CML between any two SPEs of Roadrunner, or between windows of two hubs.
 #include <fmt/format.h>
 
 #include <memory>
@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
+#include "client/percsctl/perf_windows.h"
 #include "emulator/roadrunner/perf.h"
 
 namespace percs {
@@ -16,9 +17,10 @@ namespace {
 using Json = nlohmann::json;
 
 struct PerfArguments {
-  std::string from, to, protocol = "receiver", format;
+  std::string from, to, protocol = "receiver", format = "human";
   std::vector<std::uint32_t> bytes;
   int round_trips = 8;
+  WindowPerfArguments windows;
 };
 
 // A rank's number, or `triblade3:spe17`.
@@ -37,6 +39,17 @@ absl::StatusOr<roadrunner::Rank> ParseSpe(const std::string& name) {
 }
 
 Outcome Perf(const PerfArguments& a) {
+  if (IsHubName(a.from) || IsHubName(a.to)) {
+    WindowPerfArguments windows = a.windows;
+    windows.from = a.from;
+    windows.to = a.to;
+    windows.bytes = a.bytes;
+    windows.format = a.format;
+    return PerfWindows(windows);
+  }
+  if (a.format == "osu" || a.format == "imb") {
+    return Outcome::Fail(ExitCode::kUsage, "between SPEs the formats are human and json");
+  }
   const auto from = ParseSpe(a.from), to = ParseSpe(a.to);
   if (!from.ok()) return FromStatus(from.status());
   if (!to.ok()) return FromStatus(to.status());
@@ -77,15 +90,22 @@ Outcome Perf(const PerfArguments& a) {
 
 CommandBody AddPerf(CLI::App& app) {
   auto a = std::make_shared<PerfArguments>();
-  app.add_option("FROM", a->from, "An SPE: triblade0:spe0, or its MPI rank")->required();
+  app.add_option("FROM", a->from, "A hub: sn0-d0-h0; or an SPE: triblade0:spe0, or its MPI rank")->required();
   app.add_option("TO", a->to, "The other one")->required();
-  app.add_option("--bytes", a->bytes, "Sizes, at most 131072 (default: powers of two up to that)")->delimiter(',');
+  app.add_option("--bytes", a->bytes, "Sizes, at most 131072 (default: powers of two up to that, or to what the format takes)")->delimiter(',');
   app.add_option("--round-trips", a->round_trips, "Of each size, after one that warms up")
       ->capture_default_str();
   app.add_option("--protocol", a->protocol, "In one memory, who begins a message")
       ->check(CLI::IsMember({"receiver", "sender"}))
       ->capture_default_str();
-  AddFormatOption(app, a->format);
+  app.add_option("--mode", a->windows.mode, "Between hubs, the packet format: immediate, fifo, rdma")->capture_default_str();
+  app.add_option("--iterations", a->windows.iterations, "Between hubs, of each loop; a fifth from 64 KiB on")
+      ->capture_default_str();
+  app.add_option("--scenario", a->windows.scenario, "Between hubs: file whose machine is taken (default: two supernodes)");
+  app.add_option("--set", a->windows.settings, "Between hubs: path=value, changes the scenario");
+  app.add_option("--format", a->format, "human or table, json; between hubs also the layouts osu and imb")
+      ->check(CLI::IsMember({"human", "table", "json", "osu", "imb"}))
+      ->capture_default_str();
   return [a] { return Perf(*a); };
 }
 

@@ -192,6 +192,21 @@ Json CauTasksJson(const RunResult& r, const Topology& topology) {
   return json;
 }
 
+Json WindowProgramsJson(const RunResult& r, const Topology& topology) {
+  Json json = Json::array();
+  for (const WindowProgramResult& p : r.window_programs) {
+    json.push_back({{"name", p.name},
+                    {"hub", topology.NodeName(p.node)},
+                    {"operations", p.operations},
+                    {"packets_received", p.received},
+                    {"wrong", p.wrong},
+                    {"problem", p.problem},
+                    {"ended", p.ended},
+                    {"finished_ns", NanosecondsOrNull(p.finished)}});
+  }
+  return json;
+}
+
 Json DropsJson(const NodeStats& stats) {
   Json json = Json::object();
   for (int i = 0; i < kDropReasons; ++i) {
@@ -326,6 +341,7 @@ Json ReportJson(const RunReport& report, const Topology& topology) {
                {"collective", CollectiveJson(r.collective)},
                {"faults", FaultsJson(report.faults)},
                {"cau_tasks", CauTasksJson(r, topology)},
+               {"window_programs", WindowProgramsJson(r, topology)},
                {"lost", LostJson(r)},
                {"rejoined", RejoinedJson(r)},
                {"workload", {{"digest", r.workload.ToString()}, {"started_ps", r.workload_started}}},

@@ -295,6 +295,15 @@ std::string CauTasks(const RunResult& r, const Topology& topology) {
   return table.empty() ? "" : "\n" + table.ToString();
 }
 
+std::string WindowProgramsText(const RunResult& r, const Topology& topology) {
+  Table table({"window program", "hub", "operations", "packets", "wrong", "done (virtual)", "why"}, "llrrrrl");
+  for (const WindowProgramResult& p : r.window_programs) {
+    table.Add({p.name, topology.NodeName(p.node), FormatCount(p.operations), FormatCount(p.received),
+               FormatCount(p.wrong), p.ended ? FormatShort(p.finished) : "-", p.problem});
+  }
+  return table.empty() ? "" : "\n" + table.ToString();
+}
+
 std::string Clock(const RunResult& r, const Topology& topology) {
   const ClockReport& c = r.clock;
   if (!c.on) return "";
@@ -360,7 +369,7 @@ std::string ReportText(const RunReport& report, const Topology& topology) {
          Blade(r.total) + Clock(r, topology) +
          (report.trees.empty() ? "" : "\n" + TreesText(report.trees)) +
          (report.faults.empty() ? "" : "\n" + FaultsText(report.faults)) + CauTasks(r, topology) + Cau(r.total) +
-         Service(r.total) + EventsText(report) + Violations(r);
+         WindowProgramsText(r, topology) + Service(r.total) + EventsText(report) + Violations(r);
 }
 
 std::string CountersText(const NodeStats& s) {

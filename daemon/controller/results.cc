@@ -12,6 +12,7 @@
 #include "proto/scenario/commands.h"
 #include "proto/scenario/faults.h"
 #include "proto/scenario/trees.h"
+#include "proto/scenario/windows.h"
 
 namespace percs {
 namespace {
@@ -91,6 +92,7 @@ void ExtrasToProto(const RunResult& result, v1::RunResult* message) {
   }
   for (const BladeProgramResult& p : result.programs) ProgramToProto(p, message->add_programs());
   for (const CauTaskResult& t : result.cau_tasks) CauTaskToProto(t, message->add_cau_tasks());
+  for (const auto& program : result.window_programs) WindowProgramToProto(program, message->add_window_programs());
   if (!result.collective.empty()) CollectiveToProto(result.collective, message->mutable_collective());
 }
 

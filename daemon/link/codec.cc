@@ -315,7 +315,7 @@ void BatchReader::ReadHeader(PacketHeader* h) {
   h->destination_window = Small<WindowId>(0xffff, "destination window");
   h->bytes = Small<std::uint16_t>(kPacketBytesMax, "packet bytes");
   h->flits = Small<std::uint8_t>(kPacketFlitsMax, "packet flits");
-  h->kind = Small<PacketKind>(static_cast<std::uint64_t>(PacketKind::kService), "packet kind");
+  h->kind = Small<PacketKind>(static_cast<std::uint64_t>(kLastPacketKind), "packet kind");
   h->mode = Small<RouteMode>(kPacketRouteModes - 1, "route mode");
   h->position = static_cast<Position>(Number(kL2 - kInjected, "position")) + kInjected;
   h->hops = Small<std::uint8_t>(0xff, "hops");

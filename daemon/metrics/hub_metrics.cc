@@ -1,5 +1,6 @@
 #include "daemon/metrics/hub_metrics.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <numeric>
@@ -8,6 +9,7 @@
 #include "daemon/metrics/metric_list.h"
 #include "emulator/metrics/blade_counters.h"
 #include "emulator/metrics/cau_counters.h"
+#include "emulator/metrics/hfi_counters.h"
 #include "fmt/format.h"
 
 namespace percs {
@@ -132,6 +134,22 @@ void AddCau(const Labels& hub, const NodeStats& stats, MetricFamilies* families)
   }
 }
 
+// Nothing of a hub whose windows nobody uses.
+void AddHfi(const Labels& hub, const NodeStats& stats, MetricFamilies* families) {
+  if (std::all_of(stats.hfi.begin(), stats.hfi.end(), [](std::uint64_t count) { return count == 0; })) return;
+  for (std::size_t i = 0; i < stats.hfi.size(); ++i) {
+    Labels labels = hub;
+    labels.emplace_back("hfi", std::to_string(i / kHfiCounters));
+    labels.emplace_back("counter", HfiCounterName(static_cast<HfiCounter>(i % kHfiCounters)));
+    families->Add(metric::kHfi, labels, Number(stats.hfi[i]));
+  }
+  for (const auto& [result, count] : {std::pair("hit", stats.nmmu_hits), std::pair("miss", stats.nmmu_misses)}) {
+    Labels labels = hub;
+    labels.emplace_back("result", result);
+    families->Add(metric::kNmmu, labels, Number(count));
+  }
+}
+
 void AddNode(const Topology& topology, const NodeState& state, MetricFamilies* families) {
   const Labels hub = {{"hub", topology.NodeName(state.node)}};
   const NodeStats& stats = state.stats;
@@ -156,6 +174,7 @@ void AddNode(const Topology& topology, const NodeState& state, MetricFamilies* f
   if (state.node < topology.hubs()) {
     AddService(hub, stats, families);
     AddCau(hub, stats, families);
+    AddHfi(hub, stats, families);
   }
   if (!topology.is_blade(state.node)) return;
   for (std::size_t i = 0; i < kBladeCounters; ++i) {

@@ -84,6 +84,12 @@ inline constexpr MetricInfo kCau{"percs_cau_events_total", kCounter,
 // hub, op, dtype
 inline constexpr MetricInfo kCauOperations{"percs_cau_operations_total", kCounter,
                                            "Packets that the hub's CAU reduced, by operation and operand type"};
+// hub, hfi, counter: of hubs whose windows are used
+inline constexpr MetricInfo kHfi{"percs_hfi_events_total", kCounter,
+                                 "What an HFI counts for the windows of programs; the label has the counter's name"};
+// hub, result
+inline constexpr MetricInfo kNmmu{"percs_nmmu_translations_total", kCounter,
+                                  "Pages that the hub's NMMU translated, by whether its cache had them"};
 // hub, counter
 inline constexpr MetricInfo kBlade{"percs_blade_events_total", kCounter,
                                    "What a Cell blade counts; the label has the counter's name"};

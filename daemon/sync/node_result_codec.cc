@@ -5,6 +5,7 @@
 #include "proto/scenario/clock_codec.h"
 #include "proto/scenario/collective.h"
 #include "proto/scenario/trees.h"
+#include "proto/scenario/windows.h"
 
 namespace percs {
 namespace {
@@ -95,6 +96,7 @@ void PackResult(const NodeResult& result, v1::NodeResult* message) {
   }
   for (const BladeProgramResult& p : result.programs) ProgramToProto(p, message->add_programs());
   for (const CauTaskResult& t : result.cau_tasks) CauTaskToProto(t, message->add_cau_tasks());
+  for (const auto& program : result.window_programs) WindowProgramToProto(program, message->add_window_programs());
   if (!result.collective.empty()) CollectiveToProto(result.collective, message->mutable_collective());
   for (const auto& [epoch, time] : result.first_rerouted) {
     message->add_rerouted_epochs(epoch);
@@ -130,6 +132,7 @@ absl::StatusOr<NodeResult> UnpackResult(const v1::NodeResult& message) {
   for (const v1::BladeProgramResult& p : message.programs()) {
     result.programs.push_back(ProgramFromProto(p));
   }
+  for (const auto& program : message.window_programs()) result.window_programs.push_back(WindowProgramFromProto(program));
   for (const v1::CauTaskResult& t : message.cau_tasks()) {
     result.cau_tasks.push_back(CauTaskFromProto(t));
   }

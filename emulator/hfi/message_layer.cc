@@ -15,10 +15,7 @@ std::uint32_t PacketsFor(std::uint64_t bytes) {
 // --- Sender ---------------------------------------------------------------------------------------
 
 void MessageLayer::Send(const MessageRequest& request) {
-  auto& flow = senders_[request.destination];
-  if (!flow) flow = std::make_unique<SenderFlow>();
   Message message;
-  message.number = flow->next_message++;
   message.tag = request.tag;
   message.bytes = request.bytes;
   message.source_window = request.source_window;
@@ -27,10 +24,32 @@ void MessageLayer::Send(const MessageRequest& request) {
   message.created = context_.now;
   message.verified = request.verified;
   message.content = request.content;
-  flow->messages.push_back(message);
   ++context_.stats.messages_sent;
+  Submit(request.destination, std::move(message));
+}
+
+void MessageLayer::SendOperation(const PacketHeader& header) {
+  Message message;
+  message.operation = true;
+  message.tag = header.tag;
+  message.bytes = header.message_bytes;
+  message.offset = header.offset;
+  message.created = header.message_created;
+  message.source_window = header.source_window;
+  message.destination_window = header.destination_window;
+  message.packets = 1;
+  message.packet_bytes = header.bytes;
+  message.payload = header.payload;
+  Submit(header.destination, std::move(message));
+}
+
+void MessageLayer::Submit(NodeId destination, Message message) {
+  auto& flow = senders_[destination];
+  if (!flow) flow = std::make_unique<SenderFlow>();
+  message.number = flow->next_message++;
+  flow->messages.push_back(std::move(message));
   ++context_.work->unfinished;
-  Pump(request.destination, *flow);
+  Pump(destination, *flow);
 }
 
 void MessageLayer::Pump(NodeId destination, SenderFlow& flow) {
@@ -54,33 +73,43 @@ void MessageLayer::SendPacket(NodeId destination, SenderFlow& flow, std::uint32_
   Packet* p = hfi_.NewPacket();
   PacketHeader& header = p->header;
   header.destination = destination;
-  header.source_window = message.source_window;
-  header.destination_window = message.destination_window;
-  header.kind = PacketKind::kData;
   header.flow_sequence = sequence;
   header.flow_base = flow.base;
-  header.message = message.number;
-  header.tag = message.tag;
-  header.message_bytes = message.bytes;
-  header.message_created = message.created;
-  header.offset = static_cast<std::uint64_t>(packet.packet) * kPacketBytesMax;
-  header.bytes = static_cast<std::uint16_t>(
-      std::min<std::uint64_t>(kPacketBytesMax, message.bytes - header.offset));
-  if (message.content && header.bytes > 0) {
-    header.payload = PayloadRef::Make();
-    std::memcpy(header.payload.bytes(), message.content->data() + header.offset, header.bytes);
-  }
+  FillHeader(message, packet, &header);
   packet.deadline = kNever;
-  packet.refused = !hfi_.Send(p, message.verified, hfi_.route());
+  packet.refused = !hfi_.Send(p, message.verified, message.operation ? hfi_.route(TrafficClass::kRdma) : hfi_.route());
   if (packet.refused) {
     packet.deadline = context_.now + (context_.parameters->retransmit_timeout << packet.tries);
     Arm(destination, flow, packet.deadline);
   }
 }
 
+void MessageLayer::FillHeader(const Message& message, const InFlight& packet, PacketHeader* header) const {
+  header->source_window = message.source_window;
+  header->destination_window = message.destination_window;
+  header->message = message.number;
+  header->tag = message.tag;
+  header->message_bytes = message.bytes;
+  header->message_created = message.created;
+  if (message.operation) {
+    header->kind = PacketKind::kOperation;
+    header->offset = message.offset;
+    header->bytes = message.packet_bytes;
+    header->payload = message.payload;
+    return;
+  }
+  header->kind = PacketKind::kData;
+  header->offset = static_cast<std::uint64_t>(packet.packet) * kPacketBytesMax;
+  header->bytes = static_cast<std::uint16_t>(std::min<std::uint64_t>(kPacketBytesMax, message.bytes - header->offset));
+  if (message.content && header->bytes > 0) {
+    header->payload = PayloadRef::Make();
+    std::memcpy(header->payload.bytes(), message.content->data() + header->offset, header->bytes);
+  }
+}
+
 void MessageLayer::OnEnteredIsr(const PacketHeader& header) {
   if (header.kind == PacketKind::kAck) --replies_;
-  if (header.kind != PacketKind::kData) return;
+  if (header.kind != PacketKind::kData && header.kind != PacketKind::kOperation) return;
   SenderFlow& flow = *senders_.find(header.destination)->second;
   const std::uint32_t index = header.flow_sequence - flow.base;
   if (header.created < flow.since) return;
@@ -107,7 +136,9 @@ void MessageLayer::OnTimer(NodeId destination) {
     if (packet.acknowledged || packet.deadline > context_.now) continue;
     context_.last_event = context_.now;
     if (packet.tries == parameters.retransmit_tries) {
-      Fail(destination, flow, packet.message, WhyGivenUp(*Find(flow, packet.message), packet));
+      Message& message = *Find(flow, packet.message);
+      message.refused = packet.refused;
+      Fail(destination, flow, packet.message, WhyGivenUp(message, packet));
       continue;
     }
     ++packet.tries;
@@ -145,15 +176,17 @@ void MessageLayer::Acknowledge(SenderFlow& flow, InFlight& packet) {
   if (!message || message->finished) return;
   if (++message->acknowledged < message->packets) return;
   message->finished = true;
-  ++context_.stats.messages_acknowledged;
+  if (!message->operation) ++context_.stats.messages_acknowledged;
 }
 
 void MessageLayer::Fail(NodeId destination, SenderFlow& flow, std::uint32_t number, DropReason reason) {
   Message& message = *Find(flow, number);
   if (message.finished) return;
   message.finished = true;
-  ++context_.stats.messages_failed;
-  failed_.push_back({context_.node, destination, number, message.bytes, reason, context_.now});
+  if (!message.operation) {
+    ++context_.stats.messages_failed;
+    failed_.push_back({context_.node, destination, number, message.bytes, reason, context_.now});
+  }
   for (std::size_t i = 0; i < flow.in_flight.size(); ++i) {
     if (flow.in_flight[i].message == number) flow.in_flight[i].acknowledged = true;
   }
@@ -168,11 +201,18 @@ void MessageLayer::Retire(NodeId destination, SenderFlow& flow) {
     const Message message = flow.messages.front();
     // The packets of a message given up may still be ahead of base; nothing asks for it any more.
     flow.messages.front().content = nullptr;  // the ring keeps its slots
+    flow.messages.front().payload.Clear();
     flow.messages.pop_front();
     if (flow.sending > 0) --flow.sending;
     --context_.work->unfinished;
     context_.last_event = context_.now;
-    listener_.OnMessageDone(destination, message.number, message.acknowledged == message.packets);
+    const bool delivered = message.acknowledged == message.packets;
+    if (message.operation) {
+      listener_.OnOperationDone(message.source_window, static_cast<std::uint64_t>(message.created), message.tag,
+                                delivered, message.refused);
+    } else {
+      listener_.OnMessageDone(destination, message.number, delivered);
+    }
   }
   Pump(destination, flow);
 }
@@ -228,9 +268,12 @@ std::optional<DropReason> MessageLayer::OnData(const PacketHeader& header) {
   received.created = header.message_created;
   received.first = header.offset == 0;
   received.last = header.offset + header.bytes == header.message_bytes;
+  received.operation = header.kind == PacketKind::kOperation;
   ++flow.since_ack;
-  const bool last = received.last;
+  const bool last = received.operation ? (header.message_created & kAcknowledgeAtOnce) != 0 : received.last;
+  const bool gap = ahead == 0 && flow.bitmap != 1;  // that this packet closes, in part or as a whole
   while (flow.bitmap & 1) completed |= Advance(flow);
+  completed |= received.operation && gap && flow.bitmap == 0;
   if (flow.since_ack >= context_.parameters->ack_every_packets || last || completed) {
     SendAck(header, flow);
   }
@@ -244,6 +287,10 @@ bool MessageLayer::Advance(ReceiverFlow& flow) {
   flow.bitmap >>= 1;
   if (!present) {
     flow.broken = true;  // the sender has given it up
+    return false;
+  }
+  if (received.operation) {
+    flow.broken = false;  // what was broken has ended
     return false;
   }
   if (received.first) flow.broken = false;

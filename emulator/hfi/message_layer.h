@@ -38,7 +38,13 @@ class MessageListener {
   virtual void OnMessage(const DeliveredMessage& message) = 0;
   // Acknowledged as a whole (delivered exactly once), or given up (delivered at most once).
   virtual void OnMessageDone(NodeId destination, std::uint32_t message, bool delivered) = 0;
+  // Of a packet given to SendOperation: acknowledged, or given up. `refused`: its last try did not leave the hub.
+  virtual void OnOperationDone(WindowId source_window, std::uint64_t word, std::uint32_t tag, bool delivered,
+                               bool refused) {}
 };
+
+// Bit 0 of `message_created` of a packet of an operation: its receiver acknowledges at once, as at a message's end.
+inline constexpr Time kAcknowledgeAtOnce = 1;
 
 class MessageLayer {
  public:
@@ -46,6 +52,10 @@ class MessageLayer {
       : context_(context), hfi_(hfi), listener_(listener) {}
 
   void Send(const MessageRequest& request);
+  // One packet of an operation between windows: exactly once, or failed, and handed over as it comes, not in order.
+  // `header` has destination, windows, bytes and payload; tag, message_bytes, offset and message_created (but for
+  // kAcknowledgeAtOnce) are the operation's own and travel as they are. The payload must not change any more.
+  void SendOperation(const PacketHeader& header);
 
   void OnEnteredIsr(const PacketHeader& header);
   // A data packet reached its window. Returns why it is dropped, if it is.
@@ -67,6 +77,11 @@ class MessageLayer {
     Time created = 0;
     bool verified = false, finished = false;
     std::shared_ptr<const std::vector<std::uint8_t>> content;
+    // Of an operation: one packet. `bytes` and `created` are its message_bytes and message_created.
+    bool operation = false, refused = false;
+    std::uint16_t packet_bytes = 0;
+    std::uint64_t offset = 0;
+    PayloadRef payload;
   };
   struct InFlight {
     std::uint32_t message = 0;
@@ -88,7 +103,7 @@ class MessageLayer {
   struct Received {
     DeliveredMessage message;
     Time created = 0;
-    bool first = false, last = false;
+    bool first = false, last = false, operation = false;
   };
   struct ReceiverFlow {
     std::uint32_t base = 0;      // lowest sequence not received
@@ -98,7 +113,9 @@ class MessageLayer {
     Received window[64];         // by sequence mod 64
   };
 
+  void Submit(NodeId destination, Message message);
   void Pump(NodeId destination, SenderFlow& flow);
+  void FillHeader(const Message& message, const InFlight& packet, PacketHeader* header) const;
   void SendPacket(NodeId destination, SenderFlow& flow, std::uint32_t sequence);
   void Arm(NodeId destination, SenderFlow& flow, Time deadline);
   void Acknowledge(SenderFlow& flow, InFlight& packet);

@@ -44,7 +44,7 @@ enum class WindowOp : std::uint8_t {
   kReturnSpace,    // count: slots of the receive FIFO, oldest first
   // Internet Protocol: datagrams, unreliable too; node may be a multicast group.
   kIpSend,         // node, peer_window, data by way of the FIFO (one packet), or segments that the HFI gathers
-  kIpReceive,      // segments: where the HFI is to scatter the next datagram that it assembles
+  kIpReceive,      // segments: where the HFI is to scatter a datagram that it assembles; ends when there is one
   kJoin, kLeave,   // node: a multicast group whose packets this window takes
   // Exactly once, or failed with a reason.
   kRdmaWrite,    // node, peer_window, bytes from context:address (or data) to peer_context:peer_address or its FIFO
@@ -147,8 +147,7 @@ struct WindowOperation {
 struct WindowEvent {
   enum class Kind : std::uint8_t {
     kCompletion,    // of operation `id`, with `status`
-    kReceived,      // a packet is in the receive FIFO: `data`, and its slot at `address`; one slot is in use
-    kDatagram,      // an IP datagram was scattered to what `id` (kIpReceive) gave: `bytes` of it
+    kReceived,      // a packet is in the receive FIFO, in the slot at `address`, which stays in use: `data`
     kNotification,  // an operation from peer:peer_window with `notify` was done here
   };
   Kind kind = Kind::kCompletion;
@@ -158,10 +157,11 @@ struct WindowEvent {
   std::uint64_t id = 0;
   WindowOp op = WindowOp::kReserve;  // completion: which; received: the format it came in
   WindowStatus status = WindowStatus::kOk;
-  NodeId peer = kNoNode;
+  NodeId peer = kNoNode;  // who sent a packet or datagram, or notifies
   WindowId peer_window = 0;
   Address address = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;  // of a packet, datagram or notifying operation
+  std::uint64_t offset = 0;  // received by RDMA: of this packet in its operation; they come in any order
   std::vector<std::uint8_t> data;      // kReadMemory, kReceived
   std::vector<std::uint64_t> values;   // atomic: before each update that fetches, in their order
 };

@@ -7,7 +7,9 @@ const char* DropReasonName(DropReason reason) {
                                                 "duplicate", "no_reply_slot", "unacknowledged",
                                                 "table_parity", "crc", "no_cau_tree", "no_cau_slot",
                                                 "no_service_slot", "service_timeout", "cau_down", "window_down",
-                                                "old_incarnation"};
+                                                "old_incarnation",
+                                                "window_closed", "wrong_key", "receive_fifo_full", "no_ip_receive",
+                                                "malformed"};
   return kNames[static_cast<int>(reason)];
 }
 

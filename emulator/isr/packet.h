@@ -17,7 +17,10 @@ enum class PacketKind : std::uint8_t {
   kAck,   // selective acknowledgement of the message layer, one flit
   kCau,   // between two CAUs (emulator/cau/cau_packet.h), one flit
   kService,  // between two service ports (emulator/node/service_agent.h), one flit
+  kWindow,   // between two windows (emulator/hfi/window_packet.h): delivered or dropped, once
+  kOperation,  // likewise, by the message layer: exactly once, in any order
 };
+inline constexpr PacketKind kLastPacketKind = PacketKind::kOperation;
 
 // Why a packet was lost. Every lost packet is counted under exactly one of these.
 enum class DropReason : std::uint8_t {
@@ -37,8 +40,13 @@ enum class DropReason : std::uint8_t {
   kCauDown,       // the CAU it came to does not work
   kWindowDown,    // the window that it came from or to does not work
   kOldIncarnation,  // from or to hubs that were lost, and others are in their place
+  kWindowClosed,  // no program has reserved the window that it came to, or not for what it brings
+  kWrongKey,      // it came to a window of another job
+  kReceiveFifoFull,  // no slot was free in the receive FIFO of its window
+  kNoIpReceive,   // a part of an IP datagram for which its window has given no place
+  kMalformed,     // its header says what cannot be
 };
-inline constexpr int kDropReasons = 16;
+inline constexpr int kDropReasons = 21;
 const char* DropReasonName(DropReason reason);
 
 // What a tail says of its packet beside that it ends.

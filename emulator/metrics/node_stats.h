@@ -88,6 +88,19 @@ inline constexpr int kCauNamedCounters = 9;
 inline constexpr int kCauReductions = kReduceOps * kOperandTypes;
 inline constexpr int kCauCounters = kCauReductions + kCauNamedCounters;
 
+// Of each HFI, for windows that programs have (emulator/hfi/window_unit.h). The first seven are the counter set of the
+// machine's own library (PAMI's HFI extension).
+enum class HfiCounter : std::uint8_t {
+  kSent, kSendDropped, kSendIndicated,            // packets; indicated: whose program was told
+  kReceived, kReceiveDropped, kReceiveIndicated,  // likewise
+  kImmediateSent,
+  kRdmaBytesWritten, kRdmaBytesRead,              // by others in memory of this hub
+  kAtomics,                                       // updates done in memory of this hub
+  kFaults,                                        // packets of operations that NMMU or window refused
+  kDatagrams, kDatagramsLost,                     // assembled; given up for want of a part
+};
+inline constexpr int kHfiCounters = 13;
+
 struct NodeStats {
   std::array<PortStats, kPorts> ports{};
   std::uint64_t packets_created = 0, flits_created = 0;
@@ -120,6 +133,12 @@ struct NodeStats {
   // Of a CAU: reductions by operation and operand type, then CauCounter; metrics/cau_counters.h has names.
   std::array<std::uint64_t, kCauCounters> cau{};
 
+  std::array<std::uint64_t, kHfisPerHub * kHfiCounters> hfi{};
+  std::uint64_t nmmu_hits = 0, nmmu_misses = 0;  // of the translation cache
+
+  std::uint64_t& Hfi(int hfi_number, HfiCounter counter) {
+    return hfi[static_cast<std::size_t>(hfi_number * kHfiCounters + static_cast<int>(counter))];
+  }
   std::uint64_t& Cau(CauCounter counter) {
     return cau[static_cast<std::size_t>(kCauReductions + static_cast<int>(counter))];
   }
@@ -172,6 +191,8 @@ struct NodeStats {
     f(service_requests), f(service_answers), f(service_unanswered), f(service_wrong_partner);
     f(service_round_trip_ps), f(service_round_trip_max);
     drops(kDropReasonsOfModel3, kDropReasons);
+    for (auto& v : hfi) f(v);
+    f(nmmu_hits), f(nmmu_misses);
   }
   template <typename F>
   void VisitAlways(F&& f) {

@@ -149,6 +149,8 @@ void Hub::DispatchTimer(const Event& event) {
     OnServicePacket(reinterpret_cast<Packet*>(event.data));
   } else if (event.key.port() == kServiceTimer) {
     service_->OnTimer(event.data);
+  } else if (event.key.port() == kWindows) {
+    windows_->OnEvent(event);
   } else {
     workload_->OnTimer(event.data);
   }
@@ -192,6 +194,10 @@ void Hub::OnDelivered(Packet* packet) {
     drop = messages_.OnData(header);
   } else if (header.kind == PacketKind::kCau) {
     drop = cau_.OnPacket(header);
+  } else if (header.kind == PacketKind::kWindow) {
+    drop = Windows().OnPacket(header);
+  } else if (header.kind == PacketKind::kOperation) {
+    drop = WindowPacket::ReadFrom(header) ? messages_.OnData(header) : DropReason::kMalformed;
   }
   if (header.traced) [[unlikely]] Trace(*packet, drop);
   if (drop) {
@@ -204,6 +210,7 @@ void Hub::OnDelivered(Packet* packet) {
     if (takes_payload_ && header.kind == PacketKind::kData) workload_->OnPayload(header);
     if (header.kind == PacketKind::kAck) messages_.OnAck(header);
     if (header.kind == PacketKind::kRaw && workload_) workload_->OnRawDelivered(header);
+    if (header.kind == PacketKind::kOperation) Windows().OnOperation(header);
   }
   context_.Release(packet);
 }
@@ -254,9 +261,10 @@ void Hub::Deliver(const PacketHeader& header) {
   std::uint64_t payload_hash = 0;
   if (header.payload) {
     payload_hash = HashBytes(header.payload.bytes(), header.bytes);
-    const bool of_cau = header.kind == PacketKind::kCau;  // software checks what it gets
-    if (!of_cau) stats.payload_bytes_verified += header.bytes;
-    if (!of_cau && !checks_payload_ && CheckPayload(header) >= 0) ++stats.payload_errors;
+    // Of CAUs and windows software checks what it gets.
+    const bool pattern = header.kind == PacketKind::kRaw || header.kind == PacketKind::kData;
+    if (pattern) stats.payload_bytes_verified += header.bytes;
+    if (pattern && !checks_payload_ && CheckPayload(header) >= 0) ++stats.payload_errors;
   }
   digest_.Add(static_cast<std::uint64_t>(context_.now));
   digest_.Add(static_cast<std::uint64_t>(header.source) << 32 | header.flits);
@@ -465,6 +473,7 @@ NodeResult Hub::Result() {
     result.ranks = workload_->ranks();
     result.collective = workload_->collective();
     result.cau_tasks = workload_->cau_tasks();
+    result.window_programs = workload_->window_programs();
   }
   if (clock_) result.clock = clock_->samples();
   if (tallies_) result.tallies = Tallies();
@@ -479,6 +488,7 @@ NodeResult Hub::Result() {
   digest.Add(static_cast<std::uint64_t>(result.last_event));
   digest.Add(result.credits_missing);
   if (!result.collective.empty()) result.collective.Fold(digest);
+  for (const WindowProgramResult& program : result.window_programs) program.Fold(digest);
   result.digest = digest.Finish();
   return result;
 }

@@ -11,6 +11,7 @@
 #include "emulator/fault/active_faults.h"
 #include "emulator/fault/fault_tally.h"
 #include "emulator/hfi/message_layer.h"
+#include "emulator/hfi/window_unit.h"
 #include "emulator/node/repeated_workload.h"
 #include "emulator/node/service_agent.h"
 #include "emulator/sim/fabric.h"
@@ -65,7 +66,10 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
     if (workload_) workload_->Stop();
   }
   std::vector<std::string> Blocked() const {
-    return workload_ ? workload_->Blocked() : std::vector<std::string>();
+    std::vector<std::string> lines = workload_ ? workload_->Blocked() : std::vector<std::string>();
+    if (!windows_) return lines;
+    for (std::string& line : windows_->Blocked()) lines.push_back(std::move(line));
+    return lines;
   }
   // Where control items of this hub go.
   void SetControlOutbox(std::function<void(ControlItem&&)> send) { send_control_ = std::move(send); }
@@ -86,10 +90,12 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   void SendMessage(const MessageRequest& request) override { messages_.Send(request); }
   void SetTimer(Time at, std::uint64_t token) override;
   std::size_t backlog() const override { return hfi_.backlog(); }
+  WindowPort* windows() override { return has_cau_ ? &Windows() : nullptr; }
 
   // HfiListener
   void OnEnteredIsr(const PacketHeader& header) override {
     if (header.kind == PacketKind::kCau) return cau_.OnEnteredIsr(header);
+    if (header.kind == PacketKind::kWindow) return windows_->OnEnteredIsr(header);
     messages_.OnEnteredIsr(header);
   }
   void OnDelivered(Packet* packet) override;
@@ -102,6 +108,9 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   }
   void OnMessageDone(NodeId destination, std::uint32_t message, bool delivered) override {
     if (workload_) workload_->OnMessageDone(destination, message, delivered);
+  }
+  void OnOperationDone(WindowId, std::uint64_t word, std::uint32_t tag, bool delivered, bool refused) override {
+    windows_->OnOperationDone(word, tag, delivered, refused);
   }
 
  private:
@@ -139,6 +148,11 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   void Answer(ControlItem answer);
   [[gnu::always_inline]] inline void Deliver(const PacketHeader& header);
   [[gnu::cold]] void OnServicePacket(Packet* packet);
+  // Made when the first operation is issued here, or the first packet of one comes.
+  WindowUnit& Windows() {
+    if (!windows_) windows_ = std::make_unique<WindowUnit>(context_, hfi_, messages_);
+    return *windows_;
+  }
   [[gnu::cold]] void Trace(const Packet& packet, std::optional<DropReason> drop);
 
   NodeContext context_;
@@ -149,6 +163,7 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   const bool has_cau_;
   std::unique_ptr<HubClock> clock_;  // null: no clock is distributed
   std::unique_ptr<ServiceAgent> service_;  // null: nothing uses the service ports
+  std::unique_ptr<WindowUnit> windows_;    // null: nothing uses the windows
   std::unique_ptr<HubWorkload> workload_;
   bool takes_payload_ = false, checks_payload_ = false;  // what the workload does with it
   // One timer of the workload stays beside the queue: open-loop traffic never has another.

@@ -69,7 +69,7 @@ struct NodeContext {
     if (!losses) losses = std::make_unique<LossesByPlace>();
     Losses& here = (*losses)[static_cast<std::size_t>(place)];
     ++here.lost;
-    if (kind == PacketKind::kData) ++here.resent;
+    if (kind == PacketKind::kData || kind == PacketKind::kOperation) ++here.resent;
   }
 
   // Records of traced packets; made when the first one is met, or chosen here.
@@ -101,6 +101,6 @@ enum class FlitEvent : std::uint64_t { kMark = 0, kRun = 1, kService = 2 };
 enum class TimerEvent : std::uint64_t { kInput = 0, kOutputFree = 1, kWireEmpty = 2, kServiceWait = 3 };
 // Ports above 55 in keys of class kHfi: what is not tied to a port.
 inline constexpr int kRetransmit = 202, kTask = 203, kGoalTimer = 204, kCau = 205,
-                     kServiceArrival = 206, kServiceTimer = 207;
+                     kServiceArrival = 206, kServiceTimer = 207, kWindows = 208;
 
 }  // namespace percs

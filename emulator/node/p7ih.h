@@ -6,6 +6,7 @@
 
 #include "emulator/base/ids.h"
 #include "emulator/base/time.h"
+#include "emulator/hfi/window_parameters.h"
 
 namespace percs {
 
@@ -50,6 +51,8 @@ struct P7ihParameters {
   int reply_queue_packets = 4096;          // acknowledgements of a hub that wait for the ISR
   Time retransmit_timeout = 50 * kMicrosecond;
   int retransmit_tries = 8;
+
+  WindowParameters windows;                // HFI windows, NMMU
 
   // Collective Acceleration Unit (gaps.md G3).
   Time cau_pass_through = 250'000;         // from the last input of an operation to its first output

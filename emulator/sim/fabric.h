@@ -21,6 +21,7 @@
 #include "emulator/fault/loss.h"
 #include "emulator/fault/reroute.h"
 #include "emulator/fault/tree_status.h"
+#include "emulator/hfi/window_program.h"
 #include "emulator/metrics/node_stats.h"
 #include "emulator/node/node_context.h"
 #include "emulator/routing/planner.h"
@@ -74,6 +75,7 @@ struct NodeResult {
   std::vector<BladeProgramResult> programs;
   CollectiveResult collective;
   std::vector<CauTaskResult> cau_tasks;
+  std::vector<WindowProgramResult> window_programs;
   // By epoch: when this hub first routed a packet by a table entry that the epoch changed. Not in the
   // digest (every delivery already is).
   std::vector<std::pair<Epoch, Time>> first_rerouted;

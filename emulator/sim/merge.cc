@@ -88,6 +88,12 @@ void CheckNodes(const Scenario& scenario, const Topology& topology, const std::v
   if (const std::uint64_t wrong = result.total.Cau(CauCounter::kResultsWrong); wrong > 0) {
     violation(fmt::format("CAU: {} results differ from the serial reference", wrong));
   }
+  for (const WindowProgramResult& program : result.window_programs) {
+    if (program.wrong > 0) {
+      violation(fmt::format("windows: {} results of program {} were not the expected ones; the first: {}",
+                            program.wrong, program.name, program.problem));
+    }
+  }
   for (const NodeResult& node : nodes) {
     const std::string name = topology.NodeName(node.node);
     if (node.flits_out_of_order > 0) {
@@ -135,12 +141,15 @@ RunResult MergeResults(const Scenario& scenario, const Topology& topology, std::
     result.programs.insert(result.programs.end(), node.programs.begin(), node.programs.end());
     if (!node.collective.empty()) result.collective.Merge(node.collective);
     result.cau_tasks.insert(result.cau_tasks.end(), node.cau_tasks.begin(), node.cau_tasks.end());
+    for (WindowProgramResult& program : node.window_programs) result.window_programs.push_back(std::move(program));
     NoteFirstPackets(node.first_rerouted, &result.reroutes);
   }
   std::sort(result.tallies.begin(), result.tallies.end(), [](const auto& a, const auto& b) { return a.fault < b.fault; });
   std::sort(result.ranks.begin(), result.ranks.end(),
             [](const RankResult& a, const RankResult& b) { return a.rank < b.rank; });
   losses.Fold(digest);
+  std::sort(result.window_programs.begin(), result.window_programs.end(),
+            [](const auto& a, const auto& b) { return a.program < b.program; });
   Clocks(scenario, topology, nodes, digest, result);
   result.digest = digest.Finish();
   result.workload = workload.Finish();

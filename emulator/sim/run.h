@@ -31,6 +31,7 @@ struct RunResult {
   std::vector<BladeProgramResult> programs;  // of blades, in node order
   CollectiveResult collective;               // of all tasks
   std::vector<CauTaskResult> cau_tasks;      // by node, then tree
+  std::vector<WindowProgramResult> window_programs;  // in the order of the workload
   std::vector<Reroute> reroutes;
   ClockReport clock;
   std::vector<TreeStatus> trees;             // by number

@@ -15,6 +15,7 @@
 #include "emulator/collectives/loop_workload.h"
 #include "emulator/fault/fault_spec.h"
 #include "emulator/fault/link_impairment.h"
+#include "emulator/hfi/window_program.h"
 #include "emulator/node/p7ih.h"
 #include "emulator/routing/route_mode.h"
 #include "emulator/routing/route_tables.h"
@@ -145,7 +146,7 @@ struct BladeFault {
 };
 
 using Workload = std::variant<std::monostate, AllToAllWorkload, PatternWorkload, ScriptedWorkload,
-                              TraceWorkload, TickWorkload, CollectiveWorkload, CauWorkload>;
+                              TraceWorkload, TickWorkload, CollectiveWorkload, CauWorkload, WindowWorkload>;
 
 // What the service software of hubs asks others for over the service ports (docs/semantics.md B.10). Every request
 // is answered by the hub that gets it.

@@ -10,6 +10,7 @@
 #include "emulator/workload/scripted.h"
 #include "emulator/workload/ticks.h"
 #include "emulator/workload/trace_traffic.h"
+#include "emulator/workload/window_programs.h"
 
 namespace percs {
 
@@ -57,6 +58,10 @@ absl::StatusOr<std::unique_ptr<HubWorkload>> MakeOwn(const Scenario& scenario,
   if (const auto* loop = std::get_if<CauWorkload>(&scenario.workload)) {
     if (absl::Status status = CauLoop::Check(*loop, scenario.trees.size()); !status.ok()) return status;
     return std::make_unique<CauLoop>(*loop, scenario.trees, scenario.seed, hub);
+  }
+  if (const auto* windows = std::get_if<WindowWorkload>(&scenario.workload)) {
+    if (absl::Status status = WindowPrograms::Check(*windows, topology); !status.ok()) return status;
+    return std::make_unique<WindowPrograms>(*windows, hub);
   }
   return std::unique_ptr<HubWorkload>();
 }

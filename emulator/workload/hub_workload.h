@@ -9,6 +9,7 @@
 #include "emulator/cau/cau_port.h"
 #include "emulator/collectives/loop_workload.h"
 #include "emulator/hfi/message_layer.h"
+#include "emulator/hfi/window_operation.h"
 #include "emulator/sim/scenario.h"
 
 namespace percs {
@@ -28,6 +29,7 @@ class HubServices {
   virtual void SetTimer(Time at, std::uint64_t token) = 0;
   virtual std::size_t backlog() const = 0;  // packets in the HFI's send queues
   virtual CauPort* cau() { return nullptr; }  // null: a node without a CAU
+  virtual WindowPort* windows() { return nullptr; }  // null: a node that is no hub
 };
 
 class HubWorkload {
@@ -48,6 +50,7 @@ class HubWorkload {
   virtual std::vector<RankResult> ranks() const { return {}; }
   virtual CollectiveResult collective() const { return {}; }
   virtual std::vector<CauTaskResult> cau_tasks() const { return {}; }
+  virtual std::vector<WindowProgramResult> window_programs() const { return {}; }
   // What it waits for, for the report of a deadlock.
   virtual std::vector<std::string> Blocked() const { return {}; }
 };

@@ -20,6 +20,7 @@
 #include "proto/scenario/trees.h"
 #include "proto/scenario/units.h"
 #include "proto/scenario/validate.h"
+#include "proto/scenario/windows.h"
 
 namespace percs {
 namespace {
@@ -210,6 +211,9 @@ class Builder {
         return BuildCauLoop(workload.cau(), *trees_, &errors_);
       case v1::Workload::kCollective:
         return BuildCollective(workload.collective(), *trees_, topology_ ? topology_->hubs() : 0, &errors_);
+      case v1::Workload::kWindows:
+        if (topology_) return BuildWindows(workload.windows(), *topology_, &errors_);
+        break;
       case v1::Workload::KIND_NOT_SET:
         break;
     }

@@ -27,6 +27,45 @@ void ReadLink(const Link& from, LinkParameters* to) {
   }
 }
 
+void ReadWindows(const v1::P7ihParameters::Windows& message, WindowParameters* p) {
+  if (message.has_rate()) p->flit_time = FlitTime(message.rate());
+#define PERCS_COPY(field) \
+  if (message.has_##field()) p->field = static_cast<decltype(p->field)>(message.field())
+  PERCS_COPY(immediate_issue);
+  PERCS_COPY(fifo_issue);
+  PERCS_COPY(rdma_issue);
+  PERCS_COPY(receive);
+  PERCS_COPY(memory_read);
+  PERCS_COPY(cache_read);
+  PERCS_COPY(memory_write);
+  PERCS_COPY(atomic_time);
+  PERCS_COPY(packet_time);
+  PERCS_COPY(immediate_buffers);
+  PERCS_COPY(operations);
+  PERCS_COPY(unacknowledged);
+  PERCS_COPY(read_unit_packets);
+  PERCS_COPY(read_units);
+  PERCS_COPY(reassembly);
+  PERCS_COPY(nmmu_hit);
+  PERCS_COPY(nmmu_miss);
+  PERCS_COPY(nmmu_entries);
+  PERCS_COPY(page_bytes);
+  PERCS_COPY(registered_bytes);
+#undef PERCS_COPY
+}
+
+void CheckWindows(const WindowParameters& p, ErrorList* errors) {
+  if ((p.page_bytes & (p.page_bytes - 1)) != 0) {
+    errors->Add("parameters.windows.page_bytes",
+                fmt::format("{} bytes are no power of two; write 4KiB, 64KiB or 16MiB", p.page_bytes));
+  }
+  if (p.nmmu_entries % 8 != 0) {
+    errors->Add("parameters.windows.nmmu_entries",
+                fmt::format("{} is no multiple of 8, the ways of the cache; write {}", p.nmmu_entries,
+                            (p.nmmu_entries + 7) / 8 * 8));
+  }
+}
+
 void ApplyPreset(v1::ManagementPreset preset, P7ihParameters* p) {
   if (preset != v1::MANAGEMENT_PRESET_MACHINE) return;  // demo is what the struct starts with
   p->management_latency = kMillisecond;
@@ -95,6 +134,7 @@ P7ihParameters BuildParameters(const v1::P7ihParameters& message) {
   ReadLink(message.d(), &p.d);
   ReadLink(message.hfi(), &p.hfi);
   ReadLink(message.ib(), &p.ib);
+  ReadWindows(message.windows(), &p.windows);
   ApplyPreset(message.management_preset(), &p);
   if (message.has_w_rate()) p.w_flit_time = FlitTime(message.w_rate());
   if (message.vc_policy() == v1::VC_POLICY_SINGLE) p.vc_policy = VcPolicy::kSingle;
@@ -135,6 +175,7 @@ void CheckParameters(const P7ihParameters& p, ErrorList* errors) {
   CheckLink("lr", p.lr, p, errors);
   CheckLink("d", p.d, p, errors);
   CheckLink("ib", p.ib, p, errors);
+  CheckWindows(p.windows, errors);
   if (p.ib_crossbar < p.ib.flit_time) {
     errors->Add("parameters.ib_crossbar",
                 fmt::format("ib_crossbar = {} is less than the {} that a flit of 128 bytes takes on a cable; write at "

@@ -25,8 +25,24 @@ std::vector<std::int64_t> Numbers(const P7ihParameters& p) {
        p.ack_every_packets, p.reply_queue_packets, p.retransmit_timeout, p.retransmit_tries, p.cau_pass_through, p.cau_port_time, p.cau_queue_packets, p.service_buffer_flits, p.service_wait,
        p.management_latency,
        p.detect, p.plan, p.install, p.stall_limit});
+  const WindowParameters& w = p.windows;
+  numbers.insert(numbers.end(),
+                 {w.immediate_issue, w.fifo_issue, w.rdma_issue, w.receive, w.memory_read, w.cache_read, w.memory_write,
+                  w.atomic_time, w.flit_time, w.packet_time, w.immediate_buffers, w.operations, w.unacknowledged,
+                  w.read_unit_packets, w.read_units, w.reassembly, w.nmmu_hit, w.nmmu_miss, w.nmmu_entries, w.page_bytes,
+                  w.registered_bytes});
   return numbers;
 }
+
+struct SameFieldsAsWindowParameters {
+  Time issue[3], receive, memory[3], atomic_time, flit_time, packet_time;
+  int immediate_buffers, operations, unacknowledged, read_unit_packets, read_units;
+  Time reassembly, nmmu_hit, nmmu_miss;
+  int nmmu_entries, page_bytes;
+  std::int64_t registered_bytes;
+};
+static_assert(sizeof(WindowParameters) == sizeof(SameFieldsAsWindowParameters),
+              "a field came or went: p7ih.proto, parameters.cc and Numbers() have to follow");
 
 struct SameFieldsAsP7ihParameters {
   LinkParameters links[5];
@@ -39,6 +55,7 @@ struct SameFieldsAsP7ihParameters {
   int flow_window_packets, ack_every_packets, reply_queue_packets;
   Time retransmit_timeout;
   int retransmit_tries;
+  SameFieldsAsWindowParameters windows;
   Time cau_pass_through, cau_port_time;
   int cau_queue_packets;
   Time management_latency, detect, plan, install, stall_limit;

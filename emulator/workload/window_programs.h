@@ -1,0 +1,29 @@
+// The programs of one hub that use its windows (emulator/hfi/window_program.h).
+#pragma once
+
+#include <deque>
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "emulator/workload/hub_workload.h"
+
+namespace percs {
+
+class WindowPrograms final : public HubWorkload {
+ public:
+  // INVALID_ARGUMENT for a program of a node that is no hub, or a step that repeats what is not there.
+  static absl::Status Check(const WindowWorkload& workload, const Topology& topology);
+
+  WindowPrograms(const WindowWorkload& workload, HubServices& hub);
+  ~WindowPrograms() override;
+  void Start() override;
+  void OnTimer(std::uint64_t program) override;
+  std::vector<WindowProgramResult> window_programs() const override;
+  std::vector<std::string> Blocked() const override;
+
+ private:
+  class Runner;
+  std::vector<std::unique_ptr<Runner>> runners_;
+};
+
+}  // namespace percs
