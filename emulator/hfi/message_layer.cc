@@ -204,17 +204,21 @@ void MessageLayer::Retire(NodeId destination, SenderFlow& flow) {
     flow.messages.front().payload.Clear();
     flow.messages.pop_front();
     if (flow.sending > 0) --flow.sending;
-    --context_.work->unfinished;
     context_.last_event = context_.now;
-    const bool delivered = message.acknowledged == message.packets;
-    if (message.operation) {
-      listener_.OnOperationDone(message.source_window, static_cast<std::uint64_t>(message.created), message.tag,
-                                delivered, message.refused);
-    } else {
-      listener_.OnMessageDone(destination, message.number, delivered);
-    }
+    Done(destination, message);
   }
   Pump(destination, flow);
+}
+
+void MessageLayer::Done(NodeId destination, const Message& message) {
+  --context_.work->unfinished;
+  const bool delivered = message.acknowledged == message.packets;
+  if (message.operation) {
+    listener_.OnOperationDone(message.source_window, static_cast<std::uint64_t>(message.created), message.tag,
+                              delivered, message.refused);
+  } else {
+    listener_.OnMessageDone(destination, message.number, delivered);
+  }
 }
 
 MessageLayer::Message* MessageLayer::Find(SenderFlow& flow, std::uint32_t number) {
@@ -233,6 +237,7 @@ void MessageLayer::PeerAnew(NodeId peer) {
     Message& message = flow.messages.front();
     if (!message.finished) Fail(peer, flow, message.number, DropReason::kOldIncarnation);
     message.content = nullptr;
+    message.payload.Clear();
     over.push_back(message);
     flow.messages.pop_front();
   }
@@ -241,10 +246,7 @@ void MessageLayer::PeerAnew(NodeId peer) {
   flow.base = 0;
   flow.timer_at = kNever;
   flow.since = context_.now;
-  for (const Message& message : over) {
-    --context_.work->unfinished;
-    listener_.OnMessageDone(peer, message.number, message.acknowledged == message.packets);
-  }
+  for (const Message& message : over) Done(peer, message);
 }
 
 // --- Receiver -------------------------------------------------------------------------------------

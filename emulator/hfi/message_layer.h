@@ -120,6 +120,7 @@ class MessageLayer {
   void Arm(NodeId destination, SenderFlow& flow, Time deadline);
   void Acknowledge(SenderFlow& flow, InFlight& packet);
   void Retire(NodeId destination, SenderFlow& flow);
+  void Done(NodeId destination, const Message& message);  // tells whoever asked for it
   void Fail(NodeId destination, SenderFlow& flow, std::uint32_t number, DropReason reason);
   DropReason WhyGivenUp(const Message& message, const InFlight& packet) const;
   Message* Find(SenderFlow& flow, std::uint32_t number);
