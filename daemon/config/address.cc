@@ -43,7 +43,7 @@ absl::Status CheckUnixFree(const std::string& path) {
   return status;
 }
 
-absl::Status BindError(const Address& address) {
+absl::Status BindError(const SocketAddress& address) {
   if (address.is_unix()) {
     return absl::UnavailableError(fmt::format(
         "cannot listen on {}: its folder must exist and be writable", address.ToString()));
@@ -67,16 +67,16 @@ absl::Status BindError(const Address& address) {
 
 }  // namespace
 
-bool Address::leaves_machine() const {
+bool SocketAddress::leaves_machine() const {
   return !is_unix() && host != "localhost" && host != "[::1]" && host.rfind("127.", 0) != 0;
 }
 
-std::string Address::ToString() const {
+std::string SocketAddress::ToString() const {
   return is_unix() ? "unix:" + unix_path : fmt::format("{}:{}", host, port);
 }
 
-absl::StatusOr<Address> ParseAddress(const std::string& text, int default_port) {
-  Address address;
+absl::StatusOr<SocketAddress> ParseAddress(const std::string& text, int default_port) {
+  SocketAddress address;
   if (text.rfind("unix:", 0) == 0) {
     address.unix_path = text.substr(5);
     if (address.unix_path.empty() || address.unix_path.size() > kUnixPathMax) {
@@ -114,7 +114,7 @@ absl::StatusOr<TransportSecurity> LoadSecurity(const SecurityOptions& options, R
   return security;
 }
 
-absl::Status CheckExposure(const Address& address, const TransportSecurity& security, const char* flag) {
+absl::Status CheckExposure(const SocketAddress& address, const TransportSecurity& security, const char* flag) {
   if (!address.leaves_machine() || security.credentials.encrypted() || security.plaintext_allowed) {
     return absl::OkStatus();
   }
@@ -126,7 +126,7 @@ absl::Status CheckExposure(const Address& address, const TransportSecurity& secu
 }
 
 absl::StatusOr<std::unique_ptr<grpc::Server>> StartServer(grpc::ServerBuilder* builder, const TransportSecurity& security,
-                                                          Address* address) {
+                                                          SocketAddress* address) {
   if (absl::Status s = CheckExposure(*address, security, "--listen"); !s.ok()) return s;
   if (address->is_unix()) {
     if (absl::Status free = CheckUnixFree(address->unix_path); !free.ok()) return free;

@@ -14,7 +14,7 @@ namespace percs {
 
 inline constexpr int kControllerPort = 18515;
 
-struct Address {
+struct SocketAddress {
   std::string unix_path;  // set: a Unix socket
   std::string host;
   int port = 0;
@@ -25,7 +25,7 @@ struct Address {
 };
 
 // `tcp` alone is every interface with `default_port`. INVALID_ARGUMENT says what would be right.
-absl::StatusOr<Address> ParseAddress(const std::string& text, int default_port);
+absl::StatusOr<SocketAddress> ParseAddress(const std::string& text, int default_port);
 
 // As flags give it.
 struct SecurityOptions {
@@ -45,12 +45,12 @@ absl::StatusOr<TransportSecurity> LoadSecurity(const SecurityOptions& options, R
 
 // FAILED_PRECONDITION if others could reach `address` and nothing proves who they are; the message names
 // `flag`, which gave the address.
-absl::Status CheckExposure(const Address& address, const TransportSecurity& security, const char* flag);
+absl::Status CheckExposure(const SocketAddress& address, const TransportSecurity& security, const char* flag);
 
 // Binds and starts. FAILED_PRECONDITION by CheckExposure; ALREADY_EXISTS names the process that has the address
 // now; INVALID_ARGUMENT or UNAVAILABLE why it cannot be bound. `address.port` becomes the one bound.
 absl::StatusOr<std::unique_ptr<grpc::Server>> StartServer(grpc::ServerBuilder* builder, const TransportSecurity& security,
-                                                          Address* address);
+                                                          SocketAddress* address);
 
 // A folder of our own for sockets, below $TMPDIR or /tmp; removed with everything in it on
 // destruction.
