@@ -20,7 +20,8 @@ struct CheckArguments {
 
 const char* WorkloadName(const Scenario& scenario) {
   constexpr const char* kNames[] = {"no workload", "all-to-all", "pattern",    "packets",
-                                    "trace",       "ticks",      "collective", "CAU operations"};
+                                    "trace",       "ticks",      "collective", "CAU operations",
+                                    "HFI windows"};
   static_assert(std::size(kNames) == std::variant_size_v<Workload>);
   return kNames[scenario.workload.index()];
 }
