@@ -195,6 +195,7 @@ TEST(Metrics, ThePageHasEachOfThemAndNoOther) {
   NodeState blade;
   blade.node = host.topology->hubs();
   host.nodes.push_back(blade);
+  host.nodes.front().stats.Hfi(0, HfiCounter::kSent) = 1;  // a window is used
   { const CallRecord call(&CallsOf("/percs.v1.Control/Status"), CallType::kUnary); }
   MetricFamilies families;
   AddHubMetrics(host, {MetricsDetail::kVc}, &families);

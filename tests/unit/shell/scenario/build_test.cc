@@ -211,12 +211,13 @@ TEST(Build, RefusesWhatTheMachineCannotDo) {
        "a.yaml:3:24: faults[1].link_up: sn0-d0-h0:LL0 goes down and comes up at the same time 5us; "
        "put time between the two"},
       {"workload: {ticks: {}, background: {load: 0.1, measure: 1us}}\n",
-       "a.yaml:1:24: workload.background: goes beside cau, collective or trace; this workload is traffic itself"},
+       "a.yaml:1:23: workload.background: goes beside cau, collective or trace; this workload is traffic itself"},
       {"workload: {collective: {}, background: {measure: 1us, reliable: true}}\n",
        "a.yaml:1:28: workload.background: beside collective and trace, whose messages have content of their own, it "
        "is raw packets: leave out reliable and payload"},
       {"workload: {collective: {}, background: {hotspot: sn9-d0-h0}}\n",
-       "a.yaml:1:41: workload.background.hotspot: sn9-d0-h0 is not a node; nodes are named sn0-d0-h0 to sn0-d3-h7"},
+       "a.yaml:1:50: workload.background.hotspot: no hub is named \"sn9-d0-h0\"; the nearest are sn0-d0-h0, sn0-d0-h1 or "
+       "sn0-d0-h2"},
   };
   for (const Bad& bad : kBad) EXPECT_EQ(ErrorOf(bad.text), bad.message) << bad.text;
 }

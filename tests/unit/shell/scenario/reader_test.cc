@@ -139,7 +139,7 @@ const Bad kBadFields[] = {
      "already; remove one"},
     {"workload: {}\n",
      "bad.yaml:1:1: workload: incomplete; write exactly one of all_to_all, pattern, packets, "
-     "trace, ticks, cau, collective"},
+     "trace, ticks, cau, collective, windows"},
     {"workload:\n  packets: []\n",
      "bad.yaml:2:3: workload.packets: the list is empty; write at least one element"},
     {"workload:\n  trace: {}\n",

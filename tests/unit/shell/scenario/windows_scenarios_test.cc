@@ -90,7 +90,7 @@ TEST(WindowScenarios, WhatIsWrittenWrongHasItsPlace) {
   EXPECT_THAT(error("repeat: {steps: 2, times: 3}"), HasSubstr("2 steps are to be done again, but 0 come before it"));
   EXPECT_THAT(error("atomic: {hub: sn0-d0-h1, updates: [{}], expect: three}"), HasSubstr("\"three\" is no whole number"));
   EXPECT_THAT(error("fifo_send: {to: sn0-d0-h1, from: 1MiB}"), HasSubstr("only datagrams are gathered"));
-  EXPECT_THAT(error("await: {}"), HasSubstr("waits for nothing"));
+  EXPECT_THAT(error("await: {}"), HasSubstr("write exactly one of operations, packets,"));
   EXPECT_THAT(error("{reserve: {}, expect: happiness}"), HasSubstr("happiness"));
 }
 
