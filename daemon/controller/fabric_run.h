@@ -282,6 +282,7 @@ class FabricRun {
   Timer pace_timer_;
 
   std::optional<Time> pause_at_;  // virtual time goes no further
+  bool stopped_ = false;          // by command; then nothing holds it
   std::optional<Time> held_at_;   // where virtual time stands because nothing is left but faults to come
   std::map<std::string, LeaseOf> leases_;  // of faults, by name
   Timer lease_timer_;

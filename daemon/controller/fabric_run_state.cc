@@ -159,6 +159,7 @@ void FabricRun::RepeatOnManager(const v1::JournalRecord& record) {
   } else if (record.has_routes()) {
     ActOnFabric(record, *manager_, record.at()).IgnoreError();
   } else if (record.has_stop()) {
+    stopped_ = true;
     manager_->faults()->EndRepeating(record.at());
   } else if (record.has_fault()) {
     v1::Fault fault = record.fault().fault();

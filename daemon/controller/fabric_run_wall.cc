@@ -16,6 +16,16 @@ Time FabricRun::Pause() {
   return *pause_at_;
 }
 
+// Nothing is left but faults that begin or end later, and the scenario wants no time to pass for those alone.
+bool FabricRun::Holds() {
+  if (!pace_.pacing().idle_holds || stopped_ || pause_at_ || commands_undelivered_ > 0 || !replay_.empty()) return false;
+  WorkLeft left = master_.left();
+  left.unfinished -= manager_->faults()->unfinished();
+  if (!left.done()) return false;
+  if (!held_at_) held_at_ = virtual_time();
+  return true;
+}
+
 Time FabricRun::StepBy(Time by) {
   const Time from = Resume();
   pause_at_ = by < kNever - from ? from + by : kNever;

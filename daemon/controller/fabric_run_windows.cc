@@ -100,16 +100,6 @@ bool FabricRun::OpenWindow() {
   return true;
 }
 
-// Nothing is left but faults that begin or end later, and the scenario wants no time to pass for those alone.
-bool FabricRun::Holds() {
-  if (!pace_.pacing().idle_holds || pause_at_ || commands_undelivered_ > 0 || !replay_.empty()) return false;
-  WorkLeft left = master_.left();
-  left.unfinished -= manager_->faults()->unfinished();
-  if (!left.done()) return false;
-  if (!held_at_) held_at_ = virtual_time();
-  return true;
-}
-
 bool FabricRun::Stalled(Time next) {
   if (next < stall_check_) return false;
   const std::uint64_t flits = master_.flits_moved();
@@ -354,6 +344,7 @@ void FabricRun::TakeCommands(Time boundary) {
       continue;
     }
     hold_ = false;
+    stopped_ = true;
     manager_->faults()->EndRepeating(boundary);
     ReportManager();
     for (std::uint32_t p = 0; p < daemons_; ++p) {

@@ -3,8 +3,8 @@
 Method: actions drawn from a seed, bounded in number (more with --full): faults of every kind with
 random places and durations; freezes, broken streams and kills of processes, of the controller too.
 First without losses, where the fabric has to heal completely and every message has to be accounted
-for; then with daemons killed and started again. Each run's journal has to replay to its digest, in one process. The
-report counts each kind, and what was in flight when it came.
+for; then with daemons killed and started again. Each run's journal has to replay to its digest,
+in one process. The report counts each kind, and what was in flight when it came.
 """
 
 import collections
@@ -39,8 +39,8 @@ parameters: {detect: 1us, plan: 4us, install: 4us, retransmit_timeout: 10us}
 trees:
   - {name: world, members: all}
 workload:
-  cau: {steps: "allreduce, multicast, barrier", iterations: 1000000000, operation: sum, type: double,
-        operands: 4, in_flight: 2, compute_max: 4us}
+  cau: {steps: "allreduce, multicast, barrier", iterations: 1000000000, operation: sum,
+        type: double, operands: 4, in_flight: 2, compute_max: 4us}
   background: {pattern: uniform, load: 0.02, reliable: true, payload: verified}
 """
 HUBS = [f"sn{s}-d{d}-h{h}" for s in range(2) for d in range(2) for h in range(3)]
@@ -245,7 +245,8 @@ class ChaosTest(unittest.TestCase):
                    [lambda kind=kind: self.break_something(kind) for kind in KINDS])
         self.compare_with_previews()
         self.fabric.ctl("fault", "reset")
-        self.fabric.wait_for(lambda: self.fabric.json("health")["unreachable_pairs"] == 0, "routes to all")
+        self.fabric.wait_for(lambda: self.fabric.json("health")["unreachable_pairs"] == 0,
+                             "routes to all")
         self.kill_daemon()
         self.let_time_pass()
         result = self.end()

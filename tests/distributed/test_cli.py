@@ -672,8 +672,9 @@ class ControlTest(CliTest):
                                    "--link", "sn0-d0-h0:LL0", "--at", "1s"),
                          r"(?m)^begins in .*s virtual \(= 2 h 46 min at 100us/s\)$")
         stood = self.await_state("idle")["virtual_ps"]
-        self.assertNotIn("(= ", self.good("fault", "create", "near", "--kind", "link_down", "--link",
-                                          "sn0-d0-h1:LR0", "--at", f"{stood + 20_000_000}ps", "--duration", "1us"))
+        near = ("near", "--kind", "link_down", "--link", "sn0-d0-h1:LR0", "--duration", "1us",
+                "--at", f"{stood + 20_000_000}ps")
+        self.assertNotIn("(= ", self.good("fault", "create", *near))
         time.sleep(0.5)  # of wall time, in which none passes
         self.assertEqual(stood, self.good_json("status")["virtual_ps"])
         faults = self.good_json("fault", "list")["faults"]
@@ -686,6 +687,8 @@ class ControlTest(CliTest):
             time.sleep(0.1)
         self.assertEqual((0, 1), (far["injections"], near["injections"]))
         self.assertIn("(= 16 min 40 s at 100us/s)", self.good("step", "100ms"))
+        self.good("resume")
+        self.good("fault", "delete", "far")  # a run that was stopped would wait for it
         self.good("stop", "--wait")
 
     def impair_and_count(self):

@@ -311,8 +311,8 @@ def parse_arguments():
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--program", nargs="*", default=[])
     parser.add_argument("--python", nargs="*", default=[])
-    parser.add_argument("--side-by-side", action="store_true",
-                        help="unittest files run --jobs at a time: for those that mostly wait for processes")
+    parser.add_argument("--side-by-side", action="store_true", help="unittest files run --jobs at "
+                        "a time: for those that mostly wait for processes")
     parser.add_argument("--fuzz", default="")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--report", help=argparse.SUPPRESS)
