@@ -43,6 +43,53 @@ workload:
         type: double, operands: 4, in_flight: 2, compute_max: 4us}
   background: {pattern: uniform, load: 0.02, reliable: true, payload: verified}
 """
+DRAWS = 250  # of each hub, from one counter
+RDMA_SCENARIO = """
+name: chaos-rdma
+seed: 12
+topology: {supernodes: 2, drawers: 2, hubs: 3, d_links_per_pair: 6}
+clock: {period: 100us}
+parameters: {detect: 1us, plan: 4us, install: 4us, retransmit_timeout: 10us, retransmit_tries: 13}
+workload:
+  windows:
+  - name: counter
+    hub: sn1-d1-h2
+    steps:
+    - reserve: {window: 0}
+    - register: {address: 16MiB, bytes: 4KiB}
+    - await: {until: 90ms}
+    - check: {address: 16MiB, number: DRAWN}
+  - name: target
+    hub: sn1-d0-h1
+    steps:
+    - reserve: {window: 1}
+    - register: {address: 16MiB, bytes: 64KiB}
+    - await: {until: 90ms}
+    - check: {address: 16MiB, bytes: 64KiB, pattern: 7}
+  - name: writer
+    hub: sn0-d0-h0
+    steps:
+    - reserve: {window: 1}
+    - register: {address: 16MiB, bytes: 64KiB}
+    - register: {address: 32MiB, bytes: 64KiB}
+    - write: {address: 16MiB, bytes: 64KiB, pattern: 7}
+    - await: {until: 5us}
+    - rdma_write: {hub: sn1-d0-h1, window: 1, bytes: 64KiB}
+    - rdma_read: {hub: sn1-d0-h1, window: 1, bytes: 64KiB, address: 32MiB}
+    - check: {address: 32MiB, bytes: 64KiB, pattern: 7}
+    - repeat: {steps: 3, times: 20}
+"""
+DRAWER = """
+  - name: drawer HUB
+    hub: HUB
+    steps:
+    - reserve: {window: 0}
+    - await: {until: 5us}
+    - atomic:
+        hub: sn1-d1-h2
+        updates: [{size: 8, address: 16MiB, operand: 1, fetch: true}]
+    - repeat: {steps: 1, times: DRAWS}
+"""
 HUBS = [f"sn{s}-d{d}-h{h}" for s in range(2) for d in range(2) for h in range(3)]
 LINKS = [f"{hub}:{port}" for hub in HUBS for port in ("LL0", "LL1", "LR0", "LR1", "LR2", "D0")]
 DAMAGED_ENTRY = "sn0-d1-h2"
@@ -254,6 +301,27 @@ class ChaosTest(unittest.TestCase):
         self.assertEqual(LOST_MAX + 1, len(result["lost"]))
         self.check_operations_of_caus(result)
         self.check_counts(["daemon_kill", "daemon_rejoin"])
+
+    def test_rdma_and_atomics_are_done_exactly_once_whatever_breaks(self):
+        hubs = HUBS[:-1]  # the last one has the counter
+        text = RDMA_SCENARIO.replace("DRAWN", str(DRAWS * len(hubs)))
+        for hub in hubs:
+            text += DRAWER.replace("HUB", hub).replace("DRAWS", str(DRAWS)).lstrip("\n")
+        self.file.write_text(text)
+        self.fabric.ctl("apply", self.file, "--hold")
+        self.let_time_pass()
+        self.shake([lambda kind=kind: self.break_something(kind) for kind in KINDS] +
+                   [self.freeze, self.break_streams, self.kill_controller])
+        self.assertGreater(self.fabric.status()["unfinished"], 0, "all was over before it")
+        self.compare_with_previews()
+        self.fabric.ctl("fault", "reset")
+        self.fabric.wait_for_state("idle")
+        result = self.end()
+        for program in result["window_programs"]:
+            self.assertEqual(0, program["wrong"], program)
+        print("chaos: {} packets sent again, {} dropped".format(
+            result["messages"]["packets_resent"], sum(result["drops"].values())))
+        self.assertGreater(result["messages"]["packets_resent"], 0)
 
 
 if __name__ == "__main__":
