@@ -43,10 +43,11 @@ void WindowUnit::Schedule(Time at, Deferred&& what) {
   context_.queue.Push(at, EventKey(EventClass::kHfi, kWindows, 0, next_event_++), reinterpret_cast<std::uint64_t>(d));
 }
 
-void WindowUnit::Tell(Time at, ListenerId listener, bool work, WindowEvent&& event) {
+void WindowUnit::Tell(Time at, ListenerId listener, bool counted, WindowEvent&& event) {
+  // Until somebody was told, the run is not over: whether it happens must not depend on where windows of time end.
+  if (!counted) ++context_.work->unfinished;
   Deferred d;
   d.listener = listener;
-  d.work = work;
   if (event.window < windows_.size()) d.reservation = windows_[event.window].reservation;
   d.event = std::move(event);
   Schedule(at, std::move(d));
@@ -73,7 +74,7 @@ void WindowUnit::OnEvent(const Event& event) {
       break;
   }
   context_.last_event = context_.now;
-  if (d.work) --context_.work->unfinished;
+  --context_.work->unfinished;
   d.event.at = context_.now;
   if (d.event.kind == WindowEvent::Kind::kReceived) {
     Window& window = windows_[d.event.window];

@@ -45,7 +45,6 @@ class WindowUnit final : public WindowPort {
     WindowId window = 0;
     ListenerId listener = 0;
     std::uint32_t reservation = 0;
-    bool work = false;
     WindowEvent event;    // kTell
     PacketHeader header;  // kServe
   };
@@ -70,7 +69,8 @@ class WindowUnit final : public WindowPort {
   Window* Find(WindowId window) { return window < windows_.size() ? &windows_[window] : nullptr; }
   WindowStatus Owned(const WindowOperation& asked, Window** window);
   void Schedule(Time at, Deferred&& what);
-  void Tell(Time at, ListenerId listener, bool work, WindowEvent&& event);
+  // `counted`: as unfinished work already, which ends when it was told.
+  void Tell(Time at, ListenerId listener, bool counted, WindowEvent&& event);
   // Nothing if the operation is under way.
   std::optional<WindowStatus> Begin(WindowOperation& asked, ListenerId listener, WindowEvent* completion);
   WindowStatus Reserve(const WindowOperation& asked, ListenerId listener, WindowEvent* completion);
