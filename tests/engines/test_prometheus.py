@@ -234,7 +234,9 @@ class PrometheusTest(unittest.TestCase):
         self.good("fault", "create", "noise", "--kind", "bit_errors", "--flit-error-rate", "1e-2",
                   "--link", "sn0-d0-h0:LL0")
         self.wait_for("replays", lambda: self.sum("percs_link_replays_total") > 0)
-        self.assertEqual(1, self.sum('percs_fault_info{fault="noise",target="sn0-d0-h0:LL0"}'))
+        # Its own page, the controller's, is not read at the same time as those of daemons.
+        self.wait_for("the fault's series", lambda: self.sum(
+            'percs_fault_info{fault="noise",target="sn0-d0-h0:LL0"}') == 1)
         for i in range(20):  # more than have series of their own
             self.good("fault", "create", f"later{i}", "--kind", "latency", "--latency", "300ns",
                       "--link", f"{HUBS[i % 4]}:LL0", "--at", f"{i + 1}s", "--duration", "1us")
