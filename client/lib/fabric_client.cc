@@ -91,6 +91,12 @@ absl::StatusOr<v1::ObserveReply> FabricClient::Observe(const v1::ObserveRequest&
   return Call("Control.Observe", &v1::Control::Stub::Observe, request, deadline_);
 }
 
+absl::StatusOr<v1::FindHubReply> FabricClient::FindHub(const std::string& hub) {
+  v1::FindHubRequest request;
+  request.set_hub(hub);
+  return Call("Control.FindHub", &v1::Control::Stub::FindHub, request, deadline_);
+}
+
 absl::StatusOr<v1::ShutdownReply> FabricClient::Shutdown() {
   return Call("Control.Shutdown", &v1::Control::Stub::Shutdown, v1::ShutdownRequest(), deadline_);
 }

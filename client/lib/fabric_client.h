@@ -35,6 +35,7 @@ class FabricClient {
   absl::StatusOr<v1::ResetReply> Reset();
   absl::StatusOr<v1::ObserveReply> Observe(const v1::ObserveRequest& request);
   absl::StatusOr<v1::ShutdownReply> Shutdown();
+  absl::StatusOr<v1::FindHubReply> FindHub(const std::string& hub);
   absl::StatusOr<v1::ListLinksReply> ListLinks(const std::string& node);
   absl::StatusOr<v1::GetRoutesReply> GetRoutes(const v1::GetRoutesRequest& request);
   absl::StatusOr<v1::DumpRoutesReply> DumpRoutes(const std::string& node);

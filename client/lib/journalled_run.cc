@@ -2,6 +2,7 @@
 
 #include "fmt/format.h"
 #include "proto/scenario/commands.h"
+#include "proto/scenario/endpoint_codec.h"
 #include "proto/scenario/journal_file.h"
 
 namespace percs {
@@ -33,6 +34,10 @@ absl::StatusOr<JournalledRun> ReadJournalledRun(const std::string& journal, std:
   if (!scenario.ok()) return scenario.status();
   if (!run.scenario.ParseFromString(*scenario)) return absl::DataLossError("the scenario in the journal is damaged");
   for (v1::JournalRecord& record : run.commands) {
+    if (record.has_endpoint()) {
+      const auto find = [&](std::uint64_t name) { return ReadPayload(journal, name); };
+      if (absl::Status status = FindData(record.mutable_endpoint(), find); !status.ok()) return status;
+    }
     if (record.event_case() != v1::JournalRecord::kLoadRoutes) continue;
     const auto routes = ReadPayload(journal, record.load_routes());
     if (!routes.ok()) return routes.status();

@@ -25,6 +25,7 @@ struct ApplyArguments {
   std::vector<std::uint64_t> placement;
   std::vector<std::string> settings;
   std::optional<std::uint64_t> seed;
+  std::uint32_t wait_endpoints = 0;
   bool wait = false, hold = false;
 };
 
@@ -84,6 +85,7 @@ absl::StatusOr<v1::ApplyRequest> MakeRequest(const ApplyArguments& a, ScenarioIn
   v1::ApplyRequest request;
   *request.mutable_scenario() = input.message;
   request.set_hold(a.hold);
+  request.set_wait_endpoints(a.wait_endpoints);
   for (std::uint64_t nodes : a.placement) request.add_nodes_per_process(nodes);
   return request;
 }
@@ -140,6 +142,8 @@ CommandBody AddApply(CLI::App& app) {
   app.add_option("FILE", a->file, "Scenario: .yaml, .json or .textproto")->required();
   app.add_flag("--wait", a->wait, "Wait for the end and print the report");
   app.add_flag("--hold", a->hold, "Stay up with nothing left to do, until `percsctl stop`");
+  app.add_option("--wait-endpoints", a->wait_endpoints,
+                 "Virtual time does not begin before so many programs are attached to windows");
   app.add_option("--pace", a->pace, "Virtual time per wall second, like 1us/s; max does not wait");
   app.add_option("--placement", a->placement, "Hubs per daemon, like 8,8,8,8; default: even blocks")
       ->delimiter(',');

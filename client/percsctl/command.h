@@ -65,6 +65,7 @@ CommandBody AddCounters(CLI::App& app);
 CommandBody AddTrace(CLI::App& app);
 CommandBody AddTree(CLI::App& app);
 CommandBody AddObserve(CLI::App& app);
+CommandBody AddTun(CLI::App& app);
 CommandBody AddStop(CLI::App& app);
 
 // `--format human|json`, the same for every command.

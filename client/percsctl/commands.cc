@@ -157,6 +157,10 @@ constexpr Command kCommands[] = {
      R"(  percsctl observe --log-level debug
   percsctl observe sn0-d1-h3 sn0-d1-h4 --metrics-detail vc)",
      AddObserve},
+    {"tun", kControl, "Make a hub a network interface of this machine (needs CAP_NET_ADMIN)",
+     R"(  percsctl tun sn0-d0-h0
+  unshare --net percsctl tun sn0-d1-h0 --device percs1 --name lab)",
+     AddTun},
     {"stop", kControl, "End workloads that run until stopped, and drain the fabric",
      R"(  percsctl stop --wait)", AddStop},
     {"context", kElsewhere, "Keep the address of a fabric elsewhere, and the identity to show there",

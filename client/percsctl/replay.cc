@@ -28,13 +28,25 @@ struct ReplayArguments {
   bool distributed = false, list = false;
 };
 
+// Tables and operations have more bytes than anybody reads.
+std::string TextOf(const v1::JournalRecord& record, const std::string& name) {
+  if (record.has_routes()) return name;
+  if (!record.has_endpoint()) return record.ShortDebugString();
+  const v1::EndpointSubmission& submission = record.endpoint();
+  std::string text = fmt::format("{} node: {}", name, submission.node());
+  for (const v1::EndpointOperation& operation : submission.operations()) {
+    text += fmt::format(" {}(window {})", v1::EndpointOperation::Op_Name(operation.op()), operation.window());
+  }
+  return text;
+}
+
 void List(const JournalledRun& run, bool json) {
   for (const v1::JournalRecord& record : run.commands) {
     const auto* field = v1::JournalRecord::descriptor()->FindFieldByNumber(record.event_case());
     if (json) {
       fmt::print("{}\n", Json{{"run", run.number}, {"at_ps", record.at()}, {"command", field->name()}}.dump());
     } else {
-      fmt::print("{:>16}  {}\n", FormatVirtual(record.at()), record.has_routes() ? field->name() : record.ShortDebugString());
+      fmt::print("{:>16}  {}\n", FormatVirtual(record.at()), TextOf(record, field->name()));
     }
   }
 }

@@ -65,6 +65,9 @@ Json StatusJson(const v1::StatusReply& s) {
           {"packets_delivered", s.packets_delivered()},
           {"unfinished", s.unfinished()},
           {"wall_seconds", s.wall_seconds()},
+          {"programs", s.programs()},
+          {"programs_owing", s.programs_owing()},
+          {"programs_awaited", s.programs_awaited()},
           {"faults_active", s.faults_active()},
           {"faults", FaultsJson(s.faults())}};
 }
@@ -78,6 +81,14 @@ std::string ClockText(const v1::StatusReply& s) {
     text += fmt::format(", behind by {}", FormatWall(s.wall_behind_seconds()));
   }
   return text;
+}
+
+std::string ProgramsText(const v1::StatusReply& s) {
+  if (s.programs() == 0 && s.programs_awaited() == 0) return "";
+  std::string text = fmt::format("programs      {} attached", s.programs());
+  if (s.programs_owing() > 0) text += fmt::format("; virtual time waits for {} of them", s.programs_owing());
+  if (s.programs_awaited() > 0) text += fmt::format("; it begins when {} more are", s.programs_awaited());
+  return text + "\n";
 }
 
 std::string ScenarioText(const v1::StatusReply& s) {
@@ -95,7 +106,7 @@ std::string ScenarioText(const v1::StatusReply& s) {
   text += fmt::format(
       "packets       {} delivered; work left: {}\n", FormatCount(s.packets_delivered()),
       FormatCount(static_cast<std::uint64_t>(std::max<std::int64_t>(s.unfinished(), 0))));
-  return text;
+  return text + ProgramsText(s);
 }
 
 std::string StatusText(const v1::StatusReply& s) {

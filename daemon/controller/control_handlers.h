@@ -64,6 +64,13 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
     const LockGuard guard(mutex());
     return Answer(context, controller_->Observe(*request));
   }
+  Reactor* FindHub(Context* context, const v1::FindHubRequest* request, v1::FindHubReply* reply) override {
+    if (Reactor* refused = Refused(context)) return refused;
+    const LockGuard guard(mutex());
+    auto found = controller_->FindHub(request->hub());
+    if (found.ok()) *reply = *std::move(found);
+    return Answer(context, found.status());
+  }
   Reactor* Shutdown(Context* context, const v1::ShutdownRequest*, v1::ShutdownReply*) override {
     if (Reactor* refused = Refused(context)) return refused;
     const LockGuard guard(mutex());

@@ -128,6 +128,10 @@ void FillRunStatus(const FabricRun& run, v1::StatusReply* reply) {
   }
   reply->set_packets_delivered(master.packets_delivered());
   reply->set_unfinished(master.left().unfinished);
+  const FabricRun::ProgramCounts& programs = run.programs();
+  reply->set_programs(programs.attached);
+  reply->set_programs_owing(programs.owing);
+  reply->set_programs_awaited(programs.awaited);
   reply->set_wall_seconds(wall);
   for (const FaultStatus& fault : run.faults().List()) {
     if (fault.phase == FaultPhase::kRecovered) continue;

@@ -18,6 +18,7 @@
 #include "fmt/format.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
+#include "proto/scenario/endpoint_codec.h"
 #include "spdlog/spdlog.h"
 
 namespace percs {
@@ -100,6 +101,7 @@ absl::Status Controller::RecordApply(const v1::ApplyRequest& request) {
   *apply->mutable_nodes_per_process() = request.nodes_per_process();
   apply->set_hold(request.hold());
   apply->set_windows_limit(request.windows_limit());
+  apply->set_wait_endpoints(request.wait_endpoints());
   if (request.has_trace()) *apply->mutable_trace() = request.trace();
   return journal_.Append({&record, 1});
 }
@@ -241,12 +243,46 @@ FabricRun::Events Controller::RunEvents() {
   events.ended = [this] { OnRunEnded(); };
   if (journal_.is_open()) {
     events.record = [this](const std::vector<v1::JournalRecord>& records) {
-      absl::Status status = journal_.Append(records);
+      absl::Status status = AppendCommands(records);
       options_.kill_at.Reached("journalled");
       return status;
     };
   }
   return events;
+}
+
+// Long data of programs is kept beside the journal.
+absl::Status Controller::AppendCommands(const std::vector<v1::JournalRecord>& records) {
+  const auto is_long = [](const v1::JournalRecord& record) { return record.has_endpoint() && HasLongData(record.endpoint()); };
+  if (std::none_of(records.begin(), records.end(), is_long)) return journal_.Append(records);
+  std::vector<v1::JournalRecord> kept = records;
+  for (v1::JournalRecord& record : kept) {
+    if (!is_long(record)) continue;
+    absl::Status status =
+        StoreData(record.mutable_endpoint(), [this](const std::string& bytes) { return journal_.Store(bytes); });
+    if (!status.ok()) return status;
+  }
+  return journal_.Append(kept);
+}
+
+absl::StatusOr<v1::FindHubReply> Controller::FindHub(const std::string& name) {
+  auto run = ActiveRun();
+  if (!run.ok()) return run.status();
+  const Topology& topology = (*run)->topology();
+  const auto node = topology.ParseNode(name);
+  if (!node.ok()) return absl::NotFoundError(node.status().message());
+  if (*node >= topology.hubs()) return absl::NotFoundError(fmt::format("{} is no hub, and has no windows", name));
+  const std::uint32_t process = (*run)->placement().process_of_node[*node];
+  const Member* member = membership_.member(process);
+  if ((*run)->master().lost(static_cast<int>(process)) || member == nullptr) {
+    return absl::FailedPreconditionError(fmt::format("the daemon of {} is lost, and the hub with it", name));
+  }
+  v1::FindHubReply reply;
+  reply.set_node(*node);
+  reply.set_process(process);
+  reply.set_address(member->link_address());
+  reply.set_name(member->name());
+  return reply;
 }
 
 void Controller::OnConfigured(const absl::Status& status) {

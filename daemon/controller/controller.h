@@ -73,6 +73,8 @@ class Controller final : private DaemonPort {
   // By number; 0: the last one that ended.
   absl::StatusOr<v1::GetResultReply> Result(std::uint64_t number) const;
   absl::Status Reset();
+  // Where programs attach to this hub. NOT_FOUND, FAILED_PRECONDITION if its daemon is lost, as ActiveRun.
+  absl::StatusOr<v1::FindHubReply> FindHub(const std::string& name);
   // NOT_FOUND unless a daemon of this name has joined.
   absl::Status BreakStreams(const std::string& name, v1::BreakStreamsReply* reply);
   // INVALID_ARGUMENT and NOT_FOUND say which word it does not know.
@@ -108,6 +110,7 @@ class Controller final : private DaemonPort {
   void WatchForLosses();
   void OnConfigured(const absl::Status& status);
   absl::Status RecordApply(const v1::ApplyRequest& request);
+  absl::Status AppendCommands(const std::vector<v1::JournalRecord>& records);
   v1::FabricState State() const;
   std::string Transport() const;
 

@@ -8,6 +8,7 @@
 #include "daemon/controller/control_service.h"
 #include "daemon/controller/controller.h"
 #include "fmt/format.h"
+#include "proto/scenario/endpoint_codec.h"
 #include "spdlog/spdlog.h"
 
 namespace percs {
@@ -72,6 +73,10 @@ absl::Status Controller::TakeUp(const KeptRun& kept, const std::vector<v1::Manag
       continue;
     }
     v1::JournalRecord& command = commands.emplace_back(record);
+    if (command.has_endpoint()) {
+      const auto find = [this](std::uint64_t name) { return ReadPayload(options_.state_dir, name); };
+      if (absl::Status s = FindData(command.mutable_endpoint(), find); !s.ok()) return s;
+    }
     if (record.event_case() != v1::JournalRecord::kLoadRoutes) continue;
     const auto routes = ReadPayload(options_.state_dir, record.load_routes());
     if (!routes.ok()) return routes.status();

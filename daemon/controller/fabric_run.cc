@@ -57,6 +57,11 @@ absl::StatusOr<std::unique_ptr<FabricRun>> FabricRun::Create(std::uint64_t numbe
   if (!scenario.ok()) return scenario.status();
   auto topology = percs::Topology::Create(scenario->topology);
   if (!topology.ok()) return topology.status();
+  for (const v1::JournalRecord& record : request.replay()) {
+    if (!record.has_endpoint() || record.endpoint().node() < topology->hubs()) continue;
+    return absl::InvalidArgumentError(fmt::format("replay: operations for windows of node {}, which is no hub; hubs are 0..{}",
+                                                  record.endpoint().node(), topology->hubs() - 1));
+  }
   std::vector<std::uint64_t> blocks(request.nodes_per_process().begin(),
                                     request.nodes_per_process().end());
   if (blocks.empty()) blocks = EvenBlocks(topology->nodes(), daemons);
@@ -109,6 +114,8 @@ FabricRun::FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scen
       master_(placement_.processes, manager_->lookahead()),
       pace_(PacingOf(message_)),
       pace_timer_(lock),
+      programs_wanted_(request.wait_endpoints()),
+      endpoints_(daemons_),
       faults_(daemons_),
       other_faults_(daemons_),
       blade_faults_(scenario_.blade_faults),
@@ -119,6 +126,7 @@ FabricRun::FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scen
       severed_(daemons_),
       lost_hubs_(daemons_),
       rejoined_(daemons_),
+      operations_(daemons_),
       trace_(request.has_trace() ? std::optional(request.trace()) : std::nullopt),
       replay_(request.replay().begin(), request.replay().end()),
       lease_timer_(lock),
@@ -158,6 +166,7 @@ void FabricRun::SendConfigure(std::uint32_t process) {
 }
 
 void FabricRun::OnMessage(std::uint32_t process, v1::DaemonMessage& message) {
+  if (message.has_endpoints()) OnEndpoints(process, *message.mutable_endpoints());
   if (message.has_report()) {
     OnReport(process, *message.mutable_report());
   } else if (message.has_ready()) {
@@ -174,6 +183,8 @@ void FabricRun::OnMessage(std::uint32_t process, v1::DaemonMessage& message) {
     OnPeerBack(process, message.peer_back());
   } else if (message.has_wait_edges()) {
     OnWaitEdges(message.wait_edges());
+  } else if (message.has_endpoints()) {
+    Soon();
   } else if (message.has_failure() && message.failure().run() == number_ && joining_ && joining_->process == process) {
     spdlog::error("run {}: process {} cannot be brought in: {}", number_, process, message.failure().message());
     AbandonRejoin(process);
@@ -208,6 +219,7 @@ void FabricRun::Start() {
   has_started_ = true;
   started_ = Clock::now();
   pace_.Start(started_);
+  FollowHold();
   spdlog::info("run {}: {} hubs in {} processes, lookahead {} ({})", number_, topology().nodes(),
                daemons_, FormatTime(master_.lookahead()), lookahead_source());
   events_.configured(absl::OkStatus());
@@ -279,6 +291,7 @@ v1::FabricState FabricRun::state() const {
     case Phase::kConfiguring:
       return v1::FABRIC_STATE_CONFIGURING;
     case Phase::kIdle:
+    case Phase::kHeld:
       return v1::FABRIC_STATE_IDLE;
     case Phase::kPaused:
       return v1::FABRIC_STATE_PAUSED;
@@ -293,6 +306,7 @@ Time FabricRun::virtual_time() const {
   if (ended() && result_->ok()) return (*result_)->virtual_time;
   if (!has_started_ || !pace_.paced() || phase_ == Phase::kEnded) return master_.now();
   if (held_at_) return *held_at_;
+  if (programs_hold_at_) return std::max(master_.now(), *programs_hold_at_);
   // Between windows nothing happens, so time that has passed in wall terms has passed.
   return std::max(master_.now(), std::min({pace_.Allowed(Clock::now()), master_.next(), pause_at_.value_or(kNever)}));
 }

@@ -109,6 +109,12 @@ class FabricRun {
   void Stop(TimeDone done);
   // The workload once more. FAILED_PRECONDITION unless everything is done and the run is held.
   void Repeat(TimeDone done);
+  // Programs outside (docs/endpoint.md) that are attached now, those of them that virtual time waits for, and how many
+  // more have to attach before it begins.
+  struct ProgramCounts {
+    std::uint64_t attached = 0, owing = 0, awaited = 0;
+  };
+  const ProgramCounts& programs() const { return programs_; }
   // Virtual time stops where it is, or in a while, or goes on. Returns where. Commands are still taken.
   Time Pause();
   Time StepBy(Time by);
@@ -143,7 +149,11 @@ class FabricRun {
   absl::StatusOr<FaultPreview> Preview(const FaultSpec& spec) const;
 
  private:
-  enum class Phase { kConfiguring, kRunning, kIdle, kPaused, kCollecting, kDeadlocked, kEnded };
+  // kHeld: by programs.
+  enum class Phase { kConfiguring, kRunning, kIdle, kPaused, kHeld, kCollecting, kDeadlocked, kEnded };
+  bool going_on() const {
+    return phase_ == Phase::kRunning || phase_ == Phase::kIdle || phase_ == Phase::kPaused || phase_ == Phase::kHeld;
+  }
   struct LeaseOf {
     std::uint32_t number = 0;
     std::chrono::milliseconds span{0};
@@ -159,6 +169,11 @@ class FabricRun {
     std::set<std::uint32_t> awaited;  // processes
     bool sent = false;
     void Refuse(const absl::Status& why) { traced ? traced(why) : done(why); }
+  };
+  // Programs of one process.
+  struct Endpoints {
+    v1::EndpointReport last;     // with the submissions that have not taken effect
+    std::uint64_t taken = 0;     // number of the last submission that has
   };
   struct Batch {
     std::uint64_t number = 0;
@@ -241,6 +256,19 @@ class FabricRun {
   void OnTrace(std::uint32_t process, const v1::TraceEvents& trace);
   void Answered(std::list<Query>::iterator query, std::uint32_t process);
   void Finish(std::list<Query>::iterator query);
+  // fabric_run_endpoints.cc
+  void OnEndpoints(std::uint32_t process, v1::EndpointReport& report);
+  // Those that have waited; all of them at `boundary`.
+  void TakeSubmissions(Time boundary);
+  void TakeSubmission(const v1::EndpointSubmission& submission, Time boundary);
+  void RefuseSubmission(std::uint32_t process, std::uint64_t number, const absl::Status& why);
+  // A program is there, or is still to come, so the run is not over.
+  bool ExpectsPrograms() const { return !stopped_ && (programs_.attached > 0 || programs_.awaited > 0); }
+  // Virtual time stands still until programs have said something.
+  bool HeldByPrograms() const { return !stopped_ && (programs_.owing > 0 || programs_.awaited > 0); }
+  void CountPrograms();
+  // What is known of them has changed.
+  void FollowHold();
   // fabric_run_losses.cc
   void BeginLoss(const v1::SavedLoss& saved);
   void OnPeerLost(std::uint32_t process, const v1::PeerLostReply& reply);
@@ -257,6 +285,7 @@ class FabricRun {
   absl::Status TakeRejoin(const v1::RejoinedDaemon& message, Time boundary);
   void Welcome(std::uint32_t process);
   void TakeRepeat(Time boundary);
+  void TakeStop(Time boundary);
   std::uint32_t living() const;
   void NoteBatches(std::uint32_t process, const v1::WindowReport& report);
   // Gives them to the daemons of the hubs they concern.
@@ -284,6 +313,11 @@ class FabricRun {
   std::optional<Time> pause_at_;  // virtual time goes no further
   bool stopped_ = false;          // by command; then nothing holds it
   std::optional<Time> held_at_;   // where virtual time stands because nothing is left but faults to come
+  const std::uint64_t programs_wanted_;       // before it begins
+  std::vector<Endpoints> endpoints_;          // by process
+  ProgramCounts programs_;                    // sums of these
+  bool programs_complete_ = false;            // as many as were wanted have been there
+  std::optional<Time> programs_hold_at_;      // where it stands because programs owe their next calls
   std::map<std::string, LeaseOf> leases_;  // of faults, by name
   Timer lease_timer_;
   Timer soon_timer_;
@@ -303,6 +337,7 @@ class FabricRun {
   std::vector<std::vector<v1::SeveredHubs>> severed_;      // likewise; of replays
   std::vector<std::vector<v1::LostDaemon>> lost_hubs_;     // likewise
   std::vector<std::vector<v1::RejoinCommand>> rejoined_;   // likewise; of live runs, too
+  std::vector<std::vector<v1::EndpointGrant>> operations_;  // of programs, likewise
   const std::optional<v1::TraceSelection> trace_;          // from the start
   int commands_undelivered_ = 0;
   std::list<Command> commands_;

@@ -20,10 +20,9 @@ void FabricRun::Lose(std::uint32_t process, const std::string& name, std::uint64
   if (master_.lost(static_cast<int>(process))) return TakeBack();
   // Of a run that has ended hubs can be asked no more.
   if (phase_ == Phase::kEnded) return Fail(absl::UnavailableError(fmt::format("lost {}: {}", name, why)));
-  const bool going_on = phase_ == Phase::kRunning || phase_ == Phase::kIdle || phase_ == Phase::kPaused;
   const bool last = std::count(placement_.process_of_node.begin(), placement_.process_of_node.end(), process) > 0 &&
                     living() == 1;
-  if (!going_on || last) {
+  if (!going_on() || last) {
     return Fail(absl::UnavailableError(fmt::format("lost {}: {}{}", name, why,
                                                    last ? "; no other daemon is left" : ", before or after the run itself")));
   }
@@ -34,6 +33,10 @@ void FabricRun::Lose(std::uint32_t process, const std::string& name, std::uint64
   loss.set_window_from(master_.running(static_cast<int>(process)) ? master_.window_from() : kNever);
   loss.set_why(why);
   master_.Lose(static_cast<int>(process));
+  endpoints_[process].last.clear_attached();
+  endpoints_[process].last.clear_owing();
+  endpoints_[process].last.clear_submissions();  // what they asked of lost hubs never takes effect
+  FollowHold();
   for (auto it = queries_.begin(); it != queries_.end();) {
     const auto query = it++;
     if (query->awaited.erase(process) == 0) continue;

@@ -16,8 +16,7 @@
 namespace percs {
 
 void FabricRun::TakeBack() {
-  const bool going_on = phase_ == Phase::kRunning || phase_ == Phase::kIdle || phase_ == Phase::kPaused;
-  if (!going_on || joining_ || !losses_.empty()) return;
+  if (!going_on() || joining_ || !losses_.empty()) return;
   for (const auto& [process, loss] : lost_as_) {
     if (port_->Present(process)) return BeginRejoin(process);
   }
@@ -132,6 +131,9 @@ void FabricRun::Welcome(std::uint32_t process) {
   severed_[process].clear();
   lost_hubs_[process].clear();
   rejoined_[process].clear();
+  operations_[process].clear();
+  endpoints_[process] = {};  // its programs begin anew
+  FollowHold();
   stops_[process] = false;
   repeats_[process].reset();
   granted_[process].clear();

@@ -77,6 +77,12 @@ void FabricRun::Save(v1::SavedRun* saved) const {
       kept->add_windows(batch.window);
     }
   }
+  for (const Endpoints& endpoints : endpoints_) {
+    v1::SavedEndpoints* kept = saved->add_endpoints();
+    *kept->mutable_last() = endpoints.last;
+    kept->set_taken(endpoints.taken);
+  }
+  saved->set_programs_complete(programs_complete_);
   saved->set_losses_count(losses_count_);
   saved->set_recoveries(recoveries_);
   saved->set_steps(steps_);
@@ -116,6 +122,11 @@ absl::Status FabricRun::Restore(const v1::SavedRun& saved, const std::vector<v1:
       sent.push_back({kept.batches(i), kept.windows(i)});
     }
   }
+  for (std::uint32_t p = 0; p < daemons_ && static_cast<int>(p) < saved.endpoints_size(); ++p) {
+    endpoints_[p].last = saved.endpoints(static_cast<int>(p)).last();
+    endpoints_[p].taken = saved.endpoints(static_cast<int>(p)).taken();
+  }
+  programs_complete_ = saved.programs_complete();
   losses_count_ = saved.losses_count();
   recoveries_ = saved.recoveries() + 1;
   query_number_ = recoveries_ << 32;  // answers to what the one before asked go unheard
@@ -193,6 +204,7 @@ absl::Status FabricRun::RestoreCommands(std::uint32_t p, const v1::WindowGrant& 
   severed_[p].assign(pending.severed().begin(), pending.severed().end());
   lost_hubs_[p].assign(pending.lost().begin(), pending.lost().end());
   rejoined_[p].assign(pending.rejoined().begin(), pending.rejoined().end());
+  operations_[p].assign(pending.endpoints().begin(), pending.endpoints().end());
   for (const v1::FaultActionCommand& message : pending.fault_actions()) {
     const auto action = ActionFromProto(message);
     if (!action.ok()) return action.status();
@@ -204,7 +216,7 @@ absl::Status FabricRun::RestoreCommands(std::uint32_t p, const v1::WindowGrant& 
 
 int FabricRun::Undelivered(std::uint32_t p) const {
   return (faults_[p].empty() && other_faults_[p].empty() ? 0 : 1) + (traces_[p].empty() ? 0 : 1) + (stops_[p] ? 1 : 0) +
-         (repeats_[p] ? 1 : 0);
+         (repeats_[p] ? 1 : 0) + (operations_[p].empty() ? 0 : 1);
 }
 
 void FabricRun::TakeUp() {
@@ -234,6 +246,7 @@ void FabricRun::TakeUp() {
     TakeCommands(record.at());
   }
   retaking_ = false;
+  FollowHold();
   Step();
 }
 

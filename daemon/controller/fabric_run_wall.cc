@@ -26,6 +26,21 @@ bool FabricRun::Holds() {
   return true;
 }
 
+// Nothing holds virtual time from now on.
+void FabricRun::TakeStop(Time boundary) {
+  hold_ = false;
+  stopped_ = true;
+  FollowHold();
+  manager_->faults()->EndRepeating(boundary);
+  ReportManager();
+  for (std::uint32_t p = 0; p < daemons_; ++p) {
+    if (master_.lost(static_cast<int>(p))) continue;
+    if (!stops_[p]) ++commands_undelivered_;
+    stops_[p] = true;
+    master_.Wake(static_cast<int>(p), boundary);
+  }
+}
+
 Time FabricRun::StepBy(Time by) {
   const Time from = Resume();
   pause_at_ = by < kNever - from ? from + by : kNever;

@@ -26,13 +26,14 @@ constexpr std::chrono::milliseconds kTogether(1);
 }  // namespace
 
 void FabricRun::Step() {
-  while (!busy() && (phase_ == Phase::kRunning || phase_ == Phase::kIdle || phase_ == Phase::kPaused)) {
+  while (!busy() && going_on()) {
     if (!queries_.empty()) SendQueries();
     if (busy()) return;
     if (!losses_.empty()) TakeLosses();
     TakeBack();
     if (phase_ == Phase::kEnded) return;  // they could not be journalled
     TakeReplay();
+    TakeSubmissions(virtual_time());
     if (!commands_.empty()) TakeCommands(virtual_time());
     if (!OpenWindow()) return;
   }
@@ -52,16 +53,19 @@ bool FabricRun::OpenWindow() {
   // What lost hubs left undone stays undone: then the run ends when nothing happens any more.
   const bool quiet = master_.next_foreground() == kNever && (master_.next() == kNever || scenario_.topology.clock);
   const bool whole = manager_->losses().lost().empty();
-  const bool done = (whole ? left.done() : quiet) && commands_undelivered_ == 0 && replay_.empty();
+  const bool settled = (whole ? left.done() : quiet) && commands_undelivered_ == 0 && replay_.empty();
+  const bool done = settled && !ExpectsPrograms();
   const Time next = master_.next();
+  if (HeldByPrograms()) return phase_ = Phase::kHeld, false;
   if ((done && !hold_) || (scenario_.stop_at > 0 && next >= scenario_.stop_at)) {
     // The last packet may be there before the credits of its last link: in process they count at once.
     for (const int process : master_.Close()) SendGrant(process);
     if (master_.anyone_running()) return true;
     return Collect(v1::Collect::WHAT_RESULTS), false;
   }
-  // The clock of an idle fabric stands still.
-  if (master_.next_foreground() == kNever && done && (next == kNever || scenario_.topology.clock)) {
+  // The clock of an idle fabric stands still. What waits for a program is no deadlock.
+  const bool waits = settled || (ExpectsPrograms() && commands_undelivered_ == 0 && replay_.empty());
+  if (master_.next_foreground() == kNever && waits && (next == kNever || scenario_.topology.clock)) {
     return phase_ = Phase::kIdle, false;
   }
   if (Holds()) return phase_ = Phase::kIdle, false;
@@ -143,6 +147,7 @@ void FabricRun::FillCommands(std::uint32_t p, v1::WindowGrant* grant) const {
   for (const auto& trace : traces_[p]) *grant->add_traces() = trace;
   if (stops_[p]) grant->set_stop(true);
   if (repeats_[p]) grant->set_repeat_at(*repeats_[p]);
+  for (const auto& operations : operations_[p]) *grant->add_endpoints() = operations;
   for (const auto& severed : severed_[p]) *grant->add_severed() = severed;
   for (const auto& lost : lost_hubs_[p]) *grant->add_lost() = lost;
   for (const auto& rejoined : rejoined_[p]) *grant->add_rejoined() = rejoined;
@@ -165,6 +170,7 @@ void FabricRun::SendGrant(int process) {
   lost_hubs_[p].clear();
   rejoined_[p].clear();
   traces_[p].clear();
+  operations_[p].clear();
   stops_[p] = false;
   repeats_[p].reset();
   port_->Send(p, std::move(message));
@@ -255,7 +261,7 @@ void FabricRun::Stop(TimeDone done) {
 }
 
 void FabricRun::Repeat(TimeDone done) {
-  if (phase_ != Phase::kIdle) {
+  if (phase_ != Phase::kIdle || ExpectsPrograms()) {
     return done(absl::FailedPreconditionError(fmt::format(
         "run {} is {}; the workload begins once more when a run that was applied with hold is idle", number_,
         hold_ ? "not idle yet" : "not held")));
@@ -326,6 +332,11 @@ void FabricRun::TakeCommands(Time boundary) {
       command.done(boundary);
       continue;
     }
+    if (command.record.has_endpoint()) {
+      TakeSubmission(command.record.endpoint(), boundary);
+      command.done(boundary);
+      continue;
+    }
     if (command.record.has_sever()) {
       for (auto& severed : severed_) severed.push_back(command.record.sever());
       command.done(boundary);
@@ -343,16 +354,7 @@ void FabricRun::TakeCommands(Time boundary) {
       command.done(status.ok() ? absl::StatusOr<Time>(boundary) : status);
       continue;
     }
-    hold_ = false;
-    stopped_ = true;
-    manager_->faults()->EndRepeating(boundary);
-    ReportManager();
-    for (std::uint32_t p = 0; p < daemons_; ++p) {
-      if (master_.lost(static_cast<int>(p))) continue;
-      if (!stops_[p]) ++commands_undelivered_;
-      stops_[p] = true;
-      master_.Wake(static_cast<int>(p), boundary);
-    }
+    TakeStop(boundary);
     command.done(boundary);
   }
 }

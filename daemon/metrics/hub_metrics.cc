@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "daemon/metrics/endpoint_metrics.h"
 #include "daemon/metrics/metric_list.h"
 #include "emulator/metrics/blade_counters.h"
 #include "emulator/metrics/cau_counters.h"
@@ -197,6 +198,7 @@ absl::StatusOr<MetricsDetail> ParseMetricsDetail(const std::string& text) {
 void AddHubMetrics(const HostState& host, const DetailOfHubs& detail, MetricFamilies* families) {
   families->Add(metric::kVirtualTime, {}, InSeconds(static_cast<double>(host.now)));
   families->Add(metric::kReconnects, {}, Number(host.reconnects));
+  AddEndpointMetrics(host.endpoints, families);
   if (!host.topology) return;
   for (const NodeState& state : host.nodes) {
     AddLinks(*host.topology, state, detail.Of(state.node), families);

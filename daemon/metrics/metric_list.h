@@ -101,6 +101,22 @@ inline constexpr MetricInfo kVirtualTime{"percs_virtual_time_seconds_total", kCo
                                          "Virtual time of the run"};
 inline constexpr MetricInfo kReconnects{"percs_link_stream_reconnects_total", kCounter,
                                         "Link streams to other daemons that were opened again"};
+// Programs outside, at windows of the hubs of the process.
+inline constexpr MetricInfo kPrograms{"percs_endpoint_programs", kGauge, "Programs that have a window or have asked for one"};
+inline constexpr MetricInfo kProgramsOwing{"percs_endpoint_programs_owing", kGauge,
+                                           "Exclusive programs that virtual time waits for"};
+inline constexpr MetricInfo kProgramsAttached{"percs_endpoint_attached_total", kCounter, "Windows that programs got"};
+inline constexpr MetricInfo kProgramsReattached{"percs_endpoint_reattached_total", kCounter,
+                                                "Streams of programs that were opened again"};
+inline constexpr MetricInfo kEndpointOperations{"percs_endpoint_operations_total", kCounter,
+                                                "Operations of programs that took effect"};
+inline constexpr MetricInfo kEndpointBytes{"percs_endpoint_operation_bytes_total", kCounter,
+                                           "Bytes of data that came with operations of programs"};
+inline constexpr MetricInfo kEndpointEvents{"percs_endpoint_events_total", kCounter,
+                                            "Completions, packets and notifications that programs were told"};
+// reason
+inline constexpr MetricInfo kEndpointRefusals{"percs_endpoint_refusals_total", kCounter,
+                                              "What programs asked for and was refused before it reached a hub"};
 // reason
 inline constexpr MetricInfo kRefused{"percs_refusals_total", kCounter,
                                      "Callers turned away because of who they are or how much they ask"};

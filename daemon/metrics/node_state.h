@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/endpoint/endpoint_stats.h"
 #include "emulator/sim/fabric.h"
 
 namespace percs {
@@ -31,6 +32,7 @@ struct HostState {
   Time now = 0;
   std::vector<NodeState> nodes;
   std::uint64_t reconnects = 0;
+  EndpointStats endpoints;  // of programs outside
 };
 
 }  // namespace percs

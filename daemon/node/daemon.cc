@@ -18,6 +18,8 @@ namespace percs {
 namespace {
 
 constexpr std::chrono::milliseconds kShutdownGrace(200);
+// Messages that the controller has not acknowledged; beyond that programs wait, and reports have room.
+constexpr std::size_t kSubmissionsMax = 1024;
 
 std::uint64_t RandomNumber() {
   std::random_device device;
@@ -33,7 +35,11 @@ Daemon::Daemon(DaemonOptions options)
       mesh_(&lock_, {[this] { host_.Progress(); },
                      [this](const absl::Status& status) { host_.Fail(status); },
                      [this](const std::string& peer) { return limit_.Admit(peer); }}),
-      host_(&mesh_,
+      programs_(&lock_, {[this] { return sync_->session().unacknowledged() < kSubmissionsMax; },
+                         [this] { return sync_->session().Prepare(); },
+                         [this](std::unique_ptr<v1::DaemonMessage> m) { sync_->session().Send(std::move(m)); },
+                         [this](const std::string& peer) { return limit_.Admit(peer); }}),
+      host_(&mesh_, &programs_,
             {[this] { return sync_->session().Prepare(); },
              [this](std::unique_ptr<v1::DaemonMessage> m) { sync_->session().Send(std::move(m)); }},
             options_.tap) {}
@@ -64,6 +70,7 @@ absl::Status Daemon::Listen() {
   grpc::ServerBuilder builder;
   ConfigureServer(&builder);
   builder.RegisterService(mesh_.service());
+  builder.RegisterService(programs_.service());
   auto server = StartServer(&builder, security_, &*address);
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
@@ -110,7 +117,10 @@ void Daemon::JoinController() {
           },
           [this](v1::ControllerMessage& message) { return OnControllerMessage(message); },
           [this](const absl::Status& status) { OnGone(status); },
-          [this](bool there) { server_->GetHealthCheckService()->SetServingStatus(kReady, there); }});
+          [this](bool there) {
+            server_->GetHealthCheckService()->SetServingStatus(kReady, there);
+            if (there) programs_.Submit();
+          }});
   sync_->Start();
 }
 
@@ -160,6 +170,8 @@ absl::Status Daemon::OnControllerMessage(v1::ControllerMessage& message) {
     host_.Collect(message.collect());
   } else if (message.has_drop()) {
     host_.Drop();
+  } else if (message.has_endpoint_refused()) {
+    programs_.Refuse(message.endpoint_refused());
   } else if (message.has_observe()) {
     Observe(message.observe());
   } else if (message.has_bye()) {
@@ -192,6 +204,7 @@ Daemon::~Daemon() {
     const LockGuard guard(lock_.mutex());
     anew_.Cancel();
     if (sync_) sync_->Stop();
+    programs_.Leave();
     host_.Drop();
   }
   if (server_) server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);

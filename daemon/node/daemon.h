@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/config/address.h"
+#include "daemon/endpoint/programs.h"
 #include "daemon/link/link_mesh.h"
 #include "daemon/metrics/hub_metrics.h"
 #include "daemon/metrics/metrics_server.h"
@@ -68,6 +69,7 @@ class Daemon {
   TransportSecurity security_;
   RateLimit limit_;
   LinkMesh mesh_;
+  Programs programs_;
   Host host_;
   std::shared_ptr<SyncClient> sync_;
   std::vector<std::shared_ptr<SyncClient>> before_;  // of incarnations that were declared lost

@@ -117,7 +117,8 @@ absl::Status Host::InstallTables(const v1::Configure& message) {
       fmt::format("route tables for {} hubs, but this process has {}", installed, nodes_.size()));
 }
 
-void Host::Drop() {
+void Host::Drop(const absl::Status& why) {
+  programs_->End(why);
   mesh_->Leave();
   fabric_.reset();
   nodes_.clear();
@@ -133,7 +134,7 @@ void Host::Fail(const absl::Status& status) {
   failure->set_run(run_);
   failure->set_code(static_cast<std::uint32_t>(status.raw_code()));
   failure->set_message(std::string(status.message()));
-  Drop();
+  Drop(status);
   events_.send(std::move(message));
 }
 
@@ -145,6 +146,7 @@ void Host::Grant(v1::WindowGrant* grant) {
   }
   grant_.Swap(grant);
   granted_ = true;
+  programs_->SetInWindow(true);
   Progress();
 }
 
@@ -158,7 +160,8 @@ void Host::Progress() {
     message->mutable_ready()->set_attempt(attempt_);
     SendOutboxes(message->mutable_ready()->mutable_report());
     FillReport(message->mutable_ready()->mutable_report());
-    return events_.send(std::move(message));
+    events_.send(std::move(message));
+    return programs_->Begin(run_, fabric_.get());
   }
   if (!granted_) return;
   for (int i = 0; i < grant_.peers_size(); ++i) {
@@ -311,6 +314,9 @@ absl::Status Host::TakeCommands() {
   if (grant_.has_repeat_at()) {
     if (absl::Status status = fabric_->RepeatWorkload(grant_.repeat_at()); !status.ok()) return status;
   }
+  for (const v1::EndpointGrant& grant : grant_.endpoints()) {
+    if (absl::Status status = programs_->Issue(grant); !status.ok()) return status;
+  }
   return absl::OkStatus();
 }
 
@@ -330,7 +336,10 @@ absl::Status Host::RunGranted() {
   v1::WindowReport* report = message->mutable_report();
   SendOutboxes(report);
   FillReport(report);
+  programs_->FillReport(message.get());
   events_.send(std::move(message));
+  programs_->SetInWindow(false);
+  programs_->TellAll();
   return absl::OkStatus();
 }
 
@@ -383,6 +392,8 @@ void Host::Collect(const v1::Collect& request) {
       v1::NodeResults* results = message->mutable_results();
       results->set_query(request.query());
       for (const NodeId node : nodes_) PackResult(fabric_->Result(node), results->add_nodes());
+      programs_->End(absl::FailedPreconditionError(
+          fmt::format("run {} has ended at {} of virtual time", run_, FormatTime(fabric_->now()))));
       break;
     }
     case v1::Collect::WHAT_SNAPSHOT: {
@@ -435,6 +446,7 @@ void Host::Collect(const v1::Collect& request) {
 HostState Host::State() const {
   HostState state;
   state.reconnects = mesh_->reconnects();
+  state.endpoints = programs_->Stats();
   if (!fabric_) return state;
   state.topology = fabric_->topology();
   state.now = fabric_->now();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "daemon/endpoint/programs.h"
 #include "daemon/link/link_mesh.h"
 #include "daemon/metrics/node_state.h"
 #include "emulator/sim/fabric.h"
@@ -28,8 +29,8 @@ class Host {
   // Sees, and may change, every outbox before it leaves: tests tamper here.
   using Tap = std::function<void(std::uint32_t process, Outbox* outbox)>;
 
-  Host(LinkMesh* mesh, Events events, Tap tap)
-      : mesh_(mesh), events_(std::move(events)), tap_(std::move(tap)) {}
+  Host(LinkMesh* mesh, Programs* programs, Events events, Tap tap)
+      : mesh_(mesh), programs_(programs), events_(std::move(events)), tap_(std::move(tap)) {}
 
   // Builds the hubs and starts the links; Ready is sent when every peer was reached. Errors are
   // sent as a Failure of the run.
@@ -40,7 +41,7 @@ class Host {
   void PeerLost(const v1::PeerLost& message);
   // Another one takes the place of that.
   void PeerBack(const v1::PeerBack& message);
-  void Drop();
+  void Drop() { Drop(absl::FailedPreconditionError("no scenario is applied any more")); }
   // For scrapes; changes nothing.
   HostState State() const;
 
@@ -49,6 +50,7 @@ class Host {
   void Fail(const absl::Status& status);
 
  private:
+  void Drop(const absl::Status& why);
   absl::Status Build(const v1::Configure& message, const LinkIdentity& self);
   absl::Status InstallTables(const v1::Configure& message);
   absl::Status TakeArrivals();
@@ -62,6 +64,7 @@ class Host {
   void FillReport(v1::WindowReport* report);
 
   LinkMesh* mesh_;
+  Programs* programs_;
   Events events_;
   Tap tap_;
   std::uint64_t run_ = 0;

@@ -66,7 +66,7 @@ class MeterFactory final : public experimental::ServerInterceptorFactoryInterfac
  public:
   experimental::Interceptor* CreateServerInterceptor(experimental::ServerRpcInfo* info) override {
     const std::string path = info->method();
-    if (path == kSessionPath || path == kExchangePath) return nullptr;
+    if (path == kSessionPath || path == kExchangePath || path == kAttachPath) return nullptr;
     return new Meter(&CallsOf(path), static_cast<CallType>(info->type()));
   }
 };

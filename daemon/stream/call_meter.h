@@ -65,6 +65,7 @@ class CallRecord {
 // message, and virtual time waits for theirs.
 inline constexpr const char* kSessionPath = "/percs.v1.Sync/Session";
 inline constexpr const char* kExchangePath = "/percs.v1.Link/Exchange";
+inline constexpr const char* kAttachPath = "/percs.v1.Endpoint/Attach";
 
 // Every other call of the server that `builder` makes has a record.
 void MeterCalls(grpc::ServerBuilder* builder);

@@ -82,6 +82,7 @@ class Session {
   std::uint64_t keepable() const { return held_back_ ? durable_ : received_; }
   std::uint64_t sent() const { return sent_; }
   bool all_acknowledged() const { return queue_.empty(); }
+  std::size_t unacknowledged() const { return queue_.size(); }
 
   // From now on `port` carries the session; the other side has `peer_received` of our messages.
   // REQUIRES: an earlier stream was reported Closed.

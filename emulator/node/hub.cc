@@ -129,6 +129,10 @@ void Hub::Dispatch(const Event& event) {
       }
       return;
     case EventClass::kCommand:
+      if (event.key.port() == kOutside) [[unlikely]] {
+        return OnOutside(reinterpret_cast<OutsideOperation*>(event.data));
+      }
+      [[fallthrough]];
     case EventClass::kEpoch:
     case EventClass::kLink:
       OnControl(reinterpret_cast<ControlItem*>(event.data));
@@ -317,6 +321,23 @@ void Hub::Receive(const ControlItem& item) {
   }
   context_.queue.Push(item.arrival, EventKey(event_class, port, order, detail),
                       reinterpret_cast<std::uint64_t>(copy));
+}
+
+void Hub::Issue(Time at, WindowOperation operation, WindowListener* listener) {
+  OutsideOperation* outside = outside_.Take();
+  outside->operation = std::move(operation);
+  outside->listener = listener;
+  ++context_.work->unfinished;  // until it begins
+  context_.queue.Push(at, EventKey(EventClass::kCommand, kOutside, 0, outside_count_++),
+                      reinterpret_cast<std::uint64_t>(outside));
+}
+
+void Hub::OnOutside(OutsideOperation* outside) {
+  --context_.work->unfinished;
+  WindowOperation operation = std::move(outside->operation);
+  WindowListener* const listener = outside->listener;
+  outside_.Give(outside);
+  windows()->Issue(std::move(operation), listener);
 }
 
 void Hub::OnControl(ControlItem* item) {

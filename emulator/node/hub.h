@@ -71,6 +71,9 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
     for (std::string& line : windows_->Blocked()) lines.push_back(std::move(line));
     return lines;
   }
+  // A command of a program outside for the windows of this hub, at `at`, which is not before the next event; those of
+  // one instant in the order of the calls. REQUIRES: a hub, not a blade.
+  void Issue(Time at, WindowOperation operation, WindowListener* listener);
   // Where control items of this hub go.
   void SetControlOutbox(std::function<void(ControlItem&&)> send) { send_control_ = std::move(send); }
 
@@ -118,11 +121,17 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   Time next_instant() const {
     return std::min({context_.queue.next_time(), hfi_.next_time(), timer_at_});
   }
+  // Of a program outside, until its time has come.
+  struct OutsideOperation {
+    WindowOperation operation;
+    WindowListener* listener = nullptr;
+  };
   void RunForeground(Time end);
   void RunClock(Time end);
   [[gnu::always_inline]] inline void Dispatch(const Event& event);
   inline void DispatchTimer(const Event& event);
   void OnControl(ControlItem* item);
+  void OnOutside(OutsideOperation* outside);
   void OnLinkFault(const ControlItem& item);
   void CommandLink(PortId port, bool up);
   // hub_faults.cc
@@ -177,6 +186,8 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   std::unique_ptr<FaultTallies> tallies_;  // likewise
   std::unique_ptr<RepeatedWorkload> again_;  // made by Repeat
   Pool<ControlItem> control_;
+  Pool<OutsideOperation> outside_;
+  std::uint64_t outside_count_ = 0;
   DigestStream digest_;
   // Packets created before have another incarnation at one of their ends (docs/semantics.md rule 21): all, from a hub,
   // and the latest of these times.

@@ -99,6 +99,8 @@ struct NodeContext {
 enum class FlitEvent : std::uint64_t { kMark = 0, kRun = 1, kService = 2 };
 // Low byte; kInput: output above.
 enum class TimerEvent : std::uint64_t { kInput = 0, kOutputFree = 1, kWireEmpty = 2, kServiceWait = 3 };
+// Likewise of class kCommand: operations of programs outside, after other commands of the instant.
+inline constexpr int kOutside = 209;
 // Ports above 55 in keys of class kHfi: what is not tied to a port.
 inline constexpr int kRetransmit = 202, kTask = 203, kGoalTimer = 204, kCau = 205,
                      kServiceArrival = 206, kServiceTimer = 207, kWindows = 208;

@@ -117,6 +117,7 @@ class FabricImpl : public Fabric {
   absl::StatusOr<RejoinedHubs> Readmit(std::uint32_t loss, const std::string& who, Time at) override;
   void Rejoin(const RejoinedHubs& rejoined) override;
   void Adopt(const LossRecord& losses) override;
+  absl::Status Issue(NodeId node, Time at, WindowOperation operation, WindowListener* listener) override;
   void StopWorkload(Time) override {
     for (Hub* hub : local_) hub->Stop();
   }
@@ -529,6 +530,20 @@ void FabricImpl::TakeBack(const RejoinedHubs& rejoined) {
     PERCS_CHECK(injector_.Inject(action, now_).ok());
   }
   PERCS_CHECK(injector_.TellAgain(rejoined, now_).ok());
+}
+
+absl::Status FabricImpl::Issue(NodeId node, Time at, WindowOperation operation, WindowListener* listener) {
+  if (node >= topology_.hubs()) {
+    return absl::InvalidArgumentError(
+        fmt::format("an operation for a window of node {}, which is no hub; hubs are 0..{}", node, topology_.hubs() - 1));
+  }
+  if (at < now_) {
+    return absl::InvalidArgumentError(fmt::format("an operation for a window at {} is in the past: virtual time is {}",
+                                                  FormatTime(at), FormatTime(now_)));
+  }
+  if (std::find(local_.begin(), local_.end(), hubs_[node]) == local_.end()) return absl::OkStatus();
+  hubs_[node]->Issue(at, std::move(operation), listener);
+  return absl::OkStatus();
 }
 
 void FabricImpl::Apply(Outbox& box) {

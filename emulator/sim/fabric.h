@@ -178,6 +178,11 @@ class Fabric {
   // Instead of Start, in a process that begins in the middle of a run: what has happened so far. All its hubs are lost,
   // until they rejoin.
   virtual void Adopt(const LossRecord& losses) = 0;
+  // A command of a program outside for a window of `node`, at `at` (not before now()), if the hub lives here and is not
+  // lost. What it leads to goes to the listener from within RunWindow, which may be null and has to outlive the fabric;
+  // it is the same whoever listens. Of one hub and instant, operations are issued in the order of the calls.
+  // INVALID_ARGUMENT for a node that is no hub, and a time that has passed.
+  virtual absl::Status Issue(NodeId node, Time at, WindowOperation operation, WindowListener* listener) = 0;
   // Ends workloads that run until stopped.
   virtual void StopWorkload(Time at) = 0;
 

@@ -4,6 +4,7 @@
 
 #include "fmt/ranges.h"
 #include "proto/scenario/blades.h"
+#include "proto/scenario/endpoint_codec.h"
 #include "proto/scenario/faults.h"
 #include "proto/scenario/impairments.h"
 #include "proto/scenario/route_tables_codec.h"
@@ -137,6 +138,7 @@ std::vector<v1::JournalRecord> ForReplay(const std::vector<v1::JournalRecord>& c
     all.push_back(record);
     if (record.has_lose()) all.back().mutable_lose()->clear_process();
     if (record.has_rejoin()) all.back().mutable_rejoin()->clear_process();
+    if (record.has_endpoint()) all.back().mutable_endpoint()->clear_process();
   }
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.at() < b.at(); });
   return all;
@@ -213,6 +215,8 @@ absl::Status ActOnFabric(const v1::JournalRecord& record, Fabric& fabric, Time a
       return fabric.RepeatWorkload(at);
     case v1::JournalRecord::kTrace:
       return FollowPackets(record.trace(), fabric);
+    case v1::JournalRecord::kEndpoint:
+      return IssueSubmission(record.endpoint(), fabric, at, nullptr);
     case v1::JournalRecord::kStop:
       fabric.faults()->EndRepeating(at);
       fabric.StopWorkload(at);

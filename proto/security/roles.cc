@@ -14,6 +14,8 @@ constexpr const char* kRoleNames[] = {"viewer", "operator", "daemon", "endpoint"
 constexpr RoleSet kLook(Role::kViewer, Role::kOperator);
 constexpr RoleSet kChange(Role::kOperator);
 constexpr RoleSet kJoin(Role::kDaemon);
+constexpr RoleSet kAttach(Role::kEndpoint, Role::kOperator);
+constexpr RoleSet kFind(Role::kViewer, Role::kOperator, Role::kEndpoint);
 constexpr RoleSet kAnybody(Role::kViewer, Role::kOperator, Role::kDaemon, Role::kEndpoint, Role::kController);
 
 constexpr MethodRoles kMethods[] = {
@@ -53,9 +55,14 @@ constexpr MethodRoles kMethods[] = {
     {"/percs.v1.Control/DeleteTree", kChange},
     {"/percs.v1.Control/ListTrees", kLook},
     {"/percs.v1.Control/Observe", kChange},
+    {"/percs.v1.Control/FindHub", kFind},
     {"/percs.v1.Sync/Join", kJoin},
     {"/percs.v1.Sync/Session", kJoin},
     {"/percs.v1.Link/Exchange", kJoin},
+    {"/percs.v1.Endpoint/Attach", kAttach},
+    {"/percs.v1.Endpoint/ListWindows", kFind},
+    {"/percs.v1.Endpoint/Detach", kAttach},
+    {"/percs.v1.Endpoint/FindNodes", kFind},
     {"/grpc.health.v1.Health/Check", kAnybody},
     {"/grpc.health.v1.Health/Watch", kAnybody},
     {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", kLook},

@@ -129,7 +129,8 @@ def floods(connection, random_):
 def floods_of_calls(connection, random_):
     """More at once than may be under way, of methods that exist and one that does not."""
     path = random_.choice([b"/percs.v1.Control/Status", b"/percs.v1.Link/Exchange",
-                           b"/percs.v1.Sync/Session", b"/percs.v1.Nothing/Nothing"])
+                           b"/percs.v1.Sync/Session", b"/percs.v1.Endpoint/Attach",
+                           b"/percs.v1.Nothing/Nothing"])
     throw(connection, PREFACE, frame(SETTINGS, b""),
           *[call(path, 1 + 2 * i, b"\0\0\0\0\0") for i in range(CALLS_OF_A_FLOOD)])
 

@@ -85,9 +85,10 @@ TEST_F(FinishedRunTest, AnswersAFailureToTheQuestionsThatWaitAndToLaterOnes) {
 TEST(HostTest, AQuestionToAHostWithoutHubsIsAnsweredWithAFailure) {
   ProcessLock lock;
   const LockGuard guard(lock.mutex());
-  LinkMesh mesh(&lock, {[] {}, [](const absl::Status&) {}});
+  LinkMesh mesh(&lock, {[] {}, [](const absl::Status&) {}, nullptr});
+  Programs programs(&lock, {});
   std::vector<v1::DaemonMessage> sent;
-  Host host(&mesh,
+  Host host(&mesh, &programs,
             {[] { return std::make_unique<v1::DaemonMessage>(); },
              [&](std::unique_ptr<v1::DaemonMessage> message) { sent.push_back(*message); }},
             nullptr);

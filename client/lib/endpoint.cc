@@ -1,0 +1,256 @@
+#include "client/lib/endpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "client/lib/fabric_client.h"
+#include "client/lib/window_session.h"
+#include "emulator/hfi/packet_fifo.h"
+#include "proto/scenario/endpoint_codec.h"
+
+namespace percs::client {
+namespace {
+
+constexpr Duration kGoodbye(2'000);
+constexpr Duration kReattachMax(60'000);
+constexpr std::uint64_t kPieceBytes = 1 << 20;  // of what is longer than one operation takes
+static_assert(kPieceBytes <= kOperationBytesMax);
+
+absl::Status CheckOptions(const EndpointOptions& o) {
+  if (o.controller.empty() == o.daemon.empty()) {
+    return absl::InvalidArgumentError("options: one of `controller` and `daemon` says where to attach");
+  }
+  if (o.hub.empty()) return absl::InvalidArgumentError("options: `hub` is missing, like sn0-d0-h0");
+  if (o.job == 0) return absl::InvalidArgumentError("options: job 0; jobs are 1 to 65535");
+  if (o.under_way == 0) return absl::InvalidArgumentError("options: under_way 0; at least one operation has to be");
+  if (o.reattach < Duration(0) || o.reattach > kReattachMax) {
+    return absl::InvalidArgumentError(
+        fmt::format("options: reattach {} ms; it is 0 to {} ms", o.reattach.count(), kReattachMax.count()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> AddressOfDaemon(const EndpointOptions& options) {
+  if (!options.daemon.empty()) return options.daemon;
+  FabricClient controller(options.controller, options.credentials);
+  controller.set_deadline(options.deadline);
+  const auto found = controller.FindHub(options.hub);
+  if (!found.ok()) return found.status();
+  return found->address();
+}
+
+Bytes Copy(ByteSpan data) { return {data.begin(), data.end()}; }
+Bytes Copy(const std::string& data) { return {data.begin(), data.end()}; }
+
+}  // namespace
+
+// --- Pending ------------------------------------------------------------------------------------------
+
+bool Pending::done() const {
+  const std::lock_guard<std::mutex> guard(state_->mutex);
+  return state_->done;
+}
+
+Completion Pending::Wait(std::optional<Duration> deadline) const {
+  absl::Status status;
+  if (!done()) status = state_->session->Wait(state_, deadline);
+  const std::lock_guard<std::mutex> guard(state_->mutex);
+  if (state_->done) return state_->completion;
+  Completion completion;
+  completion.status = status;
+  return completion;
+}
+
+void Pending::Then(std::function<void(const Completion&)> then) const {
+  if (done()) return then(Wait());
+  state_->session->Then(state_, std::move(then));
+}
+
+void Pending::Cancel() const {
+  if (!done()) state_->session->Cancel(state_);
+}
+
+// --- Endpoint -----------------------------------------------------------------------------------------
+
+absl::StatusOr<std::unique_ptr<Endpoint>> Endpoint::Attach(EndpointOptions options) {
+  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+  const auto until = WindowSession::Clock::now() + options.deadline;
+  const auto address = AddressOfDaemon(options);
+  if (!address.ok()) return address.status();
+  auto session = std::make_unique<WindowSession>(std::move(options), *address);
+  if (absl::Status status = session->Open(until); !status.ok()) return status;
+  std::unique_ptr<Endpoint> endpoint(new Endpoint(std::move(session)));
+  const EndpointOptions& o = endpoint->session_->options();
+  const std::uint32_t slots = o.send_slots + o.receive_slots;
+  if (slots == 0) return endpoint;
+  const Pending memory = endpoint->Register(kFifoAddress, PacketFifo::BytesOf(slots));
+  WindowOperation configure = endpoint->Operation(WindowOp::kConfigure);
+  configure.send_fifo = {kFifoAddress, o.send_slots};
+  configure.receive_fifo = {kFifoAddress + PacketFifo::BytesOf(o.send_slots), o.receive_slots};
+  const Pending configured = endpoint->session_->Ask({configure});
+  for (const Pending& step : {memory, configured}) {
+    const auto left = std::chrono::duration_cast<Duration>(until - WindowSession::Clock::now());
+    const absl::Status status = step.Wait(std::max(left, Duration(1))).status;
+    if (!status.ok()) return status;
+  }
+  return endpoint;
+}
+
+Endpoint::Endpoint(std::unique_ptr<WindowSession> session) : session_(std::move(session)) {}
+
+Endpoint::~Endpoint() { session_->Detach(WindowSession::Clock::now() + kGoodbye).IgnoreError(); }
+
+NodeId Endpoint::node() const { return session_->node(); }
+WindowId Endpoint::window() const { return session_->window(); }
+ContextId Endpoint::context() const { return session_->options().context.value_or(window()); }
+Time Endpoint::now() const { return session_->now(); }
+absl::Status Endpoint::status() const { return session_->status(); }
+std::uint64_t Endpoint::reconnects() const { return session_->reconnects(); }
+absl::StatusOr<NodeId> Endpoint::FindNode(const std::string& name) { return session_->FindNode(name); }
+
+absl::Status Endpoint::Detach(std::optional<Duration> deadline) {
+  return session_->Detach(WindowSession::Clock::now() + deadline.value_or(session_->options().deadline));
+}
+
+WindowOperation Endpoint::Operation(WindowOp op) const {
+  WindowOperation operation;
+  operation.op = op;
+  operation.window = 0;  // the hub knows which is ours
+  operation.context = context();
+  return operation;
+}
+
+Pending Endpoint::Register(Address address, std::uint64_t bytes, bool writable) {
+  WindowOperation operation = Operation(WindowOp::kRegister);
+  operation.address = address;
+  operation.bytes = bytes;
+  operation.writable = writable;
+  return session_->Ask({operation});
+}
+
+Pending Endpoint::Deregister(Address address) {
+  WindowOperation operation = Operation(WindowOp::kDeregister);
+  operation.address = address;
+  return session_->Ask({operation});
+}
+
+Pending Endpoint::Write(Address address, ByteSpan data) {
+  std::vector<WindowOperation> pieces;
+  for (std::uint64_t done = 0; done < data.size() || pieces.empty(); done += kPieceBytes) {
+    WindowOperation& piece = pieces.emplace_back(Operation(WindowOp::kWriteMemory));
+    piece.address = address + done;
+    piece.data = Copy(data.subspan(done, kPieceBytes));
+  }
+  return session_->Ask(std::move(pieces));
+}
+
+Pending Endpoint::Write(Address address, const std::string& data) {
+  return Write(address, ByteSpan(reinterpret_cast<const std::uint8_t*>(data.data()), data.size()));
+}
+
+Pending Endpoint::Read(Address address, std::uint64_t bytes) {
+  std::vector<WindowOperation> pieces;
+  for (std::uint64_t done = 0; done < bytes || pieces.empty(); done += kPieceBytes) {
+    WindowOperation& piece = pieces.emplace_back(Operation(WindowOp::kReadMemory));
+    piece.address = address + done;
+    piece.bytes = std::min(bytes - done, kPieceBytes);
+  }
+  return session_->Ask(std::move(pieces));
+}
+
+Pending Endpoint::Send(WindowOp op, const Peer& peer, Bytes data) {
+  WindowOperation operation = Operation(op);
+  operation.node = peer.node;
+  operation.peer_window = peer.window;
+  operation.data = std::move(data);
+  return session_->Ask({std::move(operation)});
+}
+
+Pending Endpoint::SendImmediate(const Peer& peer, ByteSpan data) { return Send(WindowOp::kImmediateSend, peer, Copy(data)); }
+Pending Endpoint::SendFifo(const Peer& peer, ByteSpan data) { return Send(WindowOp::kFifoSend, peer, Copy(data)); }
+Pending Endpoint::SendFifo(const Peer& peer, const std::string& data) { return Send(WindowOp::kFifoSend, peer, Copy(data)); }
+Pending Endpoint::SendIp(const Peer& peer, ByteSpan data) { return Send(WindowOp::kIpSend, peer, Copy(data)); }
+
+Pending Endpoint::SendIp(const Peer& peer, std::vector<MemorySegment> from) {
+  WindowOperation operation = Operation(WindowOp::kIpSend);
+  operation.node = peer.node;
+  operation.peer_window = peer.window;
+  operation.segments = std::move(from);
+  return session_->Ask({std::move(operation)});
+}
+
+Pending Endpoint::ReceiveIp(std::vector<MemorySegment> to) {
+  WindowOperation operation = Operation(WindowOp::kIpReceive);
+  operation.segments = std::move(to);
+  return session_->Ask({std::move(operation)});
+}
+
+Pending Endpoint::JoinMulticast(NodeId group) {
+  WindowOperation operation = Operation(WindowOp::kJoin);
+  operation.node = group;
+  return session_->Ask({operation});
+}
+
+Pending Endpoint::LeaveMulticast(NodeId group) {
+  WindowOperation operation = Operation(WindowOp::kLeave);
+  operation.node = group;
+  return session_->Ask({operation});
+}
+
+Pending Endpoint::Rdma(WindowOp op, const Peer& peer, Address there, Address here, std::uint64_t bytes,
+                       const RdmaOptions& options) {
+  WindowOperation operation = Operation(op);
+  operation.node = peer.node;
+  operation.peer_window = peer.window;
+  operation.peer_context = peer.ContextOf();
+  operation.peer_address = there;
+  operation.address = here;
+  operation.bytes = bytes;
+  operation.notify = options.notify;
+  operation.to_fifo = options.to_fifo;
+  operation.cached = options.cached;
+  return session_->Ask({operation});
+}
+
+Pending Endpoint::RdmaWrite(const Peer& peer, Address there, Address here, std::uint64_t bytes, const RdmaOptions& options) {
+  return Rdma(WindowOp::kRdmaWrite, peer, there, here, bytes, options);
+}
+
+Pending Endpoint::RdmaRead(const Peer& peer, Address there, Address here, std::uint64_t bytes, const RdmaOptions& options) {
+  return Rdma(WindowOp::kRdmaRead, peer, there, here, bytes, options);
+}
+
+Pending Endpoint::Atomic(const Peer& peer, const AtomicUpdate& update, bool notify) {
+  return PackedAtomics(peer, {&update, 1}, notify);
+}
+
+Pending Endpoint::PackedAtomics(const Peer& peer, absl::Span<const AtomicUpdate> updates, bool notify) {
+  WindowOperation operation = Operation(WindowOp::kAtomic);
+  operation.node = peer.node;
+  operation.peer_window = peer.window;
+  operation.peer_context = peer.ContextOf();
+  operation.updates.assign(updates.begin(), updates.end());
+  operation.notify = notify;
+  return session_->Ask({std::move(operation)});
+}
+
+Pending Endpoint::Fence(bool writes, bool reads) {
+  WindowOperation operation = Operation(WindowOp::kFence);
+  operation.fence_writes = writes;
+  operation.fence_reads = reads;
+  return session_->Ask({operation});
+}
+
+absl::StatusOr<Packet> Endpoint::Receive(std::optional<Duration> deadline) { return session_->Receive(deadline); }
+absl::StatusOr<Notification> Endpoint::WaitNotification(std::optional<Duration> deadline) {
+  return session_->WaitNotification(deadline);
+}
+void Endpoint::OnPacket(std::function<void(Packet)> callback) { session_->OnPacket(std::move(callback)); }
+void Endpoint::OnNotification(std::function<void(Notification)> callback) {
+  session_->OnNotification(std::move(callback));
+}
+absl::Status Endpoint::WaitAll(std::optional<Duration> deadline) { return session_->WaitAll(deadline); }
+
+}  // namespace percs::client

@@ -1,0 +1,201 @@
+// The part of WindowSession that the program calls.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "client/lib/window_session.h"
+#include "fmt/format.h"
+#include "proto/scenario/endpoint_codec.h"
+
+namespace percs::client {
+
+std::optional<WindowSession::Clock::time_point> WindowSession::Until(std::optional<Duration> deadline) const {
+  return Clock::now() + deadline.value_or(options_.deadline);
+}
+
+template <typename There>
+absl::Status WindowSession::WaitUntil(Lock& lock, std::optional<Clock::time_point> until, There there) {
+  if (!there() && std::this_thread::get_id() == thread_.get_id()) {
+    return absl::FailedPreconditionError("a callback may not wait: what it waits for would come after it");
+  }
+  while (!there()) {
+    const bool idle = callbacks_.empty() && !in_callback_;
+    if (options_.mode == Mode::kExclusive && attached_ && idle && waits_after_ != events_) {
+      wants_to_wait_ = true;
+      Pump();
+    }
+    if (!until) {
+      changed_.wait(lock);
+    } else if (changed_.wait_until(lock, *until) == std::cv_status::timeout && !there()) {
+      wants_to_wait_ = false;
+      return absl::DeadlineExceededError("it did not happen in time; what was asked for goes on");
+    }
+  }
+  wants_to_wait_ = false;
+  return absl::OkStatus();
+}
+
+absl::Status WindowSession::Open(Clock::time_point until) {
+  Lock lock(mutex_);
+  give_up_at_ = until;
+  Dial();
+  work_.notify_all();
+  const absl::Status status = WaitUntil(lock, until, [this] { return attached_ || ended_; });
+  if (!status.ok()) return status;
+  return ended_ ? *ended_ : absl::OkStatus();
+}
+
+Pending WindowSession::Ask(std::vector<WindowOperation> operations) {
+  const auto state = std::make_shared<PendingState>();
+  state->session = this;
+  state->pieces = static_cast<int>(operations.size());
+  const Lock lock(mutex_);
+  if (ended_ || detaching_) {
+    FinishAll(state, ended_ ? *ended_ : absl::AbortedError("the window is being detached"));
+    return Pending(state);
+  }
+  std::uint64_t offset = 0;
+  for (const WindowOperation& operation : operations) {
+    Waiting& next = waiting_.emplace_back();
+    OperationToProto(operation, &next.message);
+    next.state = state;
+    next.offset = offset;
+    next.counts = operation.op != WindowOp::kIpReceive;
+    if (operation.op == WindowOp::kReadMemory) offset += operation.bytes;
+  }
+  Pump();
+  return Pending(state);
+}
+
+void WindowSession::Cancel(const State& state) {
+  const Lock lock(mutex_);
+  std::erase_if(waiting_, [&](const Waiting& operation) { return operation.state == state; });
+  for (auto& [id, operation] : under_way_) {
+    if (operation.state == state) operation.state = nullptr;
+  }
+  FinishAll(state, absl::CancelledError("cancelled; what had left this process goes on in the fabric"));
+}
+
+void WindowSession::Then(const State& state, std::function<void(const Completion&)> then) {
+  const Lock lock(mutex_);
+  const std::lock_guard<std::mutex> guard(state->mutex);
+  if (!state->done) {
+    state->then = std::move(then);
+  } else {
+    Post([then = std::move(then), completion = state->completion] { then(completion); });
+  }
+}
+
+absl::Status WindowSession::Wait(const State& state, std::optional<Duration> deadline) {
+  Lock lock(mutex_);
+  return WaitUntil(lock, Until(deadline), [&] {
+    const std::lock_guard<std::mutex> guard(state->mutex);
+    return state->done;
+  });
+}
+
+absl::Status WindowSession::WaitAll(std::optional<Duration> deadline) {
+  Lock lock(mutex_);
+  const absl::Status status = WaitUntil(lock, Until(deadline), [this] {
+    const auto asked = [](const auto& operation) { return operation.state != nullptr; };
+    return std::none_of(waiting_.begin(), waiting_.end(), asked) &&
+           std::none_of(under_way_.begin(), under_way_.end(), [&](const auto& entry) { return asked(entry.second); });
+  });
+  return status.ok() && ended_ ? *ended_ : status;
+}
+
+absl::StatusOr<Packet> WindowSession::Receive(std::optional<Duration> deadline) {
+  Lock lock(mutex_);
+  const absl::Status status = WaitUntil(lock, Until(deadline), [this] { return !packets_.empty() || ended_; });
+  if (!status.ok()) return status;
+  if (packets_.empty()) return *ended_;
+  Packet packet = std::move(packets_.front());
+  packets_.pop_front();
+  TookPacket();
+  Pump();
+  return packet;
+}
+
+absl::StatusOr<Notification> WindowSession::WaitNotification(std::optional<Duration> deadline) {
+  Lock lock(mutex_);
+  const absl::Status status = WaitUntil(lock, Until(deadline), [this] { return !notifications_.empty() || ended_; });
+  if (!status.ok()) return status;
+  if (notifications_.empty()) return *ended_;
+  const Notification notification = notifications_.front();
+  notifications_.pop_front();
+  return notification;
+}
+
+void WindowSession::OnPacket(std::function<void(Packet)> callback) {
+  const Lock lock(mutex_);
+  on_packet_ = std::move(callback);
+  for (Packet& packet : std::exchange(packets_, {})) {
+    TookPacket();
+    Post([call = on_packet_, packet = std::move(packet)]() mutable { call(std::move(packet)); });
+  }
+  Pump();
+}
+
+void WindowSession::OnNotification(std::function<void(Notification)> callback) {
+  const Lock lock(mutex_);
+  on_notification_ = std::move(callback);
+  for (const Notification& notification : std::exchange(notifications_, {})) {
+    Post([call = on_notification_, notification] { call(notification); });
+  }
+}
+
+absl::Status WindowSession::Detach(Clock::time_point until) {
+  Lock lock(mutex_);
+  if (!ended_ && !detaching_) {
+    detaching_ = true;
+    for (const Waiting& operation : std::exchange(waiting_, {})) {
+      FinishAll(operation.state, absl::AbortedError("the window is being detached"));
+    }
+    Pump();
+  }
+  const absl::Status status = WaitUntil(lock, until, [this] { return ended_.has_value(); });
+  if (!status.ok()) return status;
+  return absl::IsAborted(*ended_) ? absl::OkStatus() : *ended_;
+}
+
+absl::StatusOr<NodeId> WindowSession::FindNode(const std::string& name) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + options_.deadline);
+  v1::FindNodesRequest request;
+  v1::FindNodesReply reply;
+  request.add_names(name);
+  const grpc::Status status = stub_->FindNodes(&context, request, &reply);
+  if (!status.ok()) {
+    return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                        fmt::format("Endpoint.FindNodes at {}: {}", address_, status.error_message()));
+  }
+  if (reply.nodes_size() != 1) return absl::InternalError("Endpoint.FindNodes answered with another number of nodes");
+  return reply.nodes(0);
+}
+
+NodeId WindowSession::node() const {
+  const Lock lock(mutex_);
+  return node_;
+}
+
+WindowId WindowSession::window() const {
+  const Lock lock(mutex_);
+  return window_;
+}
+
+Time WindowSession::now() const {
+  const Lock lock(mutex_);
+  return now_;
+}
+
+absl::Status WindowSession::status() const {
+  const Lock lock(mutex_);
+  return ended_ ? *ended_ : absl::OkStatus();
+}
+
+std::uint64_t WindowSession::reconnects() const {
+  const Lock lock(mutex_);
+  return dials_ > 0 ? dials_ - 1 : 0;
+}
+
+}  // namespace percs::client

@@ -1,0 +1,123 @@
+// All programs outside that have windows of the hubs of this process: the Endpoint service, who may attach, and the
+// way of operations to the controller and back into the hubs (docs/endpoint.md).
+//
+//   program -> Program::Take -> Submit -> controller (journals) -> grant -> Issue -> hub
+//   hub -> OnWindowEvent -> Program::OnEvent -> report to the controller -> TellAll -> program
+//
+// THREAD: everything is called with the process's lock held, but for the service's own methods, which take it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "daemon/endpoint/program.h"
+#include "emulator/sim/fabric.h"
+#include "percs/v1/sync.pb.h"
+
+namespace percs {
+
+using ProgramListener = SessionListener<v1::FromHub, v1::FromProgram>;
+
+class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public WindowListener {
+ public:
+  struct Events {
+    // A message to the controller can be sent now; else what there is waits for the next one.
+    std::function<bool()> room;
+    std::function<std::unique_ptr<v1::DaemonMessage>()> prepare;
+    std::function<void(std::unique_ptr<v1::DaemonMessage>)> send;
+    // Whether a peer, as gRPC names it, may ask once more. THREAD: any.
+    std::function<absl::Status(const std::string& peer)> admit;
+  };
+  Programs(ProcessLock* lock, Events events);
+
+  v1::Endpoint::CallbackService* service() { return &service_; }
+
+  // --- Of the host.
+  // Hubs are there, and virtual time is about to begin. REQUIRES: `fabric` outlives this until End.
+  void Begin(std::uint64_t run, Fabric* fabric);
+  // The hubs are gone, or the run is over: programs hear `why`.
+  void End(const absl::Status& why);
+  // A submission takes effect. DATA_LOSS if it is not here and not in the grant.
+  absl::Status Issue(const v1::EndpointGrant& grant);
+  // A submission never takes effect.
+  void Refuse(const v1::EndpointRefused& message);
+  // What the controller has to know, if it does not know it yet; goes into a message that is about to be sent.
+  void FillReport(v1::DaemonMessage* message);
+  // Programs hear what happened in the windows so far.
+  void TellAll();
+  // The same to the controller at once, unless a window was granted and its report will say it.
+  void Submit();
+  void SetInWindow(bool in_window) { in_window_ = in_window; }
+
+  void OnWindowEvent(const WindowEvent& event) override;
+
+  // --- Of its programs.
+  EndpointStats& stats() { return stats_; }
+  void OnOpen(const Program& program, v1::EndpointAttached* attached);
+  void OnClosed(const Program& program);
+  void Remove(std::uint64_t number);
+
+  EndpointStats Stats() const;
+  // The process ends.
+  void Leave();
+
+  absl::Status OnHello(ProgramListener* listener, const v1::EndpointHello& hello) override;
+  void OnGone(ProgramListener*) override {}
+
+ private:
+  class Service final : public v1::Endpoint::CallbackService {
+   public:
+    explicit Service(Programs* programs) : programs_(programs) {}
+    grpc::ServerBidiReactor<v1::FromProgram, v1::FromHub>* Attach(grpc::CallbackServerContext* context) override;
+    grpc::ServerUnaryReactor* ListWindows(grpc::CallbackServerContext* context, const v1::ListWindowsRequest* request,
+                                          v1::ListWindowsReply* reply) override;
+    grpc::ServerUnaryReactor* Detach(grpc::CallbackServerContext* context, const v1::DetachRequest* request,
+                                     v1::DetachReply* reply) override;
+    grpc::ServerUnaryReactor* FindNodes(grpc::CallbackServerContext* context, const v1::FindNodesRequest* request,
+                                        v1::FindNodesReply* reply) override;
+
+   private:
+    template <typename Body>
+    grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, Body body);
+
+    Programs* programs_;
+  };
+  struct Kept {
+    NodeId node = 0;
+    std::vector<WindowOperation> operations;
+  };
+
+  // False if there is nothing that the controller does not know.
+  bool MakeReport(v1::EndpointReport* report);
+  absl::StatusOr<ProgramIdentity> Admit(const v1::EndpointHello& hello) const;
+  absl::Status CheckRunning() const;
+  Program* Find(std::uint64_t number) const;
+  Program* FindToken(const std::string& token) const;
+  std::vector<std::string> HubNames() const;
+  absl::Status List(v1::ListWindowsReply* reply) const;
+  absl::Status DetachByToken(const std::string& token);
+  absl::Status FindNodes(const v1::FindNodesRequest& request, v1::FindNodesReply* reply) const;
+
+  ProcessLock* lock_;
+  Events events_;
+  Service service_{this};
+  Fabric* fabric_ = nullptr;  // null: no hubs
+  std::uint64_t run_ = 0;
+  absl::Status ended_;        // why there are no hubs
+  std::map<std::uint64_t, std::shared_ptr<Program>> programs_;                 // by number
+  std::map<std::pair<NodeId, WindowId>, std::uint64_t> owners_;                // numbers of programs
+  std::map<std::uint64_t, Kept> kept_;                                        // submissions, until they take effect
+  std::uint64_t last_program_ = 0, last_submission_ = 0;
+  std::uint64_t arrived_ = 0;
+  std::uint64_t told_attached_ = 0, told_owing_ = 0, told_arrived_ = 0;        // that the controller knows
+  bool in_window_ = false, leaving_ = false;
+  EndpointStats stats_;
+};
+
+}  // namespace percs
