@@ -27,6 +27,16 @@ absl::Status ArrivalCheck::CheckEnd(const char* what, LinkEnd end, VcId vc, Time
   return absl::OkStatus();
 }
 
+absl::Status ArrivalCheck::CheckOperation(NodeId node, Time at, Time now) const {
+  if (node >= topology_.hubs()) {
+    return absl::InvalidArgumentError(
+        fmt::format("an operation for a window of node {}, which is no hub; hubs are 0..{}", node, topology_.hubs() - 1));
+  }
+  if (at >= now) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("an operation for a window at {} is in the past: virtual time is {}",
+                                                FormatTime(at), FormatTime(now)));
+}
+
 absl::Status ArrivalCheck::CheckRun(const FlitRun& run) const {
   const int last = run.first + run.count;
   const int windows = kHfisPerHub * scenario_.parameters.windows_per_hfi;

@@ -19,6 +19,8 @@ class ArrivalCheck {
 
   // `manages`: network management lives in this process.
   absl::Status Check(const Outbox& incoming, bool manages, Time now) const;
+  // Of a program outside, for a window of `node`, which may live elsewhere.
+  absl::Status CheckOperation(NodeId node, Time at, Time now) const;
 
  private:
   Hub* HubAt(NodeId node) const { return node < hubs_.size() ? hubs_[node] : nullptr; }

@@ -533,14 +533,7 @@ void FabricImpl::TakeBack(const RejoinedHubs& rejoined) {
 }
 
 absl::Status FabricImpl::Issue(NodeId node, Time at, WindowOperation operation, WindowListener* listener) {
-  if (node >= topology_.hubs()) {
-    return absl::InvalidArgumentError(
-        fmt::format("an operation for a window of node {}, which is no hub; hubs are 0..{}", node, topology_.hubs() - 1));
-  }
-  if (at < now_) {
-    return absl::InvalidArgumentError(fmt::format("an operation for a window at {} is in the past: virtual time is {}",
-                                                  FormatTime(at), FormatTime(now_)));
-  }
+  if (absl::Status status = arrivals_.CheckOperation(node, at, now_); !status.ok()) return status;
   if (std::find(local_.begin(), local_.end(), hubs_[node]) == local_.end()) return absl::OkStatus();
   hubs_[node]->Issue(at, std::move(operation), listener);
   return absl::OkStatus();
