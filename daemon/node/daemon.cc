@@ -129,7 +129,7 @@ void Daemon::JoinController() {
 void Daemon::OnGone(const absl::Status& status) {
   if (!absl::IsAborted(status)) return End(status);
   spdlog::warn("{}", std::string(status.message()));
-  host_.Drop();
+  host_.Drop(absl::UnavailableError("the controller has taken this percsd for lost, and its hubs are lost with it"));
   incarnation_ = RandomNumber();
   anew_.Set(std::chrono::milliseconds(0), [this] {  // nobody is in the old one then
     if (has_ended_) return;

@@ -42,6 +42,7 @@ class Host {
   // Another one takes the place of that.
   void PeerBack(const v1::PeerBack& message);
   void Drop() { Drop(absl::FailedPreconditionError("no scenario is applied any more")); }
+  void Drop(const absl::Status& why);  // which programs at the windows of its hubs are told
   // For scrapes; changes nothing.
   HostState State() const;
 
@@ -50,7 +51,6 @@ class Host {
   void Fail(const absl::Status& status);
 
  private:
-  void Drop(const absl::Status& why);
   absl::Status Build(const v1::Configure& message, const LinkIdentity& self);
   absl::Status InstallTables(const v1::Configure& message);
   absl::Status TakeArrivals();
