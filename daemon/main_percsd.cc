@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "CLI/CLI.hpp"
+#include "client/lib/tun_port.h"
 #include "daemon/config/probe.h"
 #include "daemon/config/process_flags.h"
 #include "daemon/config/process_setup.h"
@@ -23,6 +24,7 @@ struct Flags {
   int place = -1;
   double timeout_seconds = 10;
   std::string metrics_detail = "port";
+  percs::client::TunOptions tun;
 };
 
 void Declare(CLI::App* app, Flags* flags) {
@@ -49,6 +51,15 @@ void Declare(CLI::App* app, Flags* flags) {
       ->capture_default_str();
   app->add_flag("--spare", flags->options.spare,
                 "While all places are taken, wait for one to become free instead of ending");
+  CLI::Option* const tun =
+      app->add_option("--tun", flags->tun.device,
+                      "Make this network interface (like percs0), through which programs of this network namespace reach "
+                      "those of other hubs by IP, as the first hub of this percsd; takes CAP_NET_ADMIN; default: none");
+  tun->default_str("");
+  flags->tun.device.clear();
+  app->add_option("--tun-window", flags->tun.window, "Window of the hub for --tun; the same everywhere")
+      ->needs(tun)
+      ->capture_default_str();
   percs::AddSecurityFlags(app, "daemon", &flags->options.security);
   percs::AddLogFlags(app);
   app->set_version_flag("--version", percs::kSoftwareVersion);
@@ -67,6 +78,44 @@ int RunProbe(const ProbeFlags& flags) {
   if (status.ok()) return 0;
   spdlog::error("{}", std::string(status.message()));
   return 1;
+}
+
+// The identity of a percsd may attach at itself.
+absl::StatusOr<std::unique_ptr<percs::client::TunKeeper>> KeepTun(const Flags& flags, const percs::Daemon& daemon,
+                                                                  std::unique_ptr<percs::client::TunPort> port) {
+  percs::client::EndpointOptions at;
+  at.daemon = daemon.advertised();
+  if (!flags.options.security.tls.empty()) {
+    auto credentials = percs::Credentials::Load(flags.options.security.tls, percs::RoleSet(percs::Role::kDaemon));
+    if (!credentials.ok()) return credentials.status();
+    at.credentials = *std::move(credentials);
+  }
+  return std::make_unique<percs::client::TunKeeper>(
+      std::move(port), std::move(at),
+      [device = flags.tun.device](const std::string& what) { spdlog::info("{}: {}", device, what); });
+}
+
+// Runs it until its end.
+absl::Status Serve(const Flags& flags) {
+  std::unique_ptr<percs::client::TunPort> port;
+  if (!flags.tun.device.empty()) {
+    auto opened = percs::client::TunPort::Open(flags.tun);  // first: what is missing is said before anybody joins
+    if (!opened.ok()) return opened.status();
+    port = *std::move(opened);
+  }
+  auto daemon = percs::Daemon::Start(flags.options);
+  if (!daemon.ok()) return daemon.status();
+  std::printf("listening %s\n", (*daemon)->address().c_str());
+  if ((*daemon)->metrics()) std::printf("metrics http://%s/metrics\n", (*daemon)->metrics()->address().c_str());
+  std::fflush(stdout);
+  std::unique_ptr<percs::client::TunKeeper> tun;
+  if (port) {
+    auto keeper = KeepTun(flags, **daemon, std::move(port));
+    if (!keeper.ok()) return keeper.status();
+    tun = *std::move(keeper);
+  }
+  const percs::EndSignalWatch watch([&daemon] { (*daemon)->Stop(); });
+  return (*daemon)->Wait();
 }
 
 }  // namespace
@@ -97,22 +146,7 @@ int main(int argc, char** argv) {
   if (flags.place >= 0) flags.options.place = static_cast<std::uint32_t>(flags.place);
   flags.options.controller_timeout =
       std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout_seconds * 1000));
-  auto started = percs::Daemon::Start(flags.options);
-  if (!started.ok()) {
-    spdlog::error("{}", std::string(started.status().message()));
-    return 1;
-  }
-  std::shared_ptr<percs::Daemon> daemon = *std::move(started);
-  std::printf("listening %s\n", daemon->address().c_str());
-  if (daemon->metrics()) {
-    std::printf("metrics http://%s/metrics\n", daemon->metrics()->address().c_str());
-  }
-  std::fflush(stdout);
-  const absl::Status outcome = [&daemon] {
-    const percs::EndSignalWatch watch([&daemon] { daemon->Stop(); });
-    return daemon->Wait();
-  }();
-  daemon.reset();
+  const absl::Status outcome = Serve(flags);
   if (outcome.ok()) return 0;
   spdlog::error("{}", std::string(outcome.message()));
   return 1;

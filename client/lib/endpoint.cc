@@ -22,7 +22,7 @@ absl::Status CheckOptions(const EndpointOptions& o) {
   if (o.controller.empty() == o.daemon.empty()) {
     return absl::InvalidArgumentError("options: one of `controller` and `daemon` says where to attach");
   }
-  if (o.hub.empty()) return absl::InvalidArgumentError("options: `hub` is missing, like sn0-d0-h0");
+  if (o.hub.empty() && o.daemon.empty()) return absl::InvalidArgumentError("options: `hub` is missing, like sn0-d0-h0");
   if (o.job == 0) return absl::InvalidArgumentError("options: job 0; jobs are 1 to 65535");
   if (o.under_way == 0) return absl::InvalidArgumentError("options: under_way 0; at least one operation has to be");
   if (o.reattach < Duration(0) || o.reattach > kReattachMax) {

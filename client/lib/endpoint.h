@@ -69,7 +69,7 @@ struct EndpointOptions {
   std::string controller;    // its address; it knows which percsd has the hub. Or
   std::string daemon;        // the percsd itself: unix:/path or host:port
   Credentials credentials;   // of the role endpoint or operator; none: plaintext
-  std::string hub;           // sn0-d0-h0
+  std::string hub;           // sn0-d0-h0; with `daemon`, none is its first
   JobKey job = 1;            // 1..65535: only windows of one job reach each other's memory
   WindowId window = kAnyWindow;
   std::optional<ContextId> context;  // of its memory on this hub; none: the number of the window

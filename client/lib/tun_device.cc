@@ -40,40 +40,69 @@ void SetAddress(std::uint32_t address, sockaddr* to) {
   std::memcpy(to, &in, sizeof(in));
 }
 
-// What `ip address add` and `ip link set up` do.
-absl::Status Configure(ifreq request, std::uint32_t address, int prefix, int mtu) {
-  const int control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (control < 0) return Error("a socket", errno);
-  const auto set = [&](unsigned long what) { return ioctl(control, what, &request) == 0; };
-  SetAddress(address, &request.ifr_addr);
-  bool done = set(SIOCSIFADDR);
-  SetAddress(~std::uint32_t{0} << (32 - prefix), &request.ifr_netmask);
-  done = done && set(SIOCSIFNETMASK);
-  request.ifr_mtu = mtu;
-  done = done && set(SIOCSIFMTU) && set(SIOCGIFFLAGS);
-  if (done) request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP | IFF_RUNNING);
-  done = done && set(SIOCSIFFLAGS);
-  const int error = errno;
-  close(control);
-  return done ? absl::OkStatus() : Error(fmt::format("setting up {}", request.ifr_name), error);
-}
+// A socket whose ioctl()s set up interfaces, and the interface they are about.
+class Control {
+ public:
+  explicit Control(const std::string& name) : file_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)), done_(file_ >= 0) {
+    std::memcpy(request.ifr_name, name.data(), name.size());
+  }
+  ~Control() {
+    if (file_ >= 0) close(file_);
+  }
+  void Do(unsigned long what) {
+    done_ = done_ && ioctl(file_, what, &request) == 0;
+    if (!done_ && error_ == 0) error_ = errno;
+  }
+  absl::Status status() const {
+    return done_ ? absl::OkStatus() : Error(fmt::format("setting up {}", request.ifr_name), error_);
+  }
+
+  ifreq request{};
+
+ private:
+  int file_;
+  bool done_;
+  int error_ = done_ ? 0 : errno;
+};
 
 }  // namespace
 
-absl::StatusOr<TunDevice> TunDevice::Open(const std::string& name, std::uint32_t address, int prefix, int mtu) {
+absl::StatusOr<TunDevice> TunDevice::Open(const std::string& name, int mtu) {
   ifreq request{};
-  if (name.empty() || name.size() >= sizeof(request.ifr_name) || prefix < 1 || prefix > 31) {
-    return absl::InvalidArgumentError(fmt::format("an interface \"{}\" with a prefix of {} bits; names have 1 to {} letters",
-                                                  name, prefix, sizeof(request.ifr_name) - 1));
+  if (name.empty() || name.size() >= sizeof(request.ifr_name)) {
+    return absl::InvalidArgumentError(
+        fmt::format("an interface \"{}\"; names have 1 to {} letters", name, sizeof(request.ifr_name) - 1));
   }
   const int file = open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return Error("/dev/net/tun", errno);
   std::memcpy(request.ifr_name, name.data(), name.size());
   request.ifr_flags = IFF_TUN | IFF_NO_PI;
-  TunDevice device(file, mtu);
+  TunDevice device(file, mtu, name);
   if (ioctl(file, TUNSETIFF, &request) != 0) return Error(fmt::format("making {}", name), errno);
-  if (absl::Status status = Configure(request, address, prefix, mtu); !status.ok()) return status;
+  Control control(name);
+  control.request.ifr_mtu = mtu;
+  control.Do(SIOCSIFMTU);
+  if (absl::Status status = control.status(); !status.ok()) return status;
   return device;
+}
+
+absl::Status TunDevice::Raise(std::uint32_t address, int prefix) const {
+  Control control(name_);
+  SetAddress(address, &control.request.ifr_addr);
+  control.Do(SIOCSIFADDR);
+  SetAddress(~std::uint32_t{0} << (32 - prefix), &control.request.ifr_netmask);
+  control.Do(SIOCSIFNETMASK);
+  control.Do(SIOCGIFFLAGS);
+  control.request.ifr_flags = static_cast<short>(control.request.ifr_flags | IFF_UP | IFF_RUNNING);
+  control.Do(SIOCSIFFLAGS);
+  return control.status();
+}
+
+void TunDevice::Lower() const {
+  Control control(name_);
+  control.Do(SIOCGIFFLAGS);
+  control.request.ifr_flags = static_cast<short>(control.request.ifr_flags & ~IFF_UP);
+  control.Do(SIOCSIFFLAGS);
 }
 
 TunDevice::~TunDevice() {

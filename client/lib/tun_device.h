@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,23 +18,29 @@ namespace percs {
 
 class TunDevice {
  public:
-  // Makes the interface, gives it the IPv4 address (in host order) with a prefix of so many bits, and brings it up.
-  // PERMISSION_DENIED without the capability, NOT_FOUND without the kernel's device, INVALID_ARGUMENT for a name that
-  // cannot be.
-  static absl::StatusOr<TunDevice> Open(const std::string& name, std::uint32_t address, int prefix, int mtu);
-  TunDevice(TunDevice&& other) noexcept : file_(other.file_), mtu_(other.mtu_) { other.file_ = -1; }
+  // Makes the interface. PERMISSION_DENIED without the capability, NOT_FOUND without the kernel's device,
+  // INVALID_ARGUMENT for a name that cannot be.
+  static absl::StatusOr<TunDevice> Open(const std::string& name, int mtu);
+  TunDevice(TunDevice&& other) noexcept : file_(other.file_), mtu_(other.mtu_), name_(std::move(other.name_)) {
+    other.file_ = -1;
+  }
   TunDevice& operator=(TunDevice&&) = delete;
   ~TunDevice();
 
+  // Gives it the IPv4 address (in host order) with a prefix of so many bits, and brings it up.
+  absl::Status Raise(std::uint32_t address, int prefix) const;
+  // Brings it down: what programs send to it, they hear to be lost.
+  void Lower() const;
   // The next packet; nothing if none comes for so long, or a signal does. UNAVAILABLE when the interface is gone.
   absl::StatusOr<std::optional<std::vector<std::uint8_t>>> Read(std::chrono::milliseconds wait) const;
   // False if the interface does not take it: it is full, or this is no IP packet.
   bool Write(absl::Span<const std::uint8_t> packet) const;
 
  private:
-  TunDevice(int file, int mtu) : file_(file), mtu_(mtu) {}
+  TunDevice(int file, int mtu, std::string name) : file_(file), mtu_(mtu), name_(std::move(name)) {}
   int file_;
   int mtu_;
+  std::string name_;
 };
 
 }  // namespace percs

@@ -116,6 +116,8 @@ FabricRun::FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scen
       pace_timer_(lock),
       programs_wanted_(request.wait_endpoints()),
       endpoints_(daemons_),
+      lease_timer_(lock),
+      soon_timer_(lock),
       faults_(daemons_),
       other_faults_(daemons_),
       blade_faults_(scenario_.blade_faults),
@@ -129,8 +131,6 @@ FabricRun::FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scen
       operations_(daemons_),
       trace_(request.has_trace() ? std::optional(request.trace()) : std::nullopt),
       replay_(request.replay().begin(), request.replay().end()),
-      lease_timer_(lock),
-      soon_timer_(lock),
       granted_(daemons_) {}
 
 void FabricRun::Configure() {

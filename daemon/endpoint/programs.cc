@@ -44,9 +44,10 @@ absl::StatusOr<ProgramIdentity> Programs::Admit(const v1::EndpointHello& hello) 
         fmt::format("a token of {} bytes; it is {} random ones", hello.token().size(), kTokenBytes));
   }
   if (absl::Status status = CheckRunning(); !status.ok()) return status;
-  const auto node = fabric_->topology().ParseNode(hello.hub());
-  if (!node.ok()) return absl::NotFoundError(node.status().message());
   const auto local = fabric_->local_nodes();
+  if (local.empty()) return absl::NotFoundError("this percsd has no hubs");
+  const auto node = hello.hub().empty() ? absl::StatusOr<NodeId>(local.front()) : fabric_->topology().ParseNode(hello.hub());
+  if (!node.ok()) return absl::NotFoundError(node.status().message());
   if (*node >= fabric_->topology().hubs() || std::find(local.begin(), local.end(), *node) == local.end()) {
     return absl::NotFoundError(
         fmt::format("{} is no hub of this percsd; it has {}", hello.hub(), fmt::join(HubNames(), ", ")));

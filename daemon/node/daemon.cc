@@ -105,7 +105,7 @@ void Daemon::JoinController() {
   sync.place = options_.place;
   sync.spare = options_.spare;
   sync.name = options_.name;
-  sync.link_address = options_.advertise_link.empty() ? address_ : options_.advertise_link;
+  sync.link_address = advertised();
   if (metrics_) sync.metrics_address = metrics_->advertised();
   sync.incarnation = incarnation_;
   sync.timeout = options_.controller_timeout;

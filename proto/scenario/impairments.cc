@@ -88,6 +88,8 @@ std::string DescribeLinkImpairments(const std::vector<LinkImpairment>& impairmen
       return fmt::format("{}: the next {} flits corrupted", link, first.count);
     case LinkImpairment::Kind::kLanesLost:
       return fmt::format("{}: {} lanes lost", link, first.count);
+    case LinkImpairment::Kind::kLatency:
+      return fmt::format("{}: {} of added latency", link, FormatTime(first.latency));
   }
   return link;
 }

@@ -46,10 +46,11 @@ class Fabric:
             if process is not None:
                 process.wait()
 
-    def start(self, log, program, *arguments):
+    def start(self, log, program, *arguments, within=()):
+        """`within`: a command that runs it, like unshare."""
         self.started += 1
         with open(self.folder / f"{log}-{self.started}.log", "w") as output:
-            return subprocess.Popen([BIN / program, *map(str, arguments)], stdout=output,
+            return subprocess.Popen([*within, BIN / program, *map(str, arguments)], stdout=output,
                                     stderr=output, stdin=subprocess.DEVNULL,
                                     env=dict(os.environ, TMPDIR=str(self.folder)))
 
@@ -58,10 +59,10 @@ class Fabric:
             "controller", "percs-controller", "--listen", self.address, "--daemons", self.places,
             "--state-dir", self.state, *self.controller_flags, *flags)
 
-    def start_daemon(self, place):
+    def start_daemon(self, place, *flags, within=()):
         self.daemons[place] = self.start(
             f"d{place}", "percsd", "--controller", self.address, "--index", place,
-            "--name", f"d{place}", *self.daemon_flags)
+            "--name", f"d{place}", *self.daemon_flags, *flags, within=within)
 
     def logs(self):
         return "\n".join(f"--- {log.name}\n{log.read_text()[-1500:]}"
