@@ -83,7 +83,7 @@ struct EndpointOptions {
 };
 
 // Where FIFOs of Attach are in the context; a region of the program may not be there.
-inline constexpr Address kFifoAddress = Address{1} << 56;
+inline constexpr Address kFifoAddress = Address{1} << 46;
 
 // A window of another hub, or of this one. Its context, unless said otherwise, has the number of the window.
 struct Peer {

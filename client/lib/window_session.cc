@@ -183,7 +183,7 @@ void WindowSession::OnStreamEnded(const grpc::Status& status) {
       return Fail(absl::AbortedError("the window was detached"));
     }
     const auto code = status.ok() ? absl::StatusCode::kUnavailable : static_cast<absl::StatusCode>(status.error_code());
-    return Fail(absl::Status(code, fmt::format("{} at {}: {}", options_.hub, address_, status.error_message())));
+    return Fail(absl::Status(code, fmt::format("{} at {}: {}", hub(), address_, status.error_message())));
   }
   const Clock::time_point now = Clock::now();
   dial_at_ = now + kDialAgain;
@@ -267,7 +267,7 @@ void WindowSession::OnMessage(const v1::FromHub& message) {
     const v1::EndpointEnded& ended = message.ended();
     Fail(ended.code() == 0 ? absl::AbortedError("the window was detached")
                            : absl::Status(static_cast<absl::StatusCode>(ended.code()),
-                                          fmt::format("{} window {}: {}", options_.hub, window_, ended.message())));
+                                          fmt::format("{} window {}: {}", hub(), window_, ended.message())));
   }
   changed_.notify_all();
   Pump();
@@ -401,7 +401,7 @@ void WindowSession::RunThread() {
     if (give_up_at_ && now >= *give_up_at_) {
       Fail(absl::UnavailableError(fmt::format("{}: its percsd at {} does not answer{}{}; if it has ended, the hub is lost "
                                               "with it",
-                                              options_.hub, address_, last_trouble_.empty() ? "" : ": ", last_trouble_)));
+                                              hub(), address_, last_trouble_.empty() ? "" : ": ", last_trouble_)));
       continue;
     }
     if (dial_at_ && now >= *dial_at_) {

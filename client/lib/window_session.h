@@ -92,6 +92,8 @@ class WindowSession {
   void Dial();
   void Pump();
   std::shared_ptr<v1::FromProgram> BuildMessage();
+  // As messages name it.
+  std::string hub() const { return options_.hub.empty() ? "its first hub" : options_.hub; }
   bool MaySend(const Waiting& next) const { return !next.counts || counted_ < options_.under_way; }
   void OnHello(const v1::EndpointHello& hello);
   void OnMessage(const v1::FromHub& message);

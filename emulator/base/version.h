@@ -6,6 +6,6 @@
 
 namespace percs {
 
-inline constexpr std::uint32_t kModelVersion = 6;
+inline constexpr std::uint32_t kModelVersion = 7;
 
 }  // namespace percs

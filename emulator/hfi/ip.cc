@@ -90,6 +90,7 @@ std::optional<DropReason> WindowUnit::OnFragment(WindowId id, const PacketHeader
     assembly.until = context_.now + parameters_.reassembly;
     window.ip_receives.pop_front();
     found = assemblies_.insert(assemblies_.end(), assembly);
+    ++context_.work->unfinished;  // so that a run sees what is lost counted, wherever windows of time end
     Deferred d;
     d.kind = Deferred::Kind::kAssembly;
     Schedule(assembly.until, std::move(d));
@@ -105,6 +106,7 @@ std::optional<DropReason> WindowUnit::OnFragment(WindowId id, const PacketHeader
   completion.peer_window = header.source_window;
   OperationState& place = *found->place;
   assemblies_.erase(found);
+  --context_.work->unfinished;
   ++Count(id, HfiCounter::kDatagrams);
   End(place, std::move(completion), context_.now + parameters_.receive);
   return std::nullopt;
@@ -136,11 +138,14 @@ void WindowUnit::OnAssemblyTimeout() {
     windows_[a.window].ip_receives.push_front(a.place);
     ++Count(a.window, HfiCounter::kDatagramsLost);
     assemblies_.erase(assemblies_.begin() + static_cast<std::ptrdiff_t>(i));
+    --context_.work->unfinished;
+    context_.last_event = context_.now;
   }
 }
 
 void WindowUnit::DropAssemblies(WindowId window) {
-  std::erase_if(assemblies_, [window](const Assembly& a) { return a.window == window; });
+  const auto gone = std::erase_if(assemblies_, [window](const Assembly& a) { return a.window == window; });
+  context_.work->unfinished -= static_cast<std::int64_t>(gone);
 }
 
 }  // namespace percs

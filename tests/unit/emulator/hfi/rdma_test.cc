@@ -262,6 +262,46 @@ TEST(RdmaTest, DatagramsAreGatheredAndScattered) {
   EXPECT_EQ(Dropped(result, DropReason::kNoIpReceive), 2u);
 }
 
+// The run goes on until it is known that the rest does not come, and the next datagram gets the place.
+TEST(RdmaTest, ADatagramThatLacksAPartIsLostAsAWhole) {
+  const auto counted = [](bool another) {
+    Script a(0, 1), b(1, 1);
+    a.Open(0, 65536).At(kLater);
+    b.Open(0, 65536);
+    WindowStep& place = b.Do({});
+    place.operation.op = WindowOp::kIpReceive;
+    place.operation.segments = {{0, kMemory, 20000}};
+    place.wait = false;
+    const auto send = [&a] {
+      WindowStep& step = a.Send(WindowOp::kIpSend, 1, 0, {});
+      step.operation.segments = {{0, kMemory, 20000}};
+    };
+    send();
+    if (another) {
+      a.At(kLater + P7ihParameters().windows.reassembly + kLater);
+      send();
+    }
+    Scenario scenario = Machine(Drawer(), {a, b});
+    scenario.parameters.link_replay = false;
+    const Topology topology = *Topology::Create(scenario.topology);
+    LinkImpairment spoil;
+    spoil.at = kLater + kMicrosecond;  // the second packet, or one of the next
+    spoil.sender = *topology.ParseLink("sn0-d0-h0/sn0-d0-h1");
+    if (spoil.sender.node != 0) spoil.sender = topology.Peer(spoil.sender.node, spoil.sender.port);
+    spoil.kind = LinkImpairment::Kind::kCorruptNext;
+    spoil.count = 1;
+    scenario.impairments.push_back(spoil);
+    return PlayPrograms(scenario);
+  };
+  const RunResult lost = counted(false);
+  EXPECT_EQ(Counted(lost, HfiCounter::kDatagramsLost), 1u);
+  EXPECT_EQ(Counted(lost, HfiCounter::kDatagrams), 0u);
+  EXPECT_GE(lost.virtual_time, P7ihParameters().windows.reassembly);
+  const RunResult next = counted(true);
+  EXPECT_EQ(Counted(next, HfiCounter::kDatagramsLost), 1u);
+  EXPECT_EQ(Counted(next, HfiCounter::kDatagrams), 1u);
+}
+
 TEST(RdmaTest, AMulticastDatagramReachesWhoeverJoined) {
   TopologySpec spec = Drawer();
   spec.multicast = {{"group", "sn0-d0-h0", {"sn0-d0-h1", "sn0-d0-h2", "sn0-d0-h3"}}};

@@ -3,22 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "daemon/controller/fabric_run.h"
 #include "daemon/sync/node_result_codec.h"
 #include "proto/scenario/endpoint_codec.h"
+#include "tests/unit/shell/daemon/sent_messages.h"
 
 namespace percs {
 namespace {
-
-class SentMessages : public DaemonPort {
- public:
-  std::unique_ptr<v1::ControllerMessage> Prepare(std::uint32_t) override {
-    return std::make_unique<v1::ControllerMessage>();
-  }
-  void Send(std::uint32_t, std::unique_ptr<v1::ControllerMessage> message) override { messages.push_back(*message); }
-  v1::Peer Describe(std::uint32_t) const override { return {}; }
-  std::vector<v1::ControllerMessage> messages;
-};
 
 class EndpointRunTest : public ::testing::Test {
  protected:
@@ -74,7 +64,7 @@ class EndpointRunTest : public ::testing::Test {
 
   ProcessLock lock_;
   LockGuard guard_{lock_.mutex()};
-  SentMessages port_;
+  test::SentMessages port_;
   std::unique_ptr<FabricRun> run_;
 };
 

@@ -7,24 +7,12 @@
 
 #include "daemon/node/host.h"
 #include "daemon/sync/node_result_codec.h"
+#include "tests/unit/shell/daemon/sent_messages.h"
 
 namespace percs {
 namespace {
 
 using ::testing::HasSubstr;
-
-class SentMessages : public DaemonPort {
- public:
-  std::unique_ptr<v1::ControllerMessage> Prepare(std::uint32_t) override {
-    return std::make_unique<v1::ControllerMessage>();
-  }
-  void Send(std::uint32_t, std::unique_ptr<v1::ControllerMessage> message) override {
-    messages.push_back(*message);
-  }
-  v1::Peer Describe(std::uint32_t) const override { return {}; }
-  bool Present(std::uint32_t) const override { return true; }
-  std::vector<v1::ControllerMessage> messages;
-};
 
 // Two hubs in one daemon and nothing to do: one message from the daemon, and it collects results.
 class FinishedRunTest : public ::testing::Test {
@@ -68,7 +56,7 @@ class FinishedRunTest : public ::testing::Test {
 
   ProcessLock lock_;
   LockGuard guard_{lock_.mutex()};
-  SentMessages port_;
+  test::SentMessages port_;
   std::unique_ptr<FabricRun> run_;
   absl::Status answer_;
 };
