@@ -6,6 +6,7 @@
 
 #include "emulator/hfi/window_operation.h"
 #include "emulator/sim/run.h"
+#include "tests/support/play.h"
 
 namespace percs {
 namespace {
@@ -60,6 +61,7 @@ absl::StatusOr<RunResult> Play(const std::vector<Asked>& asked, WindowListener* 
   scenario.topology = {1, 1, 4, 1};
   RunOptions options;
   options.threads = threads;
+  options.executor = &test::kThreads;
   for (const Asked& a : asked) {
     options.commands.push_back({a.at, [a, listener](Fabric& fabric, Time at) {
                                   return fabric.Issue(a.node, at, a.operation, listener);
