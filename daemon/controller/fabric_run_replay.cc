@@ -25,6 +25,8 @@ void FabricRun::Submit(const v1::JournalRecord& record) {
   };
   Command command{std::nullopt, std::nullopt, true, [tell](absl::StatusOr<Time> at) { tell(at.status()); }};
   command.record = record;
+  // What programs asked for in another run, no daemon has.
+  if (!retaking_ && record.has_endpoint()) command.record.mutable_endpoint()->clear_process();
   if (retaking_ && record.lease_wall_ms() > 0) {
     command.done = [this, tell, record](absl::StatusOr<Time> at) {
       tell(at.status());

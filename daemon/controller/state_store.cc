@@ -14,11 +14,14 @@ namespace {
 constexpr int kBusyMilliseconds = 2'000;
 constexpr char kGoingOn[] = "going_on";
 
+// Progress is kept with every window, and a row is written as a whole: so it is not beside the request, which may be
+// large.
 constexpr char kTables[] = R"sql(
 CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS member(place INTEGER PRIMARY KEY, state BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS run(number INTEGER PRIMARY KEY, name TEXT NOT NULL, state TEXT NOT NULL,
-                               request BLOB, saved BLOB, result BLOB, code INTEGER, error TEXT);
+                               request BLOB, result BLOB, code INTEGER, error TEXT);
+CREATE TABLE IF NOT EXISTS progress(run INTEGER PRIMARY KEY, saved BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS step(run INTEGER, number INTEGER, step BLOB NOT NULL, PRIMARY KEY(run, number))
   WITHOUT ROWID;
 )sql";
@@ -181,7 +184,8 @@ absl::StatusOr<KeptState> StateStore::Load() {
 }
 
 absl::Status StateStore::LoadRuns(KeptState* state) {
-  Statement runs(database_, "SELECT number, name, state, request, saved, result, code, error FROM run ORDER BY number");
+  Statement runs(database_, "SELECT number, name, state, request, saved, result, code, error FROM run "
+                            "LEFT JOIN progress ON progress.run = number ORDER BY number");
   while (runs.Step()) {
     KeptRun& run = state->runs.emplace_back();
     run.number = runs.NumberAt(0);
@@ -230,7 +234,7 @@ void StateStore::PutRun(std::uint64_t number, const std::string& name, const v1:
 }
 
 void StateStore::PutSaved(const v1::SavedRun& saved) {
-  Put("UPDATE run SET saved = ? WHERE number = ?", [&](Statement& s) { s.Bytes(saved).Number(saved.number()); });
+  Put("INSERT OR REPLACE INTO progress VALUES(?, ?)", [&](Statement& s) { s.Number(saved.number()).Bytes(saved); });
 }
 
 void StateStore::PutStep(std::uint64_t run, std::uint64_t number, const v1::ManagerStep& step) {
@@ -239,7 +243,8 @@ void StateStore::PutStep(std::uint64_t run, std::uint64_t number, const v1::Mana
 
 void StateStore::EndRun(std::uint64_t number, const absl::StatusOr<v1::GetResultReply>& result) {
   Put("DELETE FROM step WHERE run = ?", [&](Statement& s) { s.Number(number); });
-  Put("UPDATE run SET state = ?, request = NULL, saved = NULL, result = ?, code = ?, error = ? WHERE number = ?",
+  Put("DELETE FROM progress WHERE run = ?", [&](Statement& s) { s.Number(number); });
+  Put("UPDATE run SET state = ?, request = NULL, result = ?, code = ?, error = ? WHERE number = ?",
       [&](Statement& s) {
         s.Text(result.ok() ? "finished" : "failed").Bytes(result.ok() ? *result : v1::GetResultReply());
         s.Number(static_cast<std::uint64_t>(result.status().raw_code())).Text(std::string(result.status().message()));

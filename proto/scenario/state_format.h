@@ -5,6 +5,6 @@
 
 namespace percs {
 
-inline constexpr std::uint32_t kStateFormat = 1;
+inline constexpr std::uint32_t kStateFormat = 2;
 
 }  // namespace percs

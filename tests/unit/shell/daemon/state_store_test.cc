@@ -12,6 +12,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/source_dir.h"
 
 namespace percs {
 namespace {
@@ -128,10 +129,38 @@ TEST_F(StateStoreTest, OtherVersionsAreRefusedWhereTheyMatter) {
   EXPECT_THAT(std::string(OpenAndLoad().message()), HasSubstr("run 3 is going on, of model 0; this software has model"));
   Execute("UPDATE run SET state = 'finished'");
   EXPECT_TRUE(OpenAndLoad().ok()) << "nothing to go on with";
-  Execute("UPDATE meta SET value = '2' WHERE key = 'format'");
+  Execute("UPDATE meta SET value = '3' WHERE key = 'format'");
   const absl::Status status = OpenAndLoad();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("has format 2, and this software reads formats up to 1"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("has format 3, and this software reads formats up to 2"));
+}
+
+TEST_F(StateStoreTest, DatabasesOfEarlierFormatsAreRead) {
+  std::ifstream file(test::SourceDir() + "/tests/unit/shell/daemon/formats/state_1.sql");
+  const std::string sql((std::istreambuf_iterator<char>(file)), {});
+  fs::create_directories(folder_);
+  Execute(sql);
+  StateStore store;
+  ASSERT_TRUE(store.Open(folder_).ok());
+  const auto state = store.Load();
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ(state->fabric, 0x04a708c914290c26u);
+  ASSERT_EQ(state->runs.size(), 1u);
+  EXPECT_EQ(state->runs[0].state, "finished");
+  EXPECT_EQ(state->runs[0].result.result().digest(), "dfaa1434113142086343052d643f6f22");
+  store.Begin();
+  v1::ApplyRequest request;
+  request.set_hold(true);
+  store.PutRun(2, "next", request);
+  v1::SavedRun saved;
+  saved.set_number(2);
+  saved.set_recoveries(5);
+  store.PutSaved(saved);
+  ASSERT_TRUE(store.Commit().ok()) << "and written";
+  const auto next = store.Load();
+  ASSERT_TRUE(next.ok()) << next.status();
+  ASSERT_EQ(next->runs.size(), 2u);
+  EXPECT_EQ(next->runs[1].saved.recoveries(), 5u);
 }
 
 TEST_F(StateStoreTest, AFullDiskKeepsNothingAndTheSameCanBeTriedAgain) {
