@@ -184,7 +184,7 @@ absl::StatusOr<KeptState> StateStore::Load() {
 }
 
 absl::Status StateStore::LoadRuns(KeptState* state) {
-  Statement runs(database_, "SELECT number, name, state, request, saved, result, code, error FROM run "
+  Statement runs(database_, "SELECT number, name, state, request, progress.saved, result, code, error FROM run "
                             "LEFT JOIN progress ON progress.run = number ORDER BY number");
   while (runs.Step()) {
     KeptRun& run = state->runs.emplace_back();

@@ -452,6 +452,7 @@ TEST_F(EndpointTest, VirtualTimeWaitsForProgramsAndRunsAreRepeatable) {
         if (!packet.ok()) return packet.status();
         b->SendFifo(Of(*a), packet->data);
       }
+      if (absl::Status status = b->WaitAll(kSoon); !status.ok()) return status;  // detaching would end the last one
       return b->Detach();
     });
     for (std::uint64_t i = 0; i < 20; ++i) {
