@@ -2,7 +2,7 @@
 
 Method: a `percsctl tun` at a hub of one percsd, and another percsd with `--tun`, each in a network
 namespace of its own; `ping` and `nc` run there over the kernel's own ICMP and TCP. The one link
-between the hubs is cut and mended, a ping is followed through the hubs, and the journal is replayed.
+between the hubs is cut and mended, a ping is followed hop by hop, and the journal is replayed.
 """
 
 import json
@@ -49,7 +49,8 @@ class TunTest(unittest.TestCase):
         self.fabric.ctl("apply", scenario, "--hold")
         self.program = self.open("sn0-d0-h0")
         self.places = [self.program.pid, self.fabric.daemons[1].pid]
-        self.fabric.wait_for(lambda: "percs0: this node is 10.0.0.2" in self.fabric.logs(), "the interface of percsd")
+        self.fabric.wait_for(lambda: "percs0: this node is 10.0.0.2" in self.fabric.logs(),
+                             "the interface of percsd")
 
     def start(self, *command):
         process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL,
@@ -113,7 +114,8 @@ class TunTest(unittest.TestCase):
         before = self.fabric.status()["packets_delivered"]
         self.carry(0, 1, 4000)
         self.carry(1, 0, 4001)
-        self.assertGreater(self.fabric.status()["packets_delivered"], before + 2 * DATA_BYTES / 2048)
+        self.assertGreater(self.fabric.status()["packets_delivered"],
+                           before + 2 * DATA_BYTES / 2048)
 
         packet = self.trace_of_a_ping()
         self.assertEqual(84, packet["bytes"], "the IP packet of a ping")
