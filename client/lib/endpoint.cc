@@ -130,6 +130,15 @@ Pending Endpoint::Register(Address address, std::uint64_t bytes, bool writable) 
   return session_->Ask({operation});
 }
 
+Pending Endpoint::RegisterDevice(Address address, std::uint64_t bytes, int port, std::uint64_t offset) {
+  WindowOperation operation = Operation(WindowOp::kRegister);
+  operation.address = address;
+  operation.bytes = bytes;
+  operation.device = port;
+  operation.device_offset = offset;
+  return session_->Ask({operation});
+}
+
 Pending Endpoint::Deregister(Address address) {
   WindowOperation operation = Operation(WindowOp::kDeregister);
   operation.address = address;

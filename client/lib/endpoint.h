@@ -24,15 +24,17 @@
 //                        buffers, full; registered memory of the hub used up; the journal is full
 //   ALREADY_EXISTS       the window is taken; a region overlaps one that is registered
 //   INVALID_ARGUMENT     message too large for its format or empty; unaligned or oversized atomic, more than four of
-//                        them; fields that contradict each other; no such job, window or mode
+//                        them; an atomic in memory of a device; fields that contradict each other; no such
+//                        job, window or mode
 //   NOT_FOUND            no such hub here; no such node or group; an address that is not registered, here or there
 //   OUT_OF_RANGE         begins in a region and goes beyond its end; no window has this number
 //   PERMISSION_DENIED    window or memory of another job; a region that is read-only; a certificate of another role
 //   FAILED_PRECONDITION  nobody has the window over there; the window has no FIFO for this; no scenario is applied, or
 //                        the run has ended; another version of the protocol
 //   ABORTED              the window was released: by Detach, or because the program was away for too long
-//   UNAVAILABLE          the other hub is unreachable, or gives no answer (it may have been done); the percsd of this hub
-//                        went away for longer than `reattach`, and the message says which hub that was
+//   UNAVAILABLE          the other hub is unreachable, or gives no answer (it may have been done); the device is not
+//                        plugged in, here or there; the percsd of this hub went away for longer than `reattach`, and the
+//                        message says which hub that was
 //   CANCELLED            by Cancel, or the window was detached by its token
 //   DEADLINE_EXCEEDED    of a call that blocks; the operation goes on
 // After the window is lost all operations end with the reason, status() has it, and so has every call from then on.
@@ -177,6 +179,9 @@ class Endpoint {
 
   // --- Memory. Addresses are of the window's context; the bytes are in the emulated hub.
   Pending Register(Address address, std::uint64_t bytes, bool writable = true);
+  // Bytes of the device in a PCI Express port of the hub, for RDMA and for Write and Read. While it is unplugged all that
+  // would work on them ends as UNAVAILABLE. They stay in the device when the region goes.
+  Pending RegisterDevice(Address address, std::uint64_t bytes, int port, std::uint64_t offset = 0);
   Pending Deregister(Address address);  // the region that begins there
   Pending Write(Address address, ByteSpan data);
   Pending Write(Address address, const std::string& data);

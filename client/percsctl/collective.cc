@@ -3,14 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
 #include <map>
 #include <memory>
 
-#include "absl/strings/str_split.h"
 #include "client/percsctl/command.h"
-#include "proto/scenario/units.h"
+#include "client/percsctl/sizes.h"
 
 namespace percs {
 namespace {
@@ -20,38 +17,13 @@ struct Texts {
   std::vector<std::string> sizes;
 };
 
-absl::StatusOr<std::uint64_t> SizeOf(const std::string& text) {
-  const bool bare = !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
-  const auto bytes = ParseBytes(bare ? text + "B" : text);
-  if (!bytes.ok()) return bytes.status();
-  return static_cast<std::uint64_t>(*bytes);
-}
-
-// `8`, `64KiB`, or `8..1MiB`: the first and its doubles up to the second.
-absl::Status AddSizes(const std::string& text, std::vector<std::uint64_t>* sizes) {
-  const std::vector<std::string> ends = absl::StrSplit(text, absl::MaxSplits("..", 1));
-  const auto first = SizeOf(ends.front());
-  if (!first.ok()) return first.status();
-  const auto last = SizeOf(ends.back());
-  if (!last.ok()) return last.status();
-  if (ends.size() == 2 && (*first == 0 || *last < *first)) {
-    return absl::InvalidArgumentError(
-        fmt::format("sizes \"{}\": a range goes up from at least 1 B, for example 8..1MiB", text));
-  }
-  for (std::uint64_t size = *first; size <= *last; size *= 2) {
-    sizes->push_back(size);
-    if (size == 0) break;
-  }
-  return absl::OkStatus();
-}
-
 absl::Status Read(const Texts& texts, CollectiveArguments* a) {
   for (int i = 0; i < kOperations; ++i) {
     if (texts.operation == OperationName(static_cast<Operation>(i))) a->operation = static_cast<Operation>(i);
   }
-  for (const std::string& size : texts.sizes) {
-    if (absl::Status status = AddSizes(size, &a->sizes); !status.ok()) return status;
-  }
+  auto sizes = ParseSizes(texts.sizes);
+  if (!sizes.ok()) return sizes.status();
+  a->sizes = *std::move(sizes);
   if (texts.mapping == "cpu") a->tasks.placement.mapping = ThreadMapping::kCpu;
   if (!texts.op.empty()) a->tasks.op = *ParseOp(texts.op);
   if (!texts.type.empty()) a->tasks.type = *ParseType(texts.type);

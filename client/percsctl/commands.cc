@@ -37,7 +37,7 @@ constexpr Command kCommands[] = {
      AddPing},
     {"perf", kInProcess, "Measure messages between windows of two hubs, or two SPEs of Roadrunner",
      R"(  percsctl perf sn0-d0-h0 sn1-d0-h0 --format osu
-  percsctl perf sn0-d0-h0 sn0-d0-h1 --mode fifo --bytes 8,2048
+  percsctl perf sn0-d0-h0 sn0-d0-h1 --mode fifo --bytes 8,2KiB
   percsctl perf triblade0:spe0 triblade0:spe8
   percsctl perf 0 6400 --bytes 0,128,131072
   percsctl perf 0 1 --protocol sender --format json)",

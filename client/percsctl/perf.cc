@@ -9,6 +9,7 @@
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
 #include "client/percsctl/perf_windows.h"
+#include "client/percsctl/sizes.h"
 #include "emulator/roadrunner/perf.h"
 
 namespace percs {
@@ -18,7 +19,7 @@ using Json = nlohmann::json;
 
 struct PerfArguments {
   std::string from, to, protocol = "receiver", format = "human";
-  std::vector<std::uint32_t> bytes;
+  std::vector<std::string> bytes;
   int round_trips = 8;
   WindowPerfArguments windows;
 };
@@ -39,11 +40,13 @@ absl::StatusOr<roadrunner::Rank> ParseSpe(const std::string& name) {
 }
 
 Outcome Perf(const PerfArguments& a) {
+  auto sizes = ParseSizes(a.bytes);
+  if (!sizes.ok()) return FromStatus(sizes.status());
   if (IsHubName(a.from) || IsHubName(a.to)) {
     WindowPerfArguments windows = a.windows;
     windows.from = a.from;
     windows.to = a.to;
-    windows.bytes = a.bytes;
+    windows.bytes = *sizes;
     windows.format = a.format;
     return PerfWindows(windows);
   }
@@ -53,17 +56,21 @@ Outcome Perf(const PerfArguments& a) {
   const auto from = ParseSpe(a.from), to = ParseSpe(a.to);
   if (!from.ok()) return FromStatus(from.status());
   if (!to.ok()) return FromStatus(to.status());
-  std::vector<std::uint32_t> sizes = a.bytes;
   for (std::uint32_t size = 1; a.bytes.empty() && size <= roadrunner::kPerfBytesMax; size *= 2) {
-    sizes.push_back(size);
+    sizes->push_back(size);
+  }
+  for (const std::uint64_t size : *sizes) {
+    if (size <= roadrunner::kPerfBytesMax) continue;
+    return FromStatus(absl::InvalidArgumentError(
+        fmt::format("a message of {} bytes between SPEs; at most {}", size, roadrunner::kPerfBytesMax)));
   }
   const auto protocol = a.protocol == "sender" ? roadrunner::Protocol::kSenderInitiated
                                                : roadrunner::Protocol::kReceiverInitiated;
   Table table({"bytes", "half round trip", "GB/s"}, "rrr");
   Json list = Json::array();
   roadrunner::PerfResult last;
-  for (const std::uint32_t size : sizes) {
-    const auto result = roadrunner::MeasurePerf(roadrunner::DefaultParameters(), *from, *to, size,
+  for (const std::uint64_t size : *sizes) {
+    const auto result = roadrunner::MeasurePerf(roadrunner::DefaultParameters(), *from, *to, static_cast<std::uint32_t>(size),
                                                 a.round_trips, protocol);
     if (!result.ok()) return FromStatus(result.status());
     last = *result;
@@ -92,7 +99,8 @@ CommandBody AddPerf(CLI::App& app) {
   auto a = std::make_shared<PerfArguments>();
   app.add_option("FROM", a->from, "A hub: sn0-d0-h0; or an SPE: triblade0:spe0, or its MPI rank")->required();
   app.add_option("TO", a->to, "The other one")->required();
-  app.add_option("--bytes", a->bytes, "Sizes, at most 131072 (default: powers of two up to that, or to what the format takes)")->delimiter(',');
+  app.add_option("--bytes", a->bytes, "Sizes: 8,1KiB,64KiB; between SPEs at most 128KiB (default: powers of two up to that, or to what the format takes)")
+      ->delimiter(',');
   app.add_option("--round-trips", a->round_trips, "Of each size, after one that warms up")
       ->capture_default_str();
   app.add_option("--protocol", a->protocol, "In one memory, who begins a message")

@@ -10,6 +10,7 @@
 #include "client/lib/scenario_file.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
+#include "client/percsctl/sizes.h"
 #include "emulator/sim/window_perf.h"
 #include "proto/scenario/units.h"
 
@@ -24,7 +25,7 @@ struct PingArguments {
   std::string from, to, scenario, mode = "immediate", interval = "10us", format;
   std::vector<std::string> settings;
   std::uint64_t count = 4;
-  std::uint64_t bytes = 64;
+  std::string bytes = "64";
 };
 
 struct Pair {
@@ -131,21 +132,25 @@ Outcome Ping(const PingArguments& a) {
   if (!format.ok()) return FromStatus(format.status());
   const auto interval = ParseQuantity(Quantity::kTime, a.interval);
   if (!interval.ok()) return FromStatus(interval.status());
-  const auto trips = PingWindows(pair->machine, pair->from, pair->to, a.bytes, a.count, *interval, *format);
+  const auto sizes = ParseSizes({a.bytes});
+  if (!sizes.ok()) return FromStatus(sizes.status());
+  if (sizes->size() != 1) return Outcome::Fail(ExitCode::kUsage, "a ping has one size; write for example --bytes 64");
+  const std::uint64_t bytes = sizes->front();
+  const auto trips = PingWindows(pair->machine, pair->from, pair->to, bytes, a.count, *interval, *format);
   if (!trips.ok()) return FromStatus(trips.status());
   const auto [low, high] = std::minmax_element(trips->begin(), trips->end());
   Time sum = 0;
   for (const Time trip : *trips) sum += trip;
   const Time mean = sum / static_cast<Time>(trips->size());
   if (IsJson(a.format)) {
-    fmt::print("{}\n", Json{{"from", a.from}, {"to", a.to}, {"bytes", a.bytes}, {"round_trips_ps", *trips},
+    fmt::print("{}\n", Json{{"from", a.from}, {"to", a.to}, {"bytes", bytes}, {"round_trips_ps", *trips},
                             {"min_ps", *low}, {"mean_ps", mean}, {"max_ps", *high}}
                            .dump(2));
     return Outcome::Ok();
   }
-  fmt::print("PING {} from {}: {} bytes by {}\n", a.to, a.from, a.bytes, a.mode);
+  fmt::print("PING {} from {}: {} bytes by {}\n", a.to, a.from, bytes, a.mode);
   for (std::size_t i = 0; i < trips->size(); ++i) {
-    fmt::print("{} bytes from {}: seq={} time={}\n", a.bytes, a.to, i + 1, FormatVirtual((*trips)[i]));
+    fmt::print("{} bytes from {}: seq={} time={}\n", bytes, a.to, i + 1, FormatVirtual((*trips)[i]));
   }
   fmt::print("{} round trips, min/avg/max = {}/{}/{}\n", trips->size(), FormatShort(*low), FormatShort(mean),
              FormatVirtual(*high));

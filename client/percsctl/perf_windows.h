@@ -12,7 +12,7 @@ namespace percs {
 struct WindowPerfArguments {
   std::string from, to, scenario, mode = "rdma", format;
   std::vector<std::string> settings;
-  std::vector<std::uint32_t> bytes;
+  std::vector<std::uint64_t> bytes;
   std::uint64_t iterations = 20;
 };
 // `sn0-d0-h0`, whatever its numbers are.

@@ -4,6 +4,7 @@
 #include "client/percsctl/report.h"
 #include "emulator/metrics/blade_counters.h"
 #include "emulator/metrics/cau_counters.h"
+#include "emulator/metrics/hfi_counters.h"
 
 namespace percs {
 namespace {
@@ -177,6 +178,25 @@ Json CauJson(const NodeStats& stats) {
   return json;
 }
 
+// By HFI, and by PCI Express port.
+Json HfiJson(const NodeStats& s) {
+  Json json = Json::array();
+  for (std::size_t i = 0; i < s.hfi.size(); ++i) {
+    if (i % kHfiCounters == 0) json.push_back(Json::object());
+    json.back()[HfiCounterName(static_cast<HfiCounter>(i % kHfiCounters))] = s.hfi[i];
+  }
+  return json;
+}
+
+Json PcieJson(const NodeStats& s) {
+  Json json = Json::array();
+  for (std::size_t i = 0; i < s.pcie.size(); ++i) {
+    if (i % kPcieCounters == 0) json.push_back(Json::object());
+    json.back()[PcieCounterName(static_cast<PcieCounter>(i % kPcieCounters))] = s.pcie[i];
+  }
+  return json;
+}
+
 Json CauTasksJson(const RunResult& r, const Topology& topology) {
   Json json = Json::array();
   for (const CauTaskResult& t : r.cau_tasks) {
@@ -290,6 +310,9 @@ Json CountersJson(const NodeStats& s) {
       {"blades", BladeJson(s)},
       {"caus", CauJson(s)},
       {"service", ServiceJson(s)},
+      {"hfis", HfiJson(s)},
+      {"nmmu", {{"hits", s.nmmu_hits}, {"misses", s.nmmu_misses}}},
+      {"pcie", PcieJson(s)},
       {"measured",
        {{"bytes_offered", s.measured_bytes_offered},
         {"bytes_accepted", s.measured_bytes_accepted}}},

@@ -9,6 +9,7 @@
 #include "client/percsctl/report.h"
 #include "emulator/metrics/blade_counters.h"
 #include "emulator/metrics/cau_counters.h"
+#include "emulator/metrics/hfi_counters.h"
 
 namespace percs {
 namespace {
@@ -283,6 +284,22 @@ std::string Cau(const NodeStats& s) {
   return table.empty() ? "" : "\n" + table.ToString();
 }
 
+// Of windows and PCI Express ports that were used: one line for each.
+std::string Hfi(const NodeStats& s) {
+  Table windows({"windows of", "counter", "count"}, "llr"), ports({"PCIe port", "bytes in", "bytes out", "refused"});
+  for (std::size_t i = 0; i < s.hfi.size(); ++i) {
+    if (s.hfi[i] == 0) continue;
+    windows.Add({fmt::format("HFI {}", i / kHfiCounters), HfiCounterName(static_cast<HfiCounter>(i % kHfiCounters)),
+                 FormatCount(s.hfi[i])});
+  }
+  for (std::size_t port = 0; port < kPciePorts; ++port) {
+    const std::uint64_t* counts = &s.pcie[port * kPcieCounters];
+    if (counts[0] + counts[1] + counts[2] == 0) continue;
+    ports.Add({std::to_string(port), FormatBytes(counts[0]), FormatBytes(counts[1]), FormatCount(counts[2])});
+  }
+  return (windows.empty() ? "" : "\n" + windows.ToString()) + (ports.empty() ? "" : "\n" + ports.ToString());
+}
+
 // Participants that did not do all their steps at the first try; the others are in the counters.
 std::string CauTasks(const RunResult& r, const Topology& topology) {
   Table table({"participant", "tree", "steps right", "failed", "done (virtual)", "why"}, "lrrrrl");
@@ -392,7 +409,7 @@ std::string CountersText(const NodeStats& s) {
                              FormatCount(s.tables_installed)));
   }
   return text + Latency(s) + (table.empty() ? "" : "\n" + table.ToString()) + Drops(s) +
-         Messages(s) + Blade(s) + Cau(s) + Service(s);
+         Messages(s) + Blade(s) + Cau(s) + Hfi(s) + Service(s);
 }
 
 std::string VcCountersText(const NodeStats& s) {

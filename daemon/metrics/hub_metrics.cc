@@ -151,6 +151,17 @@ void AddHfi(const Labels& hub, const NodeStats& stats, MetricFamilies* families)
   }
 }
 
+// Nothing of a hub without devices, or whose devices nobody uses.
+void AddPcie(const Labels& hub, const NodeStats& stats, MetricFamilies* families) {
+  if (std::all_of(stats.pcie.begin(), stats.pcie.end(), [](std::uint64_t count) { return count == 0; })) return;
+  for (std::size_t i = 0; i < stats.pcie.size(); ++i) {
+    Labels labels = hub;
+    labels.emplace_back("port", std::to_string(i / kPcieCounters));
+    labels.emplace_back("counter", PcieCounterName(static_cast<PcieCounter>(i % kPcieCounters)));
+    families->Add(metric::kPcie, labels, Number(stats.pcie[i]));
+  }
+}
+
 void AddNode(const Topology& topology, const NodeState& state, MetricFamilies* families) {
   const Labels hub = {{"hub", topology.NodeName(state.node)}};
   const NodeStats& stats = state.stats;
@@ -176,6 +187,7 @@ void AddNode(const Topology& topology, const NodeState& state, MetricFamilies* f
     AddService(hub, stats, families);
     AddCau(hub, stats, families);
     AddHfi(hub, stats, families);
+    AddPcie(hub, stats, families);
   }
   if (!topology.is_blade(state.node)) return;
   for (std::size_t i = 0; i < kBladeCounters; ++i) {

@@ -90,6 +90,9 @@ inline constexpr MetricInfo kHfi{"percs_hfi_events_total", kCounter,
 // hub, result
 inline constexpr MetricInfo kNmmu{"percs_nmmu_translations_total", kCounter,
                                   "Pages that the hub's NMMU translated, by whether its cache had them"};
+// hub, port, counter: of hubs with devices that were used
+inline constexpr MetricInfo kPcie{"percs_pcie_events_total", kCounter,
+                                  "What a PCI Express port of a hub counts; the label has the counter's name"};
 // hub, counter
 inline constexpr MetricInfo kBlade{"percs_blade_events_total", kCounter,
                                    "What a Cell blade counts; the label has the counter's name"};

@@ -59,6 +59,9 @@ absl::Status CheckAction(const FaultAction& action, const Topology& topology, co
       right = right && action.end.node < topology.hubs() &&
               action.count < (action.kind == Kind::kHfiDown ? std::uint32_t{kHfisPerHub} : windows);
       break;
+    case Kind::kPcieUnplugged:
+      right = right && action.count < kPciePorts && topology.DeviceAt(action.end.node, static_cast<int>(action.count));
+      break;
     case Kind::kClockDrift:
       right = right && action.end.node < topology.hubs() && topology.spec().clock.has_value();
       break;

@@ -82,6 +82,14 @@ std::int64_t ActiveFaults::ClockDrift() const {
   return drift;
 }
 
+unsigned ActiveFaults::PcieUnplugged() const {
+  unsigned ports = 0;
+  for (const Held& held : held_) {
+    if (held.action.kind == FaultAction::Kind::kPcieUnplugged) ports |= 1u << held.action.count;
+  }
+  return ports;
+}
+
 LinkImpairment ActiveFaults::Set(const LinkImpairment& impairment, int lanes_max) {
   if (impairment.kind == LinkImpairment::Kind::kCorruptNext) return impairment;
   Base* base = nullptr;

@@ -31,6 +31,7 @@ class ActiveFaults {
   // By window; empty if none is down.
   std::vector<bool> WindowsDown(int windows_per_hfi) const;
   std::int64_t ClockDrift() const;  // parts per billion
+  unsigned PcieUnplugged() const;   // bit p: what is in PCI Express port p
 
  private:
   struct Held {

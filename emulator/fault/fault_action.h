@@ -24,6 +24,7 @@ struct FaultAction {
     kHfiDown,       // HFI `count` of the hub of `end`, with all its windows
     kWindowDown,    // window `count` of the hub of `end`
     kClockDrift,    // the oscillator of the hub of `end` is `value` parts per billion faster
+    kPcieUnplugged, // the device in PCI Express port `count` of the hub of `end`
     kRewired,       // the cable of `end` leads to `peer`, and again to where it belongs; one action for each end.
                     // `count` is the generation of the link from then on
     kResetArbiters, // all round robin of the hub of `end` begins anew; of no fault, and has no end
@@ -51,10 +52,10 @@ struct FaultAction {
   bool of_sender() const { return kind == Kind::kErrorRate || kind == Kind::kCorruptNext; }
   // No link is concerned.
   bool of_hub() const {
-    return kind == Kind::kTableDamaged || (kind >= Kind::kCauDown && kind <= Kind::kClockDrift) ||
+    return kind == Kind::kTableDamaged || (kind >= Kind::kCauDown && kind <= Kind::kPcieUnplugged) ||
            kind == Kind::kResetArbiters || kind == Kind::kPeerAnew;
   }
 };
-inline constexpr int kFaultActionKinds = 14;  // that processes tell each other; the last two follow from who rejoined
+inline constexpr int kFaultActionKinds = 15;  // that processes tell each other; the last two follow from who rejoined
 
 }  // namespace percs

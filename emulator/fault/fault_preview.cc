@@ -145,8 +145,9 @@ absl::StatusOr<FaultPreview> PreviewFault(const FaultSpec& spec, const FabricVie
   const FaultKind kind = spec.kind;
   const bool silences = kind == FaultKind::kCauDown || kind == FaultKind::kHfiDown || kind == FaultKind::kWindowDown;
   const bool delays = kind == FaultKind::kLatency || kind == FaultKind::kClockDrift;
+  const bool of_device = kind == FaultKind::kPcieUnplugged;  // operations end, no packet is lost
   preview.loses_packets =
-      down || silences || kind == FaultKind::kTableDamage || (!view.parameters.link_replay && !delays);
+      down || silences || kind == FaultKind::kTableDamage || (!view.parameters.link_replay && !delays && !of_device);
   const Failures failures = With(down ? touched.links() : std::set<Link>(), view.failures);
   if (down) preview.cut_off = CutOff(topology, failures);
   preview.windows = WindowsTouched(spec, preview, view.parameters);

@@ -61,6 +61,7 @@ absl::Status CheckValues(const FaultSpec& spec) {
         takes(spec.hfi.has_value(), kind == FaultKind::kHfiDown, "hfi"),
         takes(spec.window.has_value(), kind == FaultKind::kWindowDown, "window"),
         takes(spec.drift_ppb != 0, kind == FaultKind::kClockDrift, "drift"),
+        takes(spec.pcie_port.has_value(), kind == FaultKind::kPcieUnplugged, "pcie_port"),
         takes(spec.with.has_value(), kind == FaultKind::kMiswired && spec.with.has_value(), "with"),
         takes(spec.direction != FaultDirection::kBoth, one_way && spec.direction != FaultDirection::kBoth,
               "direction")}) {
@@ -90,6 +91,14 @@ absl::Status CheckMachine(const FaultSpec& spec, const Topology& topology, const
   const int windows = kHfisPerHub * parameters.windows_per_hfi;
   if (spec.window && (*spec.window < 0 || *spec.window >= windows)) {
     return Wrong(spec, fmt::format("there is no window {}; a hub has 0..{}", *spec.window, windows - 1));
+  }
+  if (spec.pcie_port && (*spec.pcie_port < 0 || *spec.pcie_port >= kPciePorts)) {
+    return Wrong(spec, fmt::format("there is no PCI Express port {}; a hub has 0..{}", *spec.pcie_port, kPciePorts - 1));
+  }
+  for (const NodeId hub : spec.select.in) {
+    if (!spec.pcie_port || topology.DeviceAt(hub, *spec.pcie_port)) continue;
+    return Wrong(spec, fmt::format("{} has no device in PCI Express port {}; add one under `pcie`",
+                                   topology.NodeName(hub), *spec.pcie_port));
   }
   if (spec.kind != FaultKind::kClockDrift) return absl::OkStatus();
   if (!topology.spec().clock) return Wrong(spec, "no clock is distributed in this machine; add `clock: {}`");
@@ -278,6 +287,10 @@ void AddHubActions(const FaultSpec& spec, NodeId hub, const Topology& topology, 
       action.kind = FaultAction::Kind::kClockDrift;
       action.value = spec.drift_ppb;
       break;
+    case FaultKind::kPcieUnplugged:
+      action.kind = FaultAction::Kind::kPcieUnplugged;
+      action.count = static_cast<std::uint32_t>(*spec.pcie_port);
+      break;
     default:
       for (PortId port = 0; port < kLinkPorts; ++port) {
         if (!topology.connected(hub, port)) continue;
@@ -295,13 +308,15 @@ const char* FaultKindName(FaultKind kind) {
   constexpr const char* kNames[kFaultKinds] = {"link_down",  "port_down",    "flap",     "lane_loss",
                                                "bit_errors", "corrupt_next", "hub_down", "partition",
                                                "table_damage", "alert_suppressed", "latency", "cau_down",
-                                               "hfi_down", "window_down", "clock_drift", "miswired"};
+                                               "hfi_down", "window_down", "clock_drift", "miswired",
+                                               "pcie_unplugged"};
   return kNames[static_cast<int>(kind)];
 }
 
 bool IsOfHubs(FaultKind kind) {
   return kind == FaultKind::kHubDown || kind == FaultKind::kTableDamage || kind == FaultKind::kCauDown ||
-         kind == FaultKind::kHfiDown || kind == FaultKind::kWindowDown || kind == FaultKind::kClockDrift;
+         kind == FaultKind::kHfiDown || kind == FaultKind::kWindowDown || kind == FaultKind::kClockDrift ||
+         kind == FaultKind::kPcieUnplugged;
 }
 
 absl::Status CheckFault(const FaultSpec& spec, const Topology& topology, const P7ihParameters& parameters) {
@@ -324,6 +339,7 @@ absl::StatusOr<FaultTargets> SelectTargets(const FaultSpec& spec, const Topology
   if (IsOfHubs(spec.kind)) {
     for (NodeId hub = 0; hub < topology.nodes(); ++hub) {
       if (hub >= topology.hubs() && !Among(spec.select.in, hub)) continue;  // crossbars that are named
+      if (spec.pcie_port && !topology.DeviceAt(hub, *spec.pcie_port)) continue;
       const bool aims_at_itself = spec.kind == FaultKind::kTableDamage && hub == spec.destination;
       if ((spec.select.in.empty() || Among(spec.select.in, hub)) && !aims_at_itself) targets.hubs.push_back(hub);
     }

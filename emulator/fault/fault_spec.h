@@ -32,8 +32,9 @@ enum class FaultKind : std::uint8_t {
   kWindowDown,       // nothing leaves a window or reaches it
   kClockDrift,       // the oscillator of a hub is faster or slower
   kMiswired,         // two D cables are swapped at the far end
+  kPcieUnplugged,    // what is in a PCI Express port of a hub is unplugged, until the fault is over
 };
-inline constexpr int kFaultKinds = 16;
+inline constexpr int kFaultKinds = 17;
 const char* FaultKindName(FaultKind kind);  // "link_down"
 
 // How many of the places that the selector names.
@@ -79,6 +80,7 @@ struct FaultSpec {
   std::optional<int> hfi;        // kHfiDown: 0 or 1
   std::optional<int> window;     // kWindowDown: 0..2 x windows_per_hfi - 1
   std::int64_t drift_ppb = 0;    // kClockDrift; above 0: too fast
+  std::optional<int> pcie_port;  // kPcieUnplugged: 0..2; selects hubs that have a device there
   std::optional<LinkEnd> with;   // kMiswired: the other cable, by one end, if `select.link` names the first
   bool operator==(const FaultSpec&) const = default;
 };

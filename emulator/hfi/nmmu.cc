@@ -15,31 +15,53 @@ Nmmu::Nmmu(const WindowParameters& parameters, NodeStats& stats)
       page_shift_(std::bit_width(static_cast<unsigned>(parameters.page_bytes)) - 1),
       cache_((static_cast<std::size_t>(parameters.nmmu_entries) + kWays - 1) / kWays * kWays) {}
 
-WindowStatus Nmmu::Register(ContextId id, JobKey job, Address address, std::uint64_t bytes, bool writable) {
+WindowStatus Nmmu::Register(ContextId id, JobKey job, Address address, std::uint64_t bytes, bool writable,
+                            const MemoryPlace& place) {
   if (bytes == 0) return WindowStatus::kEmpty;
   if (address + bytes < address || address + bytes > Address{1} << 47) return WindowStatus::kOutOfRange;
   const auto found = contexts_.find(id);
   if (found != contexts_.end() && found->second.job != job) return WindowStatus::kWrongKey;
-  if (found != contexts_.end()) {
-    const auto& regions = found->second.regions;
-    const auto next = regions.lower_bound(address);
-    if (next != regions.end() && next->first < address + bytes) return WindowStatus::kOverlap;
-    if (next != regions.begin() && std::prev(next)->first + std::prev(next)->second.bytes > address) {
-      return WindowStatus::kOverlap;
-    }
-  }
+  const Context none{};
+  const WindowStatus status = CheckPlace(found == contexts_.end() ? none : found->second, job, address, bytes, place);
+  if (status != WindowStatus::kOk) return status;
   const std::uint64_t first = page_of(address), last = page_of(address + bytes - 1);
-  const auto limit = static_cast<std::uint64_t>(parameters_.registered_bytes) >> page_shift_;
-  // Pages that another region has already cost nothing more, but then there are at most two of these.
-  if (last - first + 1 > limit || pages_ + (last - first + 1) > limit) return WindowStatus::kNoMemory;
   Context& context = contexts_[id];
   context.job = job;
-  context.regions[address] = {bytes, writable};
+  context.regions[address] = {bytes, writable, place};
   for (std::uint64_t p = first; p <= last; ++p) {
     Page& page = context.pages[p];
     if (page.regions++ > 0) continue;
-    page.bytes = std::make_unique<std::uint8_t[]>(std::size_t{1} << page_shift_);  // zeros
+    if (!place.on_device()) page.bytes = std::make_unique<std::uint8_t[]>(std::size_t{1} << page_shift_);  // zeros
     ++pages_;
+  }
+  return WindowStatus::kOk;
+}
+
+// Is there room for it, in the context and in the hub? A page is in main memory or in a device, and bytes of a device are
+// one job's at a time.
+WindowStatus Nmmu::CheckPlace(const Context& context, JobKey job, Address address, std::uint64_t bytes,
+                              const MemoryPlace& place) const {
+  const auto next = context.regions.lower_bound(address);
+  if (next != context.regions.end() && next->first < address + bytes) return WindowStatus::kOverlap;
+  if (next != context.regions.begin() && std::prev(next)->first + std::prev(next)->second.bytes > address) {
+    return WindowStatus::kOverlap;
+  }
+  const std::uint64_t first = page_of(address), last = page_of(address + bytes - 1);
+  for (const std::uint64_t p : {first, last}) {  // pages between the two would be an overlap of addresses
+    const auto page = context.pages.find(p);
+    if (page != context.pages.end() && (place.on_device() || !page->second.bytes)) return WindowStatus::kOverlap;
+  }
+  const auto limit = static_cast<std::uint64_t>(parameters_.registered_bytes) >> page_shift_;
+  // Pages that another region has already cost nothing more, but then there are at most two of these.
+  if (last - first + 1 > limit || pages_ + (last - first + 1) > limit) return WindowStatus::kNoMemory;
+  if (!place.on_device()) return WindowStatus::kOk;
+  for (const auto& [id, other] : contexts_) {
+    if (other.job == job) continue;
+    for (const auto& [start, region] : other.regions) {
+      const bool apart = region.place.port != place.port || region.place.offset >= place.offset + bytes ||
+                         region.place.offset + region.bytes <= place.offset;
+      if (!apart) return WindowStatus::kWrongKey;
+    }
   }
   return WindowStatus::kOk;
 }
@@ -86,7 +108,8 @@ void Nmmu::Remove(ContextId id, Context& context, std::map<Address, Region>::ite
   context.regions.erase(region);
 }
 
-WindowStatus Nmmu::Check(ContextId id, JobKey job, Address address, std::uint64_t bytes, bool write) const {
+WindowStatus Nmmu::Check(ContextId id, JobKey job, Address address, std::uint64_t bytes, bool write,
+                         MemoryPlace* place) const {
   const auto found = contexts_.find(id);
   if (found == contexts_.end()) return WindowStatus::kNotRegistered;
   if (found->second.job != job) return WindowStatus::kWrongKey;
@@ -97,7 +120,11 @@ WindowStatus Nmmu::Check(ContextId id, JobKey job, Address address, std::uint64_
   const std::uint64_t offset = address - region->first;
   if (offset >= region->second.bytes) return WindowStatus::kNotRegistered;
   if (bytes > region->second.bytes - offset) return WindowStatus::kOutOfRange;
-  return write && !region->second.writable ? WindowStatus::kReadOnly : WindowStatus::kOk;
+  if (write && !region->second.writable) return WindowStatus::kReadOnly;
+  const MemoryPlace& start = region->second.place;
+  if (!place) return start.on_device() ? WindowStatus::kOnDevice : WindowStatus::kOk;
+  *place = {start.port, start.offset + offset};
+  return WindowStatus::kOk;
 }
 
 Time Nmmu::Translate(ContextId id, Address address, std::uint64_t bytes) {

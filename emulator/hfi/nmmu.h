@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "emulator/hfi/pcie_device.h"
 #include "emulator/hfi/window_operation.h"
 #include "emulator/hfi/window_parameters.h"
 #include "emulator/metrics/node_stats.h"
@@ -23,21 +24,25 @@ class Nmmu {
   // Counts hits and misses in `stats`.
   Nmmu(const WindowParameters& parameters, NodeStats& stats);
 
-  // Makes the context if it is not there. kWrongKey: another job's; kEmpty; kOutOfRange: beyond the end of the address
-  // space; kOverlap; kNoMemory: more than the hub may have registered.
-  WindowStatus Register(ContextId context, JobKey job, Address address, std::uint64_t bytes, bool writable);
+  // Makes the context if it is not there. kWrongKey: another job's, or another job has some of these bytes of the device;
+  // kEmpty; kOutOfRange: beyond the end of the address space; kOverlap: of addresses, or of a page with a device's;
+  // kNoMemory: more than the hub may have registered.
+  WindowStatus Register(ContextId context, JobKey job, Address address, std::uint64_t bytes, bool writable,
+                        const MemoryPlace& place = {});
   // The region that begins there, whole; its translations leave the cache, its memory is gone. kNotRegistered, kWrongKey.
   WindowStatus Deregister(ContextId context, JobKey job, Address address);
   // Everything of a job.
   void DropJob(JobKey job);
 
   // May `job` do this? kNotRegistered, kWrongKey, kOutOfRange, kReadOnly (`write` only), in this order of what is
-  // looked at: context, key, address, range, right. No bytes fit into every region.
-  WindowStatus Check(ContextId context, JobKey job, Address address, std::uint64_t bytes, bool write) const;
+  // looked at: context, key, address, range, right. No bytes fit into every region. Then `place` is where the bytes are;
+  // without it they are in main memory, or it is kOnDevice.
+  WindowStatus Check(ContextId context, JobKey job, Address address, std::uint64_t bytes, bool write,
+                     MemoryPlace* place = nullptr) const;
   // How long translating takes, page by page. Of addresses that are not registered,
   // too: a walk finds that out.
   Time Translate(ContextId context, Address address, std::uint64_t bytes);
-  // The bytes of registered memory. REQUIRES: Check would be kOk, rights apart.
+  // The bytes of registered main memory. REQUIRES: Check would be kOk, rights apart.
   void Write(ContextId context, Address address, const std::uint8_t* from, std::uint64_t bytes);
   void Read(ContextId context, Address address, std::uint8_t* to, std::uint64_t bytes) const;
 
@@ -47,9 +52,10 @@ class Nmmu {
   struct Region {
     std::uint64_t bytes = 0;
     bool writable = false;
+    MemoryPlace place;
   };
   struct Page {
-    std::unique_ptr<std::uint8_t[]> bytes;
+    std::unique_ptr<std::uint8_t[]> bytes;  // null: a device's
     int regions = 0;  // that have part of it
   };
   struct Context {
@@ -64,6 +70,8 @@ class Nmmu {
   }
   std::uint64_t* SetOf(std::uint64_t key);
   bool Lookup(std::uint64_t key);  // true: a hit; else it is in the cache now
+  WindowStatus CheckPlace(const Context& context, JobKey job, Address address, std::uint64_t bytes,
+                          const MemoryPlace& place) const;
   void Invalidate(std::uint64_t key);
   void Remove(ContextId id, Context& context, std::map<Address, Region>::iterator region);
   template <typename F>

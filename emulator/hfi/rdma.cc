@@ -3,6 +3,7 @@
 // update is done twice. Whoever asked hears from the target's HFI that all was done, or what was wrong.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "emulator/hfi/window_unit.h"
 
@@ -25,22 +26,34 @@ bool WindowUnit::Leaves(OperationState& op, Window& window) {
 
 bool WindowUnit::SendWrite(OperationState& op, Window& window) {
   if (window.unacknowledged >= parameters_.unacknowledged) return false;
+  if (op.paced && op.sent - op.done >= PacedBytes()) return false;
   const std::uint64_t bytes = std::min<std::uint64_t>(op.bytes - op.sent, kPacketBytesMax);
   const ContextId context = op.has_slot ? window.context : op.asked.context;
   const Address from = op.has_slot ? window.send.AddressOf(op.slot) : op.asked.address + op.sent;
   if (!Translated(op, context, from, bytes)) return false;
-  if (const WindowStatus status = nmmu_.Check(context, window.job, from, bytes, false); status != WindowStatus::kOk) {
+  MemoryPlace place;
+  if (const auto status = nmmu_.Check(context, window.job, from, bytes, false, &place); status != WindowStatus::kOk) {
     End(op, status);  // no region any more
     return true;
   }
+  if (place.on_device() && !Fetched(op, place, bytes)) return op.ended;
   PayloadRef payload = PayloadRef::Make();
-  nmmu_.Read(context, from, payload.bytes(), bytes);
+  if (place.on_device()) {
+    pcie_.Read(place.port, place.offset, payload.bytes(), bytes);
+  } else {
+    nmmu_.Read(context, from, payload.bytes(), bytes);
+  }
   const bool last = op.sent + bytes == op.bytes;
   WindowPacket packet = PacketOf(op, op.asked.to_fifo ? WindowPacket::Type::kWriteFifo : WindowPacket::Type::kWrite);
   packet.context = op.asked.peer_context;
   packet.address = (op.asked.to_fifo ? 0 : op.asked.peer_address) + op.sent;
-  packet.at_once = last;
   op.sent += bytes;
+  packet.at_once = last || (op.paced && op.sent - op.done >= PacedBytes());  // nothing may follow for long
+  if (place.on_device()) {
+    packet.at_once |= AskedLongAgo(op.device.asked);
+    if (packet.at_once) op.device.asked = context_.now;
+    if (!last) FetchAhead(op, place, std::min<std::uint64_t>(op.bytes - op.sent, kPacketBytesMax));
+  }
   ++op.under_way;
   ++window.unacknowledged;
   Occupy(window, static_cast<int>(bytes));
@@ -53,7 +66,7 @@ bool WindowUnit::SendWrite(OperationState& op, Window& window) {
 
 // Asks for a part at a time, so that nobody has to keep more of an answer than a few parts.
 bool WindowUnit::SendRead(OperationState& op, Window& window) {
-  const std::uint64_t unit = PacketFifo::BytesOf(static_cast<std::uint32_t>(parameters_.read_unit_packets));
+  const std::uint64_t unit = ReadUnit();
   if (window.unacknowledged >= parameters_.unacknowledged) return false;
   if (op.sent > op.done && op.sent - op.done > (static_cast<std::uint64_t>(parameters_.read_units) - 1) * unit) {
     return false;
@@ -97,18 +110,27 @@ bool WindowUnit::SendAtomic(OperationState& op, Window& window) {
 // --- Doing --------------------------------------------------------------------------------------------------
 
 // When the HFI gets to a packet that has come now: after translation and memory, updates one after the other.
-Time WindowUnit::ReadyAt(const PacketHeader& header, const WindowPacket& packet) {
+Time WindowUnit::ReadyAt(const PacketHeader& header, const WindowPacket& packet, DevicePart* part) {
   const Time now = context_.now;
   switch (packet.type) {
     case WindowPacket::Type::kWrite:
-      return now + nmmu_.Translate(packet.context, packet.address, header.bytes) + parameters_.memory_write;
-    case WindowPacket::Type::kRead:
-      return now + nmmu_.Translate(packet.context, packet.address, 1) + parameters_.memory_read;
+      return StoredAt(packet.context, packet.job, packet.address, header.bytes, part);
+    case WindowPacket::Type::kRead: {
+      const Time translated = now + nmmu_.Translate(packet.context, packet.address, 1);
+      MemoryPlace place;
+      if (!OnDevice(packet.context, packet.job, packet.address, packet.length, &place)) {
+        return translated + parameters_.memory_read;
+      }
+      part->asked = now;
+      const auto first = std::min<std::uint32_t>(packet.length, kPacketBytesMax);
+      part->transfer = pcie_.Begin(PcieWay::kFromDevice, place.port, first, translated);
+      return part->transfer.done;
+    }
     case WindowPacket::Type::kReadData: {
       const OperationState* op = Operation(packet.request);
       if (!op || op->asked.to_fifo) return now;
       const Address to = op->asked.address + (packet.address - op->asked.peer_address);
-      return now + nmmu_.Translate(op->asked.context, to, header.bytes) + parameters_.memory_write;
+      return StoredAt(op->asked.context, op->asked.job, to, header.bytes, part);
     }
     case WindowPacket::Type::kAtomic: {
       Time translated = now;
@@ -130,23 +152,24 @@ void WindowUnit::OnOperation(const PacketHeader& header) {
   Deferred d;
   d.kind = Deferred::Kind::kServe;
   d.header = header;
-  const Time at = ReadyAt(header, *packet);
-  if (at == context_.now) return Serve(header);
+  const Time at = ReadyAt(header, *packet, &d.part);
+  if (packet->type == WindowPacket::Type::kWrite && d.part.transfer.plug != 0) Pace(header, *packet);
+  if (at == context_.now) return Serve(header, d.part);
   Schedule(at, std::move(d));
 }
 
-void WindowUnit::Serve(const PacketHeader& header) {
+void WindowUnit::Serve(const PacketHeader& header, const DevicePart& part) {
   const auto packet = WindowPacket::ReadFrom(header);
   switch (packet->type) {
     case WindowPacket::Type::kWrite:
     case WindowPacket::Type::kWriteFifo:
-      return ServeWrite(header, *packet);
+      return ServeWrite(header, *packet, part);
     case WindowPacket::Type::kRead:
-      return ServeRead(header, *packet);
+      return ServeRead(header, *packet, part);
     case WindowPacket::Type::kAtomic:
       return ServeAtomic(header, *packet);
     default:
-      return OnAnswer(header, *packet);
+      return OnAnswer(header, *packet, part);
   }
 }
 
@@ -156,28 +179,40 @@ WindowStatus WindowUnit::CheckTarget(WindowId id, JobKey job) const {
   return window.job == job ? WindowStatus::kOk : WindowStatus::kWrongKey;
 }
 
-void WindowUnit::ServeWrite(const PacketHeader& header, const WindowPacket& packet) {
+WindowStatus WindowUnit::TakeWrite(const PacketHeader& header, const WindowPacket& packet, const DevicePart& part) {
   const WindowId id = header.destination_window;
-  WindowStatus status = CheckTarget(id, packet.job);
-  if (status == WindowStatus::kOk && packet.type == WindowPacket::Type::kWriteFifo) {
-    status = PutIntoFifo(id, header, WindowOp::kRdmaWrite, packet.address);
-  } else if (status == WindowStatus::kOk) {
-    status = nmmu_.Check(packet.context, packet.job, packet.address, header.bytes, true);
-    if (status == WindowStatus::kOk) nmmu_.Write(packet.context, packet.address, header.payload.bytes(), header.bytes);
-  }
+  if (const WindowStatus status = CheckTarget(id, packet.job); status != WindowStatus::kOk) return status;
+  if (packet.type == WindowPacket::Type::kWriteFifo) return PutIntoFifo(id, header, WindowOp::kRdmaWrite, packet.address);
+  return Store(packet.context, packet.job, packet.address, header, part);
+}
+
+void WindowUnit::ServeWrite(const PacketHeader& header, const WindowPacket& packet, const DevicePart& part) {
+  const WindowId id = header.destination_window;
+  const std::pair<NodeId, std::uint32_t> key{header.source, packet.request};
+  Incoming& incoming = incoming_[key];
+  const WindowStatus status = incoming.answered ? incoming.status : TakeWrite(header, packet, part);
   if (status == WindowStatus::kOk) {
     Count(id, HfiCounter::kRdmaBytesWritten) += header.bytes;
   } else {
     ++Count(id, HfiCounter::kFaults);
   }
-  const std::pair<NodeId, std::uint32_t> key{header.source, packet.request};
-  Incoming& incoming = incoming_[key];
   incoming.done += header.bytes;
   incoming.progress = context_.now;
   if (incoming.status == WindowStatus::kOk) incoming.status = status;
-  if (incoming.done < packet.length) return ForgetDeadWrites();
+  if (incoming.done < packet.length) {
+    // Without the device there is nothing to wait for; what comes yet must not be done when it is back.
+    if (status == WindowStatus::kNoDevice && !std::exchange(incoming.answered, true)) {
+      Answer(header, packet, incoming.status);
+    } else if (incoming.paced && !incoming.answered && incoming.done - incoming.told >= ReadUnit()) {
+      incoming.told = incoming.done;
+      TellProgress(header, packet, incoming.done);
+    }
+    return ForgetDeadWrites();
+  }
   const WindowStatus all = incoming.status;
+  const bool answered = incoming.answered;
   incoming_.erase(key);
+  if (answered) return;
   if (all == WindowStatus::kOk && packet.notify) Notify(header, packet, packet.length);
   Answer(header, packet, all);
 }
@@ -190,15 +225,19 @@ void WindowUnit::ForgetDeadWrites() {
   });
 }
 
-void WindowUnit::ServeRead(const PacketHeader& header, const WindowPacket& packet) {
+void WindowUnit::ServeRead(const PacketHeader& header, const WindowPacket& packet, const DevicePart& part) {
   const WindowId id = header.destination_window;
   WindowStatus status = CheckTarget(id, packet.job);
   if (status == WindowStatus::kOk && packet.length > kReadBytesMax) status = WindowStatus::kTooLarge;
-  if (status == WindowStatus::kOk) status = nmmu_.Check(packet.context, packet.job, packet.address, packet.length, false);
+  MemoryPlace place;
+  if (status == WindowStatus::kOk) {
+    status = nmmu_.Check(packet.context, packet.job, packet.address, packet.length, false, &place);
+  }
   if (status != WindowStatus::kOk) {
     ++Count(id, HfiCounter::kFaults);
     return Answer(header, packet, status);
   }
+  if (place.on_device()) return ServeReadOfDevice(header, packet, place, part);
   Count(id, HfiCounter::kRdmaBytesRead) += packet.length;
   WindowPacket data = packet;
   data.type = WindowPacket::Type::kReadData;
@@ -263,12 +302,13 @@ void WindowUnit::Notify(const PacketHeader& header, const WindowPacket& packet, 
 
 // --- Hearing ------------------------------------------------------------------------------------------------
 
-void WindowUnit::OnAnswer(const PacketHeader& header, const WindowPacket& packet) {
+void WindowUnit::OnAnswer(const PacketHeader& header, const WindowPacket& packet, const DevicePart& part) {
   OperationState* op = Operation(packet.request);
   // Of an operation that has ended meanwhile, or of somebody whom nobody asked.
   if (!op || op->ended || header.source != op->asked.node || op->asked.op < WindowOp::kRdmaWrite) return;
   op->progress = context_.now;
-  if (packet.type == WindowPacket::Type::kReadData) return OnReadData(*op, header, packet);
+  if (packet.type == WindowPacket::Type::kReadData) return OnReadData(*op, header, packet, part);
+  if (packet.type == WindowPacket::Type::kProgress) return OnProgress(*op, packet);
   WindowEvent completion = CompletionOf(*op, packet.status);
   if (packet.type == WindowPacket::Type::kAtomicAnswer) {
     completion.values.resize(static_cast<std::size_t>(header.bytes / 8));
@@ -277,7 +317,8 @@ void WindowUnit::OnAnswer(const PacketHeader& header, const WindowPacket& packet
   End(*op, std::move(completion), context_.now);
 }
 
-void WindowUnit::OnReadData(OperationState& op, const PacketHeader& header, const WindowPacket& packet) {
+void WindowUnit::OnReadData(OperationState& op, const PacketHeader& header, const WindowPacket& packet,
+                            const DevicePart& part) {
   const std::uint64_t offset = packet.address - op.asked.peer_address;
   if (op.asked.op != WindowOp::kRdmaRead || offset >= op.bytes || header.bytes > op.bytes - offset) return;
   const WindowId id = op.asked.window;
@@ -285,10 +326,7 @@ void WindowUnit::OnReadData(OperationState& op, const PacketHeader& header, cons
   if (op.asked.to_fifo) {
     status = PutIntoFifo(id, header, WindowOp::kRdmaRead, offset);
   } else {
-    status = nmmu_.Check(op.asked.context, op.asked.job, op.asked.address + offset, header.bytes, true);
-    if (status == WindowStatus::kOk) {
-      nmmu_.Write(op.asked.context, op.asked.address + offset, header.payload.bytes(), header.bytes);
-    }
+    status = Store(op.asked.context, op.asked.job, op.asked.address + offset, header, part);
   }
   if (status != WindowStatus::kOk) return End(op, status);
   op.done += header.bytes;

@@ -7,12 +7,19 @@
 
 #include "emulator/base/ring.h"
 #include "emulator/hfi/packet_fifo.h"
+#include "emulator/hfi/pcie.h"
 #include "emulator/hfi/window_operation.h"
 
 namespace percs {
 
 // Who listens, by number: one that went away is nobody any more.
 using ListenerId = std::uint32_t;
+
+// What the bytes of a packet have to do with a device.
+struct DevicePart {
+  PcieTransfer transfer;
+  Time asked = 0;  // who gets packets out of a device was asked to acknowledge at once; last time
+};
 
 // An operation that takes more than the instant of its issue.
 struct OperationState {
@@ -21,7 +28,9 @@ struct OperationState {
   std::uint32_t request = 0;      // its number at this hub
   std::uint64_t bytes = 0;        // of the whole operation
   std::uint64_t sent = 0;         // bytes in packets, or asked for
-  std::uint64_t done = 0;         // reads: bytes that have come
+  std::uint64_t done = 0;         // reads: bytes that have come; paced writes: that are there
+  std::uint64_t fetched = 0;      // bytes that a device was asked for, to send them
+  DevicePart device;              // of the packet that is to leave next
   int under_way = 0;              // its packets: unreliable ones not in the ISR, others not acknowledged
   Time ready_at = 0;              // before it, nothing of it leaves
   Time progress = 0;              // last time something of it happened
@@ -31,6 +40,7 @@ struct OperationState {
   bool has_slot = false;
   bool work = true;               // the run is not over before it has ended
   bool queued = true;             // in its window's queue
+  bool paced = false;             // it writes into a device, and waits for what is there
   bool begun = false, ended = false;
   bool counts_write = false, counts_read = false;  // for fences
 };

@@ -7,7 +7,8 @@ const char* WindowStatusName(WindowStatus status) {
       "ok", "no_window_free", "window_taken", "no_such_window", "window_closed", "not_configured", "wrong_key",
       "not_registered", "out_of_range", "read_only", "overlap", "no_memory", "too_large", "empty", "unaligned",
       "bad_size", "no_such_node", "send_fifo_full", "receive_fifo_full", "no_immediate_buffer",
-      "too_many_operations", "no_route", "unreachable", "no_answer", "remote_window_closed", "invalid"};
+      "too_many_operations", "no_route", "unreachable", "no_answer", "remote_window_closed", "invalid",
+      "no_device", "on_device"};
   return kNames[static_cast<int>(status)];
 }
 

@@ -34,7 +34,7 @@ enum class WindowOp : std::uint8_t {
   kConfigure,    // context, send_fifo, receive_fifo: places of the FIFOs in registered memory
   kRelease,      // ends what the window has under way
   // Memory. A context comes into being with its first region, for the job of the window that registers it.
-  kRegister,     // context, address, bytes, writable
+  kRegister,     // context, address, bytes, writable; device, device_offset: of a device's bytes, in pages of their own
   kDeregister,   // context, address: of the whole region
   kWriteMemory,  // context, address, data
   kReadMemory,   // context, address, bytes -> data
@@ -82,8 +82,10 @@ enum class WindowStatus : std::uint8_t {
   kNoAnswer,          // acknowledged, but no answer came in time; may have been done
   kRemoteWindowClosed,  // the window over there is not reserved
   kInvalid,           // fields that contradict each other
+  kNoDevice,          // nothing is plugged into that PCI Express port, or it was unplugged meanwhile; done in part, maybe
+  kOnDevice,          // atomic, FIFO or segment in memory that is a device's: these are in main memory only
 };
-inline constexpr int kWindowStatuses = 26;
+inline constexpr int kWindowStatuses = 28;
 const char* WindowStatusName(WindowStatus status);  // "wrong_key"
 const char* WindowOpName(WindowOp op);              // "rdma_write"
 
@@ -124,6 +126,8 @@ struct WindowOperation {
   Address address = 0;
   std::uint64_t bytes = 0;
   bool writable = true;            // register: by remote operations and received packets; the owner always may
+  int device = -1;                 // register: PCI Express port of the device; -1: main memory
+  std::uint64_t device_offset = 0;
   FifoPlace send_fifo, receive_fifo;
   bool cached = false;             // the bytes to send are in a cache: sooner there than from memory
   std::vector<std::uint8_t> data;

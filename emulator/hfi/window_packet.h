@@ -27,8 +27,9 @@ struct WindowPacket {
     kAtomic,        // updates
     kAtomicAnswer,  // values of those that fetch
     kAnswer,        // of a write that is done, or of anything that failed
+    kProgress,      // of a write into a device: `length` bytes are there, and no more than so many may be on their way
   };
-  static constexpr int kTypes = 11;
+  static constexpr int kTypes = 12;
   Type type = Type::kImmediate;
   WindowStatus status = WindowStatus::kOk;  // answers
   bool notify = false;
@@ -85,7 +86,9 @@ struct WindowPacket {
       case Type::kReadData:
         return bytes > 0;
       case Type::kRead:
+        return bytes == 0 && length > 0;
       case Type::kAnswer:
+      case Type::kProgress:
         return bytes == 0;
       case Type::kAtomic:
         return bytes > 0 && bytes % kAtomicRecordBytes == 0 && bytes <= kCacheLineBytes;

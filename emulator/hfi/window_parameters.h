@@ -33,6 +33,8 @@ struct WindowParameters {
   int nmmu_entries = 4096;                   // choice: translations in its cache
   int page_bytes = 65536;                    // choice: POWER7 has pages of 4 KB, 64 KB and 16 MB
   std::int64_t registered_bytes = std::int64_t{1} << 30;  // choice: of a hub, in whole pages
+  // 128 bytes over one lane of a PCI Express link: 0.5 GB/s, as 16 + 16 + 8 lanes are 40 GB/s both ways (000 section V)
+  Time pcie_flit_time = 256'000;
 };
 
 }  // namespace percs

@@ -37,6 +37,7 @@ struct WindowStep {
   bool wait = true;
   WindowStatus expect = WindowStatus::kOk;
   bool any_status = false;                   // whatever comes is right
+  bool or_ok = false;                        // kOk is right, too
   // What the completion (read_memory), or every packet that has come, has to bring; empty: anything.
   std::vector<std::uint8_t> expect_data;
   std::vector<std::uint64_t> expect_values;  // of an atomic, likewise

@@ -23,6 +23,7 @@ WindowStatus WindowUnit::CheckSend(const WindowOperation& asked, Window& window)
   }
   if (const WindowStatus status = CheckPeer(asked); status != WindowStatus::kOk) return status;
   std::uint64_t bytes = 0;
+  MemoryPlace place;
   switch (asked.op) {
     case WindowOp::kImmediateSend:
       return asked.data.size() > kImmediateBytesMax ? WindowStatus::kTooLarge : TakeImmediateBuffer(asked.window);
@@ -36,12 +37,12 @@ WindowStatus WindowUnit::CheckSend(const WindowOperation& asked, Window& window)
       if (!asked.data.empty()) break;
       if (asked.bytes == 0) return WindowStatus::kEmpty;
       if (asked.bytes > 0xffffffffu) return WindowStatus::kTooLarge;
-      return nmmu_.Check(asked.context, asked.job, asked.address, asked.bytes, false);
+      return CheckOwn(asked, asked.bytes, false, &place);
     case WindowOp::kRdmaRead:
       if (asked.bytes == 0) return WindowStatus::kEmpty;
       if (asked.bytes > 0xffffffffu) return WindowStatus::kTooLarge;
       if (asked.to_fifo) return window.receive.exists() ? WindowStatus::kOk : WindowStatus::kNotConfigured;
-      return nmmu_.Check(asked.context, asked.job, asked.address, asked.bytes, true);
+      return CheckOwn(asked, asked.bytes, true, &place);
     case WindowOp::kAtomic:
       return CheckUpdates(asked.updates);
     default:
@@ -78,7 +79,7 @@ void WindowUnit::Queue(OperationState& op, Time ready_at) {
 // What the program does before it pulls the trigger, and what passes until the first packet's bytes are in the HFI.
 Time WindowUnit::IssueTime(OperationState& op) {
   Window& window = windows_[op.asked.window];
-  const Time source = op.asked.cached ? parameters_.cache_read : parameters_.memory_read;
+  Time source = op.asked.cached ? parameters_.cache_read : parameters_.memory_read;
   op.bytes = op.asked.data.empty() ? op.asked.bytes : op.asked.data.size();
   ContextId context = op.asked.context;
   Address address = op.asked.address;
@@ -115,6 +116,8 @@ Time WindowUnit::IssueTime(OperationState& op) {
     nmmu_.Write(context, address, op.asked.data.data(), op.asked.data.size());
   }
   const std::uint64_t first = std::min<std::uint64_t>(op.bytes, kPacketBytesMax);
+  MemoryPlace place;
+  if (OnDevice(context, op.asked.job, address, first, &place)) source = 0;  // its turn at the device comes later
   op.translated = nmmu_.page_of(address + std::max<std::uint64_t>(first, 1) - 1) << 16 | context;
   return (op.asked.op == WindowOp::kFifoSend || staged ? parameters_.fifo_issue : parameters_.rdma_issue) + source +
          nmmu_.Translate(context, address, first);

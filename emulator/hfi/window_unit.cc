@@ -5,6 +5,15 @@
 #include "fmt/format.h"
 
 namespace percs {
+namespace {
+
+std::vector<PcieDevice> DevicesOf(const Topology& topology, NodeId hub) {
+  std::vector<PcieDevice> devices = topology.spec().pcie;
+  std::erase_if(devices, [hub](const PcieDevice& device) { return device.hub != hub; });
+  return devices;
+}
+
+}  // namespace
 
 WindowUnit::WindowUnit(NodeContext& context, Hfi& hfi, MessageLayer& messages)
     : context_(context),
@@ -12,6 +21,7 @@ WindowUnit::WindowUnit(NodeContext& context, Hfi& hfi, MessageLayer& messages)
       messages_(messages),
       parameters_(context.parameters->windows),
       nmmu_(parameters_, context.stats),
+      pcie_(DevicesOf(*context.topology, context.node), parameters_.pcie_flit_time, context.stats),
       atomics_(parameters_, nmmu_),
       windows_(static_cast<std::size_t>(kHfisPerHub * context.parameters->windows_per_hfi)),
       immediate_used_(kHfisPerHub),
@@ -67,7 +77,7 @@ void WindowUnit::OnEvent(const Event& event) {
       windows_[d.window].timeout_at = kNever;
       return OnTimeout(d.window);
     case Deferred::Kind::kServe:
-      return Serve(d.header);
+      return Serve(d.header, d.part);
     case Deferred::Kind::kAssembly:
       return OnAssemblyTimeout();
     case Deferred::Kind::kTell:
@@ -217,27 +227,49 @@ void WindowUnit::Release(WindowId id) {
 // The program's own accesses take no virtual time: what a processor does is not modelled here.
 WindowStatus WindowUnit::Memory(WindowOperation& asked, WindowEvent* completion) {
   switch (asked.op) {
-    case WindowOp::kRegister:
-      return nmmu_.Register(asked.context, asked.job, asked.address, asked.bytes, asked.writable);
+    case WindowOp::kRegister: {
+      const MemoryPlace place{asked.device, asked.device_offset};
+      const bool on_device = place.port != MemoryPlace().port;
+      const auto status = on_device ? pcie_.CheckRange(place.port, place.offset, asked.bytes) : WindowStatus::kOk;
+      if (status != WindowStatus::kOk) return status;
+      return nmmu_.Register(asked.context, asked.job, asked.address, asked.bytes, asked.writable, place);
+    }
     case WindowOp::kDeregister:
       return nmmu_.Deregister(asked.context, asked.job, asked.address);
     case WindowOp::kWriteMemory: {
       if (asked.data.empty()) return WindowStatus::kEmpty;
-      const WindowStatus status = nmmu_.Check(asked.context, asked.job, asked.address, asked.data.size(), false);
-      if (status == WindowStatus::kOk) nmmu_.Write(asked.context, asked.address, asked.data.data(), asked.data.size());
+      MemoryPlace place;
+      const WindowStatus status = CheckOwn(asked, asked.data.size(), false, &place);
+      if (status != WindowStatus::kOk) return status;
+      if (place.on_device()) {
+        pcie_.Write(place.port, place.offset, asked.data.data(), asked.data.size());
+      } else {
+        nmmu_.Write(asked.context, asked.address, asked.data.data(), asked.data.size());
+      }
       return status;
     }
     case WindowOp::kReadMemory: {
       if (asked.bytes == 0) return WindowStatus::kEmpty;
-      const WindowStatus status = nmmu_.Check(asked.context, asked.job, asked.address, asked.bytes, false);
+      MemoryPlace place;
+      const WindowStatus status = CheckOwn(asked, asked.bytes, false, &place);
       if (status != WindowStatus::kOk) return status;
       completion->data.resize(asked.bytes);
-      nmmu_.Read(asked.context, asked.address, completion->data.data(), asked.bytes);
+      if (place.on_device()) {
+        pcie_.Read(place.port, place.offset, completion->data.data(), asked.bytes);
+      } else {
+        nmmu_.Read(asked.context, asked.address, completion->data.data(), asked.bytes);
+      }
       return status;
     }
     default:
       return WindowStatus::kInvalid;
   }
+}
+
+// Memory of the own side of an operation, and what has its bytes.
+WindowStatus WindowUnit::CheckOwn(const WindowOperation& asked, std::uint64_t bytes, bool write, MemoryPlace* place) {
+  const WindowStatus status = nmmu_.Check(asked.context, asked.job, asked.address, bytes, write, place);
+  return status == WindowStatus::kOk && place->on_device() ? pcie_.CheckThere(place->port) : status;
 }
 
 WindowStatus WindowUnit::ReturnSpace(Window& window, std::uint32_t count) {

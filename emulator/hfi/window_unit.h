@@ -3,7 +3,7 @@
 // with the first use; a hub whose windows nobody uses has none.
 //
 // By block: window_unit.cc issues and completes, window_send.cc injects, immediate_fifo.cc has the two packet formats,
-// rdma.cc memory and atomics at both ends, ip.cc datagrams.
+// rdma.cc memory and atomics at both ends, device_memory.cc memory of which a device has the bytes, ip.cc datagrams.
 #pragma once
 
 #include <memory>
@@ -15,6 +15,7 @@
 #include "emulator/hfi/atomic_unit.h"
 #include "emulator/hfi/message_layer.h"
 #include "emulator/hfi/nmmu.h"
+#include "emulator/hfi/pcie.h"
 #include "emulator/hfi/window.h"
 #include "emulator/hfi/window_packet.h"
 
@@ -35,6 +36,8 @@ class WindowUnit final : public WindowPort {
   void OnOperation(const PacketHeader& header);
   void OnEnteredIsr(const PacketHeader& header);
   void OnOperationDone(std::uint64_t word, std::uint32_t tag, bool delivered, bool refused);
+  // Devices in PCI Express ports that are unplugged from now on: bit p for port p.
+  void SetUnplugged(unsigned ports) { pcie_.SetUnplugged(ports); }
   // What is under way, for the report of a deadlock.
   std::vector<std::string> Blocked() const;
 
@@ -47,10 +50,14 @@ class WindowUnit final : public WindowPort {
     std::uint32_t reservation = 0;
     WindowEvent event;    // kTell
     PacketHeader header;  // kServe
+    DevicePart part;      // likewise
   };
   // Of a write that comes in, until all of its packets are there.
   struct Incoming {
     std::uint64_t done = 0;
+    std::uint64_t told = 0;   // bytes that the sender knows of
+    bool paced = false;       // into a device: it has been told to wait for that
+    bool answered = false;    // told to have failed, and does nothing any more
     WindowStatus status = WindowStatus::kOk;  // of the first packet that could not be done
     Time progress = 0;
   };
@@ -78,6 +85,7 @@ class WindowUnit final : public WindowPort {
   void Release(WindowId id);
   WindowStatus Memory(WindowOperation& asked, WindowEvent* completion);
   std::optional<WindowStatus> Local(WindowOperation& asked, Window& window, ListenerId listener, WindowEvent* completion);
+  WindowStatus CheckOwn(const WindowOperation& asked, std::uint64_t bytes, bool write, MemoryPlace* place);
   WindowStatus ReturnSpace(Window& window, std::uint32_t count);
   WindowStatus Join(const WindowOperation& asked, Window& window);
   WindowEvent CompletionOf(const OperationState& op, WindowStatus status) const;
@@ -123,18 +131,35 @@ class WindowUnit final : public WindowPort {
   bool SendWrite(OperationState& op, Window& window);
   bool SendRead(OperationState& op, Window& window);
   bool SendAtomic(OperationState& op, Window& window);
-  Time ReadyAt(const PacketHeader& header, const WindowPacket& packet);
+  Time ReadyAt(const PacketHeader& header, const WindowPacket& packet, DevicePart* part);
   bool Leaves(OperationState& op, Window& window);
-  void Serve(const PacketHeader& header);
+  void Serve(const PacketHeader& header, const DevicePart& part);
   WindowStatus CheckTarget(WindowId id, JobKey job) const;
-  void ServeWrite(const PacketHeader& header, const WindowPacket& packet);
-  void ServeRead(const PacketHeader& header, const WindowPacket& packet);
+  WindowStatus TakeWrite(const PacketHeader& header, const WindowPacket& packet, const DevicePart& part);
+  void ServeWrite(const PacketHeader& header, const WindowPacket& packet, const DevicePart& part);
+  void ServeRead(const PacketHeader& header, const WindowPacket& packet, const DevicePart& part);
   void ServeAtomic(const PacketHeader& header, const WindowPacket& packet);
-  void OnAnswer(const PacketHeader& header, const WindowPacket& packet);
-  void OnReadData(OperationState& op, const PacketHeader& header, const WindowPacket& packet);
+  void OnAnswer(const PacketHeader& header, const WindowPacket& packet, const DevicePart& part);
+  void OnReadData(OperationState& op, const PacketHeader& header, const WindowPacket& packet, const DevicePart& part);
   void Answer(const PacketHeader& to, const WindowPacket& packet, WindowStatus status);
   void Notify(const PacketHeader& header, const WindowPacket& packet, std::uint64_t bytes);
   void ForgetDeadWrites();
+
+  // --- device_memory.cc
+  std::uint64_t ReadUnit() const { return PacketFifo::BytesOf(static_cast<std::uint32_t>(parameters_.read_unit_packets)); }
+  // Of one operation, at most, on their way into a device or waiting for it.
+  std::uint64_t PacedBytes() const { return static_cast<std::uint64_t>(parameters_.read_units) * ReadUnit(); }
+  bool OnDevice(ContextId context, JobKey job, Address address, std::uint64_t bytes, MemoryPlace* place) const;
+  bool AskedLongAgo(Time since) const;
+  bool Fetched(OperationState& op, const MemoryPlace& place, std::uint64_t bytes);
+  void FetchAhead(OperationState& op, const MemoryPlace& place, std::uint64_t bytes);
+  Time StoredAt(ContextId context, JobKey job, Address address, std::uint64_t bytes, DevicePart* part);
+  WindowStatus Store(ContextId context, JobKey job, Address address, const PacketHeader& from, const DevicePart& part);
+  void Pace(const PacketHeader& header, const WindowPacket& packet);
+  void TellProgress(const PacketHeader& to, const WindowPacket& packet, std::uint64_t done);
+  void OnProgress(OperationState& op, const WindowPacket& packet);
+  void ServeReadOfDevice(const PacketHeader& header, const WindowPacket& packet, const MemoryPlace& place,
+                         const DevicePart& part);
 
   // --- ip.cc
   WindowStatus CheckSegments(const WindowOperation& asked, bool write, std::uint64_t* bytes) const;
@@ -150,6 +175,7 @@ class WindowUnit final : public WindowPort {
   MessageLayer& messages_;
   const WindowParameters& parameters_;
   Nmmu nmmu_;
+  Pcie pcie_;
   AtomicUnit atomics_;
   std::vector<Window> windows_;
   std::vector<int> immediate_used_;  // buffers, by HFI

@@ -9,4 +9,9 @@ const char* HfiCounterName(HfiCounter counter) {
   return kNames[static_cast<int>(counter)];
 }
 
+const char* PcieCounterName(PcieCounter counter) {
+  constexpr const char* kNames[kPcieCounters] = {"bytes_in", "bytes_out", "refused"};
+  return kNames[static_cast<int>(counter)];
+}
+
 }  // namespace percs

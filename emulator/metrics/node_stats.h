@@ -11,6 +11,7 @@
 #include "emulator/base/ids.h"
 #include "emulator/base/reduce_op.h"
 #include "emulator/base/time.h"
+#include "emulator/hfi/pcie_device.h"
 #include "emulator/isr/packet.h"
 
 namespace percs {
@@ -101,6 +102,13 @@ enum class HfiCounter : std::uint8_t {
 };
 inline constexpr int kHfiCounters = 13;
 
+// Of each PCI Express port (emulator/hfi/pcie.h).
+enum class PcieCounter : std::uint8_t {
+  kBytesIn, kBytesOut,  // out of the device, into it
+  kRefused,             // packets and operations that ended as nothing was plugged in
+};
+inline constexpr int kPcieCounters = 3;
+
 struct NodeStats {
   std::array<PortStats, kPorts> ports{};
   std::uint64_t packets_created = 0, flits_created = 0;
@@ -135,9 +143,13 @@ struct NodeStats {
 
   std::array<std::uint64_t, kHfisPerHub * kHfiCounters> hfi{};
   std::uint64_t nmmu_hits = 0, nmmu_misses = 0;  // of the translation cache
+  std::array<std::uint64_t, kPciePorts * kPcieCounters> pcie{};
 
   std::uint64_t& Hfi(int hfi_number, HfiCounter counter) {
     return hfi[static_cast<std::size_t>(hfi_number * kHfiCounters + static_cast<int>(counter))];
+  }
+  std::uint64_t& Pcie(int port, PcieCounter counter) {
+    return pcie[static_cast<std::size_t>(port * kPcieCounters + static_cast<int>(counter))];
   }
   std::uint64_t& Cau(CauCounter counter) {
     return cau[static_cast<std::size_t>(kCauReductions + static_cast<int>(counter))];
@@ -193,6 +205,7 @@ struct NodeStats {
     drops(kDropReasonsOfModel3, kDropReasons);
     for (auto& v : hfi) f(v);
     f(nmmu_hits), f(nmmu_misses);
+    for (auto& v : pcie) f(v);
   }
   template <typename F>
   void VisitAlways(F&& f) {

@@ -14,6 +14,7 @@ std::pair<EventClass, int> Hub::OrderOf(const FaultAction& action) {
     case FaultAction::Kind::kHfiDown:
     case FaultAction::Kind::kWindowDown:
     case FaultAction::Kind::kClockDrift:
+    case FaultAction::Kind::kPcieUnplugged:
     case FaultAction::Kind::kResetArbiters:
     case FaultAction::Kind::kPeerAnew:
       return {EventClass::kCommand, 0};
@@ -118,6 +119,8 @@ void Hub::OnFaultOfHub(const FaultAction& action) {
       return;
     case FaultAction::Kind::kClockDrift:
       return clock_->AddDrift(faults_->ClockDrift(), context_.now);
+    case FaultAction::Kind::kPcieUnplugged:
+      return Windows().SetUnplugged(faults_->PcieUnplugged());
     default:
       PERCS_CHECK(false);  // of a link
   }
@@ -139,6 +142,7 @@ void Hub::Tally(const FaultAction& action, PortId port) {
   switch (action.kind) {
     case FaultAction::Kind::kRetrain:
     case FaultAction::Kind::kClockDrift:
+    case FaultAction::Kind::kPcieUnplugged:
       return;
     case FaultAction::Kind::kTableDamaged:
       place = kTablesPlace;

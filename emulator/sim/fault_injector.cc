@@ -129,10 +129,13 @@ absl::Status FaultInjector::CheckOfHub(const FaultAction& action) const {
   const bool there = action.end.node < topology_.hubs() &&
                      (action.kind != FaultAction::Kind::kHfiDown || action.count < hfis) &&
                      (action.kind != FaultAction::Kind::kWindowDown || action.count < windows) &&
-                     (action.kind != FaultAction::Kind::kClockDrift || topology_.spec().clock.has_value());
+                     (action.kind != FaultAction::Kind::kClockDrift || topology_.spec().clock.has_value()) &&
+                     (action.kind != FaultAction::Kind::kPcieUnplugged ||
+                      (action.count < kPciePorts && topology_.DeviceAt(action.end.node, static_cast<int>(action.count))));
   if (there) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("number {} of node {}: a hub has HFIs 0..{}, windows 0..{}, and a clock if one is distributed",
+      fmt::format("number {} of node {}: a hub has HFIs 0..{}, windows 0..{}, a clock if one is distributed, and the "
+                  "devices in PCI Express ports that the scenario gives it",
                   action.count, action.end.node, hfis - 1, windows - 1));
 }
 

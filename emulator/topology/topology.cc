@@ -77,6 +77,9 @@ absl::StatusOr<Topology> Topology::Create(const TopologySpec& spec) {
   for (const MulticastSite& site : spec.multicast) {
     if (absl::Status status = topology.AddGroup(site); !status.ok()) return status;
   }
+  for (const PcieDevice& device : spec.pcie) {
+    if (absl::Status status = topology.AddDevice(device); !status.ok()) return status;
+  }
   return topology;
 }
 
@@ -115,6 +118,37 @@ absl::Status Topology::AddGroup(const MulticastSite& site) {
   spec_.multicast.push_back(site);
   groups_.push_back(std::move(group));
   return absl::OkStatus();
+}
+
+absl::Status Topology::AddDevice(const PcieDevice& device) {
+  if (device.hub >= hubs()) {
+    return Invalid(fmt::format("a PCI Express device at {}, which is no hub", NodeName(device.hub)));
+  }
+  const std::string what = fmt::format("PCI Express port {} of {}", device.port, NodeName(device.hub));
+  if (device.port < 0 || device.port >= kPciePorts) {
+    return Invalid(fmt::format("there is no {}; a hub has 0..{}", what, kPciePorts - 1));
+  }
+  if (!IsPcieWidth(device.lanes)) {
+    return Invalid(fmt::format("{}: a device of {} lanes; there are 1, 4, 8 and 16", what, device.lanes));
+  }
+  if (device.bytes < 1 || device.bytes > PcieDevice::kBytesMax) {
+    return Invalid(fmt::format("{}: a device of {} bytes; 1 to {}", what, device.bytes, PcieDevice::kBytesMax));
+  }
+  if (device.latency < 0 || device.latency > PcieDevice::kLatencyMax) {
+    return Invalid(fmt::format("{}: a latency of {} ps; 0 to {}", what, device.latency, PcieDevice::kLatencyMax));
+  }
+  if (DeviceAt(device.hub, device.port)) {
+    return Invalid(fmt::format("{} has a device already; a port takes one", what));
+  }
+  spec_.pcie.push_back(device);
+  return absl::OkStatus();
+}
+
+const PcieDevice* Topology::DeviceAt(NodeId hub, int port) const {
+  for (const PcieDevice& device : spec_.pcie) {
+    if (device.hub == hub && device.port == port) return &device;
+  }
+  return nullptr;
 }
 
 // D slots of a supernode go round its hubs (docs/semantics.md rule 14).

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "emulator/base/ids.h"
 #include "emulator/clock/clock_settings.h"
+#include "emulator/hfi/pcie_device.h"
 #include "emulator/roadrunner/ib_tree.h"
 
 namespace percs {
@@ -54,6 +55,7 @@ struct TopologySpec {
   std::optional<InfinibandSpec> infiniband = {};
   std::vector<MulticastSite> multicast = {};
   std::optional<ClockSettings> clock = {};  // of the global clock, if it is distributed
+  std::vector<PcieDevice> pcie = {};        // what is plugged into PCI Express ports of hubs
 };
 
 struct LinkEnd {
@@ -74,6 +76,8 @@ class Topology {
   absl::Status AddBlade(const BladeSite& site);
   // Adds a multicast group. REQUIRES: all blades are there. INVALID_ARGUMENT says which name is wrong.
   absl::Status AddGroup(const MulticastSite& site);
+  // Plugs a device into a PCI Express port of a hub. INVALID_ARGUMENT says what does not fit.
+  absl::Status AddDevice(const PcieDevice& device);
 
   const TopologySpec& spec() const { return spec_; }
   int supernodes() const { return spec_.supernodes; }
@@ -90,6 +94,8 @@ class Topology {
   }
   // REQUIRES: is_group.
   std::size_t group_of(NodeId destination) const { return destination - nodes(); }
+  // Null: nothing is plugged in there.
+  const PcieDevice* DeviceAt(NodeId hub, int port) const;
   bool is_blade(NodeId node) const { return node >= hubs_ && node < hubs_ + blades(); }
   bool is_crossbar(NodeId node) const { return node >= hubs_ + blades() && node < nodes(); }
   // Of hubs only.
@@ -166,6 +172,7 @@ class Topology {
     spec_.blades.clear();
     spec_.infiniband.reset();
     spec_.multicast.clear();
+    spec_.pcie.clear();
   }
   static std::uint64_t Key(LinkEnd end) { return std::uint64_t{end.node} << 8 | end.port; }
   int DLinksOf(NodeId hub) const;

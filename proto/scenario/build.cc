@@ -66,6 +66,7 @@ class Builder {
     topology_ = BuildMachine(message_, scenario->topology, &errors_);
     if (topology_) {
       BuildGroups();
+      BuildDevices();
       scenario->topology = topology_->spec();
       scenario->blades = BuildBlades(message_, *topology_, &errors_);
     }
@@ -148,6 +149,21 @@ class Builder {
       const absl::Status status = topology_->AddGroup(
           {from.name(), from.source(), absl::StrSplit(from.members(), ' ', absl::SkipEmpty())});
       if (!status.ok()) errors_.Add(fmt::format("multicast[{}]", i), Text(status));
+    }
+  }
+
+  void BuildDevices() {
+    for (int i = 0; i < message_.pcie_size(); ++i) {
+      const v1::PcieDevice& from = message_.pcie(i);
+      const std::string path = fmt::format("pcie[{}]", i);
+      PcieDevice device;
+      device.hub = Node(path + ".hub", from.hub());
+      if (device.hub == kNoNode) continue;
+      device.port = from.port();
+      if (from.has_lanes()) device.lanes = from.lanes();
+      if (from.has_bytes()) device.bytes = static_cast<std::uint64_t>(from.bytes());
+      if (from.has_latency()) device.latency = from.latency();
+      if (absl::Status status = topology_->AddDevice(device); !status.ok()) errors_.Add(path, Text(status));
     }
   }
 

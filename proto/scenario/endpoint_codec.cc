@@ -12,7 +12,7 @@ using Wire = v1::EndpointOperation;
 
 static_assert(v1::EndpointOperation::OP_FENCE - 1 == static_cast<int>(WindowOp::kFence));
 static_assert(kWindowOps == v1::EndpointOperation::Op_ARRAYSIZE - 1);
-static_assert(v1::WINDOW_STATUS_OK + kWindowStatuses - 1 == v1::WINDOW_STATUS_INVALID);
+static_assert(v1::WINDOW_STATUS_OK + kWindowStatuses - 1 == v1::WINDOW_STATUS_ON_DEVICE);
 static_assert(v1::ATOMIC_OPERATION_ADD + kAtomicOps - 1 == v1::ATOMIC_OPERATION_COMPARE_SWAP);
 static_assert(v1::EndpointEvent::KIND_NOTIFICATION - 1 == static_cast<int>(WindowEvent::Kind::kNotification));
 
@@ -150,6 +150,11 @@ Meaning MeaningOf(WindowStatus status) {
       return {Code::kFailedPrecondition, "nobody has reserved the window over there: its program is not there, or gone"};
     case WindowStatus::kInvalid:
       return {Code::kInvalidArgument, "fields that contradict each other"};
+    case WindowStatus::kNoDevice:
+      return {Code::kUnavailable,
+              "nothing is plugged into the PCI Express port, or it was unplugged meanwhile; it may have been done in part"};
+    case WindowStatus::kOnDevice:
+      return {Code::kInvalidArgument, "atomics, FIFOs and datagrams are in main memory, not on a device"};
   }
   return {Code::kUnknown, "a status that this version does not have"};
 }
@@ -165,6 +170,8 @@ void OperationToProto(const WindowOperation& o, Wire* m) {
   m->set_address(o.address);
   m->set_bytes(o.bytes);
   m->set_read_only(!o.writable);
+  if (o.device >= 0) m->set_device(o.device);
+  m->set_device_offset(o.device_offset);
   if (o.op == WindowOp::kConfigure) {
     m->mutable_send_fifo()->set_address(o.send_fifo.address);
     m->mutable_send_fifo()->set_slots(o.send_fifo.slots);
@@ -197,6 +204,8 @@ absl::StatusOr<WindowOperation> OperationFromProto(const Wire& m) {
   o.address = m.address();
   o.bytes = m.bytes();
   o.writable = !m.read_only();
+  if (m.has_device()) o.device = m.device();
+  o.device_offset = m.device_offset();
   o.send_fifo = {m.send_fifo().address(), m.send_fifo().slots()};
   o.receive_fifo = {m.receive_fifo().address(), m.receive_fifo().slots()};
   o.cached = m.cached();

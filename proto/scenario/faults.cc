@@ -15,7 +15,7 @@ static_assert(v1::FAULT_KIND_LINK_DOWN == static_cast<int>(FaultKind::kLinkDown)
               v1::FAULT_KIND_CORRUPT_NEXT == static_cast<int>(FaultKind::kCorruptNext) + 1 &&
               v1::FAULT_KIND_ALERT_SUPPRESSED == static_cast<int>(FaultKind::kAlertSuppressed) + 1 &&
               v1::FAULT_KIND_LATENCY == static_cast<int>(FaultKind::kLatency) + 1 &&
-              v1::FAULT_KIND_MISWIRED == static_cast<int>(FaultKind::kMiswired) + 1 &&
+              v1::FAULT_KIND_PCIE_UNPLUGGED == static_cast<int>(FaultKind::kPcieUnplugged) + 1 &&
               v1::FaultKind_MAX == kFaultKinds);
 static_assert(v1::FAULT_MODE_PERCENT == static_cast<int>(FaultMode::kPercent) + 1);
 static_assert(v1::FAULT_DIRECTION_BACKWARD == static_cast<int>(FaultDirection::kBackward) + 1);
@@ -71,6 +71,7 @@ absl::Status BuildInjection(const v1::Injection& from, const Topology& topology,
   if (from.has_hfi()) spec->hfi = from.hfi();
   if (from.has_window()) spec->window = from.window();
   spec->drift_ppb = from.drift_ppb();
+  if (from.has_pcie_port()) spec->pcie_port = from.pcie_port();
   if (from.has_with()) {
     const auto cable = topology.ParseLink(from.with());
     if (!cable.ok()) return cable.status();

@@ -29,6 +29,7 @@ void ReadLink(const Link& from, LinkParameters* to) {
 
 void ReadWindows(const v1::P7ihParameters::Windows& message, WindowParameters* p) {
   if (message.has_rate()) p->flit_time = FlitTime(message.rate());
+  if (message.has_pcie_lane_rate()) p->pcie_flit_time = FlitTime(message.pcie_lane_rate());
 #define PERCS_COPY(field) \
   if (message.has_##field()) p->field = static_cast<decltype(p->field)>(message.field())
   PERCS_COPY(immediate_issue);

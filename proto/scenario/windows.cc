@@ -10,7 +10,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-static_assert(v1::WINDOW_STATUS_INVALID - v1::WINDOW_STATUS_OK == static_cast<int>(WindowStatus::kInvalid) &&
+static_assert(v1::WINDOW_STATUS_ON_DEVICE - v1::WINDOW_STATUS_OK == static_cast<int>(WindowStatus::kOnDevice) &&
               v1::WINDOW_STATUS_UNALIGNED - v1::WINDOW_STATUS_OK == static_cast<int>(WindowStatus::kUnaligned) &&
               v1::ATOMIC_OPERATION_COMPARE_SWAP - v1::ATOMIC_OPERATION_ADD == static_cast<int>(AtomicOp::kCompareSwap));
 
@@ -33,6 +33,7 @@ class StepBuilder {
       step.expect = static_cast<WindowStatus>(message.expect() - v1::WINDOW_STATUS_OK);
     }
     if (message.has_wait()) step.wait = message.wait();
+    step.or_ok = message.or_ok();
   }
 
  private:
@@ -163,6 +164,8 @@ class StepBuilder {
     region.address = static_cast<Address>(message.address());
     region.bytes = message.has_bytes() ? static_cast<std::uint64_t>(message.bytes()) : 65536;
     if (message.has_writable()) region.writable = message.writable();
+    if (message.has_device()) region.device = message.device();
+    region.device_offset = static_cast<std::uint64_t>(message.device_offset());
   }
 
   Bytes DataOf(const v1::WindowBytes& message, const char* field) {

@@ -35,6 +35,8 @@ name: chaos
 seed: 11
 topology: {supernodes: 2, drawers: 2, hubs: 3, d_links_per_pair: 6}
 clock: {period: 100us}
+pcie:
+  - {hub: sn1-d0-h2}
 parameters: {detect: 1us, plan: 4us, install: 4us, retransmit_timeout: 10us}
 trees:
   - {name: world, members: all}
@@ -44,11 +46,14 @@ workload:
   background: {pattern: uniform, load: 0.02, reliable: true, payload: verified}
 """
 DRAWS = 250  # of each hub, from one counter
+SAVES = 40   # to a device, of 131 us each while it is there
 RDMA_SCENARIO = """
 name: chaos-rdma
 seed: 12
 topology: {supernodes: 2, drawers: 2, hubs: 3, d_links_per_pair: 6}
 clock: {period: 100us}
+pcie:
+  - {hub: sn1-d0-h2, lanes: 1}
 parameters: {detect: 1us, plan: 4us, install: 4us, retransmit_timeout: 10us, retransmit_tries: 13}
 workload:
   windows:
@@ -66,6 +71,30 @@ workload:
     - register: {address: 16MiB, bytes: 64KiB}
     - await: {until: 90ms}
     - check: {address: 16MiB, bytes: 64KiB, pattern: 7}
+  - name: disk  # unplugged again and again: it keeps its bytes, and does nothing late
+    hub: sn1-d0-h2
+    steps:
+    - reserve: {window: 2}
+    - register: {address: 1GiB, bytes: 1MiB, device: 0}
+    - write: {address: 1GiB, bytes: 64KiB, pattern: 8}
+    - await: {until: 95ms}
+    - check: {address: 1GiB, bytes: 64KiB, pattern: 8}
+    - await: {notifications: 1}
+    - check: {address: 1048640KiB, bytes: 64KiB, pattern: 10}  # 1 GiB + 64 KiB
+  - name: saver
+    hub: sn0-d1-h1
+    steps:
+    - reserve: {window: 2}
+    - register: {address: 16MiB, bytes: 64KiB}
+    - write: {address: 16MiB, bytes: 64KiB, pattern: 9}
+    - await: {until: 5us}
+    - rdma_write: {hub: sn1-d0-h2, window: 2, bytes: 64KiB, there: 1048640KiB}
+      expect: no_device
+      or_ok: true
+    - repeat: {steps: 1, times: SAVES}
+    - await: {until: 90ms}
+    - write: {address: 16MiB, bytes: 64KiB, pattern: 10}
+    - rdma_write: {hub: sn1-d0-h2, window: 2, bytes: 64KiB, there: 1048640KiB, notify: true}
   - name: writer
     hub: sn0-d0-h0
     steps:
@@ -110,6 +139,7 @@ KINDS = {
     "window_down": ("--in", "HUB", "--window", "0"),
     "clock_drift": ("--in", "HUB", "--drift-ppb", "20000"),
     "miswired": ("--link", "sn0-d0-h0:D0", "--with", "sn0-d0-h1:D0"),
+    "pcie_unplugged": ("--in", "sn1-d0-h2", "--pcie-port", "0"),
 }
 
 
@@ -304,7 +334,7 @@ class ChaosTest(unittest.TestCase):
 
     def test_rdma_and_atomics_are_done_exactly_once_whatever_breaks(self):
         hubs = HUBS[:-1]  # the last one has the counter
-        text = RDMA_SCENARIO.replace("DRAWN", str(DRAWS * len(hubs)))
+        text = RDMA_SCENARIO.replace("DRAWN", str(DRAWS * len(hubs))).replace("SAVES", str(SAVES))
         for hub in hubs:
             text += DRAWER.replace("HUB", hub).replace("DRAWS", str(DRAWS)).lstrip("\n")
         self.file.write_text(text)

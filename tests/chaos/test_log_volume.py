@@ -35,6 +35,8 @@ clock: {period: 100us}
 parameters: {detect: 1us, plan: 4us, install: 4us, retransmit_timeout: 10us}
 trees:
   - {name: world, members: all}
+pcie:
+  - {hub: sn1-d0-h2}
 workload:
   pattern: {pattern: uniform, load: 0.02, reliable: true, payload: verified}
 """

@@ -119,10 +119,10 @@ TEST(Comparison, SeesEveryCounterAndEveryFieldOfADelivery) {
     --value;
   });
   // Not part of a raw run of hubs: messages, payload checks, measurement, management, message latency,
-  // what blades, CAUs and windows of programs count.
+  // what blades, CAUs, windows of programs and PCI Express ports count.
   const int histogram = 3 + Histogram::kBuckets;
   EXPECT_EQ(counters - seen, 7 + 2 + 2 + 2 + histogram + kBladeCounters + kCauCounters +
-                                kHfisPerHub * kHfiCounters + 2);
+                                kHfisPerHub * kHfiCounters + 2 + kPciePorts * kPcieCounters);
 
   for (auto change : std::vector<void (*)(ReferenceDelivery&)>{
            [](auto& d) { ++d.time; }, [](auto& d) { ++d.source; }, [](auto& d) { ++d.sequence; },

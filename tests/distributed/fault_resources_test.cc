@@ -359,15 +359,17 @@ TEST_F(FaultResourcesTest, OfCausWindowsClocksAndCablesDoTheSameDistributedAsInP
   add(v1::FAULT_KIND_HFI_DOWN)->set_hfi(1);
   add(v1::FAULT_KIND_WINDOW_DOWN)->set_window(2);
   add(v1::FAULT_KIND_CLOCK_DRIFT)->set_drift_ppb(-1'000'000);
+  for (const char* hub : {"sn0-d0-h1", "sn2-d0-h0"}) scenario->add_pcie()->set_hub(hub);
+  add(v1::FAULT_KIND_PCIE_UNPLUGGED)->set_pcie_port(0);
   v1::Injection* swap = add(v1::FAULT_KIND_MISWIRED);
   swap->mutable_select()->set_link("sn0-d0-h0:D0");
   swap->set_with("sn0-d0-h1:D0");
   const RunResult here = RunHere(*scenario);
-  EXPECT_EQ(here.faults.size(), 6u);
+  EXPECT_EQ(here.faults.size(), 7u);
   const auto there = cluster_.Run(request);
   ASSERT_TRUE(there.ok()) << there.status();
   EXPECT_EQ(there->result().digest(), here.digest.ToString());
-  EXPECT_EQ(there->result().faults_size(), 6);
+  EXPECT_EQ(there->result().faults_size(), 7);
 }
 
 TEST_F(FaultResourcesTest, OfAScenarioDoTheSameDistributedAsInProcess) {

@@ -37,6 +37,7 @@ FaultSpec RandomFault(FaultKind kind, int number, const Topology& topology, Rand
   if (kind == FaultKind::kLatency) spec.latency = (1 + random.Below(5'000)) * kNanosecond;
   if (kind == FaultKind::kHfiDown) spec.hfi = static_cast<int>(random.Below(2));
   if (kind == FaultKind::kWindowDown) spec.window = static_cast<int>(random.Below(4));
+  if (kind == FaultKind::kPcieUnplugged) spec.pcie_port = static_cast<int>(random.Below(3));
   if (kind == FaultKind::kClockDrift) spec.drift_ppb = 1 + random.Below(1'000'000);
   if (kind == FaultKind::kTableDamage) spec.destination = random.Below(topology.hubs());
   if (kind == FaultKind::kPartition) {
@@ -64,6 +65,7 @@ TEST(FaultCampaign, NothingIsLostInSilenceAndEverythingHeals) {
   Scenario s;
   s.seed = test::Seed();
   s.topology = {.supernodes = 1, .drawers = 4, .hubs = 8, .clock = ClockSettings()};
+  for (NodeId hub = 0; hub < 32; ++hub) s.topology.pcie.push_back({.hub = hub, .port = static_cast<int>(hub % 3)});
   const Topology topology = *Topology::Create(s.topology);
   s.workload = AllToAllWorkload{256 * 1024, Schedule::kSpread, true, PayloadMode::kVerified};
   for (int kind = 0; kind < kFaultKinds; ++kind) {

@@ -18,7 +18,7 @@ constexpr Time kUs = kMicrosecond;
 // Three supernodes of two drawers of two hubs, two cables between every two supernodes.
 Scenario Base(bool reliable, std::uint64_t packets = 32) {
   Scenario s;
-  s.topology = {.supernodes = 3, .drawers = 2, .hubs = 2, .d_links_per_pair = 2, .clock = ClockSettings()};
+  s.topology = {.supernodes = 3, .drawers = 2, .hubs = 2, .d_links_per_pair = 2, .clock = ClockSettings(), .pcie = {{.hub = 5}, {.hub = 7}}};
   s.workload = AllToAllWorkload{packets * 2048, Schedule::kSpread, reliable, PayloadMode::kLengths};
   s.service.probe_rounds = 4;
   s.service.probe_period = 30 * kUs;
@@ -42,6 +42,7 @@ FaultSpec OfKind(FaultKind kind) {
   if (kind == FaultKind::kLatency) fault.latency = 2 * kUs;
   if (kind == FaultKind::kHfiDown) fault.hfi = 0;
   if (kind == FaultKind::kWindowDown) fault.window = 1;
+  if (kind == FaultKind::kPcieUnplugged) fault.pcie_port = 0;
   if (kind == FaultKind::kClockDrift) fault.drift_ppb = 1'000'000;
   if (kind == FaultKind::kPartition) {
     fault.mode = FaultMode::kAll;

@@ -283,6 +283,12 @@ TEST(FaultKinds, WhatCannotBeIsRefusedWithTheReason) {
   FaultSpec window = Fault(FaultKind::kWindowDown);
   window.window = 512;
   EXPECT_THAT(WhyNot(window, s), HasSubstr("there is no window 512; a hub has 0..511"));
+  FaultSpec pcie = Fault(FaultKind::kPcieUnplugged);
+  EXPECT_THAT(WhyNot(pcie, s), HasSubstr("pcie_port is missing"));
+  pcie.pcie_port = 3;
+  EXPECT_THAT(WhyNot(pcie, s), HasSubstr("there is no PCI Express port 3; a hub has 0..2"));
+  pcie.pcie_port = 1;
+  EXPECT_THAT(WhyNot(pcie, s), HasSubstr("has no device in PCI Express port 1; add one under `pcie`"));
   FaultSpec clock = Fault(FaultKind::kClockDrift);
   clock.drift_ppb = 1;
   EXPECT_THAT(WhyNot(clock, s), HasSubstr("no clock is distributed"));

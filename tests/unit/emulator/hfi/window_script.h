@@ -53,6 +53,13 @@ class Script {
     op.writable = writable;
     return Do(op);
   }
+  // Of the bytes of a device.
+  WindowStep& RegisterDevice(Address address, std::uint64_t bytes, int port, std::uint64_t offset = 0, ContextId context = 0) {
+    WindowStep& step = Register(address, bytes, context);
+    step.operation.device = port;
+    step.operation.device_offset = offset;
+    return step;
+  }
   WindowStep& Fifos(std::uint32_t send, std::uint32_t receive, ContextId context = 0) {
     Register(kFifos + context * 0x1000, (send + receive + 1) * 2048ull, context);
     WindowOperation op;

@@ -196,6 +196,7 @@ TEST(Metrics, ThePageHasEachOfThemAndNoOther) {
   blade.node = host.topology->hubs();
   host.nodes.push_back(blade);
   host.nodes.front().stats.Hfi(0, HfiCounter::kSent) = 1;  // a window is used
+  host.nodes.front().stats.Pcie(1, PcieCounter::kBytesIn) = 1;  // and a device
   { const CallRecord call(&CallsOf("/percs.v1.Control/Status"), CallType::kUnary); }
   MetricFamilies families;
   AddHubMetrics(host, {MetricsDetail::kVc}, &families);

@@ -32,6 +32,8 @@ WindowOperation RandomOperation(RandomStream& random) {
   o.address = random.Next();
   o.bytes = random.Below(kOperationBytesMax + 1);
   o.writable = random.Below(2) == 0;
+  o.device = static_cast<int>(random.Below(5)) - 1;
+  o.device_offset = random.Next();
   if (o.op == WindowOp::kConfigure) {
     o.send_fifo = {random.Next(), static_cast<std::uint32_t>(random.Below(1000))};
     o.receive_fifo = {random.Next(), static_cast<std::uint32_t>(random.Below(1000))};

@@ -30,7 +30,7 @@ std::vector<std::int64_t> Numbers(const P7ihParameters& p) {
                  {w.immediate_issue, w.fifo_issue, w.rdma_issue, w.receive, w.memory_read, w.cache_read, w.memory_write,
                   w.atomic_time, w.flit_time, w.packet_time, w.immediate_buffers, w.operations, w.unacknowledged,
                   w.read_unit_packets, w.read_units, w.reassembly, w.nmmu_hit, w.nmmu_miss, w.nmmu_entries, w.page_bytes,
-                  w.registered_bytes});
+                  w.registered_bytes, w.pcie_flit_time});
   return numbers;
 }
 
@@ -40,6 +40,7 @@ struct SameFieldsAsWindowParameters {
   Time reassembly, nmmu_hit, nmmu_miss;
   int nmmu_entries, page_bytes;
   std::int64_t registered_bytes;
+  Time pcie_flit_time;
 };
 static_assert(sizeof(WindowParameters) == sizeof(SameFieldsAsWindowParameters),
               "a field came or went: p7ih.proto, parameters.cc and Numbers() have to follow");

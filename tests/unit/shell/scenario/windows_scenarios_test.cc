@@ -50,6 +50,17 @@ TEST(WindowScenarios, TwoJobsCannotTouchEachOther) {
   EXPECT_EQ(result.total.Hfi(0, HfiCounter::kRdmaBytesWritten), 64u);
 }
 
+TEST(WindowScenarios, ADiskIsUnpluggedHalfWayAndFoundAgain) {
+  RunResult result = ResultOf("hfi-pcie");
+  ASSERT_EQ(result.faults.size(), 1u);
+  EXPECT_EQ(result.faults[0].phase, FaultPhase::kRecovered);
+  const std::uint64_t out = result.total.Pcie(2, PcieCounter::kBytesOut);
+  EXPECT_GT(out, (64u << 10) + (1400u << 10)) << "both writes, and what the one that failed had done";
+  EXPECT_LT(out, (64u << 10) + (1500u << 10));
+  EXPECT_EQ(result.total.Pcie(2, PcieCounter::kBytesIn), 64u << 10);
+  EXPECT_GE(result.total.Pcie(2, PcieCounter::kRefused), 3u);
+}
+
 TEST(WindowScenarios, AFullReceiveFifoDropsAndTheRestComesWhole) {
   const RunResult result = ResultOf("hfi-full-fifo");
   EXPECT_EQ(Dropped(result, DropReason::kReceiveFifoFull), 60u - 16);

@@ -1,0 +1,171 @@
+// Method: random RDMA between main memory and devices of all widths at several hubs, on a machine that corrupts flits, cuts
+// links and unplugs devices. The model of a device is a byte array; what ended well, and nothing else, is in it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/play.h"
+#include "tests/support/seed.h"
+#include "tests/support/split_run.h"
+#include "tests/unit/emulator/hfi/window_script.h"
+
+namespace percs {
+namespace {
+
+using test::Bytes;
+using test::kMemory;
+using test::Machine;
+using test::Pattern;
+using test::Script;
+
+constexpr int kHubs = 8;
+constexpr std::uint64_t kArea = 24'000;  // of each hub at each other
+constexpr std::uint64_t kAll = kHubs * kArea;
+constexpr Address kDevice = 0x8000000;
+constexpr Time kLater = 20 * kMicrosecond, kCalm = 40 * kMillisecond;
+
+std::vector<PcieDevice> Devices(RandomStream& random) {
+  std::vector<PcieDevice> devices;
+  const int lanes[] = {1, 4, 8, 16};
+  for (NodeId hub = 0; hub < kHubs; ++hub) {
+    devices.push_back({.hub = hub,
+                       .port = static_cast<int>(random.Below(kPciePorts)),
+                       .lanes = lanes[random.Below(4)],
+                       .bytes = 2 * kAll + random.Below(1000),
+                       .latency = random.Below(3'000) * kNanosecond});
+  }
+  return devices;
+}
+
+// Flits are corrupted, links go down and come back, a packet takes another way than the one before.
+Scenario Spoiled(Scenario scenario, std::uint64_t seed, bool unplug) {
+  scenario.seed = seed;
+  scenario.routing.rdma.mode = RouteMode::kHwDirectStriped;
+  scenario.reroute = false;
+  scenario.parameters.link_replay = seed % 2 == 0;
+  scenario.parameters.retransmit_tries = 12;
+  const Topology topology = *Topology::Create(scenario.topology);
+  RandomStream random(seed, "spoil");
+  for (const LinkEnd& end : topology.Links()) {
+    scenario.impairments.push_back({0, end, LinkImpairment::Kind::kErrorRate, 0.005, 0});
+    if (random.Below(4) != 0) continue;
+    const Time at = kLater + random.Below(200'000) * kNanosecond;
+    scenario.faults.push_back({at, end, false});
+    scenario.faults.push_back({at + random.Below(20'000) * kNanosecond + 1, end, true});
+  }
+  for (const PcieDevice& device : scenario.topology.pcie) {
+    for (int i = 0; unplug && i < 6; ++i) {
+      FaultSpec fault;
+      fault.id = "unplug " + std::to_string(device.hub) + " " + std::to_string(i);
+      fault.kind = FaultKind::kPcieUnplugged;
+      fault.select.in = {device.hub};
+      fault.pcie_port = device.port;
+      fault.at = kLater + random.Below(1'500'000) * kNanosecond;
+      fault.duration = 1 + random.Below(60'000) * kNanosecond;
+      scenario.fault_specs.push_back(fault);
+    }
+  }
+  return scenario;
+}
+
+// Every hub writes to its areas of all devices, some of it out of its own device; then, when all is calm, once more with
+// other bytes, reads everything of another's device, and looks at its own.
+Scenario Campaign(std::uint64_t seed, bool unplug) {
+  RandomStream random(seed, "devices");
+  TopologySpec machine{2, 2, 2, 2};
+  machine.pcie = Devices(random);
+  std::vector<Bytes> model(kHubs, Bytes(kAll));
+  std::vector<Script> scripts;
+  for (NodeId node = 0; node < kHubs; ++node) {
+    Script script(node, 1);
+    script.Open(0, 2 * kAll);
+    // Two regions: what others write to, and what this hub writes from.
+    script.RegisterDevice(kDevice, 2 * kAll, machine.pcie[node].port, random.Below(500));
+    const Address from = random.Below(2) ? kDevice + kAll : kMemory;
+    for (const bool calm : {false, true}) {
+      if (calm && !unplug) break;
+      if (calm) script.At(kCalm);
+      const Bytes data = Pattern(kAll, 1000 * seed + 10 * node + calm);
+      script.Write(from, data);
+      if (!calm) script.At(kLater);
+      for (NodeId target = 0; target < kHubs; ++target) {
+        std::uint64_t at = 0;
+        while (at < kArea) {
+          const std::uint64_t size = std::min<std::uint64_t>(1 + random.Below(12'000), kArea - at);
+          const std::uint64_t source = random.Below(static_cast<std::uint32_t>(kAll - size));
+          WindowStep& put = script.Put(target, 0, from + source, kDevice + node * kArea + at, size);
+          put.wait = random.Below(4) == 0;
+          put.or_ok = unplug && !calm;
+          if (put.or_ok) put.expect = WindowStatus::kNoDevice;
+          std::copy_n(data.begin() + static_cast<std::ptrdiff_t>(source), size,
+                      model[target].begin() + static_cast<std::ptrdiff_t>(node * kArea + at));
+          at += size;
+        }
+      }
+      script.AwaitAll();
+    }
+    scripts.push_back(script);
+  }
+  for (NodeId node = 0; node < kHubs; ++node) {
+    Script& script = scripts[node];
+    script.At(2 * kCalm);
+    script.Expect(kDevice, model[node]);
+    const NodeId other = (node + 1 + random.Below(kHubs - 1)) % kHubs;
+    const Address to = random.Below(2) ? kMemory : kDevice + kAll;
+    script.Get(other, 0, kDevice, to, kAll);
+    script.Expect(to, model[other]);
+  }
+  return Spoiled(Machine(machine, scripts), seed, unplug);
+}
+
+RunResult PlayCampaign(const Scenario& scenario) {
+  const RunResult result = test::PlayPrograms(scenario);
+  for (const auto& program : result.window_programs) EXPECT_EQ(program.wrong, 0u) << program.name << ": " << program.problem;
+  EXPECT_GT(result.total.packets_resent, 0u) << "nothing was lost: the test shows nothing";
+  return result;
+}
+
+TEST(PciePropertyTest, EveryByteIsInItsPlaceHoweverSlowTheDevice) {
+  PERCS_TRACE_SEED();
+  for (std::uint64_t round = 0; round < 2; ++round) {
+    RunResult result = PlayCampaign(Campaign(test::Seed() + round, false));
+    std::uint64_t in = 0, out = 0, refused = 0;
+    for (int port = 0; port < kPciePorts; ++port) {
+      in += result.total.Pcie(port, PcieCounter::kBytesIn);
+      out += result.total.Pcie(port, PcieCounter::kBytesOut);
+      refused += result.total.Pcie(port, PcieCounter::kRefused);
+    }
+    EXPECT_GE(out, kHubs * kAll);
+    EXPECT_GE(in, kHubs * kAll);
+    EXPECT_EQ(refused, 0u);
+  }
+}
+
+// What was refused, or lost on its way into a device, is never done later over what was written since.
+TEST(PciePropertyTest, UnpluggedDevicesKeepTheirBytesAndTakeNothingLate) {
+  PERCS_TRACE_SEED();
+  for (std::uint64_t round = 0; round < 3; ++round) {
+    RunResult result = PlayCampaign(Campaign(test::Seed() + 10 + round, true));
+    std::uint64_t refused = 0;
+    for (int port = 0; port < kPciePorts; ++port) refused += result.total.Pcie(port, PcieCounter::kRefused);
+    EXPECT_GT(refused, 0u) << "nothing was unplugged in time: the test shows nothing";
+  }
+}
+
+TEST(PciePropertyTest, PlacementChangesNothing) {
+  PERCS_TRACE_SEED();
+  const Scenario scenario = Campaign(test::Seed() + 20, true);
+  const RunResult one = PlayCampaign(scenario);
+  test::SplitOptions split;
+  split.processes = 3;
+  const auto several = test::SplitRun(scenario, split);
+  ASSERT_TRUE(several.ok()) << several.status();
+  EXPECT_EQ(one.digest, several->digest);
+  RunOptions threaded;
+  threaded.threads = 3;
+  threaded.executor = &test::kThreads;
+  EXPECT_EQ(one.digest, test::PlayPrograms(scenario, threaded).digest);
+}
+
+}  // namespace
+}  // namespace percs
