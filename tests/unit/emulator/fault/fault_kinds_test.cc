@@ -288,6 +288,8 @@ TEST(FaultKinds, WhatCannotBeIsRefusedWithTheReason) {
   pcie.pcie_port = 3;
   EXPECT_THAT(WhyNot(pcie, s), HasSubstr("there is no PCI Express port 3; a hub has 0..2"));
   pcie.pcie_port = 1;
+  EXPECT_THAT(WhyNot(pcie, s), HasSubstr("its selector fits no hub"));
+  pcie.select.in = {0};
   EXPECT_THAT(WhyNot(pcie, s), HasSubstr("has no device in PCI Express port 1; add one under `pcie`"));
   FaultSpec clock = Fault(FaultKind::kClockDrift);
   clock.drift_ppb = 1;

@@ -125,7 +125,7 @@ Time Duration(Moves moves, const PcieDevice& device, std::uint64_t bytes) {
   b.Open(0, 1 << 20);
   (here ? a : b).RegisterDevice(kDevice, 1 << 20, device.port);
   const Bytes data = Pattern(bytes, bytes);
-  ((here == write) ? a : b).Write(write ? here_at : there_at, data);
+  (write ? a : b).Write(write ? here_at : there_at, data);
   a.At(kLater);
   for (int i = 0; i < 2; ++i) {
     if (i == 1) a.Mark();
@@ -253,7 +253,9 @@ TEST(PcieTest, ManyWritersToOneSlowDeviceAreAllServed) {
   for (const auto& program : result.window_programs) EXPECT_EQ(program.wrong, 0u) << program.problem;
   EXPECT_EQ(result.total.packets_resent, 0u);
   const Time link = 3 * 8192 * kLaneFlit;
-  EXPECT_NEAR(static_cast<double>(result.virtual_time), 2.0 * static_cast<double>(link), 0.01 * static_cast<double>(link));
+  // Whoever has written first reads while others still write.
+  EXPECT_LT(result.virtual_time, 2 * link);
+  EXPECT_GT(result.virtual_time, link + link * 9 / 10);
 }
 
 // --- Hot plug ---------------------------------------------------------------------------------------------------
@@ -273,7 +275,7 @@ Unplugged RunUnplugged(Moves moves, Time at, Time away) {
   b.Open(0, 1 << 20);
   (here ? a : b).RegisterDevice(kDevice, 1 << 20, 0);
   const Bytes data = Pattern(1 << 20, 1);
-  ((here == write) ? a : b).Write(write ? here_at : there_at, data);
+  (write ? a : b).Write(write ? here_at : there_at, data);
   a.At(kLater);
   const auto move = [&]() -> WindowStep& {
     return write ? a.Put(1, 0, here_at, there_at, 1 << 20) : a.Get(1, 0, there_at, here_at, 1 << 20);
@@ -311,6 +313,25 @@ TEST(PcieTest, WhatIsUnderWayEndsWhenTheDeviceIsUnpluggedAndWorksWhenItIsBack) {
     EXPECT_LT(unplugged.marks[1], at + 10 * kMicrosecond) << "likewise";
     EXPECT_GT(CountedAt(unplugged.result, 0, PcieCounter::kRefused), 1u);
   }
+}
+
+// What has left for a device of one lane when that is unplugged, and is not in it, is what may be on its way.
+TEST(PcieTest, AWriterIsToldToWait) {
+  Script a(0, 1), b(1, 1);
+  a.Open(0, 1 << 20).At(kLater);
+  a.Put(1, 0, kMemory, kDevice, 1 << 20).expect = Status::kNoDevice;
+  b.Open(0, 0);
+  b.RegisterDevice(kDevice, 1 << 20, 0);
+  Scenario scenario = Machine(Drawer({{.hub = 1, .port = 0, .lanes = 1}}), {a, b});
+  scenario.fault_specs = {Unplug(1, 0, kLater + 300 * kMicrosecond, kMillisecond)};
+  const RunResult result = PlayPrograms(scenario);
+  const WindowParameters& w = scenario.parameters.windows;
+  const auto paced = static_cast<std::uint64_t>(w.read_units * w.read_unit_packets);
+  const std::uint64_t done = CountedAt(result, 0, PcieCounter::kBytesOut) / 2048;
+  EXPECT_NEAR(static_cast<double>(done), 300e-6 * 0.5e9 / 2048, 2);
+  const std::uint64_t waited = Counted(result, HfiCounter::kSent) - done;  // answers too, a few
+  EXPECT_LE(waited, paced + static_cast<std::uint64_t>(scenario.parameters.flow_window_packets));
+  EXPECT_GE(waited, paced / 2);
 }
 
 // Too short to be noticed by a packet that waits: what was on its way is lost all the same.
