@@ -40,6 +40,24 @@ TEST(WindowPerf, LatencyIsTheSumOfTheParameters) {
   }
 }
 
+// Four messages of 1 MiB, one after the other at the rate of the window, and the way of the first and last packet and of
+// the answer: docs/hfi.md adds it up.
+TEST(WindowPerf, ARoundOfLongWritesIsTheSumOfTheParameters) {
+  const Scenario machine = Machine();
+  const P7ihParameters& p = machine.parameters;
+  const WindowParameters& w = p.windows;
+  PerfOptions options;
+  options.iterations = 3;
+  const std::uint64_t bytes = 1 << 20, messages = 4;
+  const auto packets = static_cast<Time>(messages * bytes / 2048);
+  const auto later_pages = static_cast<Time>(messages * (bytes / static_cast<std::uint64_t>(w.page_bytes) - 1));
+  const Time link = OneLink(p, LinkClass::kLl);
+  const Time round = w.rdma_issue + w.nmmu_hit + w.memory_read + (packets - 1) * 16 * w.flit_time +
+                     later_pages * w.nmmu_hit + link + 2 * 15 * p.hfi.flit_time + w.nmmu_hit + w.memory_write + link + w.receive;
+  const double rate = static_cast<double>(messages * bytes) / (static_cast<double>(round) / static_cast<double>(kSecond));
+  EXPECT_DOUBLE_EQ(MeasurePoint(machine, 0, 1, bytes, options)->bandwidth, rate);
+}
+
 TEST(WindowPerf, BandwidthIsThatOfTheNarrowestPart) {
   PerfOptions options;
   options.iterations = 2;
