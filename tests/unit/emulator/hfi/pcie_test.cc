@@ -344,6 +344,26 @@ TEST(PcieTest, ABlinkOfTheDeviceEndsWhatIsUnderWay) {
   EXPECT_EQ(unplugged.marks.size(), 2u);
 }
 
+// The device is back before most of the packets come: none of them is done any more.
+TEST(PcieTest, AWriteThatHasFailedDoesNothingLater) {
+  Script a(0, 1), b(1, 1);
+  const std::uint64_t bytes = 200 << 10;
+  a.Open(0, bytes);
+  a.Write(kMemory, Pattern(bytes, 1));
+  a.At(kLater);
+  a.Put(1, 0, kMemory, kDevice, bytes).expect = Status::kNoDevice;
+  b.Open(0, 0);
+  b.RegisterDevice(kDevice, bytes, 0);
+  b.At(kMillisecond);
+  const Bytes data = Pattern(8 << 10, 1);
+  b.Expect(kDevice, data);
+  b.Expect(kDevice + (100 << 10), Bytes(100 << 10));
+  Scenario scenario = Machine(Drawer({{.hub = 1, .port = 0, .lanes = 16}}), {a, b});
+  scenario.fault_specs = {Unplug(1, 0, kLater + 4 * kMicrosecond, kNanosecond)};
+  const RunResult result = PlayPrograms(scenario);
+  for (const auto& program : result.window_programs) EXPECT_EQ(program.wrong, 0u) << program.problem;
+}
+
 // A device that is plugged in later: unplugged from the start.
 TEST(PcieTest, ADeviceMayComeLater) {
   Script a(0, 1);
