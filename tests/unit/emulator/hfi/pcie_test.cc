@@ -357,7 +357,7 @@ TEST(PcieTest, AWriteThatHasFailedDoesNothingLater) {
   b.At(kMillisecond);
   const Bytes data = Pattern(8 << 10, 1);
   b.Expect(kDevice, data);
-  b.Expect(kDevice + (100 << 10), Bytes(100 << 10));
+  b.Expect(kDevice + (32 << 10), Bytes(168 << 10));
   Scenario scenario = Machine(Drawer({{.hub = 1, .port = 0, .lanes = 16}}), {a, b});
   scenario.fault_specs = {Unplug(1, 0, kLater + 4 * kMicrosecond, kNanosecond)};
   const RunResult result = PlayPrograms(scenario);
