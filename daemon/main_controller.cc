@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   app.add_option("--metrics", options.metrics,
                  "HOST:PORT where Prometheus finds /metrics, and at /discovery the metrics of every "
                  "daemon (port 0: any free one); default: none");
+  percs::AddMetricsTlsFlag(&app, &options.metrics_tls);
   app.add_option("--state-dir", options.state_dir,
                  "Folder for the journal of scenarios and commands and for what another percs-controller needs to go "
                  "on when this one dies; default: nothing is kept");
@@ -68,7 +69,7 @@ int main(int argc, char** argv) {
   std::shared_ptr<percs::Controller> controller = *std::move(started);
   std::printf("listening %s\n", controller->address().c_str());
   if (controller->metrics()) {
-    std::printf("metrics http://%s/metrics\n", controller->metrics()->address().c_str());
+    std::printf("metrics %s\n", controller->metrics()->url().c_str());
   }
   std::fflush(stdout);
   {

@@ -42,6 +42,7 @@ void Declare(CLI::App* app, Flags* flags) {
       ->check(CLI::Range(0, 65534));
   app->add_option("--metrics", flags->options.metrics,
                   "HOST:PORT where Prometheus finds /metrics (port 0: any free one); default: none");
+  percs::AddMetricsTlsFlag(app, &flags->options.metrics_tls);
   app->add_option("--metrics-detail", flags->metrics_detail,
                   "hub: sums by class of link; port: each link; vc: each virtual channel, too")
       ->capture_default_str();
@@ -106,7 +107,7 @@ absl::Status Serve(const Flags& flags) {
   auto daemon = percs::Daemon::Start(flags.options);
   if (!daemon.ok()) return daemon.status();
   std::printf("listening %s\n", (*daemon)->address().c_str());
-  if ((*daemon)->metrics()) std::printf("metrics http://%s/metrics\n", (*daemon)->metrics()->address().c_str());
+  if ((*daemon)->metrics()) std::printf("metrics %s\n", (*daemon)->metrics()->url().c_str());
   std::fflush(stdout);
   std::unique_ptr<percs::client::TunKeeper> tun;
   if (port) {

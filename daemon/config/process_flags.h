@@ -24,6 +24,12 @@ inline void AddSecurityFlags(CLI::App* app, const char* role, SecurityOptions* o
       ->capture_default_str();
 }
 
+inline void AddMetricsTlsFlag(CLI::App* app, std::string* file) {
+  app->add_option("--metrics-tls", *file,
+                  "PEM file of a private key and its certificate, such as identity.pem of `percsctl ca`: what --metrics "
+                  "serves is https; default: plain HTTP");
+}
+
 inline void AddLogFlags(CLI::App* app) {
   const auto checked = [](absl::Status (*set)(const std::string&)) {
     return [set](const std::string& value) {

@@ -138,7 +138,7 @@ absl::Status Controller::ServeMetrics() {
     return reply;
   };
   auto server = MetricsServer::Start(
-      options_.metrics,
+      options_.metrics, options_.metrics_tls,
       {MetricsPage([status](MetricFamilies* families) {
          AddFabricMetrics(status(), families);
          AddProcessMetrics(families);

@@ -41,6 +41,7 @@ struct ControllerOptions {
   std::uint32_t daemons = 1;
   SecurityOptions security = {};
   std::string metrics;                          // HOST:PORT for Prometheus; "": none
+  std::string metrics_tls;                      // file of MetricsServer::Start; "": plain
   std::string state_dir;                        // "": nothing is kept
   std::uint64_t journal_limit = std::uint64_t{1} << 30;  // bytes; then commands are accepted no longer
   std::chrono::milliseconds lost_after{5'000};  // while nothing runs: a daemon without a connection for so long is lost

@@ -59,10 +59,17 @@ void AddFabricMetrics(const v1::StatusReply& status, MetricFamilies* families) {
 std::string DiscoveryList(const v1::StatusReply& status, const std::string& own_address) {
   using Json = nlohmann::json;
   Json list = Json::array();
-  list.push_back({{"targets", {own_address}}, {"labels", {{"role", "controller"}}}});
+  const auto add = [&list](std::string address, const char* role) {
+    Json labels = {{"role", role}};
+    if (constexpr std::string_view kTls = "https://"; address.rfind(kTls, 0) == 0) {
+      address.erase(0, kTls.size());
+      labels["__scheme__"] = "https";
+    }
+    list.push_back({{"targets", {address}}, {"labels", labels}});
+  };
+  add(own_address, "controller");
   for (const v1::ProcessStatus& process : status.processes()) {
-    if (process.metrics_address().empty()) continue;
-    list.push_back({{"targets", {process.metrics_address()}}, {"labels", {{"role", "daemon"}}}});
+    if (!process.metrics_address().empty()) add(process.metrics_address(), "daemon");
   }
   return list.dump();
 }

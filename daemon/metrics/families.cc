@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "prometheus/text_serializer.h"
+
 namespace percs {
 
 const std::vector<double>& LatencyEdges() {
@@ -61,6 +63,6 @@ void MetricFamilies::AddBuckets(const MetricInfo& metric, const Labels& labels, 
   sample.histogram.sample_sum = sum;
 }
 
-std::vector<prometheus::MetricFamily> MetricFamilies::Take() { return std::move(families_); }
+std::string MetricFamilies::Text() const { return prometheus::TextSerializer().Serialize(families_); }
 
 }  // namespace percs

@@ -34,7 +34,8 @@ class MetricFamilies {
   // `counts` by bucket, with one more than there are upper `edges`.
   void AddBuckets(const MetricInfo& metric, const Labels& labels, absl::Span<const double> edges,
                   const std::vector<std::uint64_t>& counts, double sum);
-  std::vector<prometheus::MetricFamily> Take();
+  // The page, in the text format of Prometheus.
+  std::string Text() const;
 
  private:
   prometheus::ClientMetric& NewSample(const MetricInfo& metric, const Labels& labels);

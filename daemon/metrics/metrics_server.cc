@@ -1,94 +1,219 @@
 #include "daemon/metrics/metrics_server.h"
 
+#include <microhttpd.h>
+#include <netdb.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <thread>
 
-#include "CivetServer.h"
 #include "daemon/config/address.h"
 #include "daemon/metrics/families.h"
 #include "fmt/format.h"
-#include "prometheus/text_serializer.h"
 
 namespace percs {
 namespace {
 
-constexpr char kThreads[] = "16";
-constexpr char kQueue[] = "16";             // connections that wait for a thread
-constexpr char kDeadlineMilliseconds[] = "500";
+constexpr std::size_t kConnections = 64;
+constexpr unsigned kConnectionsLeaving = 64;  // whose place is taken, but who are not closed yet
+constexpr unsigned kSilenceSeconds = 2;       // of who has had no answer yet
+constexpr unsigned kIdleSeconds = 150;        // of who has; beyond the intervals at which people scrape
+constexpr std::size_t kHeadBytes = 8192;      // of a request
+constexpr char kTlsVersions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
 bool IsAnyAddress(const std::string& host) { return host == "0.0.0.0" || host == "[::]"; }
 
+// A socket that listens, or -1 with errno.
+int ListenAt(const SocketAddress& where) {
+  std::string host = where.host;
+  if (host.size() > 1 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  if (getaddrinfo(host.c_str(), std::to_string(where.port).c_str(), &hints, &found) != 0) {
+    errno = EADDRNOTAVAIL;
+    return -1;
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
+  for (const addrinfo* a = found; a != nullptr; a = a->ai_next) {
+    const int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol);
+    if (fd < 0) continue;
+    const int yes = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0) return fd;
+    const int why = errno;
+    close(fd);
+    errno = why;
+  }
+  return -1;
+}
+
+int BoundPort(int fd) {
+  sockaddr_storage bound{};
+  socklen_t size = sizeof(bound);
+  std::array<char, NI_MAXSERV> port{};
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size) != 0 ||
+      getnameinfo(reinterpret_cast<sockaddr*>(&bound), size, nullptr, 0, port.data(), port.size(), NI_NUMERICSERV) != 0) {
+    return 0;
+  }
+  return std::atoi(port.data());
+}
+
+int SocketOf(MHD_Connection* connection) {
+  return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
+MHD_Result Answer(MHD_Connection* connection, unsigned status, const std::string& type, std::string text) {
+  auto* const body = new std::string(std::move(text));
+  MHD_Response* const response = MHD_create_response_from_buffer_with_free_callback_cls(
+      body->size(), body->data(), [](void* b) { delete static_cast<std::string*>(b); }, body);
+  if (response == nullptr) {
+    delete body;
+    return MHD_NO;
+  }
+  MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type.c_str());
+  if (status == MHD_HTTP_METHOD_NOT_ALLOWED) MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+  const MHD_Result result = MHD_queue_response(connection, status, response);
+  MHD_destroy_response(response);
+  return result;
+}
+
 }  // namespace
 
-class MetricsServer::Handler final : public CivetHandler {
- public:
-  Handler(Page page, const MetricsServer* server) : page_(std::move(page)), server_(server) {}
-  const std::string& path() const { return page_.path; }
-
-  bool handleGet(CivetServer*, mg_connection* connection) override {
-    const std::string body = page_.body(*server_);
-    mg_printf(connection,
-              "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
-              "Connection: close\r\n\r\n",
-              page_.type.c_str(), body.size());
-    mg_write(connection, body.data(), body.size());
-    return true;
+// What the library calls in its thread, and Log while it starts, too.
+struct MetricsServer::Requests {
+  static void Log(void* server, const char* format, va_list arguments) {
+    auto* const self = static_cast<MetricsServer*>(server);
+    if (std::this_thread::get_id() != self->starter_) return;  // about some client
+    std::array<char, 512> text{};
+    std::vsnprintf(text.data(), text.size(), format, arguments);
+    self->problem_ = text.data();
+    while (!self->problem_.empty() && self->problem_.back() == '\n') self->problem_.pop_back();
   }
 
- private:
-  const Page page_;
-  const MetricsServer* const server_;
+  static void OnConnection(void* server, MHD_Connection* connection, void**, MHD_ConnectionNotificationCode what) {
+    std::vector<int>& open = static_cast<MetricsServer*>(server)->open_;
+    std::erase(open, SocketOf(connection));
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) return;
+    open.push_back(SocketOf(connection));
+    if (open.size() <= kConnections) return;
+    shutdown(open.front(), SHUT_RDWR);  // the library reads its end and closes it
+    open.erase(open.begin());
+  }
+
+  // Called for the head of a request, for each part of a body, and for the answer.
+  static MHD_Result OnRequest(void* server, MHD_Connection* connection, const char* path, const char* method,
+                              const char*, const char*, std::size_t* body_bytes, void** begun) {
+    auto* const self = static_cast<MetricsServer*>(server);
+    constexpr char kText[] = "text/plain; charset=utf-8";
+    if (std::strcmp(method, MHD_HTTP_METHOD_GET) != 0 && std::strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
+      return Answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED, kText, "only GET and HEAD\n");
+    }
+    if (*begun == nullptr) {
+      *begun = self;
+      return MHD_YES;
+    }
+    if (*body_bytes != 0) return MHD_NO;  // there is nothing to be told here: the connection ends
+    const Page* const page = self->Find(path);
+    if (page == nullptr) return Answer(connection, MHD_HTTP_NOT_FOUND, kText, "no such page\n");
+    const int socket = SocketOf(connection);
+    if (std::erase(self->open_, socket) != 0) self->open_.push_back(socket);
+    MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, kIdleSeconds);
+    return Answer(connection, MHD_HTTP_OK, page->type, page->body(*self));
+  }
 };
 
-MetricsServer::MetricsServer() = default;
+void MetricsServer::Stop::operator()(MHD_Daemon* daemon) const { MHD_stop_daemon(daemon); }
+
 MetricsServer::~MetricsServer() = default;
 
-absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::string& address,
+void MetricsServer::Listen(const std::string& tls_identity, int socket) {
+  unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG;
+  std::vector<MHD_OptionItem> tls;
+  if (encrypted_) {
+    flags |= MHD_USE_TLS;
+    const auto text = [](const char* t) { return const_cast<char*>(t); };  // it reads them only
+    tls.push_back({MHD_OPTION_HTTPS_MEM_KEY, 0, text(tls_identity.c_str())});
+    tls.push_back({MHD_OPTION_HTTPS_MEM_CERT, 0, text(tls_identity.c_str())});
+    tls.push_back({MHD_OPTION_HTTPS_PRIORITIES, 0, text(kTlsVersions)});
+  }
+  tls.push_back({MHD_OPTION_END, 0, nullptr});
+  daemon_.reset(MHD_start_daemon(
+      flags, 0, nullptr, nullptr, &Requests::OnRequest, this,  //
+      MHD_OPTION_EXTERNAL_LOGGER, &Requests::Log, this,         //
+      MHD_OPTION_LISTEN_SOCKET, socket,                         //
+      MHD_OPTION_NOTIFY_CONNECTION, &Requests::OnConnection, this,
+      MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(kConnections) + kConnectionsLeaving,
+      MHD_OPTION_CONNECTION_TIMEOUT, kSilenceSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kHeadBytes,
+      MHD_OPTION_ARRAY, tls.data(), MHD_OPTION_END));
+}
+
+absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::string& address, const std::string& tls,
                                                                     std::vector<Page> pages) {
   const auto where = ParseAddress(address, 0);
   if (!where.ok()) return where.status();
   if (where->is_unix()) {
-    return absl::InvalidArgumentError(
-        fmt::format("metrics at {}: Prometheus scrapes HOST:PORT only", address));
+    return absl::InvalidArgumentError(fmt::format("metrics at {}: Prometheus scrapes HOST:PORT only", address));
   }
-  std::unique_ptr<MetricsServer> server(new MetricsServer);
-  const std::vector<std::string> options = {
-      "listening_ports",    fmt::format("{}:{}", where->host, where->port),
-      "num_threads",        kThreads,
-      "connection_queue",   kQueue,
-      "request_timeout_ms", kDeadlineMilliseconds,
-      "enable_keep_alive",  "no"};
-  try {
-    server->server_ = std::make_unique<CivetServer>(options);
-  } catch (const CivetException&) {
-    return absl::UnavailableError(fmt::format(
-        "cannot serve metrics at {}: the port is taken, or this is not an address of this host",
-        address));
+  std::unique_ptr<MetricsServer> server(new MetricsServer(std::move(pages)));
+  std::string identity;
+  if (!tls.empty()) {
+    std::ifstream file(tls, std::ios::binary);
+    if (!file) return absl::NotFoundError(fmt::format("metrics with TLS: cannot read {}: {}", tls, std::strerror(errno)));
+    identity.assign(std::istreambuf_iterator<char>(file), {});
+    server->encrypted_ = true;
   }
-  const std::vector<int> ports = server->server_->getListeningPorts();
-  server->address_ = fmt::format("{}:{}", where->host, ports.empty() ? where->port : ports.front());
-  for (Page& page : pages) {
-    server->handlers_.push_back(std::make_unique<Handler>(std::move(page), server.get()));
-    Handler* const handler = server->handlers_.back().get();
-    server->server_->addHandler(handler->path() + "$", handler);
+  const int socket = ListenAt(*where);
+  if (socket < 0) {
+    return absl::UnavailableError(fmt::format("cannot serve metrics at {}: {}", address,
+                                              errno == EADDRINUSE      ? "the port is taken"
+                                              : errno == EADDRNOTAVAIL ? "this is not an address of this host"
+                                                                       : std::strerror(errno)));
   }
-  return server;
+  server->address_ = fmt::format("{}:{}", where->host, BoundPort(socket));
+  server->Listen(identity, socket);
+  if (server->daemon_) return server;
+  const std::string why = server->problem_.empty() ? "the HTTP server did not start" : server->problem_;
+  if (tls.empty()) return absl::UnavailableError(fmt::format("cannot serve metrics at {}: {}", address, why));
+  return absl::InvalidArgumentError(
+      fmt::format("cannot serve metrics at {} with {}, which has to have a private key and its certificate, both PEM: {}",
+                  address, tls, why));
+}
+
+const MetricsServer::Page* MetricsServer::Find(const std::string& path) const {
+  for (const Page& page : pages_) {
+    if (page.path == path) return &page;
+  }
+  return nullptr;
 }
 
 std::string MetricsServer::advertised() const {
+  const std::string scheme = encrypted_ ? "https://" : "";
   const std::size_t colon = address_.rfind(':');
-  if (!IsAnyAddress(address_.substr(0, colon))) return address_;
   std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0) return address_;
-  return name.data() + address_.substr(colon);
+  if (!IsAnyAddress(address_.substr(0, colon)) || gethostname(name.data(), name.size() - 1) != 0) {
+    return scheme + address_;
+  }
+  return scheme + name.data() + address_.substr(colon);
+}
+
+std::string MetricsServer::url() const {
+  return fmt::format("{}://{}/metrics", encrypted_ ? "https" : "http", address_);
 }
 
 MetricsServer::Page MetricsPage(std::function<void(MetricFamilies*)> families) {
   return {"/metrics", "text/plain; version=0.0.4; charset=utf-8", [families = std::move(families)](const MetricsServer&) {
             MetricFamilies list;
             families(&list);
-            return prometheus::TextSerializer().Serialize(list.Take());
+            return list.Text();
           }};
 }
 

@@ -1,17 +1,20 @@
-// A small HTTP server for what Prometheus asks. A few connections at a time, each with a deadline, so
-// that slow or many clients cost nothing but their own answers.
+// A small HTTP server for what Prometheus asks, plain or with TLS (libmicrohttpd). One thread answers everybody, and
+// who has been answered may stay connected. There are few connections at a time: one more takes the place of that which
+// has been without an answer for longest, so that slow or many clients cost nothing but their own answers.
 //
-// THREAD: pages are made in the server's threads.
+// THREAD: pages are made in the server's thread.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
 
-class CivetServer;
+struct MHD_Connection;
+struct MHD_Daemon;
 
 namespace percs {
 
@@ -24,23 +27,35 @@ class MetricsServer {
     std::string type;  // "application/json"
     std::function<std::string(const MetricsServer&)> body;
   };
-  // `address` is HOST:PORT, port 0 for any free one. INVALID_ARGUMENT or UNAVAILABLE says why it
-  // cannot listen.
-  static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(const std::string& address,
+  // `address` is HOST:PORT, port 0 for any free one. `tls` is a file with a private key and its certificate, of TLS 1.2
+  // or newer; "": plain HTTP. INVALID_ARGUMENT, NOT_FOUND or UNAVAILABLE says why it cannot listen.
+  static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(const std::string& address, const std::string& tls,
                                                               std::vector<Page> pages);
   ~MetricsServer();
   // HOST:PORT as bound.
   const std::string& address() const { return address_; }
-  // ... as others reach it: the name of this machine if it listens on all addresses.
+  // ... as others reach it: the name of this machine if it listens on all addresses, and `https://` before it if it
+  // speaks TLS.
   std::string advertised() const;
+  // `https://HOST:PORT/metrics` as bound.
+  std::string url() const;
 
  private:
-  class Handler;
-  MetricsServer();
+  struct Requests;
+  struct Stop {
+    void operator()(MHD_Daemon* daemon) const;
+  };
+  explicit MetricsServer(std::vector<Page> pages) : pages_(std::move(pages)) {}
+  const Page* Find(const std::string& path) const;
+  void Listen(const std::string& tls_identity, int socket);
 
+  const std::vector<Page> pages_;
   std::string address_;
-  std::vector<std::unique_ptr<Handler>> handlers_;
-  std::unique_ptr<CivetServer> server_;
+  bool encrypted_ = false;
+  std::vector<int> open_;  // sockets; the one that has been without an answer for longest is the first
+  const std::thread::id starter_ = std::this_thread::get_id();
+  std::string problem_;  // what the library said while it started
+  std::unique_ptr<MHD_Daemon, Stop> daemon_;  // last: it uses the others until it has stopped
 };
 
 // The page for `families`, in the text format of Prometheus.

@@ -1,12 +1,14 @@
 #include "daemon/metrics/process_metrics.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
-#include <sstream>
 #include <string>
 
 #include "daemon/config/version.h"
@@ -18,38 +20,50 @@
 namespace percs {
 namespace {
 
+// All of a file of /proc, which has no size beforehand; "" if it cannot be read.
+std::string ReadProc(const char* path) {
+  std::string text;
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return text;
+  std::array<char, 4096> part;
+  for (ssize_t n; (n = read(fd, part.data(), part.size())) > 0;) text.append(part.data(), static_cast<std::size_t>(n));
+  close(fd);
+  return text;
+}
+
 // Of /proc/self/stat (proc(5)), from field 3 on.
 struct KernelStat {
   double user_ticks = 0, system_ticks = 0, threads = 0, start_ticks = 0, resident_pages = 0;
 };
 
 bool ReadStat(KernelStat* stat) {
-  std::ifstream file("/proc/self/stat");
-  std::string text((std::istreambuf_iterator<char>(file)), {});
+  const std::string text = ReadProc("/proc/self/stat");
   const std::size_t name_end = text.rfind(')');  // the name may hold anything
   if (name_end == std::string::npos) return false;
-  std::istringstream fields(text.substr(name_end + 1));
-  std::string field;
-  for (int number = 3; number <= 24 && fields >> field; ++number) {
+  const char* at = text.c_str() + name_end + 1;
+  for (int number = 3; number <= 24; ++number) {
+    at += std::strspn(at, " ");
     double* const into = number == 14   ? &stat->user_ticks
                          : number == 15 ? &stat->system_ticks
                          : number == 20 ? &stat->threads
                          : number == 22 ? &stat->start_ticks
                          : number == 24 ? &stat->resident_pages
                                         : nullptr;
-    if (into != nullptr) *into = std::stod(field);
+    if (into != nullptr) *into = std::strtod(at, nullptr);
+    at += std::strcspn(at, " ");
   }
   return true;
 }
 
-// Boot of the host since the epoch of Unix.
+// Boot of the host since the epoch of Unix, as it was when first asked: setting the clock does not change when this
+// process began, and the kernel counts all interrupts up for whoever reads this.
 double BootTime() {
-  std::ifstream file("/proc/stat");
-  for (std::string word; file >> word;) {
-    double seconds = 0;
-    if (word == "btime" && file >> seconds) return seconds;
-  }
-  return 0;
+  static const double kBootTime = [] {
+    const std::string text = ReadProc("/proc/stat");
+    const std::size_t found = text.find("\nbtime ");
+    return found == std::string::npos ? 0 : std::strtod(text.c_str() + found + 7, nullptr);
+  }();
+  return kBootTime;
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ absl::Status Daemon::Listen() {
 absl::Status Daemon::ServeMetrics() {
   if (options_.metrics.empty()) return absl::OkStatus();
   auto server = MetricsServer::Start(
-      options_.metrics, {MetricsPage([this](MetricFamilies* families) {
+      options_.metrics, options_.metrics_tls, {MetricsPage([this](MetricFamilies* families) {
         HostState state;
         DetailOfHubs detail;
         {

@@ -26,6 +26,7 @@ struct DaemonOptions {
   std::string listen;          // "": a Unix socket in a folder of our own
   std::string advertise_link;  // "": where it listens; a proxy may stand in between
   std::string metrics;         // HOST:PORT for Prometheus; "": none
+  std::string metrics_tls;     // file of MetricsServer::Start; "": plain
   DetailOfHubs metrics_detail = {};
   std::string name = "percsd";
   SecurityOptions security = {};

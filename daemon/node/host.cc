@@ -450,6 +450,7 @@ HostState Host::State() const {
   if (!fabric_) return state;
   state.topology = fabric_->topology();
   state.now = fabric_->now();
+  state.nodes.reserve(nodes_.size());
   for (const NodeId node : nodes_) state.nodes.push_back(StateOf(*fabric_, node));
   return state;
 }

@@ -4,8 +4,12 @@ Method: a fabric of two daemons over TCP with identities of its own; percsctl ca
 operator's, the viewer's and none.
 """
 
+import contextlib
+import json
 import pathlib
 import re
+import socket
+import ssl
 import subprocess
 import unittest
 import urllib.request
@@ -137,6 +141,54 @@ class ProgramsTest(CliTest):
         with opener.open(metrics, timeout=10) as answer:
             self.assertRegex(answer.read().decode(),
                              r'percs_refusals_total\{reason="handshake"\} [1-9]')
+
+    def fetch(self, address, path, role, authority="tls"):
+        """A page over TLS, from a server that must prove `role`."""
+        host, port = address.rsplit(":", 1)
+        context = ssl.create_default_context(cafile=self.folder / authority / role / "ca.pem")
+        with socket.create_connection((host, int(port)), timeout=10) as plain, \
+                context.wrap_socket(plain, server_hostname=f"{role}.percs") as peer:
+            self.assertIn(peer.version(), ("TLSv1.2", "TLSv1.3"))
+            peer.sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
+            answer = b"".join(iter(lambda: peer.recv(65536), b"")).decode()
+        self.assertRegex(answer, r"^HTTP/1\.[01] 200 OK\r\n")
+        return answer.split("\r\n\r\n", 1)[1]
+
+    def test_metrics_over_tls_say_who_answers(self):
+        flags = ("--metrics", "127.0.0.1:0", "--metrics-tls")
+        controller = self.start("percs-controller", "--listen", f"unix:{self.folder}/c", *flags,
+                                "tls/controller/identity.pem")
+        controller.stdout.readline()
+        url = controller.stdout.readline().split()[1]
+        address = re.fullmatch(r"https://(127\.0\.0\.1:\d+)/metrics", url)[1]
+        self.start("percsd", "--controller", f"unix:{self.folder}/c", *flags,
+                   "tls/daemon/identity.pem")
+        self.assertIn('\npercs_clock_state{state="', self.fetch(address, "/metrics", "controller"))
+        for _ in range(100):
+            found = json.loads(self.fetch(address, "/discovery", "controller"))
+            if len(found) == 2:
+                break
+        self.assertEqual([{"role": "controller", "__scheme__": "https"},
+                          {"role": "daemon", "__scheme__": "https"}],
+                         [target["labels"] for target in found])
+        daemon = found[1]["targets"][0]
+        self.assertIn("\nprocess_threads ", self.fetch(daemon, "/metrics", "daemon"))
+        with self.assertRaises(ssl.SSLCertVerificationError):
+            self.fetch(daemon, "/metrics", "controller")
+        self.good("ca", "others")
+        with self.assertRaises(ssl.SSLCertVerificationError):
+            self.fetch(daemon, "/metrics", "daemon", "others")
+        host, port = daemon.rsplit(":", 1)
+        with socket.create_connection((host, int(port)), timeout=10) as plain:
+            plain.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            answer = b""
+            with contextlib.suppress(ConnectionResetError):
+                answer = b"".join(iter(lambda: plain.recv(65536), b""))
+            self.assertNotIn(b"HTTP", answer)
+        done = self.program("percsd", "--controller", "unix:/none", *flags, "tls/daemon/ca.pem")
+        self.assertEqual(1, done.returncode)
+        self.assertIn("tls/daemon/ca.pem, which has to have a private key and its certificate",
+                      done.stderr)
 
     def test_a_daemon_is_ready_once_it_has_a_session(self):
         daemon = self.start("percsd", "--controller", f"unix:{self.folder}/c", "--listen",

@@ -6,8 +6,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <ctime>
 #include <fstream>
 #include <map>
+#include <memory>
+#include <optional>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -24,7 +27,7 @@ namespace percs {
 namespace {
 
 using ::testing::HasSubstr;
-using Families = std::vector<prometheus::MetricFamily>;
+using ::testing::Not;
 
 HostState HostOfASupernode() {
   HostState host;
@@ -56,108 +59,124 @@ HostState HostOfASupernode() {
   return host;
 }
 
-Families HubFamilies(const HostState& host, MetricsDetail detail) {
+using LabelMap = std::map<std::string, std::string>;
+
+// A page in the text format of Prometheus, read line by line; what is not in that format fails the test.
+class Page {
+ public:
+  explicit Page(const std::string& text) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) Read(line);
+  }
+  explicit Page(const MetricFamilies& families) : Page(families.Text()) {}
+
+  std::optional<double> Value(const std::string& name, const LabelMap& labels) const {
+    const auto found = series_.find({name, labels});
+    return found == series_.end() ? std::nullopt : std::optional(found->second);
+  }
+  bool Has(const std::string& name, const LabelMap& labels) const { return Value(name, labels).has_value(); }
+  // Of a histogram by upper edge.
+  std::map<double, double> Buckets(const std::string& name, const LabelMap& labels) const {
+    std::map<double, double> below;
+    for (const auto& [key, value] : series_) {
+      LabelMap without = key.second;
+      const auto edge = without.find("le");
+      if (key.first != name + "_bucket" || edge == without.end()) continue;
+      const double upper = std::stod(edge->second);
+      without.erase(edge);
+      if (without == labels) below[upper] = value;
+    }
+    return below;
+  }
+  std::size_t size() const { return series_.size(); }
+  const std::set<std::string>& families() const { return families_; }
+
+ private:
+  void Read(const std::string& line) {
+    static const std::regex type("# TYPE ([a-z_]+) (counter|gauge|histogram)"), help("# HELP ([a-z_]+) .+");
+    static const std::regex series("([a-z_]+)(?:\\{((?:[a-z_]+=\"(?:[^\"\\\\]|\\\\.)*\",?)+)\\})? (\\S+)");
+    static const std::regex label("([a-z_]+)=\"((?:[^\"\\\\]|\\\\.)*)\"");
+    std::smatch match;
+    if (std::regex_match(line, match, type)) {
+      EXPECT_TRUE(families_.insert(match[1]).second) << line << ": a family has to be in one piece";
+      family_ = match[1];
+    } else if (!std::regex_match(line, match, help)) {
+      ASSERT_TRUE(std::regex_match(line, match, series)) << line;
+      EXPECT_EQ(match[1].str().rfind(family_, 0), 0u) << line << " stands with " << family_;
+      const std::string list = match[2];
+      LabelMap labels;
+      for (std::sregex_iterator it(list.begin(), list.end(), label), end; it != end; ++it) labels[(*it)[1]] = (*it)[2];
+      EXPECT_TRUE(series_.emplace(std::pair(match[1].str(), labels), std::stod(match[3])).second) << line << " twice";
+    }
+  }
+
+  std::map<std::pair<std::string, LabelMap>, double> series_;
+  std::set<std::string> families_;
+  std::string family_;
+};
+
+Page HubPage(const HostState& host, MetricsDetail detail) {
   MetricFamilies families;
   AddHubMetrics(host, {detail}, &families);
-  return families.Take();
-}
-
-const prometheus::ClientMetric* Find(const Families& families, const std::string& name,
-                                     const std::map<std::string, std::string>& labels) {
-  for (const auto& family : families) {
-    if (family.name != name) continue;
-    for (const auto& sample : family.metric) {
-      std::map<std::string, std::string> has;
-      for (const auto& label : sample.label) has[label.name] = label.value;
-      if (has == labels) return &sample;
-    }
-  }
-  return nullptr;
-}
-
-std::size_t Series(const Families& families) {
-  std::size_t series = 0;
-  for (const auto& family : families) {
-    for (const auto& sample : family.metric) {
-      const std::size_t buckets = sample.histogram.bucket.size();
-      series += buckets > 0 ? buckets + 2 : 1;
-    }
-  }
-  return series;
+  return Page(families);
 }
 
 TEST(HubMetrics, CarryTheHubsNameAndBaseUnits) {
-  const Families families = HubFamilies(HostOfASupernode(), MetricsDetail::kPort);
-  const auto* bytes = Find(families, "percs_link_transmitted_bytes_total",
-                           {{"hub", "sn0-d1-h1"}, {"port", "LL3"}, {"class", "LL"}});
-  ASSERT_NE(bytes, nullptr);
-  EXPECT_EQ(bytes->counter.value, 103);
-  const auto* stall = Find(families, "percs_link_credit_stall_seconds_total",
-                           {{"hub", "sn0-d1-h1"}, {"port", "LR5"}, {"class", "LR"}});
-  ASSERT_NE(stall, nullptr);
-  EXPECT_DOUBLE_EQ(stall->counter.value, 2e-6);
-  const auto* down = Find(families, "percs_link_up",
-                          {{"hub", "sn0-d1-h1"}, {"port", "LL0"}, {"class", "LL"}});
-  ASSERT_NE(down, nullptr);
-  EXPECT_EQ(down->gauge.value, 0);
-  const auto* downs = Find(families, "percs_link_down_total",
-                           {{"hub", "sn0-d1-h1"}, {"port", "LL0"}, {"class", "LL"}});
-  ASSERT_NE(downs, nullptr);
-  EXPECT_EQ(downs->counter.value, 3);
-  EXPECT_NE(Find(families, "percs_link_info",
-                 {{"hub", "sn0-d1-h1"}, {"port", "LL0"}, {"peer", "sn0-d1-h0"}, {"peer_port", "LL0"}}),
-            nullptr);
-  const auto* dropped =
-      Find(families, "percs_packets_dropped_total", {{"hub", "sn0-d1-h1"}, {"reason", "no_route"}});
-  ASSERT_NE(dropped, nullptr);
-  EXPECT_EQ(dropped->counter.value, 5);
-  const auto* time = Find(families, "percs_virtual_time_seconds_total", {});
-  ASSERT_NE(time, nullptr);
-  EXPECT_DOUBLE_EQ(time->counter.value, 3e-6);
+  const Page page = HubPage(HostOfASupernode(), MetricsDetail::kPort);
+  const auto of_port = [](const char* port, const char* link_class) {
+    return LabelMap{{"hub", "sn0-d1-h1"}, {"port", port}, {"class", link_class}};
+  };
+  EXPECT_EQ(page.Value("percs_link_transmitted_bytes_total", of_port("LL3", "LL")), 103);
+  EXPECT_EQ(page.Value("percs_link_credit_stall_seconds_total", of_port("LR5", "LR")), 2e-6);
+  EXPECT_EQ(page.Value("percs_link_up", of_port("LL0", "LL")), 0);
+  EXPECT_EQ(page.Value("percs_link_up", of_port("LL1", "LL")), 1);
+  EXPECT_EQ(page.Value("percs_link_down_total", of_port("LL0", "LL")), 3);
+  EXPECT_EQ(page.Value("percs_link_info",
+                       {{"hub", "sn0-d1-h1"}, {"port", "LL0"}, {"peer", "sn0-d1-h0"}, {"peer_port", "LL0"}}),
+            1);
+  EXPECT_EQ(page.Value("percs_packets_dropped_total", {{"hub", "sn0-d1-h1"}, {"reason", "no_route"}}), 5);
+  EXPECT_EQ(page.Value("percs_virtual_time_seconds_total", {}), 3e-6);
 }
 
 TEST(HubMetrics, ServicePortAndCauAreCounted) {
-  const Families families = HubFamilies(HostOfASupernode(), MetricsDetail::kHub);
-  const auto value = [&](const std::string& name, std::map<std::string, std::string> labels) {
+  const Page page = HubPage(HostOfASupernode(), MetricsDetail::kHub);
+  const auto value = [&](const std::string& name, LabelMap labels) {
     labels["hub"] = "sn0-d1-h1";
-    const auto* sample = Find(families, name, labels);
-    return sample == nullptr ? -1.0 : sample->counter.value;
+    return page.Value(name, labels);
   };
   EXPECT_EQ(value("percs_service_events_total", {{"event", "request"}}), 0);
   EXPECT_EQ(value("percs_service_events_total", {{"event", "answer"}}), 3);
   EXPECT_EQ(value("percs_service_events_total", {{"event", "unanswered"}}), 0);
   EXPECT_EQ(value("percs_service_events_total", {{"event", "wrong_partner"}}), 1);
-  EXPECT_DOUBLE_EQ(value("percs_service_round_trip_seconds_total", {}), 6e-6);
+  EXPECT_EQ(value("percs_service_round_trip_seconds_total", {}), 6e-6);
   EXPECT_EQ(value("percs_service_flits_total", {}), 9);
   EXPECT_EQ(value("percs_cau_events_total", {{"counter", "reductions"}}), 12);
+  EXPECT_EQ(value("percs_cau_operations_total", {{"op", "sum"}, {"dtype", "double"}}), 11);
   EXPECT_EQ(value("percs_cau_events_total", {{"counter", "results_right"}}), 12);
   EXPECT_EQ(value("percs_cau_events_total", {{"counter", "results_wrong"}}), 0);
 }
 
 TEST(HubMetrics, LatenciesAreCumulativeAndInSeconds) {
-  const Families families = HubFamilies(HostOfASupernode(), MetricsDetail::kPort);
-  const auto* latency = Find(families, "percs_packet_latency_seconds", {{"hub", "sn0-d1-h1"}});
-  ASSERT_NE(latency, nullptr);
-  const auto& histogram = latency->histogram;
-  EXPECT_EQ(histogram.sample_count, 3u);
-  EXPECT_NEAR(histogram.sample_sum, 2.00004015, 1e-9);
-  std::map<double, std::uint64_t> below;
-  for (const auto& bucket : histogram.bucket) below[bucket.upper_bound] = bucket.cumulative_count;
+  const Page page = HubPage(HostOfASupernode(), MetricsDetail::kPort);
+  const LabelMap hub = {{"hub", "sn0-d1-h1"}};
+  EXPECT_EQ(page.Value("percs_packet_latency_seconds_count", hub), 3);
+  EXPECT_NEAR(page.Value("percs_packet_latency_seconds_sum", hub).value_or(0), 2.00004015, 1e-9);
+  std::map<double, double> below = page.Buckets("percs_packet_latency_seconds", hub);
   EXPECT_EQ(below.size(), LatencyEdges().size() + 1);
-  EXPECT_EQ(below[1e-7], 0u);
-  EXPECT_EQ(below[2e-7], 1u);
-  EXPECT_EQ(below[2e-5], 1u);
-  EXPECT_EQ(below[5e-5], 2u);
-  EXPECT_EQ(below[1], 2u);
-  EXPECT_EQ(below.rbegin()->second, 3u);
+  EXPECT_EQ(below[1e-7], 0);
+  EXPECT_EQ(below[2e-7], 1);
+  EXPECT_EQ(below[2e-5], 1);
+  EXPECT_EQ(below[5e-5], 2);
+  EXPECT_EQ(below[1], 2);
+  EXPECT_EQ(below.rbegin()->second, 3);
 }
 
 TEST(HubMetrics, SeriesOfAHubAreBounded) {
   // All 47 links connected.
   HostState host = HostOfASupernode();
   host.topology = *Topology::Create({.supernodes = 513, .drawers = 4, .hubs = 8});
-  EXPECT_LE(Series(HubFamilies(host, MetricsDetail::kPort)), 1100u);
-  EXPECT_LT(Series(HubFamilies(host, MetricsDetail::kHub)), 200u);
+  EXPECT_LE(HubPage(host, MetricsDetail::kPort).size(), 1100u);
+  EXPECT_LT(HubPage(host, MetricsDetail::kHub).size(), 200u);
 }
 
 TEST(HubMetrics, VirtualChannelsAreToldOfHubsThatWereAskedFor) {
@@ -167,26 +186,21 @@ TEST(HubMetrics, VirtualChannelsAreToldOfHubsThatWereAskedFor) {
   host.nodes.push_back(other);
   MetricFamilies families;
   AddHubMetrics(host, {MetricsDetail::kPort, {{9, MetricsDetail::kVc}}}, &families);
-  const Families list = families.Take();
-  const auto* bytes = Find(list, "percs_vc_transmitted_bytes_total", {{"hub", "sn0-d1-h1"}, {"port", "LL3"}, {"class", "LL"}, {"vc", "0"}});
-  ASSERT_NE(bytes, nullptr);
-  EXPECT_EQ(bytes->counter.value, 103);
-  EXPECT_EQ(Find(list, "percs_vc_transmitted_bytes_total", {{"hub", "sn0-d1-h2"}, {"port", "LL3"}, {"class", "LL"}, {"vc", "0"}}), nullptr);
-  EXPECT_NE(Find(list, "percs_link_transmitted_bytes_total", {{"hub", "sn0-d1-h2"}, {"port", "LL3"}, {"class", "LL"}}), nullptr);
+  const Page page(families);
+  const auto of_hub = [](const char* hub) { return LabelMap{{"hub", hub}, {"port", "LL3"}, {"class", "LL"}}; };
+  LabelMap channel = of_hub("sn0-d1-h1"), others = of_hub("sn0-d1-h2");
+  channel["vc"] = others["vc"] = "0";
+  EXPECT_EQ(page.Value("percs_vc_transmitted_bytes_total", channel), 103);
+  EXPECT_FALSE(page.Has("percs_vc_transmitted_bytes_total", others));
+  EXPECT_TRUE(page.Has("percs_link_transmitted_bytes_total", of_hub("sn0-d1-h2")));
 }
 
 TEST(HubMetrics, SumsByClassAreThoseOfThePorts) {
-  const HostState host = HostOfASupernode();
   double sum = 0;
   for (int port = 0; port < 7; ++port) sum += 100 + port;
-  const Families families = HubFamilies(host, MetricsDetail::kHub);
-  const auto* bytes = Find(families, "percs_link_transmitted_bytes_total",
-                           {{"hub", "sn0-d1-h1"}, {"class", "LL"}});
-  ASSERT_NE(bytes, nullptr);
-  EXPECT_EQ(bytes->counter.value, sum);
-  const auto* up = Find(families, "percs_link_up", {{"hub", "sn0-d1-h1"}, {"class", "LL"}});
-  ASSERT_NE(up, nullptr);
-  EXPECT_EQ(up->gauge.value, 6);
+  const Page page = HubPage(HostOfASupernode(), MetricsDetail::kHub);
+  EXPECT_EQ(page.Value("percs_link_transmitted_bytes_total", {{"hub", "sn0-d1-h1"}, {"class", "LL"}}), sum);
+  EXPECT_EQ(page.Value("percs_link_up", {{"hub", "sn0-d1-h1"}, {"class", "LL"}}), 6);
 }
 
 TEST(Metrics, ThePageHasEachOfThemAndNoOther) {
@@ -198,12 +212,13 @@ TEST(Metrics, ThePageHasEachOfThemAndNoOther) {
   host.nodes.front().stats.Hfi(0, HfiCounter::kSent) = 1;  // a window is used
   host.nodes.front().stats.Pcie(1, PcieCounter::kBytesIn) = 1;  // and a device
   { const CallRecord call(&CallsOf("/percs.v1.Control/Status"), CallType::kUnary); }
-  MetricFamilies families;
-  AddHubMetrics(host, {MetricsDetail::kVc}, &families);
-  AddProcessMetrics(&families);
-  AddFabricMetrics({}, &families);
-  std::set<std::string> emitted, documented;
-  for (const auto& family : families.Take()) emitted.insert(family.name);
+  // The controller has virtual time, too, but is another process.
+  MetricFamilies daemon, controller;
+  AddHubMetrics(host, {MetricsDetail::kVc}, &daemon);
+  AddProcessMetrics(&daemon);
+  AddFabricMetrics({}, &controller);
+  std::set<std::string> emitted = Page(daemon).families(), documented;
+  emitted.merge(std::set<std::string>(Page(controller).families()));
   std::ifstream page(test::SourceDir() + "/docs/metrics.md");
   const std::regex row("^\\| `([a-z_]+)` \\| (counter|gauge|histogram) \\|.*");
   std::smatch match;
@@ -214,10 +229,9 @@ TEST(Metrics, ThePageHasEachOfThemAndNoOther) {
 }
 
 TEST(CallMetrics, AreThoseOfTheMethodAndOfHowItEnded) {
-  const std::map<std::string, std::string> exchange = {
+  const LabelMap exchange = {
       {"grpc_type", "bidi_stream"}, {"grpc_service", "percs.v1.Link"}, {"grpc_method", "Exchange"}};
-  const std::map<std::string, std::string> unknown = {
-      {"grpc_type", "unary"}, {"grpc_service", "unknown"}, {"grpc_method", "unknown"}};
+  const LabelMap unknown = {{"grpc_type", "unary"}, {"grpc_service", "unknown"}, {"grpc_method", "unknown"}};
   {
     CallRecord ended(&CallsOf(kExchangePath), CallType::kBidiStream);
     const CallRecord cancelled(&CallsOf(kExchangePath), CallType::kBidiStream);
@@ -230,24 +244,23 @@ TEST(CallMetrics, AreThoseOfTheMethodAndOfHowItEnded) {
   }
   MetricFamilies families;
   AddCallMetrics(&families);
-  const Families list = families.Take();
-  const auto handled = [&](std::map<std::string, std::string> labels, const std::string& code) {
+  const Page page(families);
+  const auto handled = [&](LabelMap labels, const std::string& code) {
     labels["grpc_code"] = code;
-    const auto* sample = Find(list, "grpc_server_handled_total", labels);
-    return sample == nullptr ? -1.0 : sample->counter.value;
+    return page.Value("grpc_server_handled_total", labels);
   };
-  EXPECT_EQ(Find(list, "grpc_server_started_total", exchange)->counter.value, 2);
+  EXPECT_EQ(page.Value("grpc_server_started_total", exchange), 2);
   EXPECT_EQ(handled(exchange, "FailedPrecondition"), 1);
   EXPECT_EQ(handled(exchange, "Canceled"), 1);
   EXPECT_EQ(handled(exchange, "OK"), 0);
-  EXPECT_EQ(handled(exchange, "Unavailable"), -1) << "no series for what never happened";
-  EXPECT_EQ(Find(list, "grpc_server_msg_received_total", exchange)->counter.value, 3);
-  EXPECT_EQ(Find(list, "grpc_server_msg_sent_total", exchange)->counter.value, 1);
-  const auto& took = Find(list, "grpc_server_handling_seconds", exchange)->histogram;
-  EXPECT_EQ(took.sample_count, 2u);
-  EXPECT_EQ(took.bucket.size(), kCallSecondsEdges.size() + 1);
-  EXPECT_EQ(took.bucket.back().cumulative_count, 2u);
-  EXPECT_EQ(Find(list, "grpc_server_started_total", unknown)->counter.value, 3) << "one series for all of them";
+  EXPECT_EQ(handled(exchange, "Unavailable"), std::nullopt) << "no series for what never happened";
+  EXPECT_EQ(page.Value("grpc_server_msg_received_total", exchange), 3);
+  EXPECT_EQ(page.Value("grpc_server_msg_sent_total", exchange), 1);
+  EXPECT_EQ(page.Value("grpc_server_handling_seconds_count", exchange), 2);
+  const auto took = page.Buckets("grpc_server_handling_seconds", exchange);
+  EXPECT_EQ(took.size(), kCallSecondsEdges.size() + 1);
+  EXPECT_EQ(took.rbegin()->second, 2);
+  EXPECT_EQ(page.Value("grpc_server_started_total", unknown), 3) << "one series for all of them";
 }
 
 TEST(FabricMetrics, SayTheStateAndWhereDaemonsAre) {
@@ -271,61 +284,150 @@ TEST(FabricMetrics, SayTheStateAndWhereDaemonsAre) {
   status.set_faults_active(7);
   MetricFamilies families;
   AddFabricMetrics(status, &families);
-  const Families list = families.Take();
+  const Page page(families);
   const auto fault = [&](const std::string& id, const std::string& kind, const std::string& target) {
-    const auto* found = Find(list, "percs_fault_info", {{"fault", id}, {"kind", kind}, {"target", target}});
-    return found ? found->gauge.value : -1;
+    return page.Value("percs_fault_info", {{"fault", id}, {"kind", kind}, {"target", target}});
   };
   EXPECT_EQ(fault("cut", "link_down", "sn0-d0-h0:LL0 and 2 more"), 1);
   EXPECT_EQ(fault("later", "flap", ""), 0);
   EXPECT_EQ(fault("_overflow", "", ""), 5);
-  EXPECT_EQ(Find(list, "percs_clock_state", {{"state", "running"}})->gauge.value, 1);
-  EXPECT_EQ(Find(list, "percs_clock_state", {{"state", "idle"}})->gauge.value, 0);
-  EXPECT_DOUBLE_EQ(Find(list, "percs_pace_requested", {})->gauge.value, 2e-6);
-  EXPECT_EQ(Find(list, "percs_daemons", {})->gauge.value, 1);
+  EXPECT_EQ(page.Value("percs_clock_state", {{"state", "running"}}), 1);
+  EXPECT_EQ(page.Value("percs_clock_state", {{"state", "idle"}}), 0);
+  EXPECT_EQ(page.Value("percs_pace_requested", {}), 2e-6);
+  EXPECT_EQ(page.Value("percs_daemons", {}), 1);
   EXPECT_EQ(DiscoveryList(status, "here:1"),
             R"([{"labels":{"role":"controller"},"targets":["here:1"]},)"
             R"({"labels":{"role":"daemon"},"targets":["node7:9464"]}])");
+  process = status.mutable_processes(0);
+  process->set_metrics_address("https://node7:9464");
+  EXPECT_EQ(DiscoveryList(status, "here:1"),
+            R"([{"labels":{"role":"controller"},"targets":["here:1"]},)"
+            R"({"labels":{"__scheme__":"https","role":"daemon"},"targets":["node7:9464"]}])");
 }
 
-// What the server answers to `request`, until it closes.
-std::string Ask(const std::string& address, const std::string& request) {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in where{};
-  where.sin_family = AF_INET;
-  where.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.find(':') + 1))));
-  inet_pton(AF_INET, "127.0.0.1", &where.sin_addr);
-  std::string answer;
-  if (connect(fd, reinterpret_cast<sockaddr*>(&where), sizeof(where)) == 0) {
-    EXPECT_EQ(send(fd, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
-    char buffer[4096];
-    for (ssize_t n; (n = recv(fd, buffer, sizeof(buffer), 0)) > 0;) {
-      answer.append(buffer, static_cast<std::size_t>(n));
-    }
+// A client of `address`, HOST:PORT.
+class Client {
+ public:
+  explicit Client(const std::string& address) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in where{};
+    where.sin_family = AF_INET;
+    where.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.find(':') + 1))));
+    inet_pton(AF_INET, "127.0.0.1", &where.sin_addr);
+    EXPECT_EQ(connect(fd_, reinterpret_cast<sockaddr*>(&where), sizeof(where)), 0);
   }
-  close(fd);
-  return answer;
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  ~Client() { close(fd_); }
+
+  void Send(const std::string& text) {
+    EXPECT_EQ(send(fd_, text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+  }
+  // What comes until `last` was seen, or until the server closes.
+  std::string Receive(const std::string& last = "") {
+    std::string answer;
+    char buffer[4096];
+    for (ssize_t n; (n = recv(fd_, buffer, sizeof(buffer), 0)) > 0;) {
+      answer.append(buffer, static_cast<std::size_t>(n));
+      if (!last.empty() && answer.find(last) != std::string::npos) break;
+    }
+    return answer;
+  }
+  // Whether the server has closed it, without waiting.
+  bool IsClosed() {
+    char byte;
+    return recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+  }
+
+ private:
+  const int fd_;
+};
+
+std::string Ask(const std::string& address, const std::string& request) {
+  Client client(address);
+  client.Send(request);
+  return client.Receive();
+}
+
+constexpr char kGet[] = "GET /page HTTP/1.1\r\nHost: x\r\n\r\n";
+MetricsServer::Page SmallPage() {
+  return {"/page", "text/plain", [](const MetricsServer&) { return std::string("small page"); }};
 }
 
 TEST(MetricsServer, AnswersItsPagesAndNoOthers) {
-  auto server = MetricsServer::Start("127.0.0.1:0", {MetricsPage(AddProcessMetrics)});
+  auto server = MetricsServer::Start("127.0.0.1:0", "", {MetricsPage(AddProcessMetrics)});
   ASSERT_TRUE(server.ok()) << server.status();
-  const std::string answer = Ask((*server)->address(), "GET /metrics HTTP/1.0\r\n\r\n");
+  const std::string& address = (*server)->address();
+  EXPECT_EQ((*server)->url(), "http://" + address + "/metrics");
+  EXPECT_EQ((*server)->advertised(), address);
+  const std::string answer = Ask(address, "GET /metrics HTTP/1.0\r\n\r\n");
   EXPECT_THAT(answer, HasSubstr("200 OK"));
-  EXPECT_THAT(answer, HasSubstr("# TYPE process_resident_memory_bytes gauge"));
-  EXPECT_THAT(answer, HasSubstr("percs_build_info{version="));
-  EXPECT_THAT(Ask((*server)->address(), "GET /else HTTP/1.0\r\n\r\n"), HasSubstr("404"));
-  EXPECT_THAT(Ask((*server)->address(), "nonsense\r\n\r\n"), HasSubstr("400"));
-  EXPECT_THAT(Ask((*server)->address(), "GET /metrics HTTP/1.0\r\n\r\n"), HasSubstr("200 OK"));
+  EXPECT_THAT(answer, HasSubstr("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+  const Page page(answer.substr(answer.find("\r\n\r\n") + 4));
+  EXPECT_GT(page.Value("process_resident_memory_bytes", {}).value_or(0), 1e6);
+  EXPECT_GT(page.Value("process_open_fds", {}).value_or(0), 3);
+  EXPECT_GT(page.Value("process_threads", {}).value_or(0), 1);
+  const double started = page.Value("process_start_time_seconds", {}).value_or(0);
+  EXPECT_LE(started, std::time(nullptr) + 1.0);
+  EXPECT_GT(started, std::time(nullptr) - 7200.0);
+  EXPECT_TRUE(page.families().contains("percs_build_info"));
+  EXPECT_THAT(Ask(address, "GET /else HTTP/1.0\r\n\r\n"), HasSubstr("404"));
+  EXPECT_THAT(Ask(address, "GET /metrics/ HTTP/1.0\r\n\r\n"), HasSubstr("404"));
+  EXPECT_THAT(Ask(address, "POST /metrics HTTP/1.0\r\nContent-Length: 4\r\n\r\nfour"), HasSubstr("405"));
+  EXPECT_THAT(Ask(address, "GET /metrics HTTP/1.0\r\nContent-Length: 4\r\n\r\nfour"), Not(HasSubstr("200")));
+  EXPECT_THAT(Ask(address, "nonsense\r\n\r\n"), Not(HasSubstr("200")));
+  EXPECT_THAT(Ask(address, "GET /metrics HTTP/1.0\r\n\r\n"), HasSubstr("200 OK"));
+}
+
+TEST(MetricsServer, AnswersManyRequestsOnOneConnection) {
+  auto server = MetricsServer::Start("127.0.0.1:0", "", {SmallPage()});
+  ASSERT_TRUE(server.ok()) << server.status();
+  Client client((*server)->address());
+  for (int i = 0; i < 3; ++i) {
+    client.Send(kGet);
+    EXPECT_THAT(client.Receive("small page"), HasSubstr("200 OK"));
+  }
+  client.Send(std::string(kGet) + "GET /page HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  const std::string both = client.Receive();
+  EXPECT_NE(both.find("small page"), both.rfind("small page"));
+}
+
+TEST(MetricsServer, WhoSaysNothingMakesRoom) {
+  auto server = MetricsServer::Start("127.0.0.1:0", "", {SmallPage()});
+  ASSERT_TRUE(server.ok()) << server.status();
+  const std::string& address = (*server)->address();
+  constexpr std::size_t kMany = 300;  // more than may be connected
+  std::vector<std::unique_ptr<Client>> silent;
+  Client regular(address);
+  for (std::size_t i = 0; i < kMany; ++i) {
+    silent.push_back(std::make_unique<Client>(address));
+    if (i % 2 == 0) silent.back()->Send("GET /pa");
+    if (i % 20 != 0) continue;
+    regular.Send(kGet);  // it has had an answer later than any of them
+    ASSERT_THAT(regular.Receive("small page"), HasSubstr("200 OK")) << "after " << i;
+  }
+  EXPECT_THAT(Ask(address, "GET /page HTTP/1.0\r\n\r\n"), HasSubstr("small page"));
+  EXPECT_EQ(silent[1]->Receive(), "");  // until it is closed
+  EXPECT_FALSE(regular.IsClosed());
+}
+
+TEST(MetricsServer, ClosesWhatSaysNothingForLong) {
+  auto server = MetricsServer::Start("127.0.0.1:0", "", {SmallPage()});
+  ASSERT_TRUE(server.ok()) << server.status();
+  Client silent((*server)->address());
+  EXPECT_EQ(silent.Receive(), "");
 }
 
 TEST(MetricsServer, SaysWhyItCannotListen) {
-  auto first = MetricsServer::Start("127.0.0.1:0", {});
+  auto first = MetricsServer::Start("127.0.0.1:0", "", {});
   ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_THAT(std::string(MetricsServer::Start((*first)->address(), {}).status().message()),
-              HasSubstr("the port is taken"));
-  EXPECT_THAT(std::string(MetricsServer::Start("unix:/tmp/x", {}).status().message()),
-              HasSubstr("HOST:PORT only"));
+  const auto why = [](const std::string& address, const std::string& tls) {
+    return std::string(MetricsServer::Start(address, tls, {}).status().message());
+  };
+  EXPECT_THAT(why((*first)->address(), ""), HasSubstr("the port is taken"));
+  EXPECT_THAT(why("192.0.2.1:0", ""), HasSubstr("not an address of this host"));
+  EXPECT_THAT(why("unix:/tmp/x", ""), HasSubstr("HOST:PORT only"));
+  EXPECT_THAT(why("127.0.0.1:0", "/nowhere/identity.pem"), HasSubstr("/nowhere/identity.pem: No such file"));
+  EXPECT_THAT(why("127.0.0.1:0", test::SourceDir() + "/README.md"), HasSubstr("a private key and its certificate"));
 }
 
 }  // namespace
