@@ -143,7 +143,8 @@ TEST(PlacementTest, DocumentedScenariosGiveTheDigestOfOneProcess) {
   Cluster cluster(options);
   for (const char* file : {"two-hubs", "one-drawer", "supernode-alltoall", "link-failure",
                            "cell-blades", "cau-tree", "triblades", "roadrunner", "collective-repair",
-                           "supernode-collective", "hfi-rdma", "hfi-jobs", "hfi-full-fifo"}) {
+                           "supernode-collective", "hfi-rdma", "hfi-jobs", "hfi-full-fifo",
+                           "hfi-pcie"}) {
     SCOPED_TRACE(file);
     const v1::ApplyRequest request =
         RequestFromFile("deploy/scenarios/" + std::string(file) + ".yaml");
