@@ -120,7 +120,7 @@ const Bad kBadFields[] = {
     {"colour: red\n",
      "bad.yaml:1:1: colour: unknown field; did you mean \"clock\"?; fields here: name, description, seed, machine, "
      "topology, "
-     "parameters, workload, cables, faults, reroute, stop_at, run, "
+     "parameters, workload, pcie, cables, faults, reroute, stop_at, run, "
      "blades, clock, multicast, routing, service, trees"},
     {"workload:\n  trace:\n    file: a.goal\n    inline_trace: abc\n",
      "bad.yaml:4:5: workload.trace.inline_trace: unknown field; fields here: file, mapping, "
@@ -214,7 +214,7 @@ const Bad kBadShapes[] = {
     {"[1]: 2\n", "bad.yaml:1:1: a list stands where a field name belongs"},
     {"- a\n",
      "bad.yaml:1:1: a list stands here; write a group of fields: name, description, seed, machine, "
-     "topology, parameters, workload, cables, faults, reroute, stop_at, run, "
+     "topology, parameters, workload, pcie, cables, faults, reroute, stop_at, run, "
      "blades, clock, multicast, routing, service, trees"},
     {"", "bad.yaml:1:1: the file is empty; write at least `topology:`"},
     {"# only a comment\n", "bad.yaml:1:1: the file is empty; write at least `topology:`"},
@@ -255,7 +255,7 @@ TEST(Reader, StandsHostileFiles) {
 TEST(Reader, ReportsAllErrorsInTheOrderOfTheFile) {
   EXPECT_EQ(ErrorOf("sed: 1\ntopology:\n  hubs: 9\n  drawers: x\nstop_at: 5\n"),
             "bad.yaml:1:1: sed: unknown field; did you mean \"seed\"?; fields here: name, "
-            "description, seed, machine, topology, parameters, workload, cables, faults, reroute, stop_at, "
+            "description, seed, machine, topology, parameters, workload, pcie, cables, faults, reroute, stop_at, "
             "run, blades, clock, multicast, routing, service, trees\n"
             "bad.yaml:3:9: topology.hubs: 9 is out of range; allowed: 1 to 8\n"
             "bad.yaml:4:12: topology.drawers: \"x\" is not a whole number; write for example 4\n"
