@@ -83,7 +83,7 @@ bool FabricRun::OpenWindow() {
   if (pause_at_) end = std::min(end, *pause_at_);
   if (scenario_.stop_at > 0) end = std::min(end, scenario_.stop_at);
   if (!replay_.empty()) end = std::min(end, replay_.front().at());
-  if (pace_.paced()) {
+  if (pace_.paced() && !stopped_) {  // what is left of a stopped run is nobody's to watch, and its timers may be far
     const auto wait = pace_.WaitFor(end, Clock::now());
     if (wait.count() > 0) return pace_timer_.Set(wait, [this] { Step(); }), false;
   }

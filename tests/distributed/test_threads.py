@@ -2,9 +2,10 @@
 
 Method: a run with cuts, errors, lost lanes, trees, multicast and the clock has the digest of one
 process, although watchers ask for status, links, counters and metrics all the time; then a live
-fabric takes commands. Every process must end by itself with exit code 0 and no word of a sanitizer
-on its standard error. With `tests/run --tsan` all of them, and every percsctl, look for races, and
-what they found is read by tests/support/tsan_reports.py.
+fabric takes commands, has programs at windows of its hubs, and loses a daemon that comes back.
+Every process must end by itself with exit code 0 and no word of a sanitizer on its standard error.
+With `tests/run --tsan` all of them, and every percsctl, look for races, and what they found is read
+by tests/support/tsan_reports.py.
 """
 
 import json
@@ -62,14 +63,17 @@ class ThreadsTest(unittest.TestCase):
         self.env = dict(os.environ, TMPDIR=str(self.folder))
         if os.environ.get("PERCS_SANITIZER") == "tsan":
             self.env["TSAN_OPTIONS"] = f"log_path={self.folder}/races:exitcode=0:history_size=4"
-        self.processes, self.urls = {}, []
+        self.processes, self.urls = {}, {}
         self.start("percs-controller", "--listen", self.controller, "--daemons", DAEMONS,
                    "--state-dir", self.folder / "state")
         for index in range(DAEMONS):
-            self.start("percsd", "--controller", self.controller, "--index", index)
+            self.start_daemon(index)
+
+    def start_daemon(self, index):
+        self.start("percsd", "--controller", self.controller, "--index", index)
 
     def start(self, program, *arguments):
-        name = f"{program}-{len(self.processes)}"
+        name = f"{program}-{len(list(self.folder.glob('*.err')))}"
         errors = open(self.folder / f"{name}.err", "w")
         self.addCleanup(errors.close)
         process = subprocess.Popen(
@@ -79,7 +83,7 @@ class ThreadsTest(unittest.TestCase):
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         self.assertRegex(process.stdout.readline(), r"^listening \S+\n$", self.said(name))
-        self.urls.append(process.stdout.readline().split()[1])
+        self.urls[name] = process.stdout.readline().split()[1]
         self.processes[name] = process
 
     def said(self, name):
@@ -112,6 +116,14 @@ class ThreadsTest(unittest.TestCase):
             if "the fabric is still being configured" not in str(error):
                 raise
 
+    def read_metrics(self, name, url):
+        try:
+            with urllib.request.urlopen(url, timeout=LIMIT_SECONDS) as answer:
+                answer.read()
+        except OSError:
+            if name in self.urls:
+                raise
+
     def watch(self, stop, asked, errors):
         """Asks everything that does not change the fabric, again and again."""
         while not stop.is_set():
@@ -119,9 +131,8 @@ class ThreadsTest(unittest.TestCase):
                 for command in (("status",), ("links",), ("counters", "sn0-d3-h7", "--vc"),
                                 ("routes", "sn0-d0-h0", "sn0-d3-h7"), ("tree", "list")):
                     self.ask(*command)
-                for url in self.urls:
-                    with urllib.request.urlopen(url, timeout=LIMIT_SECONDS) as answer:
-                        answer.read()
+                for name, url in list(self.urls.items()):
+                    self.read_metrics(name, url)
                 asked.append(True)
             except (AssertionError, OSError) as error:
                 errors.append(error)
@@ -163,6 +174,8 @@ class ThreadsTest(unittest.TestCase):
             self.control("tree", "create", "some", "--members", "sn0-d0")
             self.wait(lambda: '"ready"' in self.control("tree", "list", "--format", "json"))
             self.control("tree", "delete", "some")
+            self.count_together()
+            self.lose_and_rejoin(2)
             self.wait(lambda: len(asked) >= 2 or errors)
         finally:
             stop.set()
@@ -173,6 +186,32 @@ class ThreadsTest(unittest.TestCase):
         report = json.loads(self.control("result", "--format", "json"))
         self.assertEqual([], report["violations"])
         self.end_all()
+
+    def count_together(self):
+        """Programs at windows of three daemons count in the memory of one of them."""
+        def program(*arguments):
+            process = subprocess.Popen([BIN / "counter", self.controller, *map(str, arguments)],
+                                       text=True, env=self.env, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.addCleanup(process.communicate)
+            self.addCleanup(process.kill)
+            return process
+        owner = program("sn0-d0-h0", 0, "own", 20)
+        self.assertEqual("ready\n", owner.stdout.readline())
+        adders = [program(f"sn0-d{d}-h1", 0, "add", "sn0-d0-h0", 0, 10) for d in (1, 2)]
+        for process in (*adders, owner):
+            out, errors = process.communicate(timeout=LIMIT_SECONDS)
+            self.assertEqual((0, ""), (process.returncode, errors), out)
+
+    def lose_and_rejoin(self, place):
+        name = f"percsd-{place + 1}"
+        del self.urls[name]
+        lost = self.processes.pop(name)
+        lost.kill()
+        lost.wait()
+        self.wait(lambda: "daemon_lost" in self.control("events"))
+        self.start_daemon(place)
+        self.wait(lambda: "daemon_rejoined" in self.control("events"))
 
     def end_all(self):
         for name, process in reversed(self.processes.items()):
