@@ -18,7 +18,10 @@ using ::testing::MatchesRegex;
 
 class LogTest : public ::testing::Test {
  protected:
-  LogTest() : before_(spdlog::default_logger()) { SetUpLog("tested"); }
+  LogTest() : before_(spdlog::default_logger()) {
+    SetUpLog("tested");
+    SetLogTime(-1);  // others in this program ran windows
+  }
   ~LogTest() override {
     spdlog::set_default_logger(before_);
     SetLogTime(-1);
