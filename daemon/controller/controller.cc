@@ -231,6 +231,8 @@ void Controller::Apply(const v1::ApplyRequest& request, ApplyDone done) {
   ++runs_;
   if (absl::Status status = RecordApply(request); !status.ok()) return done(status);
   last_error_.clear();
+  // Nobody answers what was asked of the run before.
+  if (run_) run_->Fail(absl::UnavailableError("the fabric is still being configured: another scenario was applied; ask again"));
   run_ = *std::move(run);
   if (store_.is_open()) begun_ = request;
   apply_done_ = std::move(done);
@@ -380,7 +382,7 @@ absl::StatusOr<FabricRun*> Controller::ActiveRun() {
 
 absl::Status Controller::Reset() {
   if (!run_) return absl::OkStatus();
-  if (!run_->ended()) run_->Fail(absl::CancelledError("the fabric was reset"));
+  run_->Fail(absl::CancelledError("the fabric was reset"));  // if it has ended, what was asked of it
   for (std::uint32_t p = 0; p < membership_.places(); ++p) {
     if (!membership_.member(p)) continue;
     auto message = Prepare(p);
