@@ -80,7 +80,8 @@ void WindowUnit::Queue(OperationState& op, Time ready_at) {
 Time WindowUnit::IssueTime(OperationState& op) {
   Window& window = windows_[op.asked.window];
   Time source = op.asked.cached ? parameters_.cache_read : parameters_.memory_read;
-  op.bytes = op.asked.data.empty() ? op.asked.bytes : op.asked.data.size();
+  const bool of_memory = op.asked.op == WindowOp::kRdmaRead || (op.asked.op == WindowOp::kRdmaWrite && op.asked.data.empty());
+  op.bytes = of_memory ? op.asked.bytes : op.asked.data.size();
   ContextId context = op.asked.context;
   Address address = op.asked.address;
   switch (op.asked.op) {

@@ -226,5 +226,18 @@ TEST(WindowsTest, TranslationsMissOnceAndAreForgottenWithTheirRegion) {
   EXPECT_EQ(result.total.nmmu_hits, 11u);
 }
 
+// What is sent is the data, whatever an operation from outside says of other bytes.
+TEST(WindowsTest, BytesWithoutDataSendNothing) {
+  Script a(0, 1), b(1, 1);
+  a.Open(0, 4096).At(20 * kMicrosecond);
+  b.Open(0, 4096);
+  for (const WindowOp op : {WindowOp::kImmediateSend, WindowOp::kFifoSend}) {
+    a.Send(op, 1, 0, {}).operation.bytes = 34;
+    b.AwaitReceived();
+  }
+  const RunResult result = PlayPrograms(Machine({1, 1, 2, 1}, {a, b}));
+  EXPECT_EQ(result.total.packets_delivered, 2u);
+}
+
 }  // namespace
 }  // namespace percs
