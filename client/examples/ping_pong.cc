@@ -61,7 +61,9 @@ int Return(Endpoint& endpoint, const Peer& peer) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 7) {
+  const bool serve = argc > 6 && std::strcmp(argv[6], "serve") == 0;
+  const int rounds = argc > 7 ? std::atoi(argv[7]) : 100;
+  if (argc < 7 || rounds < 1) {
     std::fprintf(stderr, "ping_pong CONTROLLER HUB WINDOW PEER_HUB PEER_WINDOW serve|return [ROUNDS]\n");
     return 2;
   }
@@ -76,6 +78,5 @@ int main(int argc, char** argv) {
   const auto node = (*endpoint)->FindNode(argv[4]);
   if (!node.ok()) return Fail(argv[4], node.status());
   const Peer peer{*node, static_cast<percs::WindowId>(std::atoi(argv[5]))};
-  const bool serve = std::strcmp(argv[6], "serve") == 0;
-  return serve ? Serve(**endpoint, peer, argc > 7 ? std::atoi(argv[7]) : 100) : Return(**endpoint, peer);
+  return serve ? Serve(**endpoint, peer, rounds) : Return(**endpoint, peer);
 }

@@ -55,7 +55,9 @@ bool Pending::done() const {
 
 Completion Pending::Wait(std::optional<Duration> deadline) const {
   absl::Status status;
-  if (!done()) status = state_->session->Wait(state_, deadline);
+  if (!done()) {
+    if (const auto session = state_->session.lock()) status = session->Wait(state_, deadline);
+  }
   const std::lock_guard<std::mutex> guard(state_->mutex);
   if (state_->done) return state_->completion;
   Completion completion;
@@ -65,11 +67,13 @@ Completion Pending::Wait(std::optional<Duration> deadline) const {
 
 void Pending::Then(std::function<void(const Completion&)> then) const {
   if (done()) return then(Wait());
-  state_->session->Then(state_, std::move(then));
+  if (const auto session = state_->session.lock()) return session->Then(state_, std::move(then));
+  then(Wait());
 }
 
 void Pending::Cancel() const {
-  if (!done()) state_->session->Cancel(state_);
+  if (done()) return;
+  if (const auto session = state_->session.lock()) session->Cancel(state_);
 }
 
 // --- Endpoint -----------------------------------------------------------------------------------------
@@ -79,7 +83,7 @@ absl::StatusOr<std::unique_ptr<Endpoint>> Endpoint::Attach(EndpointOptions optio
   const auto until = WindowSession::Clock::now() + options.deadline;
   const auto address = AddressOfDaemon(options);
   if (!address.ok()) return address.status();
-  auto session = std::make_unique<WindowSession>(std::move(options), *address);
+  auto session = std::make_shared<WindowSession>(std::move(options), *address);
   if (absl::Status status = session->Open(until); !status.ok()) return status;
   std::unique_ptr<Endpoint> endpoint(new Endpoint(std::move(session)));
   const EndpointOptions& o = endpoint->session_->options();
@@ -98,9 +102,12 @@ absl::StatusOr<std::unique_ptr<Endpoint>> Endpoint::Attach(EndpointOptions optio
   return endpoint;
 }
 
-Endpoint::Endpoint(std::unique_ptr<WindowSession> session) : session_(std::move(session)) {}
+Endpoint::Endpoint(std::shared_ptr<WindowSession> session) : session_(std::move(session)) {}
 
-Endpoint::~Endpoint() { session_->Detach(WindowSession::Clock::now() + kGoodbye).IgnoreError(); }
+Endpoint::~Endpoint() {
+  session_->Detach(WindowSession::Clock::now() + kGoodbye).IgnoreError();
+  session_->Close();
+}
 
 NodeId Endpoint::node() const { return session_->node(); }
 WindowId Endpoint::window() const { return session_->window(); }

@@ -17,7 +17,8 @@
 // MODE. kShared: virtual time goes on whatever the program does. kExclusive: it stands still from every event that the
 // program is told (and from Attach on) until the program waits again, in Wait, Receive or another call that blocks. So
 // what it does between two waits takes no virtual time, and if all programs of a fabric are exclusive, have one thread
-// each and name their windows, every run has the same result. A wait that is given up at its deadline does not count.
+// each and name their windows, every run has the same result. A wait that is given up at its deadline was one all the
+// same: virtual time goes on until the next event that the program is told.
 //
 // ERRORS. A Completion has a code, and, if the hub judged it, `window_status`:
 //   RESOURCE_EXHAUSTED   no window free; too many operations or bytes under way; send or receive FIFO, or immediate
@@ -79,7 +80,7 @@ struct EndpointOptions {
   // FIFOs that Attach registers and gives to the window, in slots of 2,048 bytes; 0: none.
   std::uint32_t send_slots = 64, receive_slots = 64;
   std::string name = "program";      // for `Endpoint.ListWindows`
-  std::uint32_t under_way = 128;     // operations that the hub has at a time; what is asked for beyond that waits here
+  std::uint32_t under_way = 128;     // operations that the hub has at a time, with at most 32 MiB to write and read; the rest waits here
   Duration deadline{30'000};         // of Attach, and of every call that blocks and is given none
   Duration reattach{5'000};          // at most a minute; also for how long the hub keeps the window without us
 };
@@ -219,12 +220,12 @@ class Endpoint {
   absl::Status WaitAll(std::optional<Duration> deadline = std::nullopt);
 
  private:
-  explicit Endpoint(std::unique_ptr<WindowSession> session);
+  explicit Endpoint(std::shared_ptr<WindowSession> session);
   WindowOperation Operation(WindowOp op) const;
   Pending Send(WindowOp op, const Peer& peer, Bytes data);
   Pending Rdma(WindowOp op, const Peer& peer, Address there, Address here, std::uint64_t bytes, const RdmaOptions& options);
 
-  std::unique_ptr<WindowSession> session_;
+  std::shared_ptr<WindowSession> session_;
 };
 
 }  // namespace percs::client

@@ -2,9 +2,12 @@
 
 #include <grpcpp/create_channel.h>
 
+#include <atomic>
 #include <climits>
+#include <thread>
 
 #include "client/lib/grpc_status.h"
+#include "client/lib/interrupt.h"
 
 namespace percs {
 namespace {
@@ -208,18 +211,29 @@ absl::StatusOr<v1::BreakStreamsReply> FabricClient::BreakStreams(const std::stri
 
 absl::Status FabricClient::WatchEvents(std::uint64_t after, bool follow,
                                        const std::function<bool(const v1::EventBatch&)>& batch) {
+  constexpr Duration kLookEvery(20);
   grpc::ClientContext context;  // no deadline: it follows as long as somebody wants to know
   v1::WatchEventsRequest request;
   request.set_after(after);
   request.set_follow(follow);
   const auto stream = stub_->WatchEvents(&context, request);
-  bool left = false;
-  for (v1::EventBatch message; stream->Read(&message);) {
-    if (left || batch(message)) continue;
+  std::atomic<bool> left = false, ended = false;
+  const auto leave = [&] {
     left = true;
     context.TryCancel();
+  };
+  // Nothing may happen for long, and then nobody would see an interrupt.
+  std::thread looking([&] {
+    for (; follow && !left && !ended; std::this_thread::sleep_for(kLookEvery)) {
+      if (InterruptGuard::raised()) leave();
+    }
+  });
+  for (v1::EventBatch message; stream->Read(&message);) {
+    if (!left && !batch(message)) leave();
   }
   const grpc::Status status = stream->Finish();
+  ended = true;
+  looking.join();
   if (left) return absl::CancelledError("no longer following events");
   return status.ok() ? absl::OkStatus() : FromGrpc(status, "Control.WatchEvents", address_);
 }

@@ -1,39 +1,24 @@
 #include "client/lib/window_session.h"
 
 #include <fmt/format.h>
-#include <grpcpp/create_channel.h>
 
 #include <algorithm>
 #include <random>
 
 #include "proto/scenario/endpoint_codec.h"
+#include "proto/security/channel.h"
 
 namespace percs::client {
 namespace {
 
-constexpr int kMessageBytesMax = 256 << 20;
-constexpr int kKeepaliveMs = 20'000;
-constexpr int kReconnectFirstMs = 20, kReconnectMaxMs = 500, kConnectMs = 5'000;
 constexpr std::chrono::milliseconds kDialAgain(50);
 // Of one message to the hub.
 constexpr int kOperationsAtOnce = 256;
 constexpr std::size_t kBytesAtOnce = 1 << 20;
+// Under way at the hub, which has room for twice that and has to answer with as much in one message.
+constexpr std::uint64_t kBytesUnderWayMax = 32 << 20;
 constexpr std::uint64_t kAcknowledgeEvery = 16;
 constexpr std::size_t kTokenBytes = 16;
-
-std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const Credentials& credentials) {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectFirstMs);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectMs);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMaxMs);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
-  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
-  return grpc::CreateCustomChannel(address, credentials.ForChannel(Role::kDaemon, &arguments), arguments);
-}
 
 // Whoever knows it is this program.
 std::string NewToken() {
@@ -79,7 +64,11 @@ class WindowSession::Stream final : public grpc::ClientBidiReactor<v1::FromProgr
 
   void OnReadDone(bool ok) override {
     const Lock lock(session_->mutex_);
-    if (!ok) return;  // OnDone has the reason
+    if (!ok) {
+      // OnDone has the reason. From here on gRPC may be done with this at any time: no write may begin.
+      if (session_->stream_ == this) session_->stream_ready_ = false;
+      return;
+    }
     if (session_->stream_ == this) {
       if (in_.has_hello()) {
         session_->OnHello(in_.hello());
@@ -120,13 +109,15 @@ WindowSession::WindowSession(EndpointOptions options, std::string address)
     : options_(std::move(options)),
       address_(std::move(address)),
       token_(NewToken()),
-      stub_(v1::Endpoint::NewStub(OpenChannel(address_, options_.credentials))),
+      stub_(v1::Endpoint::NewStub(MakeChannel(address_, options_.credentials, Role::kDaemon))),
       thread_([this] { RunThread(); }) {}
 
-WindowSession::~WindowSession() {
+WindowSession::~WindowSession() { Close(); }
+
+void WindowSession::Close() {
   {
     Lock lock(mutex_);
-    closing_ = true;
+    if (std::exchange(closing_, true)) return;
     Fail(absl::CancelledError("the endpoint is gone"));
     if (stream_ != nullptr) stream_->Cancel();
     changed_.wait(lock, [this] { return streams_ == 0; });
@@ -191,6 +182,11 @@ void WindowSession::OnStreamEnded(const grpc::Status& status) {
   work_.notify_all();
 }
 
+bool WindowSession::MaySend(const Waiting& next) const {
+  if (!next.counts) return true;
+  return counted_ < options_.under_way && (counted_ == 0 || bytes_under_way_ + next.bytes <= kBytesUnderWayMax);
+}
+
 std::shared_ptr<v1::FromProgram> WindowSession::BuildMessage() {
   auto message = std::make_shared<v1::FromProgram>();
   std::size_t bytes = 0;
@@ -200,7 +196,9 @@ std::shared_ptr<v1::FromProgram> WindowSession::BuildMessage() {
     next.message.set_id(++last_id_);
     bytes += next.message.data().size();
     counted_ += next.counts;
-    under_way_[last_id_] = {std::move(next.state), next.offset, next.counts};
+    bytes_under_way_ += next.bytes;
+    const bool returns = next.message.op() == v1::EndpointOperation::OP_RETURN_SPACE;
+    under_way_[last_id_] = {std::move(next.state), next.offset, next.counts, next.bytes, returns ? next.message.count() : 0};
     message->add_operations()->Swap(&next.message);
     waiting_.pop_front();
   }
@@ -320,6 +318,9 @@ void WindowSession::Complete(std::uint64_t id, Completion completion) {
   const UnderWay done = std::move(found->second);
   under_way_.erase(found);
   counted_ -= done.counts;
+  bytes_under_way_ -= done.bytes;
+  // Refused, because nothing more can be journalled: the next ones go back with these.
+  if (!completion.status.ok()) space_to_return_ += done.slots;
   if (done.state) FinishPiece(done.state, done.offset, std::move(completion));
 }
 
@@ -367,6 +368,7 @@ void WindowSession::Fail(const absl::Status& why) {
   for (const auto& [id, operation] : std::exchange(under_way_, {})) FinishAll(operation.state, why);
   for (const Waiting& operation : std::exchange(waiting_, {})) FinishAll(operation.state, why);
   counted_ = 0;
+  bytes_under_way_ = 0;
   sent_.clear();
   unsent_ = 0;
   dial_at_.reset();

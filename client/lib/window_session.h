@@ -32,17 +32,19 @@ struct PendingState {
   bool done = false;
   Completion completion;
   std::function<void(const Completion&)> then;
-  WindowSession* session = nullptr;  // there until `done`
+  std::weak_ptr<WindowSession> session;  // when it is gone, this is done
   int pieces = 1;                    // operations on the wire that it still consists of
 };
 
-class WindowSession {
+class WindowSession : public std::enable_shared_from_this<WindowSession> {
  public:
   using Clock = std::chrono::steady_clock;
 
   WindowSession(EndpointOptions options, std::string address);
-  // Ends everything that is under way. REQUIRES: not called from a callback.
   ~WindowSession();
+  // Ends everything that is under way, and the thread. Who waits for an operation may have a share in the session longer
+  // than its Endpoint, so this is not left to the destructor. REQUIRES: not called from a callback.
+  void Close();
 
   const EndpointOptions& options() const { return options_; }
   // Blocks until the window is reserved.
@@ -76,12 +78,15 @@ class WindowSession {
     v1::EndpointOperation message;
     State state;
     std::uint64_t offset = 0;
-    bool counts = true;  // as under way
+    bool counts = true;       // as under way
+    std::uint64_t bytes = 0;  // to write or to read
   };
   struct UnderWay {
     State state;
     std::uint64_t offset = 0;
     bool counts = true;
+    std::uint64_t bytes = 0;
+    std::uint32_t slots = 0;  // of the receive FIFO, that go back with it
   };
   struct Sent {
     std::shared_ptr<v1::FromProgram> message;
@@ -94,7 +99,7 @@ class WindowSession {
   std::shared_ptr<v1::FromProgram> BuildMessage();
   // As messages name it.
   std::string hub() const { return options_.hub.empty() ? "its first hub" : options_.hub; }
-  bool MaySend(const Waiting& next) const { return !next.counts || counted_ < options_.under_way; }
+  bool MaySend(const Waiting& next) const;
   void OnHello(const v1::EndpointHello& hello);
   void OnMessage(const v1::FromHub& message);
   void OnEvent(const v1::EndpointEvent& event);
@@ -109,6 +114,7 @@ class WindowSession {
   template <typename There>
   absl::Status WaitUntil(Lock& lock, std::optional<Clock::time_point> until, There there);
   std::optional<Clock::time_point> Until(std::optional<Duration> deadline) const;
+  void Withdraw();
   void RunThread();
 
   const EndpointOptions options_;
@@ -135,6 +141,7 @@ class WindowSession {
   std::deque<Waiting> waiting_;
   std::map<std::uint64_t, UnderWay> under_way_;
   std::uint32_t counted_ = 0;  // of under_way_, those that count
+  std::uint64_t bytes_under_way_ = 0;
   std::uint64_t last_id_ = 0;
   std::deque<Sent> sent_;      // and not acknowledged
   std::size_t unsent_ = 0;     // of these, the next one on this stream

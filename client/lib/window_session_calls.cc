@@ -8,6 +8,11 @@
 #include "proto/scenario/endpoint_codec.h"
 
 namespace percs::client {
+namespace {
+
+constexpr std::chrono::milliseconds kWithdraw(1'000);
+
+}  // namespace
 
 std::optional<WindowSession::Clock::time_point> WindowSession::Until(std::optional<Duration> deadline) const {
   return Clock::now() + deadline.value_or(options_.deadline);
@@ -41,13 +46,27 @@ absl::Status WindowSession::Open(Clock::time_point until) {
   Dial();
   work_.notify_all();
   const absl::Status status = WaitUntil(lock, until, [this] { return attached_ || ended_; });
-  if (!status.ok()) return status;
+  if (!status.ok()) {
+    lock.unlock();
+    Withdraw();
+    return status;
+  }
   return ended_ ? *ended_ : absl::OkStatus();
+}
+
+// The hub has to know that nobody waits for the window any more, or it would count for `--wait-endpoints`.
+void WindowSession::Withdraw() {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kWithdraw);
+  v1::DetachRequest request;
+  v1::DetachReply reply;
+  request.set_token(token_);
+  stub_->Detach(&context, request, &reply).error_code();  // a hub that does not answer gives it up by itself
 }
 
 Pending WindowSession::Ask(std::vector<WindowOperation> operations) {
   const auto state = std::make_shared<PendingState>();
-  state->session = this;
+  state->session = weak_from_this();
   state->pieces = static_cast<int>(operations.size());
   const Lock lock(mutex_);
   if (ended_ || detaching_) {
@@ -61,6 +80,7 @@ Pending WindowSession::Ask(std::vector<WindowOperation> operations) {
     next.state = state;
     next.offset = offset;
     next.counts = operation.op != WindowOp::kIpReceive;
+    next.bytes = operation.data.size() + (operation.op == WindowOp::kReadMemory ? operation.bytes : 0);
     if (operation.op == WindowOp::kReadMemory) offset += operation.bytes;
   }
   Pump();

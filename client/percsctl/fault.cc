@@ -68,6 +68,14 @@ Outcome AwaitTime(const std::string& text, Time& at) {
 
 namespace {
 
+// How long it is until then by the wall clock, if that is long.
+std::string LongWait(FabricClient& client, Time at) {
+  const auto status = client.Status();
+  if (!status.ok()) return "";
+  const Time pace = status->pace() > 0 ? status->pace() : static_cast<Time>(status->pace_reached());
+  return FormatLongWait(at - status->virtual_time(), pace);
+}
+
 Outcome Inject(const FabricOptions& fabric, const std::string& when, v1::InjectFaultRequest request) {
   Time at = -1;
   if (Outcome outcome = AwaitTime(when, at); outcome.code != ExitCode::kOk) return outcome;
@@ -80,7 +88,7 @@ Outcome Inject(const FabricOptions& fabric, const std::string& when, v1::InjectF
       fmt::print("{}\n",
                  nlohmann::json{{"fault", reply->what()}, {"at_ps", reply->at()}}.dump(2));
     } else {
-      fmt::print("{} at {}\n", reply->what(), FormatVirtual(reply->at()));
+      fmt::print("{} at {}{}\n", reply->what(), FormatVirtual(reply->at()), LongWait(client, reply->at()));
     }
     return Outcome::Ok();
   });
@@ -124,8 +132,8 @@ Outcome Fault(const FaultArguments& a, bool up) {
                                         {"at_ps", reply->at()}}
                              .dump(2));
     } else {
-      fmt::print("link {} ({}) {} at {}\n", reply->link(), reply->ends(), state,
-                 FormatVirtual(reply->at()));
+      fmt::print("link {} ({}) {} at {}{}\n", reply->link(), reply->ends(), state,
+                 FormatVirtual(reply->at()), LongWait(client, reply->at()));
     }
     return Outcome::Ok();
   });

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -26,6 +27,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr const char* kDuration = "duration";
+
 struct ResourceArguments {
   FabricOptions fabric;
   std::string id, at, lease;
@@ -39,9 +42,20 @@ std::string Dashed(std::string name) {
   return name;
 }
 
+Outcome Wrong(const std::string& message) { return Outcome::Fail(ExitCode::kUsage, message); }
+
+bool IsWall(const std::string& text) {
+  const auto time = ParseUserTime(text);
+  return time.ok() && time->wall;
+}
+
 Outcome SetFields(const std::map<std::string, std::string>& values, google::protobuf::Message* message) {
   for (const auto& [name, text] : values) {
     if (text.empty()) continue;
+    if (IsWall(text)) {
+      return Wrong(fmt::format("--{}: {} is a time of the wall clock, and this is a virtual one; write {}",
+                               Dashed(name), text, text.substr(text.find(':') + 1)));
+    }
     const absl::Status status = SetFromText(message, message->GetDescriptor()->FindFieldByName(name), text);
     if (!status.ok()) {
       return Outcome::Fail(ExitCode::kUsage, fmt::format("--{}: {}", Dashed(name), std::string(status.message())));
@@ -77,26 +91,33 @@ std::string LongWait(const v1::FaultReply& reply) {
   return fmt::format("{} in {}{}\n", f.injections() == 0 ? "begins" : "changes next", FormatVirtual(wait), wall);
 }
 
-Outcome Print(const FabricOptions& fabric, const char* verb, const v1::FaultReply& reply) {
+Outcome Print(const FabricOptions& fabric, const char* verb, FabricClient::Duration lease,
+              const v1::FaultReply& reply) {
   FaultList one;
   *one.Add() = reply.fault();
   if (IsJson(fabric.format)) {
-    fmt::print("{}\n", Json{{"at_ps", reply.at()}, {"fault", FaultsJson(one)[0]}}.dump(2));
+    Json json{{"at_ps", reply.at()}, {"fault", FaultsJson(one)[0]}};
+    if (lease.count() > 0) json["lease_wall_ms"] = lease.count();
+    fmt::print("{}\n", json.dump(2));
   } else {
     fmt::print("fault {} {} at {}\n{}{}", reply.fault().id(), verb, FormatVirtual(reply.at()), FaultsText(one),
                LongWait(reply));
+    if (lease.count() > 0) fmt::print("it is deleted in {} ms of wall time, unless it is held\n", lease.count());
   }
   return Outcome::Ok();
 }
 
-// Runs a program and returns its exit status; calls `meanwhile` every few seconds.
+// Runs a program and returns its exit status, as a shell says it; calls `meanwhile` every few seconds.
 int RunProgram(const std::vector<std::string>& command, const std::function<void()>& meanwhile) {
   constexpr auto kPoll = std::chrono::milliseconds(20), kMeanwhile = std::chrono::milliseconds(2'000);
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   pid_t pid = 0;
-  if (posix_spawnp(&pid, words[0], nullptr, nullptr, words.data(), environ) != 0) return 127;  // as a shell says it
+  if (const int error = posix_spawnp(&pid, words[0], nullptr, nullptr, words.data(), environ); error != 0) {
+    fmt::print(stderr, "percsctl fault: cannot run {}: {}\n", command[0], std::strerror(error));
+    return error == ENOENT ? 127 : 126;
+  }
   auto next = std::chrono::steady_clock::now() + kMeanwhile;
   int status = 0;
   while (waitpid(pid, &status, WNOHANG) == 0) {
@@ -108,34 +129,90 @@ int RunProgram(const std::vector<std::string>& command, const std::function<void
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// The fault is there while the program runs; a lease ends it if this process dies.
+// NOT_FOUND becomes OK.
+absl::Status CheckNew(FabricClient& client, const std::string& id) {
+  const auto known = client.ListFaults(id);
+  if (absl::IsNotFound(known.status())) return absl::OkStatus();
+  if (!known.ok()) return known.status();
+  return absl::AlreadyExistsError(fmt::format(
+      "there is a fault \"{}\" already, which this would delete in the end; delete it first, or take another name",
+      id));
+}
+
+// The fault is there while the program runs; a lease ends it if this process dies. What the program says counts,
+// whatever has become of the fault.
 Outcome During(const ResourceArguments& a, const v1::Fault& fault) {
   constexpr FabricClient::Duration kLease(10'000);
   return WithFabric(a.fabric, [&](FabricClient& client) {
+    if (absl::Status status = CheckNew(client, a.id); !status.ok()) return FromStatus(status);
     const auto reply = client.CreateFault(fault, kLease);
     if (!reply.ok()) return FromStatus(reply.status());
     InterruptGuard interrupt;  // Ctrl-C ends the program, and then the fault
     const int status = RunProgram(a.command, [&] { client.HoldFault(a.id).status().IgnoreError(); });
     const auto gone = client.DeleteFault(a.id);
-    if (!gone.ok()) return FromStatus(gone.status());
-    fmt::print(stderr, "fault {}: from {} to {}\n", a.id, FormatVirtual(reply->at()), FormatVirtual(gone->at()));
+    if (gone.ok()) {
+      fmt::print(stderr, "fault {}: from {} to {}\n", a.id, FormatVirtual(reply->at()), FormatVirtual(gone->at()));
+    } else if (absl::IsNotFound(gone.status())) {
+      fmt::print(stderr, "fault {}: from {}; somebody deleted it before the program had ended\n", a.id,
+                 FormatVirtual(reply->at()));
+    } else {
+      fmt::print(stderr, "fault {}: from {}; its lease ends it within {} s, as it was not deleted: {}\n", a.id,
+                 FormatVirtual(reply->at()), kLease.count() / 1000, Text(gone.status()));
+    }
     return Outcome{static_cast<ExitCode>(status), ""};
   });
 }
 
-Outcome Set(const ResourceArguments& a, bool update) {
-  FabricClient::Duration lease(0);
-  if (!a.lease.empty()) {
-    const auto span = ParseWallTime(a.lease);
-    if (!span.ok()) return Outcome::Fail(ExitCode::kUsage, "--lease: " + Text(span.status()));
-    lease = *span;
+absl::StatusOr<FabricClient::Duration> ParseLease(const char* option, const std::string& text) {
+  const auto span = ParseWallTime(text);
+  if (!span.ok()) return absl::InvalidArgumentError(fmt::format("{}: {}", option, Text(span.status())));
+  if (span->count() > 0) return *span;
+  return absl::InvalidArgumentError(
+      fmt::format("{}: {} is less than a millisecond; write wall:1ms or more", option, text));
+}
+
+// Takes the options that are told by the wall clock out of `a`. A duration is a lease that nobody renews: the
+// controller deletes the fault, and the journal has the virtual time of that.
+Outcome TakeWallTimes(ResourceArguments& a, bool update, FabricClient::Duration& lease) {
+  std::string& duration = a.inject[kDuration];
+  const bool wall = IsWall(duration);
+  if (!a.command.empty()) {
+    if (!a.lease.empty()) {
+      return Wrong("--lease: the fault is held for as long as COMMAND runs, and then deleted; leave it out");
+    }
+    if (wall) return Wrong("--duration " + duration + ": the fault is there for as long as COMMAND runs; leave it out");
+    if (IsJson(a.fabric.format)) return Wrong("--format json: standard output is that of COMMAND; leave it out");
   }
+  if (wall && update) {
+    return Wrong(fmt::format("--duration {0}: only `fault create` takes a duration by the wall clock; write a virtual "
+                             "one, or `fault delete` it, and create it with --duration {0}",
+                             duration));
+  }
+  if (wall && !a.lease.empty()) {
+    return Wrong("--duration " + duration + " is a lease that nobody renews; leave --lease out");
+  }
+  if (wall && !a.at.empty() && !IsWall(a.at)) {
+    return Wrong(fmt::format("--duration {}: it counts from now, and with --at {} the fault may begin later; write a "
+                             "virtual duration, or an --at of the wall clock (wall:5s)",
+                             duration, a.at));
+  }
+  if (!wall && a.lease.empty()) return Outcome::Ok();
+  const auto span = wall ? ParseLease("--duration", duration) : ParseLease("--lease", a.lease);
+  if (!span.ok()) return Wrong(Text(span.status()));
+  lease = *span;
+  if (wall) duration.clear();
+  return Outcome::Ok();
+}
+
+Outcome Set(ResourceArguments a, bool update) {
+  FabricClient::Duration lease(0);
+  if (Outcome outcome = TakeWallTimes(a, update, lease); outcome.code != ExitCode::kOk) return outcome;
   v1::Fault fault;
   if (Outcome outcome = BuildFault(a, &fault); outcome.code != ExitCode::kOk) return outcome;
   if (!a.command.empty()) return During(a, fault);
   return WithFabric(a.fabric, [&](FabricClient& client) {
     const auto reply = update ? client.UpdateFault(fault) : client.CreateFault(fault, lease);
-    return reply.ok() ? Print(a.fabric, update ? "updated" : "created", *reply) : FromStatus(reply.status());
+    return reply.ok() ? Print(a.fabric, update ? "updated" : "created", lease, *reply) : FromStatus(reply.status());
   });
 }
 
@@ -174,8 +251,9 @@ std::string PreviewText(const v1::FaultPreview& p) {
   return text + fmt::format("{:<13} {}\n", "packets", p.loses_packets() ? "are lost on it" : "are delayed by it");
 }
 
-Outcome Preview(const ResourceArguments& a) {
+Outcome Preview(ResourceArguments a) {
   v1::Fault fault;
+  if (IsWall(a.inject[kDuration])) a.inject[kDuration].clear();  // how long it lasts does not change what it touches
   if (Outcome outcome = BuildFault(a, &fault); outcome.code != ExitCode::kOk) return outcome;
   fault.clear_at();
   return WithFabric(a.fabric, [&](FabricClient& client) {
@@ -243,6 +321,7 @@ void AddFields(CLI::App& app, const google::protobuf::Descriptor* type, std::map
   for (const google::protobuf::FieldDescriptor* field : VisibleFields(type)) {
     if (field->message_type() != nullptr) continue;
     std::string help = RulesOf(field).doc();
+    if (field->name() == kDuration) help += " `fault create` also takes one by the wall clock: wall:30s.";
     if (field->enum_type() != nullptr) help += fmt::format(" One of {}.", fmt::join(ChoiceNames(field->enum_type()), ", "));
     auto* option = app.add_option("--" + Dashed(field->name()), values[field->name()], help);
     if (RulesOf(field).required()) option->required();

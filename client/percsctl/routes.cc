@@ -36,6 +36,7 @@ struct DumpArguments {
 struct LoadArguments {
   FabricOptions fabric;
   std::string file, scenario;
+  std::vector<std::string> down;
 };
 
 struct DiffArguments {
@@ -101,6 +102,17 @@ Outcome Routes(const RoutesArguments& a) {
   });
 }
 
+absl::StatusOr<Failures> LinksDown(const Topology& topology, const std::vector<std::string>& names) {
+  Failures failures;
+  for (const std::string& name : names) {
+    const auto link = topology.ParseLink(name);
+    if (!link.ok()) return link.status();
+    const LinkEnd far = topology.Peer(link->node, link->port);
+    failures.links.insert(std::min(std::pair(link->node, link->port), std::pair(far.node, far.port)));
+  }
+  return failures;
+}
+
 // The tables that a scenario starts with, or would have with some links down.
 absl::StatusOr<RouteFile> PlannedRoutes(const std::string& path, const std::string& only,
                                         const std::vector<std::string>& down) {
@@ -108,14 +120,9 @@ absl::StatusOr<RouteFile> PlannedRoutes(const std::string& path, const std::stri
   if (!input.ok()) return input.status();
   const auto topology = percs::Topology::Create(input->scenario.topology);
   if (!topology.ok()) return topology.status();
-  Failures failures;
-  for (const std::string& name : down) {
-    const auto link = topology->ParseLink(name);
-    if (!link.ok()) return link.status();
-    const LinkEnd far = topology->Peer(link->node, link->port);
-    failures.links.insert(std::min(std::pair(link->node, link->port), std::pair(far.node, far.port)));
-  }
-  TableSet all = Planner(*topology).Plan(failures), some;
+  const auto failures = LinksDown(*topology, down);
+  if (!failures.ok()) return failures.status();
+  TableSet all = Planner(*topology).Plan(*failures), some;
   std::vector<NodeId> nodes;
   if (only.empty()) {
     for (NodeId node = 0; node < topology->nodes(); ++node) nodes.push_back(node);
@@ -171,14 +178,15 @@ Outcome Dump(const DumpArguments& a) {
 }
 
 // In this process a table set is only proven; `percsctl run --routes` runs with it.
-Outcome Prove(const RouteFile& file, const std::string& scenario_path) {
+Outcome Prove(const RouteFile& file, const std::string& scenario_path, const std::vector<std::string>& down) {
   const auto input = LoadScenario(scenario_path, {}, std::nullopt);
   if (!input.ok()) return FromStatus(input.status());
   const auto topology = percs::Topology::Create(input->scenario.topology);
   if (!topology.ok()) return FromStatus(topology.status());
   if (auto status = CheckRouteFile(file, *topology); !status.ok()) return FromStatus(status);
-  const auto report =
-      CheckTables(*topology, {}, file.tables, input->scenario.parameters.vc_policy);
+  const auto failures = LinksDown(*topology, down);
+  if (!failures.ok()) return FromStatus(failures.status());
+  const auto report = CheckTables(*topology, *failures, file.tables, input->scenario.parameters.vc_policy);
   if (!report.ok()) {
     return Outcome::Fail(ExitCode::kBadInput, std::string(report.status().message()));
   }
@@ -190,7 +198,10 @@ Outcome Prove(const RouteFile& file, const std::string& scenario_path) {
 Outcome Load(const LoadArguments& a) {
   const auto file = ReadRouteFile(a.file);
   if (!file.ok()) return FromStatus(file.status());
-  if (!a.scenario.empty()) return Prove(*file, a.scenario);
+  if (!a.scenario.empty()) return Prove(*file, a.scenario, a.down);
+  if (!a.down.empty()) {
+    return Outcome::Fail(ExitCode::kUsage, "--down needs --scenario; a running fabric knows what is down");
+  }
   v1::LoadRoutesRequest request;
   std::vector<NodeId> nodes(file->tables.size());
   for (NodeId node = 0; node < nodes.size(); ++node) nodes[node] = node;
@@ -260,6 +271,7 @@ CommandBody AddLoad(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("load", "Prove tables and install them in the running fabric");
   sub->add_option("FILE", a->file, "Tables as `dump` writes them, of every node")->required();
   sub->add_option("--scenario", a->scenario, "Only prove them, for this scenario, in this process");
+  sub->add_option("--down", a->down, "With a scenario: a link that is down (repeatable)");
   AddFabricOptions(*sub, a->fabric);
   sub->footer("Examples:\n  percsctl routes load tables.json\n"
               "  percsctl routes load tables.json --scenario deploy/scenarios/four-supernodes.yaml");

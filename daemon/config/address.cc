@@ -1,10 +1,13 @@
 #include "daemon/config/address.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -73,6 +76,27 @@ bool SocketAddress::leaves_machine() const {
 
 std::string SocketAddress::ToString() const {
   return is_unix() ? "unix:" + unix_path : fmt::format("{}:{}", host, port);
+}
+
+bool IsPrivateAddress(const std::string& numeric) {
+  struct Network {
+    int family;
+    const char* prefix;
+    int bits;
+  };
+  constexpr Network kNetworks[] = {{AF_INET, "127.0.0.0", 8},    {AF_INET, "10.0.0.0", 8},   {AF_INET, "172.16.0.0", 12},
+                                   {AF_INET, "192.168.0.0", 16}, {AF_INET, "169.254.0.0", 16}, {AF_INET, "100.64.0.0", 10},
+                                   {AF_INET6, "::1", 128},       {AF_INET6, "fc00::", 7},    {AF_INET6, "fe80::", 10}};
+  const std::string host = numeric.substr(0, numeric.find('%'));  // the interface of a link-local one
+  for (const Network& network : kNetworks) {
+    std::array<unsigned char, sizeof(in6_addr)> address{}, prefix{};
+    if (inet_pton(network.family, host.c_str(), address.data()) != 1) continue;
+    inet_pton(network.family, network.prefix, prefix.data());
+    int bit = 0;
+    while (bit < network.bits && ((address[bit / 8] ^ prefix[bit / 8]) >> (7 - bit % 8) & 1) == 0) ++bit;
+    if (bit == network.bits) return true;
+  }
+  return false;
 }
 
 absl::StatusOr<SocketAddress> ParseAddress(const std::string& text, int default_port) {

@@ -24,6 +24,10 @@ struct SocketAddress {
   std::string ToString() const;  // as gRPC takes it
 };
 
+// Whether an IPv4 or IPv6 address in numbers is of this machine or of a network that no router of the Internet leads to
+// (loopback, link-local, RFC 1918, 4193 and 6598): those of containers and pods. Not: every address of a host.
+bool IsPrivateAddress(const std::string& numeric);
+
 // `tcp` alone is every interface with `default_port`. INVALID_ARGUMENT says what would be right.
 absl::StatusOr<SocketAddress> ParseAddress(const std::string& text, int default_port);
 

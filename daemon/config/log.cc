@@ -23,7 +23,8 @@ namespace {
 using Seconds = std::chrono::seconds;
 
 constexpr std::uint64_t kRepeatsPerSecond = 10;
-constexpr std::size_t kMessagesKnown = 256;
+// Different ones of one second; those beyond are only counted.
+constexpr std::size_t kMessagesKnown = 4096;
 constexpr char kNoTime[] = "-";
 
 std::atomic<Time> virtual_now{-1};
@@ -70,39 +71,73 @@ class JsonFormatter final : public spdlog::formatter {
   std::unique_ptr<formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
 };
 
-// Hands lines on, but of the same message at most ten in a second.
+// Hands lines on, but of the same message at most ten in a second. What was held back is counted when that second
+// is over: with the next line, the next flush (spdlog's own, every second), or the end of the process.
 class LimitingSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit LimitingSink(std::shared_ptr<spdlog::sinks::sink> next) : next_(std::move(next)) {}
+  ~LimitingSink() override { SayHowMany(); }
 
  protected:
   void sink_it_(const spdlog::details::log_msg& line) override {
-    const auto second = std::chrono::time_point_cast<Seconds>(line.time);
-    if (second != second_) NextSecond(line, second);
-    const std::string text(line.payload.data(), line.payload.size());
-    if (said_.size() >= kMessagesKnown && said_.count(text) == 0) return next_->log(line);
-    if (++said_[text] <= kRepeatsPerSecond) next_->log(line);
+    EndSecondBefore(line.time);
+    std::string text(line.payload.data(), line.payload.size());
+    const auto known = said_.find(text);
+    if (known == said_.end()) {
+      if (said_.size() >= kMessagesKnown) {
+        ++others_;
+        return;
+      }
+      program_.assign(line.logger_name.data(), line.logger_name.size());
+      said_.emplace(std::move(text), Said{line.level, 1});
+    } else if (++known->second.times > kRepeatsPerSecond) {
+      return;
+    }
+    next_->log(line);
   }
-  void flush_() override { next_->flush(); }
+  void flush_() override {
+    EndSecondBefore(std::chrono::system_clock::now());
+    next_->flush();
+  }
   void set_formatter_(std::unique_ptr<spdlog::formatter> formatter) override {
     next_->set_formatter(std::move(formatter));
   }
   void set_pattern_(const std::string& pattern) override { next_->set_pattern(pattern); }
 
  private:
-  void NextSecond(const spdlog::details::log_msg& line, std::chrono::time_point<std::chrono::system_clock, Seconds> now) {
-    second_ = now;
-    for (const auto& [text, times] : said_) {
-      if (times <= kRepeatsPerSecond) continue;
-      const std::string more = fmt::format("{} times more in that second: {}", times - kRepeatsPerSecond, text);
-      next_->log(spdlog::details::log_msg(line.logger_name, line.level, more));
+  struct Said {
+    spdlog::level::level_enum level;
+    std::uint64_t times;
+  };
+  using Second = std::chrono::time_point<std::chrono::system_clock, Seconds>;
+
+  void EndSecondBefore(std::chrono::system_clock::time_point now) {
+    const auto second = std::chrono::time_point_cast<Seconds>(now);
+    if (second == second_) return;
+    second_ = second;
+    SayHowMany();
+  }
+  void SayHowMany() {
+    for (const auto& [text, said] : said_) {
+      if (said.times <= kRepeatsPerSecond) continue;
+      Say(said.level, fmt::format("{} times more in that second: {}", said.times - kRepeatsPerSecond, text));
+    }
+    if (others_ > 0) {
+      Say(spdlog::level::warn, fmt::format("{} lines more in that second, after {} different ones", others_,
+                                           kMessagesKnown));
     }
     said_.clear();
+    others_ = 0;
+  }
+  void Say(spdlog::level::level_enum level, const std::string& text) {
+    next_->log(spdlog::details::log_msg(program_, level, text));
   }
 
   const std::shared_ptr<spdlog::sinks::sink> next_;
-  std::chrono::time_point<std::chrono::system_clock, Seconds> second_{};
-  std::map<std::string, std::uint64_t> said_;  // of this second
+  Second second_{};
+  std::string program_;
+  std::map<std::string, Said> said_;  // of this second
+  std::uint64_t others_ = 0;
 };
 
 }  // namespace
@@ -113,6 +148,7 @@ void SetUpLog(const char* program) {
   logger->set_formatter(TextFormatter());
   logger->flush_on(spdlog::level::trace);
   spdlog::set_default_logger(std::move(logger));
+  spdlog::flush_every(Seconds(1));
 }
 
 absl::Status SetLogFormat(const std::string& format) {

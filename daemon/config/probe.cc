@@ -2,11 +2,11 @@
 
 #include <chrono>
 
-#include "daemon/stream/channel.h"
 #include "fmt/format.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/generic/generic_stub.h"
+#include "proto/security/channel.h"
 
 namespace percs {
 namespace {

@@ -138,9 +138,12 @@ Reactor* ControlService::Handlers::SetFault(Context* context, const v1::Fault& f
   (*run)->Manage(
       std::move(record),
       [reply, command, spec = *spec, run = *run](Fabric& manager, Time at) {
+        const auto before = manager.faults()->Get(spec.id);
         const auto status = (manager.faults()->*command)(spec, at);
-        if (status.ok()) FaultToProto(*status, run->topology(), reply->mutable_fault());
-        return status.status();
+        if (!status.ok()) return status.status();
+        if (before.ok()) run->KeepLease(spec.id, before->number, status->number);
+        FaultToProto(*status, run->topology(), reply->mutable_fault());
+        return absl::OkStatus();
       },
       [reactor, reply, number, what, lease, run = *run](absl::StatusOr<Time> at) {
         if (at.ok()) {
@@ -265,7 +268,7 @@ Reactor* ControlService::Handlers::HoldFault(Context* context, const v1::HoldFau
                                              v1::HoldFaultReply* reply) {
   if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
-  auto run = ActiveRun(/*going_on=*/true);
+  auto run = ActiveRun(false);  // not journalled, so that a full disk takes no lease away
   if (!run.ok()) return Answer(context, run.status());
   const auto span = (*run)->Hold(request->id());
   if (span.ok()) reply->set_lease_wall_ms(static_cast<std::uint64_t>(span->count()));

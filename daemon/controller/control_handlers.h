@@ -149,7 +149,10 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
   absl::Status MayWatch(Context* context);
   absl::StatusOr<FabricRun*> ActiveRun(bool going_on) {
     auto run = controller_->ActiveRun();
-    if (!run.ok() || !going_on || !(*run)->ended()) return run;
+    if (!run.ok() || !going_on) return run;
+    // A command would wait for virtual time, which waits for room on the disk.
+    if (!controller_->storage().ok()) return controller_->storage();
+    if (!(*run)->ended()) return run;
     return absl::FailedPreconditionError(fmt::format(
         "run {} has ended at {} of virtual time; apply a scenario, with hold to keep "
         "it up when nothing is left to do",

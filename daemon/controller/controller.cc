@@ -14,7 +14,7 @@
 #include "daemon/metrics/fabric_metrics.h"
 #include "daemon/metrics/hub_metrics.h"
 #include "daemon/metrics/process_metrics.h"
-#include "daemon/stream/channel.h"
+#include "daemon/stream/server_settings.h"
 #include "fmt/format.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
@@ -145,7 +145,8 @@ absl::Status Controller::ServeMetrics() {
        }),
        {"/discovery", "application/json", [status](const MetricsServer& server) {
           return DiscoveryList(status(), server.advertised());
-        }}});
+        }}},
+      security_.plaintext_allowed);
   if (!server.ok()) return server.status();
   metrics_ = *std::move(server);
   return absl::OkStatus();

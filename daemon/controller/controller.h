@@ -71,6 +71,8 @@ class Controller final : private DaemonPort {
   // FAILED_PRECONDITION unless a scenario is applied and its hubs are there.
   absl::StatusOr<FabricRun*> ActiveRun();
   FabricRun* run() { return run_.get(); }
+  // OK, or why virtual time stands still: what was decided cannot be kept.
+  const absl::Status& storage() const { return storage_trouble_; }
   // By number; 0: the last one that ended.
   absl::StatusOr<v1::GetResultReply> Result(std::uint64_t number) const;
   absl::Status Reset();

@@ -304,6 +304,10 @@ v1::FabricState FabricRun::state() const {
 
 Time FabricRun::virtual_time() const {
   if (ended() && result_->ok()) return (*result_)->virtual_time;
+  return told_ = std::max(told_, Now());
+}
+
+Time FabricRun::Now() const {
   if (!has_started_ || !pace_.paced() || phase_ == Phase::kEnded) return master_.now();
   if (held_at_) return *held_at_;
   if (programs_hold_at_) return std::max(master_.now(), *programs_hold_at_);

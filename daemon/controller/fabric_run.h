@@ -121,6 +121,8 @@ class FabricRun {
   Time Resume();
   // Fault `number` of this name is deleted when nobody has held it for `span` of wall time. Hold returns the span.
   void Lease(const std::string& id, std::uint32_t number, std::chrono::milliseconds span);
+  // An update gave fault `before` of this name another number; its lease goes on.
+  void KeepLease(const std::string& id, std::uint32_t before, std::uint32_t number);
   absl::StatusOr<std::chrono::milliseconds> Hold(const std::string& id);
 
   v1::FabricState state() const;
@@ -134,6 +136,7 @@ class FabricRun {
   const Placement& placement() const { return placement_; }
   const WindowMaster& master() const { return master_; }
   const PaceKeeper& pace() const { return pace_; }
+  // For people: never less than what was said before.
   Time virtual_time() const;
   double wall_seconds() const;
   std::string lookahead_source() const { return manager_->lookahead_source(); }
@@ -265,6 +268,8 @@ class FabricRun {
   // A program is there, or is still to come, so the run is not over.
   bool ExpectsPrograms() const { return !stopped_ && (programs_.attached > 0 || programs_.awaited > 0); }
   // Virtual time stands still until programs have said something.
+  // When what comes now takes effect.
+  Time Now() const;
   bool HeldByPrograms() const { return !stopped_ && (programs_.owing > 0 || programs_.awaited > 0); }
   void CountPrograms();
   // What is known of them has changed.
@@ -318,6 +323,8 @@ class FabricRun {
   ProgramCounts programs_;                    // sums of these
   bool programs_complete_ = false;            // as many as were wanted have been there
   std::optional<Time> programs_hold_at_;      // where it stands because programs owe their next calls
+  std::optional<Time> released_at_;           // where it stood, until they have had what they asked for
+  mutable Time told_ = 0;
   std::map<std::string, LeaseOf> leases_;  // of faults, by name
   Timer lease_timer_;
   Timer soon_timer_;
@@ -372,6 +379,7 @@ class FabricRun {
   v1::SavedRun::Phase saved_phase_ = v1::SavedRun::PHASE_UNSPECIFIED;
   std::vector<v1::JournalRecord> retake_;  // journalled, but not in what was saved
   bool retaking_ = false, touched_ = false;
+  std::uint64_t reports_not_kept_ = 0;  // of programs, of all daemons
 
   Clock::time_point started_, ended_at_;
   bool has_started_ = false;

@@ -16,6 +16,8 @@
 namespace percs {
 namespace {
 
+constexpr std::uint64_t kReportsNotKept = 128;
+
 // Of one hub, what takes effect first: reservations of numbered windows before those of any, whatever reached the
 // controller first, so that exclusive programs that name their windows have one result.
 auto OrderOf(const v1::EndpointSubmission& submission) {
@@ -43,7 +45,9 @@ void FabricRun::OnEndpoints(std::uint32_t process, v1::EndpointReport& report) {
     submission.set_process(process);
     last.add_submissions()->Swap(&submission);
   }
-  // Nothing is kept for this alone: until something else is, the daemon has it, and says it again.
+  // Nothing is kept for each of these: until something else is, the daemon has them, and says them again. But it can have
+  // only so many.
+  if (++reports_not_kept_ % kReportsNotKept == 0) touched_ = true;
   FollowHold();
 }
 
@@ -113,11 +117,11 @@ void FabricRun::FollowHold() {
   const bool held = HeldByPrograms();
   if (held == programs_hold_at_.has_value()) return;
   if (held) {
-    programs_hold_at_ = virtual_time();
+    programs_hold_at_ = held_at_.value_or(master_.now());  // not by how much of its pace has passed since
     return;
   }
-  if (has_started_) pace_.Resume(Clock::now(), std::max(master_.now(), *programs_hold_at_));
-  programs_hold_at_.reset();
+  if (has_started_) pace_.Resume(Clock::now(), *programs_hold_at_);
+  released_at_ = *std::exchange(programs_hold_at_, std::nullopt);
 }
 
 }  // namespace percs

@@ -116,7 +116,7 @@ void FabricRun::FillSevered(const Loss& loss, Time boundary, v1::LostDaemon* mes
 }
 
 void FabricRun::TakeLosses() {
-  const Time boundary = virtual_time();
+  const Time boundary = Now();
   for (Loss& loss : losses_) {
     Command command;
     command.now = true;

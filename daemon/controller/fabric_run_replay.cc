@@ -35,7 +35,13 @@ void FabricRun::Submit(const v1::JournalRecord& record) {
     };
   }
   if (IsManagement(record)) {
-    command.on_manager = [record](Fabric& manager, Time at) { return ActOnManagement(record, manager, at); };
+    command.on_manager = [this, record](Fabric& manager, Time at) {
+      const auto before = manager.faults()->Get(record.update_fault().id());
+      absl::Status status = ActOnManagement(record, manager, at);
+      const auto after = manager.faults()->Get(record.update_fault().id());
+      if (before.ok() && after.ok()) KeepLease(record.update_fault().id(), before->number, after->number);
+      return status;
+    };
   } else if (record.has_link_fault()) {
     const auto link = topology().ParseLink(record.link_fault().link());
     if (!link.ok()) return tell(link.status());

@@ -1,5 +1,6 @@
 // The part of FabricRun that the wall clock has a say in: pauses, and leases of faults.
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,11 @@
 #include "spdlog/spdlog.h"
 
 namespace percs {
+namespace {
+
+constexpr std::chrono::milliseconds kEndAgain(1'000);
+
+}  // namespace
 
 Time FabricRun::Pause() {
   pause_at_ = virtual_time();
@@ -64,6 +70,13 @@ void FabricRun::Lease(const std::string& id, std::uint32_t number, std::chrono::
   EndLeases();
 }
 
+void FabricRun::KeepLease(const std::string& id, std::uint32_t before, std::uint32_t number) {
+  const auto lease = leases_.find(id);
+  if (lease == leases_.end() || lease->second.number != before) return;
+  lease->second.number = number;
+  touched_ = true;
+}
+
 absl::StatusOr<std::chrono::milliseconds> FabricRun::Hold(const std::string& id) {
   const auto lease = leases_.find(id);
   const auto fault = faults().Get(id);
@@ -75,10 +88,11 @@ absl::StatusOr<std::chrono::milliseconds> FabricRun::Hold(const std::string& id)
   return lease->second.span;
 }
 
-// Deletes faults whose leases are over, by a command like any other, and waits for the next one.
+// Deletes faults whose leases are over, by a command like any other, and waits for the next one. What the journal does
+// not take is tried again.
 void FabricRun::EndLeases() {
   const Clock::time_point now = Clock::now();
-  std::vector<std::string> over;
+  std::map<std::string, LeaseOf> over;
   Clock::time_point next = Clock::time_point::max();
   for (auto it = leases_.begin(); it != leases_.end();) {
     const auto fault = faults().Get(it->first);
@@ -88,16 +102,21 @@ void FabricRun::EndLeases() {
       ++it;
       continue;
     }
-    if (there) over.push_back(it->first);
+    if (there) over[it->first] = it->second;
     it = leases_.erase(it);
   }
   if (next != Clock::time_point::max()) lease_timer_.Set(next - now, [this] { EndLeases(); });
-  for (const std::string& id : over) {
+  for (const auto& [id, lease] : over) {
     v1::JournalRecord record;
     record.set_delete_fault(id);
     Manage(std::move(record), [id](Fabric& manager, Time at) { return manager.faults()->Delete(id, at); },
-           [id, number = number_](absl::StatusOr<Time> at) {
-             if (at.ok()) spdlog::info("run {}: the lease of fault {} is over, deleted at {}", number, id, FormatTime(*at));
+           [this, id, lease](absl::StatusOr<Time> at) {
+             if (at.ok()) {
+               spdlog::info("run {}: the lease of fault {} is over, deleted at {}", number_, id, FormatTime(*at));
+             } else if (absl::IsResourceExhausted(at.status()) || absl::IsUnavailable(at.status())) {
+               leases_[id] = {lease.number, lease.span, Clock::now() + kEndAgain};
+               lease_timer_.Set(kEndAgain, [this] { EndLeases(); });
+             }
            });
   }
 }

@@ -29,12 +29,16 @@ void FabricRun::Step() {
   while (!busy() && going_on()) {
     if (!queries_.empty()) SendQueries();
     if (busy()) return;
-    if (!losses_.empty()) TakeLosses();
+    if (!losses_.empty()) {
+      TakeLosses();
+      released_at_.reset();
+    }
     TakeBack();
     if (phase_ == Phase::kEnded) return;  // they could not be journalled
     TakeReplay();
-    TakeSubmissions(virtual_time());
-    if (!commands_.empty()) TakeCommands(virtual_time());
+    // What programs ask for while virtual time stands takes effect where it stands, at whatever pace.
+    TakeSubmissions(std::exchange(released_at_, std::nullopt).value_or(Now()));
+    if (!commands_.empty()) TakeCommands(Now());
     if (!OpenWindow()) return;
   }
 }

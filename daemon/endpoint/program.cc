@@ -1,6 +1,7 @@
 #include "daemon/endpoint/program.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "daemon/endpoint/programs.h"
 #include "fmt/format.h"
@@ -12,7 +13,7 @@ namespace {
 
 // What a program that reads nothing costs at most.
 constexpr std::size_t kUntakenMessagesMax = 1024;
-constexpr std::uint64_t kUntakenBytesMax = 64 << 20;
+constexpr std::uint64_t kUntakenBytesMax = (64 << 20) + kProgramBytesMax;  // what it asked to read comes in one message
 // What an event takes besides its data.
 constexpr std::uint64_t kEventBytes = 64;
 // From its last message until its stream is ended for it.
@@ -54,6 +55,11 @@ absl::Status Program::OnMessage(v1::FromProgram& message) {
   CountAcknowledged();
   if (over()) return absl::OkStatus();  // it will hear so
   absl::Status status;
+  if (static_cast<std::size_t>(message.operations_size()) > kProgramOperationsMax) {
+    status = absl::InvalidArgumentError(fmt::format("{} operations in one message; at most {}", message.operations_size(),
+                                                    kProgramOperationsMax));
+    message.clear_operations();
+  }
   for (v1::EndpointOperation& operation : *message.mutable_operations()) {
     status = Take(operation);
     if (!status.ok()) break;
@@ -87,6 +93,8 @@ absl::Status Program::Take(v1::EndpointOperation& message) {
   if (status.ok()) {
     message.set_window(window_);
     message.set_job(identity_.job);
+    message.clear_data_hash();  // is the journal's
+    message.DiscardUnknownFields();
     auto operation = OperationFromProto(message);
     if (operation.ok()) {
       Ask(*std::move(operation), std::move(message));
@@ -109,7 +117,10 @@ absl::Status Program::Admit(const v1::EndpointOperation& message, EndpointRefusa
   if (message.op() == v1::EndpointOperation::OP_RESERVE || message.op() == v1::EndpointOperation::OP_RELEASE) {
     return absl::InvalidArgumentError("programs attach and detach; they do not reserve and release");
   }
-  if (outstanding_.size() >= kProgramOperationsMax || bytes_outstanding_ > kProgramBytesMax) {
+  // Slots of the receive FIFO come back whatever else is under way; nothing would ever be received again without them.
+  const bool returns = message.op() == v1::EndpointOperation::OP_RETURN_SPACE;
+  const std::size_t most = returns ? 2 * kProgramOperationsMax : kProgramOperationsMax;
+  if (outstanding_.size() >= most || (!returns && bytes_outstanding_ > kProgramBytesMax)) {
     *reason = EndpointRefusal::kTooMany;
     return absl::ResourceExhaustedError(
         fmt::format("{} operations with {} bytes are under way, and a program may have {} with {}; wait for completions",
@@ -119,7 +130,8 @@ absl::Status Program::Admit(const v1::EndpointOperation& message, EndpointRefusa
 }
 
 Program::Bytes Program::BytesOf(const WindowOperation& operation) {
-  return operation.data.size() + (operation.op == WindowOp::kReadMemory ? operation.bytes : 0);
+  return operation.data.size() + (operation.op == WindowOp::kReadMemory ? operation.bytes : 0) +
+         operation.segments.size() * sizeof(MemorySegment) + operation.updates.size() * sizeof(AtomicUpdate);
 }
 
 void Program::Ask(WindowOperation operation, v1::EndpointOperation message) {
@@ -129,6 +141,7 @@ void Program::Ask(WindowOperation operation, v1::EndpointOperation message) {
   const Bytes bytes = BytesOf(operation);
   outstanding_.emplace_back(id, bytes);
   bytes_outstanding_ += bytes;
+  asked_.bytes += bytes;
   programs_->stats().operation_bytes += operation.data.size();
   if (asked_.empty()) {
     asked_.message.set_node(identity_.node);
@@ -161,6 +174,7 @@ void Program::Refuse(std::uint64_t id, EndpointRefusal reason, const absl::Statu
   refusal->set_id(id);
   refusal->set_code(static_cast<std::uint32_t>(why.raw_code()));
   refusal->set_message(std::string(why.message()));
+  next_bytes_ += kEventBytes + why.message().size();
   ++events_;
 }
 
@@ -250,8 +264,10 @@ void Program::Tell() {
 void Program::Release(const absl::Status& why) {
   if (state_ == State::kOver || state_ == State::kReleasing) return;
   released_why_ = why;
-  release_wanted_ = true;
-  if (state_ == State::kReserving) return;  // then, as soon as there is something to release
+  if (state_ == State::kReserving) {  // it is released as soon as there is something to release
+    if (!std::exchange(release_wanted_, true)) programs_->OnGivenUp();
+    return;
+  }
   if (!why.ok()) spdlog::info("program {} loses window {} of {}: {}", identity_.name, window_, identity_.hub, std::string(why.message()));
   state_ = State::kReleasing;
   AskForWindow(WindowOp::kRelease, kReleaseId);
@@ -267,6 +283,7 @@ void Program::Finish(const absl::Status& why) {
   ++events_;
   outstanding_.clear();
   bytes_outstanding_ = 0;
+  asked_ = {};
 }
 
 }  // namespace percs

@@ -46,6 +46,7 @@ struct ProgramIdentity {
 struct Submission {
   std::vector<WindowOperation> operations;
   v1::EndpointSubmission message;  // the same
+  std::uint64_t bytes = 0;         // that they hold
   bool empty() const { return operations.empty(); }
 };
 
@@ -66,6 +67,7 @@ class Program final : public Endpoint<v1::FromHub, v1::FromProgram> {
 
   // What it asked for since the last time.
   Submission TakeAsked() { return std::exchange(asked_, {}); }
+  bool has_asked() const { return !asked_.empty(); }
   // A submission takes effect at `at`; `last` is the id of its last operation.
   void OnIssued(std::uint64_t last, Time at);
   // An operation never takes effect.

@@ -1,6 +1,7 @@
 #include "daemon/endpoint/programs.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "daemon/config/status_translation.h"
 #include "fmt/format.h"
@@ -16,11 +17,17 @@ constexpr std::size_t kProgramsMax = 256;
 constexpr std::size_t kNameMax = 64, kTokenBytes = 16;
 constexpr std::uint64_t kKeepMaxMs = 60'000;
 constexpr std::size_t kFindMax = 4096;
+// Of one message to the controller; what is beyond goes with the next one.
+constexpr std::uint64_t kReportBytes = 32 << 20;
+constexpr std::chrono::milliseconds kLookForRoom(20);
 
 }  // namespace
 
 Programs::Programs(ProcessLock* lock, Events events)
-    : lock_(lock), events_(std::move(events)), ended_(absl::FailedPreconditionError("no scenario is applied")) {}
+    : lock_(lock),
+      events_(std::move(events)),
+      ended_(absl::FailedPreconditionError("no scenario is applied")),
+      again_(lock) {}
 
 // --- Attaching ----------------------------------------------------------------------------------------
 
@@ -126,6 +133,10 @@ void Programs::OnClosed(const Program& program) {
   if (owner != owners_.end() && owner->second == program.identity().number) owners_.erase(owner);
 }
 
+void Programs::OnGivenUp() {
+  if (arrived_ > 0) --arrived_;
+}
+
 void Programs::Remove(std::uint64_t number) {
   const auto found = programs_.find(number);
   if (found == programs_.end()) return;
@@ -146,6 +157,7 @@ void Programs::Begin(std::uint64_t run, Fabric* fabric) {
 
 void Programs::End(const absl::Status& why) {
   fabric_ = nullptr;
+  again_.Cancel();
   ended_ = why;
   kept_.clear();
   owners_.clear();
@@ -165,12 +177,13 @@ void Programs::FillReport(v1::DaemonMessage* message) {
 
 bool Programs::MakeReport(v1::EndpointReport* report) {
   if (!fabric_ || (programs_.empty() && told_attached_ == 0)) return false;
-  std::uint64_t attached = 0, owing = 0;
+  std::uint64_t attached = 0, owing = 0, bytes = 0;
   for (const auto& [number, program] : programs_) {
     attached += program->attached();
     owing += program->owes();
+    if (!program->has_asked() || bytes > kReportBytes) continue;
     Submission asked = program->TakeAsked();
-    if (asked.empty()) continue;
+    bytes += asked.bytes;
     asked.message.set_number(++last_submission_);
     kept_[last_submission_] = {asked.message.node(), std::move(asked.operations)};
     *report->add_submissions() = std::move(asked.message);
@@ -188,12 +201,16 @@ bool Programs::MakeReport(v1::EndpointReport* report) {
 }
 
 void Programs::Submit() {
-  if (!fabric_ || in_window_ || !events_.room()) return;
-  v1::EndpointReport report;
-  if (!MakeReport(&report)) return;
-  auto message = events_.prepare();
-  message->mutable_endpoints()->Swap(&report);
-  events_.send(std::move(message));
+  again_.Cancel();
+  while (fabric_ && !in_window_) {
+    // The controller takes what it can keep, and nobody else may have anything to say until then.
+    if (!events_.room()) return again_.Set(kLookForRoom, [this] { Submit(); });
+    v1::EndpointReport report;
+    if (!MakeReport(&report)) return;
+    auto message = events_.prepare();
+    message->mutable_endpoints()->Swap(&report);
+    events_.send(std::move(message));
+  }
 }
 
 absl::Status Programs::Issue(const v1::EndpointGrant& grant) {

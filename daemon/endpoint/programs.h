@@ -41,6 +41,7 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
   // --- Of the host.
   // Hubs are there, and virtual time is about to begin. REQUIRES: `fabric` outlives this until End.
   void Begin(std::uint64_t run, Fabric* fabric);
+  bool has_hubs() const { return fabric_ != nullptr; }
   // The hubs are gone, or the run is over: programs hear `why`.
   void End(const absl::Status& why);
   // A submission takes effect. DATA_LOSS if it is not here and not in the grant.
@@ -51,7 +52,7 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
   void FillReport(v1::DaemonMessage* message);
   // Programs hear what happened in the windows so far.
   void TellAll();
-  // The same to the controller at once, unless a window was granted and its report will say it.
+  // The same to the controller at once, unless a window was granted and its report will say it; when there is room.
   void Submit();
   void SetInWindow(bool in_window) { in_window_ = in_window; }
 
@@ -61,6 +62,8 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
   EndpointStats& stats() { return stats_; }
   void OnOpen(const Program& program, v1::EndpointAttached* attached);
   void OnClosed(const Program& program);
+  // One that waited for its window does not any more.
+  void OnGivenUp();
   void Remove(std::uint64_t number);
 
   EndpointStats Stats() const;
@@ -117,6 +120,7 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
   std::uint64_t arrived_ = 0;
   std::uint64_t told_attached_ = 0, told_owing_ = 0, told_arrived_ = 0;        // that the controller knows
   bool in_window_ = false, leaving_ = false;
+  Timer again_;                                                                // while there is no room
   EndpointStats stats_;
 };
 

@@ -3,9 +3,9 @@
 #include <chrono>
 
 #include "daemon/config/version.h"
-#include "daemon/stream/channel.h"
 #include "emulator/base/check.h"
 #include "fmt/format.h"
+#include "proto/security/channel.h"
 
 namespace percs {
 namespace {

@@ -59,9 +59,9 @@ void AddLink(const Labels& labels, const LinkTotal& link, MetricFamilies* famili
   families->Add(metric::kLinkDown, labels, Number(link.downs));
 }
 
-void AddChannels(const Labels& port, const PortStats& stats, MetricFamilies* families) {
-  for (std::size_t vc = 0; vc < stats.vc.size(); ++vc) {
-    Labels labels = port;
+void AddChannels(const Labels& link, PortId port, const PortStats& stats, MetricFamilies* families) {
+  for (std::size_t vc = 0; vc < static_cast<std::size_t>(VcsOf(port)); ++vc) {
+    Labels labels = link;
     labels.emplace_back("vc", std::to_string(vc));
     families->Add(metric::kVcBytes, labels, Number(stats.vc[vc].bytes));
     families->Add(metric::kVcPackets, labels, Number(stats.vc[vc].packets));
@@ -90,7 +90,9 @@ void AddLinks(const Topology& topology, const NodeState& state, MetricsDetail de
                      {"peer", topology.NodeName(peer.node)},
                      {"peer_port", PortName(topology.LinkName(peer))}},
                     1);
-      if (detail == MetricsDetail::kVc) AddChannels({{"hub", hub}, {"port", name}, {"class", link_class}}, stats, families);
+      if (detail == MetricsDetail::kVc) {
+        AddChannels({{"hub", hub}, {"port", name}, {"class", link_class}}, port, stats, families);
+      }
       continue;
     }
     classes[link_class].Add(stats, up, state.link_downs[port]);

@@ -56,15 +56,21 @@ int ListenAt(const SocketAddress& where) {
   return -1;
 }
 
-int BoundPort(int fd) {
+struct Bound {
+  std::string host;  // in numbers
+  int port = 0;
+};
+Bound BoundTo(int fd) {
   sockaddr_storage bound{};
   socklen_t size = sizeof(bound);
+  std::array<char, NI_MAXHOST> host{};
   std::array<char, NI_MAXSERV> port{};
   if (getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size) != 0 ||
-      getnameinfo(reinterpret_cast<sockaddr*>(&bound), size, nullptr, 0, port.data(), port.size(), NI_NUMERICSERV) != 0) {
-    return 0;
+      getnameinfo(reinterpret_cast<sockaddr*>(&bound), size, host.data(), host.size(), port.data(), port.size(),
+                  NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return {};
   }
-  return std::atoi(port.data());
+  return {host.data(), std::atoi(port.data())};
 }
 
 int SocketOf(MHD_Connection* connection) {
@@ -157,7 +163,7 @@ void MetricsServer::Listen(const std::string& tls_identity, int socket) {
 }
 
 absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::string& address, const std::string& tls,
-                                                                    std::vector<Page> pages) {
+                                                                    std::vector<Page> pages, bool plaintext_allowed) {
   const auto where = ParseAddress(address, 0);
   if (!where.ok()) return where.status();
   if (where->is_unix()) {
@@ -178,7 +184,15 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::s
                                               : errno == EADDRNOTAVAIL ? "this is not an address of this host"
                                                                        : std::strerror(errno)));
   }
-  server->address_ = fmt::format("{}:{}", where->host, BoundPort(socket));
+  const Bound bound = BoundTo(socket);
+  if (tls.empty() && !plaintext_allowed && !IsPrivateAddress(bound.host)) {
+    close(socket);
+    return absl::FailedPreconditionError(
+        fmt::format("metrics at {} could be read, plain, from anywhere: give --metrics-tls FILE, an address on loopback or "
+                    "of a private network, or --plaintext if that is meant",
+                    address));
+  }
+  server->address_ = fmt::format("{}:{}", where->host, bound.port);
   server->Listen(identity, socket);
   if (server->daemon_) return server;
   const std::string why = server->problem_.empty() ? "the HTTP server did not start" : server->problem_;

@@ -28,9 +28,10 @@ class MetricsServer {
     std::function<std::string(const MetricsServer&)> body;
   };
   // `address` is HOST:PORT, port 0 for any free one. `tls` is a file with a private key and its certificate, of TLS 1.2
-  // or newer; "": plain HTTP. INVALID_ARGUMENT, NOT_FOUND or UNAVAILABLE says why it cannot listen.
+  // or newer; "": plain HTTP, which goes no farther than loopback and private networks unless `plaintext_allowed`
+  // (FAILED_PRECONDITION). INVALID_ARGUMENT, NOT_FOUND or UNAVAILABLE says why it cannot listen.
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(const std::string& address, const std::string& tls,
-                                                              std::vector<Page> pages);
+                                                              std::vector<Page> pages, bool plaintext_allowed = false);
   ~MetricsServer();
   // HOST:PORT as bound.
   const std::string& address() const { return address_; }

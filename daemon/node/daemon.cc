@@ -8,7 +8,7 @@
 #include "daemon/config/log.h"
 #include "daemon/config/probe.h"
 #include "daemon/metrics/process_metrics.h"
-#include "daemon/stream/channel.h"
+#include "daemon/stream/server_settings.h"
 #include "fmt/format.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
@@ -92,7 +92,8 @@ absl::Status Daemon::ServeMetrics() {
         }
         AddHubMetrics(state, detail, families);
         AddProcessMetrics(families);
-      })});
+      })},
+      security_.plaintext_allowed);
   if (!server.ok()) return server.status();
   metrics_ = *std::move(server);
   return absl::OkStatus();

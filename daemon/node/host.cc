@@ -15,6 +15,7 @@
 #include "proto/scenario/faults.h"
 #include "proto/scenario/impairments.h"
 #include "proto/scenario/trace_codec.h"
+#include "spdlog/spdlog.h"
 
 namespace percs {
 namespace {
@@ -146,6 +147,7 @@ void Host::Grant(v1::WindowGrant* grant) {
   }
   grant_.Swap(grant);
   granted_ = true;
+  if (attempt_ != 0 && !programs_->has_hubs()) programs_->Begin(run_, fabric_.get());
   programs_->SetInWindow(true);
   Progress();
 }
@@ -161,7 +163,9 @@ void Host::Progress() {
     SendOutboxes(message->mutable_ready()->mutable_report());
     FillReport(message->mutable_ready()->mutable_report());
     events_.send(std::move(message));
-    return programs_->Begin(run_, fabric_.get());
+    // A place is taken again only with the first grant: until then the controller does not listen.
+    if (attempt_ == 0) programs_->Begin(run_, fabric_.get());
+    return;
   }
   if (!granted_) return;
   for (int i = 0; i < grant_.peers_size(); ++i) {
@@ -276,6 +280,9 @@ absl::Status Host::TakeLosses() {
 }
 
 absl::Status Host::TakeCommands() {
+  if (const int faults = grant_.faults_size() + grant_.other_faults_size() + grant_.fault_actions_size(); faults > 0) {
+    spdlog::debug("run {}: {} fault actions in the window from {}", run_, faults, FormatTime(fabric_->now()));
+  }
   for (const v1::LinkFaultCommand& command : grant_.faults()) {
     if (command.node() >= fabric_->topology().nodes() || command.port() >= kLinkPorts) {
       return absl::InvalidArgumentError(fmt::format(
@@ -429,6 +436,8 @@ void Host::Collect(const v1::Collect& request) {
         e->set_output_vc(edge.output_vc);
       }
       for (std::string& text : fabric_->BlockedPrograms()) edges->add_blocked(std::move(text));
+      programs_->End(absl::FailedPreconditionError(
+          fmt::format("run {} has ended at {} of virtual time: nothing in it can go on", run_, FormatTime(fabric_->now()))));
       break;
     }
     case v1::Collect::WHAT_TRACE:

@@ -189,7 +189,8 @@ void Endpoint<Out, In>::Closed(Listener* listener, const absl::Status& status) {
   if (listener == next_) next_ = nullptr;
   if (listener != stream_) return;
   stream_ = std::exchange(next_, nullptr);
-  if (stream_ != nullptr && !left_) return stream_->SendHello();
+  // One that has broken meanwhile takes no hello; that it is closed comes, too.
+  if (stream_ != nullptr && !left_ && !stream_->broken_) return stream_->SendHello();
   if (!left_ && stream_ == nullptr) OnLost(status);
 }
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "daemon/config/version.h"
-#include "daemon/stream/channel.h"
 #include "fmt/format.h"
+#include "proto/security/channel.h"
 #include "spdlog/spdlog.h"
 
 namespace percs {

@@ -6,6 +6,6 @@
 
 namespace percs {
 
-inline constexpr std::uint32_t kModelVersion = 7;
+inline constexpr std::uint32_t kModelVersion = 8;
 
 }  // namespace percs

@@ -67,9 +67,30 @@ class Touched {
   std::set<NodeId> damaged_;
 };
 
-bool TakesLinksDown(FaultKind kind) {
-  return kind == FaultKind::kLinkDown || kind == FaultKind::kPortDown || kind == FaultKind::kFlap ||
-         kind == FaultKind::kHubDown || kind == FaultKind::kPartition || kind == FaultKind::kMiswired;
+// Those of its links that it takes down. Errors at random may do so too, if replay gives up; nobody can foretell it.
+std::set<Link> TakenDown(const FaultSpec& spec, const std::set<Link>& links, const P7ihParameters& parameters) {
+  switch (spec.kind) {
+    case FaultKind::kLinkDown:
+    case FaultKind::kPortDown:
+    case FaultKind::kFlap:
+    case FaultKind::kHubDown:
+    case FaultKind::kPartition:
+    case FaultKind::kMiswired:
+      return links;
+    case FaultKind::kCorruptNext:
+      if (!parameters.link_replay || static_cast<int>(spec.corrupt) < parameters.replay_limit) return {};
+      return links;
+    case FaultKind::kLaneLoss: {
+      std::set<Link> short_of_lanes;
+      for (const Link& link : links) {
+        const LinkParameters& own = parameters.link(ClassOf(link.second));
+        if (own.lanes_working(static_cast<int>(spec.lanes)) < own.lanes_min) short_of_lanes.insert(link);
+      }
+      return short_of_lanes;
+    }
+    default:
+      return {};
+  }
 }
 
 // With what is down already.
@@ -141,15 +162,15 @@ absl::StatusOr<FaultPreview> PreviewFault(const FaultSpec& spec, const FabricVie
     }
   }
   preview.pairs.assign(pairs.begin(), pairs.end());
-  const bool down = TakesLinksDown(spec.kind);
+  const std::set<Link> down = TakenDown(spec, touched.links(), view.parameters);
   const FaultKind kind = spec.kind;
   const bool silences = kind == FaultKind::kCauDown || kind == FaultKind::kHfiDown || kind == FaultKind::kWindowDown;
   const bool delays = kind == FaultKind::kLatency || kind == FaultKind::kClockDrift;
   const bool of_device = kind == FaultKind::kPcieUnplugged;  // operations end, no packet is lost
-  preview.loses_packets =
-      down || silences || kind == FaultKind::kTableDamage || (!view.parameters.link_replay && !delays && !of_device);
-  const Failures failures = With(down ? touched.links() : std::set<Link>(), view.failures);
-  if (down) preview.cut_off = CutOff(topology, failures);
+  preview.loses_packets = !down.empty() || silences || kind == FaultKind::kTableDamage ||
+                          (!view.parameters.link_replay && !delays && !of_device);
+  const Failures failures = With(down, view.failures);
+  if (!down.empty()) preview.cut_off = CutOff(topology, failures);
   preview.windows = WindowsTouched(spec, preview, view.parameters);
   preview.trees = Trees(view, pairs, silences ? preview.targets.hubs : preview.cut_off);
   const auto report = CheckTables(topology, failures, Planner(topology).Plan(failures), view.parameters.vc_policy);

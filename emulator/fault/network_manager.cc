@@ -8,9 +8,6 @@
 namespace percs {
 namespace {
 
-// Above this a full proof of every plan would take longer than the run it serves.
-constexpr NodeId kCheckedNodesMax = 2112;
-
 // What a probe found; the prober itself if the answer names nothing that there is.
 LinkEnd FoundBy(const ControlItem& alert, const Topology& topology) {
   const std::uint64_t node = alert.hash >> 8;
@@ -22,7 +19,7 @@ LinkEnd FoundBy(const ControlItem& alert, const Topology& topology) {
 }  // namespace
 
 NetworkManager::NetworkManager(const Topology& topology, const P7ihParameters& parameters, bool reroute,
-                               WorkCounters* work, EventLog* log, Send send)
+                               WorkCounters* work, EventLog* log, Send send, Plan plan)
     : topology_(topology),
       parameters_(parameters),
       reroute_(reroute),
@@ -31,6 +28,7 @@ NetworkManager::NetworkManager(const Topology& topology, const P7ihParameters& p
       send_(std::move(send)),
       trees_(topology, parameters, work, log, [this](ControlItem&& item) { send_(std::move(item)); }),
       planner_(topology),
+      plan_(plan ? std::move(plan) : [this](const Failures& failures) { return planner_.Replan(failures); }),
       tables_(topology.nodes()) {}
 
 void NetworkManager::Receive(const ControlItem& item) {
@@ -215,7 +213,7 @@ void NetworkManager::StartPlanning() {
   FollowLinks();
   for (const LinkEnd& link : current_.down) current_.down_alerts.push_back(alerts[{link.node, link.port}]);
   proven_ = current_.down.empty() && current_.up.empty();  // only entries to write anew
-  planned_ = proven_ ? tables_ : planner_.Replan(failures_);
+  planned_ = proven_ ? tables_ : plan_(failures_);
   if (proven_ && !reroutes_.empty()) current_.unreachable_pairs = reroutes_.back().unreachable_pairs;  // still
   Schedule(now_ + parameters_.plan, Step::kPlanned);
 }
@@ -233,17 +231,19 @@ void NetworkManager::FollowLinks() {
   failures_.links = std::move(failed);
 }
 
-bool NetworkManager::Verified(const TableSet& tables, Reroute* reroute) const {
-  if (topology_.nodes() > kCheckedNodesMax) return true;
-  const auto report = CheckTables(topology_, failures_, tables, parameters_.vc_policy);
+// Whether planned_ may be installed.
+bool NetworkManager::Verified() {
+  unchecked_ = !proven_ && topology_.nodes() > kCheckedNodesMax;
+  if (proven_ || unchecked_) return true;
+  const auto report = CheckTables(topology_, failures_, planned_, parameters_.vc_policy);
   if (!report.ok()) return false;
-  reroute->unreachable_pairs = report->unreachable_pairs;
+  current_.unreachable_pairs = report->unreachable_pairs;
   return true;
 }
 
 void NetworkManager::FinishPlanning() {
   current_.planned = now_;
-  if (!proven_ && !Verified(planned_, &current_)) {
+  if (!Verified()) {
     Note("plan_refused", fmt::format("epoch {}", epoch_ + 1), "the planned tables fail the check; none is installed");
     Committed();  // a table set that fails the check is never installed
     return;
@@ -294,10 +294,12 @@ void NetworkManager::Commit() {
   tables_ = planned_;
   reroutes_.push_back(current_);
   Note("reroute", fmt::format("epoch {}", epoch_),
-       fmt::format("{} links down, {} up, {} damaged tables; raised {}, planned {}, commits at {}; {} hubs change, {} "
-                   "pairs unreachable",
+       fmt::format("{} links down, {} up, {} damaged tables; raised {}, planned {}, commits at {}; {} hubs change, {}",
                    current_.down.size(), current_.up.size(), current_.damaged.size(), FormatTime(current_.raised),
-                   FormatTime(current_.planned), FormatTime(at), current_.hubs_changed, current_.unreachable_pairs));
+                   FormatTime(current_.planned), FormatTime(at), current_.hubs_changed,
+                   unchecked_ ? fmt::format("not checked above {} nodes, unreachable pairs not counted",
+                                            kCheckedNodesMax)
+                              : fmt::format("{} pairs unreachable", current_.unreachable_pairs)));
   Schedule(at, Step::kCommitted);
 }
 

@@ -24,10 +24,14 @@ namespace percs {
 
 class NetworkManager {
  public:
+  // Above so many nodes plans are installed unproven, and the pairs that they leave unreachable are not counted: a
+  // proof after every alert would take longer than the run it serves.
+  static constexpr NodeId kCheckedNodesMax = 2112;
   using Send = std::function<void(ControlItem&&)>;
-  // `log` may be null.
+  using Plan = std::function<TableSet(const Failures&)>;
+  // `log` may be null. `plan` is Planner's if it is null; whoever plans, what fails the check is not installed.
   NetworkManager(const Topology& topology, const P7ihParameters& parameters, bool reroute,
-                 WorkCounters* work, EventLog* log, Send send);
+                 WorkCounters* work, EventLog* log, Send send, Plan plan = nullptr);
 
   void SetTables(NodeId node, std::shared_ptr<const HubTables> tables) { tables_[node] = std::move(tables); }
 
@@ -78,7 +82,7 @@ class NetworkManager {
   void Committed();
   void Schedule(Time at, Step step);
   void Note(const char* kind, const std::string& subject, const std::string& text);
-  bool Verified(const TableSet& tables, Reroute* reroute) const;
+  bool Verified();
 
   const Topology& topology_;
   const P7ihParameters& parameters_;
@@ -98,7 +102,9 @@ class NetworkManager {
   bool busy_ = false;              // a plan is scheduled or in flight
   Epoch epoch_ = 1;
   Planner planner_;
+  const Plan plan_;
   bool proven_ = false;            // planned_ has passed the proof already
+  bool unchecked_ = false;         // planned_ is installed without a proof
   TableSet tables_, planned_;
   std::set<NodeId> lost_, unanswered_;  // hubs
   Reroute current_;

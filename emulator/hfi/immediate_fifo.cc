@@ -7,9 +7,13 @@
 
 namespace percs {
 
+int& WindowUnit::ImmediateUsed(WindowId window) {
+  return immediate_used_[static_cast<std::size_t>(window / context_.parameters->windows_per_hfi)];
+}
+
 // Each HFI has its buffers for all its windows. One is in use until its packet is in the ISR.
 WindowStatus WindowUnit::TakeImmediateBuffer(WindowId window) {
-  int& used = immediate_used_[static_cast<std::size_t>(window / context_.parameters->windows_per_hfi)];
+  int& used = ImmediateUsed(window);
   if (used >= parameters_.immediate_buffers) return WindowStatus::kNoImmediateBuffer;
   ++used;
   return WindowStatus::kOk;
@@ -27,7 +31,7 @@ bool WindowUnit::SendImmediate(OperationState& op) {
   if (SendUnreliable(op, PacketOf(op, WindowPacket::Type::kImmediate), payload, static_cast<int>(op.bytes))) {
     ++Count(window, HfiCounter::kImmediateSent);
   } else {
-    --immediate_used_[static_cast<std::size_t>(window / context_.parameters->windows_per_hfi)];
+    --ImmediateUsed(window);
   }
   return true;
 }

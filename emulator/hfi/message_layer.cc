@@ -78,6 +78,7 @@ void MessageLayer::SendPacket(NodeId destination, SenderFlow& flow, std::uint32_
   FillHeader(message, packet, &header);
   packet.deadline = kNever;
   packet.refused = !hfi_.Send(p, message.verified, message.operation ? hfi_.route(TrafficClass::kRdma) : hfi_.route());
+  packet.window_down = packet.refused && context_.WindowDown(message.source_window);
   if (packet.refused) {
     packet.deadline = context_.now + (context_.parameters->retransmit_timeout << packet.tries);
     Arm(destination, flow, packet.deadline);
@@ -138,7 +139,7 @@ void MessageLayer::OnTimer(NodeId destination) {
     if (packet.tries == parameters.retransmit_tries) {
       Message& message = *Find(flow, packet.message);
       message.refused = packet.refused;
-      Fail(destination, flow, packet.message, WhyGivenUp(message, packet));
+      Fail(destination, flow, packet.message, WhyGivenUp(packet));
       continue;
     }
     ++packet.tries;
@@ -151,9 +152,10 @@ void MessageLayer::OnTimer(NodeId destination) {
   }
 }
 
-DropReason MessageLayer::WhyGivenUp(const Message& message, const InFlight& packet) const {
+// By its last try, whatever has come back meanwhile.
+DropReason MessageLayer::WhyGivenUp(const InFlight& packet) {
   if (!packet.refused) return DropReason::kUnacknowledged;
-  return context_.WindowDown(message.source_window) ? DropReason::kWindowDown : DropReason::kNoRoute;
+  return packet.window_down ? DropReason::kWindowDown : DropReason::kNoRoute;
 }
 
 void MessageLayer::OnAck(const PacketHeader& ack) {

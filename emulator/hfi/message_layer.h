@@ -89,7 +89,8 @@ class MessageLayer {
     Time deadline = kNever;    // kNever while it waits in the HFI
     std::uint8_t tries = 0;
     bool acknowledged = false;
-    bool refused = false;      // the last try did not leave the HFI: no route, or a window that is down
+    bool refused = false;      // the last try did not leave the HFI: no route, or ...
+    bool window_down = false;  // ... its own window was down then
   };
   struct SenderFlow {
     Ring<Message> messages;    // unfinished ones, oldest first
@@ -122,7 +123,7 @@ class MessageLayer {
   void Retire(NodeId destination, SenderFlow& flow);
   void Done(NodeId destination, const Message& message);  // tells whoever asked for it
   void Fail(NodeId destination, SenderFlow& flow, std::uint32_t number, DropReason reason);
-  DropReason WhyGivenUp(const Message& message, const InFlight& packet) const;
+  static DropReason WhyGivenUp(const InFlight& packet);
   Message* Find(SenderFlow& flow, std::uint32_t number);
   // Moves base over one packet; true if that completed a message.
   bool Advance(ReceiverFlow& flow);

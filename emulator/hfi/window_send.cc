@@ -256,7 +256,7 @@ void WindowUnit::OnEnteredIsr(const PacketHeader& header) {
   const auto packet = WindowPacket::ReadFrom(header);
   PERCS_CHECK(packet.has_value());
   if (packet->type == WindowPacket::Type::kImmediate) {
-    --immediate_used_[static_cast<std::size_t>(header.source_window / context_.parameters->windows_per_hfi)];
+    --ImmediateUsed(header.source_window);
   }
   OperationState* op = Operation(header.tag);
   PERCS_CHECK(op != nullptr);

@@ -204,6 +204,8 @@ void WindowUnit::Release(WindowId id) {
   Window& window = windows_[id];
   DropAssemblies(id);
   for (OperationState* op : OperationsOf(id)) {
+    const bool holds_buffer = op->queued && !op->ended && op->asked.op == WindowOp::kImmediateSend;
+    if (holds_buffer) --ImmediateUsed(id);
     op->queued = false;
     if (op->ended) {
       EraseIfOver(*op);

@@ -121,6 +121,7 @@ class WindowUnit final : public WindowPort {
   WindowPacket PacketOf(const OperationState& op, WindowPacket::Type type) const;
 
   // --- immediate_fifo.cc
+  int& ImmediateUsed(WindowId window);
   WindowStatus TakeImmediateBuffer(WindowId window);
   bool SendImmediate(OperationState& op);
   bool SendFifo(OperationState& op, Window& window);

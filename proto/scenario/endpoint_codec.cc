@@ -45,9 +45,15 @@ class Reader {
     status_ = absl::ResourceExhaustedError(
         fmt::format("{} = {} bytes in one operation; it takes at most {}", field, value, limit));
   }
+  void Entries(int count, const char* field) {
+    if (count <= kListMax || !status_.ok()) return;
+    status_ = absl::ResourceExhaustedError(
+        fmt::format("{} has {} entries in one operation; it takes at most {}", field, count, kListMax));
+  }
   const absl::Status& status() const { return status_; }
 
  private:
+  static constexpr int kListMax = 256;  // the HFI, which has its own limits, has to see what is beyond them
   absl::Status status_;
 };
 
@@ -210,6 +216,8 @@ absl::StatusOr<WindowOperation> OperationFromProto(const Wire& m) {
   o.receive_fifo = {m.receive_fifo().address(), m.receive_fifo().slots()};
   o.cached = m.cached();
   read.AtMost(m.data().size(), kOperationBytesMax, "data");
+  read.Entries(m.segments_size(), "segments");
+  read.Entries(m.updates_size(), "updates");
   if (m.op() == Wire::OP_READ_MEMORY) read.AtMost(m.bytes(), kOperationBytesMax, "bytes");
   o.count = m.count();
   o.node = m.node();
@@ -218,7 +226,7 @@ absl::StatusOr<WindowOperation> OperationFromProto(const Wire& m) {
   o.peer_address = m.peer_address();
   o.to_fifo = m.to_fifo();
   o.notify = m.notify();
-  ReadLists(m, read, &o);
+  if (read.status().ok()) ReadLists(m, read, &o);
   o.fence_writes = m.fence_writes();
   o.fence_reads = m.fence_reads();
   if (!read.status().ok()) return read.status();

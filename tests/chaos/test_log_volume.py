@@ -69,8 +69,9 @@ class LogVolumeTest(unittest.TestCase):
                              > start + by, "time to pass")
 
     def break_something(self, kind):
-        flags = [{"LINK": self.random.choice(LINKS), "HUB": self.random.choice(HUBS)}.get(f, f)
-                 for f in KINDS[kind]]
+        places = {"LINK": self.random.choice(LINKS), "HUB": self.random.choice(HUBS),
+                  "FOLLOWER": self.random.choice(HUBS[1:])}
+        flags = [places.get(flag, flag) for flag in KINDS[kind]]
         if kind != "corrupt_next":
             flags += ["--duration", f"{self.random.randrange(5, 30)}us"]
         self.faults += 1

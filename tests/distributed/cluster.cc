@@ -6,10 +6,10 @@
 
 #include "daemon/config/process_setup.h"
 #include "daemon/config/status_translation.h"
-#include "daemon/stream/channel.h"
 #include "fmt/format.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/reader.h"
+#include "proto/security/channel.h"
 #include "tests/support/source_dir.h"
 
 namespace percs::test {

@@ -21,8 +21,8 @@ struct ClusterOptions {
   std::uint32_t daemons = 2;
   bool tcp = false;
   // Address to dial instead of a daemon's or the controller's own, for a proxy in between.
-  std::function<std::string(const std::string& real)> proxy;
-  std::function<void(std::uint32_t from, std::uint32_t to, Outbox* outbox)> tap;
+  std::function<std::string(const std::string& real)> proxy = {};
+  std::function<void(std::uint32_t from, std::uint32_t to, Outbox* outbox)> tap = {};
   std::chrono::milliseconds lost_after{5000};
   std::optional<std::chrono::milliseconds> loss_deadline = {};
   std::string state_dir = {};  // of the controller; "": no journal

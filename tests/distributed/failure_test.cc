@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "daemon/config/version.h"
-#include "daemon/stream/channel.h"
 #include "fmt/format.h"
 #include "percs/v1/link.grpc.pb.h"
 #include "percs/v1/sync.grpc.pb.h"
+#include "proto/security/channel.h"
 #include "tests/distributed/cluster.h"
 
 namespace percs::test {

@@ -27,6 +27,7 @@ struct Follower {
   std::atomic<bool> ended{false};
   std::uint64_t events = 0, lost = 0;
   bool in_order = true;
+  std::vector<std::string> commands;  // "fault_selected c0-0"
   grpc::Status status;
   grpc::ClientContext context;
 
@@ -38,6 +39,9 @@ struct Follower {
       lost += batch.lost();
       for (const v1::FabricEvent& event : batch.events()) {
         in_order = in_order && event.sequence() == last + 1;
+        if (event.kind() == "fault_selected" || event.kind() == "fault_deleted") {
+          commands.push_back(event.kind() + " " + event.subject());
+        }
         last = event.sequence();
         ++events;
       }
@@ -170,7 +174,9 @@ TEST_F(FaultLoad, EveryOperationIsTakenInTheOrderOfTheJournalAndASleepingWatcher
   fmt::print("{} events; the sleeper got {} of them, then: {} {}\n", all, seen, static_cast<int>(cut.error_code()),
              cut.error_message());
 
-  EXPECT_EQ(Journalled().size(), static_cast<std::size_t>(kOperations)) << "all of them, in order of time";
+  const std::vector<std::string> journalled = Journalled();
+  EXPECT_EQ(journalled.size(), static_cast<std::size_t>(kOperations)) << "all of them, in order of time";
+  for (const Follower& follower : followers) EXPECT_EQ(follower.commands, journalled) << "what took effect, in that order";
 }
 
 TEST_F(FaultLoad, TheOperationsOfOneWindowAreAppliedInOrderAndAnsweredByOneReplan) {

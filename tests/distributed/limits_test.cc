@@ -6,8 +6,9 @@
 #include <thread>
 
 #include "daemon/stream/call_meter.h"
-#include "daemon/stream/channel.h"
 #include "daemon/stream/rate_limit.h"
+#include "daemon/stream/server_settings.h"
+#include "proto/security/channel.h"
 #include "proto/security/roles.h"
 #include "tests/distributed/cluster.h"
 #include "tests/distributed/generic_call.h"

@@ -7,8 +7,8 @@
 
 #include <set>
 
-#include "daemon/stream/channel.h"
 #include "grpcpp/create_channel.h"
+#include "proto/security/channel.h"
 #include "tests/distributed/cluster.h"
 #include "tests/distributed/generic_call.h"
 #include "tests/support/temporary_folder.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "daemon/stream/channel.h"
+#include "proto/security/channel.h"
 #include "tests/distributed/cluster.h"
 #include "tests/distributed/generic_call.h"
 

@@ -49,7 +49,7 @@ class CheckpointTest(FabricTest):
 
     def test_of_a_live_fabric(self):
         self.file.write_text(ENDLESS)
-        live = self.fabric(3)
+        live = self.open_fabric(3)
         live.ctl("apply", self.file, "--hold")
         live.ctl("fault", "create", "flap", "--kind", "flap", "--link", "sn0-d0-h0:LL0",
                  "--period", "8us", "--repeats", "4")
@@ -65,7 +65,7 @@ class CheckpointTest(FabricTest):
         for threads in (1, 2):
             told = percsctl("restore", self.kept, "--threads", threads).stdout
             self.assertIn(kept["digest"], told)
-        other = self.fabric(2)
+        other = self.open_fabric(2)
         self.assertEqual(kept["digest"],
                          other.json("restore", self.kept, "--distributed")["digest"])
 
@@ -75,8 +75,17 @@ class CheckpointTest(FabricTest):
         run = percsctl_json("run", self.file, "--checkpoint-at", "7us", "--checkpoint", self.kept)
         self.assertEqual(whole, run["digest"], "to look at it changes nothing")
         self.assertEqual(whole, percsctl_json("restore", self.kept)["digest"])
-        other = self.fabric(3)
+        other = self.open_fabric(3)
         self.assertEqual(7_000_000,
+                         other.json("restore", self.kept, "--distributed")["virtual_ps"])
+
+    def test_of_a_run_whose_device_is_out_of_its_slot(self):
+        scenario = ROOT / "deploy" / "scenarios" / "hfi-pcie.yaml"
+        whole = percsctl_json("run", scenario)["digest"]
+        percsctl("run", scenario, "--checkpoint-at", "250us", "--checkpoint", self.kept)
+        self.assertEqual(whole, percsctl_json("restore", self.kept)["digest"])
+        other = self.open_fabric(2)
+        self.assertEqual(250_000_000,
                          other.json("restore", self.kept, "--distributed")["virtual_ps"])
 
     def test_one_that_is_damaged_newer_or_none_is_refused(self):

@@ -6,62 +6,42 @@ library; what they print is compared with what the machine has to give, and the 
 
 import pathlib
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tests.support.fabric import BIN, PATIENCE_SECONDS, Fabric, percsctl_json  # noqa: E402
+from tests.support.fabric import BIN, PATIENCE_SECONDS, FabricTest  # noqa: E402
 
 SCENARIO = ROOT / "deploy" / "scenarios" / "two-windows.yaml"
 HUBS = ("sn0-d0-h0", "sn0-d1-h0")  # each in a percsd of its own
 
 
-class EndpointTest(unittest.TestCase):
+class EndpointTest(FabricTest):
     def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="percs-endpoint-", dir="/tmp"))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.fabric = Fabric(self.folder / "f", 2)
-        self.addCleanup(self.fabric.close)
-        self.fabric.open()
-        self.fabric.wait_for_state("empty")
+        super().setUp()
+        self.fabric = self.open_fabric(2)
 
-    def start(self, program, *arguments):
-        process = subprocess.Popen(
-            [BIN / program, self.fabric.address, *map(str, arguments)], text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
-        self.addCleanup(self.end, process)
-        return process
-
-    def end(self, process):
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+    def program(self, name, *arguments):
+        return self.start(BIN / name, self.fabric.address, *arguments)
 
     def output(self, process, code=0):
         out, err = process.communicate(timeout=PATIENCE_SECONDS * 2)
         self.assertEqual(code, process.returncode, f"{out}{err}\n{self.fabric.logs()}")
         return out + err
 
-    def check_replay(self, result):
-        replayed = percsctl_json("replay", self.fabric.state)
-        self.assertEqual(result["digest"], replayed["digest"], self.fabric.logs())
-
-    def ping_pong(self):
-        self.fabric.ctl("apply", SCENARIO, "--wait-endpoints", 2)
-        serve = self.start("ping_pong", HUBS[0], 0, HUBS[1], 0, "serve", 30)
+    def ping_pong(self, *flags):
+        self.fabric.ctl("apply", SCENARIO, "--wait-endpoints", 2, *flags)
+        serve = self.program("ping_pong", HUBS[0], 0, HUBS[1], 0, "serve", 30)
         self.fabric.wait_for(lambda: self.fabric.status()["programs"] == 1, "the first program")
         status = self.fabric.status()
         self.assertEqual((0, 1), (status["virtual_ps"], status["programs_awaited"]))
-        back = self.start("ping_pong", HUBS[1], 0, HUBS[0], 0, "return")
+        back = self.program("ping_pong", HUBS[1], 0, HUBS[0], 0, "return")
         printed = self.output(serve)
         self.output(back)
         result = self.fabric.result()
-        self.check_replay(result)
+        self.check_replay(self.fabric, result)
         return printed, result
 
     def test_ping_pong_takes_virtual_time_alone_and_the_run_ends_with_the_programs(self):
@@ -76,27 +56,36 @@ class EndpointTest(unittest.TestCase):
         self.assertEqual(printed, again, "exclusive programs have one result")
         self.assertEqual(result["packets_delivered"], second["packets_delivered"])
 
+    def test_exclusive_programs_hold_a_paced_run_and_have_the_result_of_an_unpaced_one(self):
+        printed, result = self.ping_pong()
+        began = time.monotonic()
+        paced, live = self.ping_pong("--pace", "100us/s")
+        self.assertEqual(printed, paced)
+        self.assertEqual(result["packets_delivered"], live["packets_delivered"])
+        # Virtual time is never ahead of its pace, however fast the programs are.
+        self.assertGreater((time.monotonic() - began) * 100e6, live["virtual_ps"])
+
     def owner(self, end):
-        process = self.start("counter", HUBS[0], 0, "own", end)
+        process = self.program("counter", HUBS[0], 0, "own", end)
         self.assertEqual("ready\n", process.stdout.readline())
         return process
 
     def test_a_counter_gives_every_number_once(self):
         self.fabric.ctl("apply", SCENARIO, "--hold")
         owner = self.owner(300)
-        adders = [self.start("counter", HUBS[1], window, "add", HUBS[0], 0, 100)
+        adders = [self.program("counter", HUBS[1], window, "add", HUBS[0], 0, 100)
                   for window in (0, 1, 2)]
         last = [int(re.search(r"the last (\d+)", self.output(adder))[1]) for adder in adders]
         self.assertEqual("counted to 300\n", self.output(owner))
         self.assertEqual(299, max(last), "the last number of all")
         self.assertEqual(3, len(set(last)))
         self.fabric.ctl("stop")
-        self.check_replay(self.fabric.result())
+        self.check_replay(self.fabric, self.fabric.result())
 
     def test_a_killed_program_leaves_the_others_with_an_error_and_the_fabric_running(self):
         self.fabric.ctl("apply", SCENARIO, "--hold")
         owner = self.owner(1_000_000_000)
-        adder = self.start("counter", HUBS[1], 0, "add", HUBS[0], 0, 1_000_000_000)
+        adder = self.program("counter", HUBS[1], 0, "add", HUBS[0], 0, 1_000_000_000)
         self.fabric.wait_for(lambda: self.fabric.status()["packets_delivered"] > 50, "adds")
         owner.kill()
         told = self.output(adder, code=1)
@@ -105,10 +94,10 @@ class EndpointTest(unittest.TestCase):
         self.assertIn(self.fabric.status()["state"], ("running", "idle"))
         self.fabric.wait_for(lambda: self.fabric.status()["programs"] == 0, "the windows to go")
         new_owner = self.owner(10)
-        self.output(self.start("counter", HUBS[1], 0, "add", HUBS[0], 0, 10))
+        self.output(self.program("counter", HUBS[1], 0, "add", HUBS[0], 0, 10))
         self.output(new_owner)
         self.fabric.ctl("stop")
-        self.check_replay(self.fabric.result())
+        self.check_replay(self.fabric, self.fabric.result())
 
     def test_a_killed_percsd_is_named_to_its_programs(self):
         self.fabric.ctl("apply", SCENARIO, "--hold")
@@ -122,10 +111,26 @@ class EndpointTest(unittest.TestCase):
         self.fabric.wait_for(lambda: "in place 0" in self.fabric.ctl("events", check=False).stdout,
                              "the loss")
 
+    def test_a_percsd_that_came_back_has_windows_for_programs(self):
+        self.fabric.ctl("apply", SCENARIO, "--hold")
+        self.fabric.daemons[0].kill()
+        self.fabric.daemons[0].wait()
+        self.fabric.wait_for(lambda: "in place 0" in self.fabric.ctl("events", check=False).stdout,
+                             "the loss")
+        self.fabric.start_daemon(0)
+        self.fabric.wait_for(lambda: "rejoined" in self.fabric.ctl("events", check=False).stdout,
+                             "the next incarnation")
+        owner = self.owner(200)
+        adder = self.program("counter", HUBS[1], 0, "add", HUBS[0], 0, 200)
+        self.assertIn("200 numbers, the last 199", self.output(adder))
+        self.assertEqual("counted to 200\n", self.output(owner))
+        self.fabric.ctl("stop")
+        self.check_replay(self.fabric, self.fabric.result())
+
     def test_a_controller_that_dies_costs_programs_nothing(self):
         self.fabric.ctl("apply", SCENARIO, "--hold")
         owner = self.owner(2_000)
-        adder = self.start("counter", HUBS[1], 0, "add", HUBS[0], 0, 2_000)
+        adder = self.program("counter", HUBS[1], 0, "add", HUBS[0], 0, 2_000)
         self.fabric.wait_for(lambda: self.fabric.status()["packets_delivered"] > 50, "adds")
         self.fabric.controller.kill()
         self.fabric.controller.wait()
@@ -133,7 +138,7 @@ class EndpointTest(unittest.TestCase):
         self.assertIn("2000 numbers, the last 1999", self.output(adder))
         self.assertEqual("counted to 2000\n", self.output(owner))
         self.fabric.ctl("stop")
-        self.check_replay(self.fabric.result())
+        self.check_replay(self.fabric, self.fabric.result())
 
 
 if __name__ == "__main__":

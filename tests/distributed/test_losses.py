@@ -60,12 +60,12 @@ class LossTest(FabricTest):
             replayed = percsctl_json("replay", fabric.state, "--threads", threads)
             self.assertEqual(digest, replayed["digest"], f"{threads} threads\n{fabric.logs()}")
             self.assertTrue(replayed["equal"])
-        other = self.fabric(2)
+        other = self.open_fabric(2)
         replayed = other.json("replay", fabric.state, "--distributed")
         self.assertEqual(digest, replayed["digest"], "over two daemons that are all there")
 
     def test_the_survivors_go_on_and_the_journal_replays(self):
-        fabric = self.fabric(4)
+        fabric = self.open_fabric(4)
         fabric.ctl("apply", self.file, "--hold")
         for place in (2, 0):
             self.pass_time(fabric, 20_000_000)
@@ -89,7 +89,7 @@ class LossTest(FabricTest):
     def test_a_freeze_changes_nothing_in_batch_and_three_seconds_nothing_in_live(self):
         self.file.write_text(FINITE)
         expected = percsctl_json("run", self.file)["digest"]
-        fabric = self.fabric(4)
+        fabric = self.open_fabric(4)
         for pace in ("max", "100us/s"):
             fabric.ctl("apply", self.file, "--pace", pace)
             fabric.daemons[1].send_signal(signal.SIGSTOP)
@@ -97,6 +97,26 @@ class LossTest(FabricTest):
             fabric.daemons[1].send_signal(signal.SIGCONT)
             self.assertEqual(expected, fabric.result()["digest"])
             self.assertEqual([], fabric.result()["lost"])
+
+    def test_a_controller_that_freezes_takes_nobody_for_lost_and_a_daemon_that_does_is(self):
+        fabric = self.open_fabric(3, "--loss-deadline", "1")
+        fabric.ctl("apply", self.file, "--hold", "--pace", "20us/s")
+        self.pass_time(fabric, 2_000_000)
+        fabric.controller.send_signal(signal.SIGSTOP)
+        time.sleep(3)  # what is tested is this time: three deadlines
+        fabric.controller.send_signal(signal.SIGCONT)
+        self.pass_time(fabric, 30_000_000)  # and then one and a half
+        status = fabric.status()
+        self.assertEqual([True] * 3, [process["connected"] for process in status["processes"]])
+        self.assertNotIn("daemon_lost", fabric.ctl("events").stdout)
+        fabric.daemons[1].send_signal(signal.SIGSTOP)
+        self.wait_for_loss(fabric, 1)
+        self.pass_time(fabric, 2_000_000)
+        fabric.daemons[1].kill()
+        fabric.ctl("stop")
+        result = fabric.result()
+        self.assertEqual(["d1 in place 1"], [lost["who"].split(" (")[0] for lost in result["lost"]])
+        self.check_replay(fabric, result)
 
     def wait_for_rejoin(self, fabric, incarnation):
         fabric.wait_for(lambda: f"as incarnation {incarnation} from"
@@ -108,7 +128,7 @@ class LossTest(FabricTest):
     def test_one_that_is_started_again_has_its_place_within_the_run(self):
         # Hub 0 has the one D link of its supernode: the others of d0 to d1 go through it.
         self.file.write_text(GATE)
-        fabric = self.fabric(4)
+        fabric = self.open_fabric(4)
         fabric.ctl("apply", self.file, "--hold")
         for incarnation in (2, 3):
             self.pass_time(fabric, 20_000_000)
@@ -135,7 +155,7 @@ class LossTest(FabricTest):
         self.check_replays(fabric, result["digest"])
 
     def test_a_spare_takes_the_place_and_two_come_back_at_once(self):
-        fabric = self.fabric(4)
+        fabric = self.open_fabric(4)
         fabric.ctl("apply", self.file, "--hold")
         fabric.ctl("fault", "create", "cut", "--kind", "link_down", "--link", "sn0-d0-h2:LR0")
         fabric.ctl("fault", "lanes", "sn0-d1-h0:LR0", "--lost", "2")
@@ -159,7 +179,7 @@ class LossTest(FabricTest):
         self.check_replays(fabric, result["digest"])
 
     def test_the_controller_dies_while_one_comes_back(self):
-        fabric = self.fabric(3)
+        fabric = self.open_fabric(3)
         fabric.ctl("apply", self.file, "--hold")
         self.pass_time(fabric, 5_000_000)
         fabric.daemons[1].kill()
@@ -182,7 +202,7 @@ class LossTest(FabricTest):
         self.check_replays(fabric, result["digest"])
 
     def test_one_that_wakes_after_the_deadline_is_refused_and_joins_anew(self):
-        fabric = self.fabric(3, "--loss-deadline", "0.7")
+        fabric = self.open_fabric(3, "--loss-deadline", "0.7")
         fabric.ctl("apply", self.file, "--hold")
         self.pass_time(fabric, 5_000_000)
         fabric.daemons[1].send_signal(signal.SIGSTOP)
@@ -204,7 +224,7 @@ class LossTest(FabricTest):
         self.assertEqual(percsctl_json("run", self.file)["digest"], fabric.result()["digest"])
 
     def test_a_loss_and_the_end_of_the_controller_together(self):
-        fabric = self.fabric(3)
+        fabric = self.open_fabric(3)
         fabric.ctl("apply", self.file, "--hold")
         self.pass_time(fabric, 5_000_000)
         fabric.daemons[2].kill()

@@ -1,16 +1,17 @@
 """Pages of metrics as a scraper gets them: blades on them, and how many series there can be.
 
 Method: two daemons; scenarios with Cell blades and with triblades, each counter on the pages
-compared with `percsctl counters`; then a supernode of traffic, to which faults are given while the
-series of each hub are counted.
+compared with `percsctl counters`; a hub that is observed by virtual channel; then a supernode of
+traffic, to which faults are given while the series of each hub are counted.
 """
 
 import collections
+import pathlib
 import re
 import unittest
 import urllib.request
 
-from test_cli import SCENARIOS, CliTest
+from test_cli import BAD_INPUT, ENDLESS, FAILED, SCENARIOS, USAGE, CliTest
 
 FAULTS = 30
 LISTED = 16  # and one series for all others
@@ -67,6 +68,66 @@ class MetricsTest(CliTest):
     def test_counters_of_blades_are_those_of_percsctl(self):
         self.check_blades("cell-blades.yaml", *BLADES["cell-blades.yaml"])
         self.check_blades("triblades.yaml", *BLADES["triblades.yaml"])
+
+    def of_channels(self):
+        """(hub, port, vc) -> [bytes, packets, flits] that the pages have."""
+        seen = collections.defaultdict(dict)
+        for name, labels, value in self.samples():
+            if name.startswith("percs_vc_transmitted_"):
+                seen[labels["hub"], labels["port"], labels["vc"]][name.split("_")[3]] = value
+        return seen
+
+    def test_one_hub_is_observed_by_virtual_channel_and_no_other(self):
+        hub = "sn0-d1-h0"
+        self.assertEqual(FAILED, self.ctl("observe", hub, "--metrics-detail", "vc").returncode,
+                         "there is no hub yet")
+        self.good("apply", self.write("endless.yaml", ENDLESS))
+        self.assertEqual({}, self.of_channels())
+        self.assertEqual(f"{hub}: metrics by vc\n",
+                         self.good("observe", hub, "--metrics-detail", "vc"))
+        while not any(sent["packets"] for sent in self.of_channels().values()):
+            self.assertEqual("running", self.good_json("status")["state"])
+        self.good("stop", "--wait")
+        seen = self.of_channels()
+        self.assertEqual({hub}, {name for name, _, _ in seen})
+        (node,) = self.good_json("counters", hub, "--vc")["nodes"]
+        there = {(hub, vc["port"], str(vc["vc"])): {
+            what: vc[what] for what in ("bytes", "packets", "flits")}
+            for vc in node["vcs"] if not vc["port"].startswith("HFI")}
+        self.assertGreater(len(there), 2)
+        self.assertEqual(there, {key: sent for key, sent in seen.items() if sent["flits"]})
+        self.good("observe", hub, "--metrics-detail", "port")
+        self.assertEqual({}, self.of_channels())
+        done = self.ctl("observe", "sn9-d0-h0", "--metrics-detail", "vc")
+        self.assertEqual(BAD_INPUT, done.returncode, done.stderr)
+        self.assertIn("Control.Observe: ", done.stderr)
+        self.bad(USAGE, "percsctl observe: nothing to set: give --log-level, or hubs and "
+                 "--metrics-detail", "observe")
+
+    def log(self, index):
+        """Of the controller, then of the daemons."""
+        (fabric,) = self.good_json("ps")
+        return pathlib.Path(fabric["processes"][index]["log"]).read_text()
+
+    def test_the_level_of_logs_is_set_while_processes_run(self):
+        self.good("apply", self.write("endless.yaml", ENDLESS))
+        self.good("fault", "link-down", "sn0-d0-h0:LL0")
+        self.assertIn("goes down at", self.log(0), "what is told by default")
+        self.assertNotIn("fault actions", self.log(1))
+        self.assertEqual("all processes log from level debug on\n",
+                         self.good("observe", "--log-level", "debug"))
+        self.good("fault", "link-up", "sn0-d0-h0:LL0")
+        for _ in range(100):
+            if "fault actions" in (told := self.log(1)):
+                break
+        self.assertRegex(told, r"(?m)^.*debug.* run 1: \d+ fault actions in the window from ")
+        self.good("observe", "--log-level", "error")
+        lengths = [len(self.log(index)) for index in range(3)]
+        self.good("fault", "link-down", "sn0-d0-h0:LL0")
+        self.good("stop", "--wait")
+        self.assertEqual(lengths, [len(self.log(index)) for index in range(3)])
+        self.bad(BAD_INPUT, 'percsctl observe: Control.Observe: log level "loud": expected debug, '
+                 "info, warning, error or off", "observe", "--log-level", "loud")
 
     def test_series_do_not_grow_with_traffic_or_faults(self):
         self.good("apply", self.write("busy.yaml", SUPERNODE))

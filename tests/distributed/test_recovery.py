@@ -60,7 +60,7 @@ class RecoveryTest(FabricTest):
             count = self.random.randint(*((2, 12) if name == "step"
                                            else (20, self.windows * 3 // 4)))
             with self.subTest(point=f"{name}:{count}", seed=SEED):
-                fabric = self.fabric(DAEMONS, "--kill-at", f"{name}:{count}")
+                fabric = self.open_fabric(DAEMONS, "--kill-at", f"{name}:{count}")
                 fabric.ctl("apply", self.file, check=False)
                 self.await_killed(fabric)
                 fabric.start_controller()
@@ -68,7 +68,7 @@ class RecoveryTest(FabricTest):
                 fabric.close()
 
     def test_killed_between_journal_and_grant_the_command_counts(self):
-        fabric = self.fabric(DAEMONS, "--kill-at", "journalled:1")
+        fabric = self.open_fabric(DAEMONS, "--kill-at", "journalled:1")
         fabric.ctl("apply", self.file, "--hold")
         fabric.ctl("fault", "create", "mine", "--kind", "link_down", "--link", "sn0-d0-h1:LR0",
                    "--duration", "20us", check=False)
@@ -84,7 +84,7 @@ class RecoveryTest(FabricTest):
         self.assertTrue(replayed["equal"])
 
     def test_between_prepare_and_commit_while_paused_and_results_stay(self):
-        fabric = self.fabric(DAEMONS)
+        fabric = self.open_fabric(DAEMONS)
         fabric.ctl("apply", self.file, "--pace", "5us/s")
         fabric.ctl("pause")
         # The flap alerts soon after 2 us: planned 5 us later, prepared 2 us after that, committed
@@ -107,7 +107,7 @@ class RecoveryTest(FabricTest):
         self.assertEqual(self.expected, fabric.result()["digest"], "results are kept, too")
 
     def test_what_is_damaged_newer_or_of_another_fabric_is_refused(self):
-        fabric = self.fabric(DAEMONS, "--kill-at", f"saved:{self.windows // 2}")
+        fabric = self.open_fabric(DAEMONS, "--kill-at", f"saved:{self.windows // 2}")
         fabric.ctl("apply", self.file, check=False)
         self.await_killed(fabric)
         database = fabric.state / "state.db"

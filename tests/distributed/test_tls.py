@@ -8,6 +8,7 @@ import contextlib
 import json
 import pathlib
 import re
+import shutil
 import socket
 import ssl
 import subprocess
@@ -67,6 +68,47 @@ class TlsTest(CliTest):
                  controller, daemon)
         self.good("context", "delete", "copy")
         self.assertEqual([], self.good_json("context", "list"))
+
+    def test_no_log_and_no_command_line_has_a_line_of_a_private_key(self):
+        self.up()
+        keys = set()
+        for file in self.operator.parent.glob("*/identity.pem"):
+            key = re.search(r"BEGIN PRIVATE KEY-----\n(.*?)-----END", file.read_text(), re.S)[1]
+            keys |= {line for line in key.split() if len(line) > 20}
+        self.assertGreaterEqual(len(keys), 5, "of each role")
+        (fabric,) = self.good_json("ps")
+        safe = ("--name", "safe")
+        self.good("observe", "--log-level", "debug", *safe)
+        self.good("apply", self.write("one.yaml", TINY), *safe, "--wait")
+        texts = {}
+        for process in fabric["processes"]:
+            command = pathlib.Path(f"/proc/{process['pid']}/cmdline").read_bytes().decode()
+            self.assertIn("--tls", command)
+            texts[f"command line of {process['pid']}"] = command
+            texts[process["log"]] = pathlib.Path(process["log"]).read_text()
+        self.assertTrue(all(texts.values()), texts)
+        # Starts that fail because of what is in the folder: another role, a damaged key, a key that
+        # is cut off, no certificate.
+        broken = self.folder / "broken"
+        shutil.copytree(self.role("daemon"), broken)
+        identity = broken / "identity.pem"
+        whole = identity.read_text()
+        for what in (None, whole.replace("\n", "\nx", 3), whole[:whole.index("-----END PRIVATE")],
+                     whole[:whole.index("-----BEGIN CERT")]):
+            identity.write_text(what or whole)
+            for program in ("percs-controller", *(["percsd"] if what else [])):
+                more = ("--controller", "127.0.0.1:1") if program == "percsd" else ()
+                done = subprocess.run([BIN / program, "--listen", "127.0.0.1:0", "--tls", broken,
+                                       "--log-level", "debug", *more], text=True, cwd=self.folder,
+                                      capture_output=True, timeout=30)
+                self.assertEqual(1, done.returncode, done.stderr)
+                self.assertIn(str(broken), done.stderr)
+                texts[f"{program} with {what}"] = done.stdout + done.stderr
+            done = self.ctl("status", "--controller", "127.0.0.1:1", "--tls", broken)
+            self.assertNotEqual(OK, done.returncode)
+            texts[f"percsctl with {what}"] = done.stdout + done.stderr
+        for where, text in texts.items():
+            self.assertEqual([], [line for line in keys if line in text], where)
 
     def test_identities_are_made_once(self):
         first = self.good_json("ca", "tls")

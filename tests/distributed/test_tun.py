@@ -9,17 +9,15 @@ import json
 import os
 import pathlib
 import random
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tests.support.fabric import BIN, PATIENCE_SECONDS, Fabric, percsctl_json  # noqa: E402
+from tests.support.fabric import BIN, PATIENCE_SECONDS, Fabric, FabricTest  # noqa: E402
 
 SCENARIO = "name: tun\ntopology: {drawers: 1, hubs: 2}\n"
 DATA_BYTES = 300_000
@@ -33,10 +31,9 @@ def may_make_namespaces():
 
 @unittest.skipUnless(may_make_namespaces() or os.environ.get("PERCS_FULL") == "1",
                      "needs root, network namespaces and /dev/net/tun")
-class TunTest(unittest.TestCase):
+class TunTest(FabricTest):
     def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="percs-tun-", dir="/tmp"))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        super().setUp()
         # One hub has its interface by its own percsd, the other by a program beside it.
         self.fabric = Fabric(self.folder / "f", 2)
         self.addCleanup(self.fabric.close)
@@ -52,22 +49,11 @@ class TunTest(unittest.TestCase):
         self.fabric.wait_for(lambda: "percs0: this node is 10.0.0.2" in self.fabric.logs(),
                              "the interface of percsd")
 
-    def start(self, *command):
-        process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.addCleanup(self.end, process)
-        return process
-
-    def end(self, process):
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
-
     def open(self, hub):
         """The process that has the namespace with this hub's interface."""
         process = self.start("unshare", "--net", BIN / "percsctl", "tun", hub,
                              "--controller", self.fabric.address)
-        line = process.stdout.readline().decode()
+        line = process.stdout.readline()
         self.assertEqual(f"{hub} is 10.0.0.1 at percs0\n", line,
                          process.stderr.read() if not line else "")
         return process
@@ -78,12 +64,12 @@ class TunTest(unittest.TestCase):
     def ping(self, seconds, *flags):
         process = self.inside(0, "ping", "-n", "-c", "1", "-W", seconds, *flags, "10.0.0.2")
         out, errors = process.communicate(timeout=PATIENCE_SECONDS)
-        self.assertEqual(b"", errors)
-        return process.returncode == 0 and b" bytes from 10.0.0.2" in out
+        self.assertEqual("", errors)
+        return process.returncode == 0 and " bytes from 10.0.0.2" in out
 
     def listens(self, place, port):
         out, _ = self.inside(place, "ss", "-ltnH").communicate(timeout=PATIENCE_SECONDS)
-        return f":{port} ".encode() in out
+        return f":{port} " in out
 
     def carry(self, source, target, port):
         """nc sends a file from one namespace to the other."""
@@ -95,7 +81,7 @@ class TunTest(unittest.TestCase):
         client = self.inside(source, "sh", "-c", f"exec nc -N 10.0.0.{target + 1} {port} < {sent}")
         for process in client, server:
             _, errors = process.communicate(timeout=PATIENCE_SECONDS * 2)
-            self.assertEqual((0, b""), (process.returncode, errors))
+            self.assertEqual((0, ""), (process.returncode, errors))
         self.assertEqual(data, received.read_bytes())
 
     def trace_of_a_ping(self):
@@ -105,7 +91,7 @@ class TunTest(unittest.TestCase):
         while trace.poll() is None and time.monotonic() < end:
             self.ping(5)
         out, errors = trace.communicate(timeout=PATIENCE_SECONDS)
-        self.assertEqual((0, b""), (trace.returncode, errors))
+        self.assertEqual((0, ""), (trace.returncode, errors))
         return json.loads(out)["packets"][0]
 
     def test_ping_and_tcp_cross_the_fabric_stop_with_its_link_and_replay(self):
@@ -132,11 +118,9 @@ class TunTest(unittest.TestCase):
         self.program.send_signal(signal.SIGINT)
         out, errors = self.program.communicate(timeout=PATIENCE_SECONDS)
         self.assertEqual(0, self.program.returncode, errors)
-        self.assertRegex(out.decode(), r"\d+ packets sent, \d+ received")
+        self.assertRegex(out, r"\d+ packets sent, \d+ received")
         self.fabric.ctl("stop")
-        result = self.fabric.result()
-        replayed = percsctl_json("replay", self.fabric.state)
-        self.assertEqual(result["digest"], replayed["digest"])
+        self.check_replay(self.fabric, self.fabric.result())
 
     def test_a_percsd_without_the_capability_says_so(self):
         done = subprocess.run(

@@ -11,9 +11,14 @@ SERVICE_EVENTS = {"requests": "request", "answers": "answer", "unanswered": "una
                   "wrong_partner": "wrong_partner"}
 
 
-def snapshot(ask, hubs):
-    """`ask` runs percsctl with arguments and gives the JSON it printed."""
-    counters = {hub: ask("counters", hub)["nodes"][0] for hub in hubs}
+VCS = {"LL": 3, "LR": 3, "D": 2}  # virtual channels of the links of a class
+
+
+def snapshot(ask, hubs, observed=()):
+    """`ask` runs percsctl with arguments and gives the JSON it printed; `observed` are the hubs
+    whose metrics are by virtual channel."""
+    counters = {hub: ask("counters", hub, *(["--vc"] if hub in observed else []))["nodes"][0]
+                for hub in hubs}
     return {"status": ask("status"), "version": ask("version"), "counters": counters,
             "links": ask("links")["links"]}
 
@@ -41,6 +46,22 @@ def of_links(seen):
         yield "percs_link_lanes_lost", labels, sent["lanes_lost"]
         yield "percs_link_up", labels, int(link["up"])
         yield "percs_link_info", {"hub": hub, "port": port, "peer": peer}, 1
+
+
+def of_channels(seen):
+    """percsctl leaves out those that sent nothing."""
+    for hub, node in seen["counters"].items():
+        if "vcs" not in node:
+            continue
+        sent = {(vc["port"], vc["vc"]): vc for vc in node["vcs"]}
+        ports = {(labels["port"], labels["class"]) for name, labels, _ in of_links(seen)
+                 if name == "percs_link_up" and labels["hub"] == hub}
+        for port, link_class in sorted(ports):
+            for vc in range(VCS[link_class]):
+                labels = {"hub": hub, "port": port, "class": link_class, "vc": str(vc)}
+                for what in ("bytes", "packets", "flits"):
+                    yield (f"percs_vc_transmitted_{what}_total", labels,
+                           sent.get((port, vc), {what: 0})[what])
 
 
 def of_hubs(seen):
@@ -110,7 +131,7 @@ def of_fabric(seen):
 
 def metrics(seen):
     found = {}
-    for part in (of_links, of_hubs, of_fabric):
+    for part in (of_links, of_channels, of_hubs, of_fabric):
         for name, labels, value in part(seen):
             found.setdefault(name, []).append((labels, value))
     return found
@@ -131,9 +152,11 @@ def rates(before, after):
 
     sent, stall = "percs_link_transmitted_bytes_total", "percs_link_credit_stall_seconds_total"
     port = ("hub", "port", "class")
+    of_vcs = ("percs_vc_transmitted_bytes_total", (*port, "vc"))
     return {
         "class:percs_link_transmitted_bytes:virtual_rate15s": per_second(sent, ("class",)),
         "hub_port:percs_link_transmitted_bytes:virtual_rate15s": per_second(sent, port),
+        "hub_port_vc:percs_vc_transmitted_bytes:virtual_rate15s": per_second(*of_vcs),
         "hub_port:percs_link_credit_stall:virtual_share15s": per_second(stall, port),
         "hub:percs_link_credit_stall:virtual_share15s": per_second(stall, ("hub",), max),
         "hub:percs_delivered_bytes:virtual_rate15s":

@@ -30,6 +30,7 @@ LIMIT_SECONDS = 120
 ALL_TO_ALL = """\
 name: composed
 topology: {supernodes: 1}
+parameters: {retransmit_timeout: 20us, retransmit_tries: 3}  # what is sent to a lost hub fails soon
 workload:
   all_to_all: {bytes: 4KiB, reliable: true, payload: verified}
 run: {clock: live, pace: 10us/s}
@@ -268,12 +269,13 @@ class DockerTest(unittest.TestCase):
             self.assertEqual(["ALL"], host["CapDrop"], service)
             self.assertGreater(host["Memory"], 0, service)
             self.assertEqual("2", host["LogConfig"]["Config"]["max-file"], service)
+            self.assertEqual(20, one["Config"]["StopTimeout"], service)
             self.assertNotIn(one["Config"]["User"], ("", "0", "root"), service)
             published = [p["HostIp"] for ports in one["NetworkSettings"]["Ports"].values()
                          for p in ports or []]
             self.assertEqual([] if service == "hub" else ["127.0.0.1"], published, service)
         self.wait_for("all to be healthy", lambda: len(self.run_tool(
-            DOCKER, "ps", "-q", "--filter", "health=healthy").split()) == HUBS + 1)
+            DOCKER, "ps", "-q", "--filter", "health=healthy").split()) == HUBS + 2)
 
 
 if __name__ == "__main__":

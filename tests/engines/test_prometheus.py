@@ -50,6 +50,7 @@ workload:
   cau: {steps: "allreduce, multicast", iterations: 50, operation: sum, type: double, operands: 4}
 """
 HUBS = ["sn0-d0-h0", "sn0-d0-h1", "sn0-d1-h0", "sn0-d1-h1"]
+OBSERVED = HUBS[:1]  # by virtual channel, the others by port
 # Of the host and of calls, which percsctl says nothing about: they must be there and be numbers
 # above zero.
 OF_THE_HOST = {"process_cpu_seconds_total", "process_resident_memory_bytes", "process_threads",
@@ -87,6 +88,7 @@ class PrometheusTest(unittest.TestCase):
         scenario = cls.folder / "watched.yaml"
         scenario.write_text(TRAFFIC)
         cls.good("apply", scenario)
+        cls.good("observe", *OBSERVED, "--metrics-detail", "vc")
         cls.start_prometheus()
 
     cut_ends = set()  # (hub, port) that went down once in this run, by this test's own commands
@@ -215,6 +217,8 @@ class PrometheusTest(unittest.TestCase):
         after = self.snapshot()
         self.assertEqual("running", after["status"]["state"])
         truth = percsctl_truth.rates(before, after)
+        self.assertEqual(set(OBSERVED), {dict(labels)["hub"] for labels in self.query(
+            "percs_vc_transmitted_bytes_total > 0")})
         compared = 0
         for query, variables, expr in self.expanded_queries():
             if not dashboards.is_rate(expr) or query.annotation:
@@ -255,6 +259,8 @@ class PrometheusTest(unittest.TestCase):
         scenario = self.folder / "collectives.yaml"
         scenario.write_text(COLLECTIVES)
         self.good("apply", scenario, "--wait")
+        # What was observed lasts until another scenario.
+        self.good("observe", *OBSERVED, "--metrics-detail", "vc")
         type(self).cut_ends = set()
         self.assert_all_values()
         self.assertGreater(self.sum('percs_cau_events_total{counter="reductions"}'), 0)
@@ -263,7 +269,7 @@ class PrometheusTest(unittest.TestCase):
         return json.loads(self.good(*arguments, "--format", "json"))
 
     def snapshot(self):
-        return percsctl_truth.snapshot(self.ask, HUBS)
+        return percsctl_truth.snapshot(self.ask, HUBS, OBSERVED)
 
     def expanded_queries(self):
         """Each query with each value that the variables of its dashboard can have."""

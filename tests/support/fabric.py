@@ -122,7 +122,7 @@ class FabricTest(unittest.TestCase):
         self.file = self.folder / "scenario.yaml"
         self.fabrics = 0
 
-    def fabric(self, daemons, *flags):
+    def open_fabric(self, daemons, *flags):
         """A new one, whose controller is started with these flags."""
         self.fabrics += 1
         fabric = Fabric(self.folder / f"f{self.fabrics}", daemons)
@@ -130,6 +130,23 @@ class FabricTest(unittest.TestCase):
         fabric.open(*flags)
         fabric.wait_for_state("empty")
         return fabric
+
+    def start(self, *command):
+        """A program beside the fabrics; ended with the test."""
+        process = subprocess.Popen(list(map(str, command)), text=True, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+
+        def end():
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+        self.addCleanup(end)
+        return process
+
+    def check_replay(self, fabric, result):
+        """What its journal gives, in one process."""
+        replayed = percsctl_json("replay", fabric.state)
+        self.assertEqual(result["digest"], replayed["digest"], fabric.logs())
 
 
 def percsctl(*arguments):

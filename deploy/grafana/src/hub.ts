@@ -1,7 +1,7 @@
 // One hub: its ports, what waits there, what is lost.
 import type { DashboardBuilder } from "@grafana/grafana-foundation-sdk/dashboard";
 import { RowBuilder } from "@grafana/grafana-foundation-sdk/dashboard";
-import { board, chart, hubVariable, mark, note, number, table, timeline } from "./panels.js";
+import { board, chart, hubVariable, mark, number, table, timeline } from "./panels.js";
 
 const here = '{hub="$hub"}';
 
@@ -13,7 +13,7 @@ function latency(quantile: number): string {
 }
 
 export function hub(): DashboardBuilder {
-  return board("hub", "one hub", "Ports, credits, replays and losses of one hub. Rates are per virtual second.")
+  return board("hub", "one hub", "Ports, virtual channels, credits, replays and losses of one hub. Rates are per virtual second.")
     .withVariable(hubVariable())
     .annotation(mark("Link down", "red", 'percs_link_up{hub="$hub", port!=""} == 0', "{{port}} is down"))
     .withRow(new RowBuilder("Packets"))
@@ -56,6 +56,33 @@ export function hub(): DashboardBuilder {
       chart(
         { title: "Waiting for credits by port", description: "Share of virtual time with a flit ready, the link idle and no credit.", unit: "percentunit", width: 12 },
         { expr: `hub_port:percs_link_credit_stall:virtual_share15s${here}`, legend: "{{port}}" },
+      ),
+    )
+    .withPanel(
+      chart(
+        {
+          title: "Sent by virtual channel",
+          description:
+            "Payload bytes per virtual second, by class of link. Of hubs observed so: " +
+            "`percsctl observe $hub --metrics-detail vc`; ports one by one: `percsctl counters $hub --vc`.",
+          unit: "Bps",
+          width: 12,
+        },
+        {
+          expr: `sum by (class, vc) (hub_port_vc:percs_vc_transmitted_bytes:virtual_rate15s${here})`,
+          legend: "{{class}} {{vc}}",
+        },
+      ),
+    )
+    .withPanel(
+      chart(
+        {
+          title: "Packets by virtual channel",
+          description: "Sent in this run, of hubs that are observed by virtual channel.",
+          unit: "none",
+          width: 12,
+        },
+        { expr: `sum by (class, vc) (percs_vc_transmitted_packets_total${here})`, legend: "{{class}} {{vc}}" },
       ),
     )
     .withPanel(
@@ -113,8 +140,5 @@ export function hub(): DashboardBuilder {
         { title: "Wiring", description: "Where each port leads.", unit: "none", width: 12 },
         { expr: `percs_link_info${here}`, legend: "{{port}} to {{peer}}:{{peer_port}}" },
       ),
-    )
-    .withPanel(
-      note("Virtual channels", "Too many series to scrape; `percsctl counters $hub --vc` has them for every port.", 12),
     );
 }

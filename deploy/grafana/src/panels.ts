@@ -28,7 +28,6 @@ import { DataqueryBuilder, PromQueryFormat } from "@grafana/grafana-foundation-s
 import { PanelBuilder as StatPanel } from "@grafana/grafana-foundation-sdk/stat";
 import { PanelBuilder as TimelinePanel } from "@grafana/grafana-foundation-sdk/statetimeline";
 import { PanelBuilder as TablePanel } from "@grafana/grafana-foundation-sdk/table";
-import { PanelBuilder as TextPanel, TextMode } from "@grafana/grafana-foundation-sdk/text";
 import { PanelBuilder as TimePanel } from "@grafana/grafana-foundation-sdk/timeseries";
 
 export interface Query {
@@ -155,10 +154,6 @@ export function matrix(about: About, query: Query, row: string, column: string):
     id: "groupingToMatrix",
     options: { rowField: row, columnField: column, valueField: "Value", emptyValue: "null" },
   });
-}
-
-export function note(title: string, markdown: string, width: number): Builder<Panel> {
-  return new TextPanel().title(title).height(statHeight).span(width).mode(TextMode.Markdown).content(markdown);
 }
 
 // A mark on every chart while `expr` has a series.

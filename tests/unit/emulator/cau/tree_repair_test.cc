@@ -104,9 +104,15 @@ TEST(TreeRepair, AHubLostMidwayIsLeftOutAndTheOthersGoOn) {
   for (const CauTaskResult& task : result.cau_tasks) {
     const bool lost = task.node == 5;
     EXPECT_EQ(task.problem.empty(), !lost) << task.problem;
-    if (lost) EXPECT_NE(task.problem.find("no route"), std::string::npos) << task.problem;
-    if (task.steps_failed > 0) EXPECT_NE(task.reason, "");
-    if (task.tree == 1) EXPECT_EQ(task.steps_failed, 0u);
+    if (lost) {
+      EXPECT_NE(task.problem.find("no route"), std::string::npos) << task.problem;
+    }
+    if (task.steps_failed > 0) {
+      EXPECT_NE(task.reason, "");
+    }
+    if (task.tree == 1) {
+      EXPECT_EQ(task.steps_failed, 0u);
+    }
   }
 }
 

@@ -172,6 +172,21 @@ TEST(FaultKinds, MessagesToAnHfiThatIsDownForAWhileAreSentAgain) {
   EXPECT_EQ(result.total.messages_failed, 0u);
 }
 
+TEST(FaultKinds, AMessageWhoseWindowComesBackAfterItsLastTryHasFailedForTheWindow) {
+  FaultSpec fault = Fault(FaultKind::kWindowDown, 0, 200 * kUs);
+  fault.select.in = {2};
+  fault.window = SpreadWindow(1, P7ihParameters());
+  Scenario s = Messages(fault);
+  s.parameters.retransmit_tries = 2;  // 50 us and 150 us after the first, and given up at 350 us
+  const RunResult result = Checked(s);
+  std::map<NodeId, DropReason> reasons;
+  for (const FailedMessage& message : result.failed) {
+    EXPECT_GT(message.at, *fault.at + fault.duration);
+    reasons[message.source] = message.reason;
+  }
+  EXPECT_EQ(reasons[2], DropReason::kWindowDown);
+}
+
 TEST(FaultKinds, MessagesOfAWindowThatStaysDownFailWithTheirReason) {
   FaultSpec fault = Fault(FaultKind::kWindowDown, 0, 0);
   fault.select.in = {2};

@@ -114,6 +114,26 @@ TEST(WindowsTest, ImmediateBuffersOfAnHfiAreShared) {
   EXPECT_EQ(Counted(result, HfiCounter::kImmediateSent), 5u);
 }
 
+TEST(WindowsTest, AReleasedWindowGivesItsImmediateBuffersBack) {
+  Script a(0, 1);
+  Scenario scenario = Machine(Drawer(), {});
+  scenario.parameters.windows.immediate_buffers = 3;
+  for (int round = 0; round < 2; ++round) {
+    a.Reserve(0);
+    for (int i = 0; i < 3; ++i) {
+      WindowStep& step = a.Send(WindowOp::kImmediateSend, 1, 0, Bytes(64));
+      step.wait = false;
+      step.expect = Status::kWindowClosed;  // they have not left yet
+    }
+    WindowOperation release;
+    release.op = WindowOp::kRelease;
+    release.window = 0;
+    a.Do(release);
+  }
+  std::get<WindowWorkload>(scenario.workload).programs = {a.program()};
+  EXPECT_EQ(Counted(PlayPrograms(scenario), HfiCounter::kImmediateSent), 0u);
+}
+
 TEST(WindowsTest, AFullReceiveFifoDropsAndCounts) {
   Script a(0, 1), b(1, 1);
   a.Open(0, 0).At(kLater);

@@ -27,6 +27,17 @@ TEST(AddressTest, EveryFormIsRead) {
               HasSubstr("has 1 to 107 bytes, this one 200"));
 }
 
+TEST(AddressTest, PrivateOnesAreOfThisMachineAndOfNetworksThatNoRouterLeadsTo) {
+  for (const char* inside : {"127.0.0.1", "10.255.0.1", "172.16.0.1", "172.31.255.255", "192.168.4.4", "169.254.1.1",
+                             "100.127.0.1", "::1", "fd12::1", "fe80::1%eth0"}) {
+    EXPECT_TRUE(IsPrivateAddress(inside)) << inside;
+  }
+  for (const char* outside : {"0.0.0.0", "::", "11.0.0.1", "172.32.0.1", "172.15.0.1", "192.169.0.1", "100.128.0.1",
+                              "8.8.8.8", "2001:db8::1", "::2", "a name", ""}) {
+    EXPECT_FALSE(IsPrivateAddress(outside)) << outside;
+  }
+}
+
 TEST(VersionTest, AnOlderFormatIsReadAndANewerOneRefused) {
   v1::Versions versions = OurVersions();
   EXPECT_TRUE(CheckVersions(versions, "x").ok());

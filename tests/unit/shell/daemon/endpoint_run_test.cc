@@ -5,32 +5,23 @@
 
 #include "daemon/sync/node_result_codec.h"
 #include "proto/scenario/endpoint_codec.h"
-#include "tests/unit/shell/daemon/sent_messages.h"
+#include "tests/unit/shell/daemon/played_run.h"
 
 namespace percs {
 namespace {
 
-class EndpointRunTest : public ::testing::Test {
+class EndpointRunTest : public test::PlayedRunTest {
  protected:
   void Apply(std::uint32_t wait_endpoints, FabricRun::Events events = {[](const absl::Status&) {}, [] {}}) {
     v1::ApplyRequest request;
-    request.mutable_scenario()->mutable_topology()->set_drawers(1);
-    request.mutable_scenario()->mutable_topology()->set_hubs(2);
     request.set_wait_endpoints(wait_endpoints);
-    auto run = FabricRun::Create(7, request, 1, &lock_, &port_, std::move(events));
-    ASSERT_TRUE(run.ok()) << run.status();
-    run_ = *std::move(run);
-    run_->Configure();
-    v1::DaemonMessage ready;
-    ready.mutable_ready()->set_run(7);
-    ready.mutable_ready()->mutable_report()->set_next_event(kNever);
-    run_->OnMessage(0, ready);
+    PlayedRunTest::Apply(request, std::move(events));
     port_.messages.clear();
   }
   static v1::DaemonMessage Programs(std::uint32_t attached, std::uint32_t owing, std::uint64_t arrived) {
     v1::DaemonMessage message;
     v1::EndpointReport* report = message.mutable_endpoints();
-    report->set_run(7);
+    report->set_run(kRun);
     report->set_attached(attached);
     report->set_owing(owing);
     report->set_arrived(arrived);
@@ -61,11 +52,6 @@ class EndpointRunTest : public ::testing::Test {
     for (const v1::EndpointGrant& g : grant.endpoints()) numbers.push_back(g.number());
     return numbers;
   }
-
-  ProcessLock lock_;
-  LockGuard guard_{lock_.mutex()};
-  test::SentMessages port_;
-  std::unique_ptr<FabricRun> run_;
 };
 
 TEST_F(EndpointRunTest, VirtualTimeBeginsWhenAllAreThereAndTheRunEndsWithTheLast) {

@@ -7,29 +7,18 @@
 
 #include "daemon/node/host.h"
 #include "daemon/sync/node_result_codec.h"
-#include "tests/unit/shell/daemon/sent_messages.h"
+#include "tests/unit/shell/daemon/played_run.h"
 
 namespace percs {
 namespace {
 
 using ::testing::HasSubstr;
 
-// Two hubs in one daemon and nothing to do: one message from the daemon, and it collects results.
-class FinishedRunTest : public ::testing::Test {
+// Nothing to do: one message from the daemon, and it collects results.
+class FinishedRunTest : public test::PlayedRunTest {
  protected:
   FinishedRunTest() {
-    v1::ApplyRequest request;
-    request.mutable_scenario()->mutable_topology()->set_drawers(1);
-    request.mutable_scenario()->mutable_topology()->set_hubs(2);
-    auto run = FabricRun::Create(7, request, 1, &lock_, &port_,
-                                 {[](const absl::Status&) {}, [] {}});
-    EXPECT_TRUE(run.ok()) << run.status();
-    run_ = *std::move(run);
-    run_->Configure();
-    v1::DaemonMessage ready;
-    ready.mutable_ready()->set_run(7);
-    ready.mutable_ready()->mutable_report()->set_next_event(kNever);
-    run_->OnMessage(0, ready);
+    Apply({});
     v1::DaemonMessage results;
     for (NodeId node : {0, 1}) {
       NodeResult result;
@@ -48,16 +37,12 @@ class FinishedRunTest : public ::testing::Test {
   }
   void Fail(const std::string& why) {
     v1::DaemonMessage failure;
-    failure.mutable_failure()->set_run(7);
+    failure.mutable_failure()->set_run(kRun);
     failure.mutable_failure()->set_code(static_cast<std::uint32_t>(absl::StatusCode::kDataLoss));
     failure.mutable_failure()->set_message(why);
     run_->OnMessage(0, failure);
   }
 
-  ProcessLock lock_;
-  LockGuard guard_{lock_.mutex()};
-  test::SentMessages port_;
-  std::unique_ptr<FabricRun> run_;
   absl::Status answer_;
 };
 

@@ -89,6 +89,7 @@ class Page {
     return below;
   }
   std::size_t size() const { return series_.size(); }
+  // "percs_link_up gauge"
   const std::set<std::string>& families() const { return families_; }
 
  private:
@@ -98,8 +99,8 @@ class Page {
     static const std::regex label("([a-z_]+)=\"((?:[^\"\\\\]|\\\\.)*)\"");
     std::smatch match;
     if (std::regex_match(line, match, type)) {
-      EXPECT_TRUE(families_.insert(match[1]).second) << line << ": a family has to be in one piece";
       family_ = match[1];
+      EXPECT_TRUE(families_.insert(family_ + " " + match[2].str()).second) << line << ": a family has to be in one piece";
     } else if (!std::regex_match(line, match, help)) {
       ASSERT_TRUE(std::regex_match(line, match, series)) << line;
       EXPECT_EQ(match[1].str().rfind(family_, 0), 0u) << line << " stands with " << family_;
@@ -220,10 +221,11 @@ TEST(Metrics, ThePageHasEachOfThemAndNoOther) {
   std::set<std::string> emitted = Page(daemon).families(), documented;
   emitted.merge(std::set<std::string>(Page(controller).families()));
   std::ifstream page(test::SourceDir() + "/docs/metrics.md");
-  const std::regex row("^\\| `([a-z_]+)` \\| (counter|gauge|histogram) \\|.*");
+  // Without an empty cell.
+  const std::regex row("^\\| `([a-z_]+)` \\| (counter|gauge|histogram) \\| [^|]+ \\| [^|]+ \\|");
   std::smatch match;
   for (std::string line; std::getline(page, line);) {
-    if (std::regex_match(line, match, row)) documented.insert(match[1]);
+    if (std::regex_match(line, match, row)) documented.insert(match[1].str() + " " + match[2].str());
   }
   EXPECT_EQ(emitted, documented);
 }
@@ -369,7 +371,7 @@ TEST(MetricsServer, AnswersItsPagesAndNoOthers) {
   const double started = page.Value("process_start_time_seconds", {}).value_or(0);
   EXPECT_LE(started, std::time(nullptr) + 1.0);
   EXPECT_GT(started, std::time(nullptr) - 7200.0);
-  EXPECT_TRUE(page.families().contains("percs_build_info"));
+  EXPECT_TRUE(page.families().contains("percs_build_info gauge"));
   EXPECT_THAT(Ask(address, "GET /else HTTP/1.0\r\n\r\n"), HasSubstr("404"));
   EXPECT_THAT(Ask(address, "GET /metrics/ HTTP/1.0\r\n\r\n"), HasSubstr("404"));
   EXPECT_THAT(Ask(address, "POST /metrics HTTP/1.0\r\nContent-Length: 4\r\n\r\nfour"), HasSubstr("405"));
@@ -426,6 +428,8 @@ TEST(MetricsServer, SaysWhyItCannotListen) {
   EXPECT_THAT(why((*first)->address(), ""), HasSubstr("the port is taken"));
   EXPECT_THAT(why("192.0.2.1:0", ""), HasSubstr("not an address of this host"));
   EXPECT_THAT(why("unix:/tmp/x", ""), HasSubstr("HOST:PORT only"));
+  EXPECT_THAT(why("0.0.0.0:0", ""), HasSubstr("give --metrics-tls FILE"));
+  EXPECT_TRUE(MetricsServer::Start("0.0.0.0:0", "", {}, true).ok());
   EXPECT_THAT(why("127.0.0.1:0", "/nowhere/identity.pem"), HasSubstr("/nowhere/identity.pem: No such file"));
   EXPECT_THAT(why("127.0.0.1:0", test::SourceDir() + "/README.md"), HasSubstr("a private key and its certificate"));
 }

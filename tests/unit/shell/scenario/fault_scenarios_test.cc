@@ -5,36 +5,18 @@
 #include <set>
 
 #include "emulator/sim/run.h"
-#include "proto/scenario/build.h"
-#include "proto/scenario/file.h"
-#include "tests/support/source_dir.h"
+#include "tests/unit/shell/scenario/example_result.h"
 
 namespace percs {
 namespace {
 
+using test::Dropped;
+using test::ExampleResult;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr Time kUs = kMicrosecond;
-
-RunResult ResultOf(const std::string& name) {
-  const auto message = ReadScenarioFile(test::SourceDir() + "/deploy/scenarios/" + name + ".yaml");
-  EXPECT_TRUE(message.ok()) << message.status();
-  const auto scenario = message.ok() ? BuildScenario(*message, "") : message.status();
-  EXPECT_TRUE(scenario.ok()) << scenario.status();
-  if (!scenario.ok()) return {};
-  auto result = RunScenario(*scenario, {});
-  EXPECT_TRUE(result.ok()) << result.status();
-  if (!result.ok()) return {};
-  EXPECT_THAT(result->violations, IsEmpty());
-  return *std::move(result);
-}
-
-std::uint64_t Dropped(const RunResult& result, DropReason reason) {
-  return result.total.packets_dropped[static_cast<std::size_t>(reason)];
-}
 
 std::vector<std::string> Kinds(const RunResult& result) {
   std::vector<std::string> kinds;
@@ -45,7 +27,7 @@ std::vector<std::string> Kinds(const RunResult& result) {
 }
 
 TEST(FaultScenarios, TwoSupernodesAreCutApartAndHeal) {
-  const RunResult result = ResultOf("partition");
+  const RunResult result = ExampleResult("partition");
   EXPECT_GT(Dropped(result, DropReason::kLinkDown), 0u);
   ASSERT_GE(result.reroutes.size(), 2u);
   EXPECT_TRUE(std::any_of(result.reroutes.begin(), result.reroutes.end(),
@@ -57,7 +39,7 @@ TEST(FaultScenarios, TwoSupernodesAreCutApartAndHeal) {
 }
 
 TEST(FaultScenarios, TheLastLinkOfAHubIsCutAndComesBack) {
-  const RunResult result = ResultOf("last-link");
+  const RunResult result = ExampleResult("last-link");
   ASSERT_GE(result.reroutes.size(), 4u);
   EXPECT_EQ(result.reroutes[0].unreachable_pairs, 0u) << "there is another one";
   EXPECT_EQ(result.reroutes[1].unreachable_pairs, 4u) << "and then there is none";
@@ -70,7 +52,7 @@ TEST(FaultScenarios, TheLastLinkOfAHubIsCutAndComesBack) {
 }
 
 TEST(FaultScenarios, AllDLinksOfAPairAreCutAndTrafficGoesOverTheThirdSupernode) {
-  const RunResult result = ResultOf("pair-cut");
+  const RunResult result = ExampleResult("pair-cut");
   ASSERT_THAT(result.reroutes, SizeIs(1));
   EXPECT_THAT(result.reroutes[0].down, SizeIs(4));
   EXPECT_EQ(result.reroutes[0].unreachable_pairs, 0u);
@@ -80,7 +62,7 @@ TEST(FaultScenarios, AllDLinksOfAPairAreCutAndTrafficGoesOverTheThirdSupernode) 
 }
 
 TEST(FaultScenarios, SwappedCablesAreNamedWithWhatIsWiredWhere) {
-  const RunResult result = ResultOf("miswired");
+  const RunResult result = ExampleResult("miswired");
   ASSERT_THAT(result.reroutes, SizeIs(2));
   EXPECT_THAT(result.reroutes[0].down, SizeIs(2));
   EXPECT_THAT(result.reroutes[1].up, SizeIs(2));
@@ -94,7 +76,7 @@ TEST(FaultScenarios, SwappedCablesAreNamedWithWhatIsWiredWhere) {
 }
 
 TEST(FaultScenarios, AFaultWhoseAlertIsSuppressedIsNotReroutedAndPacketsKeepDying) {
-  const RunResult result = ResultOf("silent");
+  const RunResult result = ExampleResult("silent");
   ASSERT_GE(result.reroutes.size(), 1u);
   EXPECT_EQ(result.reroutes[0].raised, 120 * kUs) << "when the alert gets through, 100 us after the link died";
   EXPECT_GT(result.tallies[1].losses.lost, 20u);
@@ -104,7 +86,7 @@ TEST(FaultScenarios, AFaultWhoseAlertIsSuppressedIsNotReroutedAndPacketsKeepDyin
 }
 
 TEST(FaultScenarios, ATreeWithADeadCauIsGivenUpWithAReason) {
-  const RunResult result = ResultOf("cau-down");
+  const RunResult result = ExampleResult("cau-down");
   EXPECT_GT(Dropped(result, DropReason::kCauDown), 0u);
   ASSERT_THAT(result.trees, SizeIs(1));
   ASSERT_FALSE(result.trees[0].repairs.empty());
@@ -116,7 +98,7 @@ TEST(FaultScenarios, ATreeWithADeadCauIsGivenUpWithAReason) {
 }
 
 TEST(FaultScenarios, OfEveryKindOneAfterTheOtherHasItsEffectAndNothingIsLostForGood) {
-  const RunResult result = ResultOf("every-fault");
+  const RunResult result = ExampleResult("every-fault");
   std::set<FaultKind> kinds;
   for (const FaultStatus& fault : result.faults) {
     const std::string& id = fault.spec.id;

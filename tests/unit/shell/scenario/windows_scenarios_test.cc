@@ -8,30 +8,19 @@
 #include "proto/scenario/file.h"
 #include "proto/scenario/reader.h"
 #include "proto/scenario/windows.h"
-#include "tests/support/source_dir.h"
+#include "tests/unit/shell/scenario/example_result.h"
 
 namespace percs {
 namespace {
 
+using test::Dropped;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
 RunResult ResultOf(const std::string& name) {
-  const auto message = ReadScenarioFile(test::SourceDir() + "/deploy/scenarios/" + name + ".yaml");
-  EXPECT_TRUE(message.ok()) << message.status();
-  const auto scenario = message.ok() ? BuildScenario(*message, "") : message.status();
-  EXPECT_TRUE(scenario.ok()) << scenario.status();
-  if (!scenario.ok()) return {};
-  auto result = RunScenario(*scenario, {});
-  EXPECT_TRUE(result.ok()) << result.status();
-  if (!result.ok()) return {};
-  EXPECT_THAT(result->violations, IsEmpty());
-  for (const WindowProgramResult& program : result->window_programs) EXPECT_TRUE(program.ended) << program.name;
-  return *std::move(result);
-}
-
-std::uint64_t Dropped(const RunResult& result, DropReason reason) {
-  return result.total.packets_dropped[static_cast<std::size_t>(reason)];
+  RunResult result = test::ExampleResult(name);
+  for (const WindowProgramResult& program : result.window_programs) EXPECT_TRUE(program.ended) << program.name;
+  return result;
 }
 
 TEST(WindowScenarios, RdmaAndAtomicsHappenOnceUnderLoss) {

@@ -1,15 +1,12 @@
-#include "daemon/stream/channel.h"
+#include "proto/security/channel.h"
 
-#include "daemon/stream/call_meter.h"
 #include "grpcpp/create_channel.h"
-#include "grpcpp/resource_quota.h"
 
 namespace percs {
 namespace {
 
 // A peer that is silent for so long is taken for lost: the stream is opened again.
 constexpr int kKeepaliveMs = 20'000;
-constexpr int kPingsAllowedMs = 5'000;
 constexpr int kReconnectFirstMs = 20, kReconnectMaxMs = 500;
 // What one attempt may take on a busy machine: gRPC gives it the "minimum backoff".
 constexpr int kConnectMs = 5'000;
@@ -28,15 +25,6 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Cre
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
   return grpc::CreateCustomChannel(address, credentials.ForChannel(server, &arguments), arguments);
-}
-
-void ConfigureServer(grpc::ServerBuilder* builder) {
-  MeterCalls(builder);
-  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
-  builder->SetMaxReceiveMessageSize(kMessageBytesMax);
-  builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-                              kPingsAllowedMs);
-  builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
 }
 
 }  // namespace percs

@@ -1,0 +1,92 @@
+"""A disk that fills up under a live controller, and has room again.
+
+Method: a limit of file sizes stands in for the full disk; it is set for the running controller, and
+taken away again. Nothing may end, nothing that was refused may have happened, and the journal has
+to replay to the digest of the run.
+"""
+
+import pathlib
+import resource
+import sys
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+from tests.support.fabric import FabricTest  # noqa: E402
+
+FAILED = 1
+SCENARIO = """
+name: disk
+seed: 5
+topology: {drawers: 2, hubs: 2}
+workload:
+  pattern: {pattern: uniform, load: 0.05, reliable: true}
+run: {clock: live, pace: 10us/s}
+"""
+LEASE_SECONDS = 2  # longer than filling the disk takes on a busy machine
+CUT = ("--kind", "link_down", "--link", "sn0-d0-h0:LL0")
+
+
+class FullDiskTest(FabricTest):
+    def setUp(self):
+        super().setUp()
+        self.file.write_text(SCENARIO)
+        self.fabric = self.open_fabric(2)
+        self.fabric.ctl("apply", self.file, "--hold")
+        self.pass_time()
+
+    def fill(self, full=True):
+        """No file may be longer than the journal is."""
+        pid = self.fabric.controller.pid
+        hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)[1]
+        size = (self.fabric.state / "journal").stat().st_size if full else hard
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, hard))
+
+    def pass_time(self):
+        start = self.fabric.status()["virtual_ps"]
+        self.fabric.wait_for(lambda: self.fabric.status()["virtual_ps"] > start + 2_000_000, "time")
+
+    def refused(self, text, *arguments):
+        done = self.fabric.ctl("fault", *arguments, check=False)
+        self.assertEqual(FAILED, done.returncode, done.stderr)  # an answer, not a deadline
+        self.assertRegex(done.stderr, text)
+
+    def faults(self):
+        return [fault["id"] for fault in self.fabric.json("fault", "list")["faults"]]
+
+    def test_commands_are_refused_status_says_why_and_with_room_all_goes_on(self):
+        fabric = self.fabric
+        fabric.ctl("fault", "create", "before", *CUT)
+        fabric.ctl("pause")
+        fabric.wait_for_state("paused")
+        fabric.ctl("fault", "create", "leased", "--kind", "latency", "--latency", "1us", "--link",
+                   "sn0-d0-h0:LR0", "--lease", f"wall:{LEASE_SECONDS}s")
+        self.fill()
+        self.refused(r"^percsctl fault: Control.DeleteFault: .*; make room, ", "delete", "before")
+        time.sleep(LEASE_SECONDS + 0.1)  # the lease is over, and its end cannot be journalled
+        self.assertEqual(["before", "leased"], self.faults())
+        fabric.ctl("resume", check=False)
+        fabric.wait_for(lambda: "; make room, virtual time stands still until then"
+                        in fabric.status()["error"], "the reason")
+        stood = fabric.status()["virtual_ps"]
+        for command in (("create", "cut", *CUT), ("delete", "before"), ("reset",),
+                        ("link-down", "sn0-d0-h1:LR0")):
+            self.refused(r"; make room, ", *command)
+        self.assertEqual(["before", "leased"], self.faults())
+        self.assertEqual(stood, fabric.status()["virtual_ps"])
+        self.fill(False)
+        fabric.wait_for(lambda: fabric.status()["error"] == "", "room")
+        fabric.ctl("resume")
+        self.pass_time()
+        fabric.wait_for(lambda: self.faults() == ["before"], "the end of the lease")
+        fabric.ctl("fault", "create", "after", "--kind", "link_down", "--link", "sn0-d0-h1:LR0")
+        self.assertEqual(2, sum(p["connected"] for p in fabric.status()["processes"]))
+        fabric.ctl("stop")
+        result = fabric.result()
+        self.assertEqual(([], []), (result["lost"], result["violations"]))
+        self.check_replay(fabric, result)
+
+
+if __name__ == "__main__":
+    unittest.main()
