@@ -38,7 +38,8 @@ void Declare(CLI::App* app, Flags* flags) {
                   "Address told to other daemons, if it differs from --listen");
   app->add_option("--name", flags->options.name, "Name in status reports")->capture_default_str();
   app->add_option("--index", flags->place,
-                  "Place among the daemons, from 0; default: given by the controller")
+                  "Place among the daemons, from 0, waited for while its former holder is neither connected nor lost; "
+                  "default: given by the controller")
       ->check(CLI::Range(0, 65534));
   app->add_option("--metrics", flags->options.metrics,
                   "HOST:PORT where Prometheus finds /metrics (port 0: any free one); default: none");

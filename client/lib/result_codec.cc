@@ -7,6 +7,7 @@
 
 #include "emulator/metrics/blade_counters.h"
 #include "emulator/metrics/cau_counters.h"
+#include "emulator/metrics/hfi_counters.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/clock_codec.h"
 #include "proto/scenario/collective.h"
@@ -163,6 +164,21 @@ absl::Status ReadBlade(const v1::Counters& message, NodeStats& stats) {
   return absl::OkStatus();
 }
 
+// `each` counters of every one of several.
+template <typename Enum, std::size_t kCount>
+absl::Status ReadGroups(const google::protobuf::RepeatedPtrField<v1::NamedCounters>& groups, int each,
+                        const char* (*name_of)(Enum), const char* what, std::array<std::uint64_t, kCount>& counts) {
+  if (groups.size() * each > static_cast<int>(kCount)) return Unknown(what, fmt::format("{}", kCount / each));
+  for (int group = 0; group < groups.size(); ++group) {
+    for (const auto& [name, count] : groups[group].counts()) {
+      const auto counter = ByName<Enum>(name, each, name_of);
+      if (!counter) return Unknown(fmt::format("counter of {}", what).c_str(), name);
+      counts[group * each + static_cast<int>(*counter)] = count;
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 TopologySpec SpecFromProto(const v1::Topology& m,
@@ -208,6 +224,12 @@ absl::StatusOr<NodeStats> StatsFromProto(const v1::Counters& m) {
   s.tables_installed = m.tables_installed();
   if (auto status = ReadBlade(m, s); !status.ok()) return status;
   if (auto status = ReadCau(m, s); !status.ok()) return status;
+  if (auto status = ReadGroups(m.hfis(), kHfiCounters, HfiCounterName, "HFI", s.hfi); !status.ok()) return status;
+  if (auto status = ReadGroups(m.pcie(), kPcieCounters, PcieCounterName, "PCI Express port", s.pcie); !status.ok()) {
+    return status;
+  }
+  s.nmmu_hits = m.nmmu_hits();
+  s.nmmu_misses = m.nmmu_misses();
   s.service_requests = m.service().requests();
   s.service_answers = m.service().answers();
   s.service_unanswered = m.service().unanswered();

@@ -156,10 +156,15 @@ absl::StatusOr<std::uint32_t> Membership::FindPlace(const v1::JoinRequest& reque
       return absl::OutOfRangeError(fmt::format(
           "place {} was asked for; this fabric has places 0 to {}", place, places() - 1));
     }
-    if (!members_[place]) return place;
+    const Member* holder = members_[place].get();
+    if (!holder) return place;
+    if (!holder->connected()) {  // it may come back, or be lost: who asks can wait for that
+      return absl::ResourceExhaustedError(fmt::format(
+          "place {} is still that of {}, which has no connection; it is free when that one is declared lost", place,
+          holder->Describe()));
+    }
     return absl::AlreadyExistsError(
-        fmt::format("place {} is taken by {}; free places have other numbers", place,
-                    members_[place]->Describe()));
+        fmt::format("place {} is taken by {}; free places have other numbers", place, holder->Describe()));
   }
   for (std::uint32_t place = 0; place < places(); ++place) {
     if (!members_[place]) return place;

@@ -5,6 +5,7 @@
 
 #include "emulator/metrics/blade_counters.h"
 #include "emulator/metrics/cau_counters.h"
+#include "emulator/metrics/hfi_counters.h"
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/clock_codec.h"
@@ -62,6 +63,17 @@ void MessagesToProto(const NodeStats& s, v1::Counters* m) {
   m->set_acks_sent(s.acks_sent);
   m->set_payload_errors(s.payload_errors);
   m->set_payload_bytes_verified(s.payload_bytes_verified);
+}
+
+// `each` counters of every one of several; nothing if all are zero.
+template <typename Enum, std::size_t kCount>
+void GroupsToProto(const std::array<std::uint64_t, kCount>& counts, int each, const char* (*name_of)(Enum),
+                   google::protobuf::RepeatedPtrField<v1::NamedCounters>* groups) {
+  if (std::all_of(counts.begin(), counts.end(), [](std::uint64_t count) { return count == 0; })) return;
+  for (int i = 0; i < static_cast<int>(kCount); ++i) {
+    v1::NamedCounters* group = i % each == 0 ? groups->Add() : &groups->at(i / each);
+    if (counts[i] != 0) (*group->mutable_counts())[name_of(static_cast<Enum>(i % each))] = counts[i];
+  }
 }
 
 void ExtrasToProto(const RunResult& result, v1::RunResult* message) {
@@ -157,6 +169,10 @@ void CountersToProto(const NodeStats& stats, v1::Counters* message) {
   for (std::size_t i = 0; i < stats.cau.size(); ++i) {
     if (stats.cau[i] != 0) (*message->mutable_cau())[CauCounterNames()[i]] = stats.cau[i];
   }
+  GroupsToProto(stats.hfi, kHfiCounters, HfiCounterName, message->mutable_hfis());
+  GroupsToProto(stats.pcie, kPcieCounters, PcieCounterName, message->mutable_pcie());
+  message->set_nmmu_hits(stats.nmmu_hits);
+  message->set_nmmu_misses(stats.nmmu_misses);
   HistogramToProto(stats.packet_latency, message->mutable_packet_latency());
   HistogramToProto(stats.message_latency, message->mutable_message_latency());
 }

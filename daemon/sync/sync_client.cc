@@ -75,7 +75,8 @@ void SyncClient::Join() {
 
 void SyncClient::OnJoinReply(const grpc::Status& status, const v1::JoinReply& reply) {
   if (stopped_) return;
-  if (options_.spare && status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED) return WaitForPlace();
+  const bool waits = options_.spare || options_.place;
+  if (waits && status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED) return WaitForPlace(status.error_message());
   if (!status.ok()) return RetryOrGiveUp(StatusFromGrpc(status, "Join"));
   joined_ = true;
   waiting_ = false;
@@ -86,8 +87,8 @@ void SyncClient::OnJoinReply(const grpc::Status& status, const v1::JoinReply& re
 }
 
 // The controller is there, so nothing is given up.
-void SyncClient::WaitForPlace() {
-  if (!std::exchange(waiting_, true)) spdlog::info("all places of {} are taken; waits as a spare", options_.controller);
+void SyncClient::WaitForPlace(const std::string& why) {
+  if (!std::exchange(waiting_, true)) spdlog::info("waits for a place: {}: {}", options_.controller, why);
   watching_ = false;
   give_up_.Cancel();
   retry_.Set(kAskAgainAfter, [this] { Join(); });

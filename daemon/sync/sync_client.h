@@ -49,7 +49,7 @@ class SyncClient final : public Endpoint<v1::DaemonMessage, v1::ControllerMessag
   struct JoinCall;
   void Join();
   void OnJoinReply(const grpc::Status& status, const v1::JoinReply& reply);
-  void WaitForPlace();
+  void WaitForPlace(const std::string& why);
   void Dial();
   void RetryOrGiveUp(const absl::Status& status);
   void Away();

@@ -73,9 +73,9 @@ void Cau::Start(CauTreeId id, std::uint32_t generation) {
   if (tree.listener && tree.participant >= 0) tree.listener->OnCauTreeUp(id, std::vector<NodeId>(tree.participants));
 }
 
-void Cau::TakeDown(CauTreeId id, const TreeProblem& why) {
+void Cau::TakeDown(CauTreeId id, std::uint32_t generation, const TreeProblem& why) {
   const auto it = trees_.find(id);
-  if (it == trees_.end()) return;
+  if (it == trees_.end() || it->second.plan->generation != generation) return;  // the next one is here already
   TellFailures(id, it->second, why);
   CauListener* listener = it->second.listener;
   Drop(id, it->second);

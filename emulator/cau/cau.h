@@ -34,7 +34,7 @@ class Cau final : public CauPort {
   // operations fail of `why`. RESOURCE_EXHAUSTED, and nothing taken, if there are not enough.
   absl::Status SetUp(std::shared_ptr<const TreePlan> plan, const TreeProblem& why);
   void Start(CauTreeId tree, std::uint32_t generation);
-  void TakeDown(CauTreeId tree, const TreeProblem& why);
+  void TakeDown(CauTreeId tree, std::uint32_t generation, const TreeProblem& why);
   int free_indexes() const { return kCauTrees - used_; }
   // A CAU that does not work takes no packets and sends none; its neighbours in a tree get no answer.
   void SetDown(bool down) { down_ = down; }

@@ -6,6 +6,8 @@
 namespace percs {
 namespace {
 
+constexpr int kWindow = 64;  // packets: the bits of an acknowledgement
+
 std::uint32_t PacketsFor(std::uint64_t bytes) {
   return bytes == 0 ? 1 : static_cast<std::uint32_t>((bytes + kPacketBytesMax - 1) / kPacketBytesMax);
 }
@@ -56,7 +58,7 @@ void MessageLayer::Pump(NodeId destination, SenderFlow& flow) {
   const std::size_t window = static_cast<std::size_t>(context_.parameters->flow_window_packets);
   while (flow.sending < flow.messages.size() && flow.in_flight.size() < window) {
     Message& message = flow.messages[flow.sending];
-    if (message.finished) {
+    if (message.failed) {
       ++flow.sending;
       continue;
     }
@@ -116,7 +118,7 @@ void MessageLayer::OnEnteredIsr(const PacketHeader& header) {
   if (header.created < flow.since) return;
   if (index >= flow.in_flight.size()) return;  // acknowledged meanwhile: this was a second copy
   InFlight& packet = flow.in_flight[index];
-  if (packet.acknowledged) return;
+  if (packet.acknowledged || packet.held) return;
   packet.deadline = context_.now + (context_.parameters->retransmit_timeout << packet.tries);
   Arm(header.destination, flow, packet.deadline);
 }
@@ -162,35 +164,65 @@ void MessageLayer::OnAck(const PacketHeader& ack) {
   const auto it = senders_.find(ack.source);
   if (it == senders_.end()) return;
   SenderFlow& flow = *it->second;
+  // Above 0: the receiver has not heard yet of what was given up. No further than two windows, else numbers went round.
+  const std::int32_t gap = static_cast<std::int32_t>(flow.given_up - ack.flow_sequence);
+  const bool keeps_back = gap > 0 && gap < 2 * kWindow;
   for (std::size_t i = 0; i < flow.in_flight.size(); ++i) {
     const std::int32_t ahead = static_cast<std::int32_t>(
         flow.base + static_cast<std::uint32_t>(i) - ack.flow_sequence);
-    if (ahead >= 64) break;
-    if (ahead < 0 || ((ack.offset >> ahead) & 1)) Acknowledge(flow, flow.in_flight[i]);
+    if (ahead >= kWindow) break;
+    InFlight& packet = flow.in_flight[i];
+    if (packet.acknowledged || (ahead >= 0 && !((ack.offset >> ahead) & 1))) continue;
+    if (ahead >= 0 && keeps_back) {
+      Hold(flow, packet);
+    } else {
+      Acknowledge(flow, packet);
+    }
   }
   Retire(ack.source, flow);
 }
 
 void MessageLayer::Acknowledge(SenderFlow& flow, InFlight& packet) {
-  if (packet.acknowledged) return;
   packet.acknowledged = true;
+  packet.held = false;
   Message* message = Find(flow, packet.message);
-  if (!message || message->finished) return;
-  if (++message->acknowledged < message->packets) return;
-  message->finished = true;
-  if (!message->operation) ++context_.stats.messages_acknowledged;
+  if (message && !message->failed) ++message->acknowledged;
+}
+
+// An operation is handed over as it comes, so nothing keeps it from its receiver.
+void MessageLayer::Hold(SenderFlow& flow, InFlight& packet) {
+  Message* message = Find(flow, packet.message);
+  if (!message || message->failed) return;
+  if (message->operation) {
+    if (!packet.acknowledged) Acknowledge(flow, packet);
+    return;
+  }
+  if (packet.acknowledged) --message->acknowledged;
+  packet.acknowledged = false;
+  packet.held = true;
+  packet.deadline = kNever;
 }
 
 void MessageLayer::Fail(NodeId destination, SenderFlow& flow, std::uint32_t number, DropReason reason) {
   Message& message = *Find(flow, number);
-  if (message.finished) return;
-  message.finished = true;
+  if (message.failed) return;
+  message.failed = true;
   if (!message.operation) {
     ++context_.stats.messages_failed;
     failed_.push_back({context_.node, destination, number, message.bytes, reason, context_.now});
   }
+  bool behind = false;
   for (std::size_t i = 0; i < flow.in_flight.size(); ++i) {
-    if (flow.in_flight[i].message == number) flow.in_flight[i].acknowledged = true;
+    InFlight& packet = flow.in_flight[i];
+    if (packet.message == number) {
+      behind = true;
+      packet.acknowledged = true;
+      packet.held = false;
+      const std::uint32_t ahead = static_cast<std::uint32_t>(i) + 1, known = flow.given_up - flow.base;
+      if (known > kWindow || ahead > known) flow.given_up = flow.base + ahead;
+    } else if (behind && packet.acknowledged) {
+      Hold(flow, packet);
+    }
   }
 }
 
@@ -199,7 +231,7 @@ void MessageLayer::Retire(NodeId destination, SenderFlow& flow) {
     flow.in_flight.pop_front();
     ++flow.base;
   }
-  while (!flow.messages.empty() && flow.messages.front().finished) {
+  while (!flow.messages.empty() && flow.messages.front().finished()) {
     const Message message = flow.messages.front();
     // The packets of a message given up may still be ahead of base; nothing asks for it any more.
     flow.messages.front().content = nullptr;  // the ring keeps its slots
@@ -209,12 +241,30 @@ void MessageLayer::Retire(NodeId destination, SenderFlow& flow) {
     context_.last_event = context_.now;
     Done(destination, message);
   }
+  AskForHeld(destination, flow);
   Pump(destination, flow);
+}
+
+// The first is sent again, which says what is given up, and answered for all; if it is lost, each has its own timer.
+void MessageLayer::AskForHeld(NodeId destination, SenderFlow& flow) {
+  for (std::size_t i = 0; i < flow.in_flight.size() && flow.in_flight[i].held; ++i) {
+    InFlight& packet = flow.in_flight[i];
+    packet.held = false;
+    packet.tries = 0;
+    if (i > 0) {
+      packet.deadline = context_.now + context_.parameters->retransmit_timeout;
+      Arm(destination, flow, packet.deadline);
+      continue;
+    }
+    ++context_.stats.packets_resent;
+    SendPacket(destination, flow, flow.base);
+  }
 }
 
 void MessageLayer::Done(NodeId destination, const Message& message) {
   --context_.work->unfinished;
-  const bool delivered = message.acknowledged == message.packets;
+  const bool delivered = !message.failed;
+  if (delivered && !message.operation) ++context_.stats.messages_acknowledged;
   if (message.operation) {
     listener_.OnOperationDone(message.source_window, static_cast<std::uint64_t>(message.created), message.tag,
                               delivered, message.refused);
@@ -237,7 +287,8 @@ void MessageLayer::PeerAnew(NodeId peer) {
   std::vector<Message> over;
   while (!flow.messages.empty()) {
     Message& message = flow.messages.front();
-    if (!message.finished) Fail(peer, flow, message.number, DropReason::kOldIncarnation);
+    // What was acknowledged, but not all before it, the other may have kept back and lost.
+    if (!message.operation || !message.finished()) Fail(peer, flow, message.number, DropReason::kOldIncarnation);
     message.content = nullptr;
     message.payload.Clear();
     over.push_back(message);
@@ -245,7 +296,7 @@ void MessageLayer::PeerAnew(NodeId peer) {
   }
   while (!flow.in_flight.empty()) flow.in_flight.pop_front();
   flow.sending = 0;
-  flow.base = 0;
+  flow.base = flow.given_up = 0;
   flow.timer_at = kNever;
   flow.since = context_.now;
   for (const Message& message : over) Done(peer, message);
@@ -259,7 +310,8 @@ std::optional<DropReason> MessageLayer::OnData(const PacketHeader& header) {
   if (!slot) slot = std::make_unique<ReceiverFlow>();
   ReceiverFlow& flow = *slot;
   bool completed = false;
-  while (static_cast<std::int32_t>(header.flow_base - flow.base) > 0) completed |= Advance(flow);
+  // Over what was given up, and over what waited behind it.
+  while (static_cast<std::int32_t>(header.flow_base - flow.base) > 0 || (flow.bitmap & 1)) completed |= Advance(flow);
   const std::int32_t ahead = static_cast<std::int32_t>(header.flow_sequence - flow.base);
   if (ahead < 0 || ((flow.bitmap >> ahead) & 1)) {
     SendAck(header, flow);

@@ -75,20 +75,24 @@ class MessageLayer {
     WindowId source_window = 0, destination_window = 0;
     std::uint32_t packets = 0, sent = 0, acknowledged = 0;
     Time created = 0;
-    bool verified = false, finished = false;
+    bool verified = false, failed = false;
     std::shared_ptr<const std::vector<std::uint8_t>> content;
     // Of an operation: one packet. `bytes` and `created` are its message_bytes and message_created.
     bool operation = false, refused = false;
     std::uint16_t packet_bytes = 0;
     std::uint64_t offset = 0;
     PayloadRef payload;
+
+    bool finished() const { return failed || acknowledged == packets; }
   };
   struct InFlight {
     std::uint32_t message = 0;
     std::uint32_t packet = 0;  // in its message
-    Time deadline = kNever;    // kNever while it waits in the HFI
+    Time deadline = kNever;    // kNever while it waits in the HFI, or is held
     std::uint8_t tries = 0;
     bool acknowledged = false;
+    // The receiver has it, but waits for one before it that was given up, which it hears by the next flow_base.
+    bool held = false;
     bool refused = false;      // the last try did not leave the HFI: no route, or ...
     bool window_down = false;  // ... its own window was down then
   };
@@ -98,6 +102,7 @@ class MessageLayer {
     std::size_t sending = 0;   // index in messages of the first not entirely sent
     std::uint32_t next_message = 0;
     std::uint32_t base = 0;    // sequence of in_flight.front()
+    std::uint32_t given_up = 0;  // sequence after the last packet that was given up
     Time timer_at = kNever;
     Time since = 0;            // packets created before are of a flow that there was to another incarnation
   };
@@ -120,6 +125,8 @@ class MessageLayer {
   void SendPacket(NodeId destination, SenderFlow& flow, std::uint32_t sequence);
   void Arm(NodeId destination, SenderFlow& flow, Time deadline);
   void Acknowledge(SenderFlow& flow, InFlight& packet);
+  void Hold(SenderFlow& flow, InFlight& packet);
+  void AskForHeld(NodeId destination, SenderFlow& flow);
   void Retire(NodeId destination, SenderFlow& flow);
   void Done(NodeId destination, const Message& message);  // tells whoever asked for it
   void Fail(NodeId destination, SenderFlow& flow, std::uint32_t number, DropReason reason);

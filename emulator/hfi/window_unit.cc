@@ -15,7 +15,7 @@ std::vector<PcieDevice> DevicesOf(const Topology& topology, NodeId hub) {
 
 }  // namespace
 
-WindowUnit::WindowUnit(NodeContext& context, Hfi& hfi, MessageLayer& messages)
+WindowUnit::WindowUnit(NodeContext& context, Hfi& hfi, MessageLayer& messages, std::uint32_t first_request)
     : context_(context),
       hfi_(hfi),
       messages_(messages),
@@ -25,7 +25,8 @@ WindowUnit::WindowUnit(NodeContext& context, Hfi& hfi, MessageLayer& messages)
       atomics_(parameters_, nmmu_),
       windows_(static_cast<std::size_t>(kHfisPerHub * context.parameters->windows_per_hfi)),
       immediate_used_(kHfisPerHub),
-      listeners_(1) {}
+      listeners_(1),
+      next_request_(first_request) {}
 
 // --- Events -------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ namespace percs {
 
 class WindowUnit final : public WindowPort {
  public:
-  WindowUnit(NodeContext& context, Hfi& hfi, MessageLayer& messages);
+  WindowUnit(NodeContext& context, Hfi& hfi, MessageLayer& messages, std::uint32_t first_request = 1);
 
   void Issue(WindowOperation operation, WindowListener* listener) override;
   void Forget(WindowListener* listener) override;
@@ -186,7 +186,7 @@ class WindowUnit final : public WindowPort {
   absl::flat_hash_map<std::pair<NodeId, std::uint32_t>, Incoming> incoming_;
   std::vector<Assembly> assemblies_;
   Pool<Deferred> deferred_;
-  std::uint32_t next_request_ = 1;
+  std::uint32_t next_request_;
   std::uint64_t next_event_ = 0;
 };
 

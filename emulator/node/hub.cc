@@ -216,6 +216,9 @@ void Hub::OnDelivered(Packet* packet) {
     if (header.kind == PacketKind::kRaw && workload_) workload_->OnRawDelivered(header);
     if (header.kind == PacketKind::kOperation) Windows().OnOperation(header);
   }
+  // Also one that is dropped can complete messages: it says what was given up before them.
+  const bool of_messages = header.kind == PacketKind::kData || header.kind == PacketKind::kOperation;
+  if (takes_payload_ && of_messages) workload_->OnArrived();
   context_.Release(packet);
 }
 
@@ -451,7 +454,7 @@ absl::Status Hub::AddTree(const std::shared_ptr<const TreePlan>& plan) {
 void Hub::OnTreeControl(const ControlItem& item) {
   context_.last_event = context_.now;
   if (item.kind == ControlItem::Kind::kTreeReady) return cau_.Start(item.tree, item.epoch);
-  if (item.kind == ControlItem::Kind::kTreeDown) return cau_.TakeDown(item.tree, item.problem);
+  if (item.kind == ControlItem::Kind::kTreeDown) return cau_.TakeDown(item.tree, item.epoch, item.problem);
   ControlItem answer;
   answer.kind = ControlItem::Kind::kTreeAnswer;
   answer.tree = item.tree;

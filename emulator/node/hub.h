@@ -159,7 +159,7 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   [[gnu::cold]] void OnServicePacket(Packet* packet);
   // Made when the first operation is issued here, or the first packet of one comes.
   WindowUnit& Windows() {
-    if (!windows_) windows_ = std::make_unique<WindowUnit>(context_, hfi_, messages_);
+    if (!windows_) windows_ = std::make_unique<WindowUnit>(context_, hfi_, messages_, first_request_);
     return *windows_;
   }
   [[gnu::cold]] void Trace(const Packet& packet, std::optional<DropReason> drop);
@@ -173,6 +173,7 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   std::unique_ptr<HubClock> clock_;  // null: no clock is distributed
   std::unique_ptr<ServiceAgent> service_;  // null: nothing uses the service ports
   std::unique_ptr<WindowUnit> windows_;    // null: nothing uses the windows
+  std::uint32_t first_request_ = 1;        // of its windows; others keep for a while what earlier incarnations asked
   std::unique_ptr<HubWorkload> workload_;
   bool takes_payload_ = false, checks_payload_ = false;  // what the workload does with it
   // One timer of the workload stays beside the queue: open-loop traffic never has another.

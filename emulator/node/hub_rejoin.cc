@@ -6,6 +6,8 @@ namespace {
 
 // Packets of later incarnations are numbered from multiples of this.
 constexpr int kIncarnationShift = 40;
+// Likewise requests of windows, so that no answer, write or datagram of before is taken for one of now.
+constexpr int kRequestShift = 26;
 
 }  // namespace
 
@@ -13,6 +15,7 @@ void Hub::Rejoin(const RejoinedHubs& rejoined) {
   context_.now = anew_since_ = anew_last_ = rejoined.at;
   const std::uint64_t first = std::uint64_t{rejoined.incarnation - 1} << kIncarnationShift;
   hfi_.NumberAnew(first + 1);
+  first_request_ = ((rejoined.incarnation - 1) << kRequestShift) + 1;
   faults_ = std::make_unique<ActiveFaults>();
   for (PortId port = 0; port < kLinkPorts; ++port) {
     if (!isr_.output(port).connected) continue;

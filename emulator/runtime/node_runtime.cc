@@ -64,18 +64,19 @@ void NodeRuntime::OnTimer(std::uint64_t token) {
 }
 
 void NodeRuntime::OnPayload(const PacketHeader& header) {
-  if (header.payload) {
-    auto it = std::find_if(partial_.begin(), partial_.end(), [&](const Partial& p) {
-      return p.source == header.source && p.message == header.message;
-    });
-    if (it == partial_.end()) {
-      partial_.push_back({header.source, header.message,
-                          std::make_shared<std::vector<std::uint8_t>>(header.message_bytes)});
-      it = partial_.end() - 1;
-    }
-    std::memcpy(it->bytes->data() + header.offset, header.payload.bytes(), header.bytes);
+  if (!header.payload) return;
+  auto it = std::find_if(partial_.begin(), partial_.end(), [&](const Partial& p) {
+    return p.source == header.source && p.message == header.message;
+  });
+  if (it == partial_.end()) {
+    partial_.push_back({header.source, header.message,
+                        std::make_shared<std::vector<std::uint8_t>>(header.message_bytes)});
+    it = partial_.end() - 1;
   }
-  // In order; the last of them is complete with this packet.
+  std::memcpy(it->bytes->data() + header.offset, header.payload.bytes(), header.bytes);
+}
+
+void NodeRuntime::OnArrived() {
   for (std::size_t i = 0; i < arrived_.size(); ++i) port_.OnMessage(arrived_[i], TakeContent(arrived_[i]));
   arrived_.clear();
 }

@@ -69,6 +69,7 @@ class NodeRuntime : public HubWorkload {
   bool takes_payload() const override { return true; }
   bool checks_payload() const override { return true; }
   void OnPayload(const PacketHeader& header) override;
+  void OnArrived() override;
   void OnMessage(const DeliveredMessage& message) override { arrived_.push_back(message); }
   void OnMessageDone(NodeId destination, std::uint32_t message, bool delivered) override;
   std::vector<RankResult> ranks() const override;

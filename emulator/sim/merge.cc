@@ -73,6 +73,10 @@ void CheckConservation(const Scenario& scenario, RunResult& result) {
   };
   balance("flits", t.flits_created, t.flits_synthesised, t.flits_replicated, t.flits_delivered, sum(t.flits_dropped));
   balance("packets", t.packets_created, t.packets_synthesised, t.packets_replicated, t.packets_delivered, sum(t.packets_dropped));
+  if (t.messages_acknowledged > t.messages_delivered || t.messages_delivered > t.messages_sent) {  // rule 20
+    result.violations.push_back(fmt::format("messages: {} sent, {} reported as delivered, but {} delivered",
+                                            t.messages_sent, t.messages_acknowledged, t.messages_delivered));
+  }
 }
 
 // Payload bytes as they were sent, flits in order, VCs in their place, credits back where they belong.

@@ -37,6 +37,7 @@ class Background final : public HubWorkload {
   }
   bool takes_payload() const override { return own_->takes_payload(); }
   void OnPayload(const PacketHeader& header) override { own_->OnPayload(header); }
+  void OnArrived() override { own_->OnArrived(); }
   bool checks_payload() const override { return own_->checks_payload(); }
   void OnBacklogShrunk() override {
     own_->OnBacklogShrunk();

@@ -42,6 +42,8 @@ class HubWorkload {
   // Bytes of a message that arrived, packet by packet and each once, for workloads that take them.
   virtual bool takes_payload() const { return false; }
   virtual void OnPayload(const PacketHeader& header) {}
+  // Of workloads that take bytes: those of all messages that OnMessage told of are there.
+  virtual void OnArrived() {}
   // True: the bytes are no pattern that the hub could check, and the workload looks at them itself.
   virtual bool checks_payload() const { return false; }
   virtual void OnMessageDone(NodeId destination, std::uint32_t message, bool delivered) {}

@@ -14,7 +14,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tests.support.fabric import FabricTest, percsctl_json  # noqa: E402
+from tests.support.fabric import Fabric, FabricTest, percsctl_json  # noqa: E402
 
 SCENARIO = """
 name: losses
@@ -116,6 +116,27 @@ class LossTest(FabricTest):
         fabric.ctl("stop")
         result = fabric.result()
         self.assertEqual(["d1 in place 1"], [lost["who"].split(" (")[0] for lost in result["lost"]])
+        self.check_replay(fabric, result)
+
+    def test_one_at_another_address_waits_until_the_former_one_is_lost(self):
+        # Over TCP nobody can tell that a process is gone, and in batch only a deadline says that it is lost.
+        fabric = Fabric(self.folder / "tcp", 2, daemon_flags=("--listen", "127.0.0.1:0"))
+        self.addCleanup(fabric.close)
+        fabric.open("--loss-deadline", "3")
+        fabric.wait_for_state("empty")
+        fabric.ctl("apply", self.file, "--hold")
+        self.pass_time(fabric, 10_000_000)
+        fabric.daemons[1].kill()
+        fabric.daemons[1].wait()
+        fabric.start_daemon(1)
+        fabric.wait_for(lambda: "waits for a place" in fabric.logs(), "it to wait")
+        self.assertNotIn("daemon_lost", fabric.ctl("events").stdout)
+        self.wait_for_rejoin(fabric, 2)
+        self.pass_time(fabric, 10_000_000)
+        fabric.ctl("stop")
+        result = fabric.result()
+        self.assertEqual(1, len(result["lost"]))
+        self.assertEqual(1, len(result["rejoined"]))
         self.check_replay(fabric, result)
 
     def wait_for_rejoin(self, fabric, incarnation):

@@ -81,6 +81,7 @@ class CauHubs {
 
   CauPort& cau(NodeId node) { return *hubs_[node]->cau(); }
   Hub& hub(NodeId node) { return *hubs_[node]; }
+  const Topology& topology() const { return topology_; }
   Time now() const { return now_; }
   std::int64_t unfinished() const { return work_.unfinished; }
 

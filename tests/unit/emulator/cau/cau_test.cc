@@ -137,6 +137,25 @@ TEST(Cau, RelaysWithoutParticipantAndTwoIndexesOfOneCau) {
   }
 }
 
+// Network management can say both at one instant, and a hub hears of the new tree first.
+TEST(Cau, TheEndOfAnEarlierGenerationLeavesTheTreeThatReplacedIt) {
+  CauHubs hubs(2);
+  ASSERT_TRUE(hubs.AddTree(3, CauHubs::First(2)).ok());
+  auto plan = PlanTree(hubs.topology(), CauHubs::First(2), [](NodeId, NodeId) { return true; });
+  ASSERT_TRUE(plan.ok());
+  plan->id = 3;
+  const std::uint32_t before = plan->generation++;
+  Cau& cau = static_cast<Cau&>(hubs.cau(0));
+  const TreeProblem why{TreeProblem::Code::kNoTree, kReduce, 0, 0};
+  ASSERT_TRUE(cau.SetUp(std::make_shared<const TreePlan>(*std::move(plan)), why).ok());
+  cau.Start(3, before + 1);
+  EXPECT_EQ(hubs.ears[0].up.size(), 1u);
+  cau.TakeDown(3, before, why);
+  EXPECT_EQ(cau.Participants(3), (std::vector<NodeId>{0, 1}));
+  cau.TakeDown(3, before + 1, why);
+  EXPECT_EQ(cau.Participants(3), std::vector<NodeId>());
+}
+
 TEST(Cau, SixtyFourTreesWorkAtOnceAndThe65thIsRefused) {
   CauHubs hubs(4);
   for (CauTreeId id = 0; id < 64; ++id) ASSERT_TRUE(hubs.AddTree(id, CauHubs::First(4, 1 + id % 8)).ok());

@@ -200,6 +200,50 @@ TEST(FaultKinds, MessagesOfAWindowThatStaysDownFailWithTheirReason) {
   EXPECT_EQ(reasons[1], DropReason::kUnacknowledged) << "of the other end it knows that nothing comes back";
 }
 
+// Two hubs send each other seven messages at once, from one window after the other. Windows of hub 0 that are down
+// leave gaps in the flow from hub 1, of which it has to hear although nothing new follows.
+Scenario Gaps(const std::vector<int>& down) {
+  Scenario s;
+  s.topology = {1, 1, 2, 1};
+  s.workload = PatternWorkload{.message_bytes = 3000, .count = 7, .load = 0, .reliable = true,
+                               .payload = PayloadMode::kVerified};
+  s.parameters.retransmit_tries = 2;
+  for (const int window : down) {
+    FaultSpec fault = Fault(FaultKind::kWindowDown, 0, 0);
+    fault.id += std::to_string(window);
+    fault.select.in = {0};
+    fault.window = SpreadWindow(window, s.parameters);
+    fault.at = 0;
+    s.fault_specs.push_back(fault);
+  }
+  return s;
+}
+
+// From the first time that a packet is sent until it is given up: 50 us, 100 us and 200 us.
+constexpr Time kGivenUpAfter = 350 * kUs;
+
+TEST(FaultKinds, MessagesBehindThoseGivenUpAreDelivered) {
+  for (const std::vector<int>& down : {std::vector{1}, {0, 2}, {1, 2, 3}}) {
+    const RunResult result = Checked(Gaps(down));
+    EXPECT_EQ(result.total.messages_failed, down.size()) << "what hub 0 sends has left it, and later answers are for all";
+    EXPECT_EQ(result.total.messages_acknowledged, 14 - down.size());
+    EXPECT_EQ(result.total.messages_delivered, 14 - down.size());
+    EXPECT_LT(result.virtual_time, kGivenUpAfter + 10 * kUs);
+  }
+}
+
+TEST(FaultKinds, MessagesBehindThoseGivenUpFailTogetherIfTheWayIsGone) {
+  Scenario s = Gaps({1});
+  FaultSpec cut = Fault(FaultKind::kLinkDown, 200 * kUs, 0);
+  cut.select.in = {0};
+  s.fault_specs.push_back(cut);
+  const RunResult result = Checked(s);
+  EXPECT_EQ(result.total.messages_failed, 6u) << "all but the first from hub 1";
+  EXPECT_EQ(result.total.messages_delivered, 8u);
+  EXPECT_GT(result.virtual_time, 2 * kGivenUpAfter);
+  EXPECT_LT(result.virtual_time, 2 * kGivenUpAfter + 100 * kUs) << "each by its own timer";
+}
+
 TEST(FaultKinds, AClockThatDriftsLeavesTheOthersUntilItIsSetAfterwards) {
   FaultSpec fault = Fault(FaultKind::kClockDrift, 150 * kUs, 300 * kUs);
   fault.select.in = {3};

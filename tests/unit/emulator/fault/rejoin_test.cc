@@ -180,6 +180,57 @@ TEST(Rejoin, NeighboursLostByTwoLosses) {
   }
 }
 
+// A program at hub 1 writes to hub 0 when its hub is lost; the next one there does the same, with the same request as
+// far as it knows. What hub 0 has kept of the first write must not end the second one early.
+TEST(Rejoin, AWriteOfTheNewIncarnationIsNotTakenForOneOfTheOld) {
+  Scenario s = Traffic(0, true);
+  s.workload = ScriptedWorkload{};
+  const auto operation = [](std::uint64_t id, WindowOp op) {
+    WindowOperation asked;
+    asked.op = op;
+    asked.id = id;
+    asked.window = 3;
+    asked.job = 9;
+    asked.address = 0x10000;
+    asked.bytes = 400'000;
+    asked.node = 0;
+    asked.peer_window = 3;
+    asked.peer_address = 0x10000;
+    return asked;
+  };
+  struct Heard : WindowListener {
+    void OnWindowEvent(const WindowEvent& event) override {
+      if (event.kind != WindowEvent::Kind::kCompletion) return;
+      EXPECT_EQ(event.status, WindowStatus::kOk) << event.id << ": " << WindowStatusName(event.status);
+      at[event.id] = event.at;
+    }
+    std::map<std::uint64_t, Time> at;
+  } heard;
+  const auto issue = [&](Time at, NodeId node, std::uint64_t id, WindowOp op) {
+    return TimedCommand{at, [&heard, node, asked = operation(id, op)](Fabric& fabric, Time now) {
+                          return fabric.Issue(node, now, asked, &heard);
+                        }};
+  };
+  const auto program = [&](Time at, std::uint64_t id) {
+    return std::vector<TimedCommand>{issue(at, 1, id, WindowOp::kReserve), issue(at, 1, id + 1, WindowOp::kRegister),
+                                     issue(at, 1, id + 2, WindowOp::kRdmaWrite)};
+  };
+  RunOptions options;
+  options.commands = program(0, 11);
+  options.commands.insert(options.commands.begin(), {issue(0, 0, 1, WindowOp::kReserve), issue(0, 0, 2, WindowOp::kRegister)});
+  const RunResult undisturbed = ResultOf(s, options);
+  const Time took = heard.at[13];
+  ASSERT_GT(took, 12 * kUs);
+  heard.at.clear();
+  options.commands.push_back(Lose(took / 2, {1}));
+  options.commands.push_back(Rejoin(2 * took));
+  for (TimedCommand& command : program(3 * took, 21)) options.commands.push_back(std::move(command));
+  const RunResult result = ResultOf(s, options);
+  EXPECT_THAT(result.violations, IsEmpty());
+  EXPECT_FALSE(heard.at.contains(13)) << "nobody is left to hear of it";
+  EXPECT_GE(heard.at[23], 4 * took) << "as long as it takes";
+}
+
 // One hub sends long messages to a hub that is lost and comes back in the middle of one: what the old incarnation had of
 // it is no part of what the new one gets.
 TEST(Rejoin, AMessageThatTwoIncarnationsHadAPartOfHasFailed) {

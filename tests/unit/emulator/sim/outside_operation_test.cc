@@ -97,6 +97,46 @@ TEST(OutsideOperation, IsTheSameWhoeverListensAndForAnyNumberOfThreads) {
   EXPECT_GT(one->total.packets_delivered, 49u) << "the run did not end before the operations began";
 }
 
+// The operation that a program writes with is lost, and what the ranks send next waits behind it, in the same flow.
+TEST(OutsideOperation, MessagesThatItCompletesReachTheirRanks) {
+  Scenario scenario;
+  scenario.topology = {1, 1, 2, 1};
+  CollectiveWorkload loop;
+  loop.algorithm = "p2p";
+  loop.placement.nodes = 2;
+  loop.warm_up = 0;
+  loop.iterations = 20;
+  scenario.workload = loop;
+  FaultSpec deaf;
+  deaf.id = "deaf";
+  deaf.kind = FaultKind::kWindowDown;
+  deaf.select.in = {1};
+  deaf.window = 3;
+  deaf.at = 0;
+  deaf.duration = 30 * kMicrosecond;
+  scenario.fault_specs = {deaf};
+  WindowOperation put = Of(3, WindowOp::kRdmaWrite, kMemory, 64);
+  put.node = 1;
+  put.peer_window = 3;
+  put.peer_address = kMemory;
+  Heard heard;
+  RunOptions options;
+  for (const auto& [node, operation] : std::vector<std::pair<NodeId, WindowOperation>>{
+           {0, Of(1, WindowOp::kReserve)}, {0, Of(2, WindowOp::kRegister, kMemory, 64)},
+           {1, Of(1, WindowOp::kReserve)}, {1, Of(2, WindowOp::kRegister, kMemory, 64)}, {0, put}}) {
+    options.commands.push_back({0, [&heard, node, operation](Fabric& fabric, Time at) {
+                                  return fabric.Issue(node, at, operation, &heard);
+                                }});
+  }
+  const auto result = RunScenario(scenario, options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->violations.empty());
+  EXPECT_EQ(result->collective.tasks, 2u);
+  EXPECT_EQ(heard.completions[3].status, WindowStatus::kOk);
+  EXPECT_GT(heard.completions[3].at, scenario.parameters.retransmit_timeout) << "it was sent again";
+  EXPECT_GT(result->collective.slowest, scenario.parameters.retransmit_timeout) << "and a rank waited for it";
+}
+
 TEST(OutsideOperation, IsRefusedInThePastAndForWhatHasNoWindows) {
   Scenario scenario;
   scenario.topology = {1, 1, 4, 1};

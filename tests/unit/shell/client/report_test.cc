@@ -10,6 +10,7 @@
 #include "client/lib/result_codec.h"
 #include "client/percsctl/format.h"
 #include "client/percsctl/progress.h"
+#include "daemon/controller/results.h"
 
 namespace percs {
 namespace {
@@ -154,6 +155,26 @@ TEST(ReportTest, AResultFromTheWirePrintsTheSame) {
   EXPECT_EQ(result->reroutes[0].first_packet, kNever);
   (*message.mutable_total()->mutable_packets_dropped())["eaten"] = 1;
   EXPECT_THAT(ResultFromProto(message, TwoDrawers()).status().message(), HasSubstr("\"eaten\""));
+}
+
+TEST(ReportTest, EveryCounterCrossesTheWire) {
+  NodeStats sent;
+  std::uint64_t value = 0;
+  sent.Visit([&value](std::uint64_t& counter) { counter = ++value; });
+  sent.packets_by_mode[static_cast<std::size_t>(RouteMode::kHwDirect)] = 0;  // counted by no one
+  v1::Counters message;
+  CountersToProto(sent, &message);
+  auto got = StatsFromProto(message);
+  ASSERT_TRUE(got.ok()) << got.status();
+  std::vector<std::uint64_t> before, after;
+  sent.Visit([&before](std::uint64_t counter) { before.push_back(counter); });
+  got->Visit([&after](std::uint64_t counter) { after.push_back(counter); });
+  EXPECT_EQ(after, before);
+  (*message.mutable_hfis(1)->mutable_counts())["flown"] = 1;
+  EXPECT_THAT(StatsFromProto(message).status().message(), HasSubstr("counter of HFI \"flown\""));
+  message.mutable_hfis()->Clear();
+  message.add_pcie(), message.add_pcie();
+  EXPECT_THAT(StatsFromProto(message).status().message(), HasSubstr("PCI Express port \"3\""));
 }
 
 TEST(FormatTest, TimesKeepThreeDecimalsAtMost) {
