@@ -61,6 +61,23 @@ class ComposeTest(unittest.TestCase):
         self.assertIn("--state-dir /var/lib/percs", self.services["controller"])
 
 
+class DockerfileTest(unittest.TestCase):
+    def test_no_stage_needs_what_a_fresh_clone_lacks(self):
+        """The classic builder makes every stage, also those that are not asked for."""
+        text = (ROOT / "deploy" / "docker" / "Dockerfile").read_text()
+        ignored = (ROOT / ".dockerignore").read_text().splitlines()
+        copies = [line.split()[1:-1] for line in text.splitlines()
+                  if line.startswith("COPY ") and "--from=" not in line]
+        self.assertTrue(any(one.startswith("build/") for sources in copies for one in sources))
+        for sources in copies:
+            there = [one for one in sources if not one.startswith("build/")]
+            for one in there:
+                self.assertTrue((ROOT / one).exists(), one)
+                self.assertTrue(one == "." or f"!{one}" in ignored, one)
+            self.assertTrue(there, "a COPY that finds nothing at all fails")
+            self.assertTrue(all(one.endswith("*") for one in sources if one not in there), sources)
+
+
 class LossDeadlineTest(unittest.TestCase):
     """Between hosts nobody sees that a process is gone: without a deadline a batch run would wait for ever."""
 
