@@ -28,6 +28,7 @@ class ComposeTest(unittest.TestCase):
     def setUp(self):
         text = re.sub(r"^ *#.*$", "", (ROOT / "docker-compose.yml").read_text(), flags=re.M)
         top = blocks(text, 0)
+        self.volumes = top["volumes"]
         anchors = {f"*{name.removeprefix('x-')}": body for name, body in top.items()}
         self.services = blocks(top["services"], 2)
         anchors["*hub"] = self.services["hub"]
@@ -59,6 +60,22 @@ class ComposeTest(unittest.TestCase):
     def test_what_outlives_a_container_is_in_volumes(self):
         self.assertIn("journal:/var/lib/percs", self.services["controller"])
         self.assertIn("--state-dir /var/lib/percs", self.services["controller"])
+        self.assertIn("- prometheus:/prometheus ", self.services["prometheus"])
+        self.assertIn("--storage.tsdb.path=/prometheus\n", self.services["prometheus"])
+        self.assertIn("- grafana:/var/lib/grafana", self.services["grafana"])
+        for name, body in self.services.items():
+            for volume in re.findall(r'(?:- |")([a-z][a-z-]*):/(?!/)', body):
+                self.assertIn(f"\n  {volume}: {{}}\n", self.volumes, name)
+
+    def test_what_prometheus_keeps_has_an_end(self):
+        """In memory it would count against the limit of the container, which ends it."""
+        body = self.services["prometheus"]
+        self.assertNotIn("tmpfs", body)
+        self.assertRegex(body, r"--storage\.tsdb\.retention\.size=\$\{PERCS_PROMETHEUS_SIZE:-\d+GB\}")
+
+    def test_who_starts_it_chooses_the_password_of_grafana(self):
+        self.assertIn("GF_SECURITY_ADMIN_PASSWORD: ${PERCS_GRAFANA_PASSWORD:-",
+                      self.services["grafana"])
 
 
 class DockerfileTest(unittest.TestCase):
