@@ -1,7 +1,7 @@
 """What is shipped for running elsewhere has what the documents say, wherever no engine runs it.
 
-Method: the Compose file with its anchors put in, the units of systemd and the Dockerfile, as text; the
-batch script of Slurm with programs that only say how they were called.
+Method: the Compose file with its anchors put in, the units of systemd and the Dockerfile, as text;
+the batch script of Slurm with programs that only say how they were called.
 """
 
 import os
@@ -71,7 +71,7 @@ class ComposeTest(unittest.TestCase):
         """In memory it would count against the limit of the container, which ends it."""
         body = self.services["prometheus"]
         self.assertNotIn("tmpfs", body)
-        self.assertRegex(body, r"--storage\.tsdb\.retention\.size=\$\{PERCS_PROMETHEUS_SIZE:-\d+GB\}")
+        self.assertRegex(body, r"--storage\.tsdb\.retention\.size=\$\{\w+:-\d+GB\}")
 
     def test_who_starts_it_chooses_the_password_of_grafana(self):
         self.assertIn("GF_SECURITY_ADMIN_PASSWORD: ${PERCS_GRAFANA_PASSWORD:-",
@@ -96,7 +96,7 @@ class DockerfileTest(unittest.TestCase):
 
 
 class LossDeadlineTest(unittest.TestCase):
-    """Between hosts nobody sees that a process is gone: without a deadline a batch run would wait for ever."""
+    """Between hosts nobody sees that a process is gone: a batch run would wait for ever."""
 
     def test_what_is_shipped_gives_one_that_outlives_a_dead_connection(self):
         """... which gRPC notices after two keepalives, to dial again."""
@@ -131,8 +131,8 @@ class SlurmTest(unittest.TestCase):
     def submit(self, **more):
         env = {"PATH": "/usr/bin:/bin", "SLURM_JOB_ID": "12", "SLURM_JOB_NUM_NODES": "1",
                "SLURM_SUBMIT_DIR": str(self.folder), **more}
-        done = subprocess.run(["bash", self.SCRIPT, "scenario.yaml"], cwd=self.folder, env=env, text=True,
-                              capture_output=True, timeout=60)
+        done = subprocess.run(["bash", self.SCRIPT, "scenario.yaml"], cwd=self.folder, env=env,
+                              text=True, capture_output=True, timeout=60)
         return done.returncode, done.stderr
 
     def test_programs_are_those_asked_for_then_those_built_here_then_those_installed(self):
