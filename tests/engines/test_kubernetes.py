@@ -115,6 +115,13 @@ class KubernetesTest(unittest.TestCase):
         self.assertIn(f"--controller percs-controller:{self.ports('percs-controller')['grpc']} ",
                       self.arguments("percsd"))
 
+    def test_a_pod_that_is_gone_is_declared_lost(self):
+        """Not before the kubelet would have started one again that does not answer."""
+        deadline = re.search(r"--loss-deadline=(\d+)", self.arguments("percs-controller"))
+        probe = self.container("percsd")["livenessProbe"]
+        self.assertGreaterEqual(int(deadline[1]),
+                                probe["periodSeconds"] * probe["failureThreshold"])
+
     def test_the_shell_of_percsd_makes_a_place_of_the_name_of_a_pod(self):
         """What sh runs, with a percsd that prints its arguments."""
         fake = self.folder / "percsd"

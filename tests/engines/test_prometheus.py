@@ -166,7 +166,7 @@ class PrometheusTest(unittest.TestCase):
         self.assertGreaterEqual(len(alerts), 6)
         for tests in re.split(r"(?m)^  - interval", (RULES / "alerts_test.yml").read_text())[1:]:
             seen = [(name, "exp_alerts" in rest) for name, rest in re.findall(
-                r"alertname: (\w+)((?:\}|\n +exp_alerts)?)", tests)]
+                r"alertname: (\w+)((?:\}|(?:,|\n) +exp_alerts)?)", tests)]
             for name in {name for name, rings in seen if rings}:
                 states = [rings for other, rings in seen if other == name]
                 if states[-1] is False and name in alerts:

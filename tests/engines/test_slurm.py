@@ -20,6 +20,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin"))
@@ -237,11 +238,16 @@ class SlurmTest(unittest.TestCase):
 
     @unittest.skipUnless(os.environ.get("PERCS_FULL") == "1", "32 daemons: --full")
     def test_the_command_of_the_readme_does_what_it_says(self):
-        """Word for word, from a folder that has `deploy` as the root of the repository has."""
+        """Word for word, from a folder that has `deploy` and `build` as the repository has."""
         (line,) = re.findall(r"(?m)^    sbatch (.*)$", (ROOT / "README.md").read_text())
         if not (self.work / "deploy").exists():
             (self.work / "deploy").symlink_to(ROOT / "deploy")
-        state, code, log, folder = self.end_of(self.submit(*line.split()))
+            (self.work / "build").mkdir()
+            (self.work / "build" / "bin").symlink_to(BIN.resolve())
+        with unittest.mock.patch.dict(self.env):
+            del self.env["PERCS_BIN_DIR"]
+            job = self.submit(*line.split())
+        state, code, log, folder = self.end_of(job)
         self.assertEqual(("COMPLETED", 0), (state, code), log)
         result = json.loads((folder / "result.json").read_text())
         alone = json.loads(self.run_tool(BIN / "percsctl", "run", SCENARIO, "--format", "json"))

@@ -88,8 +88,20 @@ class DashboardsTest(unittest.TestCase):
                 asked = set(re.findall(r"\$(\w+)", query.expr))
                 self.assertLessEqual(asked, variables, query.where)
                 used |= found
-        self.assertEqual(set(), recording_rules() - used - {"percs:virtual_seconds:rate15s"},
+        for_rules = {"percs:virtual_seconds:rate15s", "hub_class:percs_link_up:most"}
+        self.assertEqual(set(), recording_rules() - used - for_rules,
                          "no dashboard shows these rules")
+
+    def test_alerts_speak_of_metrics_that_exist_and_are_documented(self):
+        text = (ROOT / "deploy" / "prometheus" / "alerts.yml").read_text()
+        known = metric_list() | recording_rules()
+        bare = re.sub(r'(?m)^ *#.*$|"[^"]*"', "", text)
+        found = re.findall(r"\b(?:\w+:)?percs_\w+(?::\w+)?", bare)
+        self.assertIn("percs_link_up", found)
+        self.assertLessEqual(set(found), known)
+        page = (ROOT / "docs" / "metrics.md").read_text()
+        self.assertEqual(re.findall(r"- alert: (\w+)", text),
+                         re.findall(r"(?m)^\| `(Percs\w+)` \| .+ \| .+ \|$", page))
 
     def test_files_are_those_that_the_program_wrote(self):
         sums = dict(reversed(line.split("  ")) for line in

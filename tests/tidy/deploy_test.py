@@ -1,10 +1,14 @@
 """What is shipped for running elsewhere has what the documents say, wherever no engine runs it.
 
-Method: the Compose file with its anchors put in, and the units of systemd, as text.
+Method: the Compose file with its anchors put in, the units of systemd and the Dockerfile, as text;
+the batch script of Slurm with programs that only say how they were called.
 """
 
+import os
 import pathlib
 import re
+import subprocess
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -24,6 +28,7 @@ class ComposeTest(unittest.TestCase):
     def setUp(self):
         text = re.sub(r"^ *#.*$", "", (ROOT / "docker-compose.yml").read_text(), flags=re.M)
         top = blocks(text, 0)
+        self.volumes = top["volumes"]
         anchors = {f"*{name.removeprefix('x-')}": body for name, body in top.items()}
         self.services = blocks(top["services"], 2)
         anchors["*hub"] = self.services["hub"]
@@ -55,9 +60,108 @@ class ComposeTest(unittest.TestCase):
     def test_what_outlives_a_container_is_in_volumes(self):
         self.assertIn("journal:/var/lib/percs", self.services["controller"])
         self.assertIn("--state-dir /var/lib/percs", self.services["controller"])
+        self.assertIn("- prometheus:/prometheus ", self.services["prometheus"])
+        self.assertIn("--storage.tsdb.path=/prometheus\n", self.services["prometheus"])
+        self.assertIn("- grafana:/var/lib/grafana", self.services["grafana"])
+        for name, body in self.services.items():
+            for volume in re.findall(r'(?:- |")([a-z][a-z-]*):/(?!/)', body):
+                self.assertIn(f"\n  {volume}: {{}}\n", self.volumes, name)
+
+    def test_what_prometheus_keeps_has_an_end(self):
+        """In memory it would count against the limit of the container, which ends it."""
+        body = self.services["prometheus"]
+        self.assertNotIn("tmpfs", body)
+        self.assertRegex(body, r"--storage\.tsdb\.retention\.size=\$\{\w+:-\d+GB\}")
+
+    def test_who_starts_it_chooses_the_password_of_grafana(self):
+        self.assertIn("GF_SECURITY_ADMIN_PASSWORD: ${PERCS_GRAFANA_PASSWORD:-",
+                      self.services["grafana"])
+
+
+class DockerfileTest(unittest.TestCase):
+    def test_no_stage_needs_what_a_fresh_clone_lacks(self):
+        """The classic builder makes every stage, also those that are not asked for."""
+        text = (ROOT / "deploy" / "docker" / "Dockerfile").read_text()
+        ignored = (ROOT / ".dockerignore").read_text().splitlines()
+        copies = [line.split()[1:-1] for line in text.splitlines()
+                  if line.startswith("COPY ") and "--from=" not in line]
+        self.assertTrue(any(one.startswith("build/") for sources in copies for one in sources))
+        for sources in copies:
+            there = [one for one in sources if not one.startswith("build/")]
+            for one in there:
+                self.assertTrue((ROOT / one).exists(), one)
+                self.assertTrue(one == "." or f"!{one}" in ignored, one)
+            self.assertTrue(there, "a COPY that finds nothing at all fails")
+            self.assertTrue(all(one.endswith("*") for one in sources if one not in there), sources)
+
+
+class LossDeadlineTest(unittest.TestCase):
+    """Between hosts nobody sees that a process is gone: a batch run would wait for ever."""
+
+    def test_what_is_shipped_gives_one_that_outlives_a_dead_connection(self):
+        """... which gRPC notices after two keepalives, to dial again."""
+        channel = (ROOT / "proto" / "security" / "channel.cc").read_text()
+        keepalive = int(re.search(r"kKeepaliveMs = ([\d']+)", channel)[1].replace("'", "")) / 1000
+        for name in ("docker-compose.yml", "deploy/kubernetes/controller.yaml",
+                     "deploy/systemd/percs-controller.service"):
+            text = (ROOT / name).read_text()
+            found = re.findall(r"--loss-deadline[ =](?:\$\{\w+:-)?(\d+)", text)
+            self.assertEqual(1, len(found), name)
+            self.assertGreater(int(found[0]), 2 * keepalive, name)
+
+
+class SlurmTest(unittest.TestCase):
+    SCRIPT = ROOT / "deploy" / "slurm" / "percs.sbatch"
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "scenario.yaml").touch()
+
+    def programs(self, *where):
+        """A percsctl that says where it is and what it is to do, and fails."""
+        into = self.folder.joinpath(*where)
+        into.mkdir(parents=True)
+        for name in ("percsd", "percs-controller", "percsctl"):
+            (into / name).write_text('#!/bin/sh\necho "$0 $*" >&2\nexit 7\n')
+            (into / name).chmod(0o755)
+        return into
+
+    def submit(self, **more):
+        env = {"PATH": "/usr/bin:/bin", "SLURM_JOB_ID": "12", "SLURM_JOB_NUM_NODES": "1",
+               "SLURM_SUBMIT_DIR": str(self.folder), **more}
+        done = subprocess.run(["bash", self.SCRIPT, "scenario.yaml"], cwd=self.folder, env=env,
+                              text=True, capture_output=True, timeout=60)
+        return done.returncode, done.stderr
+
+    def test_programs_are_those_asked_for_then_those_built_here_then_those_installed(self):
+        installed = self.programs("installed")
+        path = f"{installed}:/usr/bin:/bin"
+        self.assertIn(f"no percsd in {self.folder}/build/bin or PATH; set PERCS_BIN_DIR",
+                      self.submit()[1])
+        self.assertIn(f"{installed}/percsctl ca ", self.submit(PATH=path)[1])
+        built = self.programs("build", "bin")
+        code, said = self.submit(PATH=path)
+        self.assertEqual(7, code, said)
+        self.assertIn(f"{built}/percsctl ca {os.path.realpath(self.folder)}/percs-12/tls", said)
+        asked = self.programs("asked")
+        self.assertIn(f"{asked}/percsctl ca ", self.submit(PATH=path, PERCS_BIN_DIR=str(asked))[1])
+
+    def test_a_job_that_is_started_again_does_not_find_its_old_journal(self):
+        self.programs("build", "bin")
+        self.submit()
+        self.assertIn("/percs-12.1/tls", self.submit(SLURM_RESTART_COUNT="1")[1])
 
 
 class SystemdTest(unittest.TestCase):
+    def test_a_daemon_is_started_again_until_its_predecessor_is_lost(self):
+        """By default systemd gives up after five attempts within ten seconds."""
+        unit = (ROOT / "deploy" / "systemd" / "percsd@.service").read_text()
+        head = unit[unit.index("[Unit]\n"):unit.index("[Service]\n")].splitlines()
+        self.assertIn("StartLimitIntervalSec=0", head)
+        self.assertIn("Restart=on-failure", unit.splitlines())
+
     def test_units_have_few_rights(self):
         units = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
         self.assertEqual(2, len(units))
