@@ -1,6 +1,5 @@
 #include "daemon/controller/loss_watch.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "fmt/format.h"
@@ -11,6 +10,11 @@ namespace {
 constexpr std::chrono::milliseconds kLookEvery(100);
 
 }  // namespace
+
+std::chrono::milliseconds LossWatch::Counted(std::chrono::nanoseconds between) {
+  if (between > 2 * kLookEvery) return std::chrono::milliseconds(0);
+  return std::chrono::duration_cast<std::chrono::milliseconds>(between);
+}
 
 std::optional<std::chrono::milliseconds> LossWatch::Patience(const FabricRun* run) const {
   if (run == nullptr || run->ended()) return lost_after_;
@@ -32,8 +36,7 @@ void LossWatch::Start(std::function<bool(std::uint32_t)> awaited, std::function<
 
 void LossWatch::Look() {
   const Clock::time_point now = Clock::now();
-  // A pause of our own says nothing about others.
-  const auto passed = std::min(std::chrono::duration_cast<std::chrono::milliseconds>(now - looked_), 2 * kLookEvery);
+  const std::chrono::milliseconds passed = Counted(now - looked_);
   looked_ = now;
   timer_.Set(kLookEvery, [this] { Look(); });
   const auto patience = Patience(run_());

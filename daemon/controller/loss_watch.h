@@ -32,6 +32,9 @@ class LossWatch {
   void Heard(std::uint32_t place) {
     if (place < silent_.size()) silent_[place] = {};
   }
+  // What of the wall time between two looks counts as silence: nothing of a pause of our own, which says nothing about
+  // others.
+  static std::chrono::milliseconds Counted(std::chrono::nanoseconds between);
   // How long a daemon may be without a connection now.
   std::optional<std::chrono::milliseconds> Patience(const FabricRun* run) const;
 

@@ -95,11 +95,17 @@ v1::StatusReply Cluster::Status() {
 }
 
 bool Cluster::WaitUntilJoined() {
-  for (int i = 0; i < 2000; ++i) {
-    if (Status().state() != v1::FABRIC_STATE_JOINING) return true;
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (Status().state() == v1::FABRIC_STATE_JOINING) {
+    if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  return false;
+  return true;
+}
+
+void Cluster::PassTime(Time by) {
+  const Time from = Status().virtual_time();
+  while (Status().virtual_time() <= from + by) WaitABit();
 }
 
 absl::StatusOr<v1::ApplyReply> Cluster::Apply(const v1::ApplyRequest& request) {
@@ -132,6 +138,8 @@ absl::StatusOr<v1::GetResultReply> Cluster::Run(const v1::ApplyRequest& request)
   if (!applied.ok()) return applied.status();
   return WaitForResult();
 }
+
+void WaitABit() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
 v1::ApplyRequest RequestFromFile(const std::string& path) {
   auto loaded = LoadScenarioFile(SourceDir() + "/" + path);

@@ -51,9 +51,11 @@ class Cluster {
   void KillDaemon(std::size_t index) { daemons_[index].reset(); }
   // Starts one more, in the lowest free place.
   absl::Status AddDaemon();
-  // Until all have joined; false after 20 s.
+  // Until all have joined; false after two minutes.
   bool WaitUntilJoined();
   v1::StatusReply Status();
+  // Of virtual time, in a run that goes on.
+  void PassTime(Time by);
 
   // Applies and waits for the result.
   absl::StatusOr<v1::GetResultReply> Run(const v1::ApplyRequest& request);
@@ -70,6 +72,8 @@ class Cluster {
   std::unique_ptr<v1::Control::Stub> control_;
 };
 
+// Between two questions of a loop that waits: an address may ask only so often (requests_per_second).
+void WaitABit();
 // A scenario file below the source tree as a request, with its files inlined.
 v1::ApplyRequest RequestFromFile(const std::string& path);
 // Uniform traffic until it is stopped, in one supernode; held, so that it goes on being there.

@@ -109,7 +109,7 @@ TEST_F(EndpointLimits, AHoldEndsHoweverMuchOthersAskForMeanwhile) {
   options.mode = Mode::kExclusive;
   const EndpointPtr slow = Attach(options);
   ASSERT_TRUE(slow);
-  while (cluster_.Status().programs_owing() != 1) std::this_thread::yield();
+  while (cluster_.Status().programs_owing() != 1) WaitABit();
   constexpr std::size_t kMessages = 1500;  // more than a daemon keeps for a controller that does not acknowledge
   for (std::size_t i = 0; i < kMessages; ++i) {
     v1::FromProgram message;

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <future>
-#include <thread>
 
 #include "fmt/format.h"
 #include "proto/scenario/endpoint_codec.h"
@@ -107,7 +106,7 @@ TEST_F(EndpointTest, AProgramThatDiesLeavesTheOtherWithAnErrorAndTheFabricRunnin
   EXPECT_TRUE(a->Write(kHere, Bytes(8, 1)).Wait().status.ok());
   EXPECT_EQ(a->RdmaWrite({1, 0}, kThere, kHere, 8).Wait().window_status, WindowStatus::kNotRegistered) << "it is there";
   context.TryCancel();
-  while (Windows(1).windows_size() > 0) std::this_thread::yield();
+  while (Windows(1).windows_size() > 0) WaitABit();
   const Completion late = a->RdmaWrite({1, 0}, kThere, kHere, 8).Wait();
   EXPECT_EQ(late.window_status, WindowStatus::kRemoteWindowClosed);
   EXPECT_EQ(late.status.code(), absl::StatusCode::kFailedPrecondition) << late.status;
@@ -312,7 +311,7 @@ TEST_F(EndpointTest, MalformedStreamsAreToldWhyAndTheDaemonGoesOn) {
   v1::FromProgram gap;
   gap.set_sequence(5);
   EXPECT_EQ(Say(daemon, {good, gap}).error_code(), grpc::DATA_LOSS);
-  while (Windows(0).windows_size() > 0) std::this_thread::yield();
+  while (Windows(0).windows_size() > 0) WaitABit();
   EXPECT_TRUE(Attach(kHub0, 0));
 }
 
@@ -326,7 +325,7 @@ TEST_F(EndpointTest, VirtualTimeWaitsForProgramsAndRunsAreRepeatable) {
     EndpointOptions options = At(kHub0, 0);
     options.mode = Mode::kExclusive;
     auto first = std::async(std::launch::async, [&] { return Attach(options); });
-    while (cluster_.Status().programs() < 1) std::this_thread::yield();
+    while (cluster_.Status().programs() < 1) WaitABit();
     EXPECT_EQ(cluster_.Status().virtual_time(), 0) << "one is missing";
     EndpointOptions others = At(kHub1, 0);
     others.mode = Mode::kExclusive;
@@ -349,7 +348,7 @@ TEST_F(EndpointTest, VirtualTimeWaitsForProgramsAndRunsAreRepeatable) {
       EXPECT_EQ(back->data, Pattern(100, i));
       if (i != 10) continue;
       // It owes its next call, though there is traffic.
-      while (cluster_.Status().programs_owing() != 1) std::this_thread::yield();
+      while (cluster_.Status().programs_owing() != 1) WaitABit();
       const Time stands = cluster_.Status().virtual_time();
       for (int look = 0; look < 50; ++look) EXPECT_EQ(cluster_.Status().virtual_time(), stands);
     }

@@ -151,7 +151,7 @@ TEST_F(FaultLoad, EveryOperationIsTakenInTheOrderOfTheJournalAndASleepingWatcher
   const std::uint64_t all = LastEvent();
   EXPECT_GT(all, 3u * kOperations / 2);
   for (Follower& follower : followers) {
-    while (follower.last < all && !follower.ended) std::this_thread::yield();
+    while (follower.last < all && !follower.ended) WaitABit();
     EXPECT_FALSE(follower.ended) << "not cut off";
     follower.context.TryCancel();
   }
@@ -183,7 +183,7 @@ TEST_F(FaultLoad, TheOperationsOfOneWindowAreAppliedInOrderAndAnsweredByOneRepla
   ASSERT_TRUE(cluster_->Apply(Traffic(4, 8, /*load=*/0.002)).ok());
   v1::PauseReply paused;
   ASSERT_TRUE(cluster_->Call(&v1::Control::Stub::Pause, v1::PauseRequest(), &paused).ok());
-  while (cluster_->Status().state() != v1::FABRIC_STATE_PAUSED) std::this_thread::yield();
+  while (cluster_->Status().state() != v1::FABRIC_STATE_PAUSED) WaitABit();
   constexpr int kFaults = 64;
   std::vector<std::string> expected;
   for (int i = 0; i < kFaults; ++i) {
@@ -194,6 +194,7 @@ TEST_F(FaultLoad, TheOperationsOfOneWindowAreAppliedInOrderAndAnsweredByOneRepla
   ASSERT_TRUE(cluster_->Call(&v1::Control::Stub::Resume, v1::ResumeRequest(), &paused).ok());
   v1::HealthReply health;
   do {
+    WaitABit();
     ASSERT_TRUE(cluster_->Call(&v1::Control::Stub::GetHealth, v1::GetHealthRequest(), &health).ok());
   } while (health.reroutes_count() == 0);
   grpc::ClientContext context;

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <thread>
 
 #include "proto/scenario/build.h"
 #include "proto/scenario/commands.h"
@@ -52,10 +51,7 @@ class JournalTest : public ::testing::Test {
     if (kind == v1::FAULT_KIND_BIT_ERRORS) inject->set_flit_error_rate(0.01);
     return cluster_.Call(&v1::Control::Stub::CreateFault, request, reply);
   }
-  void PassTime(Time by) {
-    const Time from = cluster_.Status().virtual_time();
-    while (cluster_.Status().virtual_time() <= from + by) std::this_thread::yield();
-  }
+  void PassTime(Time by) { cluster_.PassTime(by); }
   absl::StatusOr<v1::GetResultReply> StopAndWait() {
     v1::StopReply reply;
     EXPECT_TRUE(cluster_.Call(&v1::Control::Stub::Stop, v1::StopRequest(), &reply).ok());

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "tests/distributed/cluster.h"
 
@@ -16,7 +15,7 @@ using ::testing::HasSubstr;
 class RepeatTest : public ::testing::Test {
  protected:
   void WaitUntilIdle() {
-    while (cluster_.Status().state() != v1::FABRIC_STATE_IDLE) std::this_thread::yield();
+    while (cluster_.Status().state() != v1::FABRIC_STATE_IDLE) WaitABit();
   }
   v1::RunResult StopAndWait() {
     v1::StopReply reply;

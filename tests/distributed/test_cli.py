@@ -13,11 +13,15 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+from tests.support.fabric import wait_for  # noqa: E402
+
 BIN = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin"))
 SCENARIOS = ROOT / "deploy" / "scenarios"
 LIMIT_SECONDS = 100
@@ -74,6 +78,13 @@ def running(pid):
     return state not in "ZX"
 
 
+def heeds(pid, number):
+    """Whether the process catches or blocks this signal."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    masks = re.findall(r"(?m)^Sig(?:Cgt|Blk):\s+([0-9a-f]+)$", status)
+    return any(int(mask, 16) >> (number - 1) & 1 for mask in masks)
+
+
 class CliTest(unittest.TestCase):
     """Gives each test a folder, a state directory and a percsctl."""
 
@@ -102,6 +113,9 @@ class CliTest(unittest.TestCase):
         done = self.ctl(*arguments)
         self.assertEqual(message.strip(), done.stderr.strip())
         self.assertEqual(code, done.returncode)
+
+    def wait_for(self, what, condition):
+        return wait_for(condition, what)
 
     def write(self, name, text):
         path = self.folder / name
@@ -185,9 +199,11 @@ class InProcessTest(CliTest):
         file = self.write("endless.yaml", ENDLESS + "stop_at: 1000s\n")
         process = subprocess.Popen([BIN / "percsctl", "run", file], env=self.env, cwd=self.folder,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        time.sleep(0.5)
+        self.addCleanup(process.kill)
+        # From then on it is an answer to Ctrl-C that ends it, and before it is the default.
+        self.wait_for("it to heed signals", lambda: heeds(process.pid, signal.SIGINT))
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=10)
+        _, error = process.communicate(timeout=LIMIT_SECONDS)
         self.assertEqual(INTERRUPTED, process.returncode)
         self.assertIn("percsctl run: ", error)
         self.assertNotIn("\r", error, "no progress line where no terminal is")
@@ -452,11 +468,10 @@ class CellTest(CliTest):
         self.assertIn("cu0-leaf0 forwarding 0: 30 -> 19",
                       self.ctl("routes", "diff", live, around).stdout)
         self.good("routes", "load", around)
-        deadline = time.monotonic() + 60
-        while "epoch 2" not in (text := self.good("routes", "triblade0", "sn0-d0-h0")):
-            self.assertLess(time.monotonic(), deadline, text)
-            time.sleep(0.05)
-        self.assertIn("cu0-spine0", text)
+        def loaded():
+            text = self.good("routes", "triblade0", "sn0-d0-h0")
+            return text if "epoch 2" in text else None
+        self.assertIn("cu0-spine0", self.wait_for("the next epoch", loaded))
         full = self.write("full.yaml", "topology: {drawers: 1, hubs: 2, infiniband: {}}\n"
                           "blades: [{name: triblade, type: triblade, count: 181, attach: cu0}]\n")
         done = self.ctl("check", full)
@@ -602,12 +617,10 @@ class ControlTest(CliTest):
         self.good("up", "--daemons", 2)
 
     def await_state(self, wanted):
-        for _ in range(200):
+        def there():
             status = self.good_json("status")
-            if status["state"] == wanted:
-                return status
-            time.sleep(0.05)
-        self.fail(f"the fabric is {status['state']}, not {wanted}: {status['error']}")
+            return status if status["state"] == wanted else None
+        return wait_for(there, f"state {wanted}", said=lambda: self.good("status"))
 
     def test_a_run_over_daemons_has_the_digest_of_the_run_in_process(self):
         for text in (TINY, BROKEN_LINK, TREES):
@@ -645,10 +658,7 @@ class ControlTest(CliTest):
         self.assertEqual(["sn0-d0-h0:LR0"], [r["hops"][0]["link"] for r in before["routes"]])
         fault = self.good_json("fault", "link-down", "sn0-d0-h0/sn0-d1-h0")
         self.assertEqual(("sn0-d0-h0:LR0", "down"), (fault["link"], fault["state"]))
-        for _ in range(200):
-            if self.good_json("status")["epoch"] == 2:
-                break
-            time.sleep(0.1)
+        self.wait_for("new routes", lambda: self.good_json("status")["epoch"] == 2)
         down = self.good_json("links", "--down")["links"]
         self.assertEqual(["sn0-d0-h0:LR0"], [link["name"] for link in down])
         after = self.good_json("routes", "sn0-d0-h0", "sn0-d1-h0")
@@ -680,11 +690,10 @@ class ControlTest(CliTest):
         faults = self.good_json("fault", "list")["faults"]
         self.assertEqual([0, 0], [fault["injections"] for fault in faults])
         self.good("step", "30us")  # that is meant, and goes over what holds
-        for _ in range(200):
+        def recovered():
             far, near = self.good_json("fault", "list")["faults"]
-            if near["recoveries"] == 1:
-                break
-            time.sleep(0.1)
+            return (far, near) if near["recoveries"] == 1 else None
+        far, near = self.wait_for("its end", recovered)
         self.assertEqual((0, 1), (far["injections"], near["injections"]))
         self.assertIn("(= 16 min 40 s at 100us/s)", self.good("step", "100ms"))
         self.good("resume")
@@ -697,12 +706,10 @@ class ControlTest(CliTest):
                          r"^sn0-d0-h0:LL0: flit error rate 0\.01 at ")
         self.assertRegex(self.good("fault", "lanes", "sn0-d0-h0:LL0", "--lost", "2"),
                          r"^sn0-d0-h0:LL0, both ways: 2 lanes lost at ")
-        for _ in range(200):
+        def replayed():
             link = self.good_json("links", "sn0-d0-h0")["links"][0]
-            if link["forward"]["replays"] > 0:
-                break
-            time.sleep(0.1)
-        self.assertGreater(link["forward"]["replays"], 0)
+            return link if link["forward"]["replays"] > 0 else None
+        link = self.wait_for("replays", replayed)
         self.assertEqual((0, 2, 2), (link["backward"]["replays"], link["forward"]["lanes_lost"],
                                      link["backward"]["lanes_lost"]))
         self.assertIn("up -2/-2 lanes", self.good("links"))

@@ -14,8 +14,6 @@ import unittest
 
 from test_cli import BIN, FAILED, LIMIT_SECONDS, OK, ROOT, CliTest
 
-PATIENCE_SECONDS = 60
-
 
 def block_of(heading):
     """The first block of commands below it."""
@@ -35,12 +33,6 @@ class ProcessesTest(CliTest):
                               capture_output=True, timeout=LIMIT_SECONDS)
         self.assertEqual(OK, done.returncode, f"{line}\n{done.stdout}{done.stderr}")
         return done.stdout
-
-    def wait_for(self, what, condition):
-        end = time.monotonic() + PATIENCE_SECONDS
-        while not condition():
-            self.assertLess(time.monotonic(), end, f"waited in vain for {what}")
-            time.sleep(0.05)
 
     def pid(self, process):
         (fabric,) = self.good_json("ps")

@@ -8,15 +8,18 @@ import os
 import pathlib
 import signal
 import socket
-import subprocess
-import tempfile
-import time
 import shutil
+import subprocess
+import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+from tests.support.fabric import wait_for  # noqa: E402
+
 BIN = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin"))
-LIMIT_SECONDS = 30
+LIMIT_SECONDS = 60
 
 
 class DaemonsTest(unittest.TestCase):
@@ -41,8 +44,15 @@ class DaemonsTest(unittest.TestCase):
 
     def start_daemon(self, *arguments):
         daemon = self.start("percsd", "--controller", f"unix:{self.folder}/controller", *arguments)
-        self.assertRegex(daemon.stdout.readline(), r"^listening \S+\n$")
+        line = daemon.stdout.readline()
+        self.assertRegex(line, r"^listening \S+\n$")
+        daemon.address = line.split()[1]
         return daemon
+
+    def wait_until_ready(self, daemon):
+        probe = [BIN / "percsd", "probe", daemon.address, "--ready"]
+        wait_for(lambda: 0 == subprocess.run(probe, capture_output=True,
+                                             timeout=LIMIT_SECONDS).returncode, "its session")
 
     def expect_end(self, process, code):
         out, err = process.communicate(timeout=LIMIT_SECONDS)
@@ -68,17 +78,15 @@ class DaemonsTest(unittest.TestCase):
     def test_daemons_end_with_their_controller(self):
         controller = self.start_controller("--daemons", 1)
         daemon = self.start_daemon()
-        self.wait_for_log(daemon, "joined")
-        time.sleep(0.2)
+        self.wait_until_ready(daemon)
         controller.send_signal(signal.SIGTERM)
         self.expect_end(controller, 0)
         self.expect_end(daemon, 0)
 
     def test_a_daemon_outlives_a_killed_controller_only_for_its_timeout(self):
         controller = self.start_controller("--daemons", 1)
-        daemon = self.start_daemon("--controller-timeout", 0.5)
-        self.wait_for_log(daemon, "joined")
-        time.sleep(0.2)
+        daemon = self.start_daemon("--controller-timeout", 2)
+        self.wait_until_ready(daemon)
         controller.kill()
         self.assertRegex(self.expect_end(daemon, 1),
                          r"controller at unix:\S+/controller: has been away for \d+\.\d s; "

@@ -102,12 +102,10 @@ class EndpointTest(FabricTest):
     def test_a_killed_percsd_is_named_to_its_programs(self):
         self.fabric.ctl("apply", SCENARIO, "--hold")
         owner = self.owner(1_000_000_000)
-        began = time.monotonic()
         self.fabric.daemons[0].kill()
         told = self.output(owner, code=1)
         self.assertIn("UNAVAILABLE", told)
         self.assertIn(HUBS[0], told)
-        self.assertLess(time.monotonic() - began, PATIENCE_SECONDS)
         self.fabric.wait_for(lambda: "in place 0" in self.fabric.ctl("events", check=False).stdout,
                              "the loss")
 

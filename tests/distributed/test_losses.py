@@ -32,6 +32,7 @@ parameters: {detect: 1us, plan: 4us, install: 4us, retransmit_timeout: 10us}
 workload:
   pattern: {pattern: uniform, load: 0.02, reliable: true}
 """
+DEADLINE_SECONDS = 3
 FINITE = """
 name: finite
 seed: 5
@@ -99,13 +100,13 @@ class LossTest(FabricTest):
             self.assertEqual([], fabric.result()["lost"])
 
     def test_a_controller_that_freezes_takes_nobody_for_lost_and_a_daemon_that_does_is(self):
-        fabric = self.open_fabric(3, "--loss-deadline", "1")
+        fabric = self.open_fabric(3, "--loss-deadline", DEADLINE_SECONDS)
         fabric.ctl("apply", self.file, "--hold", "--pace", "20us/s")
         self.pass_time(fabric, 2_000_000)
         fabric.controller.send_signal(signal.SIGSTOP)
-        time.sleep(3)  # what is tested is this time: three deadlines
+        time.sleep(DEADLINE_SECONDS + 1)  # what is tested is this time
         fabric.controller.send_signal(signal.SIGCONT)
-        self.pass_time(fabric, 30_000_000)  # and then one and a half
+        self.pass_time(fabric, 30_000_000 * DEADLINE_SECONDS)  # and then, by the pace, 1.5 of them
         status = fabric.status()
         self.assertEqual([True] * 3, [process["connected"] for process in status["processes"]])
         self.assertNotIn("daemon_lost", fabric.ctl("events").stdout)
@@ -223,7 +224,7 @@ class LossTest(FabricTest):
         self.check_replays(fabric, result["digest"])
 
     def test_one_that_wakes_after_the_deadline_is_refused_and_joins_anew(self):
-        fabric = self.open_fabric(3, "--loss-deadline", "0.7")
+        fabric = self.open_fabric(3, "--loss-deadline", DEADLINE_SECONDS)
         fabric.ctl("apply", self.file, "--hold")
         self.pass_time(fabric, 5_000_000)
         fabric.daemons[1].send_signal(signal.SIGSTOP)

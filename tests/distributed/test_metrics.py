@@ -117,10 +117,9 @@ class MetricsTest(CliTest):
         self.assertEqual("all processes log from level debug on\n",
                          self.good("observe", "--log-level", "debug"))
         self.good("fault", "link-up", "sn0-d0-h0:LL0")
-        for _ in range(100):
-            if "fault actions" in (told := self.log(1)):
-                break
-        self.assertRegex(told, r"(?m)^.*debug.* run 1: \d+ fault actions in the window from ")
+        self.wait_for("it to be told", lambda: "fault actions" in self.log(1))
+        self.assertRegex(self.log(1),
+                         r"(?m)^.*debug.* run 1: \d+ fault actions in the window from ")
         self.good("observe", "--log-level", "error")
         lengths = [len(self.log(index)) for index in range(3)]
         self.good("fault", "link-down", "sn0-d0-h0:LL0")

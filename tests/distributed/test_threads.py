@@ -16,13 +16,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "support"))
-import tsan_reports  # noqa: E402
+sys.path.insert(0, str(ROOT))
+from tests.support import tsan_reports  # noqa: E402
+from tests.support.fabric import wait_for  # noqa: E402
 
 BIN = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin"))
 LIMIT_SECONDS = 240  # of one command, with sanitizers
@@ -102,11 +102,9 @@ class ThreadsTest(unittest.TestCase):
         (self.folder / name).write_text(text)
         return name
 
-    def wait(self, condition):
-        deadline = time.monotonic() + LIMIT_SECONDS
-        while not condition():
-            self.assertLess(time.monotonic(), deadline, "waited in vain")
-            time.sleep(0.05)
+    @staticmethod
+    def wait_for(what, condition):
+        wait_for(condition, what, LIMIT_SECONDS)
 
     def ask(self, *arguments):
         """Asks a question; a fabric between two scenarios may put it off, and only so."""
@@ -172,11 +170,12 @@ class ThreadsTest(unittest.TestCase):
             self.control("fault", "link-errors", "sn0-d0-h1/sn0-d1-h1", "--flit-rate", "1e-2")
             self.control("fault", "lanes", "sn0-d0-h2/sn0-d1-h2", "--lost", "2")
             self.control("tree", "create", "some", "--members", "sn0-d0")
-            self.wait(lambda: '"ready"' in self.control("tree", "list", "--format", "json"))
+            self.wait_for("the tree", lambda: '"ready"' in self.control("tree", "list", "--format",
+                                                                        "json"))
             self.control("tree", "delete", "some")
             self.count_together()
             self.lose_and_rejoin(2)
-            self.wait(lambda: len(asked) >= 2 or errors)
+            self.wait_for("watchers", lambda: len(asked) >= 2 or errors)
         finally:
             stop.set()
             for watcher in watchers:
@@ -209,9 +208,9 @@ class ThreadsTest(unittest.TestCase):
         lost = self.processes.pop(name)
         lost.kill()
         lost.wait()
-        self.wait(lambda: "daemon_lost" in self.control("events"))
+        self.wait_for("the loss", lambda: "daemon_lost" in self.control("events"))
         self.start_daemon(place)
-        self.wait(lambda: "daemon_rejoined" in self.control("events"))
+        self.wait_for("it to rejoin", lambda: "daemon_rejoined" in self.control("events"))
 
     def end_all(self):
         for name, process in reversed(self.processes.items()):

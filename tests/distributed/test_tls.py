@@ -15,7 +15,7 @@ import subprocess
 import unittest
 import urllib.request
 
-from test_cli import BAD_INPUT, BIN, FAILED, OK, ROOT, TINY, UNREACHABLE, CliTest
+from test_cli import BAD_INPUT, BIN, FAILED, LIMIT_SECONDS, OK, ROOT, TINY, UNREACHABLE, CliTest
 
 
 class TlsTest(CliTest):
@@ -100,7 +100,7 @@ class TlsTest(CliTest):
                 more = ("--controller", "127.0.0.1:1") if program == "percsd" else ()
                 done = subprocess.run([BIN / program, "--listen", "127.0.0.1:0", "--tls", broken,
                                        "--log-level", "debug", *more], text=True, cwd=self.folder,
-                                      capture_output=True, timeout=30)
+                                      capture_output=True, timeout=LIMIT_SECONDS)
                 self.assertEqual(1, done.returncode, done.stderr)
                 self.assertIn(str(broken), done.stderr)
                 texts[f"{program} with {what}"] = done.stdout + done.stderr
@@ -130,7 +130,7 @@ class ProgramsTest(CliTest):
 
     def program(self, name, *arguments):
         return subprocess.run([BIN / name, *map(str, arguments)], text=True, capture_output=True,
-                              timeout=30, cwd=self.folder)
+                              timeout=LIMIT_SECONDS, cwd=self.folder)
 
     def start(self, name, *arguments):
         process = subprocess.Popen([BIN / name, *map(str, arguments)], text=True, cwd=self.folder,
@@ -180,7 +180,7 @@ class ProgramsTest(CliTest):
         self.assertEqual(1, plain.returncode)
         self.assertIn("does not answer", plain.stderr)
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(metrics, timeout=10) as answer:
+        with opener.open(metrics, timeout=LIMIT_SECONDS) as answer:
             self.assertRegex(answer.read().decode(),
                              r'percs_refusals_total\{reason="handshake"\} [1-9]')
 
@@ -188,7 +188,7 @@ class ProgramsTest(CliTest):
         """A page over TLS, from a server that must prove `role`."""
         host, port = address.rsplit(":", 1)
         context = ssl.create_default_context(cafile=self.folder / authority / role / "ca.pem")
-        with socket.create_connection((host, int(port)), timeout=10) as plain, \
+        with socket.create_connection((host, int(port)), timeout=LIMIT_SECONDS) as plain, \
                 context.wrap_socket(plain, server_hostname=f"{role}.percs") as peer:
             self.assertIn(peer.version(), ("TLSv1.2", "TLSv1.3"))
             peer.sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
@@ -206,10 +206,10 @@ class ProgramsTest(CliTest):
         self.start("percsd", "--controller", f"unix:{self.folder}/c", *flags,
                    "tls/daemon/identity.pem")
         self.assertIn('\npercs_clock_state{state="', self.fetch(address, "/metrics", "controller"))
-        for _ in range(100):
+        def both():
             found = json.loads(self.fetch(address, "/discovery", "controller"))
-            if len(found) == 2:
-                break
+            return found if len(found) == 2 else None
+        found = self.wait_for("the daemon", both)
         self.assertEqual([{"role": "controller", "__scheme__": "https"},
                           {"role": "daemon", "__scheme__": "https"}],
                          [target["labels"] for target in found])
@@ -221,7 +221,7 @@ class ProgramsTest(CliTest):
         with self.assertRaises(ssl.SSLCertVerificationError):
             self.fetch(daemon, "/metrics", "daemon", "others")
         host, port = daemon.rsplit(":", 1)
-        with socket.create_connection((host, int(port)), timeout=10) as plain:
+        with socket.create_connection((host, int(port)), timeout=LIMIT_SECONDS) as plain:
             plain.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
             answer = b""
             with contextlib.suppress(ConnectionResetError):
@@ -242,10 +242,8 @@ class ProgramsTest(CliTest):
         controller = self.start("percs-controller", "--listen", f"unix:{self.folder}/c", "--tls",
                                 "tls/controller")
         controller.stdout.readline()
-        for _ in range(100):
-            if self.program(*probe, "--ready").returncode == OK:
-                return
-        self.fail("the daemon never became ready")
+        self.wait_for("the daemon to be ready",
+                      lambda: self.program(*probe, "--ready").returncode == OK)
 
 
 if __name__ == "__main__":

@@ -201,7 +201,7 @@ class PrometheusTest(unittest.TestCase):
         # 50 ms of wall time, a twentieth of the time between two scrapes.
         link, ends = "sn0-d0-h0:LR1", {("PercsLinkDown", "sn0-d0-h0", "LR1"),
                                        ("PercsLinkDown", "sn0-d1-h1", "LR0")}
-        at = self.ask("status")["virtual_ps"] + 20_000_000
+        at = self.ask("status")["virtual_ps"] + 100_000_000  # 5 s of wall time
         self.good("fault", "link-down", link, "--at", f"{at}ps")
         self.good("fault", "link-up", link, "--at", f"{at + 1_000_000}ps")
         self.wait_for("the alert of the flap", lambda: ends <= self.ringing())

@@ -19,6 +19,16 @@ PATIENCE_SECONDS = 60
 VIOLATION = 6  # the exit code of percsctl when a checker found one
 
 
+def wait_for(condition, what, seconds=PATIENCE_SECONDS, said=str):
+    """Returns what `condition` gives once that is true; `said()`: what to add to a failure."""
+    end = time.monotonic() + seconds
+    while not (there := condition()):
+        if time.monotonic() > end:
+            raise AssertionError(f"waited in vain for {what}\n{said()}")
+        time.sleep(0.02)
+    return there
+
+
 class Fabric:
     def __init__(self, folder, daemons, daemon_flags=(), controller_flags=()):
         self.folder = pathlib.Path(folder)
@@ -86,12 +96,7 @@ class Fabric:
         return json.loads(done.stdout) if done.returncode == 0 else None
 
     def wait_for(self, condition, what):
-        end = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < end:
-            if condition():
-                return
-            time.sleep(0.02)
-        raise AssertionError(f"waited in vain for {what}\n{self.logs()}")
+        return wait_for(condition, what, said=self.logs)
 
     def wait_for_state(self, *states):
         def there():
@@ -149,10 +154,10 @@ class FabricTest(unittest.TestCase):
         self.assertEqual(result["digest"], replayed["digest"], fabric.logs())
 
 
-def percsctl(*arguments):
+def percsctl(*arguments, check=True):
     done = subprocess.run([BIN / "percsctl", *map(str, arguments)], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, timeout=PATIENCE_SECONDS * 2)
-    if done.returncode != 0:
+    if check and done.returncode != 0:
         raise AssertionError(f"percsctl {arguments}: {done.returncode}\n{done.stdout}{done.stderr}")
     return done
 

@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -230,12 +231,14 @@ def run_fuzz(options, program):
     seconds = FUZZ_SECONDS_FULL if options.full else FUZZ_SECONDS
     name = program.name
     new_corpus = program.parent.parent / "corpus" / name
+    if not options.full:  # what earlier runs here found is nothing that a fresh clone could try
+        shutil.rmtree(new_corpus, ignore_errors=True)
     new_corpus.mkdir(parents=True, exist_ok=True)
     kept_corpus = ROOT / "tests" / "fuzz" / "corpus" / name.removesuffix("_fuzz")
     dictionary = kept_corpus.with_suffix(".dict")
     log = options.results / f"{options.tier}.{name}.log"
     seed = int(os.environ.get("PERCS_SEED", "1")) % (2**31 - 1) + 1  # zero means "by the clock"
-    command = [str(program), f"-max_total_time={seconds}", f"-seed={seed}", "-timeout=10",
+    command = [str(program), f"-max_total_time={seconds}", f"-seed={seed}", "-timeout=60",
                f"-runs={-1 if options.full else FUZZ_INPUTS}",
                "-rss_limit_mb=2048", "-print_final_stats=1",
                f"-artifact_prefix={new_corpus.parent}/{name}-", str(new_corpus)]
@@ -243,7 +246,7 @@ def run_fuzz(options, program):
         command.insert(-1, f"-dict={dictionary}")
     if kept_corpus.is_dir():
         command.append(str(kept_corpus))
-    limit = seconds + 60
+    limit = seconds + 120  # the last input may take its whole time
     outcome = Outcome(name=name, log=log)
     code, outcome.seconds = run_process(command, log, limit)
     log_text = log.read_text(errors="replace")

@@ -37,6 +37,17 @@ json.dump({"testsuites": [{"name": "Suite", "testsuite": [test]}]}, open(report,
 sys.exit(1 if mode in ("fail", "late") else 0)
 """
 
+# Speaks enough of libFuzzer's; fails when there is something that another run had found.
+FAKE_FUZZ = """\
+#!/usr/bin/python3
+import pathlib, sys
+found = pathlib.Path([a for a in sys.argv[1:] if not a.startswith("-")][0])
+if list(found.iterdir()):
+    sys.exit("an earlier run was here")
+(found / "new").touch()
+print("stat::number_of_executed_units: 1")
+"""
+
 
 class RunnerTest(unittest.TestCase):
     def setUp(self):
@@ -94,6 +105,18 @@ class RunnerTest(unittest.TestCase):
     def test_python_that_dies_fails(self):
         dying = "def test(self): import os; os._exit(0)"
         self.assertEqual((1, 0, 1, 0), self.run_python(dying)[:4])
+
+    def test_fuzzing_begins_as_in_a_fresh_clone_unless_it_is_full(self):
+        programs = self.folder / "fuzz"
+        programs.mkdir()
+        (programs / "trial_fuzz").write_text(FAKE_FUZZ)
+        (programs / "trial_fuzz").chmod(0o755)
+        for _ in range(2):
+            *counts, output = self.run_tier("--fuzz", str(programs))
+            self.assertEqual([0, 1, 0, 0], counts, output)
+        *counts, output = self.run_tier("--fuzz", str(programs), "--full")
+        self.assertEqual([1, 0, 1, 0], counts)
+        self.assertIn("an earlier run was here", output)
 
     def test_nothing_to_run_is_said(self):
         *counts, output = self.run_tier("--program", "no_such_test")

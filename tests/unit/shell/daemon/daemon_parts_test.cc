@@ -8,6 +8,7 @@
 #include "daemon/config/address.h"
 #include "daemon/config/status_translation.h"
 #include "daemon/config/version.h"
+#include "daemon/controller/loss_watch.h"
 #include "daemon/controller/pace_keeper.h"
 #include "daemon/sync/node_result_codec.h"
 #include "daemon/sync/placement.h"
@@ -93,6 +94,14 @@ TEST(PaceKeeperTest, DoesNotHoldABatchRun) {
   PaceKeeper pace(Pacing{false, kMicrosecond});
   pace.Start(PaceKeeper::Clock::now());
   EXPECT_EQ(pace.WaitFor(kSecond, PaceKeeper::Clock::now()).count(), 0);
+}
+
+TEST(LossWatchTest, APauseOfItsOwnIsNobodysSilence) {
+  using std::chrono::milliseconds;
+  EXPECT_EQ(LossWatch::Counted(milliseconds(100)), milliseconds(100));
+  EXPECT_EQ(LossWatch::Counted(milliseconds(200)), milliseconds(200));
+  EXPECT_EQ(LossWatch::Counted(milliseconds(201)), milliseconds(0));
+  EXPECT_EQ(LossWatch::Counted(std::chrono::hours(1)), milliseconds(0));
 }
 
 TEST(NodeResultCodecTest, EveryCounterComesBack) {
