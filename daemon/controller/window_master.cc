@@ -65,19 +65,18 @@ void WindowMaster::Lose(int process) {
 
 void WindowMaster::Wake(int process, Time at) {
   if (states_[process].lost) return;
-  states_[process].next_event = std::min(states_[process].next_event, at);
-  states_[process].next_foreground = std::min(states_[process].next_foreground, at);
+  states_[process].wake = std::min(states_[process].wake, at);
 }
 
 Time WindowMaster::next() const {
   Time next = kNever;
-  for (const State& s : states_) next = std::min({next, s.next_event, s.arrival});
+  for (const State& s : states_) next = std::min({next, s.next_event, s.arrival, s.wake});
   return next;
 }
 
 Time WindowMaster::next_foreground() const {
   Time next = kNever;
-  for (const State& s : states_) next = std::min(next, s.next_foreground);
+  for (const State& s : states_) next = std::min({next, s.next_foreground, s.wake});
   return next;
 }
 
@@ -107,11 +106,11 @@ const std::vector<int>& WindowMaster::Open(Time end) {
   granted_.clear();
   for (std::size_t p = 0; p < states_.size(); ++p) {
     State& s = states_[p];
-    if (std::min(s.next_event, s.arrival) >= end) continue;
+    if (std::min({s.next_event, s.arrival, s.wake}) >= end) continue;
     s.running = true;
     ++s.windows;
     ++running_;
-    s.arrival = kNever;
+    s.arrival = s.wake = kNever;
     granted_.push_back(static_cast<int>(p));
   }
   return granted_;
@@ -125,7 +124,7 @@ const std::vector<int>& WindowMaster::Close() {
     if (s.needed.empty()) continue;
     s.running = true;
     ++running_;
-    s.arrival = kNever;
+    s.arrival = s.wake = kNever;
     granted_.push_back(static_cast<int>(p));
   }
   return granted_;
@@ -140,6 +139,7 @@ void WindowMaster::Save(v1::SavedMaster* saved) const {
     p->set_next_event(s.next_event);
     p->set_next_foreground(s.next_foreground);
     p->set_arrival(s.arrival);
+    if (s.wake != kNever) p->set_wake(s.wake);
     for (const Needed& n : s.needed) {
       p->add_needed_peers(n.process);
       p->add_needed_batches(n.batches);
@@ -169,6 +169,7 @@ absl::Status WindowMaster::Restore(const v1::SavedMaster& saved) {
     s.next_event = p.next_event();
     s.next_foreground = p.next_foreground();
     s.arrival = p.arrival();
+    s.wake = p.has_wake() ? p.wake() : kNever;
     for (int n = 0; n < std::min(p.needed_peers_size(), p.needed_batches_size()); ++n) {
       s.needed.push_back({p.needed_peers(n), p.needed_batches(n)});
     }

@@ -67,6 +67,7 @@ class WindowMaster {
   struct State {
     Time next_event = kNever, next_foreground = kNever;
     Time arrival = kNever;  // earliest among what was sent to it since its last grant
+    Time wake = kNever;     // earliest of what its next grant will tell it; a report of before knows nothing of that
     std::vector<Needed> needed;
     WorkLeft left;
     std::uint64_t packets_delivered = 0, flits_moved = 0, windows = 0, reconnects = 0;

@@ -42,6 +42,24 @@ TEST(WindowMasterTest, OnlyProcessesWithSomethingToDoAreGranted) {
   EXPECT_THAT(master.Open(master.next() + kLookahead), ElementsAre(0, 1));
 }
 
+// A controller that takes a run up tells processes what was journalled before it has their reports.
+TEST(WindowMasterTest, AReportUnderWayDoesNotCancelWhatTheNextGrantWillTell) {
+  WindowMaster before(2, kLookahead);
+  for (int p = 0; p < 2; ++p) EXPECT_TRUE(before.OnReport(p, Report(0)).ok());
+  EXPECT_THAT(before.Open(kLookahead), ElementsAre(0, 1));
+  before.Wake(0, kLookahead);
+  v1::SavedMaster saved;
+  before.Save(&saved);
+  WindowMaster master(2, kLookahead);
+  ASSERT_TRUE(master.Restore(saved).ok());
+  for (int p = 0; p < 2; ++p) EXPECT_TRUE(master.OnReport(p, Report(p == 0 ? kNever : 3 * kLookahead)).ok());
+  EXPECT_EQ(master.next(), kLookahead);
+  EXPECT_EQ(master.next_foreground(), kLookahead);
+  EXPECT_THAT(master.Open(2 * kLookahead), ElementsAre(0));
+  EXPECT_TRUE(master.OnReport(0, Report(kNever)).ok());
+  EXPECT_EQ(master.next(), 3 * kLookahead) << "it has been told";
+}
+
 TEST(WindowMasterTest, AnArrivalWakesItsReceiverAndIsWaitedFor) {
   WindowMaster master(3, kLookahead);
   for (int p = 0; p < 3; ++p) EXPECT_TRUE(master.OnReport(p, Report(p == 0 ? 0 : kNever)).ok());
