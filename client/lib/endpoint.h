@@ -197,6 +197,7 @@ class Endpoint {
   Pending SendIp(const Peer& peer, std::vector<MemorySegment> from);
   // Ends when a datagram that was gathered has been scattered to these places.
   Pending ReceiveIp(std::vector<MemorySegment> to);
+  // Joining once more, or leaving what was not joined, is no error.
   Pending JoinMulticast(NodeId group);
   Pending LeaveMulticast(NodeId group);
 
@@ -209,8 +210,8 @@ class Endpoint {
   // Ends when the operations of these kinds before it have ended; what follows begins then.
   Pending Fence(bool writes = true, bool reads = true);
 
-  // --- What comes. The next packet in the receive FIFO, whose slot is free again then. Blocks. DEADLINE_EXCEEDED, or as
-  // status().
+  // --- What comes. The next packet in the receive FIFO. Blocks. DEADLINE_EXCEEDED, or as status(). Slots of what was
+  // received are given back half a FIFO at a time, before whatever the program asks for next: count on half of them.
   absl::StatusOr<Packet> Receive(std::optional<Duration> deadline = std::nullopt);
   absl::StatusOr<Notification> WaitNotification(std::optional<Duration> deadline = std::nullopt);
   // Instead: called with every one from now on, and with those that wait.

@@ -11,6 +11,7 @@
 #include "tests/support/play.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"
+#include "tests/unit/emulator/hfi/spoiled_machine.h"
 #include "tests/unit/emulator/hfi/window_script.h"
 
 namespace percs {
@@ -22,51 +23,34 @@ using test::kMemory;
 using test::Machine;
 using test::Pattern;
 using test::Script;
+using test::Spoiled;
 
-constexpr Time kLater = 20 * kMicrosecond;
+constexpr Time kLater = test::kSpoiledFrom;
 constexpr int kHubs = 8;
 
 TopologySpec TwoSupernodes() { return {2, 2, 2, 2}; }
 
 std::uint64_t Cut(std::uint64_t value, int size) { return size == 8 ? value : value & ((1ull << 8 * size) - 1); }
 
-// Errors on every link, D links that flap, ways that differ from packet to packet. Several seeds, several machines.
-Scenario Spoiled(Scenario scenario, std::uint64_t seed) {
-  scenario.seed = seed;
-  scenario.routing.rdma.mode = seed % 2 ? RouteMode::kHwDirectStriped : RouteMode::kHwDirect;
-  const Topology topology = *Topology::Create(scenario.topology);
-  RandomStream random(seed, "spoil");
-  for (const LinkEnd& end : topology.Links()) {
-    for (const LinkEnd& sender : {end, topology.Peer(end.node, end.port)}) {
-      scenario.impairments.push_back({0, sender, LinkImpairment::Kind::kErrorRate, 0.01, 0});
-    }
-    if (random.Below(3) != 0) continue;
-    Time at = kLater;
-    for (int flap = 0; flap < 3; ++flap) {
-      at += random.Below(30'000) * kNanosecond;
-      scenario.faults.push_back({at, end, false});
-      at += kMicrosecond + random.Below(10'000) * kNanosecond;
-      scenario.faults.push_back({at, end, true});
-    }
+// Some machines lose nothing; of three in a row one does not replay what is corrupted.
+class Losses {
+ public:
+  RunResult Play(const Scenario& scenario) {
+    const RunResult result = test::PlayPrograms(scenario);
+    resent_ += result.total.packets_resent;
+    return result;
   }
-  // Without replay a corrupted flit costs its packet.
-  scenario.parameters.link_replay = seed % 3 != 0;
-  scenario.reroute = false;
-  scenario.parameters.retransmit_timeout = 5 * kMicrosecond;
-  scenario.parameters.retransmit_tries = 12;
-  return scenario;
-}
+  ~Losses() { EXPECT_GT(resent_, 0u) << "nothing was lost: the test shows nothing"; }
 
-RunResult PlaySpoiled(const Scenario& scenario) {
-  const RunResult result = test::PlayPrograms(scenario);
-  EXPECT_GT(result.total.packets_resent, 0u) << "nothing was lost: the test shows nothing";
-  return result;
-}
+ private:
+  std::uint64_t resent_ = 0;
+};
 
 // One hub after the other updates its own place at every other hub, with every operation, size and kind: the model
 // follows it step by step, so each value that comes back is known.
 TEST(HfiPropertyTest, EveryAtomicDoesWhatArithmeticDoes) {
   PERCS_TRACE_SEED();
+  Losses losses;
   for (std::uint64_t round = 0; round < 3; ++round) {
     RandomStream random(test::Seed() + round, "atomics");
     std::vector<Script> scripts;
@@ -117,7 +101,7 @@ TEST(HfiPropertyTest, EveryAtomicDoesWhatArithmeticDoes) {
     for (NodeId node = 0; node < kHubs; ++node) {
       scripts[node].Expect(kMemory, memory[node]);
     }
-    const RunResult result = PlaySpoiled(Spoiled(Machine(TwoSupernodes(), scripts), test::Seed() + round));
+    const RunResult result = losses.Play(Spoiled(Machine(TwoSupernodes(), scripts), test::Seed() + round));
     EXPECT_GE(Counted(result, HfiCounter::kAtomics), kHubs * 40u);
   }
 }
@@ -125,6 +109,7 @@ TEST(HfiPropertyTest, EveryAtomicDoesWhatArithmeticDoes) {
 // All hubs add to one counter at once, without waiting: the values that come back are 0, 1, 2, ..., each once.
 TEST(HfiPropertyTest, FetchAndAddHandsOutEveryNumberOnce) {
   PERCS_TRACE_SEED();
+  Losses losses;
   for (std::uint64_t round = 0; round < 3; ++round) {
     constexpr std::uint64_t kEach = 60;
     std::vector<Script> scripts;
@@ -139,7 +124,7 @@ TEST(HfiPropertyTest, FetchAndAddHandsOutEveryNumberOnce) {
       script.AwaitAll();
       scripts.push_back(script);
     }
-    const RunResult result = PlaySpoiled(Spoiled(Machine(TwoSupernodes(), scripts), test::Seed() + 10 + round));
+    const RunResult result = losses.Play(Spoiled(Machine(TwoSupernodes(), scripts), test::Seed() + 10 + round));
     std::vector<std::uint64_t> values;
     for (const auto& program : result.window_programs) values.insert(values.end(), program.values.begin(), program.values.end());
     std::sort(values.begin(), values.end());
@@ -152,6 +137,7 @@ TEST(HfiPropertyTest, FetchAndAddHandsOutEveryNumberOnce) {
 // Writes and reads of random sizes between all hubs at once, each to a place of its own.
 TEST(HfiPropertyTest, RdmaMovesEveryByteOnceAndToItsPlace) {
   PERCS_TRACE_SEED();
+  Losses losses;
   for (std::uint64_t round = 0; round < 3; ++round) {
     RandomStream random(test::Seed() + round, "rdma");
     constexpr std::uint64_t kArea = 32768;  // of each hub at each other
@@ -190,7 +176,7 @@ TEST(HfiPropertyTest, RdmaMovesEveryByteOnceAndToItsPlace) {
       script.Get(other, 0, kMemory, kMemory + 2 * kHubs * kArea, kHubs * kArea);
       script.Expect(kMemory + 2 * kHubs * kArea, memory[other]);
     }
-    const RunResult result = PlaySpoiled(Spoiled(Machine(TwoSupernodes(), scripts), test::Seed() + 20 + round));
+    const RunResult result = losses.Play(Spoiled(Machine(TwoSupernodes(), scripts), test::Seed() + 20 + round));
     EXPECT_EQ(Counted(result, HfiCounter::kRdmaBytesWritten), written);
     EXPECT_EQ(Counted(result, HfiCounter::kRdmaBytesRead), kHubs * kHubs * kArea);
   }
@@ -200,6 +186,7 @@ TEST(HfiPropertyTest, RdmaMovesEveryByteOnceAndToItsPlace) {
 // delivered nor dropped with a reason would be missing from the sums.
 TEST(HfiPropertyTest, UnreliablePacketsArriveOnceOrAreCounted) {
   PERCS_TRACE_SEED();
+  std::uint64_t dropped_in_all = 0;
   for (std::uint64_t round = 0; round < 3; ++round) {
     constexpr std::uint64_t kEach = 90;
     const WindowOp formats[] = {WindowOp::kImmediateSend, WindowOp::kFifoSend, WindowOp::kIpSend};
@@ -224,9 +211,10 @@ TEST(HfiPropertyTest, UnreliablePacketsArriveOnceOrAreCounted) {
     for (const std::uint64_t packets : result.total.packets_dropped) dropped += packets;
     EXPECT_EQ(received + dropped, kHubs * kEach);
     EXPECT_EQ(Counted(result, HfiCounter::kSent) + Counted(result, HfiCounter::kSendDropped), kHubs * kEach);
-    EXPECT_GT(dropped, 0u);
+    dropped_in_all += dropped;
     EXPECT_GT(received, kHubs * kEach / 2);
   }
+  EXPECT_GT(dropped_in_all, 0u) << "nothing was lost: the test shows nothing";
 }
 
 // The same in one thread, in three, and split over processes: digests, results and values are equal.
