@@ -77,6 +77,10 @@ std::optional<int> TakeNumber(std::string_view& text, std::string_view prefix) {
   return value;
 }
 
+absl::Status NoneNamed(const std::string& name, const std::vector<std::string>& names, const char* what) {
+  return absl::NotFoundError(fmt::format("no {} is named \"{}\"; the nearest are {}", what, name, Nearest(name, names)));
+}
+
 }  // namespace
 
 std::string Topology::NodeName(NodeId node) const {
@@ -110,16 +114,18 @@ absl::StatusOr<NodeId> Topology::ParseNode(const std::string& name) const {
   if (tree_ && (name.rfind("cu", 0) == 0 || name.rfind("sw", 0) == 0)) {
     if (const auto crossbar = tree_->ParseCrossbar(name); crossbar.ok()) return crossbar_node(*crossbar);
   }
-  return absl::NotFoundError(fmt::format("no {} is named \"{}\"; the nearest are {}",
-                                         tree_ ? "hub, blade or crossbar" : blades() > 0 ? "hub or blade" : "hub", name,
-                                         Nearest(name, NodeNames())));
+  return NoneNamed(name, NodeNames(), tree_ ? "hub, blade or crossbar" : blades() > 0 ? "hub or blade" : "hub");
 }
 
 absl::StatusOr<NodeId> Topology::ParseDestination(const std::string& name) const {
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     if (spec_.multicast[group].name == name) return nodes() + static_cast<NodeId>(group);
   }
-  return ParseNode(name);
+  absl::StatusOr<NodeId> node = ParseNode(name);
+  if (node.ok() || groups_.empty()) return node;
+  std::vector<std::string> names = NodeNames();
+  for (const auto& group : spec_.multicast) names.push_back(group.name);
+  return NoneNamed(name, names, blades() > 0 ? "hub, blade or multicast group" : "hub or multicast group");
 }
 
 std::vector<std::string> Topology::NodeNames() const {
@@ -149,8 +155,7 @@ absl::StatusOr<LinkEnd> Topology::ParseLink(const std::string& name) const {
       names.push_back(LinkName(end));
       if (names.back() == name) return end;
     }
-    return absl::NotFoundError(
-        fmt::format("no link is named \"{}\"; the nearest are {}", name, Nearest(name, names)));
+    return NoneNamed(name, names, "link");
   }
   const auto a = ParseNode(name.substr(0, slash));
   if (!a.ok()) return a.status();

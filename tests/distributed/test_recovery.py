@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 from tests.support.fabric import FabricTest, percsctl, percsctl_json  # noqa: E402
 
 SEED = int(os.environ.get("PERCS_SEED", "1"))
-POINTS = 20 if os.environ.get("PERCS_FULL") == "1" else 4
+POINTS = 20
 DAEMONS = 3
 
 # Reroutes while messages are on their way, a fault that repeats, errors that are replayed.

@@ -64,10 +64,10 @@ class Fabric:
                                     stderr=output, stdin=subprocess.DEVNULL,
                                     env=dict(os.environ, TMPDIR=str(self.folder)))
 
-    def start_controller(self, *flags):
+    def start_controller(self, *flags, within=()):
         self.controller = self.start(
             "controller", "percs-controller", "--listen", self.address, "--daemons", self.places,
-            "--state-dir", self.state, *self.controller_flags, *flags)
+            "--state-dir", self.state, *self.controller_flags, *flags, within=within)
 
     def start_daemon(self, place, *flags, within=()):
         self.daemons[place] = self.start(

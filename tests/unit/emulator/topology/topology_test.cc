@@ -258,5 +258,20 @@ TEST(TopologyBlades, ThatFitNowhereAreRefusedWithTheReason) {
             "no hub is named \"sn0-d0-h2\"; the nearest are sn0-d0-h0 or sn0-d0-h1");
 }
 
+TEST(TopologyTest, ADestinationIsAlsoAMulticastGroup) {
+  TopologySpec spec{1, 1, 4, 1};
+  const auto without = Topology::Create(spec);
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_EQ(without->ParseDestination("al").status(), without->ParseNode("al").status());
+  spec.multicast = {{"all", "sn0-d0-h0", {}}};
+  const auto topology = Topology::Create(spec);
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  EXPECT_EQ(*topology->ParseDestination("all"), topology->nodes());
+  EXPECT_EQ(*topology->ParseDestination("sn0-d0-h2"), 2u);
+  const absl::Status no = topology->ParseDestination("al").status();
+  EXPECT_EQ(no.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(no.message().find("no hub or multicast group is named \"al\"; the nearest are all"), 0u) << no;
+}
+
 }  // namespace
 }  // namespace percs
