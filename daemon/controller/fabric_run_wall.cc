@@ -109,8 +109,8 @@ void FabricRun::EndLeases() {
   for (const auto& [id, lease] : over) {
     v1::JournalRecord record;
     record.set_delete_fault(id);
-    Manage(std::move(record), [id](Fabric& manager, Time at) { return manager.faults()->Delete(id, at); },
-           [this, id, lease](absl::StatusOr<Time> at) {
+    Manage(std::move(record), [id = id](Fabric& manager, Time at) { return manager.faults()->Delete(id, at); },
+           [this, id = id, lease = lease](absl::StatusOr<Time> at) {
              if (at.ok()) {
                spdlog::info("run {}: the lease of fault {} is over, deleted at {}", number_, id, FormatTime(*at));
              } else if (absl::IsResourceExhausted(at.status()) || absl::IsUnavailable(at.status())) {
