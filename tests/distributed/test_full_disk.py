@@ -112,7 +112,8 @@ class FullTmpfsTest(FullDiskTest):
             fabric.start_daemon(place)
         fabric.wait_for_state("empty")
         # As the controller sees it.
-        fabric.state = pathlib.Path(f"/proc/{fabric.controller.pid}/root{fabric.state}")
+        seen = pathlib.Path("/proc", str(fabric.controller.pid), "root")
+        fabric.state = seen / fabric.state.relative_to("/")
         return fabric
 
     def fill(self, full=True):

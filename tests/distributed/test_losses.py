@@ -120,7 +120,7 @@ class LossTest(FabricTest):
         self.check_replay(fabric, result)
 
     def test_one_at_another_address_waits_until_the_former_one_is_lost(self):
-        # Over TCP nobody can tell that a process is gone, and in batch only a deadline says that it is lost.
+        # Over TCP nobody can tell that a process is gone: in batch only a deadline says so.
         fabric = Fabric(self.folder / "tcp", 2, daemon_flags=("--listen", "127.0.0.1:0"))
         self.addCleanup(fabric.close)
         fabric.open("--loss-deadline", "3")
