@@ -5,10 +5,13 @@ An access is a library's when the innermost frame that is not the runtime's, the
 accessor's of a generated message is a library's. A report is explained when
   - one of its two accesses is a library's: it handed the bytes over, unseen how; or
   - one is the allocation of an object and the other its use in a call that comes straight from a
-    library: the object went through the library's hands.
+    library: the object went through the library's hands; or
+  - one is a library's deletion of an object and the other a call of the same object that comes
+    straight from a library, as gRPC's of an interceptor: it deletes what it calls no more.
 Everything else is ours. `tsan_reports.py FILE...` prints those and fails if there are any.
 """
 
+import pathlib
 import re
 import sys
 
@@ -45,6 +48,24 @@ def allocates(stack):
     return bool(stack) and stack[0]["function"].startswith("operator new")
 
 
+def called(stack):
+    """Frames of ours above the first one of a library; none if there is no library."""
+    found = []
+    for frame, who in ((frame, owner(frame)) for frame in stack):
+        if who == "library":
+            return found
+        if who == "ours":
+            found.append(frame)
+    return []
+
+
+def deleted_by_library(deletion, use):
+    def units(stack):
+        return {pathlib.PurePath(frame["file"]).with_suffix("") for frame in called(stack)}
+    return bool(called(deletion)) and units(deletion) == units(use) and \
+        all("~" in frame["function"] for frame in called(deletion))
+
+
 def explained(report):
     paragraphs = report.split("\n\n")
     accesses = [frames(p) for p in paragraphs
@@ -55,7 +76,8 @@ def explained(report):
     who = [owners(stack) for stack in accesses]
     if any(w[:1] != ["ours"] for w in who):
         return True
-    return any(allocates(accesses[i]) and who[1 - i][1:2] == ["library"] for i in (0, 1))
+    return any(allocates(accesses[i]) and who[1 - i][1:2] == ["library"] or
+               deleted_by_library(accesses[i], accesses[1 - i]) for i in (0, 1))
 
 
 def reports(text):

@@ -46,6 +46,18 @@ FIRST_USE = """\
     #0 percs::ServerStream<A>::OnReadDone(bool) ../daemon/stream/streams.h:94 (percsd+0xf803f)
     #1 std::function<A>::operator() /usr/include/c++/12/bits/std_function.h:591 (x+0xe)
     #2 grpc::internal::Tag::Run(bool) /usr/include/grpcpp/support/callback_common.h:212 (x+0xe)"""
+DELETION = """\
+  Write of size 8 at 0x7b080004d668 by thread T8:
+    #0 operator delete(void*, unsigned long) libsanitizer/tsan_new_delete.cpp:150 (libtsan.so.2+0x8)
+    #1 ~Meter ../daemon/stream/call_meter.cc:46 (x+0x2)
+    #2 grpc::ServerContextBase::~ServerContextBase() <null> (libgrpc++.so.1.51+0xb34a6)
+    #3 grpc::Call::MaybeDone(bool) /usr/include/grpcpp/server_callback.h:102 (x+0x1)"""
+CALL = """\
+  Previous read of size 8 at 0x7b080004d668 by thread T9 (mutexes: write M1080):
+    #0 percs::CallRecord::Sent() ../daemon/stream/call_meter.h:53 (x+0x2303cb)
+    #1 Intercept ../daemon/stream/call_meter.cc:54 (x+0x2303cb)
+    #2 grpc::Info::RunInterceptor(A*) /usr/include/grpcpp/support/server_interceptor.h:1 (x+0x3)
+    #3 percs::Controller::OnConfigured(A const&) ../daemon/controller/controller.cc:305 (x+0x6)"""
 LEAK = """\
   Thread T7 'nexting_thread' (tid=24347, finished) created by main thread at:
     #0 pthread_create libsanitizer/tsan_interceptors_posix.cpp:1001 (libtsan.so.2+0x5e686)
@@ -64,6 +76,16 @@ class ReportsTest(unittest.TestCase):
 
     def test_an_object_that_no_library_passed_on_is_not_excused_by_being_new(self):
         self.assertEqual(1, len(tsan_reports.ours(report(UNLOCKED_SCRAPE, ALLOCATION))))
+
+    def test_what_a_library_deletes_and_calls_is_the_librarys_to_order(self):
+        self.assertEqual([], tsan_reports.ours(report(DELETION, CALL)))
+        alone = CALL.replace("    #2 grpc::Info::RunInterceptor(A*) "
+                             "/usr/include/grpcpp/support/server_interceptor.h:1 (x+0x3)\n", "")
+        self.assertNotEqual(CALL, alone)
+        elsewhere = CALL.replace("../daemon/stream/call_meter.h", "../daemon/stream/streams.h")
+        used = DELETION.replace("~Meter", "percs::Meter::Intercept()")
+        for pair in ((DELETION, alone), (DELETION, elsewhere), (used, CALL)):
+            self.assertEqual(1, len(tsan_reports.ours(report(*pair))), pair)
 
     def test_a_leaked_thread_belongs_to_who_started_it(self):
         self.assertEqual([], tsan_reports.ours(report(LEAK, kind="thread leak")))
