@@ -24,26 +24,33 @@ int main(int argc, char** argv) {
   app.add_option("--daemons", options.daemons, "Daemons to wait for")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  app.add_option("--metrics", options.metrics,
-                 "HOST:PORT where Prometheus finds /metrics, and at /discovery the metrics of every "
-                 "daemon (port 0: any free one); default: none");
+  app.add_option(
+      "--metrics", options.metrics,
+      "HOST:PORT where Prometheus finds /metrics, and at /discovery the metrics of every "
+      "daemon (port 0: any free one); default: none");
   percs::AddMetricsTlsFlag(&app, &options.metrics_tls);
   app.add_option("--state-dir", options.state_dir,
-                 "Folder for the journal of scenarios and commands and for what another percs-controller needs to go "
+                 "Folder for the journal of scenarios and commands and for what another "
+                 "percs-controller needs to go "
                  "on when this one dies; default: nothing is kept");
   std::string kill_at;
-  app.add_option("--kill-at", kill_at, "For tests: POINT:N, kill itself when it gets there the Nth time")->group("");
+  app.add_option("--kill-at", kill_at,
+                 "For tests: POINT:N, kill itself when it gets there the Nth time")
+      ->group("");
   app.add_option("--journal-limit", options.journal_limit,
                  "Bytes that the journal may have; then no command is accepted any more")
       ->check(CLI::Range(std::uint64_t{4096}, std::uint64_t{1} << 50))
       ->capture_default_str();
   app.add_option("--lost-after", lost_after_seconds,
-                 "While nothing runs: wall seconds without a connection after which a daemon's place is free")
+                 "While nothing runs: wall seconds without a connection after which a daemon's "
+                 "place is free")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--loss-deadline", loss_deadline_seconds,
-                 "While something runs: wall seconds without a word after which a daemon is lost, and the run goes on "
-                 "without it; default: 10 in a live run, in any other only a daemon whose process is gone is lost")
+                 "While something runs: wall seconds without a word after which a daemon is lost, "
+                 "and the run goes on "
+                 "without it; default: 10 in a live run, in any other only a daemon whose process "
+                 "is gone is lost")
       ->check(CLI::PositiveNumber);
   percs::AddSecurityFlags(&app, "controller", &options.security);
   percs::AddLogFlags(&app);
@@ -54,12 +61,14 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : percs::kUsageError;
   }
   if (const std::size_t colon = kill_at.find(':'); colon != std::string::npos) {
-    options.kill_at = {kill_at.substr(0, colon), std::strtoull(kill_at.c_str() + colon + 1, nullptr, 10)};
+    options.kill_at = {kill_at.substr(0, colon),
+                       std::strtoull(kill_at.c_str() + colon + 1, nullptr, 10)};
   }
   options.lost_after =
       std::chrono::milliseconds(static_cast<std::int64_t>(lost_after_seconds * 1000));
   if (loss_deadline_seconds > 0) {
-    options.loss_deadline = std::chrono::milliseconds(static_cast<std::int64_t>(loss_deadline_seconds * 1000));
+    options.loss_deadline =
+        std::chrono::milliseconds(static_cast<std::int64_t>(loss_deadline_seconds * 1000));
   }
   auto started = percs::Controller::Start(options);
   if (!started.ok()) {

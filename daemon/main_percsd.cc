@@ -38,11 +38,13 @@ void Declare(CLI::App* app, Flags* flags) {
                   "Address told to other daemons, if it differs from --listen");
   app->add_option("--name", flags->options.name, "Name in status reports")->capture_default_str();
   app->add_option("--index", flags->place,
-                  "Place among the daemons, from 0, waited for while its former holder is neither connected nor lost; "
+                  "Place among the daemons, from 0, waited for while its former holder is neither "
+                  "connected nor lost; "
                   "default: given by the controller")
       ->check(CLI::Range(0, 65534));
-  app->add_option("--metrics", flags->options.metrics,
-                  "HOST:PORT where Prometheus finds /metrics (port 0: any free one); default: none");
+  app->add_option(
+      "--metrics", flags->options.metrics,
+      "HOST:PORT where Prometheus finds /metrics (port 0: any free one); default: none");
   percs::AddMetricsTlsFlag(app, &flags->options.metrics_tls);
   app->add_option("--metrics-detail", flags->metrics_detail,
                   "hub: sums by class of link; port: each link; vc: each virtual channel, too")
@@ -53,13 +55,15 @@ void Declare(CLI::App* app, Flags* flags) {
       ->capture_default_str();
   app->add_flag("--spare", flags->options.spare,
                 "While all places are taken, wait for one to become free instead of ending");
-  CLI::Option* const tun =
-      app->add_option("--tun", flags->tun.device,
-                      "Make this network interface (like percs0), through which programs of this network namespace reach "
-                      "those of other hubs by IP, as the first hub of this percsd; takes CAP_NET_ADMIN; default: none");
+  CLI::Option* const tun = app->add_option("--tun", flags->tun.device,
+                                           "Make this network interface (like percs0), through "
+                                           "which programs of this network namespace reach "
+                                           "those of other hubs by IP, as the first hub of this "
+                                           "percsd; takes CAP_NET_ADMIN; default: none");
   tun->default_str("");
   flags->tun.device.clear();
-  app->add_option("--tun-window", flags->tun.window, "Window of the hub for --tun; the same everywhere")
+  app->add_option("--tun-window", flags->tun.window,
+                  "Window of the hub for --tun; the same everywhere")
       ->needs(tun)
       ->capture_default_str();
   percs::AddSecurityFlags(app, "daemon", &flags->options.security);
@@ -68,40 +72,47 @@ void Declare(CLI::App* app, Flags* flags) {
 }
 
 CLI::App* DeclareProbe(CLI::App* app, ProbeFlags* flags) {
-  CLI::App* const probe = app->add_subcommand("probe", "Ask a percsd or percs-controller whether it serves, and end");
-  probe->add_option("ADDRESS", flags->address, "Where it listens: unix:PATH or HOST:PORT")->required();
-  probe->add_option("--tls", flags->tls, "Folder of the identity that it has itself; default: plaintext");
+  CLI::App* const probe =
+      app->add_subcommand("probe", "Ask a percsd or percs-controller whether it serves, and end");
+  probe->add_option("ADDRESS", flags->address, "Where it listens: unix:PATH or HOST:PORT")
+      ->required();
+  probe->add_option("--tls", flags->tls,
+                    "Folder of the identity that it has itself; default: plaintext");
   probe->add_flag("--ready", flags->ready, "Whether it has a session with the controller, too");
   return probe;
 }
 
 int RunProbe(const ProbeFlags& flags) {
-  const absl::Status status = percs::Probe(flags.address, flags.ready ? percs::kReady : "", flags.tls);
+  const absl::Status status =
+      percs::Probe(flags.address, flags.ready ? percs::kReady : "", flags.tls);
   if (status.ok()) return 0;
   spdlog::error("{}", std::string(status.message()));
   return 1;
 }
 
 // The identity of a percsd may attach at itself.
-absl::StatusOr<std::unique_ptr<percs::client::TunKeeper>> KeepTun(const Flags& flags, const percs::Daemon& daemon,
-                                                                  std::unique_ptr<percs::client::TunPort> port) {
+absl::StatusOr<std::unique_ptr<percs::client::TunKeeper>> KeepTun(
+    const Flags& flags, const percs::Daemon& daemon, std::unique_ptr<percs::client::TunPort> port) {
   percs::client::EndpointOptions at;
   at.daemon = daemon.advertised();
   if (!flags.options.security.tls.empty()) {
-    auto credentials = percs::Credentials::Load(flags.options.security.tls, percs::RoleSet(percs::Role::kDaemon));
+    auto credentials =
+        percs::Credentials::Load(flags.options.security.tls, percs::RoleSet(percs::Role::kDaemon));
     if (!credentials.ok()) return credentials.status();
     at.credentials = *std::move(credentials);
   }
   return std::make_unique<percs::client::TunKeeper>(
-      std::move(port), std::move(at),
-      [device = flags.tun.device](const std::string& what) { spdlog::info("{}: {}", device, what); });
+      std::move(port), std::move(at), [device = flags.tun.device](const std::string& what) {
+        spdlog::info("{}: {}", device, what);
+      });
 }
 
 // Runs it until its end.
 absl::Status Serve(const Flags& flags) {
   std::unique_ptr<percs::client::TunPort> port;
   if (!flags.tun.device.empty()) {
-    auto opened = percs::client::TunPort::Open(flags.tun);  // first: what is missing is said before anybody joins
+    auto opened = percs::client::TunPort::Open(
+        flags.tun);  // first: what is missing is said before anybody joins
     if (!opened.ok()) return opened.status();
     port = *std::move(opened);
   }
@@ -136,7 +147,8 @@ int main(int argc, char** argv) {
   }
   if (*probe) return RunProbe(probe_flags);
   if (flags.options.controller.empty()) {
-    spdlog::error("--controller is required: the address of percs-controller, unix:PATH or HOST:PORT");
+    spdlog::error(
+        "--controller is required: the address of percs-controller, unix:PATH or HOST:PORT");
     return percs::kUsageError;
   }
   const auto detail = percs::ParseMetricsDetail(flags.metrics_detail);

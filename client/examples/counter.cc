@@ -1,12 +1,12 @@
-// A distributed counter: one program owns eight bytes of memory, any number of others add to them by fetch-and-add,
-// and each gets a number that nobody else has.
+// A distributed counter: one program owns eight bytes of memory, any number of others add to them
+// by fetch-and-add, and each gets a number that nobody else has.
 //
 //   percsctl up --daemons 2 && percsctl apply deploy/scenarios/two-windows.yaml --hold
 //   counter CONTROLLER sn0-d0-h0 0 own 1000 &
 //   counter CONTROLLER sn0-d1-h0 1 add sn0-d0-h0 0 1000
 //
-// Shared: virtual time goes on all the time, whatever the programs do. An atomic is done once, however often its
-// packets are lost.
+// Shared: virtual time goes on all the time, whatever the programs do. An atomic is done once,
+// however often its packets are lost.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -34,7 +34,8 @@ int Fail(const char* what, const absl::Status& status) {
 // Has the counter until it has reached `end`.
 int Own(Endpoint& endpoint, std::uint64_t end) {
   if (auto s = endpoint.Register(kCounter, 8).Wait().status; !s.ok()) return Fail("register", s);
-  if (auto s = endpoint.Write(kCounter, std::string(8, '\0')).Wait().status; !s.ok()) return Fail("write", s);
+  if (auto s = endpoint.Write(kCounter, std::string(8, '\0')).Wait().status; !s.ok())
+    return Fail("write", s);
   std::printf("ready\n");
   std::fflush(stdout);
   for (std::uint64_t value = 0; value < end;) {
@@ -43,7 +44,8 @@ int Own(Endpoint& endpoint, std::uint64_t end) {
     if (!told.ok()) return Fail("notification", told.status());
     const Completion read = endpoint.Read(kCounter, 8).Wait();
     if (!read.status.ok()) return Fail("read", read.status);
-    std::memcpy(&value, read.data.data(), 8);  // in the order of bytes of this machine, as the adders'
+    std::memcpy(&value, read.data.data(),
+                8);  // in the order of bytes of this machine, as the adders'
   }
   std::printf("counted to %llu\n", static_cast<unsigned long long>(end));
   return 0;
@@ -68,7 +70,8 @@ int Add(Endpoint& endpoint, const Peer& owner, std::uint64_t count) {
     last = done.values.at(0);
     ++got;
   }
-  std::printf("%llu numbers, the last %llu\n", static_cast<unsigned long long>(got), static_cast<unsigned long long>(last));
+  std::printf("%llu numbers, the last %llu\n", static_cast<unsigned long long>(got),
+              static_cast<unsigned long long>(last));
   return 0;
 }
 
@@ -78,7 +81,9 @@ int main(int argc, char** argv) {
   const bool own = argc == 6 && std::strcmp(argv[4], "own") == 0;
   const bool add = argc == 8 && std::strcmp(argv[4], "add") == 0;
   if (!own && !add) {
-    std::fprintf(stderr, "counter CONTROLLER HUB WINDOW own COUNT | counter CONTROLLER HUB WINDOW add HUB WINDOW COUNT\n");
+    std::fprintf(stderr,
+                 "counter CONTROLLER HUB WINDOW own COUNT | counter CONTROLLER HUB WINDOW add HUB "
+                 "WINDOW COUNT\n");
     return 2;
   }
   EndpointOptions options;
@@ -91,5 +96,6 @@ int main(int argc, char** argv) {
   if (own) return Own(**endpoint, std::strtoull(argv[5], nullptr, 10));
   const auto node = (*endpoint)->FindNode(argv[5]);
   if (!node.ok()) return Fail(argv[5], node.status());
-  return Add(**endpoint, {*node, static_cast<percs::WindowId>(std::atoi(argv[6]))}, std::strtoull(argv[7], nullptr, 10));
+  return Add(**endpoint, {*node, static_cast<percs::WindowId>(std::atoi(argv[6]))},
+             std::strtoull(argv[7], nullptr, 10));
 }

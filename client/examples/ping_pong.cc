@@ -1,11 +1,13 @@
-// Two programs on two hubs throw a packet back and forth; the first one prints what a round trip takes.
+// Two programs on two hubs throw a packet back and forth; the first one prints what a round trip
+// takes.
 //
 //   percsctl up --daemons 2 && percsctl apply deploy/scenarios/two-windows.yaml --wait-endpoints 2
 //   ping_pong CONTROLLER sn0-d0-h0 0 sn0-d1-h0 0 serve &
 //   ping_pong CONTROLLER sn0-d1-h0 0 sn0-d0-h0 0 return
 //
-// Both are exclusive: virtual time stands still while a program is about to answer, so the times are those of the
-// machine, and the same in every run; and nobody sends before both have their windows.
+// Both are exclusive: virtual time stands still while a program is about to answer, so the times
+// are those of the machine, and the same in every run; and nobody sends before both have their
+// windows.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -41,8 +43,9 @@ int Serve(Endpoint& endpoint, const Peer& peer, int rounds) {
     sum += took;
   }
   endpoint.SendFifo(peer, "bye").Wait();
-  std::printf("%d round trips: least %s, mean %s, most %s of virtual time\n", rounds, percs::FormatTime(least).c_str(),
-              percs::FormatTime(sum / rounds).c_str(), percs::FormatTime(most).c_str());
+  std::printf("%d round trips: least %s, mean %s, most %s of virtual time\n", rounds,
+              percs::FormatTime(least).c_str(), percs::FormatTime(sum / rounds).c_str(),
+              percs::FormatTime(most).c_str());
   return 0;
 }
 
@@ -64,7 +67,8 @@ int main(int argc, char** argv) {
   const bool serve = argc > 6 && std::strcmp(argv[6], "serve") == 0;
   const int rounds = argc > 7 ? std::atoi(argv[7]) : 100;
   if (argc < 7 || rounds < 1) {
-    std::fprintf(stderr, "ping_pong CONTROLLER HUB WINDOW PEER_HUB PEER_WINDOW serve|return [ROUNDS]\n");
+    std::fprintf(stderr,
+                 "ping_pong CONTROLLER HUB WINDOW PEER_HUB PEER_WINDOW serve|return [ROUNDS]\n");
     return 2;
   }
   EndpointOptions options;

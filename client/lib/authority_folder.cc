@@ -20,9 +20,12 @@ bool AllValid(const std::string& folder) {
 
 }  // namespace
 
-std::string RoleFolder(const std::string& folder, Role role) { return folder + "/" + RoleName(role); }
+std::string RoleFolder(const std::string& folder, Role role) {
+  return folder + "/" + RoleName(role);
+}
 
-absl::StatusOr<bool> MakeAuthorityFolder(const std::string& folder, std::chrono::hours lifetime, bool renew) {
+absl::StatusOr<bool> MakeAuthorityFolder(const std::string& folder, std::chrono::hours lifetime,
+                                         bool renew) {
   if (!renew && AllValid(folder)) return false;
   const auto identities = IssueIdentities(lifetime);
   if (!identities.ok()) return identities.status();

@@ -15,7 +15,8 @@ constexpr std::uint64_t kSizeMax = std::uint64_t{1} << 40;
 absl::Status WriteCheckpoint(const std::string& folder, const Checkpoint& checkpoint) {
   std::error_code error;
   if (std::filesystem::exists(folder, error) && !std::filesystem::is_empty(folder, error)) {
-    return absl::AlreadyExistsError(fmt::format("{} is there already; a checkpoint is a folder of its own", folder));
+    return absl::AlreadyExistsError(
+        fmt::format("{} is there already; a checkpoint is a folder of its own", folder));
   }
   JournalFile file;
   if (absl::Status status = file.Open(folder, kSizeMax); !status.ok()) return status;
@@ -41,11 +42,12 @@ absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& folder) {
   auto run = ReadJournalledRun(folder, 0);
   if (!run.ok()) return run.status();
   if (!run->end || run->end->error() != kCheckpointMark) {
-    return absl::DataLossError(fmt::format("{} is no checkpoint, or not a whole one: {}", folder,
-                                           run->end ? "it is the journal of a run that has ended" : "its end is missing"));
+    return absl::DataLossError(
+        fmt::format("{} is no checkpoint, or not a whole one: {}", folder,
+                    run->end ? "it is the journal of a run that has ended" : "its end is missing"));
   }
-  return Checkpoint{std::move(run->scenario), std::move(run->commands), run->apply.versions(), run->end_at,
-                    run->end->digest()};
+  return Checkpoint{std::move(run->scenario), std::move(run->commands), run->apply.versions(),
+                    run->end_at, run->end->digest()};
 }
 
 }  // namespace percs

@@ -1,5 +1,6 @@
-// A checkpoint (docs/semantics.md rule 22): scenario, commands, a virtual time, and what had been delivered by then. On
-// disk it is a journal in a folder of its own, whose last record ends the run at that time with that digest.
+// A checkpoint (docs/semantics.md rule 22): scenario, commands, a virtual time, and what had been
+// delivered by then. On disk it is a journal in a folder of its own, whose last record ends the run
+// at that time with that digest.
 #pragma once
 
 #include <string>
@@ -14,11 +15,11 @@ namespace percs {
 inline constexpr char kCheckpointMark[] = "checkpoint";
 
 struct Checkpoint {
-  v1::Scenario scenario;                     // self-contained
-  std::vector<v1::JournalRecord> commands;   // as the journal has them
+  v1::Scenario scenario;                    // self-contained
+  std::vector<v1::JournalRecord> commands;  // as the journal has them
   v1::Versions versions;
-  Time at = 0;                               // virtual; everything before it had happened
-  std::string digest;                        // DeliveredDigest
+  Time at = 0;         // virtual; everything before it had happened
+  std::string digest;  // DeliveredDigest
 };
 
 // ALREADY_EXISTS unless `folder` is empty or is not there; else errors as JournalFile.

@@ -20,14 +20,17 @@ static_assert(kPieceBytes <= kOperationBytesMax);
 
 absl::Status CheckOptions(const EndpointOptions& o) {
   if (o.controller.empty() == o.daemon.empty()) {
-    return absl::InvalidArgumentError("options: one of `controller` and `daemon` says where to attach");
-  }
-  if (o.hub.empty() && o.daemon.empty()) return absl::InvalidArgumentError("options: `hub` is missing, like sn0-d0-h0");
-  if (o.job == 0) return absl::InvalidArgumentError("options: job 0; jobs are 1 to 65535");
-  if (o.under_way == 0) return absl::InvalidArgumentError("options: under_way 0; at least one operation has to be");
-  if (o.reattach < Duration(0) || o.reattach > kReattachMax) {
     return absl::InvalidArgumentError(
-        fmt::format("options: reattach {} ms; it is 0 to {} ms", o.reattach.count(), kReattachMax.count()));
+        "options: one of `controller` and `daemon` says where to attach");
+  }
+  if (o.hub.empty() && o.daemon.empty())
+    return absl::InvalidArgumentError("options: `hub` is missing, like sn0-d0-h0");
+  if (o.job == 0) return absl::InvalidArgumentError("options: job 0; jobs are 1 to 65535");
+  if (o.under_way == 0)
+    return absl::InvalidArgumentError("options: under_way 0; at least one operation has to be");
+  if (o.reattach < Duration(0) || o.reattach > kReattachMax) {
+    return absl::InvalidArgumentError(fmt::format("options: reattach {} ms; it is 0 to {} ms",
+                                                  o.reattach.count(), kReattachMax.count()));
   }
   return absl::OkStatus();
 }
@@ -46,7 +49,8 @@ Bytes Copy(const std::string& data) { return {data.begin(), data.end()}; }
 
 }  // namespace
 
-// --- Pending ------------------------------------------------------------------------------------------
+// --- Pending
+// ------------------------------------------------------------------------------------------
 
 bool Pending::done() const {
   const std::lock_guard<std::mutex> guard(state_->mutex);
@@ -76,7 +80,8 @@ void Pending::Cancel() const {
   if (const auto session = state_->session.lock()) session->Cancel(state_);
 }
 
-// --- Endpoint -----------------------------------------------------------------------------------------
+// --- Endpoint
+// -----------------------------------------------------------------------------------------
 
 absl::StatusOr<std::unique_ptr<Endpoint>> Endpoint::Attach(EndpointOptions options) {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
@@ -115,10 +120,13 @@ ContextId Endpoint::context() const { return session_->options().context.value_o
 Time Endpoint::now() const { return session_->now(); }
 absl::Status Endpoint::status() const { return session_->status(); }
 std::uint64_t Endpoint::reconnects() const { return session_->reconnects(); }
-absl::StatusOr<NodeId> Endpoint::FindNode(const std::string& name) { return session_->FindNode(name); }
+absl::StatusOr<NodeId> Endpoint::FindNode(const std::string& name) {
+  return session_->FindNode(name);
+}
 
 absl::Status Endpoint::Detach(std::optional<Duration> deadline) {
-  return session_->Detach(WindowSession::Clock::now() + deadline.value_or(session_->options().deadline));
+  return session_->Detach(WindowSession::Clock::now() +
+                          deadline.value_or(session_->options().deadline));
 }
 
 WindowOperation Endpoint::Operation(WindowOp op) const {
@@ -137,7 +145,8 @@ Pending Endpoint::Register(Address address, std::uint64_t bytes, bool writable) 
   return session_->Ask({operation});
 }
 
-Pending Endpoint::RegisterDevice(Address address, std::uint64_t bytes, int port, std::uint64_t offset) {
+Pending Endpoint::RegisterDevice(Address address, std::uint64_t bytes, int port,
+                                 std::uint64_t offset) {
   WindowOperation operation = Operation(WindowOp::kRegister);
   operation.address = address;
   operation.bytes = bytes;
@@ -184,10 +193,18 @@ Pending Endpoint::Send(WindowOp op, const Peer& peer, Bytes data) {
   return session_->Ask({std::move(operation)});
 }
 
-Pending Endpoint::SendImmediate(const Peer& peer, ByteSpan data) { return Send(WindowOp::kImmediateSend, peer, Copy(data)); }
-Pending Endpoint::SendFifo(const Peer& peer, ByteSpan data) { return Send(WindowOp::kFifoSend, peer, Copy(data)); }
-Pending Endpoint::SendFifo(const Peer& peer, const std::string& data) { return Send(WindowOp::kFifoSend, peer, Copy(data)); }
-Pending Endpoint::SendIp(const Peer& peer, ByteSpan data) { return Send(WindowOp::kIpSend, peer, Copy(data)); }
+Pending Endpoint::SendImmediate(const Peer& peer, ByteSpan data) {
+  return Send(WindowOp::kImmediateSend, peer, Copy(data));
+}
+Pending Endpoint::SendFifo(const Peer& peer, ByteSpan data) {
+  return Send(WindowOp::kFifoSend, peer, Copy(data));
+}
+Pending Endpoint::SendFifo(const Peer& peer, const std::string& data) {
+  return Send(WindowOp::kFifoSend, peer, Copy(data));
+}
+Pending Endpoint::SendIp(const Peer& peer, ByteSpan data) {
+  return Send(WindowOp::kIpSend, peer, Copy(data));
+}
 
 Pending Endpoint::SendIp(const Peer& peer, std::vector<MemorySegment> from) {
   WindowOperation operation = Operation(WindowOp::kIpSend);
@@ -215,8 +232,8 @@ Pending Endpoint::LeaveMulticast(NodeId group) {
   return session_->Ask({operation});
 }
 
-Pending Endpoint::Rdma(WindowOp op, const Peer& peer, Address there, Address here, std::uint64_t bytes,
-                       const RdmaOptions& options) {
+Pending Endpoint::Rdma(WindowOp op, const Peer& peer, Address there, Address here,
+                       std::uint64_t bytes, const RdmaOptions& options) {
   WindowOperation operation = Operation(op);
   operation.node = peer.node;
   operation.peer_window = peer.window;
@@ -230,11 +247,13 @@ Pending Endpoint::Rdma(WindowOp op, const Peer& peer, Address there, Address her
   return session_->Ask({operation});
 }
 
-Pending Endpoint::RdmaWrite(const Peer& peer, Address there, Address here, std::uint64_t bytes, const RdmaOptions& options) {
+Pending Endpoint::RdmaWrite(const Peer& peer, Address there, Address here, std::uint64_t bytes,
+                            const RdmaOptions& options) {
   return Rdma(WindowOp::kRdmaWrite, peer, there, here, bytes, options);
 }
 
-Pending Endpoint::RdmaRead(const Peer& peer, Address there, Address here, std::uint64_t bytes, const RdmaOptions& options) {
+Pending Endpoint::RdmaRead(const Peer& peer, Address there, Address here, std::uint64_t bytes,
+                           const RdmaOptions& options) {
   return Rdma(WindowOp::kRdmaRead, peer, there, here, bytes, options);
 }
 
@@ -242,7 +261,8 @@ Pending Endpoint::Atomic(const Peer& peer, const AtomicUpdate& update, bool noti
   return PackedAtomics(peer, {&update, 1}, notify);
 }
 
-Pending Endpoint::PackedAtomics(const Peer& peer, absl::Span<const AtomicUpdate> updates, bool notify) {
+Pending Endpoint::PackedAtomics(const Peer& peer, absl::Span<const AtomicUpdate> updates,
+                                bool notify) {
   WindowOperation operation = Operation(WindowOp::kAtomic);
   operation.node = peer.node;
   operation.peer_window = peer.window;
@@ -259,14 +279,20 @@ Pending Endpoint::Fence(bool writes, bool reads) {
   return session_->Ask({operation});
 }
 
-absl::StatusOr<Packet> Endpoint::Receive(std::optional<Duration> deadline) { return session_->Receive(deadline); }
+absl::StatusOr<Packet> Endpoint::Receive(std::optional<Duration> deadline) {
+  return session_->Receive(deadline);
+}
 absl::StatusOr<Notification> Endpoint::WaitNotification(std::optional<Duration> deadline) {
   return session_->WaitNotification(deadline);
 }
-void Endpoint::OnPacket(std::function<void(Packet)> callback) { session_->OnPacket(std::move(callback)); }
+void Endpoint::OnPacket(std::function<void(Packet)> callback) {
+  session_->OnPacket(std::move(callback));
+}
 void Endpoint::OnNotification(std::function<void(Notification)> callback) {
   session_->OnNotification(std::move(callback));
 }
-absl::Status Endpoint::WaitAll(std::optional<Duration> deadline) { return session_->WaitAll(deadline); }
+absl::Status Endpoint::WaitAll(std::optional<Duration> deadline) {
+  return session_->WaitAll(deadline);
+}
 
 }  // namespace percs::client

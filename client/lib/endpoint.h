@@ -1,5 +1,6 @@
-// A window of the Host Fabric Interface of a running fabric, for a program of your own: registered memory, messages,
-// RDMA, atomics (docs/endpoint.md has the whole story, client/examples two programs to copy).
+// A window of the Host Fabric Interface of a running fabric, for a program of your own: registered
+// memory, messages, RDMA, atomics (docs/endpoint.md has the whole story, client/examples two
+// programs to copy).
 //
 //   EndpointOptions options;
 //   options.controller = "127.0.0.1:18515";
@@ -9,42 +10,51 @@
 //   Pending sent = (*endpoint)->SendFifo({*(*endpoint)->FindNode("sn0-d1-h3"), 0}, "hello");
 //   if (absl::Status status = sent.Wait().status; !status.ok()) ...
 //
-// WHAT HAPPENS WHEN. The program runs in wall time, the hub in virtual time. What the program asks for is sent to the
-// percsd of the hub, written to the journal of the controller, and takes effect at the beginning of the next window
-// of virtual time; `Completion::at` and `Packet::at` are virtual times. Operations begin in the order of the calls,
-// and, but for fences, end in any. All calls but those that say so return at once, with a Pending.
+// WHAT HAPPENS WHEN. The program runs in wall time, the hub in virtual time. What the program asks
+// for is sent to the percsd of the hub, written to the journal of the controller, and takes effect
+// at the beginning of the next window of virtual time; `Completion::at` and `Packet::at` are
+// virtual times. Operations begin in the order of the calls, and, but for fences, end in any. All
+// calls but those that say so return at once, with a Pending.
 //
-// MODE. kShared: virtual time goes on whatever the program does. kExclusive: it stands still from every event that the
-// program is told (and from Attach on) until the program waits again, in Wait, Receive or another call that blocks. So
-// what it does between two waits takes no virtual time, and if all programs of a fabric are exclusive, have one thread
-// each and name their windows, every run has the same result. A wait that is given up at its deadline was one all the
-// same: virtual time goes on until the next event that the program is told.
+// MODE. kShared: virtual time goes on whatever the program does. kExclusive: it stands still from
+// every event that the program is told (and from Attach on) until the program waits again, in Wait,
+// Receive or another call that blocks. So what it does between two waits takes no virtual time, and
+// if all programs of a fabric are exclusive, have one thread each and name their windows, every run
+// has the same result. A wait that is given up at its deadline was one all the same: virtual time
+// goes on until the next event that the program is told.
 //
 // ERRORS. A Completion has a code, and, if the hub judged it, `window_status`:
-//   RESOURCE_EXHAUSTED   no window free; too many operations or bytes under way; send or receive FIFO, or immediate
+//   RESOURCE_EXHAUSTED   no window free; too many operations or bytes under way; send or receive
+//   FIFO, or immediate
 //                        buffers, full; registered memory of the hub used up; the journal is full
 //   ALREADY_EXISTS       the window is taken; a region overlaps one that is registered
-//   INVALID_ARGUMENT     message too large for its format or empty; unaligned or oversized atomic, more than four of
-//                        them; an atomic in memory of a device; fields that contradict each other; no such
-//                        job, window or mode
-//   NOT_FOUND            no such hub here; no such node or group; an address that is not registered, here or there
-//   OUT_OF_RANGE         begins in a region and goes beyond its end; no window has this number
-//   PERMISSION_DENIED    window or memory of another job; a region that is read-only; a certificate of another role
-//   FAILED_PRECONDITION  nobody has the window over there; the window has no FIFO for this; no scenario is applied, or
+//   INVALID_ARGUMENT     message too large for its format or empty; unaligned or oversized atomic,
+//   more than four of
+//                        them; an atomic in memory of a device; fields that contradict each other;
+//                        no such job, window or mode
+//   NOT_FOUND            no such hub here; no such node or group; an address that is not
+//   registered, here or there OUT_OF_RANGE         begins in a region and goes beyond its end; no
+//   window has this number PERMISSION_DENIED    window or memory of another job; a region that is
+//   read-only; a certificate of another role FAILED_PRECONDITION  nobody has the window over there;
+//   the window has no FIFO for this; no scenario is applied, or
 //                        the run has ended; another version of the protocol
-//   ABORTED              the window was released: by Detach, or because the program was away for too long
-//   UNAVAILABLE          the other hub is unreachable, or gives no answer (it may have been done); the device is not
-//                        plugged in, here or there; the percsd of this hub went away for longer than `reattach`, and the
-//                        message says which hub that was
+//   ABORTED              the window was released: by Detach, or because the program was away for
+//   too long UNAVAILABLE          the other hub is unreachable, or gives no answer (it may have
+//   been done); the device is not
+//                        plugged in, here or there; the percsd of this hub went away for longer
+//                        than `reattach`, and the message says which hub that was
 //   CANCELLED            by Cancel, or the window was detached by its token
 //   DEADLINE_EXCEEDED    of a call that blocks; the operation goes on
-// After the window is lost all operations end with the reason, status() has it, and so has every call from then on.
+// After the window is lost all operations end with the reason, status() has it, and so has every
+// call from then on.
 //
-// A stream that breaks is opened again without anybody noticing, for `reattach` of wall time; nothing is lost or done
-// twice. A percsd that ends takes its hubs with it, and nothing brings the window back: attach anew, elsewhere.
+// A stream that breaks is opened again without anybody noticing, for `reattach` of wall time;
+// nothing is lost or done twice. A percsd that ends takes its hubs with it, and nothing brings the
+// window back: attach anew, elsewhere.
 //
-// THREAD: all methods may be called from any thread, but those that block not from callbacks. Callbacks run one at a
-// time on a thread of the Endpoint, without locks held; one that is slow delays the others, and reattaching.
+// THREAD: all methods may be called from any thread, but those that block not from callbacks.
+// Callbacks run one at a time on a thread of the Endpoint, without locks held; one that is slow
+// delays the others, and reattaching.
 #pragma once
 
 #include <chrono>
@@ -69,26 +79,29 @@ using ByteSpan = absl::Span<const std::uint8_t>;
 enum class Mode { kShared, kExclusive };
 
 struct EndpointOptions {
-  std::string controller;    // its address; it knows which percsd has the hub. Or
-  std::string daemon;        // the percsd itself: unix:/path or host:port
-  Credentials credentials;   // of the role endpoint or operator; none: plaintext
-  std::string hub;           // sn0-d0-h0; with `daemon`, none is its first
-  JobKey job = 1;            // 1..65535: only windows of one job reach each other's memory
+  std::string controller;   // its address; it knows which percsd has the hub. Or
+  std::string daemon;       // the percsd itself: unix:/path or host:port
+  Credentials credentials;  // of the role endpoint or operator; none: plaintext
+  std::string hub;          // sn0-d0-h0; with `daemon`, none is its first
+  JobKey job = 1;           // 1..65535: only windows of one job reach each other's memory
   WindowId window = kAnyWindow;
   std::optional<ContextId> context;  // of its memory on this hub; none: the number of the window
   Mode mode = Mode::kShared;
   // FIFOs that Attach registers and gives to the window, in slots of 2,048 bytes; 0: none.
   std::uint32_t send_slots = 64, receive_slots = 64;
-  std::string name = "program";      // for `Endpoint.ListWindows`
-  std::uint32_t under_way = 128;     // operations that the hub has at a time, with at most 32 MiB to write and read; the rest waits here
-  Duration deadline{30'000};         // of Attach, and of every call that blocks and is given none
-  Duration reattach{5'000};          // at most a minute; also for how long the hub keeps the window without us
+  std::string name = "program";   // for `Endpoint.ListWindows`
+  std::uint32_t under_way = 128;  // operations that the hub has at a time, with at most 32 MiB to
+                                  // write and read; the rest waits here
+  Duration deadline{30'000};      // of Attach, and of every call that blocks and is given none
+  Duration reattach{
+      5'000};  // at most a minute; also for how long the hub keeps the window without us
 };
 
 // Where FIFOs of Attach are in the context; a region of the program may not be there.
 inline constexpr Address kFifoAddress = Address{1} << 46;
 
-// A window of another hub, or of this one. Its context, unless said otherwise, has the number of the window.
+// A window of another hub, or of this one. Its context, unless said otherwise, has the number of
+// the window.
 struct Peer {
   NodeId node = 0;
   WindowId window = 0;
@@ -99,9 +112,9 @@ struct Peer {
 struct Completion {
   absl::Status status;
   WindowStatus window_status = WindowStatus::kOk;
-  Time at = 0;                        // virtual; 0 if it never reached the hub
+  Time at = 0;  // virtual; 0 if it never reached the hub
   std::uint64_t bytes = 0;
-  NodeId peer = 0;                    // ReceiveIp: whose datagram it is
+  NodeId peer = 0;  // ReceiveIp: whose datagram it is
   WindowId peer_window = 0;
   Bytes data;                         // Read
   std::vector<std::uint64_t> values;  // atomics that fetch, in their order: the value before
@@ -109,10 +122,11 @@ struct Completion {
 
 struct Packet {
   Time at = 0;
-  WindowOp format = WindowOp::kFifoSend;  // kImmediateSend, kFifoSend, kIpSend, kRdmaWrite, kRdmaRead
+  WindowOp format =
+      WindowOp::kFifoSend;  // kImmediateSend, kFifoSend, kIpSend, kRdmaWrite, kRdmaRead
   NodeId peer = 0;
   WindowId peer_window = 0;
-  std::uint64_t offset = 0;           // of RDMA into the FIFO: where in its operation
+  std::uint64_t offset = 0;  // of RDMA into the FIFO: where in its operation
   Bytes data;
 };
 
@@ -127,7 +141,8 @@ struct Notification {
 
 struct RdmaOptions {
   bool notify = false;   // the window over there is told when all of it is there
-  bool to_fifo = false;  // into the receive FIFO of who gets the bytes; the address of that side counts for nothing
+  bool to_fifo = false;  // into the receive FIFO of who gets the bytes; the address of that side
+                         // counts for nothing
   bool cached = false;   // the bytes are in a cache: sooner there than from memory
 };
 
@@ -140,13 +155,13 @@ class Pending {
   explicit Pending(std::shared_ptr<PendingState> state) : state_(std::move(state)) {}
 
   bool done() const;
-  // Blocks until it has ended. DEADLINE_EXCEEDED if that takes longer (of wall time; none: EndpointOptions::deadline).
-  // FAILED_PRECONDITION in a callback.
+  // Blocks until it has ended. DEADLINE_EXCEEDED if that takes longer (of wall time; none:
+  // EndpointOptions::deadline). FAILED_PRECONDITION in a callback.
   Completion Wait(std::optional<Duration> deadline = std::nullopt) const;
   // Calls back once when it ends; at once, on this thread, if it has ended.
   void Then(std::function<void(const Completion&)> then) const;
-  // It ends at once, with CANCELLED. If it has not left this process, it is never done; else it goes on in the fabric, and
-  // nobody hears how it ended.
+  // It ends at once, with CANCELLED. If it has not left this process, it is never done; else it
+  // goes on in the fabric, and nobody hears how it ended.
   void Cancel() const;
 
  private:
@@ -155,11 +170,12 @@ class Pending {
 
 class Endpoint {
  public:
-  // Blocks until the window is reserved and has its FIFOs, in virtual time: with `percsctl apply --wait-endpoints N`
-  // that is when N programs are there. UNAVAILABLE if nobody answers; INVALID_ARGUMENT for options that cannot be.
+  // Blocks until the window is reserved and has its FIFOs, in virtual time: with `percsctl apply
+  // --wait-endpoints N` that is when N programs are there. UNAVAILABLE if nobody answers;
+  // INVALID_ARGUMENT for options that cannot be.
   static absl::StatusOr<std::unique_ptr<Endpoint>> Attach(EndpointOptions options);
-  // Detaches, if nobody has; waits for that no longer than two seconds. Callbacks of what was under way have been called
-  // when it returns. REQUIRES: not called from a callback.
+  // Detaches, if nobody has; waits for that no longer than two seconds. Callbacks of what was under
+  // way have been called when it returns. REQUIRES: not called from a callback.
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
@@ -180,16 +196,17 @@ class Endpoint {
 
   // --- Memory. Addresses are of the window's context; the bytes are in the emulated hub.
   Pending Register(Address address, std::uint64_t bytes, bool writable = true);
-  // Bytes of the device in a PCI Express port of the hub, for RDMA and for Write and Read. While it is unplugged all that
-  // would work on them ends as UNAVAILABLE. They stay in the device when the region goes.
+  // Bytes of the device in a PCI Express port of the hub, for RDMA and for Write and Read. While it
+  // is unplugged all that would work on them ends as UNAVAILABLE. They stay in the device when the
+  // region goes.
   Pending RegisterDevice(Address address, std::uint64_t bytes, int port, std::uint64_t offset = 0);
   Pending Deregister(Address address);  // the region that begins there
   Pending Write(Address address, ByteSpan data);
   Pending Write(Address address, const std::string& data);
   Pending Read(Address address, std::uint64_t bytes);
 
-  // --- Packets: unreliable, as the hardware's. Immediate: up to 127 bytes; FIFO: 2,048; IP: 2,048 as `data`, or up to
-  // 65,535 that the HFI gathers from memory.
+  // --- Packets: unreliable, as the hardware's. Immediate: up to 127 bytes; FIFO: 2,048; IP: 2,048
+  // as `data`, or up to 65,535 that the HFI gathers from memory.
   Pending SendImmediate(const Peer& peer, ByteSpan data);
   Pending SendFifo(const Peer& peer, ByteSpan data);
   Pending SendFifo(const Peer& peer, const std::string& data);
@@ -202,16 +219,20 @@ class Endpoint {
   Pending LeaveMulticast(NodeId group);
 
   // --- Exactly once, or failed with a reason.
-  Pending RdmaWrite(const Peer& peer, Address there, Address here, std::uint64_t bytes, const RdmaOptions& options = {});
-  Pending RdmaRead(const Peer& peer, Address there, Address here, std::uint64_t bytes, const RdmaOptions& options = {});
+  Pending RdmaWrite(const Peer& peer, Address there, Address here, std::uint64_t bytes,
+                    const RdmaOptions& options = {});
+  Pending RdmaRead(const Peer& peer, Address there, Address here, std::uint64_t bytes,
+                   const RdmaOptions& options = {});
   Pending Atomic(const Peer& peer, const AtomicUpdate& update, bool notify = false);
   // Up to four as one group: all once, in this order, or none.
-  Pending PackedAtomics(const Peer& peer, absl::Span<const AtomicUpdate> updates, bool notify = false);
+  Pending PackedAtomics(const Peer& peer, absl::Span<const AtomicUpdate> updates,
+                        bool notify = false);
   // Ends when the operations of these kinds before it have ended; what follows begins then.
   Pending Fence(bool writes = true, bool reads = true);
 
-  // --- What comes. The next packet in the receive FIFO. Blocks. DEADLINE_EXCEEDED, or as status(). Slots of what was
-  // received are given back half a FIFO at a time, before whatever the program asks for next: count on half of them.
+  // --- What comes. The next packet in the receive FIFO. Blocks. DEADLINE_EXCEEDED, or as status().
+  // Slots of what was received are given back half a FIFO at a time, before whatever the program
+  // asks for next: count on half of them.
   absl::StatusOr<Packet> Receive(std::optional<Duration> deadline = std::nullopt);
   absl::StatusOr<Notification> WaitNotification(std::optional<Duration> deadline = std::nullopt);
   // Instead: called with every one from now on, and with those that wait.
@@ -224,7 +245,8 @@ class Endpoint {
   explicit Endpoint(std::shared_ptr<WindowSession> session);
   WindowOperation Operation(WindowOp op) const;
   Pending Send(WindowOp op, const Peer& peer, Bytes data);
-  Pending Rdma(WindowOp op, const Peer& peer, Address there, Address here, std::uint64_t bytes, const RdmaOptions& options);
+  Pending Rdma(WindowOp op, const Peer& peer, Address there, Address here, std::uint64_t bytes,
+               const RdmaOptions& options);
 
   std::shared_ptr<WindowSession> session_;
 };

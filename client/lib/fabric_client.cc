@@ -14,18 +14,21 @@ namespace {
 
 constexpr double kWatchIntervalSeconds = 0.2;
 
-std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const Credentials& credentials) {
+std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address,
+                                           const Credentials& credentials) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(INT_MAX);  // counters of a large machine
   arguments.SetMaxSendMessageSize(INT_MAX);     // a scenario with its trace
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(address, credentials.ForChannel(Role::kController, &arguments), arguments);
+  return grpc::CreateCustomChannel(address, credentials.ForChannel(Role::kController, &arguments),
+                                   arguments);
 }
 
 }  // namespace
 
 FabricClient::FabricClient(std::string address, const Credentials& credentials)
-    : address_(std::move(address)), stub_(v1::Control::NewStub(OpenChannel(address_, credentials))) {}
+    : address_(std::move(address)),
+      stub_(v1::Control::NewStub(OpenChannel(address_, credentials))) {}
 
 template <typename Reply, typename Request>
 absl::StatusOr<Reply> FabricClient::Call(
@@ -192,15 +195,18 @@ absl::StatusOr<v1::ListFaultsReply> FabricClient::ListFaults(const std::string& 
 }
 
 absl::StatusOr<v1::ResetFaultsReply> FabricClient::ResetFaults() {
-  return Call("Control.ResetFaults", &v1::Control::Stub::ResetFaults, v1::ResetFaultsRequest(), deadline_);
+  return Call("Control.ResetFaults", &v1::Control::Stub::ResetFaults, v1::ResetFaultsRequest(),
+              deadline_);
 }
 
 absl::StatusOr<v1::ResetArbitersReply> FabricClient::ResetArbiters() {
-  return Call("Control.ResetArbiters", &v1::Control::Stub::ResetArbiters, v1::ResetArbitersRequest(), deadline_);
+  return Call("Control.ResetArbiters", &v1::Control::Stub::ResetArbiters,
+              v1::ResetArbitersRequest(), deadline_);
 }
 
 absl::StatusOr<v1::RepeatWorkloadReply> FabricClient::RepeatWorkload() {
-  return Call("Control.RepeatWorkload", &v1::Control::Stub::RepeatWorkload, v1::RepeatWorkloadRequest(), deadline_);
+  return Call("Control.RepeatWorkload", &v1::Control::Stub::RepeatWorkload,
+              v1::RepeatWorkloadRequest(), deadline_);
 }
 
 absl::StatusOr<v1::BreakStreamsReply> FabricClient::BreakStreams(const std::string& process) {
@@ -239,7 +245,8 @@ absl::Status FabricClient::WatchEvents(std::uint64_t after, bool follow,
 }
 
 absl::StatusOr<v1::HealthReply> FabricClient::GetHealth() {
-  return Call("Control.GetHealth", &v1::Control::Stub::GetHealth, v1::GetHealthRequest(), deadline_);
+  return Call("Control.GetHealth", &v1::Control::Stub::GetHealth, v1::GetHealthRequest(),
+              deadline_);
 }
 
 absl::StatusOr<v1::PreviewFaultReply> FabricClient::PreviewFault(const v1::Fault& fault) {
@@ -258,8 +265,7 @@ absl::StatusOr<v1::GetTraceReply> FabricClient::GetTrace() {
   return Call("Control.GetTrace", &v1::Control::Stub::GetTrace, v1::GetTraceRequest(), deadline_);
 }
 
-absl::StatusOr<v1::CreateTreeReply> FabricClient::CreateTree(
-    const v1::CreateTreeRequest& request) {
+absl::StatusOr<v1::CreateTreeReply> FabricClient::CreateTree(const v1::CreateTreeRequest& request) {
   return Call("Control.CreateTree", &v1::Control::Stub::CreateTree, request, deadline_);
 }
 

@@ -44,8 +44,7 @@ class FabricClient {
   // `at`: virtual picoseconds, or a negative number for now.
   absl::StatusOr<v1::InjectLinkFaultReply> InjectLinkFault(const std::string& link, bool up,
                                                            std::int64_t at);
-  absl::StatusOr<v1::InjectFaultReply> InjectFault(
-      const v1::InjectFaultRequest& request);
+  absl::StatusOr<v1::InjectFaultReply> InjectFault(const v1::InjectFaultRequest& request);
   // `lease`: 0, or the wall time after which it is deleted if nobody holds it.
   absl::StatusOr<v1::FaultReply> CreateFault(const v1::Fault& fault, Duration lease = Duration(0));
   absl::StatusOr<v1::HoldFaultReply> HoldFault(const std::string& id);
@@ -60,8 +59,8 @@ class FabricClient {
   absl::StatusOr<v1::ResetArbitersReply> ResetArbiters();
   absl::StatusOr<v1::RepeatWorkloadReply> RepeatWorkload();
   absl::StatusOr<v1::BreakStreamsReply> BreakStreams(const std::string& process);
-  // Calls `batch` with what is kept after event `after`, and with `follow` with what comes; it may return false to
-  // stop, which is CANCELLED here.
+  // Calls `batch` with what is kept after event `after`, and with `follow` with what comes; it may
+  // return false to stop, which is CANCELLED here.
   absl::Status WatchEvents(std::uint64_t after, bool follow,
                            const std::function<bool(const v1::EventBatch&)>& batch);
   absl::StatusOr<v1::HealthReply> GetHealth();

@@ -35,8 +35,11 @@ absl::Status Broken(const std::string& path, const std::string& why) {
 Json ToJson(const FabricRecord& record) {
   Json processes = Json::array();
   for (const FabricProcess& p : record.processes) {
-    processes.push_back(
-        {{"role", p.role}, {"pid", p.id.pid}, {"start", p.id.start}, {"log", p.log}, {"command", p.command}});
+    processes.push_back({{"role", p.role},
+                         {"pid", p.id.pid},
+                         {"start", p.id.start},
+                         {"log", p.log},
+                         {"command", p.command}});
   }
   return {{"format", kRecordFormat},          {"name", record.name},
           {"transport", record.transport},    {"controller", record.controller},

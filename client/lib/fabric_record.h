@@ -1,6 +1,6 @@
 // What `percsctl up` remembers about the processes it started, and `percsctl context` about fabrics
-// elsewhere, under ${XDG_STATE_HOME:-~/.local/state}/percs/<name>/fabric.json, so that a later percsctl
-// finds them.
+// elsewhere, under ${XDG_STATE_HOME:-~/.local/state}/percs/<name>/fabric.json, so that a later
+// percsctl finds them.
 #pragma once
 
 #include <string>
@@ -26,12 +26,12 @@ inline constexpr char kRemote[] = "remote";
 
 struct FabricRecord {
   std::string name;
-  std::string transport;                 // unix, tcp, or remote: others started it, elsewhere
-  std::string controller;                // its address as gRPC takes it; "" until it is known
-  std::string metrics;                   // URL of the controller's metrics, or ""
-  std::string scenario;                  // file it was sized from, or ""
-  std::string sockets;                   // folder of the Unix sockets
-  std::string tls;                       // folder of the identity that percsctl shows, or "": plaintext
+  std::string transport;   // unix, tcp, or remote: others started it, elsewhere
+  std::string controller;  // its address as gRPC takes it; "" until it is known
+  std::string metrics;     // URL of the controller's metrics, or ""
+  std::string scenario;    // file it was sized from, or ""
+  std::string sockets;     // folder of the Unix sockets
+  std::string tls;         // folder of the identity that percsctl shows, or "": plaintext
   std::vector<FabricProcess> processes;  // the controller first
 
   bool remote() const { return transport == kRemote; }

@@ -16,8 +16,9 @@ absl::StatusOr<JournalledRun> ReadJournalledRun(const std::string& journal, std:
     if (record.has_apply() && (number == 0 || record.run() == number)) run.number = record.run();
   }
   if (run.number == 0) {
-    return absl::NotFoundError(number == 0 ? fmt::format("{}: no run was begun in this journal", journal)
-                                          : fmt::format("{}: there is no run {} in this journal", journal, number));
+    return absl::NotFoundError(
+        number == 0 ? fmt::format("{}: no run was begun in this journal", journal)
+                    : fmt::format("{}: there is no run {} in this journal", journal, number));
   }
   for (const v1::JournalRecord& record : contents->records) {
     if (record.run() != run.number) continue;
@@ -32,16 +33,19 @@ absl::StatusOr<JournalledRun> ReadJournalledRun(const std::string& journal, std:
   }
   const auto scenario = ReadPayload(journal, run.apply.scenario());
   if (!scenario.ok()) return scenario.status();
-  if (!run.scenario.ParseFromString(*scenario)) return absl::DataLossError("the scenario in the journal is damaged");
+  if (!run.scenario.ParseFromString(*scenario))
+    return absl::DataLossError("the scenario in the journal is damaged");
   for (v1::JournalRecord& record : run.commands) {
     if (record.has_endpoint()) {
       const auto find = [&](std::uint64_t name) { return ReadPayload(journal, name); };
-      if (absl::Status status = FindData(record.mutable_endpoint(), find); !status.ok()) return status;
+      if (absl::Status status = FindData(record.mutable_endpoint(), find); !status.ok())
+        return status;
     }
     if (record.event_case() != v1::JournalRecord::kLoadRoutes) continue;
     const auto routes = ReadPayload(journal, record.load_routes());
     if (!routes.ok()) return routes.status();
-    if (!record.mutable_routes()->ParseFromString(*routes)) return absl::DataLossError("route tables in the journal are damaged");
+    if (!record.mutable_routes()->ParseFromString(*routes))
+      return absl::DataLossError("route tables in the journal are damaged");
   }
   run.commands = ForReplay(run.commands);
   run.scenario.mutable_run()->set_clock(v1::CLOCK_BATCH);

@@ -21,8 +21,8 @@ struct JournalledRun {
   Time end_at = 0;  // virtual
 };
 
-// `journal`: the file, or the folder it is in. Run `number`; 0: the last one. In batch mode, whatever it was. Errors as
-// ReadJournal, NOT_FOUND for a run that is not there.
+// `journal`: the file, or the folder it is in. Run `number`; 0: the last one. In batch mode,
+// whatever it was. Errors as ReadJournal, NOT_FOUND for a run that is not there.
 absl::StatusOr<JournalledRun> ReadJournalledRun(const std::string& journal, std::uint64_t number);
 
 }  // namespace percs

@@ -44,8 +44,8 @@ class Starter {
     std::error_code error;
     fs::create_directories(record_.sockets, error);
     fs::permissions(record_.sockets, fs::perms::owner_all, error);
-    for (auto step : {&Starter::MakeIdentities, &Starter::StartController, &Starter::AwaitController, &Starter::StartDaemons,
-                      &Starter::AwaitDaemons}) {
+    for (auto step : {&Starter::MakeIdentities, &Starter::StartController,
+                      &Starter::AwaitController, &Starter::StartDaemons, &Starter::AwaitDaemons}) {
       if (absl::Status status = (this->*step)(); !status.ok()) return status;
     }
     done_ = true;
@@ -80,7 +80,8 @@ class Starter {
   }
 
   absl::Status StartController() {
-    // The daemons are new, so nobody is left who could go on with what a crash left; the journal stays.
+    // The daemons are new, so nobody is left who could go on with what a crash left; the journal
+    // stays.
     for (const char* file : {"state.db", "state.db-wal", "state.db-shm"}) {
       std::error_code ignored;
       fs::remove(store_.FolderOf(options_.name) + "/" + file, ignored);
@@ -88,9 +89,13 @@ class Starter {
     const std::string listen = options_.tcp
                                    ? fmt::format("127.0.0.1:{}", options_.port)
                                    : fmt::format("unix:{}/controller.sock", record_.sockets);
-    std::vector<std::string> command = {
-        "percs-controller", "--listen", listen, "--daemons", fmt::format("{}", options_.daemons),
-        "--state-dir", store_.FolderOf(options_.name)};
+    std::vector<std::string> command = {"percs-controller",
+                                        "--listen",
+                                        listen,
+                                        "--daemons",
+                                        fmt::format("{}", options_.daemons),
+                                        "--state-dir",
+                                        store_.FolderOf(options_.name)};
     if (!options_.metrics.empty()) command.insert(command.end(), {"--metrics", options_.metrics});
     AddIdentity(Role::kController, &command);
     return Start("controller", command, "controller.log");
@@ -122,9 +127,9 @@ class Starter {
     for (int i = 0; i < options_.daemons; ++i) {
       const std::string listen =
           options_.tcp ? "127.0.0.1:0" : fmt::format("unix:{}/d{}.sock", record_.sockets, i);
-      std::vector<std::string> command = {"percsd", "--controller", record_.controller,
-                                          "--listen", listen, "--name", fmt::format("d{}", i),
-                                          "--index", fmt::format("{}", i)};
+      std::vector<std::string> command = {
+          "percsd", "--controller",        record_.controller, "--listen",          listen,
+          "--name", fmt::format("d{}", i), "--index",          fmt::format("{}", i)};
       if (!options_.metrics.empty()) command.insert(command.end(), {"--metrics", "127.0.0.1:0"});
       AddIdentity(Role::kDaemon, &command);
       const absl::Status status = Start("percsd", command, fmt::format("d{}.log", i));
@@ -181,8 +186,8 @@ class Starter {
 
 absl::Status Elsewhere(const FabricRecord& record) {
   return absl::FailedPreconditionError(
-      fmt::format("fabric \"{0}\" is elsewhere, at {1}; `percsctl context delete {0}` forgets it", record.name,
-                  record.controller));
+      fmt::format("fabric \"{0}\" is elsewhere, at {1}; `percsctl context delete {0}` forgets it",
+                  record.name, record.controller));
 }
 
 }  // namespace

@@ -63,9 +63,14 @@ absl::Status ReadPorts(const v1::Counters& message, NodeStats& stats) {
     port.service_flits = p.service_flits();
     for (const v1::VcCounters& v : p.vcs()) {
       if (v.vc() >= kMaxVcs) return Unknown("VC", fmt::format("{}", v.vc()));
-      port.vc[v.vc()] = {v.flits(),         v.packets(),         v.bytes(),
-                         v.runs_split(),    v.arbitration_losses(), v.credit_stalls(),
-                         v.credit_stall_ps(), v.most_held()};
+      port.vc[v.vc()] = {v.flits(),
+                         v.packets(),
+                         v.bytes(),
+                         v.runs_split(),
+                         v.arbitration_losses(),
+                         v.credit_stalls(),
+                         v.credit_stall_ps(),
+                         v.most_held()};
     }
   }
   return absl::OkStatus();
@@ -166,9 +171,11 @@ absl::Status ReadBlade(const v1::Counters& message, NodeStats& stats) {
 
 // `each` counters of every one of several.
 template <typename Enum, std::size_t kCount>
-absl::Status ReadGroups(const google::protobuf::RepeatedPtrField<v1::NamedCounters>& groups, int each,
-                        const char* (*name_of)(Enum), const char* what, std::array<std::uint64_t, kCount>& counts) {
-  if (groups.size() * each > static_cast<int>(kCount)) return Unknown(what, fmt::format("{}", kCount / each));
+absl::Status ReadGroups(const google::protobuf::RepeatedPtrField<v1::NamedCounters>& groups,
+                        int each, const char* (*name_of)(Enum), const char* what,
+                        std::array<std::uint64_t, kCount>& counts) {
+  if (groups.size() * each > static_cast<int>(kCount))
+    return Unknown(what, fmt::format("{}", kCount / each));
   for (int group = 0; group < groups.size(); ++group) {
     for (const auto& [name, count] : groups[group].counts()) {
       const auto counter = ByName<Enum>(name, each, name_of);
@@ -188,7 +195,8 @@ TopologySpec SpecFromProto(const v1::Topology& m,
   if (m.has_drawers()) spec.drawers = m.drawers();
   if (m.has_hubs()) spec.hubs = m.hubs();
   if (m.has_d_links_per_pair()) spec.d_links_per_pair = m.d_links_per_pair();
-  if (m.has_infiniband()) spec.infiniband = InfinibandSpec{m.infiniband().cus(), m.infiniband().gateway()};
+  if (m.has_infiniband())
+    spec.infiniband = InfinibandSpec{m.infiniband().cus(), m.infiniband().gateway()};
   for (const v1::BladeSite& blade : blades) spec.blades.push_back({blade.name(), blade.attach()});
   return spec;
 }
@@ -224,8 +232,11 @@ absl::StatusOr<NodeStats> StatsFromProto(const v1::Counters& m) {
   s.tables_installed = m.tables_installed();
   if (auto status = ReadBlade(m, s); !status.ok()) return status;
   if (auto status = ReadCau(m, s); !status.ok()) return status;
-  if (auto status = ReadGroups(m.hfis(), kHfiCounters, HfiCounterName, "HFI", s.hfi); !status.ok()) return status;
-  if (auto status = ReadGroups(m.pcie(), kPcieCounters, PcieCounterName, "PCI Express port", s.pcie); !status.ok()) {
+  if (auto status = ReadGroups(m.hfis(), kHfiCounters, HfiCounterName, "HFI", s.hfi); !status.ok())
+    return status;
+  if (auto status =
+          ReadGroups(m.pcie(), kPcieCounters, PcieCounterName, "PCI Express port", s.pcie);
+      !status.ok()) {
     return status;
   }
   s.nmmu_hits = m.nmmu_hits();
@@ -276,7 +287,8 @@ absl::StatusOr<RunResult> ResultFromProto(const v1::RunResult& m, const Topology
   }
   if (m.has_clock()) r.clock = ClockFromProto(m.clock());
   r.violations.assign(m.violations().begin(), m.violations().end());
-  for (const v1::LostHubs& x : m.lost()) r.lost.push_back({{x.nodes().begin(), x.nodes().end()}, x.who(), 0, x.at()});
+  for (const v1::LostHubs& x : m.lost())
+    r.lost.push_back({{x.nodes().begin(), x.nodes().end()}, x.who(), 0, x.at()});
   for (const v1::RejoinedHubs& x : m.rejoined()) r.rejoined.push_back(RejoinedFromProto(x));
   return r;
 }

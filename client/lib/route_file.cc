@@ -65,8 +65,9 @@ const std::vector<Use>& Uses() {
                                      {TableKind::kIndirect, kNoPort, "source indirect"}};
     for (const TableKind kind : {TableKind::kDirect, TableKind::kIndirect}) {
       for (PortId port = 0; port < kLinkPorts; ++port) {
-        all->push_back({kind, port, fmt::format("{} {}", PortName(port),
-                                                kind == TableKind::kDirect ? "direct" : "indirect")});
+        all->push_back({kind, port,
+                        fmt::format("{} {}", PortName(port),
+                                    kind == TableKind::kDirect ? "direct" : "indirect")});
       }
     }
     return all;
@@ -99,7 +100,8 @@ Json NodeJson(const std::string& name, const HubTables& hub) {
     tables[static_cast<std::size_t>(found - seen.begin())]["of"].push_back(use.name);
   }
   for (const std::uint32_t c : hub.closed_middles) closed.push_back({c >> 16, c & 0xffff});
-  Json node = {{"node", name}, {"tables", std::move(tables)}, {"closed_middles", std::move(closed)}};
+  Json node = {
+      {"node", name}, {"tables", std::move(tables)}, {"closed_middles", std::move(closed)}};
   if (!hub.multicast.empty()) node["multicast"] = MasksJson(hub.multicast);
   if (hub.clock != 0) node["clock"] = PortsText(hub.clock);
   for (const PortId port : hub.forwarding) node["forwarding"].push_back(ForwardingNumber(port));
@@ -118,7 +120,8 @@ class NodeReader {
       if (!read.ok()) return read.status();
       const auto shared = std::make_shared<const RouteTable>(*std::move(read));
       for (const Json& name : table.at("of")) {
-        if (absl::Status s = Fill(name.get<std::string>(), shared, &filled, &hub); !s.ok()) return s;
+        if (absl::Status s = Fill(name.get<std::string>(), shared, &filled, &hub); !s.ok())
+          return s;
       }
     }
     for (std::size_t i = 0; i < filled.size(); ++i) {
@@ -142,7 +145,8 @@ class NodeReader {
   }
   absl::StatusOr<RouteTable> ReadTable(const Json& json) const {
     RouteTable table;
-    const auto read = [&](const char* part, int size, std::vector<PortMask>* masks) -> absl::Status {
+    const auto read = [&](const char* part, int size,
+                          std::vector<PortMask>* masks) -> absl::Status {
       const Json& entries = json.at(part);
       if (static_cast<int>(entries.size()) != size) {
         return Error(fmt::format("{} has {} entries, not {}", part, entries.size(), size));
@@ -169,11 +173,12 @@ class NodeReader {
     if ((*filled)[i]) return Error(fmt::format("table \"{}\" is there twice", name));
     (*filled)[i] = true;
     const Use& use = Uses()[i];
-    auto& slot = use.port < kLinkPorts
-                     ? (use.kind == TableKind::kDirect ? hub->port_direct : hub->port_indirect)[use.port]
-                 : use.kind == TableKind::kDirect  ? hub->source_direct
-                 : use.kind == TableKind::kStriped ? hub->source_striped
-                                                   : hub->source_indirect;
+    auto& slot =
+        use.port < kLinkPorts
+            ? (use.kind == TableKind::kDirect ? hub->port_direct : hub->port_indirect)[use.port]
+        : use.kind == TableKind::kDirect  ? hub->source_direct
+        : use.kind == TableKind::kStriped ? hub->source_striped
+                                          : hub->source_indirect;
     slot = table;
     return absl::OkStatus();
   }
@@ -194,8 +199,9 @@ class NodeReader {
     for (const Json& entry : json_.at("forwarding")) {
       const int port = entry.get<int>();
       if (port < -1 || port >= kLinkPorts) {
-        return Error(fmt::format("forwarding entry {}: {} is no port; write 0 to {}, or -1 for none", ports->size(), port,
-                                 kLinkPorts - 1));
+        return Error(
+            fmt::format("forwarding entry {}: {} is no port; write 0 to {}, or -1 for none",
+                        ports->size(), port, kLinkPorts - 1));
       }
       ports->push_back(port < 0 ? kNoPort : static_cast<PortId>(port));
     }
@@ -205,8 +211,8 @@ class NodeReader {
     for (const Json& pair : json_.at("closed_middles")) {
       const int destination = pair.at(0).get<int>(), middle = pair.at(1).get<int>();
       if (destination < 0 || middle < 0 || std::max(destination, middle) >= file_.supernodes) {
-        return Error(fmt::format("closed_middles: [{}, {}] is not of supernodes 0 to {}", destination,
-                                 middle, file_.supernodes - 1));
+        return Error(fmt::format("closed_middles: [{}, {}] is not of supernodes 0 to {}",
+                                 destination, middle, file_.supernodes - 1));
       }
       closed->push_back(HubTables::ClosedMiddle(destination, middle));
     }
@@ -221,8 +227,8 @@ class NodeReader {
 
 absl::StatusOr<RouteFile> ReadJson(const Json& json) {
   if (json.at("format") != kFormat) {
-    return absl::InvalidArgumentError(fmt::format("format is {}, not \"{}\"",
-                                                  json.at("format").dump(), kFormat));
+    return absl::InvalidArgumentError(
+        fmt::format("format is {}, not \"{}\"", json.at("format").dump(), kFormat));
   }
   RouteFile file;
   file.epoch = json.at("epoch").get<Epoch>();
@@ -237,8 +243,8 @@ absl::StatusOr<RouteFile> ReadJson(const Json& json) {
   return file;
 }
 
-void DiffMasks(const std::string& place, const std::vector<PortMask>& a, const std::vector<PortMask>& b,
-               std::vector<std::string>* lines) {
+void DiffMasks(const std::string& place, const std::vector<PortMask>& a,
+               const std::vector<PortMask>& b, std::vector<std::string>* lines) {
   const auto text = [](const std::vector<PortMask>& masks, std::size_t i) {
     const std::string ports = i < masks.size() ? PortsText(masks[i]) : "";
     return ports.empty() ? std::string("none") : ports;
@@ -259,7 +265,8 @@ void DiffTable(const std::string& place, const RouteTable& before, const RouteTa
 
 RouteFile MakeRouteFile(const Topology& topology, Epoch epoch, const std::vector<NodeId>& nodes,
                         TableSet tables) {
-  RouteFile file{topology.supernodes(), topology.hubs_per_supernode(), epoch, {}, std::move(tables)};
+  RouteFile file{
+      topology.supernodes(), topology.hubs_per_supernode(), epoch, {}, std::move(tables)};
   for (const NodeId node : nodes) file.names.push_back(topology.NodeName(node));
   return file;
 }
@@ -299,8 +306,8 @@ absl::StatusOr<RouteFile> ReadRouteFile(const std::string& path) {
 
 absl::Status CheckRouteFile(const RouteFile& file, const Topology& topology) {
   if (file.names.size() != topology.nodes()) {
-    return absl::InvalidArgumentError(fmt::format("route tables of {} nodes, but the machine has {}",
-                                                  file.names.size(), topology.nodes()));
+    return absl::InvalidArgumentError(fmt::format(
+        "route tables of {} nodes, but the machine has {}", file.names.size(), topology.nodes()));
   }
   for (NodeId node = 0; node < topology.nodes(); ++node) {
     if (file.names[node] == topology.NodeName(node)) continue;
@@ -313,8 +320,8 @@ absl::Status CheckRouteFile(const RouteFile& file, const Topology& topology) {
 std::vector<std::string> DiffRoutes(const RouteFile& before, const RouteFile& after) {
   std::vector<std::string> lines;
   const auto find = [](const RouteFile& file, const std::string& name) {
-    return static_cast<std::size_t>(
-        std::find(file.names.begin(), file.names.end(), name) - file.names.begin());
+    return static_cast<std::size_t>(std::find(file.names.begin(), file.names.end(), name) -
+                                    file.names.begin());
   };
   for (std::size_t i = 0; i < before.names.size(); ++i) {
     const std::string& name = before.names[i];
@@ -332,7 +339,8 @@ std::vector<std::string> DiffRoutes(const RouteFile& before, const RouteFile& af
     DiffMasks(name + " clock", {a.clock}, {b.clock}, &lines);
     for (std::size_t e = 0; e < std::min(a.forwarding.size(), b.forwarding.size()); ++e) {
       if (a.forwarding[e] == b.forwarding[e]) continue;
-      lines.push_back(fmt::format("{} forwarding {}: {} -> {}", name, e, ForwardingNumber(a.forwarding[e]),
+      lines.push_back(fmt::format("{} forwarding {}: {} -> {}", name, e,
+                                  ForwardingNumber(a.forwarding[e]),
                                   ForwardingNumber(b.forwarding[e])));
     }
     if (a.closed_middles != b.closed_middles) {

@@ -12,8 +12,8 @@ namespace percs {
 
 struct RouteFile {
   int supernodes = 0, hubs_per_supernode = 0;
-  Epoch epoch = 0;                  // 0: planned, never installed
-  std::vector<std::string> names;   // of the nodes that `tables` are of
+  Epoch epoch = 0;                 // 0: planned, never installed
+  std::vector<std::string> names;  // of the nodes that `tables` are of
   TableSet tables;
 };
 

@@ -6,9 +6,10 @@ namespace percs {
 namespace {
 
 void Add(const NodeStats& s, DigestStream* digest) {
-  for (const std::uint64_t value : {s.packets_delivered, s.flits_delivered, s.bytes_delivered, s.hops_delivered,
-                                    s.messages_delivered, s.message_bytes_delivered, s.packet_latency.count,
-                                    s.packet_latency.sum, s.packet_latency.max}) {
+  for (const std::uint64_t value :
+       {s.packets_delivered, s.flits_delivered, s.bytes_delivered, s.hops_delivered,
+        s.messages_delivered, s.message_bytes_delivered, s.packet_latency.count,
+        s.packet_latency.sum, s.packet_latency.max}) {
     digest->Add(value);
   }
 }

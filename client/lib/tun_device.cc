@@ -22,7 +22,8 @@ absl::Status Error(const std::string& what, int error) {
   switch (error) {
     case EPERM:
     case EACCES:
-      return absl::PermissionDeniedError(text + "; it takes CAP_NET_ADMIN in this network namespace");
+      return absl::PermissionDeniedError(text +
+                                         "; it takes CAP_NET_ADMIN in this network namespace");
     case ENOENT:
     case ENODEV:
       return absl::NotFoundError(text + "; the kernel has no TUN device here");
@@ -43,7 +44,8 @@ void SetAddress(std::uint32_t address, sockaddr* to) {
 // A socket whose ioctl()s set up interfaces, and the interface they are about.
 class Control {
  public:
-  explicit Control(const std::string& name) : file_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)), done_(file_ >= 0) {
+  explicit Control(const std::string& name)
+      : file_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)), done_(file_ >= 0) {
     std::memcpy(request.ifr_name, name.data(), name.size());
   }
   ~Control() {
@@ -70,8 +72,8 @@ class Control {
 absl::StatusOr<TunDevice> TunDevice::Open(const std::string& name, int mtu) {
   ifreq request{};
   if (name.empty() || name.size() >= sizeof(request.ifr_name)) {
-    return absl::InvalidArgumentError(
-        fmt::format("an interface \"{}\"; names have 1 to {} letters", name, sizeof(request.ifr_name) - 1));
+    return absl::InvalidArgumentError(fmt::format("an interface \"{}\"; names have 1 to {} letters",
+                                                  name, sizeof(request.ifr_name) - 1));
   }
   const int file = open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return Error("/dev/net/tun", errno);
@@ -109,7 +111,8 @@ TunDevice::~TunDevice() {
   if (file_ >= 0) close(file_);
 }
 
-absl::StatusOr<std::optional<std::vector<std::uint8_t>>> TunDevice::Read(std::chrono::milliseconds wait) const {
+absl::StatusOr<std::optional<std::vector<std::uint8_t>>> TunDevice::Read(
+    std::chrono::milliseconds wait) const {
   pollfd poll_for{file_, POLLIN, 0};
   const int ready = poll(&poll_for, 1, static_cast<int>(wait.count()));
   if (ready == 0 || (ready < 0 && errno == EINTR)) return std::nullopt;

@@ -1,5 +1,6 @@
-// A network interface of the kernel whose other end is this process (TUN): what programs send to it is read here, IP
-// packet by IP packet, and what is written here they receive. Needs CAP_NET_ADMIN in the network namespace.
+// A network interface of the kernel whose other end is this process (TUN): what programs send to it
+// is read here, IP packet by IP packet, and what is written here they receive. Needs CAP_NET_ADMIN
+// in the network namespace.
 //
 // THREAD: one may read while another writes.
 #pragma once
@@ -18,10 +19,11 @@ namespace percs {
 
 class TunDevice {
  public:
-  // Makes the interface. PERMISSION_DENIED without the capability, NOT_FOUND without the kernel's device,
-  // INVALID_ARGUMENT for a name that cannot be.
+  // Makes the interface. PERMISSION_DENIED without the capability, NOT_FOUND without the kernel's
+  // device, INVALID_ARGUMENT for a name that cannot be.
   static absl::StatusOr<TunDevice> Open(const std::string& name, int mtu);
-  TunDevice(TunDevice&& other) noexcept : file_(other.file_), mtu_(other.mtu_), name_(std::move(other.name_)) {
+  TunDevice(TunDevice&& other) noexcept
+      : file_(other.file_), mtu_(other.mtu_), name_(std::move(other.name_)) {
     other.file_ = -1;
   }
   TunDevice& operator=(TunDevice&&) = delete;
@@ -31,8 +33,10 @@ class TunDevice {
   absl::Status Raise(std::uint32_t address, int prefix) const;
   // Brings it down: what programs send to it, they hear to be lost.
   void Lower() const;
-  // The next packet; nothing if none comes for so long, or a signal does. UNAVAILABLE when the interface is gone.
-  absl::StatusOr<std::optional<std::vector<std::uint8_t>>> Read(std::chrono::milliseconds wait) const;
+  // The next packet; nothing if none comes for so long, or a signal does. UNAVAILABLE when the
+  // interface is gone.
+  absl::StatusOr<std::optional<std::vector<std::uint8_t>>> Read(
+      std::chrono::milliseconds wait) const;
   // False if the interface does not take it: it is full, or this is no IP packet.
   bool Write(absl::Span<const std::uint8_t> packet) const;
 

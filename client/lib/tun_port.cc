@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::uint32_t kNetwork = 10u << 24;  // 10.0.0.0/8
 constexpr int kPrefix = 8;
-constexpr int kMtu = kPacketBytesMax;          // an IP packet is one of the HFI
-constexpr JobKey kIpJob = 0xffff;              // of all these interfaces, and nobody else
+constexpr int kMtu = kPacketBytesMax;  // an IP packet is one of the HFI
+constexpr JobKey kIpJob = 0xffff;      // of all these interfaces, and nobody else
 constexpr std::size_t kIpHeaderMin = 20;
 // On their way into the fabric; beyond that the interface drops, as any does.
 constexpr int kUnderWayMax = 1024;
@@ -53,13 +53,15 @@ void TunPort::Send(Endpoint& endpoint, const Bytes& packet) const {
     return;
   }
   ++counts_->under_way;
-  endpoint.SendIp({*node, options_.window}, packet).Then([counts = counts_](const Completion& done) {
-    --counts->under_way;
-    ++(done.status.ok() ? counts->sent : counts->dropped);
-  });
+  endpoint.SendIp({*node, options_.window}, packet)
+      .Then([counts = counts_](const Completion& done) {
+        --counts->under_way;
+        ++(done.status.ok() ? counts->sent : counts->dropped);
+      });
 }
 
-absl::Status TunPort::Carry(EndpointOptions at, const std::function<void(const std::string& address)>& attached,
+absl::Status TunPort::Carry(EndpointOptions at,
+                            const std::function<void(const std::string& address)>& attached,
                             const std::function<bool()>& stop) {
   at.job = kIpJob;
   at.window = options_.window;
@@ -91,8 +93,12 @@ absl::Status TunPort::Carry(EndpointOptions at, const std::function<void(const s
   return status;
 }
 
-TunKeeper::TunKeeper(std::unique_ptr<TunPort> port, EndpointOptions at, std::function<void(const std::string&)> say)
-    : port_(std::move(port)), at_(std::move(at)), say_(std::move(say)), thread_([this] { Run(); }) {}
+TunKeeper::TunKeeper(std::unique_ptr<TunPort> port, EndpointOptions at,
+                     std::function<void(const std::string&)> say)
+    : port_(std::move(port)),
+      at_(std::move(at)),
+      say_(std::move(say)),
+      thread_([this] { Run(); }) {}
 
 TunKeeper::~TunKeeper() {
   stop_ = true;
@@ -113,7 +119,8 @@ void TunKeeper::Run() {
         [this] { return stop_.load(); });
     // Most of the time there is no scenario; that is said once.
     if (std::string text(status.message()); !status.ok() && text != said) say_(said = text);
-    for (auto left = kAttempt / 10; !stop_ && left > Duration(0); left -= kLook) std::this_thread::sleep_for(kLook);
+    for (auto left = kAttempt / 10; !stop_ && left > Duration(0); left -= kLook)
+      std::this_thread::sleep_for(kLook);
   }
 }
 

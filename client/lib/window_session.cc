@@ -15,7 +15,8 @@ constexpr std::chrono::milliseconds kDialAgain(50);
 // Of one message to the hub.
 constexpr int kOperationsAtOnce = 256;
 constexpr std::size_t kBytesAtOnce = 1 << 20;
-// Under way at the hub, which has room for twice that and has to answer with as much in one message.
+// Under way at the hub, which has room for twice that and has to answer with as much in one
+// message.
 constexpr std::uint64_t kBytesUnderWayMax = 32 << 20;
 constexpr std::uint64_t kAcknowledgeEvery = 16;
 constexpr std::size_t kTokenBytes = 16;
@@ -46,7 +47,8 @@ bool MayComeBack(grpc::StatusCode code) {
 
 }  // namespace
 
-// One connection. gRPC's reactions take the session's lock; it deletes itself when gRPC is done with it.
+// One connection. gRPC's reactions take the session's lock; it deletes itself when gRPC is done
+// with it.
 class WindowSession::Stream final : public grpc::ClientBidiReactor<v1::FromProgram, v1::FromHub> {
  public:
   explicit Stream(WindowSession* session) : session_(session) { context_.set_wait_for_ready(true); }
@@ -65,7 +67,8 @@ class WindowSession::Stream final : public grpc::ClientBidiReactor<v1::FromProgr
   void OnReadDone(bool ok) override {
     const Lock lock(session_->mutex_);
     if (!ok) {
-      // OnDone has the reason. From here on gRPC may be done with this at any time: no write may begin.
+      // OnDone has the reason. From here on gRPC may be done with this at any time: no write may
+      // begin.
       if (session_->stream_ == this) session_->stream_ready_ = false;
       return;
     }
@@ -91,8 +94,8 @@ class WindowSession::Stream final : public grpc::ClientBidiReactor<v1::FromProgr
       if (session->stream_ == this) session->OnStreamEnded(status);
     }
     delete this;
-    // Only now may the session go: the context has a share in the channel, whose last share must not be given up on
-    // a thread of gRPC.
+    // Only now may the session go: the context has a share in the channel, whose last share must
+    // not be given up on a thread of gRPC.
     const Lock lock(session->mutex_);
     --session->streams_;
     session->changed_.notify_all();
@@ -126,7 +129,8 @@ void WindowSession::Close() {
   thread_.join();
 }
 
-// --- The stream ---------------------------------------------------------------------------------------
+// --- The stream
+// ---------------------------------------------------------------------------------------
 
 void WindowSession::Dial() {
   if (stream_ != nullptr || ended_ || closing_) return;
@@ -139,7 +143,8 @@ void WindowSession::Dial() {
   h->set_hub(options_.hub);
   h->set_job(options_.job);
   if (options_.window != kAnyWindow) h->set_window(options_.window);
-  h->set_mode(options_.mode == Mode::kExclusive ? v1::ATTACH_MODE_EXCLUSIVE : v1::ATTACH_MODE_SHARED);
+  h->set_mode(options_.mode == Mode::kExclusive ? v1::ATTACH_MODE_EXCLUSIVE
+                                                : v1::ATTACH_MODE_SHARED);
   h->set_name(options_.name);
   h->set_keep_wall_ms(static_cast<std::uint64_t>(options_.reattach.count()));
   stream_ = new Stream(this);
@@ -167,14 +172,17 @@ void WindowSession::OnStreamEnded(const grpc::Status& status) {
   changed_.notify_all();
   if (ended_ || closing_) return;
   last_trouble_ = status.error_message();
-  const bool knocked_at_the_wrong_door = !heard_ && status.error_code() != grpc::StatusCode::UNAVAILABLE;
+  const bool knocked_at_the_wrong_door =
+      !heard_ && status.error_code() != grpc::StatusCode::UNAVAILABLE;
   const bool limited = status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED && heard_;
   if (knocked_at_the_wrong_door || (!MayComeBack(status.error_code()) && !limited)) {
     if (detaching_ && status.error_code() == grpc::StatusCode::NOT_FOUND) {
       return Fail(absl::AbortedError("the window was detached"));
     }
-    const auto code = status.ok() ? absl::StatusCode::kUnavailable : static_cast<absl::StatusCode>(status.error_code());
-    return Fail(absl::Status(code, fmt::format("{} at {}: {}", hub(), address_, status.error_message())));
+    const auto code = status.ok() ? absl::StatusCode::kUnavailable
+                                  : static_cast<absl::StatusCode>(status.error_code());
+    return Fail(
+        absl::Status(code, fmt::format("{} at {}: {}", hub(), address_, status.error_message())));
   }
   const Clock::time_point now = Clock::now();
   dial_at_ = now + kDialAgain;
@@ -184,21 +192,23 @@ void WindowSession::OnStreamEnded(const grpc::Status& status) {
 
 bool WindowSession::MaySend(const Waiting& next) const {
   if (!next.counts) return true;
-  return counted_ < options_.under_way && (counted_ == 0 || bytes_under_way_ + next.bytes <= kBytesUnderWayMax);
+  return counted_ < options_.under_way &&
+         (counted_ == 0 || bytes_under_way_ + next.bytes <= kBytesUnderWayMax);
 }
 
 std::shared_ptr<v1::FromProgram> WindowSession::BuildMessage() {
   auto message = std::make_shared<v1::FromProgram>();
   std::size_t bytes = 0;
-  while (attached_ && !waiting_.empty() && MaySend(waiting_.front()) && message->operations_size() < kOperationsAtOnce &&
-         bytes < kBytesAtOnce) {
+  while (attached_ && !waiting_.empty() && MaySend(waiting_.front()) &&
+         message->operations_size() < kOperationsAtOnce && bytes < kBytesAtOnce) {
     Waiting& next = waiting_.front();
     next.message.set_id(++last_id_);
     bytes += next.message.data().size();
     counted_ += next.counts;
     bytes_under_way_ += next.bytes;
     const bool returns = next.message.op() == v1::EndpointOperation::OP_RETURN_SPACE;
-    under_way_[last_id_] = {std::move(next.state), next.offset, next.counts, next.bytes, returns ? next.message.count() : 0};
+    under_way_[last_id_] = {std::move(next.state), next.offset, next.counts, next.bytes,
+                            returns ? next.message.count() : 0};
     message->add_operations()->Swap(&next.message);
     waiting_.pop_front();
   }
@@ -211,7 +221,8 @@ std::shared_ptr<v1::FromProgram> WindowSession::BuildMessage() {
     detach_sent_ = true;
     message->set_detach(true);
   }
-  const bool empty = message->operations().empty() && !message->has_waits_after() && !message->detach();
+  const bool empty =
+      message->operations().empty() && !message->has_waits_after() && !message->detach();
   return empty ? nullptr : message;
 }
 
@@ -237,7 +248,8 @@ void WindowSession::Pump() {
   stream_->Write(std::move(next));
 }
 
-// --- What comes ---------------------------------------------------------------------------------------
+// --- What comes
+// ---------------------------------------------------------------------------------------
 
 void WindowSession::OnMessage(const v1::FromHub& message) {
   while (!sent_.empty() && sent_.front().sequence <= message.acknowledged()) {
@@ -245,7 +257,8 @@ void WindowSession::OnMessage(const v1::FromHub& message) {
     if (unsent_ > 0) --unsent_;
   }
   if (message.sequence() == 0 || message.sequence() <= received_) return Pump();
-  if (message.sequence() != received_ + 1) return stream_->Cancel();  // dials again, and hears what is missing
+  if (message.sequence() != received_ + 1)
+    return stream_->Cancel();  // dials again, and hears what is missing
   ++received_;
   now_ = std::max(now_, message.issued_at());
   if (message.has_attached()) {
@@ -256,16 +269,18 @@ void WindowSession::OnMessage(const v1::FromHub& message) {
   }
   for (const v1::EndpointRefusal& refusal : message.refusals()) {
     Completion completion;
-    completion.status = absl::Status(static_cast<absl::StatusCode>(refusal.code()), refusal.message());
+    completion.status =
+        absl::Status(static_cast<absl::StatusCode>(refusal.code()), refusal.message());
     Complete(refusal.id(), std::move(completion));
   }
   for (const v1::EndpointEvent& event : message.events()) OnEvent(event);
   events_ = std::max(events_, message.events_so_far());
   if (message.has_ended()) {
     const v1::EndpointEnded& ended = message.ended();
-    Fail(ended.code() == 0 ? absl::AbortedError("the window was detached")
-                           : absl::Status(static_cast<absl::StatusCode>(ended.code()),
-                                          fmt::format("{} window {}: {}", hub(), window_, ended.message())));
+    Fail(ended.code() == 0
+             ? absl::AbortedError("the window was detached")
+             : absl::Status(static_cast<absl::StatusCode>(ended.code()),
+                            fmt::format("{} window {}: {}", hub(), window_, ended.message())));
   }
   changed_.notify_all();
   Pump();
@@ -289,13 +304,16 @@ void WindowSession::OnEvent(const v1::EndpointEvent& message) {
       return Complete(event->id, std::move(completion));
     }
     case WindowEvent::Kind::kReceived: {
-      Packet packet{event->at, event->op, event->peer, event->peer_window, event->offset, std::move(event->data)};
+      Packet packet{event->at,          event->op,     event->peer,
+                    event->peer_window, event->offset, std::move(event->data)};
       if (!on_packet_) return packets_.push_back(std::move(packet));
       TookPacket();
-      return Post([call = on_packet_, packet = std::move(packet)]() mutable { call(std::move(packet)); });
+      return Post(
+          [call = on_packet_, packet = std::move(packet)]() mutable { call(std::move(packet)); });
     }
     case WindowEvent::Kind::kNotification: {
-      const Notification notification{event->at, event->op, event->peer, event->peer_window, event->bytes};
+      const Notification notification{event->at, event->op, event->peer, event->peer_window,
+                                      event->bytes};
       if (!on_notification_) return notifications_.push_back(notification);
       return Post([call = on_notification_, notification] { call(notification); });
     }
@@ -340,7 +358,8 @@ void WindowSession::FinishPiece(const State& state, std::uint64_t offset, Comple
     whole.data = std::move(piece.data);
   } else if (!piece.data.empty()) {
     whole.data.resize(std::max<std::size_t>(whole.data.size(), offset + piece.data.size()));
-    std::copy(piece.data.begin(), piece.data.end(), whole.data.begin() + static_cast<std::ptrdiff_t>(offset));
+    std::copy(piece.data.begin(), piece.data.end(),
+              whole.data.begin() + static_cast<std::ptrdiff_t>(offset));
   }
   whole.values.insert(whole.values.end(), piece.values.begin(), piece.values.end());
   if (--state->pieces > 0) return;
@@ -377,7 +396,8 @@ void WindowSession::Fail(const absl::Status& why) {
   changed_.notify_all();
 }
 
-// --- The thread ---------------------------------------------------------------------------------------
+// --- The thread
+// ---------------------------------------------------------------------------------------
 
 void WindowSession::Post(std::function<void()> callback) {
   callbacks_.push_back(std::move(callback));
@@ -401,9 +421,10 @@ void WindowSession::RunThread() {
     if (closing_) return;
     const Clock::time_point now = Clock::now();
     if (give_up_at_ && now >= *give_up_at_) {
-      Fail(absl::UnavailableError(fmt::format("{}: its percsd at {} does not answer{}{}; if it has ended, the hub is lost "
-                                              "with it",
-                                              hub(), address_, last_trouble_.empty() ? "" : ": ", last_trouble_)));
+      Fail(absl::UnavailableError(
+          fmt::format("{}: its percsd at {} does not answer{}{}; if it has ended, the hub is lost "
+                      "with it",
+                      hub(), address_, last_trouble_.empty() ? "" : ": ", last_trouble_)));
       continue;
     }
     if (dial_at_ && now >= *dial_at_) {

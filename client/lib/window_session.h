@@ -1,8 +1,9 @@
-// The program's side of a stream of the Endpoint service, over as many connections as it takes: numbers what is asked
-// for, sends it again after a break, and hands out what comes (percs/v1/endpoint.proto).
+// The program's side of a stream of the Endpoint service, over as many connections as it takes:
+// numbers what is asked for, sends it again after a break, and hands out what comes
+// (percs/v1/endpoint.proto).
 //
-// THREAD: everything may be called from any thread. gRPC's threads only move messages; callbacks and dialling are done
-// by the session's own thread.
+// THREAD: everything may be called from any thread. gRPC's threads only move messages; callbacks
+// and dialling are done by the session's own thread.
 #pragma once
 
 #include <grpcpp/client_context.h>
@@ -33,7 +34,7 @@ struct PendingState {
   Completion completion;
   std::function<void(const Completion&)> then;
   std::weak_ptr<WindowSession> session;  // when it is gone, this is done
-  int pieces = 1;                    // operations on the wire that it still consists of
+  int pieces = 1;                        // operations on the wire that it still consists of
 };
 
 class WindowSession : public std::enable_shared_from_this<WindowSession> {
@@ -42,8 +43,9 @@ class WindowSession : public std::enable_shared_from_this<WindowSession> {
 
   WindowSession(EndpointOptions options, std::string address);
   ~WindowSession();
-  // Ends everything that is under way, and the thread. Who waits for an operation may have a share in the session longer
-  // than its Endpoint, so this is not left to the destructor. REQUIRES: not called from a callback.
+  // Ends everything that is under way, and the thread. Who waits for an operation may have a share
+  // in the session longer than its Endpoint, so this is not left to the destructor. REQUIRES: not
+  // called from a callback.
   void Close();
 
   const EndpointOptions& options() const { return options_; }
@@ -51,10 +53,12 @@ class WindowSession : public std::enable_shared_from_this<WindowSession> {
   absl::Status Open(Clock::time_point until);
   absl::Status Detach(Clock::time_point until);
 
-  // One operation, or several that are one to the caller; of reads, the bytes of all in their order.
+  // One operation, or several that are one to the caller; of reads, the bytes of all in their
+  // order.
   Pending Ask(std::vector<WindowOperation> operations);
   void Cancel(const std::shared_ptr<PendingState>& state);
-  void Then(const std::shared_ptr<PendingState>& state, std::function<void(const Completion&)> then);
+  void Then(const std::shared_ptr<PendingState>& state,
+            std::function<void(const Completion&)> then);
   // OK as soon as it is, DEADLINE_EXCEEDED, FAILED_PRECONDITION in a callback.
   absl::Status Wait(const std::shared_ptr<PendingState>& state, std::optional<Duration> deadline);
   absl::Status WaitAll(std::optional<Duration> deadline);
@@ -143,8 +147,8 @@ class WindowSession : public std::enable_shared_from_this<WindowSession> {
   std::uint32_t counted_ = 0;  // of under_way_, those that count
   std::uint64_t bytes_under_way_ = 0;
   std::uint64_t last_id_ = 0;
-  std::deque<Sent> sent_;      // and not acknowledged
-  std::size_t unsent_ = 0;     // of these, the next one on this stream
+  std::deque<Sent> sent_;   // and not acknowledged
+  std::size_t unsent_ = 0;  // of these, the next one on this stream
   bool writing_ = false;
   std::uint64_t sequence_ = 0, received_ = 0, acknowledged_ = 0;
 

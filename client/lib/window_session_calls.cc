@@ -14,14 +14,17 @@ constexpr std::chrono::milliseconds kWithdraw(1'000);
 
 }  // namespace
 
-std::optional<WindowSession::Clock::time_point> WindowSession::Until(std::optional<Duration> deadline) const {
+std::optional<WindowSession::Clock::time_point> WindowSession::Until(
+    std::optional<Duration> deadline) const {
   return Clock::now() + deadline.value_or(options_.deadline);
 }
 
 template <typename There>
-absl::Status WindowSession::WaitUntil(Lock& lock, std::optional<Clock::time_point> until, There there) {
+absl::Status WindowSession::WaitUntil(Lock& lock, std::optional<Clock::time_point> until,
+                                      There there) {
   if (!there() && std::this_thread::get_id() == thread_.get_id()) {
-    return absl::FailedPreconditionError("a callback may not wait: what it waits for would come after it");
+    return absl::FailedPreconditionError(
+        "a callback may not wait: what it waits for would come after it");
   }
   while (!there()) {
     const bool idle = callbacks_.empty() && !in_callback_;
@@ -54,14 +57,16 @@ absl::Status WindowSession::Open(Clock::time_point until) {
   return ended_ ? *ended_ : absl::OkStatus();
 }
 
-// The hub has to know that nobody waits for the window any more, or it would count for `--wait-endpoints`.
+// The hub has to know that nobody waits for the window any more, or it would count for
+// `--wait-endpoints`.
 void WindowSession::Withdraw() {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kWithdraw);
   v1::DetachRequest request;
   v1::DetachReply reply;
   request.set_token(token_);
-  stub_->Detach(&context, request, &reply).error_code();  // a hub that does not answer gives it up by itself
+  stub_->Detach(&context, request, &reply)
+      .error_code();  // a hub that does not answer gives it up by itself
 }
 
 Pending WindowSession::Ask(std::vector<WindowOperation> operations) {
@@ -80,7 +85,8 @@ Pending WindowSession::Ask(std::vector<WindowOperation> operations) {
     next.state = state;
     next.offset = offset;
     next.counts = operation.op != WindowOp::kIpReceive;
-    next.bytes = operation.data.size() + (operation.op == WindowOp::kReadMemory ? operation.bytes : 0);
+    next.bytes =
+        operation.data.size() + (operation.op == WindowOp::kReadMemory ? operation.bytes : 0);
     if (operation.op == WindowOp::kReadMemory) offset += operation.bytes;
   }
   Pump();
@@ -93,7 +99,8 @@ void WindowSession::Cancel(const State& state) {
   for (auto& [id, operation] : under_way_) {
     if (operation.state == state) operation.state = nullptr;
   }
-  FinishAll(state, absl::CancelledError("cancelled; what had left this process goes on in the fabric"));
+  FinishAll(state,
+            absl::CancelledError("cancelled; what had left this process goes on in the fabric"));
 }
 
 void WindowSession::Then(const State& state, std::function<void(const Completion&)> then) {
@@ -119,14 +126,16 @@ absl::Status WindowSession::WaitAll(std::optional<Duration> deadline) {
   const absl::Status status = WaitUntil(lock, Until(deadline), [this] {
     const auto asked = [](const auto& operation) { return operation.state != nullptr; };
     return std::none_of(waiting_.begin(), waiting_.end(), asked) &&
-           std::none_of(under_way_.begin(), under_way_.end(), [&](const auto& entry) { return asked(entry.second); });
+           std::none_of(under_way_.begin(), under_way_.end(),
+                        [&](const auto& entry) { return asked(entry.second); });
   });
   return status.ok() && ended_ ? *ended_ : status;
 }
 
 absl::StatusOr<Packet> WindowSession::Receive(std::optional<Duration> deadline) {
   Lock lock(mutex_);
-  const absl::Status status = WaitUntil(lock, Until(deadline), [this] { return !packets_.empty() || ended_; });
+  const absl::Status status =
+      WaitUntil(lock, Until(deadline), [this] { return !packets_.empty() || ended_; });
   if (!status.ok()) return status;
   if (packets_.empty()) return *ended_;
   Packet packet = std::move(packets_.front());
@@ -138,7 +147,8 @@ absl::StatusOr<Packet> WindowSession::Receive(std::optional<Duration> deadline) 
 
 absl::StatusOr<Notification> WindowSession::WaitNotification(std::optional<Duration> deadline) {
   Lock lock(mutex_);
-  const absl::Status status = WaitUntil(lock, Until(deadline), [this] { return !notifications_.empty() || ended_; });
+  const absl::Status status =
+      WaitUntil(lock, Until(deadline), [this] { return !notifications_.empty() || ended_; });
   if (!status.ok()) return status;
   if (notifications_.empty()) return *ended_;
   const Notification notification = notifications_.front();
@@ -186,10 +196,12 @@ absl::StatusOr<NodeId> WindowSession::FindNode(const std::string& name) {
   request.add_names(name);
   const grpc::Status status = stub_->FindNodes(&context, request, &reply);
   if (!status.ok()) {
-    return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                        fmt::format("Endpoint.FindNodes at {}: {}", address_, status.error_message()));
+    return absl::Status(
+        static_cast<absl::StatusCode>(status.error_code()),
+        fmt::format("Endpoint.FindNodes at {}: {}", address_, status.error_message()));
   }
-  if (reply.nodes_size() != 1) return absl::InternalError("Endpoint.FindNodes answered with another number of nodes");
+  if (reply.nodes_size() != 1)
+    return absl::InternalError("Endpoint.FindNodes answered with another number of nodes");
   return reply.nodes(0);
 }
 

@@ -104,8 +104,9 @@ void PrintApplied(const v1::ApplyReply& reply, bool json) {
     return;
   }
   fmt::print("run {}: {} on {} daemons, ready after {}; lookahead {} ({})\n", reply.run(),
-             FormatNodes(reply.nodes(), reply.blades(), reply.crossbars()), reply.processes(), FormatWall(reply.wall_configure_seconds()),
-             FormatVirtual(reply.lookahead()), reply.lookahead_source());
+             FormatNodes(reply.nodes(), reply.blades(), reply.crossbars()), reply.processes(),
+             FormatWall(reply.wall_configure_seconds()), FormatVirtual(reply.lookahead()),
+             reply.lookahead_source());
 }
 
 Outcome Apply(const ApplyArguments& a) {

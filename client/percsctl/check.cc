@@ -19,9 +19,9 @@ struct CheckArguments {
 };
 
 const char* WorkloadName(const Scenario& scenario) {
-  constexpr const char* kNames[] = {"no workload", "all-to-all", "pattern",    "packets",
-                                    "trace",       "ticks",      "collective", "CAU operations",
-                                    "HFI windows"};
+  constexpr const char* kNames[] = {"no workload", "all-to-all",     "pattern",
+                                    "packets",     "trace",          "ticks",
+                                    "collective",  "CAU operations", "HFI windows"};
   static_assert(std::size(kNames) == std::variant_size_v<Workload>);
   return kNames[scenario.workload.index()];
 }
@@ -51,8 +51,8 @@ std::size_t CheckOne(const std::string& file, bool json, nlohmann::json& report)
     const auto crossbars = static_cast<std::uint64_t>(
         roadrunner::kCrossbarsPerSwitch * (cus + (cus > 1 ? roadrunner::kInterSwitches : 0)));
     fmt::print("{}: ok ({}: {}, {}, {} faults)\n", file, input->scenario.name,
-               FormatNodes(hubs + t.blades.size() + crossbars, t.blades.size(), crossbars), WorkloadName(input->scenario),
-               input->message.faults_size());
+               FormatNodes(hubs + t.blades.size() + crossbars, t.blades.size(), crossbars),
+               WorkloadName(input->scenario), input->message.faults_size());
   } else {
     for (const std::string& error : errors) fmt::print(stderr, "{}\n", error);
   }

@@ -1,11 +1,12 @@
 // percsctl checkpoint, restore: where a run is, and coming there again by doing it once more.
+#include "client/lib/checkpoint.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "client/lib/checkpoint.h"
 #include "client/lib/executor.h"
 #include "client/lib/fabric_record.h"
 #include "client/lib/journalled_run.h"
@@ -54,7 +55,8 @@ absl::StatusOr<Checkpoint> Make(const CheckpointArguments& a, FabricClient& clie
   }
   const auto run = ReadJournalledRun(journal, status->run());
   if (!run.ok()) return run.status();
-  Checkpoint checkpoint{run->scenario, {}, run->apply.versions(), counters->virtual_time(), *digest};
+  Checkpoint checkpoint{
+      run->scenario, {}, run->apply.versions(), counters->virtual_time(), *digest};
   for (const v1::JournalRecord& record : run->commands) {
     if (record.at() <= checkpoint.at) checkpoint.commands.push_back(record);
   }
@@ -69,8 +71,8 @@ void Tell(const char* what, const std::string& file, const Checkpoint& checkpoin
                             {"commands", checkpoint.commands.size()}}
                            .dump(2));
   } else {
-    fmt::print("{} {}: {} of virtual time, {} commands, digest {}\n", what, file, FormatVirtual(checkpoint.at),
-               checkpoint.commands.size(), checkpoint.digest);
+    fmt::print("{} {}: {} of virtual time, {} commands, digest {}\n", what, file,
+               FormatVirtual(checkpoint.at), checkpoint.commands.size(), checkpoint.digest);
   }
 }
 
@@ -78,7 +80,8 @@ Outcome MakeAndWrite(const CheckpointArguments& a) {
   return WithFabric(a.fabric, [&](FabricClient& client) {
     const auto checkpoint = Make(a, client);
     if (!checkpoint.ok()) return FromStatus(checkpoint.status());
-    if (absl::Status status = WriteCheckpoint(a.file, *checkpoint); !status.ok()) return FromStatus(status);
+    if (absl::Status status = WriteCheckpoint(a.file, *checkpoint); !status.ok())
+      return FromStatus(status);
     Tell("checkpoint", a.file, *checkpoint, IsJson(a.fabric.format));
     return Outcome::Ok();
   });
@@ -86,22 +89,25 @@ Outcome MakeAndWrite(const CheckpointArguments& a) {
 
 absl::Status Differs(const Checkpoint& checkpoint, const std::string& digest) {
   const bool model = checkpoint.versions.model() != kModelVersion;
-  return absl::DataLossError(fmt::format(
-      "at {} of virtual time the digest is {}, and the checkpoint has {}{}", FormatVirtual(checkpoint.at), digest,
-      checkpoint.digest,
-      model ? fmt::format(": it is of model {}, this software has model {}", checkpoint.versions.model(), kModelVersion)
-            : std::string()));
+  return absl::DataLossError(
+      fmt::format("at {} of virtual time the digest is {}, and the checkpoint has {}{}",
+                  FormatVirtual(checkpoint.at), digest, checkpoint.digest,
+                  model ? fmt::format(": it is of model {}, this software has model {}",
+                                      checkpoint.versions.model(), kModelVersion)
+                        : std::string()));
 }
 
 // To the checkpoint, then to the end; a workload that goes on until it is stopped is stopped there.
-absl::StatusOr<RunResult> RestoreHere(const RestoreArguments& a, const Checkpoint& checkpoint, const Scenario& scenario) {
+absl::StatusOr<RunResult> RestoreHere(const RestoreArguments& a, const Checkpoint& checkpoint,
+                                      const Scenario& scenario) {
   ThreadPool pool(a.threads);
   const Executor executor = pool.executor();
   RunOptions options;
   options.threads = a.threads;
   options.executor = a.threads > 1 ? &executor : nullptr;
-  const bool stopped = std::any_of(checkpoint.commands.begin(), checkpoint.commands.end(),
-                                   [](const v1::JournalRecord& record) { return record.has_stop(); });
+  const bool stopped =
+      std::any_of(checkpoint.commands.begin(), checkpoint.commands.end(),
+                  [](const v1::JournalRecord& record) { return record.has_stop(); });
   const bool endless = !stopped && RunsUntilStopped(scenario);
   const TimedCommand check{checkpoint.at, [&checkpoint, endless](Fabric& fabric, Time at) {
                              const std::string digest = DeliveredDigest(fabric);
@@ -112,8 +118,9 @@ absl::StatusOr<RunResult> RestoreHere(const RestoreArguments& a, const Checkpoin
                              return ActOnFabric(stop, fabric, at);
                            }};
   for (const v1::JournalRecord& record : checkpoint.commands) {
-    options.commands.push_back(
-        {record.at(), [&record](Fabric& fabric, Time at) { return ActOnFabric(record, fabric, at); }});
+    options.commands.push_back({record.at(), [&record](Fabric& fabric, Time at) {
+                                  return ActOnFabric(record, fabric, at);
+                                }});
   }
   options.commands.push_back(check);
   return RunScenario(scenario, options);
@@ -157,9 +164,12 @@ Outcome Restore(const RestoreArguments& a) {
   auto result = RestoreHere(a, *checkpoint, *scenario);
   if (!result.ok()) return FromStatus(result.status());
   if (!json) Tell("restored", a.file, *checkpoint, false);
-  RunReport report{*std::move(result), 0, fmt::format("{} thread{}", a.threads, a.threads == 1 ? "" : "s")};
-  for (const TreeStatus& tree : report.result.trees) TreeToProto(tree, *topology, false, report.trees.Add());
-  for (const FaultStatus& fault : report.result.faults) FaultToProto(fault, report.result, *topology, report.faults.Add());
+  RunReport report{*std::move(result), 0,
+                   fmt::format("{} thread{}", a.threads, a.threads == 1 ? "" : "s")};
+  for (const TreeStatus& tree : report.result.trees)
+    TreeToProto(tree, *topology, false, report.trees.Add());
+  for (const FaultStatus& fault : report.result.faults)
+    FaultToProto(fault, report.result, *topology, report.faults.Add());
   return PrintReport(report, *topology, json);
 }
 
@@ -168,7 +178,8 @@ Outcome Restore(const RestoreArguments& a) {
 CommandBody AddCheckpoint(CLI::App& app) {
   auto a = std::make_shared<CheckpointArguments>();
   app.add_option("FOLDER", a->file, "Where to write it")->required();
-  app.add_option("--journal", a->journal, "The controller's --state-dir; default: that of the local fabric");
+  app.add_option("--journal", a->journal,
+                 "The controller's --state-dir; default: that of the local fabric");
   AddFabricOptions(app, a->fabric);
   return [a] { return MakeAndWrite(*a); };
 }
@@ -176,8 +187,11 @@ CommandBody AddCheckpoint(CLI::App& app) {
 CommandBody AddRestore(CLI::App& app) {
   auto a = std::make_shared<RestoreArguments>();
   app.add_option("FOLDER", a->file, "The checkpoint")->required();
-  app.add_option("--threads", a->threads, "Threads to run on, in this process")->check(CLI::Range(1, 256))->capture_default_str();
-  app.add_flag("--distributed", a->distributed, "Over the daemons of a running fabric, up to the checkpoint");
+  app.add_option("--threads", a->threads, "Threads to run on, in this process")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_flag("--distributed", a->distributed,
+               "Over the daemons of a running fabric, up to the checkpoint");
   AddFabricOptions(app, a->fabric);
   return [a] { return Restore(*a); };
 }

@@ -1,4 +1,5 @@
-// percsctl collective: a collective in its measurement loop, among tasks of nodes or SPEs of a Cell blade.
+// percsctl collective: a collective in its measurement loop, among tasks of nodes or SPEs of a Cell
+// blade.
 #include "client/percsctl/collective.h"
 
 #include <fmt/format.h>
@@ -19,7 +20,8 @@ struct Texts {
 
 absl::Status Read(const Texts& texts, CollectiveArguments* a) {
   for (int i = 0; i < kOperations; ++i) {
-    if (texts.operation == OperationName(static_cast<Operation>(i))) a->operation = static_cast<Operation>(i);
+    if (texts.operation == OperationName(static_cast<Operation>(i)))
+      a->operation = static_cast<Operation>(i);
   }
   auto sizes = ParseSizes(texts.sizes);
   if (!sizes.ok()) return sizes.status();
@@ -40,27 +42,36 @@ void AddTaskOptions(CLI::App& app, CollectiveArguments& a, Texts& texts) {
       app.add_option("--nodes", placement.nodes, "Nodes that have tasks, 1 to 512"),
       app.add_option("--tasks", placement.tasks_per_node, "Per node, at most 32 x --smt"),
       app.add_option("--smt", placement.threads_per_core, "Threads of a core: 1, 2 or 4"),
-      app.add_option("--mapping", texts.mapping, "core: thread 0 of every core first; cpu: core by core")
+      app.add_option("--mapping", texts.mapping,
+                     "core: thread 0 of every core first; cpu: core by core")
           ->check(CLI::IsMember({"core", "cpu"})),
       app.add_option("--root", a.tasks.root, "A task; of all collectives that have one"),
-      app.add_option("--op", texts.op, "Of reductions")->check(CLI::IsMember(ops))->default_str("sum"),
-      app.add_option("--type", texts.type, "Of operands")->check(CLI::IsMember(types))->default_str("int64"),
+      app.add_option("--op", texts.op, "Of reductions")
+          ->check(CLI::IsMember(ops))
+          ->default_str("sum"),
+      app.add_option("--type", texts.type, "Of operands")
+          ->check(CLI::IsMember(types))
+          ->default_str("int64"),
       app.add_option("--warm-up", a.tasks.warm_up, "Calls before the time is taken")};
-  std::vector<CLI::Option*> flags = {
-      app.add_flag("--rotating-root", a.tasks.rotate_root, "Every call has the next task as its root"),
-      app.add_flag("--lengths-only{false}", a.tasks.verified, "Move no bytes and check none; same times")};
+  std::vector<CLI::Option*> flags = {app.add_flag("--rotating-root", a.tasks.rotate_root,
+                                                  "Every call has the next task as its root"),
+                                     app.add_flag("--lengths-only{false}", a.tasks.verified,
+                                                  "Move no bytes and check none; same times")};
   for (CLI::Option* option : options) option->group(kGroup)->capture_default_str();
   for (CLI::Option* flag : flags) flag->group(kGroup);
 }
 
 void AddBladeOptions(CLI::App& app, CollectiveArguments& a) {
   constexpr const char* kGroup = "SPEs of a Cell blade";
-  CLI::Option* blade = app.add_option("--blade", a.blade, "Blade type: QS20, QS21 or QS22")->group(kGroup);
+  CLI::Option* blade =
+      app.add_option("--blade", a.blade, "Blade type: QS20, QS21 or QS22")->group(kGroup);
   for (CLI::Option* option :
        {app.add_option("--spes", a.spes, "SPEs 0 to this number - 1 take part"),
-        app.add_option("--elements", a.elements, "Floats of a reduction, at most 512 (ATO) or 2048 (TT)"),
-        app.add_option("--loop", a.loop,
-                       "back-to-back: time per call; aligned: all enter at once, until the last leaves")
+        app.add_option("--elements", a.elements,
+                       "Floats of a reduction, at most 512 (ATO) or 2048 (TT)"),
+        app.add_option(
+               "--loop", a.loop,
+               "back-to-back: time per call; aligned: all enter at once, until the last leaves")
             ->check(CLI::IsMember({"back-to-back", "aligned"}))}) {
     option->group(kGroup)->capture_default_str()->needs(blade);
   }
@@ -75,11 +86,16 @@ CommandBody AddCollective(CLI::App& app) {
   auto a = std::make_shared<CollectiveArguments>();
   auto texts = std::make_shared<Texts>();
   std::vector<std::string> operations;
-  for (int i = 0; i < kOperations; ++i) operations.emplace_back(OperationName(static_cast<Operation>(i)));
-  app.add_option("OPERATION", texts->operation, "Which collective")->required()->check(CLI::IsMember(operations));
-  app.add_option("--algorithm", a->algorithm,
-                 "layer or layer:algorithm (p2p, hybrid, ...); on a blade the paper's name, or auto");
-  app.add_option("--size,--bytes", texts->sizes, "Bytes, several, or a range of doubles: 8..1MiB")->delimiter(',');
+  for (int i = 0; i < kOperations; ++i)
+    operations.emplace_back(OperationName(static_cast<Operation>(i)));
+  app.add_option("OPERATION", texts->operation, "Which collective")
+      ->required()
+      ->check(CLI::IsMember(operations));
+  app.add_option(
+      "--algorithm", a->algorithm,
+      "layer or layer:algorithm (p2p, hybrid, ...); on a blade the paper's name, or auto");
+  app.add_option("--size,--bytes", texts->sizes, "Bytes, several, or a range of doubles: 8..1MiB")
+      ->delimiter(',');
   app.add_option("--iterations", a->iterations, "Calls that are measured")->capture_default_str();
   app.add_option("--format", a->format, "table, json, or the layout of OSU or Intel MPI Benchmarks")
       ->check(CLI::IsMember({"table", "json", "osu", "imb"}))

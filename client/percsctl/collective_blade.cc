@@ -1,4 +1,5 @@
-// percsctl collective --blade: one collective among the SPEs of a Cell blade in its measurement loop.
+// percsctl collective --blade: one collective among the SPEs of a Cell blade in its measurement
+// loop.
 #include <fmt/format.h>
 
 #include <iterator>
@@ -22,10 +23,14 @@ void Print(const CollectiveArguments& a, std::uint32_t bytes, const cell::Collec
   const std::string name = cell::NameOf(loop.collective, ran);
   const bool broadcast = loop.collective == cell::Collective::kBroadcast;
   if (IsJson(a.format)) {
-    Json one{{"operation", std::string(OperationName(a.operation))},   {"algorithm", name},
-             {"blade", a.blade},           {"spes", a.spes},
-             {"iterations", a.iterations}, {"loop", a.loop},
-             {"nanoseconds", timing.nanoseconds}, {"wrong", timing.wrong},
+    Json one{{"operation", std::string(OperationName(a.operation))},
+             {"algorithm", name},
+             {"blade", a.blade},
+             {"spes", a.spes},
+             {"iterations", a.iterations},
+             {"loop", a.loop},
+             {"nanoseconds", timing.nanoseconds},
+             {"wrong", timing.wrong},
              {"operations", timing.blade.stats.operations},
              {"digest", timing.blade.digest.ToString()}};
     if (broadcast) {
@@ -40,8 +45,8 @@ void Print(const CollectiveArguments& a, std::uint32_t bytes, const cell::Collec
   fmt::print("  per call   {:.1f} ns virtual, {} calls {}\n", timing.nanoseconds,
              FormatCount(a.iterations), a.loop);
   if (broadcast) {
-    fmt::print("  bandwidth  {:.2f} GB/s, of {} bytes to {} SPEs\n", timing.gigabytes_per_second, bytes,
-               a.spes - 1);
+    fmt::print("  bandwidth  {:.2f} GB/s, of {} bytes to {} SPEs\n", timing.gigabytes_per_second,
+               bytes, a.spes - 1);
   }
   fmt::print("  data       {}\n", timing.wrong == 0 ? "right after every call"
                                                     : fmt::format("wrong {} times", timing.wrong));
@@ -60,7 +65,8 @@ Outcome MeasureOnBlade(const CollectiveArguments& a) {
   if (!parameters.ok()) return FromStatus(parameters.status());
   cell::CollectiveLoop loop;
   loop.collective = kOfBlades[operation];
-  const auto spec = cell::AlgorithmNamed(loop.collective, a.algorithm.empty() ? "auto" : a.algorithm);
+  const auto spec =
+      cell::AlgorithmNamed(loop.collective, a.algorithm.empty() ? "auto" : a.algorithm);
   if (!spec.ok()) return FromStatus(spec.status());
   loop.spec = *spec;
   loop.spes = a.spes;
@@ -77,7 +83,8 @@ Outcome MeasureOnBlade(const CollectiveArguments& a) {
   }
   Print(a, loop.bytes, loop, ran, *timing);
   if (timing->wrong != 0) {
-    return Outcome::Fail(ExitCode::kViolation, fmt::format("{} calls gave wrong data", timing->wrong));
+    return Outcome::Fail(ExitCode::kViolation,
+                         fmt::format("{} calls gave wrong data", timing->wrong));
   }
   return Outcome::Ok();
 }

@@ -18,7 +18,8 @@ struct Measured {
   std::uint64_t bytes = 0;
   RunResult run;
   double Microseconds(Time total) const {
-    return static_cast<double>(total) / static_cast<double>(run.collective.iterations) / kMicrosecond;
+    return static_cast<double>(total) / static_cast<double>(run.collective.iterations) /
+           kMicrosecond;
   }
   double mean() const { return run.collective.Nanoseconds() / 1000; }
   double fastest() const { return Microseconds(run.collective.fastest); }
@@ -53,35 +54,42 @@ Json ToJson(const CollectiveArguments& a, const std::vector<Measured>& all) {
 
 std::string AsTable(const CollectiveArguments& a, const std::vector<Measured>& all) {
   const TaskPlacement& p = a.tasks.placement;
-  std::string text = fmt::format("{} ({}) among {} tasks on {} nodes, {} calls; times virtual\n", OperationName(a.operation),
-                                 a.algorithm.empty() ? "p2p" : a.algorithm, FormatCount(p.tasks()),
-                                 FormatCount(p.nodes), FormatCount(a.iterations));
+  std::string text =
+      fmt::format("{} ({}) among {} tasks on {} nodes, {} calls; times virtual\n",
+                  OperationName(a.operation), a.algorithm.empty() ? "p2p" : a.algorithm,
+                  FormatCount(p.tasks()), FormatCount(p.nodes), FormatCount(a.iterations));
   std::vector<std::string> header = {"size", "mean us", "fastest us", "slowest us"};
   for (const LevelTime& l : all.front().run.collective.levels) header.push_back(l.level + " us");
   Table table(std::move(header), "r");
   for (const Measured& m : all) {
     std::vector<std::string> row = {FormatBytes(m.bytes), fmt::format("{:.3f}", m.mean()),
-                                    fmt::format("{:.3f}", m.fastest()), fmt::format("{:.3f}", m.slowest())};
+                                    fmt::format("{:.3f}", m.fastest()),
+                                    fmt::format("{:.3f}", m.slowest())};
     for (const LevelTime& l : m.run.collective.levels) {
-      row.push_back(l.calls == 0 ? "-" : fmt::format("{:.3f}", static_cast<double>(l.total) / static_cast<double>(l.calls) / kMicrosecond));
+      row.push_back(l.calls == 0
+                        ? "-"
+                        : fmt::format("{:.3f}", static_cast<double>(l.total) /
+                                                    static_cast<double>(l.calls) / kMicrosecond));
     }
     table.Add(std::move(row));
   }
   text += table.ToString();
-  if (a.tasks.verified && a.operation != Operation::kBarrier) text += "data right after every call\n";
+  if (a.tasks.verified && a.operation != Operation::kBarrier)
+    text += "data right after every call\n";
   return text + fmt::format("digest {}\n", all.back().run.digest.ToString());
 }
 
 // The columns of the OSU micro-benchmarks with -f.
 std::string AsOsu(const CollectiveArguments& a, const std::vector<Measured>& all) {
   const bool sized = a.operation != Operation::kBarrier;
-  std::string text = fmt::format("# {} Latency Test, {} tasks on {} nodes, virtual time\n", Title(a),
-                                 a.tasks.placement.tasks(), a.tasks.placement.nodes);
+  std::string text = fmt::format("# {} Latency Test, {} tasks on {} nodes, virtual time\n",
+                                 Title(a), a.tasks.placement.tasks(), a.tasks.placement.nodes);
   text += fmt::format("{:<10}{:>18}{:>18}{:>18}{:>12}\n", sized ? "# Size" : "#", "Avg Latency(us)",
                       "Min Latency(us)", "Max Latency(us)", "Iterations");
   for (const Measured& m : all) {
-    text += fmt::format("{:<10}{:>18.2f}{:>18.2f}{:>18.2f}{:>12}\n", sized ? fmt::format("{}", m.bytes) : "",
-                        m.mean(), m.fastest(), m.slowest(), a.iterations);
+    text += fmt::format("{:<10}{:>18.2f}{:>18.2f}{:>18.2f}{:>12}\n",
+                        sized ? fmt::format("{}", m.bytes) : "", m.mean(), m.fastest(), m.slowest(),
+                        a.iterations);
   }
   return text;
 }
@@ -90,12 +98,17 @@ std::string AsOsu(const CollectiveArguments& a, const std::vector<Measured>& all
 std::string AsImb(const CollectiveArguments& a, const std::vector<Measured>& all) {
   const std::string rule = "#" + std::string(64, '-') + "\n";
   const bool sized = a.operation != Operation::kBarrier;
-  std::string text = rule + fmt::format("# Benchmarking {}\n# #processes = {}\n", Title(a), a.tasks.placement.tasks()) + rule;
+  std::string text =
+      rule +
+      fmt::format("# Benchmarking {}\n# #processes = {}\n", Title(a), a.tasks.placement.tasks()) +
+      rule;
   if (sized) text += fmt::format("{:>13}", "#bytes");
-  text += fmt::format("{:>13}{:>13}{:>13}{:>13}\n", "#repetitions", "t_min[usec]", "t_max[usec]", "t_avg[usec]");
+  text += fmt::format("{:>13}{:>13}{:>13}{:>13}\n", "#repetitions", "t_min[usec]", "t_max[usec]",
+                      "t_avg[usec]");
   for (const Measured& m : all) {
     if (sized) text += fmt::format("{:>13}", m.bytes);
-    text += fmt::format("{:>13}{:>13.2f}{:>13.2f}{:>13.2f}\n", a.iterations, m.fastest(), m.slowest(), m.mean());
+    text += fmt::format("{:>13}{:>13.2f}{:>13.2f}{:>13.2f}\n", a.iterations, m.fastest(),
+                        m.slowest(), m.mean());
   }
   return text;
 }
@@ -123,7 +136,9 @@ Outcome MeasureAmongTasks(const CollectiveArguments& a) {
   if (IsJson(a.format)) {
     fmt::print("{}\n", ToJson(a, all).dump(2));
   } else {
-    fmt::print("{}", a.format == "osu" ? AsOsu(a, all) : a.format == "imb" ? AsImb(a, all) : AsTable(a, all));
+    fmt::print("{}", a.format == "osu"   ? AsOsu(a, all)
+                     : a.format == "imb" ? AsImb(a, all)
+                                         : AsTable(a, all));
   }
   return Outcome::Ok();
 }

@@ -24,7 +24,8 @@ constexpr Command kCommands[] = {
      R"(  percsctl check deploy/scenarios/*.yaml)", AddCheck},
     {"schema", kInProcess, "Print the JSON Schema of scenario files, for editors",
      R"(  percsctl schema > percs-scenario.schema.json)", AddSchema},
-    {"collective", kInProcess, "Measure a collective among tasks on nodes, or the SPEs of a Cell blade",
+    {"collective", kInProcess,
+     "Measure a collective among tasks on nodes, or the SPEs of a Cell blade",
      R"(  percsctl collective allreduce --nodes 32 --tasks 32 --algorithm hybrid:p2p
   percsctl collective broadcast --nodes 2 --tasks 32 --size 8..64KiB --format osu
   percsctl collective alltoall --nodes 8 --algorithm p2p:bruck --size 64 --format json
@@ -66,7 +67,8 @@ constexpr Command kCommands[] = {
      R"(  percsctl ps
   percsctl ps --format json)",
      AddPs},
-    {"process", kLocal, "Kill, stop, continue and restart processes of a local fabric; break streams of any",
+    {"process", kLocal,
+     "Kill, stop, continue and restart processes of a local fabric; break streams of any",
      R"(  percsctl process kill d3
   percsctl process stop d0 --name lab
   percsctl process break d1
@@ -108,12 +110,16 @@ constexpr Command kCommands[] = {
   percsctl fault link-errors sn0-d0-h0:LR0 --flit-rate 1e-3
   percsctl fault lanes sn0-d0-h0:D0 --lost 3)",
      AddFault},
-    {"fabric", kControl, "Bring what decides by turns back to its start; begin the workload once more",
+    {"fabric", kControl,
+     "Bring what decides by turns back to its start; begin the workload once more",
      R"(  percsctl fabric reset-arbiters
-  percsctl fabric repeat)", AddFabric},
-    {"pause", kControl, "Stop virtual time where it is; commands are still taken", "  percsctl pause", AddPause},
+  percsctl fabric repeat)",
+     AddFabric},
+    {"pause", kControl, "Stop virtual time where it is; commands are still taken",
+     "  percsctl pause", AddPause},
     {"resume", kControl, "Let virtual time go on", "  percsctl resume", AddResume},
-    {"step", kControl, "Let virtual time go on for a while, then stop it", "  percsctl step 10us", AddStep},
+    {"step", kControl, "Let virtual time go on for a while, then stop it", "  percsctl step 10us",
+     AddStep},
     {"replay", kControl, "Run a journal again and compare the digest",
      R"(  percsctl replay ~/.local/state/percs/default
   percsctl replay journal --run 2 --threads 2
@@ -163,7 +169,8 @@ constexpr Command kCommands[] = {
      AddTun},
     {"stop", kControl, "End workloads that run until stopped, and drain the fabric",
      R"(  percsctl stop --wait)", AddStop},
-    {"context", kElsewhere, "Keep the address of a fabric elsewhere, and the identity to show there",
+    {"context", kElsewhere,
+     "Keep the address of a fabric elsewhere, and the identity to show there",
      R"(  docker compose run --rm certs percsctl context export /tls/operator |
     percsctl context import compose --controller 127.0.0.1:18515
   percsctl status --name compose

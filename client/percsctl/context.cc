@@ -1,4 +1,5 @@
-// percsctl context: fabrics elsewhere (in containers, on a cluster), with the identity to show there.
+// percsctl context: fabrics elsewhere (in containers, on a cluster), with the identity to show
+// there.
 #include <fmt/format.h>
 
 #include <fstream>
@@ -32,18 +33,21 @@ absl::StatusOr<Identity> ReadCaller(const std::string& file) {
   if (!text.ok()) return text.status();
   const std::string where = file == "-" ? "standard input" : file;
   auto identity = FromBundle(*text);
-  const auto role = identity.ok() ? VerifyIdentity(*identity) : absl::StatusOr<Role>(identity.status());
-  if (!role.ok()) return absl::Status(role.status().code(), fmt::format("{}: {}", where, Text(role.status())));
+  const auto role =
+      identity.ok() ? VerifyIdentity(*identity) : absl::StatusOr<Role>(identity.status());
+  if (!role.ok())
+    return absl::Status(role.status().code(), fmt::format("{}: {}", where, Text(role.status())));
   if (*role == Role::kOperator || *role == Role::kViewer) return identity;
-  return absl::InvalidArgumentError(fmt::format(
-      "{}: an identity of the role {}; percsctl shows that of an operator or viewer", where, RoleName(*role)));
+  return absl::InvalidArgumentError(
+      fmt::format("{}: an identity of the role {}; percsctl shows that of an operator or viewer",
+                  where, RoleName(*role)));
 }
 
 absl::Status Import(const ContextArguments& a, const FabricStore& store) {
   const auto old = store.Load(a.name);
   if (old.ok() && !old->remote()) {
-    return absl::AlreadyExistsError(
-        fmt::format("\"{0}\" is a fabric of this machine; `percsctl down --name {0}` ends it", a.name));
+    return absl::AlreadyExistsError(fmt::format(
+        "\"{0}\" is a fabric of this machine; `percsctl down --name {0}` ends it", a.name));
   }
   const auto lock = FabricLock::Take(store, a.name);
   if (!lock.ok()) return lock.status();
@@ -62,14 +66,15 @@ absl::Status Delete(const ContextArguments& a, const FabricStore& store) {
   const auto record = store.Load(a.name);
   if (!record.ok()) return record.status();
   if (!record->remote()) {
-    return absl::FailedPreconditionError(
-        fmt::format("\"{0}\" is a fabric of this machine; `percsctl down --name {0}` ends it", a.name));
+    return absl::FailedPreconditionError(fmt::format(
+        "\"{0}\" is a fabric of this machine; `percsctl down --name {0}` ends it", a.name));
   }
   store.Remove(*record);
   return absl::OkStatus();
 }
 
-Outcome WithStore(const ContextArguments& a, absl::Status (*act)(const ContextArguments&, const FabricStore&),
+Outcome WithStore(const ContextArguments& a,
+                  absl::Status (*act)(const ContextArguments&, const FabricStore&),
                   const char* done) {
   const auto store = FabricStore::Open();
   if (!store.ok()) return FromStatus(store.status());
@@ -94,7 +99,8 @@ Outcome List(const ContextArguments& a) {
     const auto record = store->Load(name);
     if (!record.ok() || !record->remote()) continue;
     const auto identity = ReadIdentity(record->tls);
-    const auto role = identity.ok() ? VerifyIdentity(*identity) : absl::StatusOr<Role>(identity.status());
+    const auto role =
+        identity.ok() ? VerifyIdentity(*identity) : absl::StatusOr<Role>(identity.status());
     const std::string text = role.ok() ? RoleName(*role) : Text(role.status());
     table.Add({name, record->controller, text});
     list.push_back({{"name", name}, {"controller", record->controller}, {"role", text}});
@@ -102,7 +108,8 @@ Outcome List(const ContextArguments& a) {
   if (IsJson(a.format)) {
     fmt::print("{}\n", list.dump(2));
   } else {
-    fmt::print("{}", table.empty() ? "no context; `percsctl context import` makes one\n" : table.ToString());
+    fmt::print("{}", table.empty() ? "no context; `percsctl context import` makes one\n"
+                                   : table.ToString());
   }
   return Outcome::Ok();
 }
@@ -112,14 +119,18 @@ Outcome List(const ContextArguments& a) {
 CommandBody AddContext(CLI::App& app) {
   auto a = std::make_shared<ContextArguments>();
   app.require_subcommand(1);
-  CLI::App* const import = app.add_subcommand("import", "Keep an address and an identity under a name, for --name");
+  CLI::App* const import =
+      app.add_subcommand("import", "Keep an address and an identity under a name, for --name");
   import->add_option("NAME", a->name, "Its name from now on")->required();
-  import->add_option("--controller", a->controller, "host:port of the controller, as seen from here")->required();
+  import
+      ->add_option("--controller", a->controller, "host:port of the controller, as seen from here")
+      ->required();
   import->add_option("FILE", a->file, "What `percsctl context export` printed; -: standard input")
       ->capture_default_str();
   CLI::App* const give = app.add_subcommand("export", "Print an identity as one text");
   give->add_option("FOLDER", a->folder, "That of a role, made by `percsctl ca`")->required();
-  CLI::App* const list = app.add_subcommand("list", "Fabrics elsewhere, and the role that is shown there");
+  CLI::App* const list =
+      app.add_subcommand("list", "Fabrics elsewhere, and the role that is shown there");
   AddFormatOption(*list, a->format);
   CLI::App* const forget = app.add_subcommand("delete", "Forget one and its identity");
   forget->add_option("NAME", a->name, "Of `percsctl context list`")->required();

@@ -72,8 +72,10 @@ Outcome Counters(const CountersArguments& a) {
 
 CommandBody AddCounters(CLI::App& app) {
   auto a = std::make_shared<CountersArguments>();
-  CLI::Option* node = app.add_option("NODE", a->node, "One hub or blade, like sn0-d1-h3; default: the sum over all");
-  CLI::Option* per_node = app.add_flag("--per-node", a->per_node, "Every hub and blade on a line of its own");
+  CLI::Option* node = app.add_option("NODE", a->node,
+                                     "One hub or blade, like sn0-d1-h3; default: the sum over all");
+  CLI::Option* per_node =
+      app.add_flag("--per-node", a->per_node, "Every hub and blade on a line of its own");
   app.add_flag("--vc", a->vc, "Also of every port and virtual channel, of one hub or blade")
       ->needs(node)
       ->excludes(per_node);

@@ -10,7 +10,8 @@ namespace {
 
 constexpr char kWallPrefix[] = "wall:";
 
-absl::StatusOr<std::unique_ptr<FabricClient>> ConnectTo(const std::string& address, const std::string& tls) {
+absl::StatusOr<std::unique_ptr<FabricClient>> ConnectTo(const std::string& address,
+                                                        const std::string& tls) {
   if (tls.empty()) return std::make_unique<FabricClient>(address);
   const auto credentials = Credentials::Load(tls, RoleSet(Role::kViewer, Role::kOperator));
   if (!credentials.ok()) return credentials.status();
@@ -27,9 +28,10 @@ void AddFabricOptions(CLI::App& app, FabricOptions& options) {
   AddNameOption(app, options.name);
   app.add_option("--controller", options.controller,
                  "Address of the controller instead: host:port or unix:/path");
-  app.add_option("--tls", options.tls,
-                 "With --controller: folder of the identity to show (operator or viewer, of `percsctl ca`); "
-                 "default: plaintext");
+  app.add_option(
+      "--tls", options.tls,
+      "With --controller: folder of the identity to show (operator or viewer, of `percsctl ca`); "
+      "default: plaintext");
   AddFormatOption(app, options.format);
 }
 

@@ -1,5 +1,5 @@
-// percsctl fault: breaks, impairs and mends links and parts of blades of a running fabric, once and by command;
-// faults as resources are in fault_resources.cc. percsctl stop: ends its workload.
+// percsctl fault: breaks, impairs and mends links and parts of blades of a running fabric, once and
+// by command; faults as resources are in fault_resources.cc. percsctl stop: ends its workload.
 #include "client/percsctl/fault.h"
 
 #include <fmt/format.h>
@@ -76,7 +76,8 @@ std::string LongWait(FabricClient& client, Time at) {
   return FormatLongWait(at - status->virtual_time(), pace);
 }
 
-Outcome Inject(const FabricOptions& fabric, const std::string& when, v1::InjectFaultRequest request) {
+Outcome Inject(const FabricOptions& fabric, const std::string& when,
+               v1::InjectFaultRequest request) {
   Time at = -1;
   if (Outcome outcome = AwaitTime(when, at); outcome.code != ExitCode::kOk) return outcome;
   request.set_now(at < 0);
@@ -85,10 +86,10 @@ Outcome Inject(const FabricOptions& fabric, const std::string& when, v1::InjectF
     const auto reply = client.InjectFault(request);
     if (!reply.ok()) return FromStatus(reply.status());
     if (IsJson(fabric.format)) {
-      fmt::print("{}\n",
-                 nlohmann::json{{"fault", reply->what()}, {"at_ps", reply->at()}}.dump(2));
+      fmt::print("{}\n", nlohmann::json{{"fault", reply->what()}, {"at_ps", reply->at()}}.dump(2));
     } else {
-      fmt::print("{} at {}{}\n", reply->what(), FormatVirtual(reply->at()), LongWait(client, reply->at()));
+      fmt::print("{} at {}{}\n", reply->what(), FormatVirtual(reply->at()),
+                 LongWait(client, reply->at()));
     }
     return Outcome::Ok();
   });
@@ -180,8 +181,7 @@ std::shared_ptr<ImpairmentArguments> AddImpairment(CLI::App& app, const char* na
   sub->add_option("LINK", a->link,
                   "One end and its port (sn0-d0-h0:LR0) or both ends (sn0-d0-h0/sn0-d1-h0)")
       ->required();
-  sub->add_option("--from", a->from,
-                  "Only the direction in which this end sends; default: both");
+  sub->add_option("--from", a->from, "Only the direction in which this end sends; default: both");
   sub->add_option("--at", a->at,
                   "Virtual time (40us), or a wait on the wall clock (wall:5s); default: now");
   AddFabricOptions(*sub, a->fabric);
@@ -224,9 +224,9 @@ CommandBody AddFault(CLI::App& app) {
                                  "The SPE, like blade0:SPE3", "blade0:SPE3 --at 80us");
   const auto ring = AddBladeFault(app, "eib-ring-lost", "A bus of a blade loses a data ring",
                                   "The ring, like blade0:CELL1:RING2", "blade0:CELL1:RING2");
-  const auto chip = AddBladeFault(app, "chip-link-degraded",
-                                  "The link between the Cells of a blade slows down", "The blade",
-                                  "blade0 --share 0.25");
+  const auto chip =
+      AddBladeFault(app, "chip-link-degraded", "The link between the Cells of a blade slows down",
+                    "The blade", "blade0 --share 0.25");
   app.get_subcommand("chip-link-degraded")
       ->add_option("--share", chip->share, "What is left of its rate, above 0 and at most 1")
       ->capture_default_str();

@@ -13,12 +13,12 @@
 
 namespace percs {
 
-// Sets `at` to the virtual time that --at names, or to -1 for now, when the wait on the wall clock is
-// over.
+// Sets `at` to the virtual time that --at names, or to -1 for now, when the wait on the wall clock
+// is over.
 Outcome AwaitTime(const std::string& text, Time& at);
 
-// Declares create, update, preview, list, get, delete and reset. What it returns runs the one that was asked
-// for, if any.
+// Declares create, update, preview, list, get, delete and reset. What it returns runs the one that
+// was asked for, if any.
 std::function<std::optional<Outcome>()> AddFaultResources(CLI::App& app);
 
 // Faults with their conditions.

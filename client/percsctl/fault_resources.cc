@@ -1,5 +1,5 @@
-// percsctl fault create, update, preview, list, get, delete, reset: faults as resources. Their options are the
-// fields of percs.v1.Injection and FaultSelector, written as in a scenario file.
+// percsctl fault create, update, preview, list, get, delete, reset: faults as resources. Their
+// options are the fields of percs.v1.Injection and FaultSelector, written as in a scenario file.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spawn.h>
@@ -49,16 +49,20 @@ bool IsWall(const std::string& text) {
   return time.ok() && time->wall;
 }
 
-Outcome SetFields(const std::map<std::string, std::string>& values, google::protobuf::Message* message) {
+Outcome SetFields(const std::map<std::string, std::string>& values,
+                  google::protobuf::Message* message) {
   for (const auto& [name, text] : values) {
     if (text.empty()) continue;
     if (IsWall(text)) {
-      return Wrong(fmt::format("--{}: {} is a time of the wall clock, and this is a virtual one; write {}",
-                               Dashed(name), text, text.substr(text.find(':') + 1)));
+      return Wrong(
+          fmt::format("--{}: {} is a time of the wall clock, and this is a virtual one; write {}",
+                      Dashed(name), text, text.substr(text.find(':') + 1)));
     }
-    const absl::Status status = SetFromText(message, message->GetDescriptor()->FindFieldByName(name), text);
+    const absl::Status status =
+        SetFromText(message, message->GetDescriptor()->FindFieldByName(name), text);
     if (!status.ok()) {
-      return Outcome::Fail(ExitCode::kUsage, fmt::format("--{}: {}", Dashed(name), std::string(status.message())));
+      return Outcome::Fail(ExitCode::kUsage,
+                           fmt::format("--{}: {}", Dashed(name), std::string(status.message())));
     }
   }
   return Outcome::Ok();
@@ -88,7 +92,8 @@ std::string LongWait(const v1::FaultReply& reply) {
   const Time wait = f.next_at() - reply.at();
   const std::string wall = FormatLongWait(wait, reply.pace());
   if (wall.empty()) return "";
-  return fmt::format("{} in {}{}\n", f.injections() == 0 ? "begins" : "changes next", FormatVirtual(wait), wall);
+  return fmt::format("{} in {}{}\n", f.injections() == 0 ? "begins" : "changes next",
+                     FormatVirtual(wait), wall);
 }
 
 Outcome Print(const FabricOptions& fabric, const char* verb, FabricClient::Duration lease,
@@ -100,21 +105,25 @@ Outcome Print(const FabricOptions& fabric, const char* verb, FabricClient::Durat
     if (lease.count() > 0) json["lease_wall_ms"] = lease.count();
     fmt::print("{}\n", json.dump(2));
   } else {
-    fmt::print("fault {} {} at {}\n{}{}", reply.fault().id(), verb, FormatVirtual(reply.at()), FaultsText(one),
-               LongWait(reply));
-    if (lease.count() > 0) fmt::print("it is deleted in {} ms of wall time, unless it is held\n", lease.count());
+    fmt::print("fault {} {} at {}\n{}{}", reply.fault().id(), verb, FormatVirtual(reply.at()),
+               FaultsText(one), LongWait(reply));
+    if (lease.count() > 0)
+      fmt::print("it is deleted in {} ms of wall time, unless it is held\n", lease.count());
   }
   return Outcome::Ok();
 }
 
-// Runs a program and returns its exit status, as a shell says it; calls `meanwhile` every few seconds.
+// Runs a program and returns its exit status, as a shell says it; calls `meanwhile` every few
+// seconds.
 int RunProgram(const std::vector<std::string>& command, const std::function<void()>& meanwhile) {
-  constexpr auto kPoll = std::chrono::milliseconds(20), kMeanwhile = std::chrono::milliseconds(2'000);
+  constexpr auto kPoll = std::chrono::milliseconds(20),
+                 kMeanwhile = std::chrono::milliseconds(2'000);
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   pid_t pid = 0;
-  if (const int error = posix_spawnp(&pid, words[0], nullptr, nullptr, words.data(), environ); error != 0) {
+  if (const int error = posix_spawnp(&pid, words[0], nullptr, nullptr, words.data(), environ);
+      error != 0) {
     fmt::print(stderr, "percsctl fault: cannot run {}: {}\n", command[0], std::strerror(error));
     return error == ENOENT ? 127 : 126;
   }
@@ -134,13 +143,14 @@ absl::Status CheckNew(FabricClient& client, const std::string& id) {
   const auto known = client.ListFaults(id);
   if (absl::IsNotFound(known.status())) return absl::OkStatus();
   if (!known.ok()) return known.status();
-  return absl::AlreadyExistsError(fmt::format(
-      "there is a fault \"{}\" already, which this would delete in the end; delete it first, or take another name",
-      id));
+  return absl::AlreadyExistsError(
+      fmt::format("there is a fault \"{}\" already, which this would delete in the end; delete it "
+                  "first, or take another name",
+                  id));
 }
 
-// The fault is there while the program runs; a lease ends it if this process dies. What the program says counts,
-// whatever has become of the fault.
+// The fault is there while the program runs; a lease ends it if this process dies. What the program
+// says counts, whatever has become of the fault.
 Outcome During(const ResourceArguments& a, const v1::Fault& fault) {
   constexpr FabricClient::Duration kLease(10'000);
   return WithFabric(a.fabric, [&](FabricClient& client) {
@@ -148,16 +158,19 @@ Outcome During(const ResourceArguments& a, const v1::Fault& fault) {
     const auto reply = client.CreateFault(fault, kLease);
     if (!reply.ok()) return FromStatus(reply.status());
     InterruptGuard interrupt;  // Ctrl-C ends the program, and then the fault
-    const int status = RunProgram(a.command, [&] { client.HoldFault(a.id).status().IgnoreError(); });
+    const int status =
+        RunProgram(a.command, [&] { client.HoldFault(a.id).status().IgnoreError(); });
     const auto gone = client.DeleteFault(a.id);
     if (gone.ok()) {
-      fmt::print(stderr, "fault {}: from {} to {}\n", a.id, FormatVirtual(reply->at()), FormatVirtual(gone->at()));
+      fmt::print(stderr, "fault {}: from {} to {}\n", a.id, FormatVirtual(reply->at()),
+                 FormatVirtual(gone->at()));
     } else if (absl::IsNotFound(gone.status())) {
-      fmt::print(stderr, "fault {}: from {}; somebody deleted it before the program had ended\n", a.id,
-                 FormatVirtual(reply->at()));
+      fmt::print(stderr, "fault {}: from {}; somebody deleted it before the program had ended\n",
+                 a.id, FormatVirtual(reply->at()));
     } else {
-      fmt::print(stderr, "fault {}: from {}; its lease ends it within {} s, as it was not deleted: {}\n", a.id,
-                 FormatVirtual(reply->at()), kLease.count() / 1000, Text(gone.status()));
+      fmt::print(stderr,
+                 "fault {}: from {}; its lease ends it within {} s, as it was not deleted: {}\n",
+                 a.id, FormatVirtual(reply->at()), kLease.count() / 1000, Text(gone.status()));
     }
     return Outcome{static_cast<ExitCode>(status), ""};
   });
@@ -165,36 +178,43 @@ Outcome During(const ResourceArguments& a, const v1::Fault& fault) {
 
 absl::StatusOr<FabricClient::Duration> ParseLease(const char* option, const std::string& text) {
   const auto span = ParseWallTime(text);
-  if (!span.ok()) return absl::InvalidArgumentError(fmt::format("{}: {}", option, Text(span.status())));
+  if (!span.ok())
+    return absl::InvalidArgumentError(fmt::format("{}: {}", option, Text(span.status())));
   if (span->count() > 0) return *span;
   return absl::InvalidArgumentError(
       fmt::format("{}: {} is less than a millisecond; write wall:1ms or more", option, text));
 }
 
-// Takes the options that are told by the wall clock out of `a`. A duration is a lease that nobody renews: the
-// controller deletes the fault, and the journal has the virtual time of that.
+// Takes the options that are told by the wall clock out of `a`. A duration is a lease that nobody
+// renews: the controller deletes the fault, and the journal has the virtual time of that.
 Outcome TakeWallTimes(ResourceArguments& a, bool update, FabricClient::Duration& lease) {
   std::string& duration = a.inject[kDuration];
   const bool wall = IsWall(duration);
   if (!a.command.empty()) {
     if (!a.lease.empty()) {
-      return Wrong("--lease: the fault is held for as long as COMMAND runs, and then deleted; leave it out");
+      return Wrong(
+          "--lease: the fault is held for as long as COMMAND runs, and then deleted; leave it out");
     }
-    if (wall) return Wrong("--duration " + duration + ": the fault is there for as long as COMMAND runs; leave it out");
-    if (IsJson(a.fabric.format)) return Wrong("--format json: standard output is that of COMMAND; leave it out");
+    if (wall)
+      return Wrong("--duration " + duration +
+                   ": the fault is there for as long as COMMAND runs; leave it out");
+    if (IsJson(a.fabric.format))
+      return Wrong("--format json: standard output is that of COMMAND; leave it out");
   }
   if (wall && update) {
-    return Wrong(fmt::format("--duration {0}: only `fault create` takes a duration by the wall clock; write a virtual "
-                             "one, or `fault delete` it, and create it with --duration {0}",
-                             duration));
+    return Wrong(fmt::format(
+        "--duration {0}: only `fault create` takes a duration by the wall clock; write a virtual "
+        "one, or `fault delete` it, and create it with --duration {0}",
+        duration));
   }
   if (wall && !a.lease.empty()) {
     return Wrong("--duration " + duration + " is a lease that nobody renews; leave --lease out");
   }
   if (wall && !a.at.empty() && !IsWall(a.at)) {
-    return Wrong(fmt::format("--duration {}: it counts from now, and with --at {} the fault may begin later; write a "
-                             "virtual duration, or an --at of the wall clock (wall:5s)",
-                             duration, a.at));
+    return Wrong(fmt::format(
+        "--duration {}: it counts from now, and with --at {} the fault may begin later; write a "
+        "virtual duration, or an --at of the wall clock (wall:5s)",
+        duration, a.at));
   }
   if (!wall && a.lease.empty()) return Outcome::Ok();
   const auto span = wall ? ParseLease("--duration", duration) : ParseLease("--lease", a.lease);
@@ -206,18 +226,22 @@ Outcome TakeWallTimes(ResourceArguments& a, bool update, FabricClient::Duration&
 
 Outcome Set(ResourceArguments a, bool update) {
   FabricClient::Duration lease(0);
-  if (Outcome outcome = TakeWallTimes(a, update, lease); outcome.code != ExitCode::kOk) return outcome;
+  if (Outcome outcome = TakeWallTimes(a, update, lease); outcome.code != ExitCode::kOk)
+    return outcome;
   v1::Fault fault;
   if (Outcome outcome = BuildFault(a, &fault); outcome.code != ExitCode::kOk) return outcome;
   if (!a.command.empty()) return During(a, fault);
   return WithFabric(a.fabric, [&](FabricClient& client) {
     const auto reply = update ? client.UpdateFault(fault) : client.CreateFault(fault, lease);
-    return reply.ok() ? Print(a.fabric, update ? "updated" : "created", lease, *reply) : FromStatus(reply.status());
+    return reply.ok() ? Print(a.fabric, update ? "updated" : "created", lease, *reply)
+                      : FromStatus(reply.status());
   });
 }
 
 Json PreviewJson(const v1::FaultPreview& p) {
-  const auto names = [](const auto& list) { return std::vector<std::string>(list.begin(), list.end()); };
+  const auto names = [](const auto& list) {
+    return std::vector<std::string>(list.begin(), list.end());
+  };
   return {{"targets", names(p.targets())},
           {"selected", p.selected()},
           {"seed", p.seed()},
@@ -235,25 +259,28 @@ Json PreviewJson(const v1::FaultPreview& p) {
 std::string PreviewText(const v1::FaultPreview& p) {
   const auto line = [](const char* what, std::uint64_t count, const auto& names) {
     const bool more = count > static_cast<std::uint64_t>(names.size());
-    return fmt::format("{:<13} {}{}{}{}\n", what, FormatCount(count), names.empty() ? "" : ": ", fmt::join(names, ", "),
-                       more && !names.empty() ? ", ..." : "");
+    return fmt::format("{:<13} {}{}{}{}\n", what, FormatCount(count), names.empty() ? "" : ": ",
+                       fmt::join(names, ", "), more && !names.empty() ? ", ..." : "");
   };
   std::string text = line("places", p.selected(), p.targets());
   text += fmt::format("{:<13} {}\n", "seed", p.seed());
   text += line("pairs", p.pairs(), p.pair_names());
-  text += fmt::format("{:<13} {} of these pairs, each choice counted\n", "routes", FormatCount(p.routes()));
+  text += fmt::format("{:<13} {} of these pairs, each choice counted\n", "routes",
+                      FormatCount(p.routes()));
   text += line("trees", static_cast<std::uint64_t>(p.trees_size()), p.trees());
   text += line("hubs cut off", static_cast<std::uint64_t>(p.hubs_cut_off_size()), p.hubs_cut_off());
   text += fmt::format("{:<13} {} of these hubs\n", "windows", FormatCount(p.windows()));
   text += line("jobs", static_cast<std::uint64_t>(p.jobs_size()), p.jobs());
   text += fmt::format("{:<13} {}\n", "unreachable",
                       FormatCount(p.pairs_unreachable()) + " pairs also after a reroute");
-  return text + fmt::format("{:<13} {}\n", "packets", p.loses_packets() ? "are lost on it" : "are delayed by it");
+  return text + fmt::format("{:<13} {}\n", "packets",
+                            p.loses_packets() ? "are lost on it" : "are delayed by it");
 }
 
 Outcome Preview(ResourceArguments a) {
   v1::Fault fault;
-  if (IsWall(a.inject[kDuration])) a.inject[kDuration].clear();  // how long it lasts does not change what it touches
+  if (IsWall(a.inject[kDuration]))
+    a.inject[kDuration].clear();  // how long it lasts does not change what it touches
   if (Outcome outcome = BuildFault(a, &fault); outcome.code != ExitCode::kOk) return outcome;
   fault.clear_at();
   return WithFabric(a.fabric, [&](FabricClient& client) {
@@ -270,7 +297,10 @@ Outcome List(const ResourceArguments& a) {
     const auto reply = client.ListFaults(a.id);
     if (!reply.ok()) return FromStatus(reply.status());
     if (IsJson(a.fabric.format)) {
-      fmt::print("{}\n", Json{{"virtual_ps", reply->virtual_time()}, {"faults", FaultsJson(reply->faults())}}.dump(2));
+      fmt::print(
+          "{}\n",
+          Json{{"virtual_ps", reply->virtual_time()}, {"faults", FaultsJson(reply->faults())}}.dump(
+              2));
     } else {
       fmt::print("{}", FaultsText(reply->faults()));
     }
@@ -285,7 +315,8 @@ Outcome Delete(const ResourceArguments& a) {
     if (IsJson(a.fabric.format)) {
       fmt::print("{}\n", Json{{"at_ps", reply->at()}, {"deleted", a.id}}.dump(2));
     } else {
-      fmt::print("fault {} deleted at {}; it was {}\n", a.id, FormatVirtual(reply->at()), reply->fault().phase());
+      fmt::print("fault {} deleted at {}; it was {}\n", a.id, FormatVirtual(reply->at()),
+                 reply->fault().phase());
     }
     return Outcome::Ok();
   });
@@ -317,12 +348,15 @@ Outcome Reset(const ResourceArguments& a) {
   });
 }
 
-void AddFields(CLI::App& app, const google::protobuf::Descriptor* type, std::map<std::string, std::string>& values) {
+void AddFields(CLI::App& app, const google::protobuf::Descriptor* type,
+               std::map<std::string, std::string>& values) {
   for (const google::protobuf::FieldDescriptor* field : VisibleFields(type)) {
     if (field->message_type() != nullptr) continue;
     std::string help = RulesOf(field).doc();
-    if (field->name() == kDuration) help += " `fault create` also takes one by the wall clock: wall:30s.";
-    if (field->enum_type() != nullptr) help += fmt::format(" One of {}.", fmt::join(ChoiceNames(field->enum_type()), ", "));
+    if (field->name() == kDuration)
+      help += " `fault create` also takes one by the wall clock: wall:30s.";
+    if (field->enum_type() != nullptr)
+      help += fmt::format(" One of {}.", fmt::join(ChoiceNames(field->enum_type()), ", "));
     auto* option = app.add_option("--" + Dashed(field->name()), values[field->name()], help);
     if (RulesOf(field).required()) option->required();
   }
@@ -334,13 +368,15 @@ Arguments AddResource(CLI::App& app, const char* name, const char* summary, bool
   auto* id = sub->add_option("ID", a->id, "Name of the fault");
   if (with_fault) {
     id->required();
-    sub->add_option("--at", a->at, "Virtual time (40us), or a wait on the wall clock (wall:5s); default: now");
+    sub->add_option("--at", a->at,
+                    "Virtual time (40us), or a wait on the wall clock (wall:5s); default: now");
     AddFields(*sub, v1::Injection::descriptor(), a->inject);
     AddFields(*sub, v1::FaultSelector::descriptor(), a->select);
-    sub->footer(fmt::format("Examples:\n  percsctl fault {0} cut --kind link_down --link sn0-d0-h0:LR0\n"
-                            "  percsctl fault {0} storm --kind bit_errors --flit-error-rate 1e-3 --link-class lr "
-                            "--mode percent --percent 10 --duration 100us",
-                            name));
+    sub->footer(fmt::format(
+        "Examples:\n  percsctl fault {0} cut --kind link_down --link sn0-d0-h0:LR0\n"
+        "  percsctl fault {0} storm --kind bit_errors --flit-error-rate 1e-3 --link-class lr "
+        "--mode percent --percent 10 --duration 100us",
+        name));
   }
   AddFabricOptions(*sub, a->fabric);
   return a;
@@ -351,44 +387,51 @@ Arguments AddResource(CLI::App& app, const char* name, const char* summary, bool
 Json FaultsJson(const FaultList& faults) {
   Json json = Json::array();
   for (const v1::FaultStatus& f : faults) {
-    json.push_back({{"id", f.id()},
-                    {"number", f.number()},
-                    {"kind", f.kind()},
-                    {"phase", f.phase()},
-                    {"seed", f.seed()},
-                    {"selected", f.selected()},
-                    {"targets", std::vector<std::string>(f.targets().begin(), f.targets().end())},
-                    {"selected_at_ps", f.selected_at()},
-                    {"begins_at_ps", f.begins_at()},
-                    {"injections", f.injections()},
-                    {"injected_at_ps", Optional(f.has_injected_at(), f.injected_at())},
-                    {"recoveries", f.recoveries()},
-                    {"recovered_at_ps", Optional(f.has_recovered_at(), f.recovered_at())},
-                    {"next_at_ps", Optional(f.has_next_at(), f.next_at())},
-                    {"detected_at_ps", Optional(f.has_detected_at(), f.detected_at())},
-                    {"alerted_at_ps", Optional(f.has_alerted_at(), f.alerted_at())},
-                    {"planned_at_ps", Optional(f.has_planned_at(), f.planned_at())},
-                    {"committed_at_ps", Optional(f.has_committed_at(), f.committed_at())},
-                    {"first_packet_at_ps", Optional(f.has_first_packet_at(), f.first_packet_at())},
-                    {"epoch", Optional(f.has_epoch(), f.epoch())},
-                    {"packets_lost", Optional(f.has_packets_lost(), static_cast<std::int64_t>(f.packets_lost()))},
-                    {"packets_resent", Optional(f.has_packets_resent(), static_cast<std::int64_t>(f.packets_resent()))},
-                    {"replays", Optional(f.has_replays(), static_cast<std::int64_t>(f.replays()))}});
+    json.push_back(
+        {{"id", f.id()},
+         {"number", f.number()},
+         {"kind", f.kind()},
+         {"phase", f.phase()},
+         {"seed", f.seed()},
+         {"selected", f.selected()},
+         {"targets", std::vector<std::string>(f.targets().begin(), f.targets().end())},
+         {"selected_at_ps", f.selected_at()},
+         {"begins_at_ps", f.begins_at()},
+         {"injections", f.injections()},
+         {"injected_at_ps", Optional(f.has_injected_at(), f.injected_at())},
+         {"recoveries", f.recoveries()},
+         {"recovered_at_ps", Optional(f.has_recovered_at(), f.recovered_at())},
+         {"next_at_ps", Optional(f.has_next_at(), f.next_at())},
+         {"detected_at_ps", Optional(f.has_detected_at(), f.detected_at())},
+         {"alerted_at_ps", Optional(f.has_alerted_at(), f.alerted_at())},
+         {"planned_at_ps", Optional(f.has_planned_at(), f.planned_at())},
+         {"committed_at_ps", Optional(f.has_committed_at(), f.committed_at())},
+         {"first_packet_at_ps", Optional(f.has_first_packet_at(), f.first_packet_at())},
+         {"epoch", Optional(f.has_epoch(), f.epoch())},
+         {"packets_lost",
+          Optional(f.has_packets_lost(), static_cast<std::int64_t>(f.packets_lost()))},
+         {"packets_resent",
+          Optional(f.has_packets_resent(), static_cast<std::int64_t>(f.packets_resent()))},
+         {"replays", Optional(f.has_replays(), static_cast<std::int64_t>(f.replays()))}});
   }
   return json;
 }
 
 // How each was answered, and what it cost; nothing if nothing is known of that.
 std::string AnswersText(const FaultList& faults) {
-  Table table({"fault", "detected", "alerted", "planned", "committed", "first packet", "lost", "resent", "replays"},
+  Table table({"fault", "detected", "alerted", "planned", "committed", "first packet", "lost",
+               "resent", "replays"},
               "llllllrrr");
   bool any = false;
-  const auto time = [](bool known, Time at) { return known ? FormatVirtual(at) : std::string("-"); };
+  const auto time = [](bool known, Time at) {
+    return known ? FormatVirtual(at) : std::string("-");
+  };
   for (const v1::FaultStatus& f : faults) {
     if (!f.has_detected_at() && !f.has_packets_lost()) continue;
     any = true;
-    table.Add({f.id(), time(f.has_detected_at(), f.detected_at()), time(f.has_alerted_at(), f.alerted_at()),
-               time(f.has_planned_at(), f.planned_at()), time(f.has_committed_at(), f.committed_at()),
+    table.Add({f.id(), time(f.has_detected_at(), f.detected_at()),
+               time(f.has_alerted_at(), f.alerted_at()), time(f.has_planned_at(), f.planned_at()),
+               time(f.has_committed_at(), f.committed_at()),
                time(f.has_first_packet_at(), f.first_packet_at()),
                f.has_packets_lost() ? FormatCount(f.packets_lost()) : "-",
                f.has_packets_resent() ? FormatCount(f.packets_resent()) : "-",
@@ -399,46 +442,55 @@ std::string AnswersText(const FaultList& faults) {
 
 std::string FaultsText(const FaultList& faults) {
   constexpr int kTargetsShown = 3;
-  Table table({"fault", "kind", "phase", "places", "injected", "recovered", "next", "seed", "where"}, "lllrlllrl");
+  Table table(
+      {"fault", "kind", "phase", "places", "injected", "recovered", "next", "seed", "where"},
+      "lllrlllrl");
   for (const v1::FaultStatus& f : faults) {
     std::string where;
-    for (int i = 0; i < std::min(f.targets_size(), kTargetsShown); ++i) where += (i > 0 ? ", " : "") + f.targets(i);
+    for (int i = 0; i < std::min(f.targets_size(), kTargetsShown); ++i)
+      where += (i > 0 ? ", " : "") + f.targets(i);
     if (f.selected() > kTargetsShown) where += ", ...";
     table.Add({f.id(), f.kind(), f.phase(), FormatCount(f.selected()),
                TimesText(f.injections(), f.has_injected_at(), f.injected_at()),
                TimesText(f.recoveries(), f.has_recovered_at(), f.recovered_at()),
-               f.has_next_at() ? FormatVirtual(f.next_at()) : "-", fmt::format("{}", f.seed()), where});
+               f.has_next_at() ? FormatVirtual(f.next_at()) : "-", fmt::format("{}", f.seed()),
+               where});
   }
   return table.empty() ? "no faults\n" : table.ToString() + AnswersText(faults);
 }
 
 std::function<std::optional<Outcome>()> AddFaultResources(CLI::App& app) {
-  const auto create = AddResource(app, "create", "Create a fault, which stays until it is over or deleted", true);
-  const auto update = AddResource(app, "update", "End a fault as it is and begin it as it shall be", true);
-  const auto preview = AddResource(app, "preview", "Tell what a fault would touch, and change nothing", true);
+  const auto create =
+      AddResource(app, "create", "Create a fault, which stays until it is over or deleted", true);
+  const auto update =
+      AddResource(app, "update", "End a fault as it is and begin it as it shall be", true);
+  const auto preview =
+      AddResource(app, "preview", "Tell what a fault would touch, and change nothing", true);
   const auto list = AddResource(app, "list", "Faults and what has become of them", false);
   const auto get = AddResource(app, "get", "One fault", false);
   const auto remove = AddResource(app, "delete", "End a fault", false);
   const auto reset = AddResource(app, "reset", "End all faults", false);
   const auto hold = AddResource(app, "hold", "Renew the lease of a fault", false);
   app.get_subcommand("hold")->get_option("ID")->required();
-  app.get_subcommand("create")->add_option("--lease", create->lease,
-                                           "Delete it when nobody has held it for so long: wall:30s");
-  app.get_subcommand("create")->add_option("COMMAND", create->command,
-                                           "After --: a program to run; the fault is deleted when it has ended");
+  app.get_subcommand("create")->add_option(
+      "--lease", create->lease, "Delete it when nobody has held it for so long: wall:30s");
+  app.get_subcommand("create")->add_option(
+      "COMMAND", create->command,
+      "After --: a program to run; the fault is deleted when it has ended");
   app.get_subcommand("get")->get_option("ID")->required();
   app.get_subcommand("delete")->get_option("ID")->required();
-  return [&app, create, update, preview, list, get, remove, reset, hold]() -> std::optional<Outcome> {
-    if (app.got_subcommand("create")) return Set(*create, false);
-    if (app.got_subcommand("update")) return Set(*update, true);
-    if (app.got_subcommand("preview")) return Preview(*preview);
-    if (app.got_subcommand("list")) return List(*list);
-    if (app.got_subcommand("get")) return List(*get);
-    if (app.got_subcommand("delete")) return Delete(*remove);
-    if (app.got_subcommand("reset")) return Reset(*reset);
-    if (app.got_subcommand("hold")) return Hold(*hold);
-    return std::nullopt;
-  };
+  return
+      [&app, create, update, preview, list, get, remove, reset, hold]() -> std::optional<Outcome> {
+        if (app.got_subcommand("create")) return Set(*create, false);
+        if (app.got_subcommand("update")) return Set(*update, true);
+        if (app.got_subcommand("preview")) return Preview(*preview);
+        if (app.got_subcommand("list")) return List(*list);
+        if (app.got_subcommand("get")) return List(*get);
+        if (app.got_subcommand("delete")) return Delete(*remove);
+        if (app.got_subcommand("reset")) return Reset(*reset);
+        if (app.got_subcommand("hold")) return Hold(*hold);
+        return std::nullopt;
+      };
 }
 
 }  // namespace percs

@@ -90,7 +90,9 @@ std::string Table::ToString(int indent) const {
 }
 
 std::string FormatNodes(std::uint64_t nodes, std::uint64_t blades, std::uint64_t crossbars) {
-  const auto several = [](std::uint64_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
+  const auto several = [](std::uint64_t n, const char* what) {
+    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+  };
   std::string text = fmt::format("{} hubs", nodes - blades - crossbars);
   if (crossbars > 0) {
     text += blades > 0 ? ", " + several(blades, "blade") : "";

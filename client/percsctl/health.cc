@@ -1,5 +1,5 @@
-// percsctl events: what happened to a running fabric. percsctl health: what is not as it should be. percsctl pause,
-// resume, step: its virtual time.
+// percsctl events: what happened to a running fabric. percsctl health: what is not as it should be.
+// percsctl pause, resume, step: its virtual time.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -34,9 +34,11 @@ struct EventArguments {
 void PrintBatch(const v1::EventBatch& batch, bool json) {
   if (batch.lost() > 0) {
     if (json) {
-      fmt::print("{}\n", Json{{"run", batch.run()}, {"kind", "gap"}, {"lost", batch.lost()}}.dump());
+      fmt::print("{}\n",
+                 Json{{"run", batch.run()}, {"kind", "gap"}, {"lost", batch.lost()}}.dump());
     } else {
-      fmt::print("{:>6}  {:<16} {} events before the next one are kept no longer\n", "", "gap", batch.lost());
+      fmt::print("{:>6}  {:<16} {} events before the next one are kept no longer\n", "", "gap",
+                 batch.lost());
     }
   }
   for (const v1::FabricEvent& e : batch.events()) {
@@ -58,10 +60,11 @@ void PrintBatch(const v1::EventBatch& batch, bool json) {
 Outcome Events(const EventArguments& a) {
   return WithFabric(a.fabric, [&](FabricClient& client) {
     InterruptGuard interrupt;
-    const absl::Status status = client.WatchEvents(a.after, a.follow, [&](const v1::EventBatch& batch) {
-      PrintBatch(batch, IsJson(a.fabric.format));
-      return !InterruptGuard::raised();
-    });
+    const absl::Status status =
+        client.WatchEvents(a.after, a.follow, [&](const v1::EventBatch& batch) {
+          PrintBatch(batch, IsJson(a.fabric.format));
+          return !InterruptGuard::raised();
+        });
     return status.ok() ? Outcome::Ok() : FromStatus(status);
   });
 }
@@ -100,47 +103,56 @@ Json HealthJson(const v1::HealthReply& h) {
           {"faults", FaultsJson(h.faults())},
           {"reroutes", ReroutesJson(h)},
           {"reroutes_count", h.reroutes_count()},
-          {"packets_dropped", std::map<std::string, std::uint64_t>(h.packets_dropped().begin(), h.packets_dropped().end())},
+          {"packets_dropped", std::map<std::string, std::uint64_t>(h.packets_dropped().begin(),
+                                                                   h.packets_dropped().end())},
           {"replays", h.replays()},
           {"packets_resent", h.packets_resent()}};
 }
 
 std::string HealthText(const v1::HealthReply& h) {
-  std::string text = fmt::format("{} at {}, route tables of epoch {}\n", h.healthy() ? "healthy" : "degraded",
-                                 FormatVirtual(h.virtual_time()), h.epoch());
-  const auto list = [&](const char* what, const google::protobuf::RepeatedPtrField<std::string>& names) {
-    if (!names.empty()) text += fmt::format("{:<21} {}: {}\n", what, names.size(), fmt::join(names, ", "));
+  std::string text =
+      fmt::format("{} at {}, route tables of epoch {}\n", h.healthy() ? "healthy" : "degraded",
+                  FormatVirtual(h.virtual_time()), h.epoch());
+  const auto list = [&](const char* what,
+                        const google::protobuf::RepeatedPtrField<std::string>& names) {
+    if (!names.empty())
+      text += fmt::format("{:<21} {}: {}\n", what, names.size(), fmt::join(names, ", "));
   };
   list("links down", h.links_down());
   list("links short of lanes", h.links_short_of_lanes());
   list("hubs cut off", h.hubs_cut_off());
   list("trees not ready", h.trees_not_ready());
-  if (h.unreachable_pairs() > 0) text += fmt::format("{:<21} {} pairs\n", "unreachable", h.unreachable_pairs());
+  if (h.unreachable_pairs() > 0)
+    text += fmt::format("{:<21} {} pairs\n", "unreachable", h.unreachable_pairs());
   std::string dropped;
   for (const auto& [reason, packets] : h.packets_dropped()) {
     dropped += fmt::format("{}{} {}", dropped.empty() ? "" : ", ", FormatCount(packets), reason);
   }
   text += fmt::format("{:<21} {}; {} flits replayed, {} packets resent\n", "packets dropped so far",
-                      dropped.empty() ? "none" : dropped, FormatCount(h.replays()), FormatCount(h.packets_resent()));
+                      dropped.empty() ? "none" : dropped, FormatCount(h.replays()),
+                      FormatCount(h.packets_resent()));
   if (!h.faults().empty()) text += "\n" + FaultsText(h.faults());
-  Table table({"reroute", "links down", "up", "raised", "alerted", "planning", "planned", "committed", "hubs"},
+  Table table({"reroute", "links down", "up", "raised", "alerted", "planning", "planned",
+               "committed", "hubs"},
               "rrrrrrrrr");
   for (const v1::Reroute& r : h.reroutes()) {
-    table.Add({fmt::format("epoch {}", r.epoch()), FormatCount(static_cast<std::uint64_t>(r.down_size())),
-               FormatCount(static_cast<std::uint64_t>(r.up_size())), FormatVirtual(r.raised()),
-               FormatVirtual(r.alerted()), FormatVirtual(r.planning_started()), FormatVirtual(r.planned()),
-               FormatVirtual(r.committed()), FormatCount(r.hubs_changed())});
+    table.Add(
+        {fmt::format("epoch {}", r.epoch()), FormatCount(static_cast<std::uint64_t>(r.down_size())),
+         FormatCount(static_cast<std::uint64_t>(r.up_size())), FormatVirtual(r.raised()),
+         FormatVirtual(r.alerted()), FormatVirtual(r.planning_started()),
+         FormatVirtual(r.planned()), FormatVirtual(r.committed()), FormatCount(r.hubs_changed())});
   }
   return text + (table.empty() ? "" : "\n" + table.ToString());
 }
 
-Outcome PrintPause(const FabricOptions& fabric, const char* what, const absl::StatusOr<v1::PauseReply>& reply,
-                   Time wait = 0) {
+Outcome PrintPause(const FabricOptions& fabric, const char* what,
+                   const absl::StatusOr<v1::PauseReply>& reply, Time wait = 0) {
   if (!reply.ok()) return FromStatus(reply.status());
   if (IsJson(fabric.format)) {
     fmt::print("{}\n", Json{{"at_ps", reply->at()}}.dump(2));
   } else {
-    fmt::print("virtual time {} {}{}\n", what, FormatVirtual(reply->at()), FormatLongWait(wait, reply->pace()));
+    fmt::print("virtual time {} {}{}\n", what, FormatVirtual(reply->at()),
+               FormatLongWait(wait, reply->pace()));
   }
   return Outcome::Ok();
 }
@@ -160,7 +172,8 @@ CommandBody AddPause(CLI::App& app) {
   auto a = std::make_shared<FabricOptions>();
   AddFabricOptions(app, *a);
   return [a] {
-    return WithFabric(*a, [&](FabricClient& client) { return PrintPause(*a, "stands at", client.Pause()); });
+    return WithFabric(
+        *a, [&](FabricClient& client) { return PrintPause(*a, "stands at", client.Pause()); });
   };
 }
 
@@ -168,7 +181,8 @@ CommandBody AddResume(CLI::App& app) {
   auto a = std::make_shared<FabricOptions>();
   AddFabricOptions(app, *a);
   return [a] {
-    return WithFabric(*a, [&](FabricClient& client) { return PrintPause(*a, "goes on from", client.Resume()); });
+    return WithFabric(
+        *a, [&](FabricClient& client) { return PrintPause(*a, "goes on from", client.Resume()); });
   };
 }
 

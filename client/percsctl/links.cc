@@ -21,14 +21,10 @@ struct LinksArguments {
 };
 
 Json DirectionJson(const v1::PortCounters& port, double utilisation) {
-  return {{"flits", port.flits()},
-          {"packets", port.packets()},
-          {"bytes", port.bytes()},
-          {"credit_stall_ps", port.credit_stall_ps()},
-          {"crc_errors", port.crc_errors()},
-          {"replays", port.replays()},
-          {"lanes_lost", port.lanes_lost()},
-          {"utilisation", utilisation}};
+  return {{"flits", port.flits()},           {"packets", port.packets()},
+          {"bytes", port.bytes()},           {"credit_stall_ps", port.credit_stall_ps()},
+          {"crc_errors", port.crc_errors()}, {"replays", port.replays()},
+          {"lanes_lost", port.lanes_lost()}, {"utilisation", utilisation}};
 }
 
 Json LinksJson(const v1::ListLinksReply& reply) {
@@ -48,7 +44,8 @@ Json LinksJson(const v1::ListLinksReply& reply) {
 std::string State(const v1::LinkStatus& link) {
   const std::string state = link.up() ? "up" : "DOWN";
   const auto forward = link.forward().lanes_lost(), backward = link.backward().lanes_lost();
-  return forward + backward == 0 ? state : fmt::format("{} -{}/-{} lanes", state, forward, backward);
+  return forward + backward == 0 ? state
+                                 : fmt::format("{} -{}/-{} lanes", state, forward, backward);
 }
 
 std::string LinksText(const v1::ListLinksReply& reply) {

@@ -23,7 +23,9 @@ Outcome Observe(const ObserveArguments& a, FabricClient& client) {
   for (const std::string& hub : a.hubs) request.add_nodes(hub);
   if (const auto reply = client.Observe(request); !reply.ok()) return FromStatus(reply.status());
   if (IsJson(a.fabric.format)) {
-    fmt::print("{}\n", nlohmann::json{{"log_level", a.log_level}, {"metrics_detail", a.metrics_detail}}.dump(2));
+    fmt::print(
+        "{}\n",
+        nlohmann::json{{"log_level", a.log_level}, {"metrics_detail", a.metrics_detail}}.dump(2));
     return Outcome::Ok();
   }
   if (!a.log_level.empty()) fmt::print("all processes log from level {} on\n", a.log_level);
@@ -36,14 +38,17 @@ Outcome Observe(const ObserveArguments& a, FabricClient& client) {
 CommandBody AddObserve(CLI::App& app) {
   auto a = std::make_shared<ObserveArguments>();
   CLI::Option* const hubs = app.add_option("HUB", a->hubs, "Hubs whose metrics get another detail");
-  CLI::Option* const level = app.add_option("--log-level", a->log_level, "debug, info, warning, error or off");
-  CLI::Option* const detail = app.add_option("--metrics-detail", a->metrics_detail, "hub, port or vc");
+  CLI::Option* const level =
+      app.add_option("--log-level", a->log_level, "debug, info, warning, error or off");
+  CLI::Option* const detail =
+      app.add_option("--metrics-detail", a->metrics_detail, "hub, port or vc");
   hubs->needs(detail);
   detail->needs(hubs);
   AddFabricOptions(app, a->fabric);
   return [a, level, detail] {
     if (!*level && !*detail) {
-      return Outcome::Fail(ExitCode::kUsage, "nothing to set: give --log-level, or hubs and --metrics-detail");
+      return Outcome::Fail(ExitCode::kUsage,
+                           "nothing to set: give --log-level, or hubs and --metrics-detail");
     }
     return WithFabric(a->fabric, [&](FabricClient& client) { return Observe(*a, client); });
   };

@@ -1,4 +1,7 @@
-// percsctl perf: messages of CML between any two SPEs of Roadrunner, or between windows of two hubs.
+// percsctl perf: messages of CML between any two SPEs of Roadrunner, or between windows of two
+// hubs.
+#include "emulator/roadrunner/perf.h"
+
 #include <fmt/format.h>
 
 #include <memory>
@@ -10,7 +13,6 @@
 #include "client/percsctl/format.h"
 #include "client/percsctl/perf_windows.h"
 #include "client/percsctl/sizes.h"
-#include "emulator/roadrunner/perf.h"
 
 namespace percs {
 namespace {
@@ -30,8 +32,9 @@ absl::StatusOr<roadrunner::Rank> ParseSpe(const std::string& name) {
   if (absl::SimpleAtoi(name, &rank) && rank >= 0) return rank;
   const std::size_t colon = name.find(":spe");
   if (name.rfind("triblade", 0) == 0 && colon != std::string::npos &&
-      absl::SimpleAtoi(name.substr(8, colon - 8), &triblade) && absl::SimpleAtoi(name.substr(colon + 4), &spe) &&
-      triblade >= 0 && triblade < roadrunner::kTribladesPerCu * roadrunner::kCusMax && spe >= 0 &&
+      absl::SimpleAtoi(name.substr(8, colon - 8), &triblade) &&
+      absl::SimpleAtoi(name.substr(colon + 4), &spe) && triblade >= 0 &&
+      triblade < roadrunner::kTribladesPerCu * roadrunner::kCusMax && spe >= 0 &&
       spe < roadrunner::kSpesPerTriblade) {
     return triblade * roadrunner::kSpesPerTriblade + spe;
   }
@@ -61,8 +64,8 @@ Outcome Perf(const PerfArguments& a) {
   }
   for (const std::uint64_t size : *sizes) {
     if (size <= roadrunner::kPerfBytesMax) continue;
-    return FromStatus(absl::InvalidArgumentError(
-        fmt::format("a message of {} bytes between SPEs; at most {}", size, roadrunner::kPerfBytesMax)));
+    return FromStatus(absl::InvalidArgumentError(fmt::format(
+        "a message of {} bytes between SPEs; at most {}", size, roadrunner::kPerfBytesMax)));
   }
   const auto protocol = a.protocol == "sender" ? roadrunner::Protocol::kSenderInitiated
                                                : roadrunner::Protocol::kReceiverInitiated;
@@ -70,8 +73,9 @@ Outcome Perf(const PerfArguments& a) {
   Json list = Json::array();
   roadrunner::PerfResult last;
   for (const std::uint64_t size : *sizes) {
-    const auto result = roadrunner::MeasurePerf(roadrunner::DefaultParameters(), *from, *to, static_cast<std::uint32_t>(size),
-                                                a.round_trips, protocol);
+    const auto result =
+        roadrunner::MeasurePerf(roadrunner::DefaultParameters(), *from, *to,
+                                static_cast<std::uint32_t>(size), a.round_trips, protocol);
     if (!result.ok()) return FromStatus(result.status());
     last = *result;
     table.Add({FormatCount(size), FormatVirtual(last.half_round_trip),
@@ -83,12 +87,16 @@ Outcome Perf(const PerfArguments& a) {
   }
   const char* const distance = roadrunner::DistanceName(last.distance);
   if (IsJson(a.format)) {
-    fmt::print("{}\n", Json{{"from", *from}, {"to", *to}, {"distance", distance},
-                            {"crossbars", last.crossbars}, {"sizes", std::move(list)}}
+    fmt::print("{}\n", Json{{"from", *from},
+                            {"to", *to},
+                            {"distance", distance},
+                            {"crossbars", last.crossbars},
+                            {"sizes", std::move(list)}}
                            .dump(2));
   } else {
     fmt::print("SPE {} to SPE {}, {}{}\n{}", *from, *to, distance,
-               last.crossbars > 0 ? fmt::format(" ({} crossbars)", last.crossbars) : "", table.ToString());
+               last.crossbars > 0 ? fmt::format(" ({} crossbars)", last.crossbars) : "",
+               table.ToString());
   }
   return Outcome::Ok();
 }
@@ -97,21 +105,29 @@ Outcome Perf(const PerfArguments& a) {
 
 CommandBody AddPerf(CLI::App& app) {
   auto a = std::make_shared<PerfArguments>();
-  app.add_option("FROM", a->from, "A hub: sn0-d0-h0; or an SPE: triblade0:spe0, or its MPI rank")->required();
+  app.add_option("FROM", a->from, "A hub: sn0-d0-h0; or an SPE: triblade0:spe0, or its MPI rank")
+      ->required();
   app.add_option("TO", a->to, "The other one")->required();
-  app.add_option("--bytes", a->bytes, "Sizes: 8,1KiB,64KiB; between SPEs at most 128KiB (default: powers of two up to that, or to what the format takes)")
+  app.add_option("--bytes", a->bytes,
+                 "Sizes: 8,1KiB,64KiB; between SPEs at most 128KiB (default: powers of two up to "
+                 "that, or to what the format takes)")
       ->delimiter(',');
   app.add_option("--round-trips", a->round_trips, "Of each size, after one that warms up")
       ->capture_default_str();
   app.add_option("--protocol", a->protocol, "In one memory, who begins a message")
       ->check(CLI::IsMember({"receiver", "sender"}))
       ->capture_default_str();
-  app.add_option("--mode", a->windows.mode, "Between hubs, the packet format: immediate, fifo, rdma")->capture_default_str();
-  app.add_option("--iterations", a->windows.iterations, "Between hubs, of each loop; a fifth from 64 KiB on")
+  app.add_option("--mode", a->windows.mode,
+                 "Between hubs, the packet format: immediate, fifo, rdma")
       ->capture_default_str();
-  app.add_option("--scenario", a->windows.scenario, "Between hubs: file whose machine is taken (default: two supernodes)");
+  app.add_option("--iterations", a->windows.iterations,
+                 "Between hubs, of each loop; a fifth from 64 KiB on")
+      ->capture_default_str();
+  app.add_option("--scenario", a->windows.scenario,
+                 "Between hubs: file whose machine is taken (default: two supernodes)");
   app.add_option("--set", a->windows.settings, "Between hubs: path=value, changes the scenario");
-  app.add_option("--format", a->format, "human or table, json; between hubs also the layouts osu and imb")
+  app.add_option("--format", a->format,
+                 "human or table, json; between hubs also the layouts osu and imb")
       ->check(CLI::IsMember({"human", "table", "json", "osu", "imb"}))
       ->capture_default_str();
   return [a] { return Perf(*a); };

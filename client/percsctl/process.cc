@@ -1,5 +1,5 @@
-// percsctl process: kill, stop, continue and restart processes of a local fabric, and break the streams of a process of
-// any. All of it is outside of virtual time.
+// percsctl process: kill, stop, continue and restart processes of a local fabric, and break the
+// streams of a process of any. All of it is outside of virtual time.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -33,14 +33,15 @@ absl::StatusOr<FabricProcess*> Find(FabricRecord& record, const std::string& nam
   for (FabricProcess& p : record.processes) {
     if (p.name() == name) return &p;
   }
-  return absl::NotFoundError(fmt::format("fabric \"{}\" has no process {}; it has {}", record.name, name, NamesOf(record)));
+  return absl::NotFoundError(fmt::format("fabric \"{}\" has no process {}; it has {}", record.name,
+                                         name, NamesOf(record)));
 }
 
 absl::Status Signal(const FabricProcess& process, int number) {
   if (!IsRunning(process.id)) {
     return absl::FailedPreconditionError(
-        fmt::format("{} (pid {}) does not run any more; `percsctl process restart` starts it again", process.name(),
-                    process.id.pid));
+        fmt::format("{} (pid {}) does not run any more; `percsctl process restart` starts it again",
+                    process.name(), process.id.pid));
   }
   kill(process.id.pid, number);
   return absl::OkStatus();
@@ -49,7 +50,8 @@ absl::Status Signal(const FabricProcess& process, int number) {
 // On the same address and with the same flags as before; what ran is killed first.
 absl::Status Restart(FabricProcess& process) {
   if (process.command.empty()) {
-    return absl::FailedPreconditionError("an older percsctl started it and noted no command: `percsctl down`, then `up`");
+    return absl::FailedPreconditionError(
+        "an older percsctl started it and noted no command: `percsctl down`, then `up`");
   }
   if (IsRunning(process.id)) {
     kill(process.id.pid, SIGKILL);
@@ -71,7 +73,8 @@ absl::Status Act(const std::string& action, FabricProcess& process) {
 Outcome Run(const std::string& action, const ProcessArguments& a) {
   const auto store = FabricStore::Open();
   if (!store.ok()) return FromStatus(store.status());
-  const auto known = store->Load(a.fabric.name);  // before the lock, which would make a folder for any name
+  const auto known =
+      store->Load(a.fabric.name);  // before the lock, which would make a folder for any name
   if (!known.ok()) return FromStatus(known.status());
   const auto lock = FabricLock::Take(*store, a.fabric.name);
   if (!lock.ok()) return FromStatus(lock.status());
@@ -82,7 +85,9 @@ Outcome Run(const std::string& action, const ProcessArguments& a) {
   if (absl::Status status = Act(action, **process); !status.ok()) return FromStatus(status);
   if (absl::Status status = store->Save(*record); !status.ok()) return FromStatus(status);
   if (IsJson(a.fabric.format)) {
-    fmt::print("{}\n", Json{{"process", a.process}, {"action", action}, {"pid", (*process)->id.pid}}.dump(2));
+    fmt::print(
+        "{}\n",
+        Json{{"process", a.process}, {"action", action}, {"pid", (*process)->id.pid}}.dump(2));
   } else {
     fmt::print("{}: {}, pid {}\n", a.process, action, (*process)->id.pid);
   }
@@ -94,9 +99,13 @@ Outcome Break(const ProcessArguments& a) {
     const auto reply = client.BreakStreams(a.process);
     if (!reply.ok()) return FromStatus(reply.status());
     if (IsJson(a.fabric.format)) {
-      fmt::print("{}\n", Json{{"process", a.process}, {"action", "break"}, {"reconnects", reply->reconnects()}}.dump(2));
+      fmt::print(
+          "{}\n",
+          Json{{"process", a.process}, {"action", "break"}, {"reconnects", reply->reconnects()}}
+              .dump(2));
     } else {
-      fmt::print("{}: its streams are broken; they had come back {} times before\n", a.process, reply->reconnects());
+      fmt::print("{}: its streams are broken; they had come back {} times before\n", a.process,
+                 reply->reconnects());
     }
     return Outcome::Ok();
   });
@@ -119,7 +128,8 @@ CommandBody AddProcess(CLI::App& app) {
     AddFormatOption(*sub, a->fabric.format);
   }
   CLI::App* streams = app.add_subcommand("break", "Break its gRPC streams, which are opened again");
-  streams->add_option("PROCESS", a->process, "A daemon, by its name in `percsctl status`")->required();
+  streams->add_option("PROCESS", a->process, "A daemon, by its name in `percsctl status`")
+      ->required();
   AddFabricOptions(*streams, a->fabric);
   return [&app, a] {
     const std::string action = app.get_subcommands().front()->get_name();

@@ -35,7 +35,8 @@ std::string TextOf(const v1::JournalRecord& record, const std::string& name) {
   const v1::EndpointSubmission& submission = record.endpoint();
   std::string text = fmt::format("{} node: {}", name, submission.node());
   for (const v1::EndpointOperation& operation : submission.operations()) {
-    text += fmt::format(" {}(window {})", v1::EndpointOperation::Op_Name(operation.op()), operation.window());
+    text += fmt::format(" {}(window {})", v1::EndpointOperation::Op_Name(operation.op()),
+                        operation.window());
   }
   return text;
 }
@@ -44,7 +45,9 @@ void List(const JournalledRun& run, bool json) {
   for (const v1::JournalRecord& record : run.commands) {
     const auto* field = v1::JournalRecord::descriptor()->FindFieldByNumber(record.event_case());
     if (json) {
-      fmt::print("{}\n", Json{{"run", run.number}, {"at_ps", record.at()}, {"command", field->name()}}.dump());
+      fmt::print(
+          "{}\n",
+          Json{{"run", run.number}, {"at_ps", record.at()}, {"command", field->name()}}.dump());
     } else {
       fmt::print("{:>16}  {}\n", FormatVirtual(record.at()), TextOf(record, field->name()));
     }
@@ -60,8 +63,9 @@ absl::StatusOr<std::string> ReplayHere(const JournalledRun& run, int threads) {
   options.threads = threads;
   options.executor = threads > 1 ? &executor : nullptr;
   for (const v1::JournalRecord& record : run.commands) {
-    options.commands.push_back(
-        {record.at(), [&record](Fabric& fabric, Time at) { return ActOnFabric(record, fabric, at); }});
+    options.commands.push_back({record.at(), [&record](Fabric& fabric, Time at) {
+                                  return ActOnFabric(record, fabric, at);
+                                }});
   }
   const auto result = RunScenario(*scenario, options);
   if (!result.ok()) return result.status();
@@ -79,7 +83,8 @@ absl::StatusOr<std::string> ReplayThere(const JournalledRun& run, FabricClient& 
   return result->result().digest();
 }
 
-Outcome Compare(const ReplayArguments& a, const JournalledRun& run, const absl::StatusOr<std::string>& digest) {
+Outcome Compare(const ReplayArguments& a, const JournalledRun& run,
+                const absl::StatusOr<std::string>& digest) {
   if (!digest.ok()) return FromStatus(digest.status());
   const std::string live = run.end ? run.end->digest() : "";
   const bool same = live == *digest;
@@ -91,23 +96,28 @@ Outcome Compare(const ReplayArguments& a, const JournalledRun& run, const absl::
                             {"equal", live.empty() ? Json() : Json(same)}}
                            .dump(2));
   } else {
-    fmt::print("run {} replayed with {} commands\ndigest  {}\n", run.number, run.commands.size(), *digest);
-    fmt::print("live    {}\n", live.empty() ? "not in the journal: the run did not end, or failed" : live);
+    fmt::print("run {} replayed with {} commands\ndigest  {}\n", run.number, run.commands.size(),
+               *digest);
+    fmt::print("live    {}\n",
+               live.empty() ? "not in the journal: the run did not end, or failed" : live);
   }
   if (live.empty() || same) return Outcome::Ok();
   const std::uint32_t model = run.apply.versions().model();
-  return Outcome::Fail(ExitCode::kViolation,
-                       model == kModelVersion
-                           ? std::string("the replay is not what the live run was")
-                           : fmt::format("the live run was of model {}, this software has model {}: results differ", model,
-                                         kModelVersion));
+  return Outcome::Fail(
+      ExitCode::kViolation,
+      model == kModelVersion
+          ? std::string("the replay is not what the live run was")
+          : fmt::format("the live run was of model {}, this software has model {}: results differ",
+                        model, kModelVersion));
 }
 
 Outcome Replay(const ReplayArguments& a) {
   const auto run = ReadJournalledRun(a.journal, a.run);
   if (!run.ok()) return FromStatus(run.status());
   if (run->cut_off > 0) {
-    fmt::print(stderr, "percsctl replay: the journal ends with {} bytes that are no whole record; it is read up to there\n",
+    fmt::print(stderr,
+               "percsctl replay: the journal ends with {} bytes that are no whole record; it is "
+               "read up to there\n",
                run->cut_off);
   }
   if (a.list) {
@@ -115,20 +125,26 @@ Outcome Replay(const ReplayArguments& a) {
     return Outcome::Ok();
   }
   if (run->apply.versions().model() != kModelVersion) {
-    fmt::print(stderr, "percsctl replay: the journal is of model {}, this software has model {}; digests may differ\n",
+    fmt::print(stderr,
+               "percsctl replay: the journal is of model {}, this software has model {}; digests "
+               "may differ\n",
                run->apply.versions().model(), kModelVersion);
   }
   if (!a.distributed) return Compare(a, *run, ReplayHere(*run, a.threads));
-  return WithFabric(a.fabric, [&](FabricClient& client) { return Compare(a, *run, ReplayThere(*run, client)); });
+  return WithFabric(
+      a.fabric, [&](FabricClient& client) { return Compare(a, *run, ReplayThere(*run, client)); });
 }
 
 }  // namespace
 
 CommandBody AddReplay(CLI::App& app) {
   auto a = std::make_shared<ReplayArguments>();
-  app.add_option("JOURNAL", a->journal, "The controller's --state-dir, or the file `journal` in it")->required();
+  app.add_option("JOURNAL", a->journal, "The controller's --state-dir, or the file `journal` in it")
+      ->required();
   app.add_option("--run", a->run, "Which run of it; default: the last one");
-  app.add_option("--threads", a->threads, "Threads to run on, in this process")->check(CLI::Range(1, 256))->capture_default_str();
+  app.add_option("--threads", a->threads, "Threads to run on, in this process")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
   app.add_flag("--distributed", a->distributed, "Over the daemons of a running fabric instead");
   app.add_flag("--list", a->list, "Only print its commands");
   AddFabricOptions(app, a->fabric);

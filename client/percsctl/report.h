@@ -15,7 +15,7 @@ namespace percs {
 struct RunReport {
   RunResult result;
   double wall_seconds = 0;
-  std::string placement;  // `1 thread`, `4 daemons`
+  std::string placement;                                          // `1 thread`, `4 daemons`
   google::protobuf::RepeatedPtrField<v1::TreeStatus> trees = {};  // of CAUs
   google::protobuf::RepeatedPtrField<v1::FaultStatus> faults = {};
   bool show_events = false;  // of the result
@@ -36,8 +36,8 @@ nlohmann::json CollectiveJson(const CollectiveResult& collective);
 std::string CollectiveText(const CollectiveResult& collective);
 
 // One line of what happened to a fabric.
-std::string EventLine(std::uint64_t sequence, const std::string& kind, Time at, const std::string& subject,
-                      const std::string& text);
+std::string EventLine(std::uint64_t sequence, const std::string& kind, Time at,
+                      const std::string& subject, const std::string& text);
 
 // The counters of a hub or of all, without what only a finished run knows.
 nlohmann::json CountersJson(const NodeStats& stats);

@@ -9,7 +9,9 @@
 namespace percs {
 namespace {
 
-Time PerCall(Time total, std::uint64_t calls) { return calls == 0 ? 0 : total / static_cast<Time>(calls); }
+Time PerCall(Time total, std::uint64_t calls) {
+  return calls == 0 ? 0 : total / static_cast<Time>(calls);
+}
 
 }  // namespace
 
@@ -37,9 +39,11 @@ std::string CollectiveText(const CollectiveResult& c) {
   table.Add({"mean of all tasks", FormatShort(PerCall(c.total, c.tasks * c.iterations))});
   table.Add({"fastest task", FormatShort(PerCall(c.fastest, c.iterations))});
   table.Add({"slowest task", FormatShort(PerCall(c.slowest, c.iterations))});
-  for (const LevelTime& l : c.levels) table.Add({"in " + l.level, FormatShort(PerCall(l.total, l.calls))});
-  return fmt::format("\n{}{} calls by each of {} tasks; {}\n", table.ToString(), FormatCount(c.iterations),
-                     FormatCount(c.tasks), c.wrong == 0 ? "no wrong result" : FormatCount(c.wrong) + " wrong results");
+  for (const LevelTime& l : c.levels)
+    table.Add({"in " + l.level, FormatShort(PerCall(l.total, l.calls))});
+  return fmt::format("\n{}{} calls by each of {} tasks; {}\n", table.ToString(),
+                     FormatCount(c.iterations), FormatCount(c.tasks),
+                     c.wrong == 0 ? "no wrong result" : FormatCount(c.wrong) + " wrong results");
 }
 
 }  // namespace percs

@@ -34,8 +34,9 @@ Json UtilisationJson(const RunResult& r) {
   }
   constexpr auto kIb = static_cast<std::size_t>(LinkClass::kIb);
   if (r.links[kIb] > 0) {
-    json[ClassName(LinkClass::kIb)] = {
-        {"mean", r.utilisation_mean[kIb]}, {"max", r.utilisation_max[kIb]}, {"links", r.links[kIb]}};
+    json[ClassName(LinkClass::kIb)] = {{"mean", r.utilisation_mean[kIb]},
+                                       {"max", r.utilisation_max[kIb]},
+                                       {"links", r.links[kIb]}};
   }
   return json;
 }
@@ -97,7 +98,8 @@ Json NodeNames(const std::vector<NodeId>& nodes, const Topology& topology) {
 // Daemons that were lost.
 Json LostJson(const RunResult& r) {
   Json list = Json::array();
-  for (const LostHubs& x : r.lost) list.push_back({{"who", x.who}, {"at_ps", x.at}, {"nodes", x.nodes}});
+  for (const LostHubs& x : r.lost)
+    list.push_back({{"who", x.who}, {"at_ps", x.at}, {"nodes", x.nodes}});
   return list;
 }
 
@@ -105,7 +107,8 @@ Json LostJson(const RunResult& r) {
 Json RejoinedJson(const RunResult& r) {
   Json list = Json::array();
   for (const RejoinedHubs& x : r.rejoined) {
-    list.push_back({{"who", x.who}, {"at_ps", x.at}, {"nodes", x.nodes}, {"incarnation", x.incarnation}});
+    list.push_back(
+        {{"who", x.who}, {"at_ps", x.at}, {"nodes", x.nodes}, {"incarnation", x.incarnation}});
   }
   return list;
 }
@@ -143,7 +146,8 @@ Json RanksJson(const RunResult& r) {
 
 Json BladeJson(const NodeStats& stats) {
   Json json = Json::object();
-  for (std::size_t i = 0; i < stats.blade.size(); ++i) json[BladeCounterNames()[i]] = stats.blade[i];
+  for (std::size_t i = 0; i < stats.blade.size(); ++i)
+    json[BladeCounterNames()[i]] = stats.blade[i];
   return json;
 }
 
@@ -167,7 +171,8 @@ Json ServiceJson(const NodeStats& s) {
           {"answers", s.service_answers},
           {"unanswered", s.service_unanswered},
           {"wrong_partner", s.service_wrong_partner},
-          {"round_trip_mean_ns", answers > 0 ? static_cast<double>(s.service_round_trip_ps) / answers / 1000 : 0.0},
+          {"round_trip_mean_ns",
+           answers > 0 ? static_cast<double>(s.service_round_trip_ps) / answers / 1000 : 0.0},
           {"round_trip_max_ns", static_cast<double>(s.service_round_trip_max) / 1000},
           {"flits_to_software", s.ports[kServicePort].service_flits}};
 }
@@ -324,55 +329,52 @@ Json ClockJson(const ClockReport& clock, const Topology& topology) {
   if (!clock.on) return nullptr;
   Json sources = Json::array();
   for (const NodeId source : clock.sources) sources.push_back(topology.NodeName(source));
-  return {{"period_ps", clock.settings.period},
-          {"drift_ppb", clock.settings.drift_ppb},
-          {"error_ps", clock.settings.error},
-          {"samples", clock.samples},
-          {"steady_samples", clock.steady},
-          {"skew_max_ps", clock.skew_max},
-          {"skew_mean_ps", clock.skew_mean_ps},
-          {"bound_ps", clock.bound},
-          {"depth_max", clock.depth_max},
-          {"skew_max_ever_ps", clock.skew_max_ever},
-          {"age_max_ps", clock.age_max},
-          {"sources", std::move(sources)},
-          {"synchronised", clock.synchronised},
-          {"hubs", clock.hubs}};
+  return {{"period_ps", clock.settings.period}, {"drift_ppb", clock.settings.drift_ppb},
+          {"error_ps", clock.settings.error},   {"samples", clock.samples},
+          {"steady_samples", clock.steady},     {"skew_max_ps", clock.skew_max},
+          {"skew_mean_ps", clock.skew_mean_ps}, {"bound_ps", clock.bound},
+          {"depth_max", clock.depth_max},       {"skew_max_ever_ps", clock.skew_max_ever},
+          {"age_max_ps", clock.age_max},        {"sources", std::move(sources)},
+          {"synchronised", clock.synchronised}, {"hubs", clock.hubs}};
 }
 
 Json ReportJson(const RunReport& report, const Topology& topology) {
   const RunResult& r = report.result;
   Json json = CountersJson(r.total);
-  json.update({{"scenario", r.scenario},
-               {"digest", r.digest.ToString()},
-               {"virtual_seconds", Seconds(r.virtual_time)},
-               {"virtual_ps", r.virtual_time},
-               {"wall_seconds", report.wall_seconds},
-               {"placement", report.placement},
-               {"nodes", r.nodes},
-               {"windows", r.windows},
-               {"flit_hops", r.flit_hops},
-               {"packet_hops", r.packet_hops},
-               {"hfi_flits", r.hfi_flits},
-               {"link_utilisation", UtilisationJson(r)},
-               {"failed_messages", FailuresJson(r, topology)},
-               {"reroutes", ReroutesJson(r, topology)},
-               {"ranks", RanksJson(r)},
-               {"programs", ProgramsJson(r, topology)},
-               {"clock", ClockJson(r.clock, topology)},
-               {"trees", TreesJson(report.trees)},
-               {"collective", CollectiveJson(r.collective)},
-               {"faults", FaultsJson(report.faults)},
-               {"cau_tasks", CauTasksJson(r, topology)},
-               {"window_programs", WindowProgramsJson(r, topology)},
-               {"lost", LostJson(r)},
-               {"rejoined", RejoinedJson(r)},
-               {"workload", {{"digest", r.workload.ToString()}, {"started_ps", r.workload_started}}},
-               {"violations", r.violations}});
+  json.update(
+      {{"scenario", r.scenario},
+       {"digest", r.digest.ToString()},
+       {"virtual_seconds", Seconds(r.virtual_time)},
+       {"virtual_ps", r.virtual_time},
+       {"wall_seconds", report.wall_seconds},
+       {"placement", report.placement},
+       {"nodes", r.nodes},
+       {"windows", r.windows},
+       {"flit_hops", r.flit_hops},
+       {"packet_hops", r.packet_hops},
+       {"hfi_flits", r.hfi_flits},
+       {"link_utilisation", UtilisationJson(r)},
+       {"failed_messages", FailuresJson(r, topology)},
+       {"reroutes", ReroutesJson(r, topology)},
+       {"ranks", RanksJson(r)},
+       {"programs", ProgramsJson(r, topology)},
+       {"clock", ClockJson(r.clock, topology)},
+       {"trees", TreesJson(report.trees)},
+       {"collective", CollectiveJson(r.collective)},
+       {"faults", FaultsJson(report.faults)},
+       {"cau_tasks", CauTasksJson(r, topology)},
+       {"window_programs", WindowProgramsJson(r, topology)},
+       {"lost", LostJson(r)},
+       {"rejoined", RejoinedJson(r)},
+       {"workload", {{"digest", r.workload.ToString()}, {"started_ps", r.workload_started}}},
+       {"violations", r.violations}});
   if (!report.show_events) return json;
   nlohmann::json events = nlohmann::json::array();
   for (const FabricEvent& e : r.events) {
-    events.push_back({{"sequence", e.sequence}, {"at_ps", e.at}, {"kind", e.kind}, {"subject", e.subject},
+    events.push_back({{"sequence", e.sequence},
+                      {"at_ps", e.at},
+                      {"kind", e.kind},
+                      {"subject", e.subject},
                       {"text", e.text}});
   }
   json["events"] = std::move(events);

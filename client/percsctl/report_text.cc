@@ -30,8 +30,8 @@ std::string RouteModes(const NodeStats& s) {
     const std::uint64_t packets = s.PacketsOfMode(mode);
     if (packets == 0) continue;
     const double share = static_cast<double>(packets) / static_cast<double>(s.packets_created);
-    parts.push_back(fmt::format("{} {} ({})", RouteModeName(mode), FormatCount(packets),
-                                FormatPercent(share)));
+    parts.push_back(
+        fmt::format("{} {} ({})", RouteModeName(mode), FormatCount(packets), FormatPercent(share)));
   }
   return parts.empty() ? "" : Line("route modes", fmt::format("{}", fmt::join(parts, ", ")));
 }
@@ -51,7 +51,8 @@ std::string Summary(const RunReport& report, const Topology& topology) {
                                   FormatCount(s.packets_delivered), FormatCount(s.packets_created),
                                   FormatBytes(s.bytes_delivered)));
   if (s.packets_replicated > 0) {
-    text += Line("multicast", fmt::format("{} copies of packets made in hubs", FormatCount(s.packets_replicated)));
+    text += Line("multicast", fmt::format("{} copies of packets made in hubs",
+                                          FormatCount(s.packets_replicated)));
   }
   if (seconds > 0) {
     text += Line(
@@ -81,8 +82,8 @@ void AddLatency(Table& table, const char* name, const Histogram& h) {
   if (h.count == 0) return;
   table.Add({name, FormatShort(static_cast<Time>(h.Mean())),
              FormatShort(static_cast<Time>(h.Quantile(0.5))),
-             FormatShort(static_cast<Time>(h.Quantile(0.99))), FormatShort(static_cast<Time>(h.max)),
-             FormatCount(h.count)});
+             FormatShort(static_cast<Time>(h.Quantile(0.99))),
+             FormatShort(static_cast<Time>(h.max)), FormatCount(h.count)});
 }
 
 std::string Latency(const NodeStats& s) {
@@ -94,9 +95,11 @@ std::string Latency(const NodeStats& s) {
 
 std::string Utilisation(const RunResult& r) {
   Table table({"links", "count", "mean load", "max load", "flits", "credit stall (virtual)"});
-  // Counters of all nodes are summed by port, and a crossbar has cables where a hub has LR and D ports.
+  // Counters of all nodes are summed by port, and a crossbar has cables where a hub has LR and D
+  // ports.
   const bool crossbars = r.links[static_cast<std::size_t>(LinkClass::kIb)] > 0;
-  for (LinkClass c : {LinkClass::kLl, LinkClass::kLr, LinkClass::kD, LinkClass::kHfi, LinkClass::kIb}) {
+  for (LinkClass c :
+       {LinkClass::kLl, LinkClass::kLr, LinkClass::kD, LinkClass::kHfi, LinkClass::kIb}) {
     const int i = static_cast<int>(c);
     if (r.links[i] == 0) continue;
     const PortStats sum = SumOfClass(r.total, c);
@@ -224,9 +227,9 @@ std::string Ranks(const RunResult& r) {
     AddRank(table, fmt::format("{}{}", x.rank, i == 0 ? " (slowest)" : ""), x.finished, x.calc,
             x.overhead, x.waiting);
   }
-  std::string text =
-      "\n" + Line(r.collective.empty() ? "trace" : "tasks", fmt::format("{} ranks, slowest is rank {} at {}", ranks.size(),
-                                       ranks[0].rank, FormatVirtual(ranks[0].finished)));
+  std::string text = "\n" + Line(r.collective.empty() ? "trace" : "tasks",
+                                 fmt::format("{} ranks, slowest is rank {} at {}", ranks.size(),
+                                             ranks[0].rank, FormatVirtual(ranks[0].finished)));
   text += table.ToString();
   if (shown < ranks.size()) {
     text += fmt::format("... and {} faster ranks (all with --format json)\n", ranks.size() - shown);
@@ -244,11 +247,10 @@ std::string Programs(const RunResult& r, const Topology& topology) {
     const Time took = p.finished - p.started;
     const bool ended = p.problem.empty();
     if (!ended) problems += fmt::format("{}: {}: {}\n", name, p.program, p.problem);
-    table.Add({name, p.program, FormatCount(p.iterations), FormatShort(p.started),
-               ended ? FormatShort(took) : "-",
-               ended && p.iterations > 0
-                   ? FormatShort(took / static_cast<Time>(p.iterations))
-                   : "-"});
+    table.Add(
+        {name, p.program, FormatCount(p.iterations), FormatShort(p.started),
+         ended ? FormatShort(took) : "-",
+         ended && p.iterations > 0 ? FormatShort(took / static_cast<Time>(p.iterations)) : "-"});
   }
   return "\n" + table.ToString() + problems;
 }
@@ -265,11 +267,12 @@ std::string Service(const NodeStats& s) {
   if (s.service_requests == 0) return "";
   const auto mean = s.service_answers > 0 ? s.service_round_trip_ps / s.service_answers : 0;
   return "\n" +
-         Line("service", fmt::format("{} requests, {} answers after {} (at most {}), {} unanswered",
-                                    FormatCount(s.service_requests), FormatCount(s.service_answers),
-                                    FormatShort(static_cast<Time>(mean)),
-                                    FormatShort(static_cast<Time>(s.service_round_trip_max)),
-                                    FormatCount(s.service_unanswered))) +
+         Line("service",
+              fmt::format("{} requests, {} answers after {} (at most {}), {} unanswered",
+                          FormatCount(s.service_requests), FormatCount(s.service_answers),
+                          FormatShort(static_cast<Time>(mean)),
+                          FormatShort(static_cast<Time>(s.service_round_trip_max)),
+                          FormatCount(s.service_unanswered))) +
          (s.service_wrong_partner == 0
               ? ""
               : Line("", fmt::format("{} answers of another hub or port than the wiring has there",
@@ -286,18 +289,21 @@ std::string Cau(const NodeStats& s) {
 
 // Of windows and PCI Express ports that were used: one line for each.
 std::string Hfi(const NodeStats& s) {
-  Table windows({"windows of", "counter", "count"}, "llr"), ports({"PCIe port", "bytes in", "bytes out", "refused"});
+  Table windows({"windows of", "counter", "count"}, "llr"),
+      ports({"PCIe port", "bytes in", "bytes out", "refused"});
   for (std::size_t i = 0; i < s.hfi.size(); ++i) {
     if (s.hfi[i] == 0) continue;
-    windows.Add({fmt::format("HFI {}", i / kHfiCounters), HfiCounterName(static_cast<HfiCounter>(i % kHfiCounters)),
-                 FormatCount(s.hfi[i])});
+    windows.Add({fmt::format("HFI {}", i / kHfiCounters),
+                 HfiCounterName(static_cast<HfiCounter>(i % kHfiCounters)), FormatCount(s.hfi[i])});
   }
   for (std::size_t port = 0; port < kPciePorts; ++port) {
     const std::uint64_t* counts = &s.pcie[port * kPcieCounters];
     if (counts[0] + counts[1] + counts[2] == 0) continue;
-    ports.Add({std::to_string(port), FormatBytes(counts[0]), FormatBytes(counts[1]), FormatCount(counts[2])});
+    ports.Add({std::to_string(port), FormatBytes(counts[0]), FormatBytes(counts[1]),
+               FormatCount(counts[2])});
   }
-  return (windows.empty() ? "" : "\n" + windows.ToString()) + (ports.empty() ? "" : "\n" + ports.ToString());
+  return (windows.empty() ? "" : "\n" + windows.ToString()) +
+         (ports.empty() ? "" : "\n" + ports.ToString());
 }
 
 // Participants that did not do all their steps at the first try; the others are in the counters.
@@ -313,10 +319,12 @@ std::string CauTasks(const RunResult& r, const Topology& topology) {
 }
 
 std::string WindowProgramsText(const RunResult& r, const Topology& topology) {
-  Table table({"window program", "hub", "operations", "packets", "wrong", "done (virtual)", "why"}, "llrrrrl");
+  Table table({"window program", "hub", "operations", "packets", "wrong", "done (virtual)", "why"},
+              "llrrrrl");
   for (const WindowProgramResult& p : r.window_programs) {
-    table.Add({p.name, topology.NodeName(p.node), FormatCount(p.operations), FormatCount(p.received),
-               FormatCount(p.wrong), p.ended ? FormatShort(p.finished) : "-", p.problem});
+    table.Add({p.name, topology.NodeName(p.node), FormatCount(p.operations),
+               FormatCount(p.received), FormatCount(p.wrong),
+               p.ended ? FormatShort(p.finished) : "-", p.problem});
   }
   return table.empty() ? "" : "\n" + table.ToString();
 }
@@ -326,14 +334,15 @@ std::string Clock(const RunResult& r, const Topology& topology) {
   if (!c.on) return "";
   std::vector<std::string> sources;
   for (const NodeId source : c.sources) sources.push_back(topology.NodeName(source));
-  std::string text = "\n" + Line("global clock", fmt::format("{} of {} hubs synchronised, every {} from {}, over "
-                                                            "up to {} links",
-                                                            c.synchronised, c.hubs,
-                                                            FormatShort(c.settings.period),
-                                                            fmt::join(sources, ", then "), c.depth_max));
-  text += Line("skew", fmt::format("{} at most, {} mean of {} samples; the bound is {}", FormatShort(c.skew_max),
-                                   FormatShort(static_cast<Time>(c.skew_mean_ps)), FormatCount(c.steady),
-                                   FormatShort(c.bound)));
+  std::string text = "\n" + Line("global clock",
+                                 fmt::format("{} of {} hubs synchronised, every {} from {}, over "
+                                             "up to {} links",
+                                             c.synchronised, c.hubs, FormatShort(c.settings.period),
+                                             fmt::join(sources, ", then "), c.depth_max));
+  text += Line("skew",
+               fmt::format("{} at most, {} mean of {} samples; the bound is {}",
+                           FormatShort(c.skew_max), FormatShort(static_cast<Time>(c.skew_mean_ps)),
+                           FormatCount(c.steady), FormatShort(c.bound)));
   if (c.skew_max_ever > c.skew_max) {
     text += Line("held over", fmt::format("{} between any two hubs, set up to {} before",
                                           FormatShort(c.skew_max_ever), FormatShort(c.age_max)));
@@ -345,11 +354,12 @@ std::string Clock(const RunResult& r, const Topology& topology) {
 std::string LostText(const RunResult& r) {
   std::string text;
   for (const LostHubs& x : r.lost) {
-    text += fmt::format("\nlost at {}: {}, with {} hubs, which count for nothing", FormatVirtual(x.at), x.who, x.nodes.size());
+    text += fmt::format("\nlost at {}: {}, with {} hubs, which count for nothing",
+                        FormatVirtual(x.at), x.who, x.nodes.size());
   }
   for (const RejoinedHubs& x : r.rejoined) {
-    text += fmt::format("\nrejoined at {}: {}, with {} hubs as incarnation {}", FormatVirtual(x.at), x.who, x.nodes.size(),
-                        x.incarnation);
+    text += fmt::format("\nrejoined at {}: {}, with {} hubs as incarnation {}", FormatVirtual(x.at),
+                        x.who, x.nodes.size(), x.incarnation);
   }
   return text.empty() ? text : text + "\n";
 }
@@ -367,30 +377,33 @@ std::string Violations(const RunResult& r) {
 std::string EventsText(const RunReport& report) {
   if (!report.show_events) return "";
   std::string text = "\n";
-  for (const FabricEvent& e : report.result.events) text += EventLine(e.sequence, e.kind, e.at, e.subject, e.text);
+  for (const FabricEvent& e : report.result.events)
+    text += EventLine(e.sequence, e.kind, e.at, e.subject, e.text);
   return text;
 }
 
 }  // namespace
 
-std::string EventLine(std::uint64_t sequence, const std::string& kind, Time at, const std::string& subject,
-                      const std::string& text) {
-  return fmt::format("{:>6}  {:<16} {:>14}  {}: {}\n", sequence, kind, FormatVirtual(at), subject, text);
+std::string EventLine(std::uint64_t sequence, const std::string& kind, Time at,
+                      const std::string& subject, const std::string& text) {
+  return fmt::format("{:>6}  {:<16} {:>14}  {}: {}\n", sequence, kind, FormatVirtual(at), subject,
+                     text);
 }
 
 std::string ReportText(const RunReport& report, const Topology& topology) {
   const RunResult& r = report.result;
   return Summary(report, topology) + Latency(r.total) + Utilisation(r) + Drops(r.total) +
-         Messages(r.total) +
-         FailedMessages(r, topology) + Reroutes(r, topology) + Ranks(r) + CollectiveText(r.collective) + Programs(r, topology) +
-         Blade(r.total) + Clock(r, topology) +
-         (report.trees.empty() ? "" : "\n" + TreesText(report.trees)) +
-         (report.faults.empty() ? "" : "\n" + FaultsText(report.faults)) + CauTasks(r, topology) + Cau(r.total) +
-         WindowProgramsText(r, topology) + Service(r.total) + EventsText(report) + Violations(r);
+         Messages(r.total) + FailedMessages(r, topology) + Reroutes(r, topology) + Ranks(r) +
+         CollectiveText(r.collective) + Programs(r, topology) + Blade(r.total) +
+         Clock(r, topology) + (report.trees.empty() ? "" : "\n" + TreesText(report.trees)) +
+         (report.faults.empty() ? "" : "\n" + FaultsText(report.faults)) + CauTasks(r, topology) +
+         Cau(r.total) + WindowProgramsText(r, topology) + Service(r.total) + EventsText(report) +
+         Violations(r);
 }
 
 std::string CountersText(const NodeStats& s) {
-  Table table({"ports", "flits", "packets", "bytes", "credit stall (virtual)", "losses", "replays"});
+  Table table(
+      {"ports", "flits", "packets", "bytes", "credit stall (virtual)", "losses", "replays"});
   for (LinkClass c : {LinkClass::kLl, LinkClass::kLr, LinkClass::kD, LinkClass::kHfi}) {
     const PortStats port = SumOfClass(s, c);
     const VcStats sum = port.sum();

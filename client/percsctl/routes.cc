@@ -102,13 +102,15 @@ Outcome Routes(const RoutesArguments& a) {
   });
 }
 
-absl::StatusOr<Failures> LinksDown(const Topology& topology, const std::vector<std::string>& names) {
+absl::StatusOr<Failures> LinksDown(const Topology& topology,
+                                   const std::vector<std::string>& names) {
   Failures failures;
   for (const std::string& name : names) {
     const auto link = topology.ParseLink(name);
     if (!link.ok()) return link.status();
     const LinkEnd far = topology.Peer(link->node, link->port);
-    failures.links.insert(std::min(std::pair(link->node, link->port), std::pair(far.node, far.port)));
+    failures.links.insert(
+        std::min(std::pair(link->node, link->port), std::pair(far.node, far.port)));
   }
   return failures;
 }
@@ -170,15 +172,16 @@ Outcome Write(const absl::StatusOr<RouteFile>& file, const std::string& output) 
 Outcome Dump(const DumpArguments& a) {
   if (!a.scenario.empty()) return Write(PlannedRoutes(a.scenario, a.node, a.down), a.output);
   if (!a.down.empty()) {
-    return Outcome::Fail(ExitCode::kUsage, "--down needs a scenario to plan; a running fabric has its own faults");
+    return Outcome::Fail(ExitCode::kUsage,
+                         "--down needs a scenario to plan; a running fabric has its own faults");
   }
-  return WithFabric(a.fabric, [&](FabricClient& client) {
-    return Write(LiveRoutes(client, a.node), a.output);
-  });
+  return WithFabric(
+      a.fabric, [&](FabricClient& client) { return Write(LiveRoutes(client, a.node), a.output); });
 }
 
 // In this process a table set is only proven; `percsctl run --routes` runs with it.
-Outcome Prove(const RouteFile& file, const std::string& scenario_path, const std::vector<std::string>& down) {
+Outcome Prove(const RouteFile& file, const std::string& scenario_path,
+              const std::vector<std::string>& down) {
   const auto input = LoadScenario(scenario_path, {}, std::nullopt);
   if (!input.ok()) return FromStatus(input.status());
   const auto topology = percs::Topology::Create(input->scenario.topology);
@@ -186,7 +189,8 @@ Outcome Prove(const RouteFile& file, const std::string& scenario_path, const std
   if (auto status = CheckRouteFile(file, *topology); !status.ok()) return FromStatus(status);
   const auto failures = LinksDown(*topology, down);
   if (!failures.ok()) return FromStatus(failures.status());
-  const auto report = CheckTables(*topology, *failures, file.tables, input->scenario.parameters.vc_policy);
+  const auto report =
+      CheckTables(*topology, *failures, file.tables, input->scenario.parameters.vc_policy);
   if (!report.ok()) {
     return Outcome::Fail(ExitCode::kBadInput, std::string(report.status().message()));
   }
@@ -200,12 +204,14 @@ Outcome Load(const LoadArguments& a) {
   if (!file.ok()) return FromStatus(file.status());
   if (!a.scenario.empty()) return Prove(*file, a.scenario, a.down);
   if (!a.down.empty()) {
-    return Outcome::Fail(ExitCode::kUsage, "--down needs --scenario; a running fabric knows what is down");
+    return Outcome::Fail(ExitCode::kUsage,
+                         "--down needs --scenario; a running fabric knows what is down");
   }
   v1::LoadRoutesRequest request;
   std::vector<NodeId> nodes(file->tables.size());
   for (NodeId node = 0; node < nodes.size(); ++node) nodes[node] = node;
-  TablesToProto(nodes, [&](NodeId node) { return file->tables[node]; }, request.mutable_tables());
+  TablesToProto(
+      nodes, [&](NodeId node) { return file->tables[node]; }, request.mutable_tables());
   return WithFabric(a.fabric, [&](FabricClient& client) {
     const auto reply = client.LoadRoutes(request);
     if (!reply.ok()) return FromStatus(reply.status());
@@ -255,14 +261,17 @@ Outcome Diff(const DiffArguments& a) {
 
 CommandBody AddDump(CLI::App& app) {
   auto a = std::make_shared<DumpArguments>();
-  CLI::App* sub = app.add_subcommand("dump", "Write the tables of a fabric, or those a scenario starts with");
-  sub->add_option("SCENARIO", a->scenario, "Plan its tables in this process; default: the running fabric");
+  CLI::App* sub =
+      app.add_subcommand("dump", "Write the tables of a fabric, or those a scenario starts with");
+  sub->add_option("SCENARIO", a->scenario,
+                  "Plan its tables in this process; default: the running fabric");
   sub->add_option("--down", a->down, "With a scenario: a link that is down (repeatable)");
   sub->add_option("--node", a->node, "Only the tables of this hub");
   sub->add_option("-o,--output", a->output, "File instead of standard output");
   AddFabricOptions(*sub, a->fabric);
-  sub->footer("Examples:\n  percsctl routes dump -o tables.json\n"
-              "  percsctl routes dump deploy/scenarios/four-supernodes.yaml --node sn0-d0-h0");
+  sub->footer(
+      "Examples:\n  percsctl routes dump -o tables.json\n"
+      "  percsctl routes dump deploy/scenarios/four-supernodes.yaml --node sn0-d0-h0");
   return [a] { return Dump(*a); };
 }
 
@@ -273,18 +282,21 @@ CommandBody AddLoad(CLI::App& app) {
   sub->add_option("--scenario", a->scenario, "Only prove them, for this scenario, in this process");
   sub->add_option("--down", a->down, "With a scenario: a link that is down (repeatable)");
   AddFabricOptions(*sub, a->fabric);
-  sub->footer("Examples:\n  percsctl routes load tables.json\n"
-              "  percsctl routes load tables.json --scenario deploy/scenarios/four-supernodes.yaml");
+  sub->footer(
+      "Examples:\n  percsctl routes load tables.json\n"
+      "  percsctl routes load tables.json --scenario deploy/scenarios/four-supernodes.yaml");
   return [a] { return Load(*a); };
 }
 
 CommandBody AddDiff(CLI::App& app) {
   auto a = std::make_shared<DiffArguments>();
-  CLI::App* sub = app.add_subcommand("diff", "Compare tables entry by entry; exit code 1 if they differ");
+  CLI::App* sub =
+      app.add_subcommand("diff", "Compare tables entry by entry; exit code 1 if they differ");
   sub->add_option("BEFORE", a->before, "Tables as `dump` writes them")->required();
   sub->add_option("AFTER", a->after, "Other tables; default: those of the running fabric");
   AddFabricOptions(*sub, a->fabric);
-  sub->footer("Examples:\n  percsctl routes diff before.json\n  percsctl routes diff a.json b.json");
+  sub->footer(
+      "Examples:\n  percsctl routes diff before.json\n  percsctl routes diff a.json b.json");
   return [a] { return Diff(*a); };
 }
 

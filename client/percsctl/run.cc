@@ -64,8 +64,8 @@ class Pacer {
 };
 
 // Where the run is at a virtual time that it passes.
-absl::Status PrepareCheckpoint(const RunArguments& a, const ScenarioInput& input, Checkpoint& checkpoint,
-                               RunOptions& options) {
+absl::Status PrepareCheckpoint(const RunArguments& a, const ScenarioInput& input,
+                               Checkpoint& checkpoint, RunOptions& options) {
   const auto at = ParseUserTime(a.checkpoint_at);
   if (!at.ok()) return at.status();
   if (at->wall) return absl::InvalidArgumentError("--checkpoint-at: a virtual time");
@@ -74,7 +74,8 @@ absl::Status PrepareCheckpoint(const RunArguments& a, const ScenarioInput& input
   checkpoint.versions.set_model(kModelVersion);
   checkpoint.versions.set_software(kSoftwareVersion);
   checkpoint.scenario = input.message;
-  if (auto inlined = InlineFiles(&checkpoint.scenario, input.directory); !inlined.ok()) return inlined;
+  if (auto inlined = InlineFiles(&checkpoint.scenario, input.directory); !inlined.ok())
+    return inlined;
   options.commands.push_back({at->time, [&checkpoint](Fabric& fabric, Time now) {
                                 checkpoint.at = now;
                                 checkpoint.digest = DeliveredDigest(fabric);
@@ -86,7 +87,9 @@ absl::Status PrepareCheckpoint(const RunArguments& a, const ScenarioInput& input
 absl::Status KeepCheckpoint(const RunArguments& a, const Checkpoint& checkpoint) {
   if (!checkpoint.digest.empty()) return WriteCheckpoint(a.checkpoint, checkpoint);
   return absl::FailedPreconditionError(
-      fmt::format("--checkpoint-at {}: the run stopped before that time (run.stop_at), so there is no checkpoint", a.checkpoint_at));
+      fmt::format("--checkpoint-at {}: the run stopped before that time (run.stop_at), so there is "
+                  "no checkpoint",
+                  a.checkpoint_at));
 }
 
 Outcome Run(const RunArguments& a) {
@@ -95,10 +98,11 @@ Outcome Run(const RunArguments& a) {
   if (RunsUntilStopped(input->scenario)) {
     return Outcome::Fail(
         ExitCode::kBadInput,
-        fmt::format("{}: this workload goes on until it is stopped; say how much with "
-                    "`--set workload.pattern.count=1000` or `--set workload.pattern.measure=100us`, "
-                    "or where with `--set stop_at=1ms`, or use `percsctl up` and `apply`",
-                    a.file));
+        fmt::format(
+            "{}: this workload goes on until it is stopped; say how much with "
+            "`--set workload.pattern.count=1000` or `--set workload.pattern.measure=100us`, "
+            "or where with `--set stop_at=1ms`, or use `percsctl up` and `apply`",
+            a.file));
   }
   const auto topology = Topology::Create(input->scenario.topology);
   if (!topology.ok()) return FromStatus(topology.status());
@@ -127,7 +131,8 @@ Outcome Run(const RunArguments& a) {
   }
   Checkpoint checkpoint;
   if (!a.checkpoint.empty()) {
-    if (auto status = PrepareCheckpoint(a, *input, checkpoint, options); !status.ok()) return FromStatus(status);
+    if (auto status = PrepareCheckpoint(a, *input, checkpoint, options); !status.ok())
+      return FromStatus(status);
   }
   auto result = RunScenario(input->scenario, options);
   const double wall_seconds = progress.wall_seconds();
@@ -141,7 +146,8 @@ Outcome Run(const RunArguments& a) {
   for (const TreeStatus& tree : report.result.trees) {
     TreeToProto(tree, *topology, false, report.trees.Add());
   }
-  for (const FaultStatus& fault : report.result.faults) FaultToProto(fault, report.result, *topology, report.faults.Add());
+  for (const FaultStatus& fault : report.result.faults)
+    FaultToProto(fault, report.result, *topology, report.faults.Add());
   report.show_events = a.events;
   return PrintReport(report, *topology, IsJson(a.format));
 }
@@ -160,11 +166,16 @@ CommandBody AddRun(CLI::App& app) {
       ->take_all()
       ->expected(1)
       ->allow_extra_args(false);
-  auto* at = app.add_option("--checkpoint-at", a->checkpoint_at, "Virtual time of which to write down where the run is");
-  at->needs(app.add_option("--checkpoint", a->checkpoint, "Folder for that; `percsctl restore` reads it")->needs(at));
-  app.add_option("--routes", a->routes,
-                 "Start with these route tables, as `routes dump` writes them, if they stand the proof");
-  app.add_flag("--events", a->events, "Print also what happened to the fabric: faults, alerts, reroutes, trees");
+  auto* at = app.add_option("--checkpoint-at", a->checkpoint_at,
+                            "Virtual time of which to write down where the run is");
+  at->needs(
+      app.add_option("--checkpoint", a->checkpoint, "Folder for that; `percsctl restore` reads it")
+          ->needs(at));
+  app.add_option(
+      "--routes", a->routes,
+      "Start with these route tables, as `routes dump` writes them, if they stand the proof");
+  app.add_flag("--events", a->events,
+               "Print also what happened to the fabric: faults, alerts, reroutes, trees");
   AddFormatOption(app, a->format);
   return [a] { return Run(*a); };
 }

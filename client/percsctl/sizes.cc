@@ -11,7 +11,8 @@ namespace percs {
 namespace {
 
 absl::StatusOr<std::uint64_t> SizeOf(const std::string& text) {
-  const bool bare = !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
+  const bool bare = !text.empty() && std::all_of(text.begin(), text.end(),
+                                                 [](unsigned char c) { return std::isdigit(c); });
   const auto bytes = ParseBytes(bare ? text + "B" : text);
   if (!bytes.ok()) return bytes.status();
   return static_cast<std::uint64_t>(*bytes);
@@ -28,8 +29,8 @@ absl::StatusOr<std::vector<std::uint64_t>> ParseSizes(const std::vector<std::str
     const auto last = SizeOf(ends.back());
     if (!last.ok()) return last.status();
     if (ends.size() == 2 && (*first == 0 || *last < *first)) {
-      return absl::InvalidArgumentError(
-          fmt::format("sizes \"{}\": a range goes up from at least 1 B, for example 8..1MiB", text));
+      return absl::InvalidArgumentError(fmt::format(
+          "sizes \"{}\": a range goes up from at least 1 B, for example 8..1MiB", text));
     }
     for (std::uint64_t size = *first; size <= *last; size *= 2) {
       sizes.push_back(size);

@@ -86,16 +86,17 @@ std::string ClockText(const v1::StatusReply& s) {
 std::string ProgramsText(const v1::StatusReply& s) {
   if (s.programs() == 0 && s.programs_awaited() == 0) return "";
   std::string text = fmt::format("programs      {} attached", s.programs());
-  if (s.programs_owing() > 0) text += fmt::format("; virtual time waits for {} of them", s.programs_owing());
-  if (s.programs_awaited() > 0) text += fmt::format("; it begins when {} more are", s.programs_awaited());
+  if (s.programs_owing() > 0)
+    text += fmt::format("; virtual time waits for {} of them", s.programs_owing());
+  if (s.programs_awaited() > 0)
+    text += fmt::format("; it begins when {} more are", s.programs_awaited());
   return text + "\n";
 }
 
 std::string ScenarioText(const v1::StatusReply& s) {
   if (s.scenario().empty()) return "scenario      none; `percsctl apply FILE` brings one\n";
-  std::string text =
-      fmt::format("scenario      {} (run {}, {})\n", s.scenario(), s.run(),
-                  FormatNodes(s.nodes(), s.blades(), s.crossbars()));
+  std::string text = fmt::format("scenario      {} (run {}, {})\n", s.scenario(), s.run(),
+                                 FormatNodes(s.nodes(), s.blades(), s.crossbars()));
   text += fmt::format("virtual time  {} after {} of wall time\n", FormatVirtual(s.virtual_time()),
                       FormatWall(s.wall_seconds()));
   text += fmt::format("windows       {} ({:.0f} per second), lookahead {} ({})\n",
@@ -117,8 +118,8 @@ std::string StatusText(const v1::StatusReply& s) {
   text += fmt::format("controller    pid {}\n", s.pid());
   text += fmt::format("daemons       {} of {} connected\n", connected, s.daemons_expected());
   text += ScenarioText(s) + "\n";
-  Table table({"daemon", "name", "pid", s.blades() > 0 ? "nodes" : "hubs", "connected", "reconnects",
-               "windows", "address"},
+  Table table({"daemon", "name", "pid", s.blades() > 0 ? "nodes" : "hubs", "connected",
+               "reconnects", "windows", "address"},
               "llrrlrrl");
   for (const v1::ProcessStatus& p : s.processes()) {
     std::string nodes =
@@ -127,7 +128,8 @@ std::string StatusText(const v1::StatusReply& s) {
       nodes += p.blades() == p.nodes() ? " (blades)" : fmt::format(" ({} blades)", p.blades());
     }
     if (p.incarnation() > 0) {
-      nodes += fmt::format(" (incarnation {} since {})", p.incarnation(), FormatVirtual(p.rejoined_at()));
+      nodes += fmt::format(" (incarnation {} since {})", p.incarnation(),
+                           FormatVirtual(p.rejoined_at()));
     }
     if (p.crossbars() > 0) nodes += fmt::format(" ({} crossbars)", p.crossbars());
     table.Add({fmt::format("{}", p.process()), p.name(), fmt::format("{}", p.pid()), nodes,
@@ -136,8 +138,8 @@ std::string StatusText(const v1::StatusReply& s) {
   }
   if (!table.empty()) text += table.ToString();
   if (s.faults_active() > 0) {
-    text += fmt::format("\n{} faults are not over; `percsctl fault list` has all of them\n{}", s.faults_active(),
-                        FaultsText(s.faults()));
+    text += fmt::format("\n{} faults are not over; `percsctl fault list` has all of them\n{}",
+                        s.faults_active(), FaultsText(s.faults()));
   }
   return text;
 }

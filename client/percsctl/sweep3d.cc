@@ -20,7 +20,9 @@ struct SweepArguments {
 };
 
 Outcome Sweep3d(const SweepArguments& a) {
-  Table table({"CUs", "SPEs", "grid", "time", "ideal network", "computation", "efficiency", "messages"}, "rrlrrrrr");
+  Table table(
+      {"CUs", "SPEs", "grid", "time", "ideal network", "computation", "efficiency", "messages"},
+      "rrlrrrrr");
   Json list = Json::array();
   for (const int cus : a.cus) {
     const auto point = roadrunner::MeasureScaling(roadrunner::DefaultParameters(), cus);
@@ -28,8 +30,9 @@ Outcome Sweep3d(const SweepArguments& a) {
     const roadrunner::SweepTimingResult& real = point->real;
     const std::string grid = fmt::format("{} x {}", real.grid.px, real.grid.py);
     table.Add({fmt::format("{}", cus), FormatCount(static_cast<std::uint64_t>(real.ranks)), grid,
-               FormatVirtual(real.time), FormatVirtual(point->ideal.time), FormatVirtual(real.computation),
-               FormatPercent(point->efficiency()), FormatCount(real.messages)});
+               FormatVirtual(real.time), FormatVirtual(point->ideal.time),
+               FormatVirtual(real.computation), FormatPercent(point->efficiency()),
+               FormatCount(real.messages)});
     list.push_back({{"cus", cus},
                     {"ranks", real.ranks},
                     {"grid", grid},
@@ -46,7 +49,8 @@ Outcome Sweep3d(const SweepArguments& a) {
   if (IsJson(a.format)) {
     fmt::print("{}\n", Json{{"points", std::move(list)}}.dump(2));
   } else {
-    fmt::print("Sweep3D, 5 x 5 x 400 cells per SPE, one iteration; times are virtual\n{}", table.ToString());
+    fmt::print("Sweep3D, 5 x 5 x 400 cells per SPE, one iteration; times are virtual\n{}",
+               table.ToString());
   }
   return Outcome::Ok();
 }

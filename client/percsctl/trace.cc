@@ -54,28 +54,25 @@ Json HopJson(const v1::TracedHop& hop) {
                       {"flits", g.flits()},
                       {"waited_ps", std::move(waited)}});
   }
-  return {{"node", hop.node()},
-          {"in", hop.input()},
-          {"in_vc", hop.input_vc()},
-          {"out", hop.output()},
-          {"out_vc", hop.output_vc()},
-          {"arrived_ps", hop.arrived()},
+  return {{"node", hop.node()},         {"in", hop.input()},         {"in_vc", hop.input_vc()},
+          {"out", hop.output()},        {"out_vc", hop.output_vc()}, {"arrived_ps", hop.arrived()},
           {"grants", std::move(grants)}};
 }
 
 Json PacketJson(const v1::TracedPacket& p) {
   Json hops = Json::array(), deliveries = Json::array(), drops = Json::array();
   for (const v1::TracedHop& hop : p.hops()) hops.push_back(HopJson(hop));
-  for (const auto& d : p.deliveries()) deliveries.push_back({{"node", d.node()}, {"at_ps", d.at()}});
+  for (const auto& d : p.deliveries())
+    deliveries.push_back({{"node", d.node()}, {"at_ps", d.at()}});
   for (const auto& d : p.drops()) {
     drops.push_back(
         {{"node", d.node()}, {"at_ps", d.at()}, {"reason", d.reason()}, {"flits", d.flits()}});
   }
-  return {{"source", p.source()},       {"destination", p.destination()},
-          {"sequence", p.sequence()},   {"bytes", p.bytes()},
-          {"flits", p.flits()},         {"mode", p.mode()},
-          {"created_ps", p.created()},  {"hfi_wait_ps", p.hfi_wait()},
-          {"hops", std::move(hops)},    {"deliveries", std::move(deliveries)},
+  return {{"source", p.source()},      {"destination", p.destination()},
+          {"sequence", p.sequence()},  {"bytes", p.bytes()},
+          {"flits", p.flits()},        {"mode", p.mode()},
+          {"created_ps", p.created()}, {"hfi_wait_ps", p.hfi_wait()},
+          {"hops", std::move(hops)},   {"deliveries", std::move(deliveries)},
           {"drops", std::move(drops)}};
 }
 
@@ -100,7 +97,8 @@ void AddHop(const v1::TracedHop& hop, Table* table) {
     table->Add({first ? hop.node() : "", first ? hop.input() : "",
                 first && !injected ? fmt::format("{}", hop.input_vc()) : "",
                 first ? FormatShort(hop.arrived()) : "", first ? hop.output() : "",
-                first && !leaves_isr ? fmt::format("{}", hop.output_vc()) : "", flits, from, until, waits});
+                first && !leaves_isr ? fmt::format("{}", hop.output_vc()) : "", flits, from, until,
+                waits});
     first = false;
   };
   for (const v1::TracedGrant& g : hop.grants()) {
@@ -113,16 +111,19 @@ void AddHop(const v1::TracedHop& hop, Table* table) {
 
 void PrintPacket(const v1::TracedPacket& p) {
   fmt::print("packet {} of {} to {}: {} B in {} flit{}, {}\n", p.sequence(), p.source(),
-             p.destination(), FormatCount(p.bytes()), p.flits(), p.flits() == 1 ? "" : "s", p.mode());
-  fmt::print("  given to the HFI at {}{}\n", FormatShort(p.created()),
-             p.hfi_wait() > 0 ? fmt::format(", {} in its send queue", FormatShort(p.hfi_wait())) : "");
-  Table table({"hub", "in", "VC", "head there", "out", "VC", "flits", "sent from", "until", "waited for"},
-              "lllrllrrrl");
+             p.destination(), FormatCount(p.bytes()), p.flits(), p.flits() == 1 ? "" : "s",
+             p.mode());
+  fmt::print(
+      "  given to the HFI at {}{}\n", FormatShort(p.created()),
+      p.hfi_wait() > 0 ? fmt::format(", {} in its send queue", FormatShort(p.hfi_wait())) : "");
+  Table table(
+      {"hub", "in", "VC", "head there", "out", "VC", "flits", "sent from", "until", "waited for"},
+      "lllrllrrrl");
   for (const v1::TracedHop& hop : p.hops()) AddHop(hop, &table);
   if (!table.empty()) fmt::print("{}", table.ToString(2));
   for (const auto& d : p.drops()) {
-    fmt::print("  {} flit{} dropped at {} at {}: {}\n", d.flits(), d.flits() == 1 ? "" : "s", d.node(),
-               FormatShort(d.at()), d.reason());
+    fmt::print("  {} flit{} dropped at {} at {}: {}\n", d.flits(), d.flits() == 1 ? "" : "s",
+               d.node(), FormatShort(d.at()), d.reason());
   }
   for (const auto& d : p.deliveries()) {
     fmt::print("  delivered at {} at {}, {} after it was given to the HFI\n", d.node(),
@@ -141,19 +142,21 @@ Outcome Print(const Packets& packets, bool json) {
     for (const v1::TracedPacket& p : packets) PrintPacket(p);
   }
   if (!packets.empty()) return Outcome::Ok();
-  return Outcome::Fail(ExitCode::kFailed,
-                       "no packet matched; --from and --to name the ends, and --packet must not be more "
-                       "than the packets between them");
+  return Outcome::Fail(
+      ExitCode::kFailed,
+      "no packet matched; --from and --to name the ends, and --packet must not be more "
+      "than the packets between them");
 }
 
 Outcome TraceHere(const TraceArguments& a) {
   const auto input = LoadScenario(a.file, a.settings, a.seed);
   if (!input.ok()) return FromStatus(input.status());
   if (RunsUntilStopped(input->scenario)) {
-    return Outcome::Fail(ExitCode::kBadInput,
-                         fmt::format("{}: this workload goes on until it is stopped; say where with "
-                                     "`--set stop_at=1ms`, or use `percsctl up` and `--apply`",
-                                     a.file));
+    return Outcome::Fail(
+        ExitCode::kBadInput,
+        fmt::format("{}: this workload goes on until it is stopped; say where with "
+                    "`--set stop_at=1ms`, or use `percsctl up` and `--apply`",
+                    a.file));
   }
   const auto topology = Topology::Create(input->scenario.topology);
   if (!topology.ok()) return FromStatus(topology.status());
@@ -239,8 +242,9 @@ Outcome Trace(const TraceArguments& a) {
 
 CommandBody AddTrace(CLI::App& app) {
   auto a = std::make_shared<TraceArguments>();
-  app.add_option("FILE", a->file,
-                 "Scenario to run in this process; without it, packets of a running fabric are followed");
+  app.add_option(
+      "FILE", a->file,
+      "Scenario to run in this process; without it, packets of a running fabric are followed");
   app.add_option("--from", a->from, "Hub or blade that sends them, like sn0-d1-h3; default: any");
   app.add_option("--to", a->to, "Hub or blade they are meant for; default: any");
   app.add_option("--packet", a->packet, "Number of the first one among those that match, from 1")

@@ -23,7 +23,8 @@ Outcome List(const TreeArguments& a) {
     const auto reply = client.ListTrees(a.name);
     if (!reply.ok()) return FromStatus(reply.status());
     if (IsJson(a.fabric.format)) {
-      const nlohmann::json json = {{"virtual_ps", reply->virtual_time()}, {"trees", TreesJson(reply->trees())}};
+      const nlohmann::json json = {{"virtual_ps", reply->virtual_time()},
+                                   {"trees", TreesJson(reply->trees())}};
       fmt::print("{}\n", json.dump(2));
     } else {
       fmt::print("{}", TreesText(reply->trees()));
@@ -51,14 +52,16 @@ Outcome Create(const TreeArguments& a) {
   tree.set_order(a.order == "arrival" ? v1::OPERAND_ORDER_ARRIVAL : v1::OPERAND_ORDER_FIXED);
   return WithFabric(a.fabric, [&](FabricClient& client) {
     const auto reply = client.CreateTree(request);
-    return reply.ok() ? Print(a, "being set up", reply->id(), reply->at()) : FromStatus(reply.status());
+    return reply.ok() ? Print(a, "being set up", reply->id(), reply->at())
+                      : FromStatus(reply.status());
   });
 }
 
 Outcome Delete(const TreeArguments& a) {
   return WithFabric(a.fabric, [&](FabricClient& client) {
     const auto reply = client.DeleteTree(a.name);
-    return reply.ok() ? Print(a, "being deleted", reply->id(), reply->at()) : FromStatus(reply.status());
+    return reply.ok() ? Print(a, "being deleted", reply->id(), reply->at())
+                      : FromStatus(reply.status());
   });
 }
 
@@ -69,7 +72,8 @@ Outcome Tree(const TreeArguments& a) {
   }
   if (a.action == "delete") return Delete(a);
   if (a.members.empty()) {
-    return Outcome::Fail(ExitCode::kUsage, "create needs --members, for example `--members sn0-d0,sn0-d1-h4`");
+    return Outcome::Fail(ExitCode::kUsage,
+                         "create needs --members, for example `--members sn0-d0,sn0-d1-h4`");
   }
   return Create(a);
 }
@@ -82,9 +86,10 @@ CommandBody AddTree(CLI::App& app) {
       ->required()
       ->check(CLI::IsMember({"create", "list", "delete"}));
   app.add_option("NAME", a->name, "Of the tree; list shows this one with its links");
-  app.add_option("--members", a->members,
-                 "create: hubs with a participating window, separated by commas: hubs, drawers (sn0-d1), "
-                 "supernodes (sn0) or all");
+  app.add_option(
+      "--members", a->members,
+      "create: hubs with a participating window, separated by commas: hubs, drawers (sn0-d1), "
+      "supernodes (sn0) or all");
   app.add_option("--relays", a->relays, "create: hubs whose CAU passes on without a participant");
   app.add_option("--fan-out", a->fan_out, "create: tree links of a CAU to its children")
       ->capture_default_str();

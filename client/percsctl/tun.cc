@@ -1,4 +1,5 @@
-// percsctl tun: a hub as a network interface of this machine, for programs that know nothing of windows.
+// percsctl tun: a hub as a network interface of this machine, for programs that know nothing of
+// windows.
 #include <fmt/format.h>
 
 #include <memory>
@@ -49,8 +50,8 @@ Outcome Tun(const TunArguments& a) {
         },
         &InterruptGuard::raised);
     const auto& counts = (*port)->counts();
-    fmt::print("{} packets sent, {} received, {} dropped\n", counts.sent.load(), counts.received.load(),
-               counts.dropped.load());
+    fmt::print("{} packets sent, {} received, {} dropped\n", counts.sent.load(),
+               counts.received.load(), counts.dropped.load());
     return status.ok() ? Outcome::Ok() : FromStatus(status);
   });
 }
@@ -61,7 +62,8 @@ CommandBody AddTun(CLI::App& app) {
   auto a = std::make_shared<TunArguments>();
   app.add_option("HUB", a->hub, "The hub, like sn0-d0-h0")->required();
   app.add_option("--device", a->port.device, "Name of the interface")->capture_default_str();
-  app.add_option("--window", a->port.window, "Window of the hub; the same at all hubs that are to hear each other")
+  app.add_option("--window", a->port.window,
+                 "Window of the hub; the same at all hubs that are to hear each other")
       ->capture_default_str();
   AddFabricOptions(app, a->fabric);
   return [a] { return Tun(*a); };

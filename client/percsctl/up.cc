@@ -67,14 +67,14 @@ absl::StatusOr<int> DaemonsFor(const UpArguments& a) {
   if (!topology.ok()) return topology.status();
   const int nodes = static_cast<int>(topology->nodes());
   if (a.daemons > nodes) {
-    return absl::InvalidArgumentError(
-        fmt::format("--daemons {}: {} has only {}, and every daemon needs at least one",
-                    a.daemons, a.file, FormatNodes(topology->nodes(), topology->blades(), topology->crossbars())));
+    return absl::InvalidArgumentError(fmt::format(
+        "--daemons {}: {} has only {}, and every daemon needs at least one", a.daemons, a.file,
+        FormatNodes(topology->nodes(), topology->blades(), topology->crossbars())));
   }
   if (a.daemons == 0 && nodes > kDaemonsMax) {
-    return absl::InvalidArgumentError(
-        fmt::format("{} has {}; say with --daemons (at most {}) how many processes share them",
-                    a.file, FormatNodes(topology->nodes(), topology->blades(), topology->crossbars()), kDaemonsMax));
+    return absl::InvalidArgumentError(fmt::format(
+        "{} has {}; say with --daemons (at most {}) how many processes share them", a.file,
+        FormatNodes(topology->nodes(), topology->blades(), topology->crossbars()), kDaemonsMax));
   }
   return a.daemons > 0 ? a.daemons : nodes;
 }
@@ -220,16 +220,19 @@ CommandBody AddUp(CLI::App& app) {
   app.add_option("FILE", a->file,
                  "Scenario whose hubs and blades set the number of daemons (it is not started)");
   AddNameOption(app, a->start.name);
-  app.add_option("--daemons", a->daemons, "How many percsd; default: one per hub and blade of FILE, or 32")
+  app.add_option("--daemons", a->daemons,
+                 "How many percsd; default: one per hub and blade of FILE, or 32")
       ->check(CLI::Range(1, kDaemonsMax));
   app.add_flag("--tcp", a->start.tcp, "Loopback TCP instead of Unix sockets");
   app.add_option("--port", a->start.port,
                  "TCP port of the controller (implies --tcp); default: any free")
       ->check(CLI::Range(1, 65535));
-  app.add_flag("--tls", a->start.tls, "Mutual TLS between all processes and percsctl, with identities made for it");
-  app.add_option("--metrics", a->start.metrics,
-                 "HOST:PORT for Prometheus: the controller's metrics, and at /discovery where every "
-                 "daemon's are (port 0: any free one); default: none are served");
+  app.add_flag("--tls", a->start.tls,
+               "Mutual TLS between all processes and percsctl, with identities made for it");
+  app.add_option(
+      "--metrics", a->start.metrics,
+      "HOST:PORT for Prometheus: the controller's metrics, and at /discovery where every "
+      "daemon's are (port 0: any free one); default: none are served");
   app.add_option("--timeout", a->timeout, "How long starting may take")->capture_default_str();
   AddFormatOption(app, a->format);
   return [a] { return Up(*a); };

@@ -27,7 +27,9 @@ absl::StatusOr<Rows> ValidateBlade(const std::string& only) {
   auto rows = cell::ValidateCell();
   if (rows.ok()) {
     rows->erase(std::remove_if(rows->begin(), rows->end(),
-                               [&](const ValidationRow& row) { return row.id.compare(0, only.size(), only) != 0; }),
+                               [&](const ValidationRow& row) {
+                                 return row.id.compare(0, only.size(), only) != 0;
+                               }),
                 rows->end());
   }
   return rows;
@@ -56,9 +58,12 @@ Json PublishedJson(const std::string& published) {
 }
 
 Json RowJson(const ValidationRow& row) {
-  Json one{{"id", row.id},           {"quantity", row.quantity},
-           {"emulated", row.emulated}, {"unit", row.unit},
-           {"role", RoleName(row.role)}, {"published", PublishedJson(row.published)}};
+  Json one{{"id", row.id},
+           {"quantity", row.quantity},
+           {"emulated", row.emulated},
+           {"unit", row.unit},
+           {"role", RoleName(row.role)},
+           {"published", PublishedJson(row.published)}};
   one["holds"] = row.holds == ValidationRow::Holds::kUnknown
                      ? Json(nullptr)
                      : Json(row.holds == ValidationRow::Holds::kYes);
@@ -73,11 +78,15 @@ std::string RowsText(const Rows& rows) {
     const bool holds = row.holds == ValidationRow::Holds::kYes;
     judged += known;
     held += holds;
-    table.Add({row.id, row.published.empty() ? "-" : row.published, fmt::format("{:.6g}", row.emulated),
-               row.unit, RoleName(row.role), !known ? "-" : holds ? "holds" : "does not hold",
+    table.Add({row.id, row.published.empty() ? "-" : row.published,
+               fmt::format("{:.6g}", row.emulated), row.unit, RoleName(row.role),
+               !known  ? "-"
+               : holds ? "holds"
+                       : "does not hold",
                row.quantity});
   }
-  return table.ToString() + fmt::format("{} of {} rows with a published value hold\n", held, judged);
+  return table.ToString() +
+         fmt::format("{} of {} rows with a published value hold\n", held, judged);
 }
 
 Outcome Validate(const ValidateArguments& a) {
@@ -86,7 +95,8 @@ Outcome Validate(const ValidateArguments& a) {
     const absl::StatusOr<Rows> rows = machine.validate(a.only);
     if (!rows.ok()) return FromStatus(rows.status());
     if (rows->empty()) {
-      return Outcome::Fail(ExitCode::kBadInput, fmt::format("no row of {} begins with \"{}\"", a.machine, a.only));
+      return Outcome::Fail(ExitCode::kBadInput,
+                           fmt::format("no row of {} begins with \"{}\"", a.machine, a.only));
     }
     if (IsJson(a.format)) {
       Json list = Json::array();

@@ -84,16 +84,19 @@ bool IsPrivateAddress(const std::string& numeric) {
     const char* prefix;
     int bits;
   };
-  constexpr Network kNetworks[] = {{AF_INET, "127.0.0.0", 8},    {AF_INET, "10.0.0.0", 8},   {AF_INET, "172.16.0.0", 12},
-                                   {AF_INET, "192.168.0.0", 16}, {AF_INET, "169.254.0.0", 16}, {AF_INET, "100.64.0.0", 10},
-                                   {AF_INET6, "::1", 128},       {AF_INET6, "fc00::", 7},    {AF_INET6, "fe80::", 10}};
-  const std::string host = numeric.substr(0, numeric.find('%'));  // the interface of a link-local one
+  constexpr Network kNetworks[] = {
+      {AF_INET, "127.0.0.0", 8},    {AF_INET, "10.0.0.0", 8},     {AF_INET, "172.16.0.0", 12},
+      {AF_INET, "192.168.0.0", 16}, {AF_INET, "169.254.0.0", 16}, {AF_INET, "100.64.0.0", 10},
+      {AF_INET6, "::1", 128},       {AF_INET6, "fc00::", 7},      {AF_INET6, "fe80::", 10}};
+  const std::string host =
+      numeric.substr(0, numeric.find('%'));  // the interface of a link-local one
   for (const Network& network : kNetworks) {
     std::array<unsigned char, sizeof(in6_addr)> address{}, prefix{};
     if (inet_pton(network.family, host.c_str(), address.data()) != 1) continue;
     inet_pton(network.family, network.prefix, prefix.data());
     int bit = 0;
-    while (bit < network.bits && ((address[bit / 8] ^ prefix[bit / 8]) >> (7 - bit % 8) & 1) == 0) ++bit;
+    while (bit < network.bits && ((address[bit / 8] ^ prefix[bit / 8]) >> (7 - bit % 8) & 1) == 0)
+      ++bit;
     if (bit == network.bits) return true;
   }
   return false;
@@ -138,18 +141,22 @@ absl::StatusOr<TransportSecurity> LoadSecurity(const SecurityOptions& options, R
   return security;
 }
 
-absl::Status CheckExposure(const SocketAddress& address, const TransportSecurity& security, const char* flag) {
+absl::Status CheckExposure(const SocketAddress& address, const TransportSecurity& security,
+                           const char* flag) {
   if (!address.leaves_machine() || security.credentials.encrypted() || security.plaintext_allowed) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(
-      fmt::format("{} {} can be reached from other machines, and nothing would say who calls: give --tls FOLDER "
-                  "(`percsctl ca` makes one for each role), an address on loopback or unix:PATH, or --plaintext if "
+      fmt::format("{} {} can be reached from other machines, and nothing would say who calls: give "
+                  "--tls FOLDER "
+                  "(`percsctl ca` makes one for each role), an address on loopback or unix:PATH, "
+                  "or --plaintext if "
                   "whoever reaches it may do everything",
                   flag, address.ToString()));
 }
 
-absl::StatusOr<std::unique_ptr<grpc::Server>> StartServer(grpc::ServerBuilder* builder, const TransportSecurity& security,
+absl::StatusOr<std::unique_ptr<grpc::Server>> StartServer(grpc::ServerBuilder* builder,
+                                                          const TransportSecurity& security,
                                                           SocketAddress* address) {
   if (absl::Status s = CheckExposure(*address, security, "--listen"); !s.ok()) return s;
   if (address->is_unix()) {

@@ -24,8 +24,9 @@ struct SocketAddress {
   std::string ToString() const;  // as gRPC takes it
 };
 
-// Whether an IPv4 or IPv6 address in numbers is of this machine or of a network that no router of the Internet leads to
-// (loopback, link-local, RFC 1918, 4193 and 6598): those of containers and pods. Not: every address of a host.
+// Whether an IPv4 or IPv6 address in numbers is of this machine or of a network that no router of
+// the Internet leads to (loopback, link-local, RFC 1918, 4193 and 6598): those of containers and
+// pods. Not: every address of a host.
 bool IsPrivateAddress(const std::string& numeric);
 
 // `tcp` alone is every interface with `default_port`. INVALID_ARGUMENT says what would be right.
@@ -33,13 +34,13 @@ absl::StatusOr<SocketAddress> ParseAddress(const std::string& text, int default_
 
 // As flags give it.
 struct SecurityOptions {
-  std::string tls;         // folder of the process's identity; "": plaintext
-  bool plaintext = false;  // without it, also listen where other machines reach it
+  std::string tls;                    // folder of the process's identity; "": plaintext
+  bool plaintext = false;             // without it, also listen where other machines reach it
   double requests_per_second = 2000;  // of one address (stream/rate_limit.h)
 };
 
-// How a process speaks to others. Without encryption it listens where only this machine reaches it, unless
-// told otherwise.
+// How a process speaks to others. Without encryption it listens where only this machine reaches it,
+// unless told otherwise.
 struct TransportSecurity {
   Credentials credentials;
   bool plaintext_allowed = false;
@@ -47,13 +48,16 @@ struct TransportSecurity {
 // INVALID_ARGUMENT and others: the folder has no identity of that role.
 absl::StatusOr<TransportSecurity> LoadSecurity(const SecurityOptions& options, Role role);
 
-// FAILED_PRECONDITION if others could reach `address` and nothing proves who they are; the message names
-// `flag`, which gave the address.
-absl::Status CheckExposure(const SocketAddress& address, const TransportSecurity& security, const char* flag);
+// FAILED_PRECONDITION if others could reach `address` and nothing proves who they are; the message
+// names `flag`, which gave the address.
+absl::Status CheckExposure(const SocketAddress& address, const TransportSecurity& security,
+                           const char* flag);
 
-// Binds and starts. FAILED_PRECONDITION by CheckExposure; ALREADY_EXISTS names the process that has the address
-// now; INVALID_ARGUMENT or UNAVAILABLE why it cannot be bound. `address.port` becomes the one bound.
-absl::StatusOr<std::unique_ptr<grpc::Server>> StartServer(grpc::ServerBuilder* builder, const TransportSecurity& security,
+// Binds and starts. FAILED_PRECONDITION by CheckExposure; ALREADY_EXISTS names the process that has
+// the address now; INVALID_ARGUMENT or UNAVAILABLE why it cannot be bound. `address.port` becomes
+// the one bound.
+absl::StatusOr<std::unique_ptr<grpc::Server>> StartServer(grpc::ServerBuilder* builder,
+                                                          const TransportSecurity& security,
                                                           SocketAddress* address);
 
 // A folder of our own for sockets, below $TMPDIR or /tmp; removed with everything in it on

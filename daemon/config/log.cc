@@ -37,15 +37,19 @@ std::string VirtualText() {
 // %* of the pattern.
 class VirtualFlag final : public spdlog::custom_flag_formatter {
  public:
-  void format(const spdlog::details::log_msg&, const std::tm&, spdlog::memory_buf_t& into) override {
+  void format(const spdlog::details::log_msg&, const std::tm&,
+              spdlog::memory_buf_t& into) override {
     fmt::format_to(std::back_inserter(into), "{}", VirtualText());
   }
-  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<VirtualFlag>(); }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<VirtualFlag>();
+  }
 };
 
 std::unique_ptr<spdlog::formatter> TextFormatter() {
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
-  formatter->add_flag<VirtualFlag>('*').set_pattern("%Y-%m-%d %H:%M:%S.%e [virtual %*] %n %P %l: %v");
+  formatter->add_flag<VirtualFlag>('*').set_pattern(
+      "%Y-%m-%d %H:%M:%S.%e [virtual %*] %n %P %l: %v");
   return formatter;
 }
 
@@ -53,7 +57,8 @@ class JsonFormatter final : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& line, spdlog::memory_buf_t& into) override {
     const auto second = std::chrono::time_point_cast<Seconds>(line.time);
-    const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(line.time - second).count();
+    const auto millis =
+        std::chrono::duration_cast<std::chrono::milliseconds>(line.time - second).count();
     const std::tm utc = spdlog::details::os::gmtime(std::chrono::system_clock::to_time_t(second));
     nlohmann::ordered_json json;
     json["wall"] = fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", utc, millis);
@@ -71,8 +76,9 @@ class JsonFormatter final : public spdlog::formatter {
   std::unique_ptr<formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
 };
 
-// Hands lines on, but of the same message at most ten in a second. What was held back is counted when that second
-// is over: with the next line, the next flush (spdlog's own, every second), or the end of the process.
+// Hands lines on, but of the same message at most ten in a second. What was held back is counted
+// when that second is over: with the next line, the next flush (spdlog's own, every second), or the
+// end of the process.
 class LimitingSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit LimitingSink(std::shared_ptr<spdlog::sinks::sink> next) : next_(std::move(next)) {}
@@ -120,11 +126,12 @@ class LimitingSink final : public spdlog::sinks::base_sink<std::mutex> {
   void SayHowMany() {
     for (const auto& [text, said] : said_) {
       if (said.times <= kRepeatsPerSecond) continue;
-      Say(said.level, fmt::format("{} times more in that second: {}", said.times - kRepeatsPerSecond, text));
+      Say(said.level,
+          fmt::format("{} times more in that second: {}", said.times - kRepeatsPerSecond, text));
     }
     if (others_ > 0) {
-      Say(spdlog::level::warn, fmt::format("{} lines more in that second, after {} different ones", others_,
-                                           kMessagesKnown));
+      Say(spdlog::level::warn, fmt::format("{} lines more in that second, after {} different ones",
+                                           others_, kMessagesKnown));
     }
     said_.clear();
     others_ = 0;
@@ -153,15 +160,17 @@ void SetUpLog(const char* program) {
 
 absl::Status SetLogFormat(const std::string& format) {
   if (format != "text" && format != "json") {
-    return absl::InvalidArgumentError(fmt::format("log format \"{}\": expected text or json", format));
+    return absl::InvalidArgumentError(
+        fmt::format("log format \"{}\": expected text or json", format));
   }
-  spdlog::default_logger()->set_formatter(format == "text" ? TextFormatter() : std::make_unique<JsonFormatter>());
+  spdlog::default_logger()->set_formatter(format == "text" ? TextFormatter()
+                                                           : std::make_unique<JsonFormatter>());
   return absl::OkStatus();
 }
 
 absl::Status SetLogLevel(const std::string& level) {
-  for (const auto known : {spdlog::level::debug, spdlog::level::info, spdlog::level::warn, spdlog::level::err,
-                           spdlog::level::off}) {
+  for (const auto known : {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
+                           spdlog::level::err, spdlog::level::off}) {
     const auto name = spdlog::level::to_string_view(known);
     if (level != std::string(name.data(), name.size())) continue;
     spdlog::set_level(known);

@@ -1,5 +1,6 @@
-// Lines of log on stderr: wall and virtual time, program, pid, level, message. What is said of every packet is
-// counted, not logged; a message that is repeated is said at most ten times a second, and then how often it was.
+// Lines of log on stderr: wall and virtual time, program, pid, level, message. What is said of
+// every packet is counted, not logged; a message that is repeated is said at most ten times a
+// second, and then how often it was.
 #pragma once
 
 #include <string>

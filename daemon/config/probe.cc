@@ -19,7 +19,8 @@ constexpr char kServiceTag = 10;     // HealthCheckRequest.service
 // Debian has no generated code of the health service; its messages have one field each.
 grpc::ByteBuffer Question(const std::string& service) {
   std::string bytes;
-  if (!service.empty()) bytes = std::string{kServiceTag, static_cast<char>(service.size())} + service;
+  if (!service.empty())
+    bytes = std::string{kServiceTag, static_cast<char>(service.size())} + service;
   const grpc::Slice slice(bytes);
   return grpc::ByteBuffer(&slice, 1);
 }
@@ -53,11 +54,12 @@ absl::Status Probe(const std::string& address, const std::string& service, const
   bool good = false;
   queue.Next(&tag, &good);
   if (!status.ok()) {
-    return absl::UnavailableError(fmt::format("{} does not answer: {}", address, status.error_message()));
+    return absl::UnavailableError(
+        fmt::format("{} does not answer: {}", address, status.error_message()));
   }
   if (Serves(answer)) return absl::OkStatus();
-  return absl::UnavailableError(fmt::format("{} answers that {} does not serve", address,
-                                            service.empty() ? "it" : service));
+  return absl::UnavailableError(
+      fmt::format("{} answers that {} does not serve", address, service.empty() ? "it" : service));
 }
 
 }  // namespace percs

@@ -12,12 +12,15 @@ namespace percs {
 
 // `role` is the folder that `percsctl ca` makes for the program.
 inline void AddSecurityFlags(CLI::App* app, const char* role, SecurityOptions* options) {
-  app->add_option("--tls", options->tls,
-                  fmt::format("Folder of the identity of a {}, of `percsctl ca`: mutual TLS with everybody; default: "
-                              "plaintext, and then only on a Unix socket or loopback",
-                              role));
-  app->add_flag("--plaintext", options->plaintext,
-                "Without --tls, also listen where other machines reach it: whoever does may do everything");
+  app->add_option(
+      "--tls", options->tls,
+      fmt::format(
+          "Folder of the identity of a {}, of `percsctl ca`: mutual TLS with everybody; default: "
+          "plaintext, and then only on a Unix socket or loopback",
+          role));
+  app->add_flag(
+      "--plaintext", options->plaintext,
+      "Without --tls, also listen where other machines reach it: whoever does may do everything");
   app->add_option("--requests-per-second", options->requests_per_second,
                   "What one address may ask for a while; beyond it is refused")
       ->check(CLI::PositiveNumber)
@@ -26,7 +29,8 @@ inline void AddSecurityFlags(CLI::App* app, const char* role, SecurityOptions* o
 
 inline void AddMetricsTlsFlag(CLI::App* app, std::string* file) {
   app->add_option("--metrics-tls", *file,
-                  "PEM file of a private key and its certificate, such as identity.pem of `percsctl ca`: what --metrics "
+                  "PEM file of a private key and its certificate, such as identity.pem of "
+                  "`percsctl ca`: what --metrics "
                   "serves is https; default: plain HTTP");
 }
 

@@ -34,7 +34,8 @@ EndSignalWatch::EndSignalWatch(std::function<void()> then)
 
 EndSignalWatch::~EndSignalWatch() {
   over_ = true;
-  pthread_kill(thread_.native_handle(), SIGTERM);  // wakes it if nothing did; blocked as it is, else lost
+  pthread_kill(thread_.native_handle(),
+               SIGTERM);  // wakes it if nothing did; blocked as it is, else lost
   thread_.join();
 }
 

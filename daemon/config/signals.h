@@ -10,8 +10,8 @@ namespace percs {
 // Blocks both signals in every thread started later: call before gRPC starts any.
 void BlockEndSignals();
 
-// Calls `then` when one of them comes, once. Afterwards, and as long as this is there, they do nothing. When it
-// is gone, `then` is not running and never will: what it uses can go.
+// Calls `then` when one of them comes, once. Afterwards, and as long as this is there, they do
+// nothing. When it is gone, `then` is not running and never will: what it uses can go.
 class EndSignalWatch {
  public:
   explicit EndSignalWatch(std::function<void()> then);

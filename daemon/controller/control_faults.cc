@@ -49,13 +49,15 @@ void PreviewToProto(const FaultPreview& preview, const FabricRun& run, v1::Fault
   message->set_routes(preview.routes);
   for (const auto& [source, destination] : preview.pairs) {
     if (message->pair_names_size() >= kNamesListed) break;
-    message->add_pair_names(fmt::format("{} to {}", topology.NodeName(source), topology.NodeName(destination)));
+    message->add_pair_names(
+        fmt::format("{} to {}", topology.NodeName(source), topology.NodeName(destination)));
   }
   message->set_pairs_unreachable(preview.unreachable_pairs);
   for (const std::string& tree : preview.trees) message->add_trees(tree);
   for (const NodeId hub : preview.cut_off) message->add_hubs_cut_off(topology.NodeName(hub));
   message->set_windows(preview.windows);
-  if (const std::string job = JobOf(run.message()); !job.empty() && !preview.pairs.empty()) message->add_jobs(job);
+  if (const std::string job = JobOf(run.message()); !job.empty() && !preview.pairs.empty())
+    message->add_jobs(job);
   message->set_loses_packets(preview.loses_packets);
 }
 
@@ -83,21 +85,20 @@ Reactor* ControlService::Handlers::InjectLinkFault(Context* context,
   Reactor* reactor = context->DefaultReactor();
   const bool up = request->up();
   const std::uint64_t number = (*run)->number();
-  (*run)->InjectLinkFault(lower, up, at,
-                          [reactor, reply, number, up](absl::StatusOr<Time> t) {
-                            if (t.ok()) {
-                              reply->set_at(*t);
-                              spdlog::info("run {}: {} goes {} at {}", number, reply->ends(),
-                                           up ? "up" : "down", FormatTime(*t));
-                            }
-                            reactor->Finish(ToGrpc(t.status()));
-                          });
+  (*run)->InjectLinkFault(lower, up, at, [reactor, reply, number, up](absl::StatusOr<Time> t) {
+    if (t.ok()) {
+      reply->set_at(*t);
+      spdlog::info("run {}: {} goes {} at {}", number, reply->ends(), up ? "up" : "down",
+                   FormatTime(*t));
+    }
+    reactor->Finish(ToGrpc(t.status()));
+  });
   return reactor;
 }
 
 Reactor* ControlService::Handlers::InjectFault(Context* context,
-                                                    const v1::InjectFaultRequest* request,
-                                                    v1::InjectFaultReply* reply) {
+                                               const v1::InjectFaultRequest* request,
+                                               v1::InjectFaultReply* reply) {
   if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
@@ -113,20 +114,21 @@ Reactor* ControlService::Handlers::InjectFault(Context* context,
   Reactor* reactor = context->DefaultReactor();
   const std::uint64_t number = (*run)->number();
   (*run)->InjectFault(request->fault(), request->now(),
-                           [reactor, reply, number](absl::StatusOr<Time> t) {
-                             if (t.ok()) {
-                               reply->set_at(*t);
-                               spdlog::info("run {}: {} at {}", number, reply->what(),
-                                            FormatTime(*t));
-                             }
-                             reactor->Finish(ToGrpc(t.status()));
-                           });
+                      [reactor, reply, number](absl::StatusOr<Time> t) {
+                        if (t.ok()) {
+                          reply->set_at(*t);
+                          spdlog::info("run {}: {} at {}", number, reply->what(), FormatTime(*t));
+                        }
+                        reactor->Finish(ToGrpc(t.status()));
+                      });
   return reactor;
 }
 
-Reactor* ControlService::Handlers::SetFault(Context* context, const v1::Fault& fault, const char* what,
-                                            FaultCommand command, v1::JournalRecord record,
-                                            std::chrono::milliseconds lease, v1::FaultReply* reply) {
+Reactor* ControlService::Handlers::SetFault(Context* context, const v1::Fault& fault,
+                                            const char* what, FaultCommand command,
+                                            v1::JournalRecord record,
+                                            std::chrono::milliseconds lease,
+                                            v1::FaultReply* reply) {
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
   if (!run.ok()) return Answer(context, run.status());
@@ -151,8 +153,9 @@ Reactor* ControlService::Handlers::SetFault(Context* context, const v1::Fault& f
           reply->set_pace(run->pace().Expected());
           if (lease.count() > 0) run->Lease(reply->fault().id(), reply->fault().number(), lease);
           const v1::FaultStatus& f = reply->fault();
-          const std::string text = fmt::format("{} {} ({}, {} places, seed {}), begins at {}", what, f.id(), f.kind(),
-                                               f.selected(), f.seed(), FormatTime(f.begins_at()));
+          const std::string text =
+              fmt::format("{} {} ({}, {} places, seed {}), begins at {}", what, f.id(), f.kind(),
+                          f.selected(), f.seed(), FormatTime(f.begins_at()));
           spdlog::info("run {}: {} at {}", number, text, FormatTime(*at));
         }
         reactor->Finish(ToGrpc(at.status()));
@@ -160,29 +163,36 @@ Reactor* ControlService::Handlers::SetFault(Context* context, const v1::Fault& f
   return reactor;
 }
 
-Reactor* ControlService::Handlers::CreateFault(Context* context, const v1::CreateFaultRequest* request,
+Reactor* ControlService::Handlers::CreateFault(Context* context,
+                                               const v1::CreateFaultRequest* request,
                                                v1::FaultReply* reply) {
   if (Reactor* refused = Refused(context)) return refused;
   v1::JournalRecord record;
   *record.mutable_create_fault() = request->fault();
   if (request->lease_wall_ms() > kLeaseMax) {
-    return Answer(context, absl::InvalidArgumentError(fmt::format("a lease of {} ms; at most {}", request->lease_wall_ms(), kLeaseMax)));
+    return Answer(context,
+                  absl::InvalidArgumentError(fmt::format("a lease of {} ms; at most {}",
+                                                         request->lease_wall_ms(), kLeaseMax)));
   }
-  return SetFault(context, request->fault(), "create fault", &FaultService::Create, std::move(record),
-                  std::chrono::milliseconds(request->lease_wall_ms()), reply);
+  return SetFault(context, request->fault(), "create fault", &FaultService::Create,
+                  std::move(record), std::chrono::milliseconds(request->lease_wall_ms()), reply);
 }
 
-Reactor* ControlService::Handlers::UpdateFault(Context* context, const v1::UpdateFaultRequest* request,
+Reactor* ControlService::Handlers::UpdateFault(Context* context,
+                                               const v1::UpdateFaultRequest* request,
                                                v1::FaultReply* reply) {
   if (Reactor* refused = Refused(context)) return refused;
   v1::JournalRecord record;
   *record.mutable_update_fault() = request->fault();
-  return SetFault(context, request->fault(), "update fault", &FaultService::Update, std::move(record), {}, reply);
+  return SetFault(context, request->fault(), "update fault", &FaultService::Update,
+                  std::move(record), {}, reply);
 }
 
-// A command for the fault service: `act` carries it out when it is durable, `told` is what the log says of it then.
+// A command for the fault service: `act` carries it out when it is durable, `told` is what the log
+// says of it then.
 template <typename Reply, typename Act, typename Told>
-Reactor* ControlService::Handlers::OnFaults(Context* context, v1::JournalRecord record, Reply* reply, Act act, Told told) {
+Reactor* ControlService::Handlers::OnFaults(Context* context, v1::JournalRecord record,
+                                            Reply* reply, Act act, Told told) {
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
   if (!run.ok()) return Answer(context, run.status());
@@ -200,12 +210,14 @@ Reactor* ControlService::Handlers::OnFaults(Context* context, v1::JournalRecord 
   return reactor;
 }
 
-Reactor* ControlService::Handlers::DeleteFault(Context* context, const v1::DeleteFaultRequest* request,
+Reactor* ControlService::Handlers::DeleteFault(Context* context,
+                                               const v1::DeleteFaultRequest* request,
                                                v1::FaultReply* reply) {
   if (Reactor* refused = Refused(context)) return refused;
   v1::JournalRecord record;
   record.set_delete_fault(request->id());
-  const auto act = [reply, id = request->id()](FaultService& faults, const FabricRun& run, Time at) {
+  const auto act = [reply, id = request->id()](FaultService& faults, const FabricRun& run,
+                                               Time at) {
     const auto fault = faults.Get(id);
     if (!fault.ok()) return fault.status();
     FaultToProto(*fault, run.topology(), reply->mutable_fault());
@@ -237,10 +249,12 @@ Reactor* ControlService::Handlers::ResetArbiters(Context* context, const v1::Res
     faults.ResetArbiters(at);
     return absl::OkStatus();
   };
-  return OnFaults(context, std::move(record), reply, act, [] { return std::string("arbiters reset"); });
+  return OnFaults(context, std::move(record), reply, act,
+                  [] { return std::string("arbiters reset"); });
 }
 
-Reactor* ControlService::Handlers::RepeatWorkload(Context* context, const v1::RepeatWorkloadRequest*,
+Reactor* ControlService::Handlers::RepeatWorkload(Context* context,
+                                                  const v1::RepeatWorkloadRequest*,
                                                   v1::RepeatWorkloadReply* reply) {
   if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
@@ -257,7 +271,8 @@ Reactor* ControlService::Handlers::RepeatWorkload(Context* context, const v1::Re
   return reactor;
 }
 
-Reactor* ControlService::Handlers::BreakStreams(Context* context, const v1::BreakStreamsRequest* request,
+Reactor* ControlService::Handlers::BreakStreams(Context* context,
+                                                const v1::BreakStreamsRequest* request,
                                                 v1::BreakStreamsReply* reply) {
   if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
@@ -275,7 +290,8 @@ Reactor* ControlService::Handlers::HoldFault(Context* context, const v1::HoldFau
   return Answer(context, span.status());
 }
 
-Reactor* ControlService::Handlers::ListFaults(Context* context, const v1::ListFaultsRequest* request,
+Reactor* ControlService::Handlers::ListFaults(Context* context,
+                                              const v1::ListFaultsRequest* request,
                                               v1::ListFaultsReply* reply) {
   if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
@@ -292,7 +308,8 @@ Reactor* ControlService::Handlers::ListFaults(Context* context, const v1::ListFa
   if (!fault.ok()) return Answer(context, fault.status());
   // What it cost, the hubs know.
   Reactor* reactor = context->DefaultReactor();
-  (*run)->Snapshot({}, [reactor, reply, fault = *fault, run = *run](absl::StatusOr<std::vector<NodeState>> states) {
+  (*run)->Snapshot({}, [reactor, reply, fault = *fault,
+                        run = *run](absl::StatusOr<std::vector<NodeState>> states) {
     if (!states.ok()) return reactor->Finish(ToGrpc(states.status()));
     std::vector<Reroute> reroutes = run->reroutes();
     Losses losses;
@@ -311,7 +328,8 @@ Reactor* ControlService::Handlers::ListFaults(Context* context, const v1::ListFa
   return reactor;
 }
 
-Reactor* ControlService::Handlers::PreviewFault(Context* context, const v1::PreviewFaultRequest* request,
+Reactor* ControlService::Handlers::PreviewFault(Context* context,
+                                                const v1::PreviewFaultRequest* request,
                                                 v1::PreviewFaultReply* reply) {
   if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());

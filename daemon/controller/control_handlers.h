@@ -59,12 +59,14 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
     const LockGuard guard(mutex());
     return Answer(context, controller_->Reset());
   }
-  Reactor* Observe(Context* context, const v1::ObserveRequest* request, v1::ObserveReply*) override {
+  Reactor* Observe(Context* context, const v1::ObserveRequest* request,
+                   v1::ObserveReply*) override {
     if (Reactor* refused = Refused(context)) return refused;
     const LockGuard guard(mutex());
     return Answer(context, controller_->Observe(*request));
   }
-  Reactor* FindHub(Context* context, const v1::FindHubRequest* request, v1::FindHubReply* reply) override {
+  Reactor* FindHub(Context* context, const v1::FindHubRequest* request,
+                   v1::FindHubReply* reply) override {
     if (Reactor* refused = Refused(context)) return refused;
     const LockGuard guard(mutex());
     auto found = controller_->FindHub(request->hub());
@@ -91,7 +93,7 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
   Reactor* InjectLinkFault(Context* context, const v1::InjectLinkFaultRequest* request,
                            v1::InjectLinkFaultReply* reply) override;
   Reactor* InjectFault(Context* context, const v1::InjectFaultRequest* request,
-                            v1::InjectFaultReply* reply) override;
+                       v1::InjectFaultReply* reply) override;
   // control_faults.cc
   Reactor* CreateFault(Context* context, const v1::CreateFaultRequest* request,
                        v1::FaultReply* reply) override;
@@ -122,8 +124,7 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
                      v1::HealthReply* reply) override;
   Reactor* PreviewFault(Context* context, const v1::PreviewFaultRequest* request,
                         v1::PreviewFaultReply* reply) override;
-  Reactor* Trace(Context* context, const v1::TraceRequest* request,
-                 v1::TraceReply* reply) override;
+  Reactor* Trace(Context* context, const v1::TraceRequest* request, v1::TraceReply* reply) override;
   Reactor* GetTrace(Context* context, const v1::GetTraceRequest* request,
                     v1::GetTraceReply* reply) override;
   Reactor* CreateTree(Context* context, const v1::CreateTreeRequest* request,
@@ -153,15 +154,16 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
     // A command would wait for virtual time, which waits for room on the disk.
     if (!controller_->storage().ok()) return controller_->storage();
     if (!(*run)->ended()) return run;
-    return absl::FailedPreconditionError(fmt::format(
-        "run {} has ended at {} of virtual time; apply a scenario, with hold to keep "
-        "it up when nothing is left to do",
-        (*run)->number(), FormatTime((*run)->virtual_time())));
+    return absl::FailedPreconditionError(
+        fmt::format("run {} has ended at {} of virtual time; apply a scenario, with hold to keep "
+                    "it up when nothing is left to do",
+                    (*run)->number(), FormatTime((*run)->virtual_time())));
   }
 
   using FaultCommand = absl::StatusOr<FaultStatus> (FaultService::*)(const FaultSpec&, Time);
-  Reactor* SetFault(Context* context, const v1::Fault& fault, const char* what, FaultCommand command,
-                    v1::JournalRecord record, std::chrono::milliseconds lease, v1::FaultReply* reply);
+  Reactor* SetFault(Context* context, const v1::Fault& fault, const char* what,
+                    FaultCommand command, v1::JournalRecord record, std::chrono::milliseconds lease,
+                    v1::FaultReply* reply);
   template <typename Reply, typename Act, typename Told>
   Reactor* OnFaults(Context* context, v1::JournalRecord record, Reply* reply, Act act, Told told);
 

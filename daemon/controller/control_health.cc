@@ -1,4 +1,5 @@
-// The Control service's methods that tell how a fabric is: events and health; and those that hold its time.
+// The Control service's methods that tell how a fabric is: events and health; and those that hold
+// its time.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -28,8 +29,9 @@ void FillHub(const FabricRun& run, const NodeState& state, v1::HealthReply* repl
     const std::uint64_t lost = state.stats.ports[port].lanes_lost;
     if (lost == 0) continue;
     const LinkParameters& link = run.scenario().parameters.link(topology.ClassOfLink(end));
-    reply->add_links_short_of_lanes(fmt::format("{} lacks {} of {} + {} lanes", topology.LinkName(end), lost,
-                                                link.lanes, link.spare_lanes));
+    reply->add_links_short_of_lanes(fmt::format("{} lacks {} of {} + {} lanes",
+                                                topology.LinkName(end), lost, link.lanes,
+                                                link.spare_lanes));
   }
   if (plugged && !linked) reply->add_hubs_cut_off(topology.NodeName(state.node));
 }
@@ -37,7 +39,9 @@ void FillHub(const FabricRun& run, const NodeState& state, v1::HealthReply* repl
 void FillTotals(const NodeStats& total, v1::HealthReply* reply) {
   for (int reason = 0; reason < kDropReasons; ++reason) {
     const std::uint64_t packets = total.packets_dropped[static_cast<std::size_t>(reason)];
-    if (packets > 0) (*reply->mutable_packets_dropped())[DropReasonName(static_cast<DropReason>(reason))] = packets;
+    if (packets > 0)
+      (*reply->mutable_packets_dropped())[DropReasonName(static_cast<DropReason>(reason))] =
+          packets;
   }
   for (const PortStats& port : total.ports) reply->set_replays(reply->replays() + port.replays);
   reply->set_packets_resent(total.packets_resent);
@@ -48,7 +52,8 @@ void FillManagement(const FabricRun& run, v1::HealthReply* reply) {
   reply->set_epoch(run.epoch());
   const std::vector<Reroute>& reroutes = run.reroutes();
   reply->set_reroutes_count(reroutes.size());
-  const std::size_t first = reroutes.size() > kReroutesListed ? reroutes.size() - kReroutesListed : 0;
+  const std::size_t first =
+      reroutes.size() > kReroutesListed ? reroutes.size() - kReroutesListed : 0;
   for (std::size_t i = first; i < reroutes.size(); ++i) {
     RerouteToProto(reroutes[i], run.topology(), reply->add_reroutes());
   }
@@ -58,7 +63,8 @@ void FillManagement(const FabricRun& run, v1::HealthReply* reply) {
     reply->add_trees_not_ready(fmt::format("{}: {}", tree.name, TreeStateName(tree.state)));
   }
   for (const FaultStatus& fault : run.faults().List()) {
-    if (fault.phase != FaultPhase::kRecovered) FaultToProto(fault, run.topology(), reply->add_faults());
+    if (fault.phase != FaultPhase::kRecovered)
+      FaultToProto(fault, run.topology(), reply->add_faults());
   }
 }
 
@@ -95,13 +101,15 @@ Reactor* ControlService::Handlers::GetHealth(Context* context, const v1::GetHeal
     FillTotals(total, reply);
     FillManagement(*run, reply);
     reply->set_healthy(reply->links_down().empty() && reply->links_short_of_lanes().empty() &&
-                       reply->unreachable_pairs() == 0 && reply->trees_not_ready().empty() && reply->faults().empty());
+                       reply->unreachable_pairs() == 0 && reply->trees_not_ready().empty() &&
+                       reply->faults().empty());
     reactor->Finish(grpc::Status::OK);
   });
   return reactor;
 }
 
-Reactor* ControlService::Handlers::Pause(Context* context, const v1::PauseRequest*, v1::PauseReply* reply) {
+Reactor* ControlService::Handlers::Pause(Context* context, const v1::PauseRequest*,
+                                         v1::PauseReply* reply) {
   if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
@@ -112,7 +120,8 @@ Reactor* ControlService::Handlers::Pause(Context* context, const v1::PauseReques
   return Answer(context, run.status());
 }
 
-Reactor* ControlService::Handlers::Resume(Context* context, const v1::ResumeRequest*, v1::PauseReply* reply) {
+Reactor* ControlService::Handlers::Resume(Context* context, const v1::ResumeRequest*,
+                                          v1::PauseReply* reply) {
   if (Reactor* refused = Refused(context)) return refused;
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
@@ -130,7 +139,8 @@ Reactor* ControlService::Handlers::StepTime(Context* context, const v1::StepTime
   auto run = ActiveRun(/*going_on=*/true);
   if (!run.ok()) return Answer(context, run.status());
   if (request->by() <= 0) {
-    return Answer(context, absl::InvalidArgumentError(fmt::format("a step of {}ps; write one above 0", request->by())));
+    return Answer(context, absl::InvalidArgumentError(
+                               fmt::format("a step of {}ps; write one above 0", request->by())));
   }
   reply->set_at((*run)->StepBy(request->by()));
   reply->set_pace((*run)->pace().Expected());

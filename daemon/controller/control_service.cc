@@ -31,7 +31,8 @@ double Utilisation(const FabricRun& run, LinkEnd end, const PortStats& stats) {
   const Time now = run.virtual_time();
   if (now <= 0) return 0;
   const Time flit = run.scenario().parameters.link(run.topology().ClassOfLink(end)).flit_time;
-  return static_cast<double>(stats.sum().flits) * static_cast<double>(flit) / static_cast<double>(now);
+  return static_cast<double>(stats.sum().flits) * static_cast<double>(flit) /
+         static_cast<double>(now);
 }
 
 absl::StatusOr<std::vector<NodeId>> NamedNode(const Topology& topology, const std::string& name) {
@@ -136,16 +137,19 @@ void FillRunStatus(const FabricRun& run, v1::StatusReply* reply) {
   for (const FaultStatus& fault : run.faults().List()) {
     if (fault.phase == FaultPhase::kRecovered) continue;
     reply->set_faults_active(reply->faults_active() + 1);
-    if (reply->faults_size() < kFaultsListed) FaultToProto(fault, run.topology(), reply->add_faults());
+    if (reply->faults_size() < kFaultsListed)
+      FaultToProto(fault, run.topology(), reply->add_faults());
   }
 }
 
 absl::Status ControlService::Handlers::MayWatch(Context* context) {
-  if (absl::Status status = controller_->limit().Admit(context->peer()); !status.ok()) return status;
+  if (absl::Status status = controller_->limit().Admit(context->peer()); !status.ok())
+    return status;
   if (service_->leaving()) return absl::UnavailableError("the controller is ending");
   if (service_->watches() < kWatchesMax) return absl::OkStatus();
   CountExcess(Excess::kStreams);
-  return absl::ResourceExhaustedError(fmt::format("{} clients watch already; that is all there can be", kWatchesMax));
+  return absl::ResourceExhaustedError(
+      fmt::format("{} clients watch already; that is all there can be", kWatchesMax));
 }
 
 grpc::ServerWriteReactor<v1::RunEvent>* ControlService::Handlers::WatchRun(
@@ -157,9 +161,8 @@ grpc::ServerWriteReactor<v1::RunEvent>* ControlService::Handlers::WatchRun(
   const double seconds =
       std::clamp(asked > 0 ? asked : kWatchIntervalDefault, kWatchIntervalMin, kWatchIntervalMax);
   const absl::Status may = MayWatch(context);
-  auto* watch =
-      new RunWatch(controller_, service_, number,
-                   std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)));
+  auto* watch = new RunWatch(controller_, service_, number,
+                             std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)));
   if (may.ok()) {
     watch->Begin();
   } else {
@@ -202,22 +205,21 @@ Reactor* ControlService::Handlers::ListLinks(Context* context, const v1::ListLin
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   }
   Reactor* reactor = context->DefaultReactor();
-  (*run)->Snapshot(nodes, [reactor, reply, links,
-                           run = *run](absl::StatusOr<std::vector<NodeState>> states) {
-    if (!states.ok()) return reactor->Finish(ToGrpc(states.status()));
-    const auto state_of = [&](NodeId node) -> const NodeState* {
-      const auto it =
-          std::lower_bound(states->begin(), states->end(), node,
-                           [](const NodeState& s, NodeId n) { return s.node < n; });
-      return it != states->end() && it->node == node ? &*it : nullptr;
-    };
-    reply->set_virtual_time(run->virtual_time());
-    for (const LinkEnd& link : links) {
-      FillLink(*run, link, state_of(link.node),
-               state_of(run->topology().Peer(link.node, link.port).node), reply->add_links());
-    }
-    reactor->Finish(grpc::Status::OK);
-  });
+  (*run)->Snapshot(
+      nodes, [reactor, reply, links, run = *run](absl::StatusOr<std::vector<NodeState>> states) {
+        if (!states.ok()) return reactor->Finish(ToGrpc(states.status()));
+        const auto state_of = [&](NodeId node) -> const NodeState* {
+          const auto it = std::lower_bound(states->begin(), states->end(), node,
+                                           [](const NodeState& s, NodeId n) { return s.node < n; });
+          return it != states->end() && it->node == node ? &*it : nullptr;
+        };
+        reply->set_virtual_time(run->virtual_time());
+        for (const LinkEnd& link : links) {
+          FillLink(*run, link, state_of(link.node),
+                   state_of(run->topology().Peer(link.node, link.port).node), reply->add_links());
+        }
+        reactor->Finish(grpc::Status::OK);
+      });
   return reactor;
 }
 
@@ -260,8 +262,8 @@ Reactor* ControlService::Handlers::DumpRoutes(Context* context,
   for (NodeId node = 0; request->node().empty() && node < (*run)->topology().nodes(); ++node) {
     nodes.push_back(node);
   }
-  TablesToProto(nodes, [run = *run](NodeId node) { return run->tables(node); },
-                reply->mutable_tables());
+  TablesToProto(
+      nodes, [run = *run](NodeId node) { return run->tables(node); }, reply->mutable_tables());
   return Answer(context, absl::OkStatus());
 }
 
@@ -307,21 +309,21 @@ Reactor* ControlService::Handlers::GetCounters(Context* context,
   if (!nodes.ok()) return Answer(context, nodes.status());
   const bool sum = nodes->empty() && !request->per_node();
   Reactor* reactor = context->DefaultReactor();
-  (*run)->Snapshot(*nodes, [reactor, reply, sum,
-                            run = *run](absl::StatusOr<std::vector<NodeState>> states) {
-    if (!states.ok()) return reactor->Finish(ToGrpc(states.status()));
-    reply->set_virtual_time(run->virtual_time());
-    NodeStats total;
-    for (const NodeState& state : *states) {
-      total.Add(state.stats);
-      if (sum) continue;
-      v1::NodeCounters* node = reply->add_nodes();
-      node->set_node(run->topology().NodeName(state.node));
-      CountersToProto(state.stats, node->mutable_counters());
-    }
-    if (sum) CountersToProto(total, reply->add_nodes()->mutable_counters());
-    reactor->Finish(grpc::Status::OK);
-  });
+  (*run)->Snapshot(
+      *nodes, [reactor, reply, sum, run = *run](absl::StatusOr<std::vector<NodeState>> states) {
+        if (!states.ok()) return reactor->Finish(ToGrpc(states.status()));
+        reply->set_virtual_time(run->virtual_time());
+        NodeStats total;
+        for (const NodeState& state : *states) {
+          total.Add(state.stats);
+          if (sum) continue;
+          v1::NodeCounters* node = reply->add_nodes();
+          node->set_node(run->topology().NodeName(state.node));
+          CountersToProto(state.stats, node->mutable_counters());
+        }
+        if (sum) CountersToProto(total, reply->add_nodes()->mutable_counters());
+        reactor->Finish(grpc::Status::OK);
+      });
   return reactor;
 }
 
@@ -346,15 +348,14 @@ Reactor* ControlService::Handlers::GetTrace(Context* context, const v1::GetTrace
   auto run = ActiveRun(false);
   if (!run.ok()) return Answer(context, run.status());
   Reactor* reactor = context->DefaultReactor();
-  (*run)->GetTrace(
-      [reactor, reply, run = *run](absl::StatusOr<std::vector<TracedPacket>> packets) {
-        if (packets.ok()) {
-          reply->set_virtual_time(run->virtual_time());
-          reply->set_run_ended(run->ended());
-          TracedToProto(*packets, run->topology(), reply->mutable_packets());
-        }
-        reactor->Finish(ToGrpc(packets.status()));
-      });
+  (*run)->GetTrace([reactor, reply, run = *run](absl::StatusOr<std::vector<TracedPacket>> packets) {
+    if (packets.ok()) {
+      reply->set_virtual_time(run->virtual_time());
+      reply->set_run_ended(run->ended());
+      TracedToProto(*packets, run->topology(), reply->mutable_packets());
+    }
+    reactor->Finish(ToGrpc(packets.status()));
+  });
   return reactor;
 }
 
@@ -403,14 +404,16 @@ Reactor* ControlService::Handlers::DeleteTree(Context* context,
   const std::uint64_t number = (*run)->number();
   v1::JournalRecord record;
   record.set_delete_tree(request->name());
-  (*run)->Manage(std::move(record), [id = *id](Fabric& manager, Time at) { return manager.DeleteTree(id, at); },
-                 [reactor, reply, number, name = request->name()](absl::StatusOr<Time> at) {
-                   if (at.ok()) {
-                     reply->set_at(*at);
-                     spdlog::info("run {}: tree {} deleted at {}", number, name, FormatTime(*at));
-                   }
-                   reactor->Finish(ToGrpc(at.status()));
-                 });
+  (*run)->Manage(
+      std::move(record),
+      [id = *id](Fabric& manager, Time at) { return manager.DeleteTree(id, at); },
+      [reactor, reply, number, name = request->name()](absl::StatusOr<Time> at) {
+        if (at.ok()) {
+          reply->set_at(*at);
+          spdlog::info("run {}: tree {} deleted at {}", number, name, FormatTime(*at));
+        }
+        reactor->Finish(ToGrpc(at.status()));
+      });
   return reactor;
 }
 

@@ -83,8 +83,9 @@ absl::Status Controller::OpenJournal() {
   if (absl::Status s = journal_.Open(options_.state_dir, options_.journal_limit); !s.ok()) return s;
   runs_ = journal_.last_run();
   if (journal_.cut_off() > 0) {
-    spdlog::warn("the journal in {} ended with {} bytes that are no whole record; they were cut off", options_.state_dir,
-                 journal_.cut_off());
+    spdlog::warn(
+        "the journal in {} ended with {} bytes that are no whole record; they were cut off",
+        options_.state_dir, journal_.cut_off());
   }
   return absl::OkStatus();
 }
@@ -106,7 +107,8 @@ absl::Status Controller::RecordApply(const v1::ApplyRequest& request) {
   return journal_.Append({&record, 1});
 }
 
-absl::Status Controller::KeepRoutes(const v1::LoadRoutesRequest& request, v1::JournalRecord* record) {
+absl::Status Controller::KeepRoutes(const v1::LoadRoutesRequest& request,
+                                    v1::JournalRecord* record) {
   if (!journal_.is_open()) return absl::OkStatus();
   const auto hash = journal_.Store(request.SerializeAsString());
   if (hash.ok()) record->set_load_routes(*hash);
@@ -137,16 +139,16 @@ absl::Status Controller::ServeMetrics() {
     FillStatus(&reply);
     return reply;
   };
-  auto server = MetricsServer::Start(
-      options_.metrics, options_.metrics_tls,
-      {MetricsPage([status](MetricFamilies* families) {
-         AddFabricMetrics(status(), families);
-         AddProcessMetrics(families);
-       }),
-       {"/discovery", "application/json", [status](const MetricsServer& server) {
-          return DiscoveryList(status(), server.advertised());
-        }}},
-      security_.plaintext_allowed);
+  auto server = MetricsServer::Start(options_.metrics, options_.metrics_tls,
+                                     {MetricsPage([status](MetricFamilies* families) {
+                                        AddFabricMetrics(status(), families);
+                                        AddProcessMetrics(families);
+                                      }),
+                                      {"/discovery", "application/json",
+                                       [status](const MetricsServer& server) {
+                                         return DiscoveryList(status(), server.advertised());
+                                       }}},
+                                     security_.plaintext_allowed);
   if (!server.ok()) return server.status();
   metrics_ = *std::move(server);
   return absl::OkStatus();
@@ -163,8 +165,8 @@ void Controller::WatchForLosses() {
         message->mutable_ping();
         Send(place, std::move(message));
       },
-      [this](std::uint32_t place, const std::string& why) { membership_.Lose(place, why); }, membership_.places(),
-      [this]() -> const FabricRun* { return run_.get(); });
+      [this](std::uint32_t place, const std::string& why) { membership_.Lose(place, why); },
+      membership_.places(), [this]() -> const FabricRun* { return run_.get(); });
 }
 
 void Controller::Wait() {
@@ -225,15 +227,15 @@ absl::Status Controller::CheckIdle() const {
 void Controller::Apply(const v1::ApplyRequest& request, ApplyDone done) {
   if (absl::Status status = CheckIdle(); !status.ok()) return done(status);
   applied_at_ = std::chrono::steady_clock::now();
-  auto run = FabricRun::Create(
-      runs_ + 1, request, membership_.places(), &lock_, this,
-      RunEvents());
+  auto run = FabricRun::Create(runs_ + 1, request, membership_.places(), &lock_, this, RunEvents());
   if (!run.ok()) return done(run.status());
   ++runs_;
   if (absl::Status status = RecordApply(request); !status.ok()) return done(status);
   last_error_.clear();
   // Nobody answers what was asked of the run before.
-  if (run_) run_->Fail(absl::UnavailableError("the fabric is still being configured: another scenario was applied; ask again"));
+  if (run_)
+    run_->Fail(absl::UnavailableError(
+        "the fabric is still being configured: another scenario was applied; ask again"));
   run_ = *std::move(run);
   if (store_.is_open()) begun_ = request;
   apply_done_ = std::move(done);
@@ -256,13 +258,16 @@ FabricRun::Events Controller::RunEvents() {
 
 // Long data of programs is kept beside the journal.
 absl::Status Controller::AppendCommands(const std::vector<v1::JournalRecord>& records) {
-  const auto is_long = [](const v1::JournalRecord& record) { return record.has_endpoint() && HasLongData(record.endpoint()); };
+  const auto is_long = [](const v1::JournalRecord& record) {
+    return record.has_endpoint() && HasLongData(record.endpoint());
+  };
   if (std::none_of(records.begin(), records.end(), is_long)) return journal_.Append(records);
   std::vector<v1::JournalRecord> kept = records;
   for (v1::JournalRecord& record : kept) {
     if (!is_long(record)) continue;
-    absl::Status status =
-        StoreData(record.mutable_endpoint(), [this](const std::string& bytes) { return journal_.Store(bytes); });
+    absl::Status status = StoreData(record.mutable_endpoint(), [this](const std::string& bytes) {
+      return journal_.Store(bytes);
+    });
     if (!status.ok()) return status;
   }
   return journal_.Append(kept);
@@ -274,11 +279,13 @@ absl::StatusOr<v1::FindHubReply> Controller::FindHub(const std::string& name) {
   const Topology& topology = (*run)->topology();
   const auto node = topology.ParseNode(name);
   if (!node.ok()) return absl::NotFoundError(node.status().message());
-  if (*node >= topology.hubs()) return absl::NotFoundError(fmt::format("{} is no hub, and has no windows", name));
+  if (*node >= topology.hubs())
+    return absl::NotFoundError(fmt::format("{} is no hub, and has no windows", name));
   const std::uint32_t process = (*run)->placement().process_of_node[*node];
   const Member* member = membership_.member(process);
   if ((*run)->master().lost(static_cast<int>(process)) || member == nullptr) {
-    return absl::FailedPreconditionError(fmt::format("the daemon of {} is lost, and the hub with it", name));
+    return absl::FailedPreconditionError(
+        fmt::format("the daemon of {} is lost, and the hub with it", name));
   }
   v1::FindHubReply reply;
   reply.set_node(*node);
@@ -316,7 +323,8 @@ void Controller::OnRunEnded() {
     if (result.ok()) record.mutable_end()->set_digest(result->digest.ToString());
     record.mutable_end()->set_error(last_error_);
     if (absl::Status status = journal_.Append({&record, 1}); !status.ok()) {
-      spdlog::error("run {}: its end is not in the journal: {}", run_->number(), std::string(status.message()));
+      spdlog::error("run {}: its end is not in the journal: {}", run_->number(),
+                    std::string(status.message()));
     }
   }
   KeepResult();
@@ -383,7 +391,8 @@ absl::StatusOr<FabricRun*> Controller::ActiveRun() {
 
 absl::Status Controller::Reset() {
   if (!run_) return absl::OkStatus();
-  run_->Fail(absl::CancelledError("the fabric was reset"));  // if it has ended, what was asked of it
+  run_->Fail(
+      absl::CancelledError("the fabric was reset"));  // if it has ended, what was asked of it
   for (std::uint32_t p = 0; p < membership_.places(); ++p) {
     if (!membership_.member(p)) continue;
     auto message = Prepare(p);
@@ -398,7 +407,8 @@ absl::Status Controller::Reset() {
 absl::Status Controller::Observe(const v1::ObserveRequest& request) {
   v1::Observe observe;
   if (!request.nodes().empty()) {
-    if (auto detail = ParseMetricsDetail(request.metrics_detail()); !detail.ok()) return detail.status();
+    if (auto detail = ParseMetricsDetail(request.metrics_detail()); !detail.ok())
+      return detail.status();
     auto run = ActiveRun();
     if (!run.ok()) return run.status();
     for (const std::string& name : request.nodes()) {
@@ -458,7 +468,8 @@ void Controller::FillStatus(v1::StatusReply* reply) const {
         process->set_rejoined_at(rejoined->at);
       }
       const std::uint64_t hubs = run_ ? run_->topology().hubs() : 0;
-      const std::uint64_t end = first + here, blades_end = hubs + (run_ ? run_->topology().blades() : 0);
+      const std::uint64_t end = first + here,
+                          blades_end = hubs + (run_ ? run_->topology().blades() : 0);
       process->set_blades(std::clamp(blades_end, first, end) - std::clamp(hubs, first, end));
       process->set_crossbars(end - std::clamp(blades_end, first, end));
       process->set_reconnects(ReconnectsOf(p));
@@ -470,7 +481,8 @@ void Controller::FillStatus(v1::StatusReply* reply) const {
 }
 
 std::uint64_t Controller::ReconnectsOf(std::uint32_t place) const {
-  return membership_.member(place)->reconnects() + (run_ ? run_->master().reconnects_of(static_cast<int>(place)) : 0);
+  return membership_.member(place)->reconnects() +
+         (run_ ? run_->master().reconnects_of(static_cast<int>(place)) : 0);
 }
 
 absl::Status Controller::BreakStreams(const std::string& name, v1::BreakStreamsReply* reply) {
@@ -488,7 +500,8 @@ absl::Status Controller::BreakStreams(const std::string& name, v1::BreakStreamsR
     member->Break();  // what is under way on it is sent again on the next one
     return absl::OkStatus();
   }
-  return absl::NotFoundError(fmt::format("no daemon \"{}\" has joined; there are {}", name, names.empty() ? "none" : names));
+  return absl::NotFoundError(fmt::format("no daemon \"{}\" has joined; there are {}", name,
+                                         names.empty() ? "none" : names));
 }
 
 std::unique_ptr<v1::ControllerMessage> Controller::Prepare(std::uint32_t process) {

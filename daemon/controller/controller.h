@@ -27,9 +27,9 @@ namespace percs {
 
 class ControlService;
 
-// For tests: the process kills itself when it gets to a point of this name for the count'th time. Points: a command is
-// `journalled`; what was decided is `saved`, or it was and network management made a `step`; it was `granted`, that is
-// sent off.
+// For tests: the process kills itself when it gets to a point of this name for the count'th time.
+// Points: a command is `journalled`; what was decided is `saved`, or it was and network management
+// made a `step`; it was `granted`, that is sent off.
 struct KillPoint {
   std::string name;  // "": nowhere
   std::uint64_t count = 0;
@@ -40,12 +40,15 @@ struct ControllerOptions {
   std::string listen;
   std::uint32_t daemons = 1;
   SecurityOptions security = {};
-  std::string metrics;                          // HOST:PORT for Prometheus; "": none
-  std::string metrics_tls;                      // file of MetricsServer::Start; "": plain
-  std::string state_dir;                        // "": nothing is kept
-  std::uint64_t journal_limit = std::uint64_t{1} << 30;  // bytes; then commands are accepted no longer
-  std::chrono::milliseconds lost_after{5'000};  // while nothing runs: a daemon without a connection for so long is lost
-  // While something runs: one that is not heard of for so long. None: a live run has kLiveDeadline, any other none.
+  std::string metrics;      // HOST:PORT for Prometheus; "": none
+  std::string metrics_tls;  // file of MetricsServer::Start; "": plain
+  std::string state_dir;    // "": nothing is kept
+  std::uint64_t journal_limit = std::uint64_t{1}
+                                << 30;  // bytes; then commands are accepted no longer
+  std::chrono::milliseconds lost_after{
+      5'000};  // while nothing runs: a daemon without a connection for so long is lost
+  // While something runs: one that is not heard of for so long. None: a live run has kLiveDeadline,
+  // any other none.
   std::optional<std::chrono::milliseconds> loss_deadline;
   KillPoint kill_at;
 };
@@ -76,7 +79,8 @@ class Controller final : private DaemonPort {
   // By number; 0: the last one that ended.
   absl::StatusOr<v1::GetResultReply> Result(std::uint64_t number) const;
   absl::Status Reset();
-  // Where programs attach to this hub. NOT_FOUND, FAILED_PRECONDITION if its daemon is lost, as ActiveRun.
+  // Where programs attach to this hub. NOT_FOUND, FAILED_PRECONDITION if its daemon is lost, as
+  // ActiveRun.
   absl::StatusOr<v1::FindHubReply> FindHub(const std::string& name);
   // NOT_FOUND unless a daemon of this name has joined.
   absl::Status BreakStreams(const std::string& name, v1::BreakStreamsReply* reply);

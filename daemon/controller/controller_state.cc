@@ -1,5 +1,5 @@
-// The part of Controller that lets the next one go on when this one dies: nothing that was decided leaves before it
-// is kept (docs/protocol.md, "When the controller dies").
+// The part of Controller that lets the next one go on when this one dies: nothing that was decided
+// leaves before it is kept (docs/protocol.md, "When the controller dies").
 #include <unistd.h>
 
 #include <csignal>
@@ -25,7 +25,8 @@ void KillPoint::Reached(const char* point) {
 
 absl::Status Controller::OpenState() {
   if (options_.state_dir.empty()) return absl::OkStatus();
-  if (absl::Status s = store_.Open(options_.state_dir); !s.ok()) return s;  // first: it is ours alone from then on
+  if (absl::Status s = store_.Open(options_.state_dir); !s.ok())
+    return s;  // first: it is ours alone from then on
   if (absl::Status s = OpenJournal(); !s.ok()) return s;
   auto kept = store_.Load();
   if (!kept.ok()) return kept.status();
@@ -34,8 +35,9 @@ absl::Status Controller::OpenState() {
   const bool goes_on = !kept->runs.empty() && kept->runs.back().state == "going_on";
   if (kept->fabric != 0 && (goes_on || !kept->members.empty())) {
     if (kept->places != membership_.places()) {
-      return absl::FailedPreconditionError(fmt::format(
-          "{} is of a fabric of {} daemons, and --daemons says {}", options_.state_dir, kept->places, membership_.places()));
+      return absl::FailedPreconditionError(
+          fmt::format("{} is of a fabric of {} daemons, and --daemons says {}", options_.state_dir,
+                      kept->places, membership_.places()));
     }
     if (absl::Status s = membership_.Restore(kept->fabric, kept->members); !s.ok()) return s;
   }
@@ -43,7 +45,9 @@ absl::Status Controller::OpenState() {
     runs_ = std::max(runs_, run.number);
     if (run.state == "going_on") continue;
     absl::Status why(static_cast<absl::StatusCode>(run.code), run.error);
-    Remember({run.number, run.state == "finished" ? absl::StatusOr<v1::GetResultReply>(std::move(run.result)) : why});
+    Remember({run.number, run.state == "finished"
+                              ? absl::StatusOr<v1::GetResultReply>(std::move(run.result))
+                              : why});
   }
   fabric_kept_ = false;
   if (goes_on) {
@@ -74,15 +78,19 @@ absl::Status Controller::TakeUp(const KeptRun& kept, const std::vector<v1::Manag
     }
     v1::JournalRecord& command = commands.emplace_back(record);
     if (command.has_endpoint()) {
-      const auto find = [this](std::uint64_t name) { return ReadPayload(options_.state_dir, name); };
+      const auto find = [this](std::uint64_t name) {
+        return ReadPayload(options_.state_dir, name);
+      };
       if (absl::Status s = FindData(command.mutable_endpoint(), find); !s.ok()) return s;
     }
     if (record.event_case() != v1::JournalRecord::kLoadRoutes) continue;
     const auto routes = ReadPayload(options_.state_dir, record.load_routes());
     if (!routes.ok()) return routes.status();
-    if (!command.mutable_routes()->ParseFromString(*routes)) return absl::DataLossError("route tables in the journal are damaged");
+    if (!command.mutable_routes()->ParseFromString(*routes))
+      return absl::DataLossError("route tables in the journal are damaged");
   }
-  auto run = FabricRun::Create(kept.number, kept.request, membership_.places(), &lock_, this, RunEvents());
+  auto run =
+      FabricRun::Create(kept.number, kept.request, membership_.places(), &lock_, this, RunEvents());
   if (!run.ok()) return run.status();
   if (absl::Status s = (*run)->Restore(kept.saved, steps, std::move(commands)); !s.ok()) return s;
   run_ = *std::move(run);
@@ -149,7 +157,8 @@ void Controller::PutNews() {
   if (begun_ && run_) store_.PutRun(run_->number(), run_->scenario().name, *begun_);
   if (run_ && !run_->ended()) {
     std::uint64_t number = run_->steps() - run_->new_steps().size();
-    for (const v1::ManagerStep& step : run_->new_steps()) store_.PutStep(run_->number(), number++, step);
+    for (const v1::ManagerStep& step : run_->new_steps())
+      store_.PutStep(run_->number(), number++, step);
     v1::SavedRun saved;
     run_->Save(&saved);
     store_.PutSaved(saved);

@@ -11,7 +11,8 @@ constexpr std::size_t kBatchMax = 256;
 
 }  // namespace
 
-EventWatch::EventWatch(Controller* controller, ControlService* service, std::uint64_t after, bool follow)
+EventWatch::EventWatch(Controller* controller, ControlService* service, std::uint64_t after,
+                       bool follow)
     : controller_(controller),
       service_(service),
       follow_(follow),
@@ -39,7 +40,8 @@ void EventWatch::Look() {
     if (!run || run->log().last() <= after_ + EventLog::kKept) return;
     // It gets the batch that is under way when it reads on, and then this.
     return Refuse(absl::ResourceExhaustedError(
-        fmt::format("events are read too slowly: {} have come since the last batch, and {} are kept; watch again after "
+        fmt::format("events are read too slowly: {} have come since the last batch, and {} are "
+                    "kept; watch again after "
                     "number {}, and read faster or tell less",
                     run->log().last() - after_, EventLog::kKept, after_)));
   }

@@ -29,11 +29,13 @@ absl::Status CheckSelfContained(const v1::Scenario& scenario) {
 
 absl::Status CheckReplay(const v1::ApplyRequest& request) {
   if (request.replay().empty()) return absl::OkStatus();
-  if (request.hold()) return absl::FailedPreconditionError("replay: ends with its commands, and cannot be held");
+  if (request.hold())
+    return absl::FailedPreconditionError("replay: ends with its commands, and cannot be held");
   Time last = 0;
   for (const v1::JournalRecord& record : request.replay()) {
-    const bool command = record.event_case() != v1::JournalRecord::EVENT_NOT_SET && !record.has_apply() &&
-                         !record.has_end() && record.event_case() != v1::JournalRecord::kLoadRoutes;
+    const bool command = record.event_case() != v1::JournalRecord::EVENT_NOT_SET &&
+                         !record.has_apply() && !record.has_end() &&
+                         record.event_case() != v1::JournalRecord::kLoadRoutes;
     if (!command || record.at() < last || record.at() >= kNever) {
       return absl::InvalidArgumentError(fmt::format(
           "replay: a record at {}ps that is no command, or not in the order of time", record.at()));
@@ -59,8 +61,9 @@ absl::StatusOr<std::unique_ptr<FabricRun>> FabricRun::Create(std::uint64_t numbe
   if (!topology.ok()) return topology.status();
   for (const v1::JournalRecord& record : request.replay()) {
     if (!record.has_endpoint() || record.endpoint().node() < topology->hubs()) continue;
-    return absl::InvalidArgumentError(fmt::format("replay: operations for windows of node {}, which is no hub; hubs are 0..{}",
-                                                  record.endpoint().node(), topology->hubs() - 1));
+    return absl::InvalidArgumentError(
+        fmt::format("replay: operations for windows of node {}, which is no hub; hubs are 0..{}",
+                    record.endpoint().node(), topology->hubs() - 1));
   }
   std::vector<std::uint64_t> blocks(request.nodes_per_process().begin(),
                                     request.nodes_per_process().end());
@@ -87,10 +90,11 @@ absl::StatusOr<std::unique_ptr<FabricRun>> FabricRun::Create(std::uint64_t numbe
     (*manager)->InstallTables(node, tables[node]);
   }
   // Flits go between processes only where there is a stream.
-  absl::Status cables = (*manager)->faults()->RestrictCables([topology = *topology, placement = *placement](NodeId a, NodeId b) {
-    const auto from = placement.process_of_node[a], to = placement.process_of_node[b];
-    return from == to || SharedChannels(topology, placement, from).count(to) > 0;
-  });
+  absl::Status cables = (*manager)->faults()->RestrictCables(
+      [topology = *topology, placement = *placement](NodeId a, NodeId b) {
+        const auto from = placement.process_of_node[a], to = placement.process_of_node[b];
+        return from == to || SharedChannels(topology, placement, from).count(to) > 0;
+      });
   if (!cables.ok()) return cables;
   (*manager)->Start();
   return std::unique_ptr<FabricRun>(new FabricRun(number, request, *std::move(scenario),
@@ -185,8 +189,10 @@ void FabricRun::OnMessage(std::uint32_t process, v1::DaemonMessage& message) {
     OnWaitEdges(message.wait_edges());
   } else if (message.has_endpoints()) {
     Soon();
-  } else if (message.has_failure() && message.failure().run() == number_ && joining_ && joining_->process == process) {
-    spdlog::error("run {}: process {} cannot be brought in: {}", number_, process, message.failure().message());
+  } else if (message.has_failure() && message.failure().run() == number_ && joining_ &&
+             joining_->process == process) {
+    spdlog::error("run {}: process {} cannot be brought in: {}", number_, process,
+                  message.failure().message());
     AbandonRejoin(process);
     lost_as_.erase(process);
   } else if (message.has_failure() && message.failure().run() == number_) {
@@ -241,7 +247,8 @@ void FabricRun::NoteBatches(std::uint32_t process, const v1::WindowReport& repor
     while (!sent.empty() && sent.front().number <= number) sent.pop_front();
   }
   for (int i = 0; i < std::min(report.peers_size(), report.batches_size()); ++i) {
-    if (report.batches(i) > 0) sent_[{process, report.peers(i)}].push_back({report.batches(i), master_.window_from()});
+    if (report.batches(i) > 0)
+      sent_[{process, report.peers(i)}].push_back({report.batches(i), master_.window_from()});
   }
 }
 
@@ -312,7 +319,8 @@ Time FabricRun::Now() const {
   if (held_at_) return *held_at_;
   if (programs_hold_at_) return std::max(master_.now(), *programs_hold_at_);
   // Between windows nothing happens, so time that has passed in wall terms has passed.
-  return std::max(master_.now(), std::min({pace_.Allowed(Clock::now()), master_.next(), pause_at_.value_or(kNever)}));
+  return std::max(master_.now(), std::min({pace_.Allowed(Clock::now()), master_.next(),
+                                           pause_at_.value_or(kNever)}));
 }
 
 double FabricRun::wall_seconds() const {
@@ -322,8 +330,12 @@ double FabricRun::wall_seconds() const {
 }
 
 absl::StatusOr<FaultPreview> FabricRun::Preview(const FaultSpec& spec) const {
-  FabricView view{topology(), scenario_.parameters, scenario_.seed, manager_->known_failures(),
-                  [this](NodeId node) { return manager_->tables(node); }, manager_->trees()};
+  FabricView view{topology(),
+                  scenario_.parameters,
+                  scenario_.seed,
+                  manager_->known_failures(),
+                  [this](NodeId node) { return manager_->tables(node); },
+                  manager_->trees()};
   return PreviewFault(spec, view);
 }
 

@@ -18,8 +18,8 @@
 
 #include "absl/status/statusor.h"
 #include "daemon/controller/pace_keeper.h"
-#include "daemon/metrics/node_state.h"
 #include "daemon/controller/window_master.h"
+#include "daemon/metrics/node_state.h"
 #include "daemon/stream/process_lock.h"
 #include "emulator/fault/fault_preview.h"
 #include "emulator/sim/fabric.h"
@@ -49,7 +49,8 @@ class FabricRun {
   struct Events {
     std::function<void(const absl::Status&)> configured;  // running, or why not
     std::function<void()> ended;                          // result() is there
-    // Makes commands durable that take effect now. An error refuses them all; null: they are not kept.
+    // Makes commands durable that take effect now. An error refuses them all; null: they are not
+    // kept.
     std::function<absl::Status(const std::vector<v1::JournalRecord>&)> record = nullptr;
   };
   using SnapshotDone = std::function<void(absl::StatusOr<std::vector<NodeState>>)>;
@@ -63,7 +64,8 @@ class FabricRun {
                                                            std::uint32_t daemons, ProcessLock* lock,
                                                            DaemonPort* port, Events events);
 
-  // As it stands between two events, but for what network management did, which is new_steps() since KeptSteps().
+  // As it stands between two events, but for what network management did, which is new_steps()
+  // since KeptSteps().
   void Save(v1::SavedRun* saved) const;
   const std::vector<v1::ManagerStep>& new_steps() const { return new_steps_; }
   std::uint64_t steps() const { return steps_; }
@@ -71,8 +73,9 @@ class FabricRun {
   // Something but messages to daemons is to be saved.
   bool touched() const { return touched_; }
   void Untouch() { touched_ = false; }
-  // REQUIRES: just created. `commands` are those of the run in the journal; what was saved did not have the last of
-  // them if they were journalled and nothing more. TakeUp then goes on. DATA_LOSS if they do not fit.
+  // REQUIRES: just created. `commands` are those of the run in the journal; what was saved did not
+  // have the last of them if they were journalled and nothing more. TakeUp then goes on. DATA_LOSS
+  // if they do not fit.
   absl::Status Restore(const v1::SavedRun& saved, const std::vector<v1::ManagerStep>& steps,
                        std::vector<v1::JournalRecord> commands);
   void TakeUp();
@@ -81,13 +84,14 @@ class FabricRun {
   void Configure();
   void OnMessage(std::uint32_t process, v1::DaemonMessage& message);
   // The process is gone for good. Survivors go on, if the run is going on and there are any.
-  void Lose(std::uint32_t process, const std::string& name, std::uint64_t incarnation, const std::string& why);
+  void Lose(std::uint32_t process, const std::string& name, std::uint64_t incarnation,
+            const std::string& why);
   // Somebody may have joined in the place of a lost one: has it take part, one after the other.
   void TakeBack();
   // Virtual time waits for something that it has to say.
   bool Awaits(std::uint32_t process) const;
-  // Ends the run with an error, and the daemons forget it. A run that has ended keeps its result, but
-  // its hubs can be asked no more.
+  // Ends the run with an error, and the daemons forget it. A run that has ended keeps its result,
+  // but its hubs can be asked no more.
   void Fail(const absl::Status& why);
 
   void Snapshot(std::vector<NodeId> nodes, SnapshotDone done);
@@ -95,31 +99,33 @@ class FabricRun {
   void InjectLinkFault(LinkEnd link, bool up, std::optional<Time> at, TimeDone done);
   // Any other fault of a scenario, at its time or at once. INVALID_ARGUMENT if it cannot be.
   void InjectFault(const v1::Fault& fault, bool now, TimeDone done);
-  // Follows packets from the virtual time on that it calls back with. INVALID_ARGUMENT for a selection
-  // that names what is not there.
+  // Follows packets from the virtual time on that it calls back with. INVALID_ARGUMENT for a
+  // selection that names what is not there.
   void Trace(const v1::TraceSelection& selection, TimeDone done);
   // What became of all packets followed so far.
   void GetTrace(TraceDone done);
   // Calls back when the tables have been proven and their install has begun, or with the witness.
   void LoadRoutes(TableSet tables, v1::JournalRecord record, LoadDone done);
-  // Something for network management, at the start of the next window, which replays as `record`. Calls back with
-  // that time, or with the error of `command`.
+  // Something for network management, at the start of the next window, which replays as `record`.
+  // Calls back with that time, or with the error of `command`.
   using ManagerCommand = std::function<absl::Status(Fabric& manager, Time at)>;
   void Manage(v1::JournalRecord record, ManagerCommand command, TimeDone done);
   void Stop(TimeDone done);
   // The workload once more. FAILED_PRECONDITION unless everything is done and the run is held.
   void Repeat(TimeDone done);
-  // Programs outside (docs/endpoint.md) that are attached now, those of them that virtual time waits for, and how many
-  // more have to attach before it begins.
+  // Programs outside (docs/endpoint.md) that are attached now, those of them that virtual time
+  // waits for, and how many more have to attach before it begins.
   struct ProgramCounts {
     std::uint64_t attached = 0, owing = 0, awaited = 0;
   };
   const ProgramCounts& programs() const { return programs_; }
-  // Virtual time stops where it is, or in a while, or goes on. Returns where. Commands are still taken.
+  // Virtual time stops where it is, or in a while, or goes on. Returns where. Commands are still
+  // taken.
   Time Pause();
   Time StepBy(Time by);
   Time Resume();
-  // Fault `number` of this name is deleted when nobody has held it for `span` of wall time. Hold returns the span.
+  // Fault `number` of this name is deleted when nobody has held it for `span` of wall time. Hold
+  // returns the span.
   void Lease(const std::string& id, std::uint32_t number, std::chrono::milliseconds span);
   // An update gave fault `before` of this name another number; its lease goes on.
   void KeepLease(const std::string& id, std::uint32_t before, std::uint32_t number);
@@ -153,9 +159,19 @@ class FabricRun {
 
  private:
   // kHeld: by programs.
-  enum class Phase { kConfiguring, kRunning, kIdle, kPaused, kHeld, kCollecting, kDeadlocked, kEnded };
+  enum class Phase {
+    kConfiguring,
+    kRunning,
+    kIdle,
+    kPaused,
+    kHeld,
+    kCollecting,
+    kDeadlocked,
+    kEnded
+  };
   bool going_on() const {
-    return phase_ == Phase::kRunning || phase_ == Phase::kIdle || phase_ == Phase::kPaused || phase_ == Phase::kHeld;
+    return phase_ == Phase::kRunning || phase_ == Phase::kIdle || phase_ == Phase::kPaused ||
+           phase_ == Phase::kHeld;
   }
   struct LeaseOf {
     std::uint32_t number = 0;
@@ -175,8 +191,8 @@ class FabricRun {
   };
   // Programs of one process.
   struct Endpoints {
-    v1::EndpointReport last;     // with the submissions that have not taken effect
-    std::uint64_t taken = 0;     // number of the last submission that has
+    v1::EndpointReport last;  // with the submissions that have not taken effect
+    std::uint64_t taken = 0;  // number of the last submission that has
   };
   struct Batch {
     std::uint64_t number = 0;
@@ -184,7 +200,7 @@ class FabricRun {
   };
   struct Loss {
     v1::SavedLoss saved;
-    std::set<std::uint32_t> awaited;                 // processes that have not said what they have of it
+    std::set<std::uint32_t> awaited;  // processes that have not said what they have of it
     std::map<std::uint32_t, std::uint64_t> accepted;  // what the others said
   };
   // A daemon on its way into the place of a lost one.
@@ -219,8 +235,8 @@ class FabricRun {
 
   // Goes on as far as possible: until a daemon has to answer, the pace holds, or the end.
   void Step();
-  // A command came: Step, but if commands are made durable, in a moment, so that those that come together are
-  // synced together.
+  // A command came: Step, but if commands are made durable, in a moment, so that those that come
+  // together are synced together.
   void Soon();
   bool busy() const { return master_.anyone_running() || answers_awaited_ > 0; }
   void SendQueries();
@@ -266,11 +282,15 @@ class FabricRun {
   void TakeSubmission(const v1::EndpointSubmission& submission, Time boundary);
   void RefuseSubmission(std::uint32_t process, std::uint64_t number, const absl::Status& why);
   // A program is there, or is still to come, so the run is not over.
-  bool ExpectsPrograms() const { return !stopped_ && (programs_.attached > 0 || programs_.awaited > 0); }
+  bool ExpectsPrograms() const {
+    return !stopped_ && (programs_.attached > 0 || programs_.awaited > 0);
+  }
   // Virtual time stands still until programs have said something.
   // When what comes now takes effect.
   Time Now() const;
-  bool HeldByPrograms() const { return !stopped_ && (programs_.owing > 0 || programs_.awaited > 0); }
+  bool HeldByPrograms() const {
+    return !stopped_ && (programs_.owing > 0 || programs_.awaited > 0);
+  }
   void CountPrograms();
   // What is known of them has changed.
   void FollowHold();
@@ -317,13 +337,14 @@ class FabricRun {
 
   std::optional<Time> pause_at_;  // virtual time goes no further
   bool stopped_ = false;          // by command; then nothing holds it
-  std::optional<Time> held_at_;   // where virtual time stands because nothing is left but faults to come
-  const std::uint64_t programs_wanted_;       // before it begins
-  std::vector<Endpoints> endpoints_;          // by process
-  ProgramCounts programs_;                    // sums of these
-  bool programs_complete_ = false;            // as many as were wanted have been there
-  std::optional<Time> programs_hold_at_;      // where it stands because programs owe their next calls
-  std::optional<Time> released_at_;           // where it stood, until they have had what they asked for
+  std::optional<Time>
+      held_at_;  // where virtual time stands because nothing is left but faults to come
+  const std::uint64_t programs_wanted_;   // before it begins
+  std::vector<Endpoints> endpoints_;      // by process
+  ProgramCounts programs_;                // sums of these
+  bool programs_complete_ = false;        // as many as were wanted have been there
+  std::optional<Time> programs_hold_at_;  // where it stands because programs owe their next calls
+  std::optional<Time> released_at_;       // where it stood, until they have had what they asked for
   mutable Time told_ = 0;
   std::map<std::string, LeaseOf> leases_;  // of faults, by name
   Timer lease_timer_;
@@ -333,19 +354,19 @@ class FabricRun {
   Phase phase_ = Phase::kConfiguring;
   std::set<std::uint32_t> ready_;  // processes, while configuring
   Outbox manager_inbox_;
-  std::vector<std::string> manager_inbox_bytes_;  // the same, as it came
+  std::vector<std::string> manager_inbox_bytes_;           // the same, as it came
   std::vector<std::vector<v1::LinkFaultCommand>> faults_;  // by process, until its next grant
   std::vector<std::vector<v1::Fault>> other_faults_;       // likewise
   std::vector<BladeFault> blade_faults_;                   // all that were or are to come
-  std::vector<std::vector<FaultAction>> actions_;          // of faults, by process, for the next grant
-  std::vector<bool> stops_;                                // by process, until its next grant
-  std::vector<std::optional<Time>> repeats_;               // likewise
-  std::vector<std::vector<v1::TraceSelection>> traces_;    // likewise
-  std::vector<std::vector<v1::SeveredHubs>> severed_;      // likewise; of replays
-  std::vector<std::vector<v1::LostDaemon>> lost_hubs_;     // likewise
-  std::vector<std::vector<v1::RejoinCommand>> rejoined_;   // likewise; of live runs, too
+  std::vector<std::vector<FaultAction>> actions_;  // of faults, by process, for the next grant
+  std::vector<bool> stops_;                        // by process, until its next grant
+  std::vector<std::optional<Time>> repeats_;       // likewise
+  std::vector<std::vector<v1::TraceSelection>> traces_;     // likewise
+  std::vector<std::vector<v1::SeveredHubs>> severed_;       // likewise; of replays
+  std::vector<std::vector<v1::LostDaemon>> lost_hubs_;      // likewise
+  std::vector<std::vector<v1::RejoinCommand>> rejoined_;    // likewise; of live runs, too
   std::vector<std::vector<v1::EndpointGrant>> operations_;  // of programs, likewise
-  const std::optional<v1::TraceSelection> trace_;          // from the start
+  const std::optional<v1::TraceSelection> trace_;           // from the start
   int commands_undelivered_ = 0;
   std::list<Command> commands_;
   std::deque<v1::JournalRecord> replay_;  // to be taken at their times
@@ -361,13 +382,15 @@ class FabricRun {
   std::uint64_t stall_flits_ = 0;
   bool stall_armed_ = false;
 
-  std::list<Loss> losses_;            // declared, not yet commands
+  std::list<Loss> losses_;  // declared, not yet commands
   std::uint32_t losses_count_ = 0;
   std::set<NodeId> lost_nodes_;
-  std::map<std::uint32_t, std::uint32_t> lost_as_;  // loss by process, until somebody is in its place
+  std::map<std::uint32_t, std::uint32_t>
+      lost_as_;  // loss by process, until somebody is in its place
   std::optional<Joining> joining_;
   std::uint64_t attempts_ = 0;
-  // Batches from one process to another that it may not have taken in, and those that its last grant named.
+  // Batches from one process to another that it may not have taken in, and those that its last
+  // grant named.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<Batch>> sent_;
   std::vector<std::vector<std::pair<std::uint32_t, std::uint64_t>>> granted_;
 

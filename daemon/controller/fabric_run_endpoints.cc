@@ -1,8 +1,9 @@
-// The part of FabricRun that has to do with programs outside (docs/endpoint.md): their operations become commands, and
-// virtual time waits for those that want it to.
+// The part of FabricRun that has to do with programs outside (docs/endpoint.md): their operations
+// become commands, and virtual time waits for those that want it to.
 //
-// A daemon reports what programs ask for, and how many of them owe their next call -> when none does, all that was
-// asked for is journalled and takes effect at the end of the last window -> the daemons of the hubs are granted it.
+// A daemon reports what programs ask for, and how many of them owe their next call -> when none
+// does, all that was asked for is journalled and takes effect at the end of the last window -> the
+// daemons of the hubs are granted it.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -18,21 +19,26 @@ namespace {
 
 constexpr std::uint64_t kReportsNotKept = 128;
 
-// Of one hub, what takes effect first: reservations of numbered windows before those of any, whatever reached the
-// controller first, so that exclusive programs that name their windows have one result.
+// Of one hub, what takes effect first: reservations of numbered windows before those of any,
+// whatever reached the controller first, so that exclusive programs that name their windows have
+// one result.
 auto OrderOf(const v1::EndpointSubmission& submission) {
-  return std::make_tuple(submission.node(), submission.window(), submission.program(), submission.number());
+  return std::make_tuple(submission.node(), submission.window(), submission.program(),
+                         submission.number());
 }
 
 }  // namespace
 
 void FabricRun::OnEndpoints(std::uint32_t process, v1::EndpointReport& report) {
-  if (report.run() != number_ || phase_ == Phase::kEnded || master_.lost(static_cast<int>(process))) return;
+  if (report.run() != number_ || phase_ == Phase::kEnded || master_.lost(static_cast<int>(process)))
+    return;
   Endpoints& endpoints = endpoints_[process];
   for (const v1::EndpointSubmission& submission : report.submissions()) {
-    if (submission.node() >= topology().hubs() || placement_.process_of_node[submission.node()] != process) {
-      return Fail(absl::InvalidArgumentError(fmt::format("process {} has operations for node {}, which it does not have",
-                                                         process, submission.node())));
+    if (submission.node() >= topology().hubs() ||
+        placement_.process_of_node[submission.node()] != process) {
+      return Fail(absl::InvalidArgumentError(
+          fmt::format("process {} has operations for node {}, which it does not have", process,
+                      submission.node())));
     }
   }
   v1::EndpointReport& last = endpoints.last;
@@ -45,8 +51,8 @@ void FabricRun::OnEndpoints(std::uint32_t process, v1::EndpointReport& report) {
     submission.set_process(process);
     last.add_submissions()->Swap(&submission);
   }
-  // Nothing is kept for each of these: until something else is, the daemon has them, and says them again. But it can have
-  // only so many.
+  // Nothing is kept for each of these: until something else is, the daemon has them, and says them
+  // again. But it can have only so many.
   if (++reports_not_kept_ % kReportsNotKept == 0) touched_ = true;
   FollowHold();
 }
@@ -60,11 +66,13 @@ void FabricRun::TakeSubmissions(Time boundary) {
     }
     endpoints.last.clear_submissions();
   }
-  std::sort(taken.begin(), taken.end(), [](const auto& a, const auto& b) { return OrderOf(a) < OrderOf(b); });
+  std::sort(taken.begin(), taken.end(),
+            [](const auto& a, const auto& b) { return OrderOf(a) < OrderOf(b); });
   for (v1::EndpointSubmission& submission : taken) {
     Command command;
     command.now = true;
-    command.done = [this, process = submission.process(), number = submission.number()](absl::StatusOr<Time> at) {
+    command.done = [this, process = submission.process(),
+                    number = submission.number()](absl::StatusOr<Time> at) {
       if (!at.ok()) RefuseSubmission(process, number, at.status());
     };
     command.record.mutable_endpoint()->Swap(&submission);
@@ -89,7 +97,8 @@ void FabricRun::TakeSubmission(const v1::EndpointSubmission& submission, Time bo
 }
 
 // It could not be journalled.
-void FabricRun::RefuseSubmission(std::uint32_t process, std::uint64_t number, const absl::Status& why) {
+void FabricRun::RefuseSubmission(std::uint32_t process, std::uint64_t number,
+                                 const absl::Status& why) {
   endpoints_[process].taken = std::max(endpoints_[process].taken, number);
   if (phase_ == Phase::kEnded || master_.lost(static_cast<int>(process))) return;
   auto message = port_->Prepare(process);
@@ -117,7 +126,8 @@ void FabricRun::FollowHold() {
   const bool held = HeldByPrograms();
   if (held == programs_hold_at_.has_value()) return;
   if (held) {
-    programs_hold_at_ = held_at_.value_or(master_.now());  // not by how much of its pace has passed since
+    programs_hold_at_ =
+        held_at_.value_or(master_.now());  // not by how much of its pace has passed since
     return;
   }
   if (has_started_) pace_.Resume(Clock::now(), *programs_hold_at_);

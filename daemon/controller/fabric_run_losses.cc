@@ -1,8 +1,10 @@
-// The part of FabricRun that goes on without a daemon that is gone (docs/semantics.md rule 21, docs/faults.md).
+// The part of FabricRun that goes on without a daemon that is gone (docs/semantics.md rule 21,
+// docs/faults.md).
 //
-// Declared (Lose) -> the survivors that share links with it take in what they have of it and say how far that is, and
-// finish the window -> nobody is running: the loss is a command at the end of that window, journalled with the virtual
-// times from which on nothing of the lost hubs arrived -> its links are down, network management goes on without it.
+// Declared (Lose) -> the survivors that share links with it take in what they have of it and say
+// how far that is, and finish the window -> nobody is running: the loss is a command at the end of
+// that window, journalled with the virtual times from which on nothing of the lost hubs arrived ->
+// its links are down, network management goes on without it.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -15,16 +17,20 @@
 
 namespace percs {
 
-void FabricRun::Lose(std::uint32_t process, const std::string& name, std::uint64_t incarnation, const std::string& why) {
+void FabricRun::Lose(std::uint32_t process, const std::string& name, std::uint64_t incarnation,
+                     const std::string& why) {
   AbandonRejoin(process);
   if (master_.lost(static_cast<int>(process))) return TakeBack();
   // Of a run that has ended hubs can be asked no more.
-  if (phase_ == Phase::kEnded) return Fail(absl::UnavailableError(fmt::format("lost {}: {}", name, why)));
-  const bool last = std::count(placement_.process_of_node.begin(), placement_.process_of_node.end(), process) > 0 &&
+  if (phase_ == Phase::kEnded)
+    return Fail(absl::UnavailableError(fmt::format("lost {}: {}", name, why)));
+  const bool last = std::count(placement_.process_of_node.begin(), placement_.process_of_node.end(),
+                               process) > 0 &&
                     living() == 1;
   if (!going_on() || last) {
-    return Fail(absl::UnavailableError(fmt::format("lost {}: {}{}", name, why,
-                                                   last ? "; no other daemon is left" : ", before or after the run itself")));
+    return Fail(absl::UnavailableError(
+        fmt::format("lost {}: {}{}", name, why,
+                    last ? "; no other daemon is left" : ", before or after the run itself")));
   }
   v1::SavedLoss loss;
   loss.set_process(process);
@@ -52,7 +58,8 @@ void FabricRun::Lose(std::uint32_t process, const std::string& name, std::uint64
 
 bool FabricRun::Awaits(std::uint32_t process) const {
   const auto asked = [process](const auto& what) { return what.awaited.contains(process); };
-  return master_.running(static_cast<int>(process)) || std::any_of(losses_.begin(), losses_.end(), asked) ||
+  return master_.running(static_cast<int>(process)) ||
+         std::any_of(losses_.begin(), losses_.end(), asked) ||
          (joining_ && (joining_->process == process || asked(*joining_))) ||
          std::any_of(queries_.begin(), queries_.end(), asked);
 }
@@ -67,8 +74,10 @@ void FabricRun::BeginLoss(const v1::SavedLoss& saved) {
   Loss& loss = losses_.emplace_back();
   loss.saved = saved;
   touched_ = true;
-  // A survivor that was granted a batch of it may finish the window without: then its report says nothing of that batch.
-  for (auto& granted : granted_) std::erase_if(granted, [&](const auto& g) { return g.first == saved.process(); });
+  // A survivor that was granted a batch of it may finish the window without: then its report says
+  // nothing of that batch.
+  for (auto& granted : granted_)
+    std::erase_if(granted, [&](const auto& g) { return g.first == saved.process(); });
   for (const auto& [peer, channels] : SharedChannels(topology(), placement_, saved.process())) {
     if (master_.lost(static_cast<int>(peer))) continue;
     const auto& sent = sent_[{saved.process(), peer}];
@@ -82,8 +91,9 @@ void FabricRun::BeginLoss(const v1::SavedLoss& saved) {
 }
 
 void FabricRun::OnPeerLost(std::uint32_t process, const v1::PeerLostReply& reply) {
-  const auto loss = std::find_if(losses_.begin(), losses_.end(),
-                                 [&](const Loss& l) { return l.saved.process() == reply.process(); });
+  const auto loss = std::find_if(losses_.begin(), losses_.end(), [&](const Loss& l) {
+    return l.saved.process() == reply.process();
+  });
   if (loss == losses_.end() || loss->awaited.erase(process) == 0) return;
   --answers_awaited_;
   loss->accepted[process] = reply.accepted();
@@ -144,8 +154,8 @@ void FabricRun::TakeLosses() {
 // Of the journal, too, where nobody is gone now but hubs are to stop as they did then.
 void FabricRun::TakeLoss(const v1::LostDaemon& message, Time boundary) {
   const LostHubs lost = LostFromProto(message, boundary);
-  spdlog::warn("run {}: lost {} at {} of virtual time: {}; its {} nodes are gone", number_, message.name(),
-               FormatTime(boundary), message.why(), message.nodes_size());
+  spdlog::warn("run {}: lost {} at {} of virtual time: {}; its {} nodes are gone", number_,
+               message.name(), FormatTime(boundary), message.why(), message.nodes_size());
   manager_->Lose(lost);
   lost_nodes_.insert(lost.nodes.begin(), lost.nodes.end());
   losses_count_ = std::max(losses_count_, lost.number);

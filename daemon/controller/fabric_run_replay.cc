@@ -21,9 +21,11 @@ void FabricRun::TakeReplay() {
 // As if somebody had asked for it. What was refused then is refused now.
 void FabricRun::Submit(const v1::JournalRecord& record) {
   const auto tell = [number = number_](const absl::Status& status) {
-    if (!status.ok()) spdlog::info("run {}: replayed command: {}", number, std::string(status.message()));
+    if (!status.ok())
+      spdlog::info("run {}: replayed command: {}", number, std::string(status.message()));
   };
-  Command command{std::nullopt, std::nullopt, true, [tell](absl::StatusOr<Time> at) { tell(at.status()); }};
+  Command command{std::nullopt, std::nullopt, true,
+                  [tell](absl::StatusOr<Time> at) { tell(at.status()); }};
   command.record = record;
   // What programs asked for in another run, no daemon has.
   if (!retaking_ && record.has_endpoint()) command.record.mutable_endpoint()->clear_process();
@@ -31,7 +33,8 @@ void FabricRun::Submit(const v1::JournalRecord& record) {
     command.done = [this, tell, record](absl::StatusOr<Time> at) {
       tell(at.status());
       const auto fault = faults().Get(record.create_fault().id());
-      if (at.ok() && fault.ok()) Lease(fault->spec.id, fault->number, std::chrono::milliseconds(record.lease_wall_ms()));
+      if (at.ok() && fault.ok())
+        Lease(fault->spec.id, fault->number, std::chrono::milliseconds(record.lease_wall_ms()));
     };
   }
   if (IsManagement(record)) {
@@ -39,7 +42,8 @@ void FabricRun::Submit(const v1::JournalRecord& record) {
       const auto before = manager.faults()->Get(record.update_fault().id());
       absl::Status status = ActOnManagement(record, manager, at);
       const auto after = manager.faults()->Get(record.update_fault().id());
-      if (before.ok() && after.ok()) KeepLease(record.update_fault().id(), before->number, after->number);
+      if (before.ok() && after.ok())
+        KeepLease(record.update_fault().id(), before->number, after->number);
       return status;
     };
   } else if (record.has_link_fault()) {

@@ -1,8 +1,9 @@
-// The part of FabricRun that lets another controller take it up where this one left it (docs/protocol.md, "When
-// the controller dies").
+// The part of FabricRun that lets another controller take it up where this one left it
+// (docs/protocol.md, "When the controller dies").
 //
-// What daemons have said and what they were granted is kept as it stands. Network management is not: it is
-// deterministic, so it does once more what it did, from the steps and the commands that were kept.
+// What daemons have said and what they were granted is kept as it stands. Network management is
+// not: it is deterministic, so it does once more what it did, from the steps and the commands that
+// were kept.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -20,7 +21,9 @@ namespace {
 
 absl::Status Decode(const std::string& bytes, Outbox* outbox) {
   OutboxDecoder decoder(0);
-  return decoder.Decode(absl::MakeConstSpan(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()), outbox);
+  return decoder.Decode(
+      absl::MakeConstSpan(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()),
+      outbox);
 }
 
 std::string WithoutRun(v1::JournalRecord record) {
@@ -88,20 +91,24 @@ void FabricRun::Save(v1::SavedRun* saved) const {
   saved->set_steps(steps_);
 }
 
-absl::Status FabricRun::Restore(const v1::SavedRun& saved, const std::vector<v1::ManagerStep>& steps,
+absl::Status FabricRun::Restore(const v1::SavedRun& saved,
+                                const std::vector<v1::ManagerStep>& steps,
                                 std::vector<v1::JournalRecord> commands) {
   if (commands.size() < saved.commands()) {
-    return absl::DataLossError(fmt::format("run {} had taken {} commands, and the journal has only {}: they are not of one "
-                                           "state directory",
-                                           number_, saved.commands(), commands.size()));
+    return absl::DataLossError(fmt::format(
+        "run {} had taken {} commands, and the journal has only {}: they are not of one "
+        "state directory",
+        number_, saved.commands(), commands.size()));
   }
   if (saved.pending_size() != static_cast<int>(daemons_) || saved.replay_left() > replay_.size()) {
-    return absl::DataLossError(fmt::format("run {}: what was saved is not of its request", number_));
+    return absl::DataLossError(
+        fmt::format("run {}: what was saved is not of its request", number_));
   }
   if (absl::Status status = RepeatManager(saved, steps, commands); !status.ok()) return status;
   if (absl::Status status = master_.Restore(saved.master()); !status.ok()) return status;
   for (std::uint32_t p = 0; p < daemons_; ++p) {
-    if (absl::Status status = RestoreCommands(p, saved.pending(static_cast<int>(p))); !status.ok()) return status;
+    if (absl::Status status = RestoreCommands(p, saved.pending(static_cast<int>(p))); !status.ok())
+      return status;
   }
   for (const std::string& bytes : saved.manager_inbox()) {
     if (absl::Status status = TakeManagement(bytes); !status.ok()) return status;
@@ -137,14 +144,16 @@ absl::Status FabricRun::Restore(const v1::SavedRun& saved, const std::vector<v1:
   return absl::OkStatus();
 }
 
-absl::Status FabricRun::RepeatManager(const v1::SavedRun& saved, const std::vector<v1::ManagerStep>& steps,
+absl::Status FabricRun::RepeatManager(const v1::SavedRun& saved,
+                                      const std::vector<v1::ManagerStep>& steps,
                                       const std::vector<v1::JournalRecord>& commands) {
   std::uint64_t taken = 0;
   const auto repeat_until = [&](std::uint64_t end) {
     for (; taken < end; ++taken) RepeatOnManager(commands[taken]);
   };
   for (const v1::ManagerStep& step : steps) {
-    if (step.commands() > saved.commands()) return absl::DataLossError("a step of network management that is too new");
+    if (step.commands() > saved.commands())
+      return absl::DataLossError("a step of network management that is too new");
     repeat_until(step.commands());
     if (step.has_faults_until()) {
       std::vector<FaultAction> done;
@@ -183,7 +192,8 @@ void FabricRun::RepeatOnManager(const v1::JournalRecord& record) {
     lost_nodes_.insert(record.lose().nodes().begin(), record.lose().nodes().end());
     if (record.lose().has_process()) lost_as_[record.lose().process()] = record.lose().number();
   } else if (record.has_rejoin()) {
-    const auto rejoined = manager_->Readmit(record.rejoin().loss(), record.rejoin().name(), record.at());
+    const auto rejoined =
+        manager_->Readmit(record.rejoin().loss(), record.rejoin().name(), record.at());
     if (!rejoined.ok()) return;
     manager_->Rejoin(*rejoined);
     for (const NodeId node : rejoined->nodes) lost_nodes_.erase(node);
@@ -215,18 +225,19 @@ absl::Status FabricRun::RestoreCommands(std::uint32_t p, const v1::WindowGrant& 
 }
 
 int FabricRun::Undelivered(std::uint32_t p) const {
-  return (faults_[p].empty() && other_faults_[p].empty() ? 0 : 1) + (traces_[p].empty() ? 0 : 1) + (stops_[p] ? 1 : 0) +
-         (repeats_[p] ? 1 : 0) + (operations_[p].empty() ? 0 : 1);
+  return (faults_[p].empty() && other_faults_[p].empty() ? 0 : 1) + (traces_[p].empty() ? 0 : 1) +
+         (stops_[p] ? 1 : 0) + (repeats_[p] ? 1 : 0) + (operations_[p].empty() ? 0 : 1);
 }
 
 void FabricRun::TakeUp() {
-  spdlog::warn("run {}: taken up again at {} of virtual time, {} commands to take again", number_, FormatTime(master_.now()),
-               retake_.size());
+  spdlog::warn("run {}: taken up again at {} of virtual time, {} commands to take again", number_,
+               FormatTime(master_.now()), retake_.size());
   if (saved_phase_ == v1::SavedRun::PHASE_CONFIGURING) return;
   has_started_ = true;
   started_ = Clock::now();
   pace_.Start(started_);
-  pace_.Resume(started_, retake_.empty() ? master_.now() : std::max(master_.now(), retake_.back().at()));
+  pace_.Resume(started_,
+               retake_.empty() ? master_.now() : std::max(master_.now(), retake_.back().at()));
   phase_ = Phase::kRunning;
   EndLeases();
   if (saved_phase_ == v1::SavedRun::PHASE_COLLECTING) return Collect(v1::Collect::WHAT_RESULTS);

@@ -22,9 +22,12 @@ Time FabricRun::Pause() {
   return *pause_at_;
 }
 
-// Nothing is left but faults that begin or end later, and the scenario wants no time to pass for those alone.
+// Nothing is left but faults that begin or end later, and the scenario wants no time to pass for
+// those alone.
 bool FabricRun::Holds() {
-  if (!pace_.pacing().idle_holds || stopped_ || pause_at_ || commands_undelivered_ > 0 || !replay_.empty()) return false;
+  if (!pace_.pacing().idle_holds || stopped_ || pause_at_ || commands_undelivered_ > 0 ||
+      !replay_.empty())
+    return false;
   WorkLeft left = master_.left();
   left.unfinished -= manager_->faults()->unfinished();
   if (!left.done()) return false;
@@ -82,14 +85,15 @@ absl::StatusOr<std::chrono::milliseconds> FabricRun::Hold(const std::string& id)
   const auto fault = faults().Get(id);
   if (!fault.ok()) return fault.status();
   if (lease == leases_.end() || lease->second.number != fault->number) {
-    return absl::NotFoundError(fmt::format("fault {} has no lease; it stays until it is over or deleted", id));
+    return absl::NotFoundError(
+        fmt::format("fault {} has no lease; it stays until it is over or deleted", id));
   }
   lease->second.ends = Clock::now() + lease->second.span;
   return lease->second.span;
 }
 
-// Deletes faults whose leases are over, by a command like any other, and waits for the next one. What the journal does
-// not take is tried again.
+// Deletes faults whose leases are over, by a command like any other, and waits for the next one.
+// What the journal does not take is tried again.
 void FabricRun::EndLeases() {
   const Clock::time_point now = Clock::now();
   std::map<std::string, LeaseOf> over;
@@ -109,15 +113,18 @@ void FabricRun::EndLeases() {
   for (const auto& [id, lease] : over) {
     v1::JournalRecord record;
     record.set_delete_fault(id);
-    Manage(std::move(record), [id = id](Fabric& manager, Time at) { return manager.faults()->Delete(id, at); },
-           [this, id = id, lease = lease](absl::StatusOr<Time> at) {
-             if (at.ok()) {
-               spdlog::info("run {}: the lease of fault {} is over, deleted at {}", number_, id, FormatTime(*at));
-             } else if (absl::IsResourceExhausted(at.status()) || absl::IsUnavailable(at.status())) {
-               leases_[id] = {lease.number, lease.span, Clock::now() + kEndAgain};
-               lease_timer_.Set(kEndAgain, [this] { EndLeases(); });
-             }
-           });
+    Manage(
+        std::move(record),
+        [id = id](Fabric& manager, Time at) { return manager.faults()->Delete(id, at); },
+        [this, id = id, lease = lease](absl::StatusOr<Time> at) {
+          if (at.ok()) {
+            spdlog::info("run {}: the lease of fault {} is over, deleted at {}", number_, id,
+                         FormatTime(*at));
+          } else if (absl::IsResourceExhausted(at.status()) || absl::IsUnavailable(at.status())) {
+            leases_[id] = {lease.number, lease.span, Clock::now() + kEndAgain};
+            lease_timer_.Set(kEndAgain, [this] { EndLeases(); });
+          }
+        });
   }
 }
 

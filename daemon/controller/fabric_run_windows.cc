@@ -36,7 +36,8 @@ void FabricRun::Step() {
     TakeBack();
     if (phase_ == Phase::kEnded) return;  // they could not be journalled
     TakeReplay();
-    // What programs ask for while virtual time stands takes effect where it stands, at whatever pace.
+    // What programs ask for while virtual time stands takes effect where it stands, at whatever
+    // pace.
     TakeSubmissions(std::exchange(released_at_, std::nullopt).value_or(Now()));
     if (!commands_.empty()) TakeCommands(Now());
     if (!OpenWindow()) return;
@@ -55,26 +56,32 @@ void FabricRun::Soon() {
 bool FabricRun::OpenWindow() {
   const WorkLeft left = master_.left();
   // What lost hubs left undone stays undone: then the run ends when nothing happens any more.
-  const bool quiet = master_.next_foreground() == kNever && (master_.next() == kNever || scenario_.topology.clock);
+  const bool quiet =
+      master_.next_foreground() == kNever && (master_.next() == kNever || scenario_.topology.clock);
   const bool whole = manager_->losses().lost().empty();
-  const bool settled = (whole ? left.done() : quiet) && commands_undelivered_ == 0 && replay_.empty();
+  const bool settled =
+      (whole ? left.done() : quiet) && commands_undelivered_ == 0 && replay_.empty();
   const bool done = settled && !ExpectsPrograms();
   const Time next = master_.next();
   if (HeldByPrograms()) return phase_ = Phase::kHeld, false;
   if ((done && !hold_) || (scenario_.stop_at > 0 && next >= scenario_.stop_at)) {
-    // The last packet may be there before the credits of its last link: in process they count at once.
+    // The last packet may be there before the credits of its last link: in process they count at
+    // once.
     for (const int process : master_.Close()) SendGrant(process);
     if (master_.anyone_running()) return true;
     return Collect(v1::Collect::WHAT_RESULTS), false;
   }
   // The clock of an idle fabric stands still. What waits for a program is no deadlock.
-  const bool waits = settled || (ExpectsPrograms() && commands_undelivered_ == 0 && replay_.empty());
-  if (master_.next_foreground() == kNever && waits && (next == kNever || scenario_.topology.clock)) {
+  const bool waits =
+      settled || (ExpectsPrograms() && commands_undelivered_ == 0 && replay_.empty());
+  if (master_.next_foreground() == kNever && waits &&
+      (next == kNever || scenario_.topology.clock)) {
     return phase_ = Phase::kIdle, false;
   }
   if (Holds()) return phase_ = Phase::kIdle, false;
   if (held_at_) pace_.Resume(Clock::now(), *std::exchange(held_at_, std::nullopt));
-  if (next == kNever || (whole && Stalled(next))) return Collect(v1::Collect::WHAT_WAIT_EDGES), false;
+  if (next == kNever || (whole && Stalled(next)))
+    return Collect(v1::Collect::WHAT_WAIT_EDGES), false;
   if (windows_limit_ > 0 && master_.windows() >= windows_limit_) {
     Fail(absl::ResourceExhaustedError(
         fmt::format("the limit of {} windows is reached at {} of virtual time, unfinished",
@@ -87,7 +94,8 @@ bool FabricRun::OpenWindow() {
   if (pause_at_) end = std::min(end, *pause_at_);
   if (scenario_.stop_at > 0) end = std::min(end, scenario_.stop_at);
   if (!replay_.empty()) end = std::min(end, replay_.front().at());
-  if (pace_.paced() && !stopped_) {  // what is left of a stopped run is nobody's to watch, and its timers may be far
+  if (pace_.paced() &&
+      !stopped_) {  // what is left of a stopped run is nobody's to watch, and its timers may be far
     const auto wait = pace_.WaitFor(end, Clock::now());
     if (wait.count() > 0) return pace_timer_.Set(wait, [this] { Step(); }), false;
   }
@@ -111,7 +119,8 @@ bool FabricRun::OpenWindow() {
 bool FabricRun::Stalled(Time next) {
   if (next < stall_check_) return false;
   const std::uint64_t flits = master_.flits_moved();
-  const bool idle = scenario_.topology.clock && master_.next_foreground() == kNever;  // but for the clock
+  const bool idle =
+      scenario_.topology.clock && master_.next_foreground() == kNever;  // but for the clock
   const bool stuck = master_.left().resident_packets > 0 || idle;
   const bool stalled = stall_armed_ && stuck && flits == stall_flits_;
   stall_flits_ = flits;
@@ -132,7 +141,8 @@ void FabricRun::RouteActions(const std::vector<FaultAction>& actions) {
   for (const FaultAction& action : actions) {
     std::set<std::uint32_t> owners{placement_.process_of_node[action.end.node]};
     if (action.at_both_ends()) {
-      owners.insert(placement_.process_of_node[topology().Peer(action.end.node, action.end.port).node]);
+      owners.insert(
+          placement_.process_of_node[topology().Peer(action.end.node, action.end.port).node]);
     }
     for (const std::uint32_t process : owners) {
       if (master_.lost(static_cast<int>(process))) continue;
@@ -164,7 +174,8 @@ void FabricRun::SendGrant(int process) {
   master_.FillGrant(process, grant);
   FillCommands(p, grant);
   granted_[p].clear();
-  for (int i = 0; i < grant->peers_size(); ++i) granted_[p].emplace_back(grant->peers(i), grant->batches(i));
+  for (int i = 0; i < grant->peers_size(); ++i)
+    granted_[p].emplace_back(grant->peers(i), grant->batches(i));
   commands_undelivered_ -= Undelivered(p);
   manager_->outbox(process).Clear();
   faults_[p].clear();
@@ -188,7 +199,8 @@ void FabricRun::RunManager() {
   if (keeps()) {
     v1::ManagerStep& step = AddStep();
     step.set_window(master_.now());
-    for (std::string& bytes : std::exchange(manager_inbox_bytes_, {})) step.add_inbox(std::move(bytes));
+    for (std::string& bytes : std::exchange(manager_inbox_bytes_, {}))
+      step.add_inbox(std::move(bytes));
   }
   manager_->RunWindow(master_.now());
   ReportManager();
@@ -214,7 +226,8 @@ void FabricRun::ReportManager() {
 }
 
 void FabricRun::InjectLinkFault(LinkEnd link, bool up, std::optional<Time> at, TimeDone done) {
-  Command command{LinkFault{at.value_or(0), link, up}, std::nullopt, !at.has_value(), std::move(done)};
+  Command command{LinkFault{at.value_or(0), link, up}, std::nullopt, !at.has_value(),
+                  std::move(done)};
   v1::InjectLinkFaultRequest* request = command.record.mutable_link_fault();
   request->set_link(topology().LinkName(link));
   request->set_up(up);
@@ -267,10 +280,11 @@ void FabricRun::Stop(TimeDone done) {
 void FabricRun::Repeat(TimeDone done) {
   if (phase_ != Phase::kIdle || ExpectsPrograms()) {
     return done(absl::FailedPreconditionError(fmt::format(
-        "run {} is {}; the workload begins once more when a run that was applied with hold is idle", number_,
-        hold_ ? "not idle yet" : "not held")));
+        "run {} is {}; the workload begins once more when a run that was applied with hold is idle",
+        number_, hold_ ? "not idle yet" : "not held")));
   }
-  if (absl::Status status = CheckRepeatable(scenario_, topology()); !status.ok()) return done(status);
+  if (absl::Status status = CheckRepeatable(scenario_, topology()); !status.ok())
+    return done(status);
   Command command{std::nullopt, std::nullopt, true, std::move(done)};
   command.record.set_repeat(true);
   commands_.push_back(std::move(command));
@@ -286,7 +300,8 @@ void FabricRun::TakeRepeat(Time boundary) {
   }
 }
 
-// Before they take effect and are acknowledged: all that take effect at one time are made durable at once.
+// Before they take effect and are acknowledged: all that take effect at one time are made durable
+// at once.
 absl::Status FabricRun::Record(const std::list<Command>& commands, Time boundary) {
   if (!events_.record) return absl::OkStatus();
   std::vector<v1::JournalRecord> records;
@@ -367,9 +382,8 @@ void FabricRun::TakeFault(const Command& command, Time boundary) {
   const LinkFault& fault = *command.fault;
   const Time at = command.now ? boundary : fault.at;
   if (at < boundary) {
-    return command.done(absl::InvalidArgumentError(
-        fmt::format("a fault at {} is in the past: virtual time is {}", FormatTime(at),
-                    FormatTime(boundary))));
+    return command.done(absl::InvalidArgumentError(fmt::format(
+        "a fault at {} is in the past: virtual time is {}", FormatTime(at), FormatTime(boundary))));
   }
   // For hubs that come back.
   manager_->InjectLinkFault({at, fault.link, fault.up}).IgnoreError();
@@ -393,9 +407,9 @@ void FabricRun::TakeOtherFault(const Command& command, Time boundary) {
   v1::Fault message = *command.other_fault;
   if (command.now) message.set_at(boundary);
   if (message.at() < boundary) {
-    return command.done(absl::InvalidArgumentError(
-        fmt::format("a fault at {} is in the past: virtual time is {}", FormatTime(message.at()),
-                    FormatTime(boundary))));
+    return command.done(
+        absl::InvalidArgumentError(fmt::format("a fault at {} is in the past: virtual time is {}",
+                                               FormatTime(message.at()), FormatTime(boundary))));
   }
   const auto nodes = AdmitFault(message);
   if (!nodes.ok()) return command.done(nodes.status());
@@ -413,7 +427,8 @@ absl::StatusOr<std::vector<NodeId>> FabricRun::AdmitFault(const v1::Fault& messa
   if (IsLinkImpairment(message)) {
     const auto impairments = BuildLinkImpairments(message, topology(), scenario_.parameters);
     if (!impairments.ok()) return impairments.status();
-    for (const LinkImpairment& impairment : *impairments) manager_->InjectLinkImpairment(impairment).IgnoreError();
+    for (const LinkImpairment& impairment : *impairments)
+      manager_->InjectLinkImpairment(impairment).IgnoreError();
     const LinkEnd end = impairments->front().sender;
     return std::vector<NodeId>{end.node, topology().Peer(end.node, end.port).node};
   }
@@ -478,7 +493,8 @@ void FabricRun::SendQueries() {
     std::vector<std::vector<NodeId>> wanted(daemons_);
     for (const NodeId node : query.nodes) wanted[placement_.process_of_node[node]].push_back(node);
     for (std::uint32_t p = 0; p < daemons_; ++p) {
-      if (master_.lost(static_cast<int>(p)) || (!query.nodes.empty() && wanted[p].empty())) continue;
+      if (master_.lost(static_cast<int>(p)) || (!query.nodes.empty() && wanted[p].empty()))
+        continue;
       auto message = port_->Prepare(p);
       message->mutable_collect()->set_what(query.traced ? v1::Collect::WHAT_TRACE
                                                         : v1::Collect::WHAT_SNAPSHOT);
@@ -592,8 +608,7 @@ void FabricRun::OnWaitEdges(const v1::WaitEdges& edges) {
 
 void FabricRun::FinishDeadlock() {
   std::sort(blocked_.begin(), blocked_.end());
-  End(DeadlockError(topology(), master_.left(), master_.now(), std::move(wait_edges_),
-                    blocked_));
+  End(DeadlockError(topology(), master_.left(), master_.now(), std::move(wait_edges_), blocked_));
 }
 
 }  // namespace percs

@@ -23,9 +23,10 @@ std::optional<std::chrono::milliseconds> LossWatch::Patience(const FabricRun* ru
   return std::nullopt;
 }
 
-void LossWatch::Start(std::function<bool(std::uint32_t)> awaited, std::function<void(std::uint32_t)> ask,
-                      std::function<void(std::uint32_t, const std::string&)> lose, std::uint32_t places,
-                      std::function<const FabricRun*()> run) {
+void LossWatch::Start(std::function<bool(std::uint32_t)> awaited,
+                      std::function<void(std::uint32_t)> ask,
+                      std::function<void(std::uint32_t, const std::string&)> lose,
+                      std::uint32_t places, std::function<const FabricRun*()> run) {
   awaited_ = std::move(awaited);
   ask_ = std::move(ask);
   lose_ = std::move(lose);
@@ -49,7 +50,8 @@ void LossWatch::Look() {
     silence.time += passed;
     if (!std::exchange(silence.asked, true)) ask_(place);
     if (silence.time < *patience) continue;
-    const std::string why = fmt::format("it has not answered for {:.1f} s", static_cast<double>(silence.time.count()) / 1000);
+    const std::string why = fmt::format("it has not answered for {:.1f} s",
+                                        static_cast<double>(silence.time.count()) / 1000);
     silence = {};
     lose_(place, why);
   }

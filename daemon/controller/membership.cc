@@ -25,7 +25,8 @@ bool ProcessIsGone(const Member& member) {
   std::string stat;
   std::getline(file, stat);
   const std::size_t name_end = stat.rfind(')');
-  return name_end != std::string::npos && name_end + 2 < stat.size() && (stat[name_end + 2] == 'Z' || stat[name_end + 2] == 'X');
+  return name_end != std::string::npos && name_end + 2 < stat.size() &&
+         (stat[name_end + 2] == 'Z' || stat[name_end + 2] == 'X');
 }
 
 }  // namespace
@@ -49,8 +50,8 @@ void Member::CheckAlive(std::chrono::milliseconds waited) {
   if (ProcessIsGone(*this)) return membership_->Lose(place_, "its process is gone");
   const auto patience = membership_->events_.patience();
   if (patience && waited >= *patience) {
-    return membership_->Lose(
-        place_, fmt::format("it has had no connection for {:.1f} s", static_cast<double>(waited.count()) / 1000));
+    return membership_->Lose(place_, fmt::format("it has had no connection for {:.1f} s",
+                                                 static_cast<double>(waited.count()) / 1000));
   }
   lost_.Set(kLookEvery, [this, waited] { CheckAlive(waited + kLookEvery); });
 }
@@ -60,12 +61,14 @@ void Member::Save(v1::SavedMember* saved) const {
   saved->set_ever_connected(ever_connected_);
   saved->set_received(session().received());
   saved->set_sent(session().sent());
-  session().VisitUnacknowledged([&](const v1::ControllerMessage& message) { *saved->add_unacknowledged() = message; });
+  session().VisitUnacknowledged(
+      [&](const v1::ControllerMessage& message) { *saved->add_unacknowledged() = message; });
 }
 
 void Member::Restore(const v1::SavedMember& saved) {
   std::vector<std::unique_ptr<v1::ControllerMessage>> queue;
-  for (const auto& message : saved.unacknowledged()) queue.push_back(std::make_unique<v1::ControllerMessage>(message));
+  for (const auto& message : saved.unacknowledged())
+    queue.push_back(std::make_unique<v1::ControllerMessage>(message));
   session().Restore(saved.received(), saved.sent(), std::move(queue));
   ever_connected_ = saved.ever_connected();
 }
@@ -75,7 +78,8 @@ absl::Status Member::CheckHello(const v1::SessionHello& hello) const {
     return absl::OkStatus();
   }
   if (hello.fabric() == membership_->fabric_) {
-    return absl::AbortedError(fmt::format("another daemon was given place {}, as this one was declared lost; join anew", place_));
+    return absl::AbortedError(fmt::format(
+        "another daemon was given place {}, as this one was declared lost; join anew", place_));
   }
   return absl::FailedPreconditionError(
       fmt::format("place {} of this fabric ({}) belongs to another daemon than the one that speaks "
@@ -101,12 +105,8 @@ void Member::OnReached() {
   membership_->events_.reached();
 }
 
-Membership::Membership(ProcessLock* lock, std::uint32_t places, std::uint64_t fabric,
-                       Events events)
-    : lock_(lock),
-      fabric_(fabric),
-      events_(std::move(events)),
-      members_(places) {}
+Membership::Membership(ProcessLock* lock, std::uint32_t places, std::uint64_t fabric, Events events)
+    : lock_(lock), fabric_(fabric), events_(std::move(events)), members_(places) {}
 
 absl::Status Membership::Service::Admit(const std::string& peer) const {
   const absl::Status status = membership_->events_.admit(peer);
@@ -139,7 +139,8 @@ grpc::ServerBidiReactor<v1::DaemonMessage, v1::ControllerMessage>* Membership::S
     grpc::CallbackServerContext* context) {
   const absl::Status admitted = Admit(context->peer());
   const LockGuard guard(membership_->lock_->mutex());
-  auto* stream = new ServerStream<v1::ControllerMessage, v1::DaemonMessage>(membership_->lock_, context, kSessionPath);
+  auto* stream = new ServerStream<v1::ControllerMessage, v1::DaemonMessage>(membership_->lock_,
+                                                                            context, kSessionPath);
   stream->Start(std::make_unique<SyncListener>(stream, membership_));
   if (!admitted.ok()) stream->Refuse(admitted);
   return stream;
@@ -159,12 +160,13 @@ absl::StatusOr<std::uint32_t> Membership::FindPlace(const v1::JoinRequest& reque
     const Member* holder = members_[place].get();
     if (!holder) return place;
     if (!holder->connected()) {  // it may come back, or be lost: who asks can wait for that
-      return absl::ResourceExhaustedError(fmt::format(
-          "place {} is still that of {}, which has no connection; it is free when that one is declared lost", place,
-          holder->Describe()));
+      return absl::ResourceExhaustedError(
+          fmt::format("place {} is still that of {}, which has no connection; it is free when that "
+                      "one is declared lost",
+                      place, holder->Describe()));
     }
-    return absl::AlreadyExistsError(
-        fmt::format("place {} is taken by {}; free places have other numbers", place, holder->Describe()));
+    return absl::AlreadyExistsError(fmt::format(
+        "place {} is taken by {}; free places have other numbers", place, holder->Describe()));
   }
   for (std::uint32_t place = 0; place < places(); ++place) {
     if (!members_[place]) return place;
@@ -174,12 +176,15 @@ absl::StatusOr<std::uint32_t> Membership::FindPlace(const v1::JoinRequest& reque
       places()));
 }
 
-// Who listens at an address now is the only one who does: one that was there before and has no connection has ended.
+// Who listens at an address now is the only one who does: one that was there before and has no
+// connection has ended.
 void Membership::Replace(const v1::JoinRequest& request) {
   for (std::uint32_t place = 0; place < places(); ++place) {
     const Member* member = members_[place].get();
-    if (!member || member->connected() || member->link_address() != request.link_address()) continue;
-    if (member->incarnation() != request.incarnation()) Lose(place, "another process took its address");
+    if (!member || member->connected() || member->link_address() != request.link_address())
+      continue;
+    if (member->incarnation() != request.incarnation())
+      Lose(place, "another process took its address");
   }
 }
 
@@ -202,7 +207,8 @@ absl::StatusOr<std::uint32_t> Membership::Join(const v1::JoinRequest& request) {
 
 absl::Status Membership::OnHello(SyncListener* listener, const v1::SessionHello& hello) {
   if (hello.process() < places() && !members_[hello.process()] && hello.fabric() == fabric_) {
-    return absl::AbortedError(fmt::format("the daemon in place {} was declared lost; join anew", hello.process()));
+    return absl::AbortedError(
+        fmt::format("the daemon in place {} was declared lost; join anew", hello.process()));
   }
   if (hello.process() >= places() || !members_[hello.process()]) {
     return absl::FailedPreconditionError(
@@ -223,12 +229,14 @@ void Membership::Lose(std::uint32_t place, const std::string& why) {
   if (!leaving_) events_.lost(*member, why);
 }
 
-absl::Status Membership::Restore(std::uint64_t fabric,
-                                 const std::vector<std::pair<std::uint32_t, v1::SavedMember>>& members) {
+absl::Status Membership::Restore(
+    std::uint64_t fabric, const std::vector<std::pair<std::uint32_t, v1::SavedMember>>& members) {
   fabric_ = fabric;
   for (const auto& [place, saved] : members) {
-    if (place >= places() || saved.sent() < static_cast<std::uint64_t>(saved.unacknowledged_size())) {
-      return absl::DataLossError(fmt::format("what is kept of the daemon in place {} cannot be", place));
+    if (place >= places() ||
+        saved.sent() < static_cast<std::uint64_t>(saved.unacknowledged_size())) {
+      return absl::DataLossError(
+          fmt::format("what is kept of the daemon in place {} cannot be", place));
     }
     members_[place] = std::make_shared<Member>(this, lock_, place, saved.joined());
     members_[place]->session().HoldBack();

@@ -69,8 +69,7 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
     // Whether a peer, as gRPC names it, may ask once more. THREAD: any.
     std::function<absl::Status(const std::string& peer)> admit;
   };
-  Membership(ProcessLock* lock, std::uint32_t places, std::uint64_t fabric,
-             Events events);
+  Membership(ProcessLock* lock, std::uint32_t places, std::uint64_t fabric, Events events);
 
   v1::Sync::CallbackService* service() { return &service_; }
   std::uint64_t fabric() const { return fabric_; }
@@ -78,8 +77,10 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
   void HoldBack() { hold_back_ = true; }
   void Release();
   // REQUIRES: nobody has joined. The fabric of an earlier controller, and who was in it.
-  absl::Status Restore(std::uint64_t fabric, const std::vector<std::pair<std::uint32_t, v1::SavedMember>>& members);
-  // From now on those that were in it are given the usual time to come back, and those that have ended are lost.
+  absl::Status Restore(std::uint64_t fabric,
+                       const std::vector<std::pair<std::uint32_t, v1::SavedMember>>& members);
+  // From now on those that were in it are given the usual time to come back, and those that have
+  // ended are lost.
   void ExpectRestored();
   std::uint32_t places() const { return static_cast<std::uint32_t>(members_.size()); }
   // Null while the place is free.

@@ -17,7 +17,8 @@ void PaceKeeper::Start(Clock::time_point now) {
 
 void PaceKeeper::Resume(Clock::time_point now, Time virtual_time) {
   if (!paced()) return;
-  const std::chrono::duration<double> passed(static_cast<double>(virtual_time) / static_cast<double>(pacing_.pace));
+  const std::chrono::duration<double> passed(static_cast<double>(virtual_time) /
+                                             static_cast<double>(pacing_.pace));
   start_ = now - std::chrono::duration_cast<Clock::duration>(passed);
 }
 

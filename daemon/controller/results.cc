@@ -49,7 +49,8 @@ void TrafficToProto(const NodeStats& s, v1::Counters* m) {
   DropsToProto(s.flits_dropped, m->mutable_flits_dropped());
   for (int i = 1; i < kPacketRouteModes; ++i) {
     if (s.packets_by_mode[i] == 0) continue;
-    (*m->mutable_packets_by_mode())[RouteModeName(static_cast<RouteMode>(i))] = s.packets_by_mode[i];
+    (*m->mutable_packets_by_mode())[RouteModeName(static_cast<RouteMode>(i))] =
+        s.packets_by_mode[i];
   }
 }
 
@@ -67,12 +68,15 @@ void MessagesToProto(const NodeStats& s, v1::Counters* m) {
 
 // `each` counters of every one of several; nothing if all are zero.
 template <typename Enum, std::size_t kCount>
-void GroupsToProto(const std::array<std::uint64_t, kCount>& counts, int each, const char* (*name_of)(Enum),
+void GroupsToProto(const std::array<std::uint64_t, kCount>& counts, int each,
+                   const char* (*name_of)(Enum),
                    google::protobuf::RepeatedPtrField<v1::NamedCounters>* groups) {
-  if (std::all_of(counts.begin(), counts.end(), [](std::uint64_t count) { return count == 0; })) return;
+  if (std::all_of(counts.begin(), counts.end(), [](std::uint64_t count) { return count == 0; }))
+    return;
   for (int i = 0; i < static_cast<int>(kCount); ++i) {
     v1::NamedCounters* group = i % each == 0 ? groups->Add() : &groups->at(i / each);
-    if (counts[i] != 0) (*group->mutable_counts())[name_of(static_cast<Enum>(i % each))] = counts[i];
+    if (counts[i] != 0)
+      (*group->mutable_counts())[name_of(static_cast<Enum>(i % each))] = counts[i];
   }
 }
 
@@ -104,8 +108,10 @@ void ExtrasToProto(const RunResult& result, v1::RunResult* message) {
   }
   for (const BladeProgramResult& p : result.programs) ProgramToProto(p, message->add_programs());
   for (const CauTaskResult& t : result.cau_tasks) CauTaskToProto(t, message->add_cau_tasks());
-  for (const auto& program : result.window_programs) WindowProgramToProto(program, message->add_window_programs());
-  if (!result.collective.empty()) CollectiveToProto(result.collective, message->mutable_collective());
+  for (const auto& program : result.window_programs)
+    WindowProgramToProto(program, message->add_window_programs());
+  if (!result.collective.empty())
+    CollectiveToProto(result.collective, message->mutable_collective());
 }
 
 }  // namespace
@@ -125,7 +131,8 @@ void PortToProto(PortId port, const PortStats& stats, v1::PortCounters* message)
   message->set_service_flits(stats.service_flits);
   for (int v = 0; v < VcsOf(port); ++v) {
     const VcStats& vc = stats.vc[v];
-    if (vc.flits == 0 && vc.credit_stalls == 0 && vc.arbitration_losses == 0 && vc.most_held == 0) continue;
+    if (vc.flits == 0 && vc.credit_stalls == 0 && vc.arbitration_losses == 0 && vc.most_held == 0)
+      continue;
     v1::VcCounters* m = message->add_vcs();
     m->set_vc(static_cast<std::uint32_t>(v));
     m->set_flits(vc.flits);
@@ -152,8 +159,8 @@ void CountersToProto(const NodeStats& stats, v1::Counters* message) {
   for (PortId port = 0; port < kPorts; ++port) {
     v1::PortCounters counters;
     PortToProto(port, stats.ports[port], &counters);
-    const bool used = counters.vcs_size() > 0 || counters.crc_errors() > 0 || counters.lanes_lost() > 0 ||
-                      counters.service_flits() > 0;
+    const bool used = counters.vcs_size() > 0 || counters.crc_errors() > 0 ||
+                      counters.lanes_lost() > 0 || counters.service_flits() > 0;
     if (used) *message->add_ports() = std::move(counters);
   }
   TrafficToProto(stats, message);
@@ -205,7 +212,8 @@ void ResultToProto(const RunResult& result, const Topology& topology, v1::RunRes
   ExtrasToProto(result, message);
   for (const Reroute& r : result.reroutes) RerouteToProto(r, topology, message->add_reroutes());
   for (const TreeStatus& t : result.trees) TreeToProto(t, topology, false, message->add_trees());
-  for (const FaultStatus& f : result.faults) FaultToProto(f, result, topology, message->add_faults());
+  for (const FaultStatus& f : result.faults)
+    FaultToProto(f, result, topology, message->add_faults());
   for (const std::string& v : result.violations) message->add_violations(v);
   message->set_workload_digest(result.workload.ToString());
   message->set_workload_started(result.workload_started);
@@ -215,7 +223,8 @@ void ResultToProto(const RunResult& result, const Topology& topology, v1::RunRes
     m->set_at(lost.at);
     m->mutable_nodes()->Add(lost.nodes.begin(), lost.nodes.end());
   }
-  for (const RejoinedHubs& rejoined : result.rejoined) RejoinedToProto(rejoined, message->add_rejoined());
+  for (const RejoinedHubs& rejoined : result.rejoined)
+    RejoinedToProto(rejoined, message->add_rejoined());
   if (result.clock.on) ClockToProto(result.clock, message->mutable_clock());
 }
 
@@ -229,7 +238,8 @@ void TopologyToProto(const TopologySpec& spec, v1::Topology* message) {
   message->mutable_infiniband()->set_gateway(spec.infiniband->gateway);
 }
 
-void BladesToProto(const TopologySpec& spec, google::protobuf::RepeatedPtrField<v1::BladeSite>* blades) {
+void BladesToProto(const TopologySpec& spec,
+                   google::protobuf::RepeatedPtrField<v1::BladeSite>* blades) {
   for (const BladeSite& site : spec.blades) {
     v1::BladeSite* blade = blades->Add();
     blade->set_name(site.name);

@@ -13,7 +13,8 @@ void ResultToProto(const RunResult& result, const Topology& topology, v1::RunRes
 void RerouteToProto(const Reroute& reroute, const Topology& topology, v1::Reroute* message);
 // Without the blades, which are a list of their own.
 void TopologyToProto(const TopologySpec& spec, v1::Topology* message);
-void BladesToProto(const TopologySpec& spec, google::protobuf::RepeatedPtrField<v1::BladeSite>* blades);
+void BladesToProto(const TopologySpec& spec,
+                   google::protobuf::RepeatedPtrField<v1::BladeSite>* blades);
 // `sn0-d0-h0/sn0-d1-h4`.
 std::string EndsOf(const Topology& topology, LinkEnd link);
 // The end by which a link is named: the lower one.

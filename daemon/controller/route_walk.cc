@@ -22,7 +22,8 @@ class Walk {
     if (routes_.size() >= routes_max_) return;
     if (node == destination_) return Arrive();
     const bool in_tree = topology_.in_tree(node);
-    if (!in_tree && destination_ >= topology_.hubs() && topology_.Socket(destination_).node == node) {
+    if (!in_tree && destination_ >= topology_.hubs() &&
+        topology_.Socket(destination_).node == node) {
       return Take(node, topology_.Socket(destination_).port, position, 1);
     }
     const PortMask mask = in_tree ? Forwarding(node) : Outputs(node, port);
@@ -45,7 +46,8 @@ class Walk {
     const auto hub = tables_(node);
     const NodeId here = topology_.ExitHub(node), to = topology_.ExitHub(destination_);
     if (hub == nullptr || here == kNoNode || to == kNoNode) return 0;
-    TablePlace place{TableKind::kDirect, port, topology_.supernode_of(here) == topology_.supernode_of(to)};
+    TablePlace place{TableKind::kDirect, port,
+                     topology_.supernode_of(here) == topology_.supernode_of(to)};
     if (middle_ >= 0) {
       place.kind = TableKind::kIndirect;
     } else if (mode_ == RouteMode::kHwDirectStriped && port == kNoPort) {
@@ -62,7 +64,8 @@ class Walk {
     const LinkEnd far = topology_.Peer(node, out);
     if (far.node == kNoNode)
       return GiveUp("nothing plugged in at " + topology_.LinkName({node, out}));
-    // A link of a blade or crossbar has no position: packets take its VC 0 and are new to the hub behind it.
+    // A link of a blade or crossbar has no position: packets take its VC 0 and are new to the hub
+    // behind it.
     const bool edge = std::max(node, far.node) >= topology_.hubs();
     const Position next = edge ? kInjected : NextPosition(position, out);
     if (next == kNoPosition) {

@@ -14,8 +14,8 @@ namespace {
 constexpr int kBusyMilliseconds = 2'000;
 constexpr char kGoingOn[] = "going_on";
 
-// Progress is kept with every window, and a row is written as a whole: so it is not beside the request, which may be
-// large.
+// Progress is kept with every window, and a row is written as a whole: so it is not beside the
+// request, which may be large.
 constexpr char kTables[] = R"sql(
 CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS member(place INTEGER PRIMARY KEY, state BLOB NOT NULL);
@@ -39,18 +39,22 @@ class StateStore::Statement {
   Statement& operator=(const Statement&) = delete;
 
   Statement& Number(std::uint64_t value) {
-    if (code_ == SQLITE_OK) code_ = sqlite3_bind_int64(statement_, ++bound_, static_cast<sqlite3_int64>(value));
+    if (code_ == SQLITE_OK)
+      code_ = sqlite3_bind_int64(statement_, ++bound_, static_cast<sqlite3_int64>(value));
     return *this;
   }
   Statement& Text(const std::string& value) {
     if (code_ == SQLITE_OK) {
-      code_ = sqlite3_bind_text(statement_, ++bound_, value.data(), static_cast<int>(value.size()), SQLITE_TRANSIENT);
+      code_ = sqlite3_bind_text(statement_, ++bound_, value.data(), static_cast<int>(value.size()),
+                                SQLITE_TRANSIENT);
     }
     return *this;
   }
   Statement& Bytes(const google::protobuf::MessageLite& message) {
     const std::string bytes = message.SerializeAsString();
-    if (code_ == SQLITE_OK) code_ = sqlite3_bind_blob64(statement_, ++bound_, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
+    if (code_ == SQLITE_OK)
+      code_ =
+          sqlite3_bind_blob64(statement_, ++bound_, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
     return *this;
   }
   // True while there is a row.
@@ -66,7 +70,9 @@ class StateStore::Statement {
   std::string At(int column) const {
     const void* bytes = sqlite3_column_blob(statement_, column);
     const int size = sqlite3_column_bytes(statement_, column);
-    return bytes == nullptr ? std::string() : std::string(static_cast<const char*>(bytes), static_cast<std::size_t>(size));
+    return bytes == nullptr
+               ? std::string()
+               : std::string(static_cast<const char*>(bytes), static_cast<std::size_t>(size));
   }
 
  private:
@@ -87,10 +93,12 @@ absl::Status StateStore::Check(int code, const std::string& what) const {
   switch (code & 0xff) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return absl::DataLossError(text + "; move it away to begin without the runs in it (the journal beside it stays)");
+      return absl::DataLossError(
+          text + "; move it away to begin without the runs in it (the journal beside it stays)");
     case SQLITE_FULL:
     case SQLITE_IOERR:
-      return absl::ResourceExhaustedError(text + "; make room, virtual time stands still until then");
+      return absl::ResourceExhaustedError(text +
+                                          "; make room, virtual time stands still until then");
     default:
       return absl::UnavailableError(text);
   }
@@ -105,11 +113,13 @@ absl::Status StateStore::Open(const std::string& folder) {
   path_ = folder + "/state.db";
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  const int code = sqlite3_open_v2(path_.c_str(), &database_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  const int code = sqlite3_open_v2(path_.c_str(), &database_,
+                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
   absl::Status status = Check(code, "opening it");
   if (status.ok()) {
     sqlite3_busy_timeout(database_, kBusyMilliseconds);
-    status = Run("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
+    status =
+        Run("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
   }
   if (status.ok()) {
     Statement check(database_, "PRAGMA quick_check(1)");
@@ -142,18 +152,20 @@ absl::Status StateStore::CheckVersions() {
   const auto format = Meta("format");
   if (!format) return absl::OkStatus();
   if (std::strtoul(format->c_str(), nullptr, 10) > kStateFormat) {
-    return absl::FailedPreconditionError(fmt::format("{} has format {}, and this software reads formats up to {}", path_,
-                                                     *format, kStateFormat));
+    return absl::FailedPreconditionError(
+        fmt::format("{} has format {}, and this software reads formats up to {}", path_, *format,
+                    kStateFormat));
   }
   Statement going_on(database_, "SELECT number FROM run WHERE state = 'going_on'");
   if (!going_on.Step()) return absl::OkStatus();
   const auto same = [&](const char* what, std::uint32_t ours) -> absl::Status {
     const std::string theirs = Meta(what).value_or("0");
     if (theirs == fmt::format("{}", ours)) return absl::OkStatus();
-    return absl::FailedPreconditionError(fmt::format(
-        "{}: run {} is going on, of {} {}; this software has {} {} and cannot go on with it: use the one that began it, "
-        "or replay the journal",
-        path_, going_on.NumberAt(0), what, theirs, what, ours));
+    return absl::FailedPreconditionError(
+        fmt::format("{}: run {} is going on, of {} {}; this software has {} {} and cannot go on "
+                    "with it: use the one that began it, "
+                    "or replay the journal",
+                    path_, going_on.NumberAt(0), what, theirs, what, ours));
   };
   if (absl::Status status = same("wire", kWireVersion); !status.ok()) return status;
   return same("model", kModelVersion);
@@ -162,12 +174,16 @@ absl::Status StateStore::CheckVersions() {
 absl::StatusOr<KeptState> StateStore::Load() {
   KeptState state;
   state.fabric = std::strtoull(Meta("fabric").value_or("0").c_str(), nullptr, 16);
-  state.places = static_cast<std::uint32_t>(std::strtoul(Meta("places").value_or("0").c_str(), nullptr, 10));
-  const auto damaged = [this](const char* what) { return Check(SQLITE_CORRUPT, fmt::format("reading a {}", what)); };
+  state.places =
+      static_cast<std::uint32_t>(std::strtoul(Meta("places").value_or("0").c_str(), nullptr, 10));
+  const auto damaged = [this](const char* what) {
+    return Check(SQLITE_CORRUPT, fmt::format("reading a {}", what));
+  };
   Statement members(database_, "SELECT place, state FROM member ORDER BY place");
   while (members.Step()) {
     v1::SavedMember member;
-    if (!member.ParseFromString(members.At(1)) || members.NumberAt(0) >= state.places) return damaged("daemon");
+    if (!member.ParseFromString(members.At(1)) || members.NumberAt(0) >= state.places)
+      return damaged("daemon");
     state.members.emplace_back(static_cast<std::uint32_t>(members.NumberAt(0)), std::move(member));
   }
   if (members.failed()) return Check(members.code(), "reading daemons");
@@ -179,13 +195,16 @@ absl::StatusOr<KeptState> StateStore::Load() {
     if (!state.steps.emplace_back().ParseFromString(steps.At(0))) return damaged("step");
   }
   if (steps.failed()) return Check(steps.code(), "reading steps");
-  if (state.steps.size() != state.runs.back().saved.steps()) return damaged("step that is not there");
+  if (state.steps.size() != state.runs.back().saved.steps())
+    return damaged("step that is not there");
   return state;
 }
 
 absl::Status StateStore::LoadRuns(KeptState* state) {
-  Statement runs(database_, "SELECT number, name, state, request, progress.saved, result, code, error FROM run "
-                            "LEFT JOIN progress ON progress.run = number ORDER BY number");
+  Statement runs(
+      database_,
+      "SELECT number, name, state, request, progress.saved, result, code, error FROM run "
+      "LEFT JOIN progress ON progress.run = number ORDER BY number");
   while (runs.Step()) {
     KeptRun& run = state->runs.emplace_back();
     run.number = runs.NumberAt(0);
@@ -201,7 +220,10 @@ absl::Status StateStore::LoadRuns(KeptState* state) {
   return Check(runs.code(), "reading runs");
 }
 
-void StateStore::Begin() { trouble_ = Check(sqlite3_exec(database_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), "writing"); }
+void StateStore::Begin() {
+  trouble_ =
+      Check(sqlite3_exec(database_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), "writing");
+}
 
 void StateStore::Put(const char* sql, const std::function<void(Statement&)>& bind) {
   if (!trouble_.ok()) return;
@@ -221,24 +243,28 @@ void StateStore::PutFabric(std::uint64_t fabric, std::uint32_t places) {
 }
 
 void StateStore::PutMember(std::uint32_t place, const v1::SavedMember& member) {
-  Put("INSERT OR REPLACE INTO member VALUES(?, ?)", [&](Statement& s) { s.Number(place).Bytes(member); });
+  Put("INSERT OR REPLACE INTO member VALUES(?, ?)",
+      [&](Statement& s) { s.Number(place).Bytes(member); });
 }
 
 void StateStore::RemoveMember(std::uint32_t place) {
   Put("DELETE FROM member WHERE place = ?", [&](Statement& s) { s.Number(place); });
 }
 
-void StateStore::PutRun(std::uint64_t number, const std::string& name, const v1::ApplyRequest& request) {
+void StateStore::PutRun(std::uint64_t number, const std::string& name,
+                        const v1::ApplyRequest& request) {
   Put("INSERT OR REPLACE INTO run(number, name, state, request) VALUES(?, ?, 'going_on', ?)",
       [&](Statement& s) { s.Number(number).Text(name).Bytes(request); });
 }
 
 void StateStore::PutSaved(const v1::SavedRun& saved) {
-  Put("INSERT OR REPLACE INTO progress VALUES(?, ?)", [&](Statement& s) { s.Number(saved.number()).Bytes(saved); });
+  Put("INSERT OR REPLACE INTO progress VALUES(?, ?)",
+      [&](Statement& s) { s.Number(saved.number()).Bytes(saved); });
 }
 
 void StateStore::PutStep(std::uint64_t run, std::uint64_t number, const v1::ManagerStep& step) {
-  Put("INSERT OR REPLACE INTO step VALUES(?, ?, ?)", [&](Statement& s) { s.Number(run).Number(number).Bytes(step); });
+  Put("INSERT OR REPLACE INTO step VALUES(?, ?, ?)",
+      [&](Statement& s) { s.Number(run).Number(number).Bytes(step); });
 }
 
 void StateStore::EndRun(std::uint64_t number, const absl::StatusOr<v1::GetResultReply>& result) {
@@ -246,14 +272,17 @@ void StateStore::EndRun(std::uint64_t number, const absl::StatusOr<v1::GetResult
   Put("DELETE FROM progress WHERE run = ?", [&](Statement& s) { s.Number(number); });
   Put("UPDATE run SET state = ?, request = NULL, result = ?, code = ?, error = ? WHERE number = ?",
       [&](Statement& s) {
-        s.Text(result.ok() ? "finished" : "failed").Bytes(result.ok() ? *result : v1::GetResultReply());
-        s.Number(static_cast<std::uint64_t>(result.status().raw_code())).Text(std::string(result.status().message()));
+        s.Text(result.ok() ? "finished" : "failed")
+            .Bytes(result.ok() ? *result : v1::GetResultReply());
+        s.Number(static_cast<std::uint64_t>(result.status().raw_code()))
+            .Text(std::string(result.status().message()));
         s.Number(number);
       });
 }
 
 absl::Status StateStore::Commit() {
-  if (trouble_.ok()) trouble_ = Check(sqlite3_exec(database_, "COMMIT", nullptr, nullptr, nullptr), "writing");
+  if (trouble_.ok())
+    trouble_ = Check(sqlite3_exec(database_, "COMMIT", nullptr, nullptr, nullptr), "writing");
   if (!trouble_.ok()) sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
   return trouble_;
 }

@@ -1,9 +1,10 @@
-// The embedded database of a controller's state directory (`state.db`, SQLite): who has joined, the run that is
-// going on and how far it is, what network management did in it, and the runs before. What is put there between
-// Begin and Commit is there as a whole or not at all, also if the process is killed in the middle.
+// The embedded database of a controller's state directory (`state.db`, SQLite): who has joined, the
+// run that is going on and how far it is, what network management did in it, and the runs before.
+// What is put there between Begin and Commit is there as a whole or not at all, also if the process
+// is killed in the middle.
 //
-// A commit is on its way to the disk when it returns, and safe from the end of this process, not from that of the
-// machine: after that the database is a little older, but whole.
+// A commit is on its way to the disk when it returns, and safe from the end of this process, not
+// from that of the machine: after that the database is a little older, but whole.
 //
 // THREAD: one at a time.
 #pragma once
@@ -29,7 +30,7 @@ namespace percs {
 struct KeptRun {
   std::uint64_t number = 0;
   std::string name;
-  std::string state;  // going_on, finished, failed
+  std::string state;          // going_on, finished, failed
   v1::ApplyRequest request;   // of one that is going on
   v1::SavedRun saved;         // likewise; empty until it was saved first
   v1::GetResultReply result;  // of one that has finished
@@ -38,11 +39,11 @@ struct KeptRun {
 };
 
 struct KeptState {
-  std::uint64_t fabric = 0;                 // its nonce; 0: nothing was kept yet
+  std::uint64_t fabric = 0;  // its nonce; 0: nothing was kept yet
   std::uint32_t places = 0;
   std::vector<std::pair<std::uint32_t, v1::SavedMember>> members;
-  std::vector<KeptRun> runs;                // in order
-  std::vector<v1::ManagerStep> steps;       // of the run that is going on
+  std::vector<KeptRun> runs;           // in order
+  std::vector<v1::ManagerStep> steps;  // of the run that is going on
 };
 
 class StateStore {
@@ -52,16 +53,17 @@ class StateStore {
   StateStore(const StateStore&) = delete;
   StateStore& operator=(const StateStore&) = delete;
 
-  // Nobody else can open it until Close. DATA_LOSS if the database is damaged, FAILED_PRECONDITION for a newer format, and, while a run is going on in it,
-  // for another wire or model; UNAVAILABLE if the folder cannot be written to, or another
-  // controller has it.
+  // Nobody else can open it until Close. DATA_LOSS if the database is damaged, FAILED_PRECONDITION
+  // for a newer format, and, while a run is going on in it, for another wire or model; UNAVAILABLE
+  // if the folder cannot be written to, or another controller has it.
   absl::Status Open(const std::string& folder);
   bool is_open() const { return database_ != nullptr; }
   void Close();
   absl::StatusOr<KeptState> Load();
 
-  // Everything that is put until Commit; errors come from there: RESOURCE_EXHAUSTED when the disk is full, UNAVAILABLE
-  // for other trouble. After an error nothing was kept, and the same may be tried again.
+  // Everything that is put until Commit; errors come from there: RESOURCE_EXHAUSTED when the disk
+  // is full, UNAVAILABLE for other trouble. After an error nothing was kept, and the same may be
+  // tried again.
   void Begin();
   void PutFabric(std::uint64_t fabric, std::uint32_t places);
   void PutMember(std::uint32_t place, const v1::SavedMember& member);

@@ -38,7 +38,8 @@ absl::Status WindowMaster::OnReport(int process, const v1::WindowReport& report)
     }
   }
   state.next_event = report.next_event();
-  state.next_foreground = report.has_next_foreground() ? report.next_foreground() : report.next_event();
+  state.next_foreground =
+      report.has_next_foreground() ? report.next_foreground() : report.next_event();
   state.left = {report.unfinished(), report.resident()};
   state.packets_delivered = report.packets_delivered();
   state.flits_moved = report.flits_moved();
@@ -59,7 +60,9 @@ void WindowMaster::Lose(int process) {
   s.packets_delivered = delivered;
   s.lost = true;
   for (State& other : states_) {
-    std::erase_if(other.needed, [process](const Needed& n) { return n.process == static_cast<std::uint32_t>(process); });
+    std::erase_if(other.needed, [process](const Needed& n) {
+      return n.process == static_cast<std::uint32_t>(process);
+    });
   }
 }
 
@@ -157,8 +160,9 @@ void WindowMaster::Save(v1::SavedMaster* saved) const {
 
 absl::Status WindowMaster::Restore(const v1::SavedMaster& saved) {
   if (saved.processes_size() != static_cast<int>(states_.size())) {
-    return absl::InvalidArgumentError(fmt::format("what was saved is of {} processes, and there are {}",
-                                                  saved.processes_size(), states_.size()));
+    return absl::InvalidArgumentError(
+        fmt::format("what was saved is of {} processes, and there are {}", saved.processes_size(),
+                    states_.size()));
   }
   now_ = saved.now();
   windows_ = saved.windows();

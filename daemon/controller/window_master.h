@@ -34,7 +34,8 @@ class WindowMaster {
   bool anyone_running() const { return running_ > 0; }
   // Earliest event or undelivered arrival of all; kNever if none.
   Time next() const;
-  // Earliest event that does more than keep the clock; kNever if none, even if something is on its way.
+  // Earliest event that does more than keep the clock; kNever if none, even if something is on its
+  // way.
   Time next_foreground() const;
   // End of the last window.
   Time now() const { return now_; }
@@ -67,7 +68,8 @@ class WindowMaster {
   struct State {
     Time next_event = kNever, next_foreground = kNever;
     Time arrival = kNever;  // earliest among what was sent to it since its last grant
-    Time wake = kNever;     // earliest of what its next grant will tell it; a report of before knows nothing of that
+    Time wake = kNever;  // earliest of what its next grant will tell it; a report of before knows
+                         // nothing of that
     std::vector<Needed> needed;
     WorkLeft left;
     std::uint64_t packets_delivered = 0, flits_moved = 0, windows = 0, reconnects = 0;

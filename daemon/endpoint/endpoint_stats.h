@@ -18,17 +18,18 @@ enum class EndpointRefusal : std::uint8_t {
   kSlow,       // it did not take what it was told
   kJournal,    // the controller could not journal it
 };
-inline constexpr const char* kEndpointRefusalNames[] = {"attach", "malformed", "too_large", "too_many", "closed", "slow",
-                                                         "journal"};
+inline constexpr const char* kEndpointRefusalNames[] = {
+    "attach", "malformed", "too_large", "too_many", "closed", "slow", "journal"};
 inline constexpr std::size_t kEndpointRefusals = std::size(kEndpointRefusalNames);
 
 struct EndpointStats {
-  std::uint64_t programs = 0, owing = 0;  // attached now; exclusive ones of them that virtual time waits for
-  std::uint64_t attached = 0;             // ever
-  std::uint64_t reattached = 0;           // streams that came again
-  std::uint64_t operations = 0;           // issued
-  std::uint64_t operation_bytes = 0;      // of data in them
-  std::uint64_t events = 0;               // told
+  std::uint64_t programs = 0,
+                owing = 0;       // attached now; exclusive ones of them that virtual time waits for
+  std::uint64_t attached = 0;    // ever
+  std::uint64_t reattached = 0;  // streams that came again
+  std::uint64_t operations = 0;  // issued
+  std::uint64_t operation_bytes = 0;  // of data in them
+  std::uint64_t events = 0;           // told
   std::array<std::uint64_t, kEndpointRefusals> refused{};
 };
 

@@ -13,7 +13,8 @@ namespace {
 
 // What a program that reads nothing costs at most.
 constexpr std::size_t kUntakenMessagesMax = 1024;
-constexpr std::uint64_t kUntakenBytesMax = (64 << 20) + kProgramBytesMax;  // what it asked to read comes in one message
+constexpr std::uint64_t kUntakenBytesMax =
+    (64 << 20) + kProgramBytesMax;  // what it asked to read comes in one message
 // What an event takes besides its data.
 constexpr std::uint64_t kEventBytes = 64;
 // From its last message until its stream is ended for it.
@@ -56,8 +57,9 @@ absl::Status Program::OnMessage(v1::FromProgram& message) {
   if (over()) return absl::OkStatus();  // it will hear so
   absl::Status status;
   if (static_cast<std::size_t>(message.operations_size()) > kProgramOperationsMax) {
-    status = absl::InvalidArgumentError(fmt::format("{} operations in one message; at most {}", message.operations_size(),
-                                                    kProgramOperationsMax));
+    status =
+        absl::InvalidArgumentError(fmt::format("{} operations in one message; at most {}",
+                                               message.operations_size(), kProgramOperationsMax));
     message.clear_operations();
   }
   for (v1::EndpointOperation& operation : *message.mutable_operations()) {
@@ -85,7 +87,8 @@ absl::Status Program::OnMessage(v1::FromProgram& message) {
 absl::Status Program::Take(v1::EndpointOperation& message) {
   if (message.id() != taken_ + 1 || message.id() >= kReleaseId) {
     return absl::InvalidArgumentError(
-        fmt::format("operation {} of a program that has asked for {}; ids are 1, 2, ...", message.id(), taken_));
+        fmt::format("operation {} of a program that has asked for {}; ids are 1, 2, ...",
+                    message.id(), taken_));
   }
   ++taken_;
   EndpointRefusal reason = EndpointRefusal::kMalformed;
@@ -114,24 +117,29 @@ absl::Status Program::Admit(const v1::EndpointOperation& message, EndpointRefusa
                                              ? "the window is not reserved yet; wait for `attached`"
                                              : "the window is not the program's any more");
   }
-  if (message.op() == v1::EndpointOperation::OP_RESERVE || message.op() == v1::EndpointOperation::OP_RELEASE) {
-    return absl::InvalidArgumentError("programs attach and detach; they do not reserve and release");
+  if (message.op() == v1::EndpointOperation::OP_RESERVE ||
+      message.op() == v1::EndpointOperation::OP_RELEASE) {
+    return absl::InvalidArgumentError(
+        "programs attach and detach; they do not reserve and release");
   }
-  // Slots of the receive FIFO come back whatever else is under way; nothing would ever be received again without them.
+  // Slots of the receive FIFO come back whatever else is under way; nothing would ever be received
+  // again without them.
   const bool returns = message.op() == v1::EndpointOperation::OP_RETURN_SPACE;
   const std::size_t most = returns ? 2 * kProgramOperationsMax : kProgramOperationsMax;
   if (outstanding_.size() >= most || (!returns && bytes_outstanding_ > kProgramBytesMax)) {
     *reason = EndpointRefusal::kTooMany;
-    return absl::ResourceExhaustedError(
-        fmt::format("{} operations with {} bytes are under way, and a program may have {} with {}; wait for completions",
-                    outstanding_.size(), bytes_outstanding_, kProgramOperationsMax, kProgramBytesMax));
+    return absl::ResourceExhaustedError(fmt::format(
+        "{} operations with {} bytes are under way, and a program may have {} with {}; wait for "
+        "completions",
+        outstanding_.size(), bytes_outstanding_, kProgramOperationsMax, kProgramBytesMax));
   }
   return absl::OkStatus();
 }
 
 Program::Bytes Program::BytesOf(const WindowOperation& operation) {
   return operation.data.size() + (operation.op == WindowOp::kReadMemory ? operation.bytes : 0) +
-         operation.segments.size() * sizeof(MemorySegment) + operation.updates.size() * sizeof(AtomicUpdate);
+         operation.segments.size() * sizeof(MemorySegment) +
+         operation.updates.size() * sizeof(AtomicUpdate);
 }
 
 void Program::Ask(WindowOperation operation, v1::EndpointOperation message) {
@@ -187,7 +195,8 @@ void Program::OnIssued(std::uint64_t last, Time at) {
 }
 
 void Program::OnEnded(std::uint64_t id) {
-  const auto done = std::find_if(outstanding_.begin(), outstanding_.end(), [id](const auto& o) { return o.first == id; });
+  const auto done = std::find_if(outstanding_.begin(), outstanding_.end(),
+                                 [id](const auto& o) { return o.first == id; });
   if (done == outstanding_.end()) return;
   bytes_outstanding_ -= done->second;
   outstanding_.erase(done);
@@ -242,13 +251,15 @@ void Program::Tell() {
   if (!next_) return;
   CountAcknowledged();
   const bool last = next_->has_ended();
-  if (!last && (untaken_.size() >= kUntakenMessagesMax - 1 || untaken_bytes_ + next_bytes_ > kUntakenBytesMax)) {
+  if (!last && (untaken_.size() >= kUntakenMessagesMax - 1 ||
+                untaken_bytes_ + next_bytes_ > kUntakenBytesMax)) {
     ++programs_->stats().refused[static_cast<std::size_t>(EndpointRefusal::kSlow)];
     next_ = nullptr;
     next_bytes_ = 0;
     if (state_ == State::kOpen) {
       Release(absl::ResourceExhaustedError(
-          fmt::format("the program has not taken {} messages with {} bytes that it was sent", untaken_.size(), untaken_bytes_)));
+          fmt::format("the program has not taken {} messages with {} bytes that it was sent",
+                      untaken_.size(), untaken_bytes_)));
     }
     return;
   }
@@ -268,7 +279,9 @@ void Program::Release(const absl::Status& why) {
     if (!std::exchange(release_wanted_, true)) programs_->OnGivenUp();
     return;
   }
-  if (!why.ok()) spdlog::info("program {} loses window {} of {}: {}", identity_.name, window_, identity_.hub, std::string(why.message()));
+  if (!why.ok())
+    spdlog::info("program {} loses window {} of {}: {}", identity_.name, window_, identity_.hub,
+                 std::string(why.message()));
   state_ = State::kReleasing;
   AskForWindow(WindowOp::kRelease, kReleaseId);
 }

@@ -1,9 +1,12 @@
-// One program outside and the window that it has, or is about to have, over as many streams as it takes.
+// One program outside and the window that it has, or is about to have, over as many streams as it
+// takes.
 //
-//   hello -> kReserving -> the hub reserved a window -> kOpen -> it detached, or went away -> kReleasing -> kOver
+//   hello -> kReserving -> the hub reserved a window -> kOpen -> it detached, or went away ->
+//   kReleasing -> kOver
 //
-// What it asks for waits here until the controller has journalled it and says at which virtual time it takes effect;
-// what the hub tells its window is sent when the window of virtual time has been reported.
+// What it asks for waits here until the controller has journalled it and says at which virtual time
+// it takes effect; what the hub tells its window is sent when the window of virtual time has been
+// reported.
 //
 // THREAD: everything is called with the process's lock held.
 #pragma once
@@ -60,7 +63,9 @@ class Program final : public Endpoint<v1::FromHub, v1::FromProgram> {
   bool attached() const { return state_ != State::kOver; }
   bool over() const { return state_ == State::kOver; }
   // Virtual time waits for it.
-  bool owes() const { return identity_.exclusive && state_ == State::kOpen && waits_after_ < events_; }
+  bool owes() const {
+    return identity_.exclusive && state_ == State::kOpen && waits_after_ < events_;
+  }
   bool waits() const { return state_ == State::kOpen && waits_after_ >= events_; }
   std::uint64_t operations() const { return issued_; }
   std::uint64_t events() const { return events_; }
@@ -76,7 +81,8 @@ class Program final : public Endpoint<v1::FromHub, v1::FromProgram> {
   void OnEvent(const WindowEvent& event);
   // Sends what there is to tell.
   void Tell();
-  // Its window is to be released; nothing it asks for is done any more. `why`: what it is told then; OK: it detached.
+  // Its window is to be released; nothing it asks for is done any more. `why`: what it is told
+  // then; OK: it detached.
   void Release(const absl::Status& why);
   // Its window is gone, by whatever.
   void Finish(const absl::Status& why);
@@ -125,12 +131,13 @@ class Program final : public Endpoint<v1::FromHub, v1::FromProgram> {
   std::uint64_t issued_ = 0;  // of the last one that took effect
   std::uint64_t events_ = 0, waits_after_ = 0;
   Submission asked_;
-  std::deque<std::pair<std::uint64_t, Bytes>> outstanding_;  // ids not completed yet, with what they hold
+  std::deque<std::pair<std::uint64_t, Bytes>>
+      outstanding_;  // ids not completed yet, with what they hold
   Bytes bytes_outstanding_ = 0;
 
   std::unique_ptr<v1::FromHub> next_;  // to be sent
   Bytes next_bytes_ = 0;
-  std::deque<Bytes> untaken_;          // messages that it has not acknowledged
+  std::deque<Bytes> untaken_;  // messages that it has not acknowledged
   Bytes untaken_bytes_ = 0;
 };
 

@@ -29,7 +29,8 @@ Programs::Programs(ProcessLock* lock, Events events)
       ended_(absl::FailedPreconditionError("no scenario is applied")),
       again_(lock) {}
 
-// --- Attaching ----------------------------------------------------------------------------------------
+// --- Attaching
+// ----------------------------------------------------------------------------------------
 
 absl::Status Programs::CheckRunning() const { return fabric_ ? absl::OkStatus() : ended_; }
 
@@ -43,38 +44,43 @@ std::vector<std::string> Programs::HubNames() const {
 
 absl::StatusOr<ProgramIdentity> Programs::Admit(const v1::EndpointHello& hello) const {
   if (hello.version() != kEndpointVersion) {
-    return absl::FailedPreconditionError(fmt::format("the program speaks version {} of the Endpoint protocol, this percsd {}",
-                                                     hello.version(), kEndpointVersion));
+    return absl::FailedPreconditionError(
+        fmt::format("the program speaks version {} of the Endpoint protocol, this percsd {}",
+                    hello.version(), kEndpointVersion));
   }
   if (hello.token().size() != kTokenBytes) {
-    return absl::InvalidArgumentError(
-        fmt::format("a token of {} bytes; it is {} random ones", hello.token().size(), kTokenBytes));
+    return absl::InvalidArgumentError(fmt::format("a token of {} bytes; it is {} random ones",
+                                                  hello.token().size(), kTokenBytes));
   }
   if (absl::Status status = CheckRunning(); !status.ok()) return status;
   const auto local = fabric_->local_nodes();
   if (local.empty()) return absl::NotFoundError("this percsd has no hubs");
-  const auto node = hello.hub().empty() ? absl::StatusOr<NodeId>(local.front()) : fabric_->topology().ParseNode(hello.hub());
+  const auto node = hello.hub().empty() ? absl::StatusOr<NodeId>(local.front())
+                                        : fabric_->topology().ParseNode(hello.hub());
   if (!node.ok()) return absl::NotFoundError(node.status().message());
-  if (*node >= fabric_->topology().hubs() || std::find(local.begin(), local.end(), *node) == local.end()) {
-    return absl::NotFoundError(
-        fmt::format("{} is no hub of this percsd; it has {}", hello.hub(), fmt::join(HubNames(), ", ")));
+  if (*node >= fabric_->topology().hubs() ||
+      std::find(local.begin(), local.end(), *node) == local.end()) {
+    return absl::NotFoundError(fmt::format("{} is no hub of this percsd; it has {}", hello.hub(),
+                                           fmt::join(HubNames(), ", ")));
   }
   if (hello.job() < 1 || hello.job() > 0xffff) {
     return absl::InvalidArgumentError(fmt::format("job {}; jobs are 1 to 65535", hello.job()));
   }
   if (hello.has_window() && hello.window() >= kAnyWindow) {
-    return absl::InvalidArgumentError(fmt::format("window {}; windows are 0 to 2 x windows_per_hfi - 1", hello.window()));
+    return absl::InvalidArgumentError(
+        fmt::format("window {}; windows are 0 to 2 x windows_per_hfi - 1", hello.window()));
   }
   if (hello.mode() != v1::ATTACH_MODE_SHARED && hello.mode() != v1::ATTACH_MODE_EXCLUSIVE) {
     return absl::InvalidArgumentError("mode: neither shared nor exclusive");
   }
   if (hello.name().size() > kNameMax || hello.keep_wall_ms() > kKeepMaxMs) {
-    return absl::InvalidArgumentError(fmt::format("a name of {} bytes (at most {}), a window kept for {} ms (at most {})",
-                                                  hello.name().size(), kNameMax, hello.keep_wall_ms(), kKeepMaxMs));
+    return absl::InvalidArgumentError(
+        fmt::format("a name of {} bytes (at most {}), a window kept for {} ms (at most {})",
+                    hello.name().size(), kNameMax, hello.keep_wall_ms(), kKeepMaxMs));
   }
   if (programs_.size() >= kProgramsMax) {
-    return absl::ResourceExhaustedError(
-        fmt::format("{} programs are attached to this percsd, which is as many as it takes", programs_.size()));
+    return absl::ResourceExhaustedError(fmt::format(
+        "{} programs are attached to this percsd, which is as many as it takes", programs_.size()));
   }
   ProgramIdentity identity;
   identity.token = hello.token();
@@ -94,9 +100,11 @@ absl::Status Programs::OnHello(ProgramListener* listener, const v1::EndpointHell
     program->Offer(listener, hello);
     return absl::OkStatus();
   }
-  auto identity = hello.resume() ? absl::NotFoundError("no program has this token: its window was released, or another "
-                                                       "percsd had it")
-                                 : Admit(hello);
+  auto identity = hello.resume()
+                      ? absl::NotFoundError(
+                            "no program has this token: its window was released, or another "
+                            "percsd had it")
+                      : Admit(hello);
   if (!identity.ok()) {
     ++stats_.refused[static_cast<std::size_t>(EndpointRefusal::kAttach)];
     return identity.status();
@@ -145,7 +153,8 @@ void Programs::Remove(std::uint64_t number) {
   program->Forget();
 }
 
-// --- To the controller and back -----------------------------------------------------------------------
+// --- To the controller and back
+// -----------------------------------------------------------------------
 
 void Programs::Begin(std::uint64_t run, Fabric* fabric) {
   run_ = run;
@@ -218,13 +227,15 @@ absl::Status Programs::Issue(const v1::EndpointGrant& grant) {
   auto kept = kept_.extract(grant.number());
   if (kept.empty()) {
     return absl::DataLossError(
-        fmt::format("submission {} of programs takes effect, and this percsd does not have it", grant.number()));
+        fmt::format("submission {} of programs takes effect, and this percsd does not have it",
+                    grant.number()));
   }
   std::uint64_t last = 0;
   stats_.operations += kept.mapped().operations.size();
   for (WindowOperation& operation : kept.mapped().operations) {
     last = operation.id;
-    absl::Status status = fabric_->Issue(kept.mapped().node, grant.at(), std::move(operation), this);
+    absl::Status status =
+        fabric_->Issue(kept.mapped().node, grant.at(), std::move(operation), this);
     if (!status.ok()) return status;
   }
   if (Program* program = Find(Program::ProgramOf(last))) program->OnIssued(last, grant.at());
@@ -238,7 +249,8 @@ void Programs::Refuse(const v1::EndpointRefused& message) {
   const std::uint64_t number = Program::ProgramOf(kept.mapped().operations.front().id);
   Program* program = Find(number);
   if (program == nullptr) return;
-  for (const WindowOperation& operation : kept.mapped().operations) program->OnRefused(operation.id, why);
+  for (const WindowOperation& operation : kept.mapped().operations)
+    program->OnRefused(operation.id, why);
   program->Tell();
   if (program->over() && !program->has_stream()) Remove(number);
   Submit();
@@ -282,19 +294,23 @@ void Programs::Leave() {
   for (const auto& [number, program] : programs) program->Forget();
 }
 
-// --- The service --------------------------------------------------------------------------------------
+// --- The service
+// --------------------------------------------------------------------------------------
 
-grpc::ServerBidiReactor<v1::FromProgram, v1::FromHub>* Programs::Service::Attach(grpc::CallbackServerContext* context) {
+grpc::ServerBidiReactor<v1::FromProgram, v1::FromHub>* Programs::Service::Attach(
+    grpc::CallbackServerContext* context) {
   const absl::Status admitted = programs_->events_.admit(context->peer());
   const LockGuard guard(programs_->lock_->mutex());
-  auto* stream = new ServerStream<v1::FromHub, v1::FromProgram>(programs_->lock_, context, kAttachPath);
+  auto* stream =
+      new ServerStream<v1::FromHub, v1::FromProgram>(programs_->lock_, context, kAttachPath);
   stream->Start(std::make_unique<ProgramListener>(stream, programs_));
   if (!admitted.ok()) stream->Refuse(admitted);
   return stream;
 }
 
 template <typename Body>
-grpc::ServerUnaryReactor* Programs::Service::Answer(grpc::CallbackServerContext* context, Body body) {
+grpc::ServerUnaryReactor* Programs::Service::Answer(grpc::CallbackServerContext* context,
+                                                    Body body) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   absl::Status status = programs_->events_.admit(context->peer());
   if (status.ok()) {
@@ -305,18 +321,21 @@ grpc::ServerUnaryReactor* Programs::Service::Answer(grpc::CallbackServerContext*
   return reactor;
 }
 
-grpc::ServerUnaryReactor* Programs::Service::ListWindows(grpc::CallbackServerContext* context, const v1::ListWindowsRequest*,
+grpc::ServerUnaryReactor* Programs::Service::ListWindows(grpc::CallbackServerContext* context,
+                                                         const v1::ListWindowsRequest*,
                                                          v1::ListWindowsReply* reply) {
   return Answer(context, [this, reply] { return programs_->List(reply); });
 }
 
-grpc::ServerUnaryReactor* Programs::Service::Detach(grpc::CallbackServerContext* context, const v1::DetachRequest* request,
+grpc::ServerUnaryReactor* Programs::Service::Detach(grpc::CallbackServerContext* context,
+                                                    const v1::DetachRequest* request,
                                                     v1::DetachReply*) {
   return Answer(context, [this, request] { return programs_->DetachByToken(request->token()); });
 }
 
 grpc::ServerUnaryReactor* Programs::Service::FindNodes(grpc::CallbackServerContext* context,
-                                                       const v1::FindNodesRequest* request, v1::FindNodesReply* reply) {
+                                                       const v1::FindNodesRequest* request,
+                                                       v1::FindNodesReply* reply) {
   return Answer(context, [this, request, reply] { return programs_->FindNodes(*request, reply); });
 }
 
@@ -330,7 +349,8 @@ absl::Status Programs::List(v1::ListWindowsReply* reply) const {
     window->set_window(program->window());
     window->set_job(program->identity().job);
     window->set_name(program->identity().name);
-    window->set_mode(program->identity().exclusive ? v1::ATTACH_MODE_EXCLUSIVE : v1::ATTACH_MODE_SHARED);
+    window->set_mode(program->identity().exclusive ? v1::ATTACH_MODE_EXCLUSIVE
+                                                   : v1::ATTACH_MODE_SHARED);
     window->set_connected(program->connected());
     window->set_waits(program->waits());
     window->set_operations(program->operations());
@@ -347,10 +367,12 @@ absl::Status Programs::DetachByToken(const std::string& token) {
   return absl::OkStatus();
 }
 
-absl::Status Programs::FindNodes(const v1::FindNodesRequest& request, v1::FindNodesReply* reply) const {
+absl::Status Programs::FindNodes(const v1::FindNodesRequest& request,
+                                 v1::FindNodesReply* reply) const {
   if (absl::Status status = CheckRunning(); !status.ok()) return status;
   if (static_cast<std::size_t>(request.names_size()) > kFindMax) {
-    return absl::InvalidArgumentError(fmt::format("{} names; at most {} at once", request.names_size(), kFindMax));
+    return absl::InvalidArgumentError(
+        fmt::format("{} names; at most {} at once", request.names_size(), kFindMax));
   }
   for (const std::string& name : request.names()) {
     const auto node = fabric_->topology().ParseDestination(name);

@@ -1,10 +1,11 @@
-// All programs outside that have windows of the hubs of this process: the Endpoint service, who may attach, and the
-// way of operations to the controller and back into the hubs (docs/endpoint.md).
+// All programs outside that have windows of the hubs of this process: the Endpoint service, who may
+// attach, and the way of operations to the controller and back into the hubs (docs/endpoint.md).
 //
 //   program -> Program::Take -> Submit -> controller (journals) -> grant -> Issue -> hub
 //   hub -> OnWindowEvent -> Program::OnEvent -> report to the controller -> TellAll -> program
 //
-// THREAD: everything is called with the process's lock held, but for the service's own methods, which take it.
+// THREAD: everything is called with the process's lock held, but for the service's own methods,
+// which take it.
 #pragma once
 
 #include <cstdint>
@@ -48,11 +49,13 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
   absl::Status Issue(const v1::EndpointGrant& grant);
   // A submission never takes effect.
   void Refuse(const v1::EndpointRefused& message);
-  // What the controller has to know, if it does not know it yet; goes into a message that is about to be sent.
+  // What the controller has to know, if it does not know it yet; goes into a message that is about
+  // to be sent.
   void FillReport(v1::DaemonMessage* message);
   // Programs hear what happened in the windows so far.
   void TellAll();
-  // The same to the controller at once, unless a window was granted and its report will say it; when there is room.
+  // The same to the controller at once, unless a window was granted and its report will say it;
+  // when there is room.
   void Submit();
   void SetInWindow(bool in_window) { in_window_ = in_window; }
 
@@ -77,12 +80,16 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
   class Service final : public v1::Endpoint::CallbackService {
    public:
     explicit Service(Programs* programs) : programs_(programs) {}
-    grpc::ServerBidiReactor<v1::FromProgram, v1::FromHub>* Attach(grpc::CallbackServerContext* context) override;
-    grpc::ServerUnaryReactor* ListWindows(grpc::CallbackServerContext* context, const v1::ListWindowsRequest* request,
+    grpc::ServerBidiReactor<v1::FromProgram, v1::FromHub>* Attach(
+        grpc::CallbackServerContext* context) override;
+    grpc::ServerUnaryReactor* ListWindows(grpc::CallbackServerContext* context,
+                                          const v1::ListWindowsRequest* request,
                                           v1::ListWindowsReply* reply) override;
-    grpc::ServerUnaryReactor* Detach(grpc::CallbackServerContext* context, const v1::DetachRequest* request,
+    grpc::ServerUnaryReactor* Detach(grpc::CallbackServerContext* context,
+                                     const v1::DetachRequest* request,
                                      v1::DetachReply* reply) override;
-    grpc::ServerUnaryReactor* FindNodes(grpc::CallbackServerContext* context, const v1::FindNodesRequest* request,
+    grpc::ServerUnaryReactor* FindNodes(grpc::CallbackServerContext* context,
+                                        const v1::FindNodesRequest* request,
                                         v1::FindNodesReply* reply) override;
 
    private:
@@ -112,15 +119,16 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
   Service service_{this};
   Fabric* fabric_ = nullptr;  // null: no hubs
   std::uint64_t run_ = 0;
-  absl::Status ended_;        // why there are no hubs
-  std::map<std::uint64_t, std::shared_ptr<Program>> programs_;                 // by number
-  std::map<std::pair<NodeId, WindowId>, std::uint64_t> owners_;                // numbers of programs
-  std::map<std::uint64_t, Kept> kept_;                                        // submissions, until they take effect
+  absl::Status ended_;                                           // why there are no hubs
+  std::map<std::uint64_t, std::shared_ptr<Program>> programs_;   // by number
+  std::map<std::pair<NodeId, WindowId>, std::uint64_t> owners_;  // numbers of programs
+  std::map<std::uint64_t, Kept> kept_;  // submissions, until they take effect
   std::uint64_t last_program_ = 0, last_submission_ = 0;
   std::uint64_t arrived_ = 0;
-  std::uint64_t told_attached_ = 0, told_owing_ = 0, told_arrived_ = 0;        // that the controller knows
+  std::uint64_t told_attached_ = 0, told_owing_ = 0,
+                told_arrived_ = 0;  // that the controller knows
   bool in_window_ = false, leaving_ = false;
-  Timer again_;                                                                // while there is no room
+  Timer again_;  // while there is no room
   EndpointStats stats_;
 };
 

@@ -35,7 +35,8 @@ LinkPeer::LinkPeer(ProcessLock* lock, const LinkIdentity& self, const LinkPeerSp
       decoder_(spec.open_packets_max) {}
 
 void LinkPeer::Dial() {
-  if (!stub_) stub_ = v1::Link::NewStub(MakeChannel(spec_.address, self_.credentials, Role::kDaemon));
+  if (!stub_)
+    stub_ = v1::Link::NewStub(MakeChannel(spec_.address, self_.credentials, Role::kDaemon));
   auto* stream = new LinkClientStream(lock_);
   stub_->async()->Exchange(stream->context(), stream);
   Begin(stream);

@@ -15,9 +15,10 @@ double Number(const std::atomic<std::uint64_t>& value) {
 void AddCallMetrics(MetricFamilies* families) {
   for (const MethodCalls* calls : AllCalls()) {
     if (Number(calls->started) == 0) continue;
-    const MetricFamilies::Labels labels = {{"grpc_type", CallTypeName(calls->type.load(std::memory_order_relaxed))},
-                                           {"grpc_service", calls->service},
-                                           {"grpc_method", calls->method}};
+    const MetricFamilies::Labels labels = {
+        {"grpc_type", CallTypeName(calls->type.load(std::memory_order_relaxed))},
+        {"grpc_service", calls->service},
+        {"grpc_method", calls->method}};
     families->Add(metric::kGrpcStarted, labels, Number(calls->started));
     for (std::size_t code = 0; code < kGrpcCodes; ++code) {
       if (code != 0 && Number(calls->handled[code]) == 0) continue;

@@ -5,7 +5,8 @@
 
 namespace percs {
 
-// Of the methods that were called at least once, so that a page has what its server serves and no more.
+// Of the methods that were called at least once, so that a page has what its server serves and no
+// more.
 void AddCallMetrics(MetricFamilies* families);
 
 }  // namespace percs

@@ -16,7 +16,8 @@ void AddEndpointMetrics(const EndpointStats& stats, MetricFamilies* families) {
   add(metric::kEndpointBytes, stats.operation_bytes);
   add(metric::kEndpointEvents, stats.events);
   for (std::size_t i = 0; i < kEndpointRefusals; ++i) {
-    families->Add(metric::kEndpointRefusals, {{"reason", kEndpointRefusalNames[i]}}, static_cast<double>(stats.refused[i]));
+    families->Add(metric::kEndpointRefusals, {{"reason", kEndpointRefusalNames[i]}},
+                  static_cast<double>(stats.refused[i]));
   }
 }
 

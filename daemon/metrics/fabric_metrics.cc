@@ -20,10 +20,13 @@ std::string StateLabel(const google::protobuf::EnumValueDescriptor& value) {
   return name;
 }
 
-// One series for each fault that the status lists, which are not many, and one that counts the others.
+// One series for each fault that the status lists, which are not many, and one that counts the
+// others.
 void AddFaults(const v1::StatusReply& status, MetricFamilies* families) {
-  const auto add = [&](const std::string& fault, const std::string& kind, const std::string& target, double value) {
-    families->Add(metric::kFaultInfo, {{"fault", fault}, {"kind", kind}, {"target", target}}, value);
+  const auto add = [&](const std::string& fault, const std::string& kind, const std::string& target,
+                       double value) {
+    families->Add(metric::kFaultInfo, {{"fault", fault}, {"kind", kind}, {"target", target}},
+                  value);
   };
   for (const v1::FaultStatus& fault : status.faults()) {
     std::string target = fault.targets().empty() ? "" : fault.targets(0);
@@ -40,7 +43,8 @@ void AddFabricMetrics(const v1::StatusReply& status, MetricFamilies* families) {
   for (int i = 0; i < states->value_count(); ++i) {
     const auto& state = *states->value(i);
     if (state.number() == 0) continue;
-    families->Add(metric::kClockState, {{"state", StateLabel(state)}}, status.state() == state.number());
+    families->Add(metric::kClockState, {{"state", StateLabel(state)}},
+                  status.state() == state.number());
   }
   const auto connected = std::count_if(status.processes().begin(), status.processes().end(),
                                        [](const auto& p) { return p.connected(); });

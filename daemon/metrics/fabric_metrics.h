@@ -10,8 +10,8 @@ namespace percs {
 
 void AddFabricMetrics(const v1::StatusReply& status, MetricFamilies* families);
 
-// A JSON list for http_sd_configs of Prometheus: the controller at `own_address`, and every daemon that
-// serves metrics.
+// A JSON list for http_sd_configs of Prometheus: the controller at `own_address`, and every daemon
+// that serves metrics.
 std::string DiscoveryList(const v1::StatusReply& status, const std::string& own_address);
 
 }  // namespace percs

@@ -8,13 +8,14 @@
 namespace percs {
 
 const std::vector<double>& LatencyEdges() {
-  static const auto* const edges = new std::vector<double>{
-      1e-7, 2e-7, 5e-7, 1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4,
-      5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1,  0.2,  0.5,  1};
+  static const auto* const edges =
+      new std::vector<double>{1e-7, 2e-7, 5e-7, 1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4,
+                              5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1,  0.2,  0.5,  1};
   return *edges;
 }
 
-prometheus::ClientMetric& MetricFamilies::NewSample(const MetricInfo& metric, const Labels& labels) {
+prometheus::ClientMetric& MetricFamilies::NewSample(const MetricInfo& metric,
+                                                    const Labels& labels) {
   auto family = std::find_if(families_.begin(), families_.end(),
                              [&metric](const auto& f) { return f.name == metric.name; });
   if (family == families_.end()) {
@@ -35,7 +36,8 @@ void MetricFamilies::Add(const MetricInfo& metric, const Labels& labels, double 
   }
 }
 
-void MetricFamilies::AddTimes(const MetricInfo& metric, const Labels& labels, const Histogram& times) {
+void MetricFamilies::AddTimes(const MetricInfo& metric, const Labels& labels,
+                              const Histogram& times) {
   prometheus::ClientMetric& sample = NewSample(metric, labels);
   sample.histogram.sample_count = times.count;
   sample.histogram.sample_sum = InSeconds(static_cast<double>(times.sum));
@@ -51,18 +53,22 @@ void MetricFamilies::AddTimes(const MetricInfo& metric, const Labels& labels, co
   sample.histogram.bucket.push_back({times.count, std::numeric_limits<double>::infinity()});
 }
 
-void MetricFamilies::AddBuckets(const MetricInfo& metric, const Labels& labels, absl::Span<const double> edges,
+void MetricFamilies::AddBuckets(const MetricInfo& metric, const Labels& labels,
+                                absl::Span<const double> edges,
                                 const std::vector<std::uint64_t>& counts, double sum) {
   prometheus::ClientMetric& sample = NewSample(metric, labels);
   std::uint64_t below = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     below += counts[i];
-    sample.histogram.bucket.push_back({below, i < edges.size() ? edges[i] : std::numeric_limits<double>::infinity()});
+    sample.histogram.bucket.push_back(
+        {below, i < edges.size() ? edges[i] : std::numeric_limits<double>::infinity()});
   }
   sample.histogram.sample_count = below;
   sample.histogram.sample_sum = sum;
 }
 
-std::string MetricFamilies::Text() const { return prometheus::TextSerializer().Serialize(families_); }
+std::string MetricFamilies::Text() const {
+  return prometheus::TextSerializer().Serialize(families_);
+}
 
 }  // namespace percs

@@ -14,7 +14,9 @@
 namespace percs {
 
 // Base units of Prometheus.
-constexpr double InSeconds(double picoseconds) { return picoseconds / static_cast<double>(kSecond); }
+constexpr double InSeconds(double picoseconds) {
+  return picoseconds / static_cast<double>(kSecond);
+}
 
 // One metric of the catalogue (metric_list.h).
 struct MetricInfo {
@@ -28,8 +30,8 @@ class MetricFamilies {
   using Labels = std::vector<std::pair<std::string, std::string>>;
 
   void Add(const MetricInfo& metric, const Labels& labels, double value);
-  // Times of a histogram of picoseconds, in seconds. A value counts below an edge if all of its bucket
-  // does, so it may count one edge later than it should, never earlier.
+  // Times of a histogram of picoseconds, in seconds. A value counts below an edge if all of its
+  // bucket does, so it may count one edge later than it should, never earlier.
   void AddTimes(const MetricInfo& metric, const Labels& labels, const Histogram& times);
   // `counts` by bucket, with one more than there are upper `edges`.
   void AddBuckets(const MetricInfo& metric, const Labels& labels, absl::Span<const double> edges,

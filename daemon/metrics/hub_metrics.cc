@@ -59,7 +59,8 @@ void AddLink(const Labels& labels, const LinkTotal& link, MetricFamilies* famili
   families->Add(metric::kLinkDown, labels, Number(link.downs));
 }
 
-void AddChannels(const Labels& link, PortId port, const PortStats& stats, MetricFamilies* families) {
+void AddChannels(const Labels& link, PortId port, const PortStats& stats,
+                 MetricFamilies* families) {
   for (std::size_t vc = 0; vc < static_cast<std::size_t>(VcsOf(port)); ++vc) {
     Labels labels = link;
     labels.emplace_back("vc", std::to_string(vc));
@@ -103,10 +104,11 @@ void AddLinks(const Topology& topology, const NodeState& state, MetricsDetail de
 }
 
 void AddService(const Labels& hub, const NodeStats& stats, MetricFamilies* families) {
-  const std::pair<const char*, std::uint64_t> events[] = {{"request", stats.service_requests},
-                                                          {"answer", stats.service_answers},
-                                                          {"unanswered", stats.service_unanswered},
-                                                          {"wrong_partner", stats.service_wrong_partner}};
+  const std::pair<const char*, std::uint64_t> events[] = {
+      {"request", stats.service_requests},
+      {"answer", stats.service_answers},
+      {"unanswered", stats.service_unanswered},
+      {"wrong_partner", stats.service_wrong_partner}};
   for (const auto& [event, count] : events) {
     Labels labels = hub;
     labels.emplace_back("event", event);
@@ -139,14 +141,17 @@ void AddCau(const Labels& hub, const NodeStats& stats, MetricFamilies* families)
 
 // Nothing of a hub whose windows nobody uses.
 void AddHfi(const Labels& hub, const NodeStats& stats, MetricFamilies* families) {
-  if (std::all_of(stats.hfi.begin(), stats.hfi.end(), [](std::uint64_t count) { return count == 0; })) return;
+  if (std::all_of(stats.hfi.begin(), stats.hfi.end(),
+                  [](std::uint64_t count) { return count == 0; }))
+    return;
   for (std::size_t i = 0; i < stats.hfi.size(); ++i) {
     Labels labels = hub;
     labels.emplace_back("hfi", std::to_string(i / kHfiCounters));
     labels.emplace_back("counter", HfiCounterName(static_cast<HfiCounter>(i % kHfiCounters)));
     families->Add(metric::kHfi, labels, Number(stats.hfi[i]));
   }
-  for (const auto& [result, count] : {std::pair("hit", stats.nmmu_hits), std::pair("miss", stats.nmmu_misses)}) {
+  for (const auto& [result, count] :
+       {std::pair("hit", stats.nmmu_hits), std::pair("miss", stats.nmmu_misses)}) {
     Labels labels = hub;
     labels.emplace_back("result", result);
     families->Add(metric::kNmmu, labels, Number(count));
@@ -155,7 +160,9 @@ void AddHfi(const Labels& hub, const NodeStats& stats, MetricFamilies* families)
 
 // Nothing of a hub without devices, or whose devices nobody uses.
 void AddPcie(const Labels& hub, const NodeStats& stats, MetricFamilies* families) {
-  if (std::all_of(stats.pcie.begin(), stats.pcie.end(), [](std::uint64_t count) { return count == 0; })) return;
+  if (std::all_of(stats.pcie.begin(), stats.pcie.end(),
+                  [](std::uint64_t count) { return count == 0; }))
+    return;
   for (std::size_t i = 0; i < stats.pcie.size(); ++i) {
     Labels labels = hub;
     labels.emplace_back("port", std::to_string(i / kPcieCounters));

@@ -1,5 +1,5 @@
-// Metrics of the hubs and blades of one process. Every sample is labelled with the node's name, never
-// with the process that happens to host it.
+// Metrics of the hubs and blades of one process. Every sample is labelled with the node's name,
+// never with the process that happens to host it.
 #pragma once
 
 #include <map>

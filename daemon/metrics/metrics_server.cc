@@ -25,8 +25,8 @@ namespace {
 constexpr std::size_t kConnections = 64;
 constexpr unsigned kConnectionsLeaving = 64;  // whose place is taken, but who are not closed yet
 constexpr unsigned kSilenceSeconds = 2;       // of who has had no answer yet
-constexpr unsigned kIdleSeconds = 150;        // of who has; beyond the intervals at which people scrape
-constexpr std::size_t kHeadBytes = 8192;      // of a request
+constexpr unsigned kIdleSeconds = 150;    // of who has; beyond the intervals at which people scrape
+constexpr std::size_t kHeadBytes = 8192;  // of a request
 constexpr char kTlsVersions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
 bool IsAnyAddress(const std::string& host) { return host == "0.0.0.0" || host == "[::]"; }
@@ -34,7 +34,8 @@ bool IsAnyAddress(const std::string& host) { return host == "0.0.0.0" || host ==
 // A socket that listens, or -1 with errno.
 int ListenAt(const SocketAddress& where) {
   std::string host = where.host;
-  if (host.size() > 1 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  if (host.size() > 1 && host.front() == '[' && host.back() == ']')
+    host = host.substr(1, host.size() - 2);
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;
@@ -44,7 +45,8 @@ int ListenAt(const SocketAddress& where) {
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
   for (const addrinfo* a = found; a != nullptr; a = a->ai_next) {
-    const int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol);
+    const int fd =
+        socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol);
     if (fd < 0) continue;
     const int yes = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
@@ -66,8 +68,8 @@ Bound BoundTo(int fd) {
   std::array<char, NI_MAXHOST> host{};
   std::array<char, NI_MAXSERV> port{};
   if (getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size) != 0 ||
-      getnameinfo(reinterpret_cast<sockaddr*>(&bound), size, host.data(), host.size(), port.data(), port.size(),
-                  NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+      getnameinfo(reinterpret_cast<sockaddr*>(&bound), size, host.data(), host.size(), port.data(),
+                  port.size(), NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
     return {};
   }
   return {host.data(), std::atoi(port.data())};
@@ -77,7 +79,8 @@ int SocketOf(MHD_Connection* connection) {
   return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
 
-MHD_Result Answer(MHD_Connection* connection, unsigned status, const std::string& type, std::string text) {
+MHD_Result Answer(MHD_Connection* connection, unsigned status, const std::string& type,
+                  std::string text) {
   auto* const body = new std::string(std::move(text));
   MHD_Response* const response = MHD_create_response_from_buffer_with_free_callback_cls(
       body->size(), body->data(), [](void* b) { delete static_cast<std::string*>(b); }, body);
@@ -86,7 +89,8 @@ MHD_Result Answer(MHD_Connection* connection, unsigned status, const std::string
     return MHD_NO;
   }
   MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type.c_str());
-  if (status == MHD_HTTP_METHOD_NOT_ALLOWED) MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+  if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+    MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
   const MHD_Result result = MHD_queue_response(connection, status, response);
   MHD_destroy_response(response);
   return result;
@@ -105,7 +109,8 @@ struct MetricsServer::Requests {
     while (!self->problem_.empty() && self->problem_.back() == '\n') self->problem_.pop_back();
   }
 
-  static void OnConnection(void* server, MHD_Connection* connection, void**, MHD_ConnectionNotificationCode what) {
+  static void OnConnection(void* server, MHD_Connection* connection, void**,
+                           MHD_ConnectionNotificationCode what) {
     std::vector<int>& open = static_cast<MetricsServer*>(server)->open_;
     std::erase(open, SocketOf(connection));
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) return;
@@ -116,11 +121,13 @@ struct MetricsServer::Requests {
   }
 
   // Called for the head of a request, for each part of a body, and for the answer.
-  static MHD_Result OnRequest(void* server, MHD_Connection* connection, const char* path, const char* method,
-                              const char*, const char*, std::size_t* body_bytes, void** begun) {
+  static MHD_Result OnRequest(void* server, MHD_Connection* connection, const char* path,
+                              const char* method, const char*, const char*, std::size_t* body_bytes,
+                              void** begun) {
     auto* const self = static_cast<MetricsServer*>(server);
     constexpr char kText[] = "text/plain; charset=utf-8";
-    if (std::strcmp(method, MHD_HTTP_METHOD_GET) != 0 && std::strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
+    if (std::strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
+        std::strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
       return Answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED, kText, "only GET and HEAD\n");
     }
     if (*begun == nullptr) {
@@ -154,51 +161,61 @@ void MetricsServer::Listen(const std::string& tls_identity, int socket) {
   tls.push_back({MHD_OPTION_END, 0, nullptr});
   daemon_.reset(MHD_start_daemon(
       flags, 0, nullptr, nullptr, &Requests::OnRequest, this,  //
-      MHD_OPTION_EXTERNAL_LOGGER, &Requests::Log, this,         //
-      MHD_OPTION_LISTEN_SOCKET, socket,                         //
-      MHD_OPTION_NOTIFY_CONNECTION, &Requests::OnConnection, this,
-      MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(kConnections) + kConnectionsLeaving,
-      MHD_OPTION_CONNECTION_TIMEOUT, kSilenceSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kHeadBytes,
-      MHD_OPTION_ARRAY, tls.data(), MHD_OPTION_END));
+      MHD_OPTION_EXTERNAL_LOGGER, &Requests::Log, this,        //
+      MHD_OPTION_LISTEN_SOCKET, socket,                        //
+      MHD_OPTION_NOTIFY_CONNECTION, &Requests::OnConnection, this, MHD_OPTION_CONNECTION_LIMIT,
+      static_cast<unsigned>(kConnections) + kConnectionsLeaving, MHD_OPTION_CONNECTION_TIMEOUT,
+      kSilenceSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kHeadBytes, MHD_OPTION_ARRAY, tls.data(),
+      MHD_OPTION_END));
 }
 
-absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::string& address, const std::string& tls,
-                                                                    std::vector<Page> pages, bool plaintext_allowed) {
+absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::string& address,
+                                                                    const std::string& tls,
+                                                                    std::vector<Page> pages,
+                                                                    bool plaintext_allowed) {
   const auto where = ParseAddress(address, 0);
   if (!where.ok()) return where.status();
   if (where->is_unix()) {
-    return absl::InvalidArgumentError(fmt::format("metrics at {}: Prometheus scrapes HOST:PORT only", address));
+    return absl::InvalidArgumentError(
+        fmt::format("metrics at {}: Prometheus scrapes HOST:PORT only", address));
   }
   std::unique_ptr<MetricsServer> server(new MetricsServer(std::move(pages)));
   std::string identity;
   if (!tls.empty()) {
     std::ifstream file(tls, std::ios::binary);
-    if (!file) return absl::NotFoundError(fmt::format("metrics with TLS: cannot read {}: {}", tls, std::strerror(errno)));
+    if (!file)
+      return absl::NotFoundError(
+          fmt::format("metrics with TLS: cannot read {}: {}", tls, std::strerror(errno)));
     identity.assign(std::istreambuf_iterator<char>(file), {});
     server->encrypted_ = true;
   }
   const int socket = ListenAt(*where);
   if (socket < 0) {
     return absl::UnavailableError(fmt::format("cannot serve metrics at {}: {}", address,
-                                              errno == EADDRINUSE      ? "the port is taken"
-                                              : errno == EADDRNOTAVAIL ? "this is not an address of this host"
-                                                                       : std::strerror(errno)));
+                                              errno == EADDRINUSE ? "the port is taken"
+                                              : errno == EADDRNOTAVAIL
+                                                  ? "this is not an address of this host"
+                                                  : std::strerror(errno)));
   }
   const Bound bound = BoundTo(socket);
   if (tls.empty() && !plaintext_allowed && !IsPrivateAddress(bound.host)) {
     close(socket);
     return absl::FailedPreconditionError(
-        fmt::format("metrics at {} could be read, plain, from anywhere: give --metrics-tls FILE, an address on loopback or "
+        fmt::format("metrics at {} could be read, plain, from anywhere: give --metrics-tls FILE, "
+                    "an address on loopback or "
                     "of a private network, or --plaintext if that is meant",
                     address));
   }
   server->address_ = fmt::format("{}:{}", where->host, bound.port);
   server->Listen(identity, socket);
   if (server->daemon_) return server;
-  const std::string why = server->problem_.empty() ? "the HTTP server did not start" : server->problem_;
-  if (tls.empty()) return absl::UnavailableError(fmt::format("cannot serve metrics at {}: {}", address, why));
+  const std::string why =
+      server->problem_.empty() ? "the HTTP server did not start" : server->problem_;
+  if (tls.empty())
+    return absl::UnavailableError(fmt::format("cannot serve metrics at {}: {}", address, why));
   return absl::InvalidArgumentError(
-      fmt::format("cannot serve metrics at {} with {}, which has to have a private key and its certificate, both PEM: {}",
+      fmt::format("cannot serve metrics at {} with {}, which has to have a private key and its "
+                  "certificate, both PEM: {}",
                   address, tls, why));
 }
 
@@ -224,7 +241,8 @@ std::string MetricsServer::url() const {
 }
 
 MetricsServer::Page MetricsPage(std::function<void(MetricFamilies*)> families) {
-  return {"/metrics", "text/plain; version=0.0.4; charset=utf-8", [families = std::move(families)](const MetricsServer&) {
+  return {"/metrics", "text/plain; version=0.0.4; charset=utf-8",
+          [families = std::move(families)](const MetricsServer&) {
             MetricFamilies list;
             families(&list);
             return list.Text();

@@ -1,6 +1,7 @@
-// A small HTTP server for what Prometheus asks, plain or with TLS (libmicrohttpd). One thread answers everybody, and
-// who has been answered may stay connected. There are few connections at a time: one more takes the place of that which
-// has been without an answer for longest, so that slow or many clients cost nothing but their own answers.
+// A small HTTP server for what Prometheus asks, plain or with TLS (libmicrohttpd). One thread
+// answers everybody, and who has been answered may stay connected. There are few connections at a
+// time: one more takes the place of that which has been without an answer for longest, so that slow
+// or many clients cost nothing but their own answers.
 //
 // THREAD: pages are made in the server's thread.
 #pragma once
@@ -27,16 +28,19 @@ class MetricsServer {
     std::string type;  // "application/json"
     std::function<std::string(const MetricsServer&)> body;
   };
-  // `address` is HOST:PORT, port 0 for any free one. `tls` is a file with a private key and its certificate, of TLS 1.2
-  // or newer; "": plain HTTP, which goes no farther than loopback and private networks unless `plaintext_allowed`
-  // (FAILED_PRECONDITION). INVALID_ARGUMENT, NOT_FOUND or UNAVAILABLE says why it cannot listen.
-  static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(const std::string& address, const std::string& tls,
-                                                              std::vector<Page> pages, bool plaintext_allowed = false);
+  // `address` is HOST:PORT, port 0 for any free one. `tls` is a file with a private key and its
+  // certificate, of TLS 1.2 or newer; "": plain HTTP, which goes no farther than loopback and
+  // private networks unless `plaintext_allowed` (FAILED_PRECONDITION). INVALID_ARGUMENT, NOT_FOUND
+  // or UNAVAILABLE says why it cannot listen.
+  static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(const std::string& address,
+                                                              const std::string& tls,
+                                                              std::vector<Page> pages,
+                                                              bool plaintext_allowed = false);
   ~MetricsServer();
   // HOST:PORT as bound.
   const std::string& address() const { return address_; }
-  // ... as others reach it: the name of this machine if it listens on all addresses, and `https://` before it if it
-  // speaks TLS.
+  // ... as others reach it: the name of this machine if it listens on all addresses, and `https://`
+  // before it if it speaks TLS.
   std::string advertised() const;
   // `https://HOST:PORT/metrics` as bound.
   std::string url() const;
@@ -53,9 +57,10 @@ class MetricsServer {
   const std::vector<Page> pages_;
   std::string address_;
   bool encrypted_ = false;
-  std::vector<int> open_;  // sockets; the one that has been without an answer for longest is the first
+  std::vector<int>
+      open_;  // sockets; the one that has been without an answer for longest is the first
   const std::thread::id starter_ = std::this_thread::get_id();
-  std::string problem_;  // what the library said while it started
+  std::string problem_;                       // what the library said while it started
   std::unique_ptr<MHD_Daemon, Stop> daemon_;  // last: it uses the others until it has stopped
 };
 

@@ -26,7 +26,8 @@ std::string ReadProc(const char* path) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return text;
   std::array<char, 4096> part;
-  for (ssize_t n; (n = read(fd, part.data(), part.size())) > 0;) text.append(part.data(), static_cast<std::size_t>(n));
+  for (ssize_t n; (n = read(fd, part.data(), part.size())) > 0;)
+    text.append(part.data(), static_cast<std::size_t>(n));
   close(fd);
   return text;
 }
@@ -55,8 +56,8 @@ bool ReadStat(KernelStat* stat) {
   return true;
 }
 
-// Boot of the host since the epoch of Unix, as it was when first asked: setting the clock does not change when this
-// process began, and the kernel counts all interrupts up for whoever reads this.
+// Boot of the host since the epoch of Unix, as it was when first asked: setting the clock does not
+// change when this process began, and the kernel counts all interrupts up for whoever reads this.
 double BootTime() {
   static const double kBootTime = [] {
     const std::string text = ReadProc("/proc/stat");

@@ -18,7 +18,8 @@ namespace percs {
 namespace {
 
 constexpr std::chrono::milliseconds kShutdownGrace(200);
-// Messages that the controller has not acknowledged; beyond that programs wait, and reports have room.
+// Messages that the controller has not acknowledged; beyond that programs wait, and reports have
+// room.
 constexpr std::size_t kSubmissionsMax = 1024;
 
 std::uint64_t RandomNumber() {
@@ -37,7 +38,9 @@ Daemon::Daemon(DaemonOptions options)
                      [this](const std::string& peer) { return limit_.Admit(peer); }}),
       programs_(&lock_, {[this] { return sync_->session().unacknowledged() < kSubmissionsMax; },
                          [this] { return sync_->session().Prepare(); },
-                         [this](std::unique_ptr<v1::DaemonMessage> m) { sync_->session().Send(std::move(m)); },
+                         [this](std::unique_ptr<v1::DaemonMessage> m) {
+                           sync_->session().Send(std::move(m));
+                         },
                          [this](const std::string& peer) { return limit_.Admit(peer); }}),
       host_(&mesh_, &programs_,
             {[this] { return sync_->session().Prepare(); },
@@ -81,19 +84,19 @@ absl::Status Daemon::Listen() {
 
 absl::Status Daemon::ServeMetrics() {
   if (options_.metrics.empty()) return absl::OkStatus();
-  auto server = MetricsServer::Start(
-      options_.metrics, options_.metrics_tls, {MetricsPage([this](MetricFamilies* families) {
-        HostState state;
-        DetailOfHubs detail;
-        {
-          const LockGuard guard(lock_.mutex());
-          state = host_.State();
-          detail = options_.metrics_detail;
-        }
-        AddHubMetrics(state, detail, families);
-        AddProcessMetrics(families);
-      })},
-      security_.plaintext_allowed);
+  auto server = MetricsServer::Start(options_.metrics, options_.metrics_tls,
+                                     {MetricsPage([this](MetricFamilies* families) {
+                                       HostState state;
+                                       DetailOfHubs detail;
+                                       {
+                                         const LockGuard guard(lock_.mutex());
+                                         state = host_.State();
+                                         detail = options_.metrics_detail;
+                                       }
+                                       AddHubMetrics(state, detail, families);
+                                       AddProcessMetrics(families);
+                                     })},
+                                     security_.plaintext_allowed);
   if (!server.ok()) return server.status();
   metrics_ = *std::move(server);
   return absl::OkStatus();
@@ -125,12 +128,13 @@ void Daemon::JoinController() {
   sync_->Start();
 }
 
-// One that was declared lost while it could not answer is not listened to any more. Another incarnation may have the place
-// that it had.
+// One that was declared lost while it could not answer is not listened to any more. Another
+// incarnation may have the place that it had.
 void Daemon::OnGone(const absl::Status& status) {
   if (!absl::IsAborted(status)) return End(status);
   spdlog::warn("{}", std::string(status.message()));
-  host_.Drop(absl::UnavailableError("the controller has taken this percsd for lost, and its hubs are lost with it"));
+  host_.Drop(absl::UnavailableError(
+      "the controller has taken this percsd for lost, and its hubs are lost with it"));
   incarnation_ = RandomNumber();
   anew_.Set(std::chrono::milliseconds(0), [this] {  // nobody is in the old one then
     if (has_ended_) return;
@@ -154,8 +158,8 @@ absl::Status Daemon::OnControllerMessage(v1::ControllerMessage& message) {
   } else if (message.has_configure()) {
     spdlog::info("run {}: building", message.configure().run());
     options_.metrics_detail.some.clear();  // other hubs may have their numbers now
-    host_.Configure(message.configure(),
-                    LinkIdentity{sync_->fabric(), 0, incarnation_, sync_->process(), security_.credentials});
+    host_.Configure(message.configure(), LinkIdentity{sync_->fabric(), 0, incarnation_,
+                                                      sync_->process(), security_.credentials});
     delete message.release_configure();  // it may be large, and no window needs it again
   } else if (message.has_peer_lost()) {
     host_.PeerLost(message.peer_lost());

@@ -44,7 +44,9 @@ class Daemon {
 
   const std::string& address() const { return address_; }
   // Where peers and programs reach it.
-  const std::string& advertised() const { return options_.advertise_link.empty() ? address_ : options_.advertise_link; }
+  const std::string& advertised() const {
+    return options_.advertise_link.empty() ? address_ : options_.advertise_link;
+  }
   // Null if it serves none.
   const MetricsServer* metrics() const { return metrics_.get(); }
   // Blocks until the end: OK after the controller's goodbye or Stop, or why it cannot go on.

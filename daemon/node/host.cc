@@ -193,8 +193,8 @@ absl::Status Host::TakeArrivals() {
 }
 
 absl::Status Host::TakeBatches(std::uint32_t process, std::uint64_t number) {
-  return mesh_->peer(process)->Take(number,
-                                    [this](Outbox&& outbox) { return fabric_->Accept(std::move(outbox)); });
+  return mesh_->peer(process)->Take(
+      number, [this](Outbox&& outbox) { return fabric_->Accept(std::move(outbox)); });
 }
 
 void Host::PeerLost(const v1::PeerLost& message) {
@@ -218,7 +218,8 @@ void Host::PeerLost(const v1::PeerLost& message) {
   }
   auto reply = events_.prepare();
   reply->mutable_peer_lost()->set_process(process);
-  reply->mutable_peer_lost()->set_accepted(lost_peers_.contains(process) ? lost_peers_[process] : 0);
+  reply->mutable_peer_lost()->set_accepted(lost_peers_.contains(process) ? lost_peers_[process]
+                                                                         : 0);
   events_.send(std::move(reply));
   Progress();
 }
@@ -226,7 +227,8 @@ void Host::PeerLost(const v1::PeerLost& message) {
 void Host::PeerBack(const v1::PeerBack& message) {
   const v1::Peer& peer = message.peer();
   if (fabric_) {
-    mesh_->Add({peer.process(), peer.link_address(), peer.incarnation(), channels_[peer.process()]});
+    mesh_->Add(
+        {peer.process(), peer.link_address(), peer.incarnation(), channels_[peer.process()]});
   }
   auto reply = events_.prepare();
   reply->mutable_peer_back()->set_attempt(message.attempt());
@@ -234,7 +236,8 @@ void Host::PeerBack(const v1::PeerBack& message) {
 }
 
 absl::Status Host::TakeRejoin(const v1::RejoinCommand& message) {
-  const auto rejoined = RejoinFromProto(message, fabric_->topology(), fabric_->scenario().parameters);
+  const auto rejoined =
+      RejoinFromProto(message, fabric_->topology(), fabric_->scenario().parameters);
   if (!rejoined.ok()) return rejoined.status();
   // Unless it is lost again already.
   if (message.has_process() && mesh_->peer(message.process()) != nullptr) {
@@ -246,10 +249,12 @@ absl::Status Host::TakeRejoin(const v1::RejoinCommand& message) {
     const auto has = [node](const std::vector<NodeId>& nodes) {
       return std::binary_search(nodes.begin(), nodes.end(), node);
     };
-    if (rejoined->at >= fabric_->now() && !has(nodes_) && !(has(places_) && rejoined->tables.empty())) continue;
+    if (rejoined->at >= fabric_->now() && !has(nodes_) &&
+        !(has(places_) && rejoined->tables.empty()))
+      continue;
     return absl::InvalidArgumentError(fmt::format(
-        "node {} comes back at {}: it has to be lost, and to have route tables; virtual time is {}", node,
-        FormatTime(rejoined->at), FormatTime(fabric_->now())));
+        "node {} comes back at {}: it has to be lost, and to have route tables; virtual time is {}",
+        node, FormatTime(rejoined->at), FormatTime(fabric_->now())));
   }
   fabric_->Rejoin(*rejoined);
   nodes_ = fabric_->local_nodes();
@@ -260,14 +265,17 @@ absl::Status Host::TakeRejoin(const v1::RejoinCommand& message) {
 absl::Status Host::TakeLosses() {
   for (const v1::SeveredHubs& message : grant_.severed()) {
     for (const auto* nodes : {&message.from(), &message.to()}) {
-      if (absl::Status status = CheckNodes(*nodes, fabric_->topology()); !status.ok()) return status;
+      if (absl::Status status = CheckNodes(*nodes, fabric_->topology()); !status.ok())
+        return status;
     }
     fabric_->Sever(SeveredFromProto(message));
   }
   auto rejoin = grant_.rejoined().begin();
   for (const v1::LostDaemon& message : grant_.lost()) {
-    if (absl::Status status = CheckNodes(message.nodes(), fabric_->topology()); !status.ok()) return status;
-    for (; rejoin != grant_.rejoined().end() && rejoin->hubs().loss() < message.number(); ++rejoin) {
+    if (absl::Status status = CheckNodes(message.nodes(), fabric_->topology()); !status.ok())
+      return status;
+    for (; rejoin != grant_.rejoined().end() && rejoin->hubs().loss() < message.number();
+         ++rejoin) {
       if (absl::Status status = TakeRejoin(*rejoin); !status.ok()) return status;
     }
     fabric_->Lose(LostFromProto(message, fabric_->now()));
@@ -280,8 +288,11 @@ absl::Status Host::TakeLosses() {
 }
 
 absl::Status Host::TakeCommands() {
-  if (const int faults = grant_.faults_size() + grant_.other_faults_size() + grant_.fault_actions_size(); faults > 0) {
-    spdlog::debug("run {}: {} fault actions in the window from {}", run_, faults, FormatTime(fabric_->now()));
+  if (const int faults =
+          grant_.faults_size() + grant_.other_faults_size() + grant_.fault_actions_size();
+      faults > 0) {
+    spdlog::debug("run {}: {} fault actions in the window from {}", run_, faults,
+                  FormatTime(fabric_->now()));
   }
   for (const v1::LinkFaultCommand& command : grant_.faults()) {
     if (command.node() >= fabric_->topology().nodes() || command.port() >= kLinkPorts) {
@@ -319,7 +330,8 @@ absl::Status Host::TakeCommands() {
   }
   if (grant_.stop()) fabric_->StopWorkload(fabric_->now());
   if (grant_.has_repeat_at()) {
-    if (absl::Status status = fabric_->RepeatWorkload(grant_.repeat_at()); !status.ok()) return status;
+    if (absl::Status status = fabric_->RepeatWorkload(grant_.repeat_at()); !status.ok())
+      return status;
   }
   for (const v1::EndpointGrant& grant : grant_.endpoints()) {
     if (absl::Status status = programs_->Issue(grant); !status.ok()) return status;
@@ -333,9 +345,9 @@ absl::Status Host::RunGranted() {
   if (absl::Status status = TakeArrivals(); !status.ok()) return status;
   if (absl::Status status = TakeCommands(); !status.ok()) return status;
   if (grant_.end() < fabric_->now()) {
-    return absl::InvalidArgumentError(fmt::format(
-        "a window up to {}; virtual time is already {}", FormatTime(grant_.end()),
-        FormatTime(fabric_->now())));
+    return absl::InvalidArgumentError(fmt::format("a window up to {}; virtual time is already {}",
+                                                  FormatTime(grant_.end()),
+                                                  FormatTime(fabric_->now())));
   }
   SetLogTime(grant_.end());
   fabric_->RunWindow(grant_.end());
@@ -360,7 +372,8 @@ void Host::SendOutboxes(v1::WindowReport* report) {
     report->add_batches(mesh_->peer(process)->Send(outbox));
     outbox.Clear();
   }
-  for (const auto& [process, accepted] : lost_peers_) fabric_->outbox(static_cast<int>(process)).Clear();
+  for (const auto& [process, accepted] : lost_peers_)
+    fabric_->outbox(static_cast<int>(process)).Clear();
   Outbox& management = fabric_->outbox(static_cast<int>(manager_));
   if (management.empty()) return;
   report->add_peers(manager_);
@@ -437,7 +450,8 @@ void Host::Collect(const v1::Collect& request) {
       }
       for (std::string& text : fabric_->BlockedPrograms()) edges->add_blocked(std::move(text));
       programs_->End(absl::FailedPreconditionError(
-          fmt::format("run {} has ended at {} of virtual time: nothing in it can go on", run_, FormatTime(fabric_->now()))));
+          fmt::format("run {} has ended at {} of virtual time: nothing in it can go on", run_,
+                      FormatTime(fabric_->now()))));
       break;
     }
     case v1::Collect::WHAT_TRACE:

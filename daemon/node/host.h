@@ -70,7 +70,7 @@ class Host {
   std::uint64_t run_ = 0;
   std::unique_ptr<Fabric> fabric_;
   std::vector<NodeId> places_, nodes_;  // of this process; those of them that are not lost
-  std::vector<std::uint32_t> peers_;  // processes we share links with
+  std::vector<std::uint32_t> peers_;    // processes we share links with
   std::map<std::uint32_t, std::size_t> channels_;  // VCs of the links with each of them
   std::uint64_t attempt_ = 0;
   std::map<std::uint32_t, std::uint64_t> lost_peers_;  // the last batch of theirs that was there

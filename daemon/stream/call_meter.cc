@@ -48,7 +48,8 @@ class Meter final : public experimental::Interceptor {
   Meter(MethodCalls* calls, CallType type) : record_(calls, type) {}
 
   void Intercept(experimental::InterceptorBatchMethods* methods) override {
-    if (methods->QueryInterceptionHookPoint(Hook::POST_RECV_MESSAGE) && methods->GetRecvMessage() != nullptr) {
+    if (methods->QueryInterceptionHookPoint(Hook::POST_RECV_MESSAGE) &&
+        methods->GetRecvMessage() != nullptr) {
       record_.Received();
     }
     if (methods->QueryInterceptionHookPoint(Hook::PRE_SEND_MESSAGE)) record_.Sent();
@@ -71,16 +72,18 @@ class MeterFactory final : public experimental::ServerInterceptorFactoryInterfac
   }
 };
 
-static_assert(static_cast<int>(experimental::ServerRpcInfo::Type::UNARY) == static_cast<int>(CallType::kUnary));
+static_assert(static_cast<int>(experimental::ServerRpcInfo::Type::UNARY) ==
+              static_cast<int>(CallType::kUnary));
 static_assert(static_cast<int>(experimental::ServerRpcInfo::Type::BIDI_STREAMING) ==
               static_cast<int>(CallType::kBidiStream));
 
 }  // namespace
 
 const std::array<const char*, kGrpcCodes> kGrpcCodeNames = {
-    "OK",           "Canceled",           "Unknown",  "InvalidArgument", "DeadlineExceeded", "NotFound",
-    "AlreadyExists", "PermissionDenied",  "ResourceExhausted", "FailedPrecondition", "Aborted", "OutOfRange",
-    "Unimplemented", "Internal",          "Unavailable", "DataLoss",     "Unauthenticated"};
+    "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
+    "NotFound", "AlreadyExists",  "PermissionDenied", "ResourceExhausted", "FailedPrecondition",
+    "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
+    "DataLoss", "Unauthenticated"};
 
 const char* CallTypeName(CallType type) {
   constexpr const char* kNames[] = {"unary", "client_stream", "server_stream", "bidi_stream"};
@@ -104,10 +107,12 @@ CallRecord::~CallRecord() {
   const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - from_;
   const double seconds = std::chrono::duration<double>(took).count();
   const auto bucket = static_cast<std::size_t>(
-      std::lower_bound(kCallSecondsEdges.begin(), kCallSecondsEdges.end(), seconds) - kCallSecondsEdges.begin());
+      std::lower_bound(kCallSecondsEdges.begin(), kCallSecondsEdges.end(), seconds) -
+      kCallSecondsEdges.begin());
   const std::size_t code = std::min(static_cast<std::size_t>(code_), kGrpcCodes - 1);
   calls_->took[bucket].fetch_add(1, std::memory_order_relaxed);
-  calls_->nanoseconds.fetch_add(static_cast<std::uint64_t>(took.count()), std::memory_order_relaxed);
+  calls_->nanoseconds.fetch_add(static_cast<std::uint64_t>(took.count()),
+                                std::memory_order_relaxed);
   calls_->handled[code].fetch_add(1, std::memory_order_relaxed);
 }
 

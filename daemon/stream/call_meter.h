@@ -1,7 +1,7 @@
-// Calls that the gRPC servers of this process answer, by method: how many there were, how they ended, how long they
-// took, how many messages they had. A method that is not in the table of roles counts under the one name `unknown`, so
-// that callers cannot make series. Who is refused before a method begins is counted as a Refusal (credentials.h), not
-// here.
+// Calls that the gRPC servers of this process answer, by method: how many there were, how they
+// ended, how long they took, how many messages they had. A method that is not in the table of roles
+// counts under the one name `unknown`, so that callers cannot make series. Who is refused before a
+// method begins is counted as a Refusal (credentials.h), not here.
 //
 // THREAD: everything may be called from any thread; counting takes no lock.
 #pragma once
@@ -21,7 +21,8 @@ namespace percs {
 inline constexpr std::size_t kGrpcCodes = 17;
 extern const std::array<const char*, kGrpcCodes> kGrpcCodeNames;
 // Upper edges in seconds of how long calls took; one more bucket is beyond them.
-inline constexpr std::array<double, 8> kCallSecondsEdges = {0.0005, 0.002, 0.01, 0.05, 0.25, 1, 5, 30};
+inline constexpr std::array<double, 8> kCallSecondsEdges = {0.0005, 0.002, 0.01, 0.05,
+                                                            0.25,   1,     5,    30};
 
 enum class CallType : std::uint8_t { kUnary, kClientStream, kServerStream, kBidiStream };
 const char* CallTypeName(CallType type);
@@ -61,8 +62,8 @@ class CallRecord {
   grpc::StatusCode code_ = grpc::StatusCode::CANCELLED;
 };
 
-// Streams that keep a record themselves (ServerStream): an interceptor costs two more turns of gRPC's threads per
-// message, and virtual time waits for theirs.
+// Streams that keep a record themselves (ServerStream): an interceptor costs two more turns of
+// gRPC's threads per message, and virtual time waits for theirs.
 inline constexpr const char* kSessionPath = "/percs.v1.Sync/Session";
 inline constexpr const char* kExchangePath = "/percs.v1.Link/Exchange";
 inline constexpr const char* kAttachPath = "/percs.v1.Endpoint/Attach";

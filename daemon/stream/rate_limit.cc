@@ -29,7 +29,9 @@ std::string PeerAddress(const std::string& peer) {
 double RateLimit::burst() const { return std::max(per_second_ * kBurstSeconds, kBurstMin); }
 
 double RateLimit::TokensAt(const Bucket& bucket, Clock::time_point now) const {
-  return std::min(burst(), bucket.tokens + per_second_ * std::chrono::duration<double>(now - bucket.at).count());
+  return std::min(
+      burst(),
+      bucket.tokens + per_second_ * std::chrono::duration<double>(now - bucket.at).count());
 }
 
 RateLimit::Bucket& RateLimit::BucketOf(const std::string& peer, Clock::time_point now) {
@@ -37,9 +39,11 @@ RateLimit::Bucket& RateLimit::BucketOf(const std::string& peer, Clock::time_poin
   if (const auto found = buckets_.find(address); found != buckets_.end()) return found->second;
   if (buckets_.size() >= kPeersMax) {
     // Full buckets are as good as none.
-    absl::erase_if(buckets_, [&](const auto& entry) { return TokensAt(entry.second, now) >= burst(); });
+    absl::erase_if(buckets_,
+                   [&](const auto& entry) { return TokensAt(entry.second, now) >= burst(); });
   }
-  return buckets_.try_emplace(buckets_.size() < kPeersMax ? address : "", Bucket{burst(), now}).first->second;
+  return buckets_.try_emplace(buckets_.size() < kPeersMax ? address : "", Bucket{burst(), now})
+      .first->second;
 }
 
 absl::Status RateLimit::Admit(const std::string& peer, Clock::time_point now) {
@@ -53,7 +57,8 @@ absl::Status RateLimit::Admit(const std::string& peer, Clock::time_point now) {
   }
   CountExcess(Excess::kRate);
   return absl::ResourceExhaustedError(
-      fmt::format("{} asks more than {:g} times a second, which is what one address may (--requests-per-second); ask "
+      fmt::format("{} asks more than {:g} times a second, which is what one address may "
+                  "(--requests-per-second); ask "
                   "again later",
                   PeerAddress(peer), per_second_));
 }

@@ -1,6 +1,7 @@
-// How many requests a peer may make: a bucket of tokens for each, which fills all the time and from which every request
-// takes one. A peer is an address without its port, so that all connections of a machine, or of a Unix socket, share a
-// bucket. Who asks beyond that is answered before anything is looked at or waited for, and counted.
+// How many requests a peer may make: a bucket of tokens for each, which fills all the time and from
+// which every request takes one. A peer is an address without its port, so that all connections of
+// a machine, or of a Unix socket, share a bucket. Who asks beyond that is answered before anything
+// is looked at or waited for, and counted.
 //
 // THREAD: may be called from any thread.
 #pragma once
@@ -48,7 +49,8 @@ class RateLimit {
 
   const double per_second_;
   std::mutex mutex_;
-  absl::flat_hash_map<std::string, Bucket> buckets_;  // "": of all those that have none of their own
+  absl::flat_hash_map<std::string, Bucket>
+      buckets_;  // "": of all those that have none of their own
 };
 
 // "ipv4:127.0.0.1" of "ipv4:127.0.0.1:4711".

@@ -52,8 +52,9 @@ class Session {
     return sent_;
   }
 
-  // From now on nothing leaves, and nothing is acknowledged, before Release: what was decided has to be
-  // kept first, so that nobody ever knows more than what a process that is killed finds again.
+  // From now on nothing leaves, and nothing is acknowledged, before Release: what was decided has
+  // to be kept first, so that nobody ever knows more than what a process that is killed finds
+  // again.
   void HoldBack() { held_back_ = true; }
   void Release() {
     released_ = sent_;
@@ -63,12 +64,14 @@ class Session {
   // Something happened since the last Release.
   bool changed() const { return released_ != sent_ || durable_ != received_; }
   bool sends_held_back() const { return held_back_ && released_ != sent_; }
-  // How the session stands, and again in another process: messages queue from `sent` - queue.size() + 1 on.
+  // How the session stands, and again in another process: messages queue from `sent` - queue.size()
+  // + 1 on.
   template <class Each>
   void VisitUnacknowledged(Each each) const {
     for (const auto& message : queue_) each(*message);
   }
-  void Restore(std::uint64_t received, std::uint64_t sent, std::vector<std::unique_ptr<Out>> unacknowledged) {
+  void Restore(std::uint64_t received, std::uint64_t sent,
+               std::vector<std::unique_ptr<Out>> unacknowledged) {
     PERCS_CHECK(sent_ == 0 && received_ == 0 && unacknowledged.size() <= sent);
     received_ = durable_ = received;
     sent_ = released_ = sent;

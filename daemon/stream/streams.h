@@ -66,8 +66,9 @@ class ClientStream final : public grpc::ClientBidiReactor<Out, In>, public Strea
       listener_.reset();  // may be the last to hold its endpoint, which goes with the lock held
     }
     delete this;
-    // Only now may the process end. The context has a share in the channel, and the last share in gRPC's threads
-    // must not be given up on one of them: it could not wait for itself, and would go on with what is gone.
+    // Only now may the process end. The context has a share in the channel, and the last share in
+    // gRPC's threads must not be given up on one of them: it could not wait for itself, and would
+    // go on with what is gone.
     const LockGuard guard(lock->mutex());
     lock->Remove();
   }
@@ -138,7 +139,8 @@ class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public Strea
   void End(const grpc::Status& status) {
     finished_ = true;
     // A client that went away is answered, too, but nobody hears it.
-    record_.Ended(status.ok() && context_->IsCancelled() ? grpc::StatusCode::CANCELLED : status.error_code());
+    record_.Ended(status.ok() && context_->IsCancelled() ? grpc::StatusCode::CANCELLED
+                                                         : status.error_code());
     this->Finish(status);
   }
 

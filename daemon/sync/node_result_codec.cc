@@ -54,7 +54,8 @@ absl::StatusOr<NodeStats> UnpackStats(
 
 void PackTallies(const std::vector<FaultTally>& tallies, PackedTallies* packed) {
   for (const FaultTally& tally : tallies) {
-    for (const std::uint64_t v : {std::uint64_t{tally.fault}, tally.losses.lost, tally.losses.resent, tally.losses.replayed}) {
+    for (const std::uint64_t v : {std::uint64_t{tally.fault}, tally.losses.lost,
+                                  tally.losses.resent, tally.losses.replayed}) {
       packed->Add(v);
     }
   }
@@ -62,11 +63,13 @@ void PackTallies(const std::vector<FaultTally>& tallies, PackedTallies* packed) 
 
 absl::StatusOr<std::vector<FaultTally>> UnpackTallies(const PackedTallies& packed) {
   if (packed.size() % 4 != 0) {
-    return absl::InvalidArgumentError(fmt::format("{} numbers of tallies of faults; each has 4", packed.size()));
+    return absl::InvalidArgumentError(
+        fmt::format("{} numbers of tallies of faults; each has 4", packed.size()));
   }
   std::vector<FaultTally> tallies;
   for (int i = 0; i < packed.size(); i += 4) {
-    tallies.push_back({static_cast<std::uint32_t>(packed[i]), {packed[i + 1], packed[i + 2], packed[i + 3]}});
+    tallies.push_back(
+        {static_cast<std::uint32_t>(packed[i]), {packed[i + 1], packed[i + 2], packed[i + 3]}});
   }
   return tallies;
 }
@@ -96,8 +99,10 @@ void PackResult(const NodeResult& result, v1::NodeResult* message) {
   }
   for (const BladeProgramResult& p : result.programs) ProgramToProto(p, message->add_programs());
   for (const CauTaskResult& t : result.cau_tasks) CauTaskToProto(t, message->add_cau_tasks());
-  for (const auto& program : result.window_programs) WindowProgramToProto(program, message->add_window_programs());
-  if (!result.collective.empty()) CollectiveToProto(result.collective, message->mutable_collective());
+  for (const auto& program : result.window_programs)
+    WindowProgramToProto(program, message->add_window_programs());
+  if (!result.collective.empty())
+    CollectiveToProto(result.collective, message->mutable_collective());
   for (const auto& [epoch, time] : result.first_rerouted) {
     message->add_rerouted_epochs(epoch);
     message->add_rerouted_times(time);
@@ -132,7 +137,8 @@ absl::StatusOr<NodeResult> UnpackResult(const v1::NodeResult& message) {
   for (const v1::BladeProgramResult& p : message.programs()) {
     result.programs.push_back(ProgramFromProto(p));
   }
-  for (const auto& program : message.window_programs()) result.window_programs.push_back(WindowProgramFromProto(program));
+  for (const auto& program : message.window_programs())
+    result.window_programs.push_back(WindowProgramFromProto(program));
   for (const v1::CauTaskResult& t : message.cau_tasks()) {
     result.cau_tasks.push_back(CauTaskFromProto(t));
   }

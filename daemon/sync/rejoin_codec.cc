@@ -16,42 +16,50 @@ void TablesToProto(const RejoinedHubs& rejoined, v1::RejoinCommand* message) {
     v1::NodeTables* entry = message->add_tables();
     entry->set_node(rejoined.nodes[i]);
     entry->set_hash(rejoined.tables[i]->Hash());
-    if (i == 0 || rejoined.tables[i] != rejoined.tables[i - 1]) entry->set_tables(rejoined.tables[i]->Serialize());
+    if (i == 0 || rejoined.tables[i] != rejoined.tables[i - 1])
+      entry->set_tables(rejoined.tables[i]->Serialize());
   }
 }
 
-absl::StatusOr<std::shared_ptr<const HubTables>> TablesFromProto(const v1::NodeTables& entry,
-                                                                  std::shared_ptr<const HubTables> before) {
+absl::StatusOr<std::shared_ptr<const HubTables>> TablesFromProto(
+    const v1::NodeTables& entry, std::shared_ptr<const HubTables> before) {
   if (!entry.tables().empty()) {
-    const auto bytes = absl::MakeConstSpan(reinterpret_cast<const std::uint8_t*>(entry.tables().data()), entry.tables().size());
+    const auto bytes = absl::MakeConstSpan(
+        reinterpret_cast<const std::uint8_t*>(entry.tables().data()), entry.tables().size());
     auto parsed = HubTables::Parse(bytes);
     if (!parsed.ok()) return parsed.status();
     before = std::make_shared<const HubTables>(*std::move(parsed));
   }
   if (before && before->Hash() == entry.hash()) return before;
-  return absl::DataLossError(fmt::format("route tables of node {} have hash {:016x}, not {:016x}", entry.node(),
-                                         before ? before->Hash() : 0, entry.hash()));
+  return absl::DataLossError(fmt::format("route tables of node {} have hash {:016x}, not {:016x}",
+                                         entry.node(), before ? before->Hash() : 0, entry.hash()));
 }
 
 absl::Status CheckEnd(std::uint32_t node, std::uint32_t port, const Topology& topology) {
-  if (node < topology.nodes() && port < kLinkPorts && topology.connected(node, static_cast<PortId>(port))) {
+  if (node < topology.nodes() && port < kLinkPorts &&
+      topology.connected(node, static_cast<PortId>(port))) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(fmt::format("a command for node {} port {}, where no link is plugged in", node, port));
+  return absl::InvalidArgumentError(
+      fmt::format("a command for node {} port {}, where no link is plugged in", node, port));
 }
 
 // One that may still act on a hub that comes back.
-absl::Status CheckAction(const FaultAction& action, const Topology& topology, const P7ihParameters& parameters) {
+absl::Status CheckAction(const FaultAction& action, const Topology& topology,
+                         const P7ihParameters& parameters) {
   using Kind = FaultAction::Kind;
-  const std::uint32_t windows = kHfisPerHub * static_cast<std::uint32_t>(parameters.windows_per_hfi);
-  bool right = action.begins && action.rate >= 0 && action.rate <= 1 && action.end.node < topology.nodes();
+  const std::uint32_t windows =
+      kHfisPerHub * static_cast<std::uint32_t>(parameters.windows_per_hfi);
+  bool right =
+      action.begins && action.rate >= 0 && action.rate <= 1 && action.end.node < topology.nodes();
   switch (action.kind) {
     case Kind::kLinkDown:
     case Kind::kErrorRate:
     case Kind::kLanesLost:
     case Kind::kAlertsMuted:
     case Kind::kLatency:
-      right = right && CheckEnd(action.end.node, action.end.port, topology).ok() && action.value >= 0;
+      right =
+          right && CheckEnd(action.end.node, action.end.port, topology).ok() && action.value >= 0;
       break;
     case Kind::kCauDown:
     case Kind::kHfiDown:
@@ -60,7 +68,8 @@ absl::Status CheckAction(const FaultAction& action, const Topology& topology, co
               action.count < (action.kind == Kind::kHfiDown ? std::uint32_t{kHfisPerHub} : windows);
       break;
     case Kind::kPcieUnplugged:
-      right = right && action.count < kPciePorts && topology.DeviceAt(action.end.node, static_cast<int>(action.count));
+      right = right && action.count < kPciePorts &&
+              topology.DeviceAt(action.end.node, static_cast<int>(action.count));
       break;
     case Kind::kClockDrift:
       right = right && action.end.node < topology.hubs() && topology.spec().clock.has_value();
@@ -69,16 +78,19 @@ absl::Status CheckAction(const FaultAction& action, const Topology& topology, co
       right = false;
   }
   if (right) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format("an action of kind {} at port {} of node {}, which acts on no hub that comes back",
-                                                static_cast<int>(action.kind), action.end.port, action.end.node));
+  return absl::InvalidArgumentError(fmt::format(
+      "an action of kind {} at port {} of node {}, which acts on no hub that comes back",
+      static_cast<int>(action.kind), action.end.port, action.end.node));
 }
 
 absl::Status CheckTimes(const RejoinedHubs& rejoined) {
   const auto early = [at = rejoined.at](const auto& all) {
     return std::any_of(all.begin(), all.end(), [at](const auto& one) { return one.at < at; });
   };
-  if (!early(rejoined.faults) && !early(rejoined.link_faults) && !early(rejoined.impairments)) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format("something acts on hubs before they come back at {}", FormatTime(rejoined.at)));
+  if (!early(rejoined.faults) && !early(rejoined.link_faults) && !early(rejoined.impairments))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("something acts on hubs before they come back at {}", FormatTime(rejoined.at)));
 }
 
 }  // namespace
@@ -109,9 +121,11 @@ void RejoinToProto(const RejoinedHubs& rejoined, bool whole, v1::RejoinCommand* 
   }
 }
 
-absl::StatusOr<RejoinedHubs> RejoinFromProto(const v1::RejoinCommand& message, const Topology& topology,
+absl::StatusOr<RejoinedHubs> RejoinFromProto(const v1::RejoinCommand& message,
+                                             const Topology& topology,
                                              const P7ihParameters& parameters) {
-  if (absl::Status status = CheckNodes(message.hubs().nodes(), topology); !status.ok()) return status;
+  if (absl::Status status = CheckNodes(message.hubs().nodes(), topology); !status.ok())
+    return status;
   RejoinedHubs rejoined = RejoinedFromProto(message.hubs());
   rejoined.generation = message.generation();
   rejoined.epoch = message.epoch();
@@ -122,22 +136,27 @@ absl::StatusOr<RejoinedHubs> RejoinFromProto(const v1::RejoinCommand& message, c
     rejoined.tables.push_back(tables = *next);
   }
   if (!rejoined.tables.empty() && rejoined.tables.size() != rejoined.nodes.size()) {
-    return absl::InvalidArgumentError(fmt::format("route tables for {} hubs, and {} come back", rejoined.tables.size(),
-                                                  rejoined.nodes.size()));
+    return absl::InvalidArgumentError(fmt::format("route tables for {} hubs, and {} come back",
+                                                  rejoined.tables.size(), rejoined.nodes.size()));
   }
   for (const v1::FaultActionCommand& command : message.faults()) {
     const auto action = ActionFromProto(command);
     if (!action.ok()) return action.status();
-    if (absl::Status status = CheckAction(*action, topology, parameters); !status.ok()) return status;
+    if (absl::Status status = CheckAction(*action, topology, parameters); !status.ok())
+      return status;
     rejoined.faults.push_back(*action);
   }
   for (const v1::LinkFaultCommand& command : message.link_faults()) {
-    if (absl::Status status = CheckEnd(command.node(), command.port(), topology); !status.ok()) return status;
-    rejoined.link_faults.push_back({command.at(), {command.node(), static_cast<PortId>(command.port())}, command.up()});
+    if (absl::Status status = CheckEnd(command.node(), command.port(), topology); !status.ok())
+      return status;
+    rejoined.link_faults.push_back(
+        {command.at(), {command.node(), static_cast<PortId>(command.port())}, command.up()});
   }
   for (const v1::LinkImpairmentCommand& command : message.impairments()) {
-    if (command.port() >= kLinkPorts || command.kind() > static_cast<std::uint32_t>(LinkImpairment::Kind::kLatency)) {
-      return absl::InvalidArgumentError(fmt::format("an impairment of kind {} at port {}", command.kind(), command.port()));
+    if (command.port() >= kLinkPorts ||
+        command.kind() > static_cast<std::uint32_t>(LinkImpairment::Kind::kLatency)) {
+      return absl::InvalidArgumentError(
+          fmt::format("an impairment of kind {} at port {}", command.kind(), command.port()));
     }
     LinkImpairment& impairment = rejoined.impairments.emplace_back();
     impairment.at = command.at();
@@ -146,7 +165,8 @@ absl::StatusOr<RejoinedHubs> RejoinFromProto(const v1::RejoinCommand& message, c
     impairment.flit_error_rate = command.flit_error_rate();
     impairment.count = command.count();
     impairment.latency = command.latency();
-    if (absl::Status status = CheckImpairment(impairment, topology, parameters); !status.ok()) return status;
+    if (absl::Status status = CheckImpairment(impairment, topology, parameters); !status.ok())
+      return status;
   }
   if (absl::Status status = CheckTimes(rejoined); !status.ok()) return status;
   return rejoined;
@@ -159,14 +179,16 @@ void LossesToProto(const LossRecord& losses, v1::Configure* message) {
     entry->set_at(lost.at);
     entry->mutable_nodes()->Add(lost.nodes.begin(), lost.nodes.end());
   }
-  for (const RejoinedHubs& rejoined : losses.rejoined()) RejoinedToProto(rejoined, message->add_rejoined());
+  for (const RejoinedHubs& rejoined : losses.rejoined())
+    RejoinedToProto(rejoined, message->add_rejoined());
 }
 
 absl::StatusOr<LossRecord> LossesFromProto(const v1::Configure& message, const Topology& topology) {
   LossRecord losses;
   for (const v1::LostHubs& entry : message.lost()) {
     if (absl::Status status = CheckNodes(entry.nodes(), topology); !status.ok()) return status;
-    losses.Lose({{entry.nodes().begin(), entry.nodes().end()}, entry.who(), 0, entry.at()}, topology.nodes());
+    losses.Lose({{entry.nodes().begin(), entry.nodes().end()}, entry.who(), 0, entry.at()},
+                topology.nodes());
   }
   for (const v1::RejoinedHubs& entry : message.rejoined()) {
     if (absl::Status status = CheckNodes(entry.nodes(), topology); !status.ok()) return status;

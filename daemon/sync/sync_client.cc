@@ -41,7 +41,8 @@ SyncClient::SyncClient(ProcessLock* lock, SyncClientOptions options, Events even
       give_up_(lock) {}
 
 void SyncClient::Start() {
-  stub_ = v1::Sync::NewStub(MakeChannel(options_.controller, options_.credentials, Role::kController));
+  stub_ =
+      v1::Sync::NewStub(MakeChannel(options_.controller, options_.credentials, Role::kController));
   away_since_ = Clock::now();
   Join();
 }
@@ -76,7 +77,8 @@ void SyncClient::Join() {
 void SyncClient::OnJoinReply(const grpc::Status& status, const v1::JoinReply& reply) {
   if (stopped_) return;
   const bool waits = options_.spare || options_.place;
-  if (waits && status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED) return WaitForPlace(status.error_message());
+  if (waits && status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED)
+    return WaitForPlace(status.error_message());
   if (!status.ok()) return RetryOrGiveUp(StatusFromGrpc(status, "Join"));
   joined_ = true;
   waiting_ = false;
@@ -88,7 +90,8 @@ void SyncClient::OnJoinReply(const grpc::Status& status, const v1::JoinReply& re
 
 // The controller is there, so nothing is given up.
 void SyncClient::WaitForPlace(const std::string& why) {
-  if (!std::exchange(waiting_, true)) spdlog::info("waits for a place: {}: {}", options_.controller, why);
+  if (!std::exchange(waiting_, true))
+    spdlog::info("waits for a place: {}: {}", options_.controller, why);
   watching_ = false;
   give_up_.Cancel();
   retry_.Set(kAskAgainAfter, [this] { Join(); });

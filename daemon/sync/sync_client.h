@@ -25,7 +25,7 @@ struct SyncClientOptions {
   std::string link_address;
   std::string metrics_address;  // "": it serves none
   std::uint64_t incarnation = 0;
-  bool spare = false;           // waits while all places are taken
+  bool spare = false;                         // waits while all places are taken
   std::chrono::milliseconds timeout{10'000};  // without the controller
 };
 
@@ -35,7 +35,7 @@ class SyncClient final : public Endpoint<v1::DaemonMessage, v1::ControllerMessag
     std::function<void()> joined;
     std::function<absl::Status(v1::ControllerMessage&)> message;
     std::function<void(const absl::Status&)> gone;  // refused, or away for too long
-    std::function<void(bool)> reached;              // whether there is a session, whenever that changes
+    std::function<void(bool)> reached;  // whether there is a session, whenever that changes
   };
   SyncClient(ProcessLock* lock, SyncClientOptions options, Events events);
 

@@ -12,7 +12,7 @@ namespace percs::internal {
 }
 }  // namespace percs::internal
 
-#define PERCS_CHECK(condition)                                                  \
-  (__builtin_expect(static_cast<bool>(condition), 1)                            \
-       ? static_cast<void>(0)                                                   \
+#define PERCS_CHECK(condition)                       \
+  (__builtin_expect(static_cast<bool>(condition), 1) \
+       ? static_cast<void>(0)                        \
        : ::percs::internal::CheckFailed(#condition, __FILE__, __LINE__))

@@ -19,26 +19,27 @@ inline constexpr PortId kNoPort = 0xff;
 // Ports of an ISR (paper 000 section IV-C): 7 LL + 24 LR + 16 D + 8 HFI + 1 service = 56.
 inline constexpr int kLlPorts = 7, kLrPorts = 24, kDPorts = 16, kHfiPorts = 8;
 inline constexpr int kLlFirst = 0;
-inline constexpr int kLrFirst = kLlFirst + kLlPorts;    // 7
-inline constexpr int kDFirst = kLrFirst + kLrPorts;     // 31
-inline constexpr int kHfiFirst = kDFirst + kDPorts;     // 47
+inline constexpr int kLrFirst = kLlFirst + kLlPorts;        // 7
+inline constexpr int kDFirst = kLrFirst + kLrPorts;         // 31
+inline constexpr int kHfiFirst = kDFirst + kDPorts;         // 47
 inline constexpr int kServicePort = kHfiFirst + kHfiPorts;  // 55
-inline constexpr int kPorts = kServicePort + 1;         // 56
-inline constexpr int kLinkPorts = kHfiFirst;            // 47 ports that lead to other hubs
+inline constexpr int kPorts = kServicePort + 1;             // 56
+inline constexpr int kLinkPorts = kHfiFirst;                // 47 ports that lead to other hubs
 // Where multicast packets wait until they are whole: beside the outputs, and none of them.
 inline constexpr PortId kReplication = kPorts;
-inline constexpr int kQueueOutputs = kPorts + 1;        // what a packet can queue for
+inline constexpr int kQueueOutputs = kPorts + 1;  // what a packet can queue for
 // N0, the one network port of a Cell blade: a D port, because D links are what hubs have for the
 // world outside their supernode.
 inline constexpr PortId kBladePort = kDFirst;
-// A crossbar of InfiniBand has 24 ports, as many as a hub has LR ports, and they are these. A gateway to hubs
-// is plugged into kBladePort, like the node it is for the hub at its other end.
+// A crossbar of InfiniBand has 24 ports, as many as a hub has LR ports, and they are these. A
+// gateway to hubs is plugged into kBladePort, like the node it is for the hub at its other end.
 inline constexpr PortId kIbFirst = kLrFirst;
 inline constexpr int kIbPorts = 24;
 static_assert(kIbPorts <= kLrPorts);
 inline constexpr int kHfisPerHub = 2;
 inline constexpr int kMaxVcs = 3;
-inline constexpr VcId kServiceVc = kMaxVcs;  // of every link, beside those of data: management packets
+inline constexpr VcId kServiceVc =
+    kMaxVcs;  // of every link, beside those of data: management packets
 
 enum class LinkClass : std::uint8_t { kLl, kLr, kD, kHfi, kService, kIb };
 inline constexpr int kLinkClasses = 6;

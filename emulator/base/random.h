@@ -36,7 +36,8 @@ class RandomStream {
     state_[3] = Rotl(state_[3], 45);
     return result;
   }
-  // Uniform in [0, bound); bound >= 1. One draw, multiply-shift: bias below 2^-32 for bounds used here.
+  // Uniform in [0, bound); bound >= 1. One draw, multiply-shift: bias below 2^-32 for bounds used
+  // here.
   std::uint32_t Below(std::uint32_t bound) {
     return static_cast<std::uint32_t>(((Next() >> 32) * static_cast<std::uint64_t>(bound)) >> 32);
   }

@@ -55,7 +55,8 @@ void CombinePairs(bool largest, std::size_t pairs, const char* source, char* tar
     std::memcpy(theirs, source, sizeof(theirs));
     std::memcpy(ours, target, sizeof(ours));
     const bool better = largest ? theirs[0] > ours[0] : theirs[0] < ours[0];
-    if (better || (theirs[0] == ours[0] && theirs[1] < ours[1])) std::memcpy(target, source, sizeof(theirs));
+    if (better || (theirs[0] == ours[0] && theirs[1] < ours[1]))
+      std::memcpy(target, source, sizeof(theirs));
   }
 }
 
@@ -86,9 +87,9 @@ absl::Status CheckReduction(ReduceOp op, OperandType type) {
   const bool bitwise = op == ReduceOp::kAnd || op == ReduceOp::kOr || op == ReduceOp::kXor;
   const bool floating = type == OperandType::kFloat || type == OperandType::kDouble;
   if (bitwise && floating) {
-    return absl::InvalidArgumentError(
-        fmt::format("there is no {} of {} operands; bitwise operations are for int32, uint32, int64 and uint64",
-                    OpName(op), TypeName(type)));
+    return absl::InvalidArgumentError(fmt::format(
+        "there is no {} of {} operands; bitwise operations are for int32, uint32, int64 and uint64",
+        OpName(op), TypeName(type)));
   }
   return absl::OkStatus();
 }

@@ -1,6 +1,6 @@
-// Programs of the machine's processors (SPEs, PPEs, tasks of a node) as coroutines in virtual time. Frames
-// come from a pool of the processor they run on, so that a program which calls others in a loop allocates
-// nothing in a steady state.
+// Programs of the machine's processors (SPEs, PPEs, tasks of a node) as coroutines in virtual time.
+// Frames come from a pool of the processor they run on, so that a program which calls others in a
+// loop allocates nothing in a steady state.
 //
 //   Task<> Half(Spe& spe) { co_await spe.Compute(kMicrosecond); }
 //   Task<int> Program(Spe& spe) { co_await Half(spe); co_return 1; }
@@ -41,7 +41,7 @@ class FramePool {
       block = pool.free_[index].back();
       pool.free_[index].pop_back();
     } else {
-      block = ::operator new(index * kStep);
+      block = ::operator new(index* kStep);
     }
     auto* header = new (block) Header{&pool, index};
     return header + 1;

@@ -14,7 +14,8 @@ constexpr const char* kWithoutUs = "; it goes on without this hub";
 
 }  // namespace
 
-// --- Network management ---------------------------------------------------------------------------
+// --- Network management
+// ---------------------------------------------------------------------------
 
 absl::Status Cau::SetUp(std::shared_ptr<const TreePlan> plan, const TreeProblem& why) {
   const CauTreeId id = plan->id;
@@ -31,15 +32,19 @@ absl::Status Cau::SetUp(std::shared_ptr<const TreePlan> plan, const TreeProblem&
     CauListener* listener = old->second.listener;
     Drop(id, old->second);
     trees_.erase(old);
-    LeaveOut(id, listener,
-             takes_part ? absl::UnavailableError(absl::StrCat(reason.message(), "; it will be set up anew"))
-                        : absl::FailedPreconditionError(absl::StrCat(reason.message(), kWithoutUs)));
+    LeaveOut(
+        id, listener,
+        takes_part
+            ? absl::UnavailableError(absl::StrCat(reason.message(), "; it will be set up anew"))
+            : absl::FailedPreconditionError(absl::StrCat(reason.message(), kWithoutUs)));
   }
   const auto left_out = left_out_.find(id);
   if (static_cast<int>(here.size()) > free_indexes()) {
     const absl::Status full =
-        ToStatus({TreeProblem::Code::kFull, CauOperation::kReduce, 0, context_.node}, id, *context_.topology);
-    if (left_out != left_out_.end()) LeaveOut(id, left_out->second, absl::FailedPreconditionError(full.message()));
+        ToStatus({TreeProblem::Code::kFull, CauOperation::kReduce, 0, context_.node}, id,
+                 *context_.topology);
+    if (left_out != left_out_.end())
+      LeaveOut(id, left_out->second, absl::FailedPreconditionError(full.message()));
     return full;
   }
   CauListener* listener = nullptr;
@@ -70,20 +75,23 @@ void Cau::Start(CauTreeId id, std::uint32_t generation) {
     if (entry && entry->tree == id) entry->active = true;
   }
   const Tree& tree = it->second;
-  if (tree.listener && tree.participant >= 0) tree.listener->OnCauTreeUp(id, std::vector<NodeId>(tree.participants));
+  if (tree.listener && tree.participant >= 0)
+    tree.listener->OnCauTreeUp(id, std::vector<NodeId>(tree.participants));
 }
 
 void Cau::TakeDown(CauTreeId id, std::uint32_t generation, const TreeProblem& why) {
   const auto it = trees_.find(id);
-  if (it == trees_.end() || it->second.plan->generation != generation) return;  // the next one is here already
+  if (it == trees_.end() || it->second.plan->generation != generation)
+    return;  // the next one is here already
   TellFailures(id, it->second, why);
   CauListener* listener = it->second.listener;
   Drop(id, it->second);
   trees_.erase(it);
-  const bool over = why.code == TreeProblem::Code::kDeleted || why.code == TreeProblem::Code::kNoTree;
+  const bool over =
+      why.code == TreeProblem::Code::kDeleted || why.code == TreeProblem::Code::kNoTree;
   LeaveOut(id, listener,
-           absl::FailedPreconditionError(
-               absl::StrCat(ToStatus(why, id, *context_.topology).message(), over ? "" : kWithoutUs)));
+           absl::FailedPreconditionError(absl::StrCat(
+               ToStatus(why, id, *context_.topology).message(), over ? "" : kWithoutUs)));
 }
 
 void Cau::LeaveOut(CauTreeId id, CauListener* listener, const absl::Status& why) {
@@ -97,7 +105,8 @@ void Cau::Drop(CauTreeId id, Tree& tree) {
   for (auto& entry : entries_) {
     if (!entry || entry->tree != id) continue;
     for (TreeLink& link : entry->links) {
-      for (TreeChannel& channel : link.channels) context_.work->unfinished -= channel.sender.Unacknowledged();
+      for (TreeChannel& channel : link.channels)
+        context_.work->unfinished -= channel.sender.Unacknowledged();
     }
     indexes_.erase(Key(id, entry->vertex));
     ++serials_[static_cast<std::size_t>(&entry - entries_.data())];
@@ -150,7 +159,8 @@ void Cau::TellFailures(CauTreeId id, Tree& tree, const TreeProblem& problem) {
   }
 }
 
-// --- CauPort --------------------------------------------------------------------------------------
+// --- CauPort
+// --------------------------------------------------------------------------------------
 
 absl::Status Cau::Attach(CauTreeId id, CauListener* listener) {
   const auto it = trees_.find(id);
@@ -159,8 +169,8 @@ absl::Status Cau::Attach(CauTreeId id, CauListener* listener) {
                                            context_.topology->NodeName(context_.node)));
   }
   if (it->second.listener) {
-    return absl::AlreadyExistsError(
-        fmt::format("tree {} has its one participant on {} already", id, context_.topology->NodeName(context_.node)));
+    return absl::AlreadyExistsError(fmt::format("tree {} has its one participant on {} already", id,
+                                                context_.topology->NodeName(context_.node)));
   }
   it->second.listener = listener;
   return absl::OkStatus();
@@ -179,12 +189,13 @@ std::vector<NodeId> Cau::Participants(CauTreeId id) const {
 absl::StatusOr<Cau::Tree*> Cau::Usable(CauTreeId id) {
   const auto it = trees_.find(id);
   if (it == trees_.end() || !it->second.listener || it->second.participant < 0) {
-    return absl::FailedPreconditionError(
-        fmt::format("{} is not attached to tree {}", context_.topology->NodeName(context_.node), id));
+    return absl::FailedPreconditionError(fmt::format(
+        "{} is not attached to tree {}", context_.topology->NodeName(context_.node), id));
   }
   if (!entries_[static_cast<std::size_t>(it->second.participant)]->active) {
-    return absl::FailedPreconditionError(fmt::format(
-        "tree {} {}; wait until it is set up", id, it->second.failed ? "has failed" : "is not ready"));
+    return absl::FailedPreconditionError(
+        fmt::format("tree {} {}; wait until it is set up", id,
+                    it->second.failed ? "has failed" : "is not ready"));
   }
   return &it->second;
 }
@@ -203,8 +214,8 @@ absl::Status Cau::CheckSequence(Tree& tree, CauOperation operation, std::uint32_
                   context_.topology->NodeName(context_.node), lowest));
 }
 
-absl::Status Cau::Reduce(CauTreeId id, std::uint32_t sequence, NodeId root, ReduceOp op, OperandType type,
-                         const CauPayload& payload) {
+absl::Status Cau::Reduce(CauTreeId id, std::uint32_t sequence, NodeId root, ReduceOp op,
+                         OperandType type, const CauPayload& payload) {
   if (absl::Status status = CheckCauReduction(op, type, payload.size); !status.ok()) return status;
   const auto tree = Usable(id);
   if (!tree.ok()) return tree.status();
@@ -213,10 +224,12 @@ absl::Status Cau::Reduce(CauTreeId id, std::uint32_t sequence, NodeId root, Redu
     return absl::InvalidArgumentError(fmt::format(
         "node {} cannot be the root of a reduce that {} contributes to: {}", root,
         context_.topology->NodeName(context_.node),
-        root == context_.node ? "a root gives no operands, it gets the others'"
-                              : fmt::format("it is not in tree {}, which has {} participants", id, nodes.size())));
+        root == context_.node
+            ? "a root gives no operands, it gets the others'"
+            : fmt::format("it is not in tree {}, which has {} participants", id, nodes.size())));
   }
-  if (absl::Status status = CheckSequence(**tree, CauOperation::kReduce, sequence); !status.ok()) return status;
+  if (absl::Status status = CheckSequence(**tree, CauOperation::kReduce, sequence); !status.ok())
+    return status;
   Give(**tree, CauOperation::kReduce, {sequence, root, op, type, payload});
   return absl::OkStatus();
 }
@@ -232,8 +245,12 @@ absl::Status Cau::ExpectReduce(CauTreeId id, std::uint32_t sequence, ReduceOp op
     (*tree)->given[0] = sequence + 1;
     return absl::OkStatus();
   }
-  if (absl::Status status = CheckSequence(**tree, CauOperation::kReduce, sequence); !status.ok()) return status;
-  Input input{PlaceOf((*tree)->participant, 0, CauOperation::kReduce), true, true, 0,
+  if (absl::Status status = CheckSequence(**tree, CauOperation::kReduce, sequence); !status.ok())
+    return status;
+  Input input{PlaceOf((*tree)->participant, 0, CauOperation::kReduce),
+              true,
+              true,
+              0,
               {sequence, context_.node, op, type, {}}};
   input.item.payload.size = size;
   declared_.push_back(std::move(input));
@@ -243,12 +260,13 @@ absl::Status Cau::ExpectReduce(CauTreeId id, std::uint32_t sequence, ReduceOp op
 
 absl::Status Cau::Multicast(CauTreeId id, std::uint32_t sequence, const CauPayload& payload) {
   if (payload.size > kCauPayloadMax) {
-    return absl::InvalidArgumentError(fmt::format("{} bytes cannot be multicast: a CAU packet has at most {}",
-                                                  payload.size, kCauPayloadMax));
+    return absl::InvalidArgumentError(fmt::format(
+        "{} bytes cannot be multicast: a CAU packet has at most {}", payload.size, kCauPayloadMax));
   }
   const auto tree = Usable(id);
   if (!tree.ok()) return tree.status();
-  if (absl::Status status = CheckSequence(**tree, CauOperation::kMulticast, sequence); !status.ok()) return status;
+  if (absl::Status status = CheckSequence(**tree, CauOperation::kMulticast, sequence); !status.ok())
+    return status;
   CauItem item;
   item.sequence = sequence;
   item.payload = payload;
@@ -260,7 +278,8 @@ void Cau::Give(const Tree& tree, CauOperation operation, const CauItem& item) {
   QueueInput({PlaceOf(tree.participant, 0, operation), true, false, 0, item});
 }
 
-// --- The ALU --------------------------------------------------------------------------------------
+// --- The ALU
+// --------------------------------------------------------------------------------------
 
 void Cau::QueueInput(Input&& input) {
   in_free_ = std::max(in_free_, context_.now) + context_.parameters->cau_port_time;
@@ -302,7 +321,8 @@ void Cau::OnInput() {
   }
   item->order = ++arrivals_;
   TreeProblem problem;
-  if (entry->Misplaced(input.place.link, input.place.operation, *item, &problem)) return Fail(entry->tree, problem);
+  if (entry->Misplaced(input.place.link, input.place.operation, *item, &problem))
+    return Fail(entry->tree, problem);
   Try(input.place.index);
   if (input.local && kind == 0 && At(input.place)) Watch(input.place.index, *entry);
 }
@@ -366,7 +386,9 @@ void Cau::OnOutput() {
   }
   // A result that was there before its tree failed is right, and is told.
   const auto it = trees_.find(output.tree);
-  if (it == trees_.end() || it->second.plan->generation != output.generation || !it->second.listener) return;
+  if (it == trees_.end() || it->second.plan->generation != output.generation ||
+      !it->second.listener)
+    return;
   context_.last_event = context_.now;
   if (output.place.operation == CauOperation::kReduce) {
     it->second.listener->OnCauReduced(output.tree, output.item.sequence, output.item.payload);

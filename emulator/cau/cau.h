@@ -1,12 +1,13 @@
 // The Collective Acceleration Unit of a hub (paper 000 section IV-D; paper 003 section 3.6): a
 // content-addressable memory of 64 tree indexes, an ALU, and reliable tree links to other CAUs.
 //
-// It sits behind the HFI: packets of a tree leave and come in through the HFI port of the tree's window,
-// as packets like any other, and share W with them (docs/cau.md). Inputs are served one after the other,
-// outputs too, each for `cau_port_time`; between the last input of an operation and its first output lies
-// `cau_pass_through`.
+// It sits behind the HFI: packets of a tree leave and come in through the HFI port of the tree's
+// window, as packets like any other, and share W with them (docs/cau.md). Inputs are served one
+// after the other, outputs too, each for `cau_port_time`; between the last input of an operation
+// and its first output lies `cau_pass_through`.
 //
-// Not modelled: processor-side cost of a call, which is software's (paper 003 measures it with PAMI).
+// Not modelled: processor-side cost of a call, which is software's (paper 003 measures it with
+// PAMI).
 #pragma once
 
 #include <array>
@@ -25,29 +26,32 @@ class Cau final : public CauPort {
  public:
   Cau(NodeContext& context, Hfi& hfi) : context_(context), hfi_(hfi) {}
   // Where alerts go; the CAU fills in what concerns the tree.
-  void SetAlert(std::function<void(CauTreeId, std::uint32_t generation, const TreeProblem&)> alert) {
+  void SetAlert(
+      std::function<void(CauTreeId, std::uint32_t generation, const TreeProblem&)> alert) {
     alert_ = std::move(alert);
   }
 
   // --- Network management.
-  // Takes an index for every vertex of this hub, and gives back those of an earlier generation, whose
-  // operations fail of `why`. RESOURCE_EXHAUSTED, and nothing taken, if there are not enough.
+  // Takes an index for every vertex of this hub, and gives back those of an earlier generation,
+  // whose operations fail of `why`. RESOURCE_EXHAUSTED, and nothing taken, if there are not enough.
   absl::Status SetUp(std::shared_ptr<const TreePlan> plan, const TreeProblem& why);
   void Start(CauTreeId tree, std::uint32_t generation);
   void TakeDown(CauTreeId tree, std::uint32_t generation, const TreeProblem& why);
   int free_indexes() const { return kCauTrees - used_; }
-  // A CAU that does not work takes no packets and sends none; its neighbours in a tree get no answer.
+  // A CAU that does not work takes no packets and sends none; its neighbours in a tree get no
+  // answer.
   void SetDown(bool down) { down_ = down; }
 
   // --- CauPort
   absl::Status Attach(CauTreeId tree, CauListener* listener) override;
   void Detach(CauTreeId tree) override;
   std::vector<NodeId> Participants(CauTreeId tree) const override;
-  absl::Status Reduce(CauTreeId tree, std::uint32_t sequence, NodeId root, ReduceOp op, OperandType type,
-                      const CauPayload& payload) override;
+  absl::Status Reduce(CauTreeId tree, std::uint32_t sequence, NodeId root, ReduceOp op,
+                      OperandType type, const CauPayload& payload) override;
   absl::Status ExpectReduce(CauTreeId tree, std::uint32_t sequence, ReduceOp op, OperandType type,
                             std::uint8_t size) override;
-  absl::Status Multicast(CauTreeId tree, std::uint32_t sequence, const CauPayload& payload) override;
+  absl::Status Multicast(CauTreeId tree, std::uint32_t sequence,
+                         const CauPayload& payload) override;
 
   // --- Events, at context.now.
   // A packet reached the CAU. Returns why it is dropped, if it is.
@@ -62,9 +66,9 @@ class Cau final : public CauPort {
     std::shared_ptr<const TreePlan> plan;
     std::vector<NodeId> participants;  // ascending
     CauListener* listener = nullptr;
-    int participant = -1;              // index of the entry with the participant
-    std::uint32_t given[2] = {};       // one above the sequence last given, by CauOperation
-    bool failed = false;               // and network management has not said anything yet
+    int participant = -1;         // index of the entry with the participant
+    std::uint32_t given[2] = {};  // one above the sequence last given, by CauOperation
+    bool failed = false;          // and network management has not said anything yet
   };
   struct Place {
     int index = 0;
@@ -92,13 +96,15 @@ class Cau final : public CauPort {
   }
   TreeEntry* At(const Place& place) {
     const auto i = static_cast<std::size_t>(place.index);
-    return serials_[i] == place.serial && entries_[i] && entries_[i]->active ? entries_[i].get() : nullptr;
+    return serials_[i] == place.serial && entries_[i] && entries_[i]->active ? entries_[i].get()
+                                                                             : nullptr;
   }
   Place PlaceOf(int index, int link, CauOperation operation) const {
     return {index, serials_[static_cast<std::size_t>(index)], link, operation};
   }
   TreeChannel& Channel(TreeEntry& entry, const Place& place) {
-    return entry.links[static_cast<std::size_t>(place.link)].channels[static_cast<int>(place.operation)];
+    return entry.links[static_cast<std::size_t>(place.link)]
+        .channels[static_cast<int>(place.operation)];
   }
   void Push(EventKind kind, Time at, std::uint64_t detail = 0, std::uint64_t data = 0) {
     context_.queue.Push(at, EventKey(EventClass::kHfi, kCau, kind, detail), data);
@@ -127,13 +133,15 @@ class Cau final : public CauPort {
     Place place;
   };
   Arrived Find(CauTreeId tree, std::uint32_t generation, TreeVertexId here, TreeVertexId there);
-  std::optional<DropReason> OnData(const CauHeader& header, const PacketHeader& packet, const Arrived& to);
+  std::optional<DropReason> OnData(const CauHeader& header, const PacketHeader& packet,
+                                   const Arrived& to);
   void OnReport(const CauHeader& header, const Arrived& to);
   void OnProbe(const CauHeader& header, const Arrived& to);
   void SendData(TreeEntry& entry, const Place& place, std::uint32_t link_sequence);
   void SendReport(TreeEntry& entry, const Place& place, CauHeader::Type type);
   void SendProbe(TreeEntry& entry, int link, const CauItem& said);
-  bool SendPacket(const TreeEntry& entry, int link, const CauHeader& header, const CauPayload* payload);
+  bool SendPacket(const TreeEntry& entry, int link, const CauHeader& header,
+                  const CauPayload* payload);
   void GrantAgain(TreeEntry& entry, const Place& place);
   void Arm(const Place& place, TreeChannel& channel, Time deadline);
   void OnTimer(const Place& place);

@@ -11,11 +11,11 @@ namespace percs {
 
 struct CauHeader {
   enum class Type : std::uint8_t {
-    kData,       // one operation
-    kAck,        // what has been stored of the other direction, and how far its sender may go
-    kGrant,      // the same, after the sender had to stop: wants kGrantSeen, or is sent again
+    kData,   // one operation
+    kAck,    // what has been stored of the other direction, and how far its sender may go
+    kGrant,  // the same, after the sender had to stop: wants kGrantSeen, or is sent again
     kGrantSeen,
-    kProbe,      // what the participant of `from` says of a reduce it waits for
+    kProbe,  // what the participant of `from` says of a reduce it waits for
   };
   Type type = Type::kData;
   CauOperation operation = CauOperation::kReduce;
@@ -38,18 +38,20 @@ struct CauHeader {
     h->flow_sequence = link_sequence;
     h->flow_base = reports() ? grant : root;
     h->message = reports() ? stored : sequence;
-    h->tag = tree | static_cast<std::uint32_t>(type) << 16 | static_cast<std::uint32_t>(operation) << 20 |
-             static_cast<std::uint32_t>(op) << 24 | static_cast<std::uint32_t>(operand) << 28;
-    h->message_bytes = generation | static_cast<std::uint64_t>(from) << 32 | static_cast<std::uint64_t>(to) << 48;
+    h->tag = tree | static_cast<std::uint32_t>(type) << 16 |
+             static_cast<std::uint32_t>(operation) << 20 | static_cast<std::uint32_t>(op) << 24 |
+             static_cast<std::uint32_t>(operand) << 28;
+    h->message_bytes =
+        generation | static_cast<std::uint64_t>(from) << 32 | static_cast<std::uint64_t>(to) << 48;
     h->offset = size;
     h->message_created = 0;
   }
   // Nothing if it is no header of a CAU packet.
   static std::optional<CauHeader> ReadFrom(const PacketHeader& h) {
-    const std::uint32_t type = h.tag >> 16 & 15, operation = h.tag >> 20 & 15, op = h.tag >> 24 & 15,
-                        operand = h.tag >> 28;
-    if (type > 4 || operation > 1 || op >= kReduceOps || operand >= kOperandTypes || h.offset > kCauPayloadMax ||
-        h.bytes > kCauPayloadMax || (h.bytes > 0 && !h.payload)) {
+    const std::uint32_t type = h.tag >> 16 & 15, operation = h.tag >> 20 & 15,
+                        op = h.tag >> 24 & 15, operand = h.tag >> 28;
+    if (type > 4 || operation > 1 || op >= kReduceOps || operand >= kOperandTypes ||
+        h.offset > kCauPayloadMax || h.bytes > kCauPayloadMax || (h.bytes > 0 && !h.payload)) {
       return std::nullopt;
     }
     CauHeader c;

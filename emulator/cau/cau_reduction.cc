@@ -16,9 +16,9 @@ absl::Status CheckCauReduction(ReduceOp op, OperandType type, int bytes) {
   }
   const int operand = static_cast<int>(OperandBytes(type));
   if (bytes > kCauPayloadMax || bytes % operand != 0) {
-    return absl::InvalidArgumentError(
-        fmt::format("{} bytes cannot be reduced as {}: a CAU packet has at most {} bytes, in operands of {}",
-                    bytes, TypeName(type), kCauPayloadMax, operand));
+    return absl::InvalidArgumentError(fmt::format(
+        "{} bytes cannot be reduced as {}: a CAU packet has at most {} bytes, in operands of {}",
+        bytes, TypeName(type), kCauPayloadMax, operand));
   }
   return absl::OkStatus();
 }

@@ -1,10 +1,11 @@
 // One direction pair of one tree link for one kind of operation: what the sender has not seen
-// acknowledged, and what the receiver holds (paper 000 section IV-D: sequence numbers and a retransmission
-// protocol). Reduces and multicasts have a channel each, so that neither ever waits for the other.
+// acknowledged, and what the receiver holds (paper 000 section IV-D: sequence numbers and a
+// retransmission protocol). Reduces and multicasts have a channel each, so that neither ever waits
+// for the other.
 //
-// The receiver holds at most `depth` packets, in any order of arrival, and acknowledges only what it has
-// stored (docs/semantics.md rule 16). Every report to the sender says how far that may go; a sender that
-// had to stop is told by a grant, which is repeated until it is seen.
+// The receiver holds at most `depth` packets, in any order of arrival, and acknowledges only what
+// it has stored (docs/semantics.md rule 16). Every report to the sender says how far that may go; a
+// sender that had to stop is told by a grant, which is repeated until it is seen.
 #pragma once
 
 #include <algorithm>
@@ -50,12 +51,13 @@ class TreeSender {
     if (index >= in_flight_.size() || in_flight_[index].acknowledged) return nullptr;
     return &in_flight_[index];
   }
-  // The receiver has everything below `expected`, and what the bits of `stored` say above it. Returns how
-  // many packets that acknowledges.
+  // The receiver has everything below `expected`, and what the bits of `stored` say above it.
+  // Returns how many packets that acknowledges.
   int Acknowledge(std::uint32_t expected, std::uint32_t stored, std::uint32_t grant) {
     int count = 0;
     for (std::size_t i = 0; i < in_flight_.size(); ++i) {
-      const std::int32_t ahead = static_cast<std::int32_t>(base_ + static_cast<std::uint32_t>(i) - expected);
+      const std::int32_t ahead =
+          static_cast<std::int32_t>(base_ + static_cast<std::uint32_t>(i) - expected);
       const bool has = ahead < 0 || (ahead >= 1 && ahead <= 32 && (stored >> (ahead - 1) & 1));
       if (!has || in_flight_[i].acknowledged) continue;
       in_flight_[i].acknowledged = true;
@@ -89,7 +91,8 @@ class TreeSender {
 class TreeReceiver {
  public:
   enum class Verdict : std::uint8_t { kStored, kDuplicate, kNoSlot };
-  explicit TreeReceiver(int depth = 0) : slots_(static_cast<std::size_t>(depth)), granted_(static_cast<std::uint32_t>(depth)) {}
+  explicit TreeReceiver(int depth = 0)
+      : slots_(static_cast<std::size_t>(depth)), granted_(static_cast<std::uint32_t>(depth)) {}
 
   Verdict Store(std::uint32_t link_sequence, const CauItem& item) {
     const std::int32_t ahead = static_cast<std::int32_t>(link_sequence - consumed_);
@@ -124,7 +127,8 @@ class TreeReceiver {
     std::uint32_t bits = 0;
     for (std::uint32_t i = 1; i < slots_.size() && i <= 32; ++i) {
       const std::uint32_t at = expected_ + i;
-      if (at - consumed_ < slots_.size() && slots_[at % slots_.size()].stored) bits |= 1u << (i - 1);
+      if (at - consumed_ < slots_.size() && slots_[at % slots_.size()].stored)
+        bits |= 1u << (i - 1);
     }
     return bits;
   }
@@ -147,7 +151,7 @@ struct TreeChannel {
   explicit TreeChannel(int depth = 0) : sender(depth), receiver(depth) {}
   TreeSender sender;
   TreeReceiver receiver;
-  Time timer_at = kNever;      // of the event that looks after this channel
+  Time timer_at = kNever;        // of the event that looks after this channel
   Time grant_deadline = kNever;  // when an unseen grant is told again
   std::uint8_t grant_tries = 0;
   bool report_waiting = false;  // in the HFI: one report per channel at most waits for the ISR

@@ -11,7 +11,11 @@ constexpr int kMulticastKind = static_cast<int>(CauOperation::kMulticast);
 }  // namespace
 
 TreeEntry::TreeEntry(const TreePlan& plan, TreeVertexId v, int depth)
-    : tree(plan.id), generation(plan.generation), vertex(v), node(plan.vertices[v].node), order(plan.order) {
+    : tree(plan.id),
+      generation(plan.generation),
+      vertex(v),
+      node(plan.vertices[v].node),
+      order(plan.order) {
   const auto add = [this, depth](NodeId to, TreeVertexId neighbor) {
     TreeLink& link = links.emplace_back();
     link.node = to;
@@ -46,10 +50,12 @@ bool TreeEntry::Match(const CauItem& a, NodeId from_a, const CauItem& b, NodeId 
   return false;
 }
 
-bool TreeEntry::Misplaced(int link, CauOperation operation, const CauItem& item, TreeProblem* problem) const {
+bool TreeEntry::Misplaced(int link, CauOperation operation, const CauItem& item,
+                          TreeProblem* problem) const {
   const int kind = static_cast<int>(operation);
   if (static_cast<std::int32_t>(item.sequence - next[kind]) >= 0) return false;
-  *problem = {TreeProblem::Code::kTwice, operation, item.sequence, links[static_cast<std::size_t>(link)].node, node};
+  *problem = {TreeProblem::Code::kTwice, operation, item.sequence,
+              links[static_cast<std::size_t>(link)].node, node};
   return true;
 }
 
@@ -68,7 +74,8 @@ bool TreeEntry::Fire(CauOperation operation, Firing* firing, TreeProblem* proble
   firing->outputs.clear();
   firing->consumed.clear();
   firing->inputs = 0;
-  return operation == CauOperation::kReduce ? FireReduce(firing, problem) : FireMulticast(firing, problem);
+  return operation == CauOperation::kReduce ? FireReduce(firing, problem)
+                                            : FireMulticast(firing, problem);
 }
 
 void TreeEntry::Take(int index, int kind, Firing* firing) {
@@ -104,7 +111,8 @@ bool TreeEntry::FireReduce(Firing* firing, TreeProblem* problem) {
   if (root_spoke && !Match(expected.front(), node, item(0), from(0), problem)) return false;
   if (inputs == count) {
     // Nobody is left to be the root.
-    *problem = {TreeProblem::Code::kRoots, CauOperation::kReduce, sequence, from(0), from(inputs - 1)};
+    *problem = {TreeProblem::Code::kRoots, CauOperation::kReduce, sequence, from(0),
+                from(inputs - 1)};
     return false;
   }
   if (inputs + 1 < count) return false;
@@ -124,7 +132,8 @@ bool TreeEntry::FireReduce(Firing* firing, TreeProblem* problem) {
   CauPayload& result = firing->item.payload;
   const std::size_t operands = result.size / OperandBytes(firing->item.operand);
   for (int i = 1; i < inputs; ++i) {
-    Combine(firing->item.op, firing->item.operand, operands, item(i).payload.bytes.data(), result.bytes.data());
+    Combine(firing->item.op, firing->item.operand, operands, item(i).payload.bytes.data(),
+            result.bytes.data());
   }
   for (int i = 0; i < inputs; ++i) Take(present[i], kReduceKind, firing);
   if (root_spoke) expected.pop_front();
@@ -142,7 +151,8 @@ bool TreeEntry::FireMulticast(Firing* firing, TreeProblem* problem) {
     if (!head || head->sequence != sequence) continue;
     if (source >= 0) {
       *problem = {TreeProblem::Code::kTwice, CauOperation::kMulticast, sequence,
-                  links[static_cast<std::size_t>(source)].node, links[static_cast<std::size_t>(i)].node};
+                  links[static_cast<std::size_t>(source)].node,
+                  links[static_cast<std::size_t>(i)].node};
       return false;
     }
     source = i;

@@ -1,7 +1,7 @@
-// One index of a CAU: a tree's neighbours here, what each has sent, and the rule by which the tree fires
-// (paper 000 section IV-D). Multicast: what comes on one link goes out on all others. Reduce: when all
-// links but one have their operand, the result goes out on that one. Each kind fires in the order of its
-// sequence, so several operations may be on their way.
+// One index of a CAU: a tree's neighbours here, what each has sent, and the rule by which the tree
+// fires (paper 000 section IV-D). Multicast: what comes on one link goes out on all others. Reduce:
+// when all links but one have their operand, the result goes out on that one. Each kind fires in
+// the order of its sequence, so several operations may be on their way.
 //
 // Pure matching: no packets, no time.
 #pragma once
@@ -56,19 +56,20 @@ class TreeEntry {
   const TreeVertexId vertex;
   const NodeId node;
   const OperandOrder order;
-  std::vector<TreeLink> links;   // the participant's first, then in fixed order
-  std::uint32_t next[2] = {};    // by CauOperation: sequence of the next to fire
-  Ring<CauItem> expected;        // reduces the participant here is the root of, as it takes them to be
-  bool active = false;           // set up everywhere, and nothing has failed
-  Time watch_at = kNever;        // when a reduce that does not come is asked about
-  std::uint32_t watched = 0;     // its sequence
+  std::vector<TreeLink> links;  // the participant's first, then in fixed order
+  std::uint32_t next[2] = {};   // by CauOperation: sequence of the next to fire
+  Ring<CauItem> expected;     // reduces the participant here is the root of, as it takes them to be
+  bool active = false;        // set up everywhere, and nothing has failed
+  Time watch_at = kNever;     // when a reduce that does not come is asked about
+  std::uint32_t watched = 0;  // its sequence
   int watch_tries = 0;
 
   bool has_participant() const { return !links.empty() && links.front().local(); }
   int FindLink(TreeVertexId neighbor) const;
 
  private:
-  bool Match(const CauItem& a, NodeId from_a, const CauItem& b, NodeId from_b, TreeProblem* problem) const;
+  bool Match(const CauItem& a, NodeId from_a, const CauItem& b, NodeId from_b,
+             TreeProblem* problem) const;
   bool FireReduce(Firing* firing, TreeProblem* problem);
   bool FireMulticast(Firing* firing, TreeProblem* problem);
   void Take(int link, int kind, Firing* firing);

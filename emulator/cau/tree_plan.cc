@@ -49,16 +49,19 @@ class TreePlanner {
     for (std::size_t i = 0; i < part.slots.size(); ++i) {
       const Slot& slot = part.slots[i];
       if (best < part.slots.size() && slot.participant) continue;
-      if (part.parent != kNoVertex && !Linked(plan_.vertices[part.parent].node, slot.node)) continue;
+      if (part.parent != kNoVertex && !Linked(plan_.vertices[part.parent].node, slot.node))
+        continue;
       best = i;
       if (!slot.participant) break;
     }
     if (best < part.slots.size()) return best;
-    return absl::FailedPreconditionError(fmt::format(
-        "no tree of fan-out {} over the {} hubs was found: none of the {} hubs from {} on can have a tree link "
-        "to {}",
-        spec_.fan_out, spec_.members.size(), part.slots.size(), topology_.NodeName(part.slots[0].node),
-        topology_.NodeName(plan_.vertices[part.parent].node)));
+    return absl::FailedPreconditionError(
+        fmt::format("no tree of fan-out {} over the {} hubs was found: none of the {} hubs from {} "
+                    "on can have a tree link "
+                    "to {}",
+                    spec_.fan_out, spec_.members.size(), part.slots.size(),
+                    topology_.NodeName(part.slots[0].node),
+                    topology_.NodeName(plan_.vertices[part.parent].node)));
   }
   bool Linked(NodeId a, NodeId b) const { return a == b || linked_(a, b); }
 
@@ -84,7 +87,8 @@ class TreePlanner {
   // Vertices of a subtree with `depth` links below its head.
   std::size_t Capacity(int depth) const {
     std::size_t all = 1, level = 1;
-    for (int d = 0; d < depth && all < kNoVertex; ++d) all += level *= static_cast<std::size_t>(spec_.fan_out);
+    for (int d = 0; d < depth && all < kNoVertex; ++d)
+      all += level *= static_cast<std::size_t>(spec_.fan_out);
     return all;
   }
 
@@ -98,19 +102,22 @@ class TreePlanner {
     std::size_t begin = 0;
     for (std::size_t i = 1; i <= count; ++i) {
       const std::size_t end = i == count ? n : Cut(slots, begin, i, count, capacity);
-      parts->push_back({parent, {slots.begin() + static_cast<std::ptrdiff_t>(begin),
-                                 slots.begin() + static_cast<std::ptrdiff_t>(end)}});
+      parts->push_back({parent,
+                        {slots.begin() + static_cast<std::ptrdiff_t>(begin),
+                         slots.begin() + static_cast<std::ptrdiff_t>(end)}});
       begin = end;
     }
   }
 
   // Where part i of `count` ends: near its share, at the best edge that leaves no part too big.
-  std::size_t Cut(const std::vector<Slot>& slots, std::size_t begin, std::size_t i, std::size_t count,
-                  std::size_t capacity) const {
-    const std::size_t n = slots.size(), ideal = n * i / count, reach = n / count / 2, left = count - i;
+  std::size_t Cut(const std::vector<Slot>& slots, std::size_t begin, std::size_t i,
+                  std::size_t count, std::size_t capacity) const {
+    const std::size_t n = slots.size(), ideal = n * i / count, reach = n / count / 2,
+                      left = count - i;
     const std::size_t least = std::max(begin + 1, n > left * capacity ? n - left * capacity : 0);
     const std::size_t most = std::min(begin + capacity, n - left);
-    const std::size_t low = std::clamp(ideal - reach, least, most), high = std::clamp(ideal + reach, least, most);
+    const std::size_t low = std::clamp(ideal - reach, least, most),
+                      high = std::clamp(ideal + reach, least, most);
     const auto cost = [&](std::size_t cut) {
       return std::pair(Edge(slots, cut), cut > ideal ? cut - ideal : ideal - cut);
     };
@@ -134,7 +141,8 @@ class TreePlanner {
       idle[v] = !all[v].participant && children[v] == 0;
       if (idle[v] && all[v].parent != kNoVertex) --children[all[v].parent];
     }
-    for (std::size_t v = 0; v < all.size() && (idle[v] || (!all[v].participant && children[v] == 1)); ++v) {
+    for (std::size_t v = 0;
+         v < all.size() && (idle[v] || (!all[v].participant && children[v] == 1)); ++v) {
       idle[v] = true;  // at the top, with one child: that is the top then
     }
     std::vector<TreeVertex> kept;
@@ -154,14 +162,16 @@ class TreePlanner {
   TreePlan plan_;
 };
 
-absl::Status CheckHubs(const Topology& topology, const std::vector<NodeId>& nodes, const char* what) {
+absl::Status CheckHubs(const Topology& topology, const std::vector<NodeId>& nodes,
+                       const char* what) {
   std::vector<NodeId> sorted = nodes;
   std::sort(sorted.begin(), sorted.end());
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     if (sorted[i] >= topology.hubs()) {
       return absl::InvalidArgumentError(
           fmt::format("{} cannot be a {} of a tree: only the {} hubs have a CAU",
-                      sorted[i] < topology.nodes() ? topology.NodeName(sorted[i]) : fmt::format("node {}", sorted[i]),
+                      sorted[i] < topology.nodes() ? topology.NodeName(sorted[i])
+                                                   : fmt::format("node {}", sorted[i]),
                       what, topology.hubs()));
     }
     if (i > 0 && sorted[i] == sorted[i - 1]) {
@@ -203,7 +213,8 @@ std::vector<NodeId> TreePlan::Participants() const {
 
 int TreePlan::Depth() const {
   std::vector<int> depths;
-  for (const TreeVertex& v : vertices) depths.push_back(v.parent == kNoVertex ? 0 : depths[v.parent] + 1);
+  for (const TreeVertex& v : vertices)
+    depths.push_back(v.parent == kNoVertex ? 0 : depths[v.parent] + 1);
   return depths.empty() ? 0 : *std::max_element(depths.begin(), depths.end());
 }
 
@@ -236,13 +247,16 @@ absl::StatusOr<TreePlan> TreePlan::Parse(absl::Span<const std::uint8_t> bytes) {
   std::vector<int> children;
   for (std::uint64_t i = 0; i < count; ++i) {
     std::uint64_t node = 0, parent = 0;
-    if (!TakeNumber(&bytes, 0x1ffffffff, &node) || !TakeNumber(&bytes, i, &parent) || (parent == 0) != (i == 0)) {
+    if (!TakeNumber(&bytes, 0x1ffffffff, &node) || !TakeNumber(&bytes, i, &parent) ||
+        (parent == 0) != (i == 0)) {
       return bad("a vertex that cannot be");
     }
     plan.vertices.push_back({static_cast<NodeId>(node >> 1),
-                             parent == 0 ? kNoVertex : static_cast<TreeVertexId>(parent - 1), (node & 1) != 0});
+                             parent == 0 ? kNoVertex : static_cast<TreeVertexId>(parent - 1),
+                             (node & 1) != 0});
     children.push_back(0);
-    if (parent > 0 && ++children[parent - 1] > kCauFanOutMax) return bad("more children than a CAU has links");
+    if (parent > 0 && ++children[parent - 1] > kCauFanOutMax)
+      return bad("more children than a CAU has links");
   }
   if (!bytes.empty()) return bad("bytes behind its end");
   return plan;
@@ -254,14 +268,16 @@ absl::Status CheckTree(const Topology& topology, const TreeSpec& spec) {
         fmt::format("a tree of {} members; name two hubs at least", spec.members.size()));
   }
   if (spec.fan_out < 1 || spec.fan_out > kCauFanOutMax) {
-    return absl::InvalidArgumentError(
-        fmt::format("a fan-out of {}; a CAU has tree links to 1..{} children", spec.fan_out, kCauFanOutMax));
+    return absl::InvalidArgumentError(fmt::format(
+        "a fan-out of {}; a CAU has tree links to 1..{} children", spec.fan_out, kCauFanOutMax));
   }
-  if (absl::Status status = CheckHubs(topology, spec.members, "member"); !status.ok()) return status;
+  if (absl::Status status = CheckHubs(topology, spec.members, "member"); !status.ok())
+    return status;
   return CheckHubs(topology, spec.relays, "relay");
 }
 
-absl::StatusOr<TreePlan> PlanTree(const Topology& topology, const TreeSpec& spec, const TreeLinked& linked) {
+absl::StatusOr<TreePlan> PlanTree(const Topology& topology, const TreeSpec& spec,
+                                  const TreeLinked& linked) {
   return TreePlanner(topology, spec, linked).Plan();
 }
 

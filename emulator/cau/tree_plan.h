@@ -1,5 +1,5 @@
-// A tree of CAUs: which index of which CAU has which neighbours (paper 000 section IV-D), and the planner
-// that lays one over any set of hubs.
+// A tree of CAUs: which index of which CAU has which neighbours (paper 000 section IV-D), and the
+// planner that lays one over any set of hubs.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace percs {
 
-inline constexpr int kCauTrees = 64;   // entries of a CAU's content-addressable memory (paper 003 section 3.6)
+inline constexpr int kCauTrees =
+    64;  // entries of a CAU's content-addressable memory (paper 003 section 3.6)
 inline constexpr int kCauFanOutMax = 8;  // tree links to children (paper 003 section 3.6)
 
 // In which order a CAU combines the operands of a reduction.
@@ -28,8 +29,9 @@ enum class OperandOrder : std::uint8_t {
 struct TreeSpec {
   std::string name;
   std::vector<NodeId> members = {};  // hubs with a participating window
-  std::vector<NodeId> relays = {};  // hubs whose CAU passes on without one; a member may be one as well
-  int fan_out = kCauFanOutMax;      // 1..8
+  std::vector<NodeId> relays =
+      {};                       // hubs whose CAU passes on without one; a member may be one as well
+  int fan_out = kCauFanOutMax;  // 1..8
   OperandOrder order = OperandOrder::kFixed;
 };
 
@@ -57,15 +59,14 @@ struct TreePlan {
   static absl::StatusOr<TreePlan> Parse(absl::Span<const std::uint8_t> bytes);
 };
 
-// INVALID_ARGUMENT for a tree nobody could set up: no member, a blade, a hub twice, a fan-out that is
-// not 1..8.
+// INVALID_ARGUMENT for a tree nobody could set up: no member, a blade, a hub twice, a fan-out that
+// is not 1..8.
 absl::Status CheckTree(const Topology& topology, const TreeSpec& spec);
 
 // A tree of least depth: the hubs in the order of their numbers, cut into parts at the edges of
-// supernodes and drawers where that costs no depth, so that siblings share a drawer, then a supernode.
-// Equal parts, so fan-out is balanced. `linked(a, b)`: a tree link between these two hubs can work.
-// FAILED_PRECONDITION if no tree of such links was found.
-// REQUIRES: CheckTree is OK.
+// supernodes and drawers where that costs no depth, so that siblings share a drawer, then a
+// supernode. Equal parts, so fan-out is balanced. `linked(a, b)`: a tree link between these two
+// hubs can work. FAILED_PRECONDITION if no tree of such links was found. REQUIRES: CheckTree is OK.
 using TreeLinked = std::function<bool(NodeId, NodeId)>;
 absl::StatusOr<TreePlan> PlanTree(const Topology& topology, const TreeSpec& spec,
                                   const TreeLinked& linked);

@@ -12,12 +12,12 @@ absl::Status ToStatus(const TreeProblem& problem, CauTreeId tree, const Topology
     return node < topology.nodes() ? topology.NodeName(node) : std::string("nobody");
   };
   const std::string a = name(problem.a), b = name(problem.b);
-  const std::string what =
-      fmt::format("{} {} of tree {}", problem.operation == CauOperation::kReduce ? "reduce" : "multicast",
-                  problem.sequence, tree);
+  const std::string what = fmt::format(
+      "{} {} of tree {}", problem.operation == CauOperation::kReduce ? "reduce" : "multicast",
+      problem.sequence, tree);
   const auto differ = [&](const char* things) {
-    return absl::InvalidArgumentError(
-        fmt::format("{}: {} and {} name different {}; all have to name the same", what, a, b, things));
+    return absl::InvalidArgumentError(fmt::format(
+        "{}: {} and {} name different {}; all have to name the same", what, a, b, things));
   };
   using Code = TreeProblem::Code;
   switch (problem.code) {
@@ -32,24 +32,27 @@ absl::Status ToStatus(const TreeProblem& problem, CauTreeId tree, const Topology
     case Code::kSizes:
       return differ("sizes");
     case Code::kTwice:
-      return absl::InvalidArgumentError(
-          fmt::format("{} came from {} when {} had already taken part in it; it has one {} only", what, a, b,
-                      problem.operation == CauOperation::kReduce ? "contribution of each" : "sender"));
+      return absl::InvalidArgumentError(fmt::format(
+          "{} came from {} when {} had already taken part in it; it has one {} only", what, a, b,
+          problem.operation == CauOperation::kReduce ? "contribution of each" : "sender"));
     case Code::kUnacknowledged:
-      return absl::UnavailableError(
-          fmt::format("tree {}: {} got no acknowledgement from {} after its last retransmission", tree, a, b));
+      return absl::UnavailableError(fmt::format(
+          "tree {}: {} got no acknowledgement from {} after its last retransmission", tree, a, b));
     case Code::kCutOff:
-      return absl::UnavailableError(fmt::format("tree {}: there is no route between {} and {} any more", tree, a, b));
+      return absl::UnavailableError(
+          fmt::format("tree {}: there is no route between {} and {} any more", tree, a, b));
     case Code::kFull:
       return absl::ResourceExhaustedError(
-          fmt::format("tree {}: all {} indexes of the CAU of {} are taken; delete a tree first", tree, kCauTrees, a));
+          fmt::format("tree {}: all {} indexes of the CAU of {} are taken; delete a tree first",
+                      tree, kCauTrees, a));
     case Code::kNoTree:
       return absl::UnavailableError(
           fmt::format("tree {}: no tree can be laid over the hubs that {} still reaches", tree, a));
     case Code::kDeleted:
       return absl::CancelledError(fmt::format("tree {} was deleted", tree));
     case Code::kMembersBack:
-      return absl::UnavailableError(fmt::format("tree {}: {} can be reached again and is taken in", tree, a));
+      return absl::UnavailableError(
+          fmt::format("tree {}: {} can be reached again and is taken in", tree, a));
   }
   PERCS_CHECK(false);
 }

@@ -19,14 +19,14 @@ struct TreeProblem {
     kOps,
     kTypes,
     kSizes,
-    kTwice,           // operation given by `a` after it had come from elsewhere: two senders
+    kTwice,  // operation given by `a` after it had come from elsewhere: two senders
     // The network.
     kUnacknowledged,  // `a` got no answer from `b`
     kCutOff,          // no route between `a` and `b`, says network management
     kFull,            // CAU of `a` has no index left
     kNoTree,          // no tree can be laid over those that are left
     kDeleted,
-    kMembersBack,     // none: members that were left out, `a` among them, are taken in again
+    kMembersBack,  // none: members that were left out, `a` among them, are taken in again
   };
   Code code = Code::kNone;
   CauOperation operation = CauOperation::kReduce;
@@ -37,8 +37,8 @@ struct TreeProblem {
 };
 inline constexpr int kTreeProblemCodes = 12;
 
-// INVALID_ARGUMENT for calls that do not go together, UNAVAILABLE for the network, RESOURCE_EXHAUSTED,
-// FAILED_PRECONDITION, CANCELLED for a deleted tree.
+// INVALID_ARGUMENT for calls that do not go together, UNAVAILABLE for the network,
+// RESOURCE_EXHAUSTED, FAILED_PRECONDITION, CANCELLED for a deleted tree.
 absl::Status ToStatus(const TreeProblem& problem, CauTreeId tree, const Topology& topology);
 
 }  // namespace percs

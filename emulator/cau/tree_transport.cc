@@ -1,5 +1,5 @@
-// Tree links of a CAU: packets, acknowledgements, retransmission, and questions about reduces that do
-// not come.
+// Tree links of a CAU: packets, acknowledgements, retransmission, and questions about reduces that
+// do not come.
 #include <algorithm>
 #include <cstring>
 
@@ -11,13 +11,15 @@ namespace {
 CauItem ItemOf(const CauHeader& header, const PacketHeader& packet) {
   CauItem item{header.sequence, header.root, header.op, header.operand, {}};
   item.payload.size = static_cast<std::uint8_t>(packet.bytes);
-  if (packet.bytes > 0) std::memcpy(item.payload.bytes.data(), packet.payload.bytes(), packet.bytes);
+  if (packet.bytes > 0)
+    std::memcpy(item.payload.bytes.data(), packet.payload.bytes(), packet.bytes);
   return item;
 }
 
 }  // namespace
 
-Cau::Arrived Cau::Find(CauTreeId tree, std::uint32_t generation, TreeVertexId here, TreeVertexId there) {
+Cau::Arrived Cau::Find(CauTreeId tree, std::uint32_t generation, TreeVertexId here,
+                       TreeVertexId there) {
   const auto index = indexes_.find(Key(tree, here));
   if (index == indexes_.end()) return {};
   TreeEntry& entry = *entries_[static_cast<std::size_t>(index->second)];
@@ -27,7 +29,8 @@ Cau::Arrived Cau::Find(CauTreeId tree, std::uint32_t generation, TreeVertexId he
   return {&entry, PlaceOf(index->second, link, CauOperation::kReduce)};
 }
 
-// --- Arrivals -------------------------------------------------------------------------------------
+// --- Arrivals
+// -------------------------------------------------------------------------------------
 
 std::optional<DropReason> Cau::OnPacket(const PacketHeader& packet) {
   if (down_) return DropReason::kCauDown;
@@ -57,7 +60,8 @@ std::optional<DropReason> Cau::OnPacket(const PacketHeader& packet) {
   return std::nullopt;
 }
 
-std::optional<DropReason> Cau::OnData(const CauHeader& header, const PacketHeader& packet, const Arrived& to) {
+std::optional<DropReason> Cau::OnData(const CauHeader& header, const PacketHeader& packet,
+                                      const Arrived& to) {
   TreeChannel& channel = Channel(*to.entry, to.place);
   const auto verdict = channel.receiver.Store(header.link_sequence, ItemOf(header, packet));
   if (verdict == TreeReceiver::Verdict::kStored) {
@@ -72,7 +76,8 @@ std::optional<DropReason> Cau::OnData(const CauHeader& header, const PacketHeade
 
 void Cau::OnReport(const CauHeader& header, const Arrived& to) {
   TreeSender& sender = Channel(*to.entry, to.place).sender;
-  context_.work->unfinished -= sender.Acknowledge(header.link_sequence, header.stored, header.grant);
+  context_.work->unfinished -=
+      sender.Acknowledge(header.link_sequence, header.stored, header.grant);
   if (header.type == CauHeader::Type::kGrant) {
     CauHeader seen;
     seen.type = CauHeader::Type::kGrantSeen;
@@ -98,9 +103,11 @@ void Cau::OnProbe(const CauHeader& header, const Arrived& to) {
   if (entry.Contradicts(said, by, &problem)) Fail(entry.tree, problem);
 }
 
-// --- Departures -----------------------------------------------------------------------------------
+// --- Departures
+// -----------------------------------------------------------------------------------
 
-bool Cau::SendPacket(const TreeEntry& entry, int link, const CauHeader& from, const CauPayload* payload) {
+bool Cau::SendPacket(const TreeEntry& entry, int link, const CauHeader& from,
+                     const CauPayload* payload) {
   if (down_) return false;
   const TreeLink& to = entry.links[static_cast<std::size_t>(link)];
   CauHeader header = from;
@@ -111,7 +118,8 @@ bool Cau::SendPacket(const TreeEntry& entry, int link, const CauHeader& from, co
   Packet* p = hfi_.NewPacket();
   p->header.destination = to.node;
   // One window per tree, the same on all its hubs.
-  p->header.source_window = p->header.destination_window = SpreadWindow(entry.tree, *context_.parameters);
+  p->header.source_window = p->header.destination_window =
+      SpreadWindow(entry.tree, *context_.parameters);
   header.WriteTo(&p->header);
   if (payload && payload->size > 0) {
     p->header.bytes = payload->size;
@@ -185,12 +193,14 @@ void Cau::OnEnteredIsr(const PacketHeader& packet) {
   }
 }
 
-// --- Timers ---------------------------------------------------------------------------------------
+// --- Timers
+// ---------------------------------------------------------------------------------------
 
 void Cau::Arm(const Place& place, TreeChannel& channel, Time deadline) {
   if (deadline >= channel.timer_at) return;
   channel.timer_at = deadline;
-  const auto detail = static_cast<std::uint64_t>(place.index) << 8 | static_cast<std::uint64_t>(place.link) << 1 |
+  const auto detail = static_cast<std::uint64_t>(place.index) << 8 |
+                      static_cast<std::uint64_t>(place.link) << 1 |
                       static_cast<std::uint64_t>(place.operation);
   Push(kTimer, deadline, detail, place.serial);
 }
@@ -232,10 +242,12 @@ bool Cau::Resend(TreeEntry& entry, const Place& place, TreeChannel& channel) {
   return true;
 }
 
-// --- Reduces that do not come ---------------------------------------------------------------------
+// --- Reduces that do not come
+// ---------------------------------------------------------------------
 
-// Two participants that both take themselves for the root would wait for each other for ever, and so
-// would two that wait for different ones. So who waits for long asks its neighbours what they say.
+// Two participants that both take themselves for the root would wait for each other for ever, and
+// so would two that wait for different ones. So who waits for long asks its neighbours what they
+// say.
 void Cau::Watch(int index, TreeEntry& entry) {
   if (!entry.Declared() || (entry.watched == entry.next[0] && entry.watch_at != kNever)) return;
   const bool running = entry.watch_at != kNever;
@@ -243,7 +255,8 @@ void Cau::Watch(int index, TreeEntry& entry) {
   entry.watch_tries = 0;
   entry.watch_at = context_.now + Timeout(0);
   if (running) return;  // the event that is under way will see the new time
-  Push(kWatch, entry.watch_at, static_cast<std::uint64_t>(index), serials_[static_cast<std::size_t>(index)]);
+  Push(kWatch, entry.watch_at, static_cast<std::uint64_t>(index),
+       serials_[static_cast<std::size_t>(index)]);
 }
 
 void Cau::OnWatch(int index, std::uint32_t serial) {
@@ -256,7 +269,8 @@ void Cau::OnWatch(int index, std::uint32_t serial) {
     return;
   }
   if (entry->watch_at <= context_.now) {
-    for (int link = 0; link < static_cast<int>(entry->links.size()); ++link) SendProbe(*entry, link, *said);
+    for (int link = 0; link < static_cast<int>(entry->links.size()); ++link)
+      SendProbe(*entry, link, *said);
     entry->watch_at = context_.now + Timeout(++entry->watch_tries);
   }
   Push(kWatch, entry->watch_at, static_cast<std::uint64_t>(index), serial);

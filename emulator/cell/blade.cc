@@ -14,7 +14,8 @@ absl::StatusOr<std::unique_ptr<Blade>> Blade::Create(const BladeParameters& para
 }
 
 Blade::Blade(const BladeParameters& parameters)
-    : context_(parameters), memory_(parameters.memory_bytes),
+    : context_(parameters),
+      memory_(parameters.memory_bytes),
       buses_{Eib(0, &context_), Eib(1, &context_)},
       links_{ChipLink(0, &context_, &buses_[1]), ChipLink(1, &context_, &buses_[0])} {
   for (int c = 0; c < kCells; ++c) buses_[c].Connect(&links_[c]);
@@ -149,12 +150,24 @@ void Blade::PerformAtomic(Processor* processor) {
   const std::uint32_t old = memory_.Load32(op.ea);
   std::uint32_t value = old;
   switch (op.atomic) {
-    case AtomicOp::kAdd: value = old + op.operand; break;
-    case AtomicOp::kAnd: value = old & op.operand; break;
-    case AtomicOp::kOr: value = old | op.operand; break;
-    case AtomicOp::kXor: value = old ^ op.operand; break;
-    case AtomicOp::kExchange: value = op.operand; break;
-    case AtomicOp::kCompareExchange: value = old == op.comparand ? op.operand : old; break;
+    case AtomicOp::kAdd:
+      value = old + op.operand;
+      break;
+    case AtomicOp::kAnd:
+      value = old & op.operand;
+      break;
+    case AtomicOp::kOr:
+      value = old | op.operand;
+      break;
+    case AtomicOp::kXor:
+      value = old ^ op.operand;
+      break;
+    case AtomicOp::kExchange:
+      value = op.operand;
+      break;
+    case AtomicOp::kCompareExchange:
+      value = old == op.comparand ? op.operand : old;
+      break;
   }
   memory_.Store32(op.ea, value);
   ++context_.stats.atomics;
@@ -193,8 +206,8 @@ BladeResult Blade::Result() {
 }
 
 void Blade::At(Time at, std::function<void()> action) {
-  context_.queue.Push(std::max(at, context_.now), EventKey(EventClass::kCommand, 0, 0, actions_.size()),
-                      actions_.size());
+  context_.queue.Push(std::max(at, context_.now),
+                      EventKey(EventClass::kCommand, 0, 0, actions_.size()), actions_.size());
   actions_.push_back(std::move(action));
 }
 
@@ -226,15 +239,16 @@ absl::Status Blade::DegradeChipLink(double share, Time at) {
 
 absl::Status Blade::LoseRing(int cell, int ring, Time at) {
   if (cell < 0 || cell >= kCells || ring < 0 || ring >= kRings) {
-    return absl::InvalidArgumentError(fmt::format(
-        "EIB ring {} of Cell {} does not exist; Cells 0 and 1 have rings 0 to {}", ring, cell,
-        kRings - 1));
+    return absl::InvalidArgumentError(
+        fmt::format("EIB ring {} of Cell {} does not exist; Cells 0 and 1 have rings 0 to {}", ring,
+                    cell, kRings - 1));
   }
   if (rings_lost_[cell] & (1u << (ring ^ 1))) {
-    return absl::FailedPreconditionError(fmt::format(
-        "EIB ring {} of Cell {} is the last of its direction; without it, units that are near only that "
-        "way could not reach each other",
-        ring, cell));
+    return absl::FailedPreconditionError(
+        fmt::format("EIB ring {} of Cell {} is the last of its direction; without it, units that "
+                    "are near only that "
+                    "way could not reach each other",
+                    ring, cell));
   }
   rings_lost_[cell] |= static_cast<std::uint8_t>(1u << ring);
   At(at, [this, cell, ring] { buses_[cell].LoseRing(ring); });

@@ -24,10 +24,10 @@
 namespace percs::cell {
 
 struct BladeResult {
-  Digest digest;      // every signal, DMA, mailbox message and atomic operation, and every counter
+  Digest digest;  // every signal, DMA, mailbox message and atomic operation, and every counter
   BladeStats stats;
   Time last_event = 0;
-  absl::Status status;               // of the first program that broke a rule or went down, in SPE order
+  absl::Status status;  // of the first program that broke a rule or went down, in SPE order
   std::vector<std::string> blocked;  // programs that wait, and for what
 };
 
@@ -59,8 +59,8 @@ class Blade {
   // What happens at `at`, before everything else of that instant.
   void At(Time at, std::function<void()> action);
 
-  // Faults, at `at`. A program on an SPE that goes down ends with UNAVAILABLE; commands to it from then
-  // on break a rule. INVALID_ARGUMENT for a place that does not exist.
+  // Faults, at `at`. A program on an SPE that goes down ends with UNAVAILABLE; commands to it from
+  // then on break a rule. INVALID_ARGUMENT for a place that does not exist.
   absl::Status FailSpe(int spe, Time at);
   absl::Status DegradeChipLink(double share, Time at);  // leaves this share of the rate, both ways
   // FAILED_PRECONDITION if the last ring of a direction would go.

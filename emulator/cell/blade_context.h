@@ -15,10 +15,10 @@ namespace percs::cell {
 class Mfc;
 
 struct BladeStats {
-  std::uint64_t operations = 0;         // of programs: DMA commands, signals, mailboxes, atomics, reads
-  std::uint64_t dma_commands = 0;       // completed
+  std::uint64_t operations = 0;    // of programs: DMA commands, signals, mailboxes, atomics, reads
+  std::uint64_t dma_commands = 0;  // completed
   std::uint64_t dma_bytes = 0;
-  std::uint64_t signals = 0;            // arrived
+  std::uint64_t signals = 0;  // arrived
   std::uint64_t mailbox_messages = 0;
   std::uint64_t atomics = 0;
   std::uint64_t eib_transfers[kCells] = {};
@@ -50,16 +50,16 @@ struct BladeStats {
 
 // One move over the bus: a signal, a DMA command, or one element of a DMA list.
 struct Transfer {
-  Mfc* mfc = nullptr;            // whose command it is
-  std::uint8_t command = 0;      // its place in the queue of that MFC
+  Mfc* mfc = nullptr;        // whose command it is
+  std::uint8_t command = 0;  // its place in the queue of that MFC
   bool is_signal = false, is_put = false;
   std::uint8_t signal_register = 0;
-  std::uint8_t target_spe = 0;   // of a signal
+  std::uint8_t target_spe = 0;  // of a signal
   std::uint8_t source_cell = 0, source_unit = 0, target_cell = 0, target_unit = 0;
   LsAddress ls = 0;
   EffectiveAddress ea = 0;
-  std::uint32_t bytes = 0;       // of a signal: its value
-  std::uint32_t granted = 0;     // bytes whose first bus transfer was granted
+  std::uint32_t bytes = 0;    // of a signal: its value
+  std::uint32_t granted = 0;  // bytes whose first bus transfer was granted
   Time requested = 0;
 };
 

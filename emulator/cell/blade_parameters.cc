@@ -50,9 +50,10 @@ absl::Status CheckBladeParameters(const BladeParameters& p) {
         p.eib.hops_max));
   }
   if (p.link.single_line_time < p.link.line_time) {
-    return absl::InvalidArgumentError(fmt::format(
-        "blade parameter link.single_line_time is {} ps; one DMA cannot be faster than the link ({} ps)",
-        p.link.single_line_time, p.link.line_time));
+    return absl::InvalidArgumentError(
+        fmt::format("blade parameter link.single_line_time is {} ps; one DMA cannot be faster than "
+                    "the link ({} ps)",
+                    p.link.single_line_time, p.link.line_time));
   }
   if (p.memory_bytes == 0 || p.memory_bytes % (2 * kLineBytes) != 0) {
     return absl::InvalidArgumentError(fmt::format(

@@ -16,10 +16,10 @@ void ChipLink::Send(Transfer* t, int beats, bool last, Time arrival) {
   stats.link_bytes[from_cell_] += static_cast<std::uint64_t>(beats) * kBeatBytes;
   if (last) ++(t->is_signal ? stats.link_signals : stats.link_dmas)[from_cell_];
   // In order, so equal times cannot be: two lines never leave at one instant.
-  context_->queue.Push(free_ + context_->parameters.link.latency,
-                       EventKey(EventClass::kLink, from_cell_, last,
-                                static_cast<std::uint64_t>(beats)),
-                       reinterpret_cast<std::uintptr_t>(t));
+  context_->queue.Push(
+      free_ + context_->parameters.link.latency,
+      EventKey(EventClass::kLink, from_cell_, last, static_cast<std::uint64_t>(beats)),
+      reinterpret_cast<std::uintptr_t>(t));
 }
 
 void ChipLink::Degrade(double share) {

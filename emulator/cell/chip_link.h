@@ -10,7 +10,9 @@ namespace percs::cell {
 class ChipLink {
  public:
   ChipLink(int from_cell, BladeContext* context, Eib* far)
-      : context_(context), far_(far), from_cell_(from_cell),
+      : context_(context),
+        far_(far),
+        from_cell_(from_cell),
         line_time_(context->parameters.link.line_time),
         single_line_time_(context->parameters.link.single_line_time) {}
 

@@ -60,8 +60,8 @@ void Eib::Request(Transfer* t) {
 }
 
 void Eib::RequestLine(Transfer* t, int beats, bool last) {
-  lines_[kUnitIoif0].push_back({t, kUnitIoif0, t->target_unit, static_cast<std::uint8_t>(beats), last,
-                                context_->now});
+  lines_[kUnitIoif0].push_back(
+      {t, kUnitIoif0, t->target_unit, static_cast<std::uint8_t>(beats), last, context_->now});
   pending_ |= 1u << kUnitIoif0;
   dirty_ = true;
 }
@@ -154,8 +154,8 @@ Time Eib::EarliestOnRing(const DataRing& ring, int segment, int step, int hops, 
 }
 
 Eib::Route Eib::BestRoute(const BusLine& line) const {
-  const int up = line.target >= line.source ? line.target - line.source
-                                            : line.target - line.source + kUnits;
+  const int up =
+      line.target >= line.source ? line.target - line.source : line.target - line.source + kUnits;
   const int down = kUnits - up;
   Route best;
   for (const bool upward : {up <= down, up > down}) {
@@ -166,8 +166,8 @@ Eib::Route Eib::BestRoute(const BusLine& line) const {
     for (int r = upward ? 0 : 2; r < (upward ? 2 : 4); ++r) {
       if (rings_[r].lost) continue;
       if (reserved_[r] != 0 && (reserved_[r] & PathOf(line.source, hops, upward)) != 0) continue;
-      const Time start = std::max(
-          ports, EarliestOnRing(rings_[r], segment, upward ? 1 : -1, hops, line.beats));
+      const Time start =
+          std::max(ports, EarliestOnRing(rings_[r], segment, upward ? 1 : -1, hops, line.beats));
       if (start < best.start) best = {r, hops, start};
       if (start <= context_->now) return best;
     }

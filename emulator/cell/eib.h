@@ -1,9 +1,10 @@
 // Element interconnect bus of one Cell: twelve units on four data rings, two in each direction.
 //
 // A grant moves up to 128 bytes, 16 per cycle, over at most half the ring. A ring starts a transfer
-// every third cycle and carries up to three whose paths do not overlap; a unit sends one and receives
-// one at a time; the command bus allows one transfer per cycle over all rings (128 bytes at 1.6 GHz:
-// 204.8 GB/s). What the memory interface controller sends goes first; everything else takes turns.
+// every third cycle and carries up to three whose paths do not overlap; a unit sends one and
+// receives one at a time; the command bus allows one transfer per cycle over all rings (128 bytes
+// at 1.6 GHz: 204.8 GB/s). What the memory interface controller sends goes first; everything else
+// takes turns.
 //
 // Not modelled: retries of the snoop, and the separate command credits of each unit.
 #pragma once
@@ -85,11 +86,12 @@ class Eib {
   Time command_free_ = 0;
   std::uint64_t serves_ = 0;
   std::array<std::uint64_t, kRequesters> last_served_{};
-  std::uint32_t pending_ = 0;  // bit r: requester r has something below
-  std::array<Ring<BusLine>, kRequesters> lines_;       // single lines first,
+  std::uint32_t pending_ = 0;                           // bit r: requester r has something below
+  std::array<Ring<BusLine>, kRequesters> lines_;        // single lines first,
   std::array<Ring<Transfer*>, kRequesters> transfers_;  // then whole transfers in order
   std::array<DataRing, kRings> rings_;
-  // During one arbitration: segments kept for those who wait for them, target units kept for memory.
+  // During one arbitration: segments kept for those who wait for them, target units kept for
+  // memory.
   std::array<std::uint32_t, kRings> reserved_{};
   std::uint32_t kept_for_memory_ = 0;
   std::array<Time, kUnits> out_free_{}, in_free_{};

@@ -1,5 +1,5 @@
-// Local store of an SPE, with real contents, and the effective addresses of a blade: main memory from
-// 0 on, and every local store as a window that others reach by DMA.
+// Local store of an SPE, with real contents, and the effective addresses of a blade: main memory
+// from 0 on, and every local store as a window that others reach by DMA.
 #pragma once
 
 #include <array>

@@ -7,8 +7,12 @@
 namespace percs::cell {
 
 Mfc::Mfc(Spe* spe, BladeContext* context, std::array<Eib*, kCells> buses, MainMemory* memory)
-    : spe_(spe), context_(context), buses_(buses), memory_(memory),
-      cell_(spe->index() / kSpesPerCell), unit_(kUnitOfSpe[spe->index() % kSpesPerCell]),
+    : spe_(spe),
+      context_(context),
+      buses_(buses),
+      memory_(memory),
+      cell_(spe->index() / kSpesPerCell),
+      unit_(kUnitOfSpe[spe->index() % kSpesPerCell]),
       slots_(static_cast<std::size_t>(context->parameters.queue_depth)) {
   order_.reserve(slots_.size());
   for (std::size_t i = slots_.size(); i-- > 0;) free_.push_back(static_cast<std::uint8_t>(i));
@@ -110,7 +114,8 @@ Transfer* Mfc::MakeTransfer(int index) {
   }
   std::uint8_t far_cell, far_unit;
   Locate(t->ea, &far_cell, &far_unit);
-  const auto own_cell = static_cast<std::uint8_t>(cell_), own_unit = static_cast<std::uint8_t>(unit_);
+  const auto own_cell = static_cast<std::uint8_t>(cell_),
+             own_unit = static_cast<std::uint8_t>(unit_);
   const bool out = t->is_put || t->is_signal;
   t->source_cell = out ? own_cell : far_cell;
   t->source_unit = out ? own_unit : far_unit;
@@ -126,8 +131,7 @@ void Mfc::OnRequest(Transfer* t) {
   }
   const Slot& slot = slots_[t->command];
   if (slot.command.is_list() && slot.next_element < slot.command.elements()) {
-    StartElement(t->command,
-                 context_->now - CommandPhase(*t) + context_->parameters.list_element);
+    StartElement(t->command, context_->now - CommandPhase(*t) + context_->parameters.list_element);
   }
   buses_[t->source_cell]->Request(t);
 }
@@ -146,7 +150,8 @@ void Mfc::CopyData(const Transfer& t) {
   } else {
     const EffectiveAddress offset = t.ea - kLocalStoreBase;
     Spe& far = spe_->other(static_cast<int>(offset / kLocalStoreStride));
-    std::uint8_t* const there = far.local_store().at(static_cast<LsAddress>(offset % kLocalStoreStride));
+    std::uint8_t* const there =
+        far.local_store().at(static_cast<LsAddress>(offset % kLocalStoreStride));
     std::memcpy(t.is_put ? there : own, t.is_put ? own : there, t.bytes);
     if (t.is_put) far.OnStored();
   }

@@ -1,9 +1,11 @@
-// Memory flow controller of an SPE: a queue of commands that move data between its local store and an
-// effective address, or set a signal register elsewhere. Commands start in order, several under way
-// at once; what fits one bus transfer passes longer ones at the bus. Tags name groups of commands.
+// Memory flow controller of an SPE: a queue of commands that move data between its local store and
+// an effective address, or set a signal register elsewhere. Commands start in order, several under
+// way at once; what fits one bus transfer passes longer ones at the bus. Tags name groups of
+// commands.
 //
-// A command with a fence waits for all earlier ones of its tag; with a barrier, later ones of its tag
-// wait for it as well. Data of a command becomes visible, all of it, when the command is complete.
+// A command with a fence waits for all earlier ones of its tag; with a barrier, later ones of its
+// tag wait for it as well. Data of a command becomes visible, all of it, when the command is
+// complete.
 //
 // Not modelled: the queue for commands of the PPE, stall-and-notify of lists, translation misses.
 #pragma once
@@ -23,7 +25,8 @@ class Spe;
 
 enum class DmaOrder : std::uint8_t { kNone, kFence, kBarrier };
 
-// One element of a DMA list, as it lies in the local store: `eal` is the low word of its effective address.
+// One element of a DMA list, as it lies in the local store: `eal` is the low word of its effective
+// address.
 struct DmaListElement {
   std::uint32_t size = 0;
   std::uint32_t eal = 0;

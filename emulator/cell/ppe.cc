@@ -51,8 +51,8 @@ Processor::Slow Ppe::ReadOutIntrMbox(int spe) {
 Processor::Slow Ppe::SendSignal(int spe, int signal_register, std::uint32_t value) {
   Operation op;
   if (signal_register < 1 || signal_register > 2) {
-    Fail(absl::InvalidArgumentError(fmt::format(
-        "signal rule: register {}; an SPE has registers 1 and 2", signal_register)));
+    Fail(absl::InvalidArgumentError(
+        fmt::format("signal rule: register {}; an SPE has registers 1 and 2", signal_register)));
   } else if (Reaches(spe, "signal")) {
     op.kind = Operation::Kind::kSignal;
     op.target_spe = spe;

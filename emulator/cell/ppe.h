@@ -1,5 +1,6 @@
-// PowerPC processor element of a Cell: runs one program that starts and joins SPE programs and speaks
-// to SPEs through their mailboxes and signal registers, to main memory, and to the outside of the blade.
+// PowerPC processor element of a Cell: runs one program that starts and joins SPE programs and
+// speaks to SPEs through their mailboxes and signal registers, to main memory, and to the outside
+// of the blade.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ class Ppe : public Processor {
 
   MainMemory& memory() { return *memory_; }
 
-  // Mailboxes of an SPE, from its other side: the inbound one waits for room, the outbound ones for a
-  // message.
+  // Mailboxes of an SPE, from its other side: the inbound one waits for room, the outbound ones for
+  // a message.
   [[nodiscard]] Slow WriteInMbox(int spe, std::uint32_t value);
   [[nodiscard]] Slow ReadOutMbox(int spe);
   [[nodiscard]] Slow ReadOutIntrMbox(int spe);
@@ -48,8 +49,8 @@ class Ppe : public Processor {
   };
   [[nodiscard]] Join JoinSpe(int spe);
 
-  // Writes into an SPE's local store, through its window in memory, at the blade's now: the caller has spent the
-  // time and called Sync(). REQUIRES: inside the local store.
+  // Writes into an SPE's local store, through its window in memory, at the blade's now: the caller
+  // has spent the time and called Sync(). REQUIRES: inside the local store.
   void Store(int spe, LsAddress ls, const void* data, std::uint32_t bytes);
 
   // The next token posted to this PPE from outside the blade (Blade::Post), in order.

@@ -37,9 +37,9 @@ double SignalRoundTrip(const BladeParameters& parameters, int partner) {
 
 double DmaTime(const BladeParameters& parameters, std::uint32_t bytes) {
   auto blade = NewBlade(parameters);
-  PERCS_CHECK(blade->RunSpe(0, [=](Spe& s) {
-    return Stream(s, LocalStoreAddress(1, 0), 0, bytes, 1);
-  }).ok());
+  PERCS_CHECK(
+      blade->RunSpe(0, [=](Spe& s) { return Stream(s, LocalStoreAddress(1, 0), 0, bytes, 1); })
+          .ok());
   blade->Run(kNever);
   return static_cast<double>(blade->spe(0).time()) / kNanosecond;
 }
@@ -50,7 +50,8 @@ double StreamRate(const BladeParameters& parameters, const std::vector<std::pair
   const int count = static_cast<int>(std::max<std::uint32_t>(512 * 1024 / bytes, 16));
   for (const auto& [from, to] : pairs) {
     const EffectiveAddress ea = LocalStoreAddress(to, 0x10000 + offset);
-    PERCS_CHECK(blade->RunSpe(from, [=](Spe& s) { return Stream(s, ea, offset, bytes, count); }).ok());
+    PERCS_CHECK(
+        blade->RunSpe(from, [=](Spe& s) { return Stream(s, ea, offset, bytes, count); }).ok());
   }
   blade->Run(kNever);
   Time end = 1;
@@ -61,14 +62,22 @@ double StreamRate(const BladeParameters& parameters, const std::vector<std::pair
 double MemoryRateAgainstSpes(const BladeParameters& parameters) {
   constexpr int kCount = 32;
   auto blade = NewBlade(parameters);
-  PERCS_CHECK(blade->RunSpe(0, [](Spe& spe) -> Task<> {
-    for (int i = 0; i < kCount; ++i) co_await spe.Get(0, 0, kDmaBytesMax, 0);
-    co_await spe.WaitTagAll(1);
-  }).ok());
+  PERCS_CHECK(blade
+                  ->RunSpe(0,
+                           [](Spe& spe) -> Task<> {
+                             for (int i = 0; i < kCount; ++i)
+                               co_await spe.Get(0, 0, kDmaBytesMax, 0);
+                             co_await spe.WaitTagAll(1);
+                           })
+                  .ok());
   for (const int writer : {1, 2}) {
-    PERCS_CHECK(blade->RunSpe(writer, [](Spe& s) {
-      return Stream(s, LocalStoreAddress(0, 0x10000), 0, kDmaBytesMax, kCount);
-    }).ok());
+    PERCS_CHECK(blade
+                    ->RunSpe(writer,
+                             [](Spe& s) {
+                               return Stream(s, LocalStoreAddress(0, 0x10000), 0, kDmaBytesMax,
+                                             kCount);
+                             })
+                    .ok());
   }
   blade->Run(kNever);
   return static_cast<double>(kCount) * kDmaBytesMax * kNanosecond /
@@ -78,13 +87,16 @@ double MemoryRateAgainstSpes(const BladeParameters& parameters) {
 int CommandsBeforeWaiting(const BladeParameters& parameters) {
   auto blade = NewBlade(parameters);
   int taken = 0;
-  PERCS_CHECK(blade->RunSpe(0, [&taken](Spe& spe) -> Task<> {
-    for (;; ++taken) {
-      const Time before = spe.time();
-      co_await spe.Put(0, LocalStoreAddress(1, 0), kDmaBytesMax, 0);
-      if (spe.time() - before > 100 * kNanosecond) co_return;
-    }
-  }).ok());
+  PERCS_CHECK(blade
+                  ->RunSpe(0,
+                           [&taken](Spe& spe) -> Task<> {
+                             for (;; ++taken) {
+                               const Time before = spe.time();
+                               co_await spe.Put(0, LocalStoreAddress(1, 0), kDmaBytesMax, 0);
+                               if (spe.time() - before > 100 * kNanosecond) co_return;
+                             }
+                           })
+                  .ok());
   blade->Run(kNever);
   return taken;
 }
@@ -92,9 +104,12 @@ int CommandsBeforeWaiting(const BladeParameters& parameters) {
 int MessagesBeforeWaiting(const BladeParameters& parameters) {
   auto blade = NewBlade(parameters);
   int taken = 0;
-  PERCS_CHECK(blade->RunSpe(0, [&taken](Spe& spe) -> Task<> {
-    for (;; ++taken) co_await spe.WriteInMbox(1, 1);
-  }).ok());
+  PERCS_CHECK(blade
+                  ->RunSpe(0,
+                           [&taken](Spe& spe) -> Task<> {
+                             for (;; ++taken) co_await spe.WriteInMbox(1, 1);
+                           })
+                  .ok());
   blade->Run(kMillisecond);
   return taken;
 }
@@ -103,9 +118,9 @@ std::uint32_t LargestDma(const BladeParameters& parameters) {
   std::uint32_t largest = 0;
   for (std::uint32_t bytes = 16; bytes <= 64 * 1024; bytes += 16) {
     auto blade = NewBlade(parameters);
-    PERCS_CHECK(blade->RunSpe(0, [=](Spe& s) {
-      return Stream(s, LocalStoreAddress(1, 0), 0, bytes, 1);
-    }).ok());
+    PERCS_CHECK(
+        blade->RunSpe(0, [=](Spe& s) { return Stream(s, LocalStoreAddress(1, 0), 0, bytes, 1); })
+            .ok());
     blade->Run(kNever);
     if (!blade->spe(0).status().ok()) break;
     largest = bytes;

@@ -13,8 +13,8 @@ namespace percs::cell {
 double SignalRoundTrip(const BladeParameters& parameters, int partner);
 // Nanoseconds of one blocking PUT to a local store on the same Cell.
 double DmaTime(const BladeParameters& parameters, std::uint32_t bytes);
-// GB/s of streams of `bytes` DMA commands between pairs of SPEs, all together; each pair's addresses start
-// `offset` bytes past a multiple of 128.
+// GB/s of streams of `bytes` DMA commands between pairs of SPEs, all together; each pair's
+// addresses start `offset` bytes past a multiple of 128.
 double StreamRate(const BladeParameters& parameters, const std::vector<std::pair<int, int>>& pairs,
                   std::uint32_t bytes, std::uint32_t offset = 0);
 // GB/s that memory delivers into a local store while two SPEs write into it as well.

@@ -41,7 +41,8 @@ void Processor::GoDown() {
 }
 
 void Processor::Fail(absl::Status rule) {
-  status_ = absl::Status(rule.code(), fmt::format("{} at {} ps: {}", name_, clock_, std::string(rule.message())));
+  status_ = absl::Status(
+      rule.code(), fmt::format("{} at {} ps: {}", name_, clock_, std::string(rule.message())));
   state_ = State::kFailed;
   context_->Fold(0x200 + static_cast<std::uint64_t>(index_), static_cast<std::uint64_t>(clock_));
   OnEnd();
@@ -52,10 +53,10 @@ Processor::Slow Processor::Ask(const Operation& operation, Time there, const cha
   operation_ = operation;
   waits_for_ = waits_for;
   if (state_ == State::kRunning) {
-    context_->queue.Push(clock_ + there,
-                         EventKey(EventClass::kTimer, index_, 0,
-                                  static_cast<std::uint64_t>(BladeTimer::kOperation)),
-                         reinterpret_cast<std::uintptr_t>(this));
+    context_->queue.Push(
+        clock_ + there,
+        EventKey(EventClass::kTimer, index_, 0, static_cast<std::uint64_t>(BladeTimer::kOperation)),
+        reinterpret_cast<std::uintptr_t>(this));
   }
   return {this};
 }
@@ -64,8 +65,8 @@ Processor::Slow Processor::AskAtomic(AtomicOp atomic, const MainMemory& memory, 
                                      std::uint32_t operand, std::uint32_t comparand) {
   if (ea % 4 != 0 || !memory.holds(ea, 4)) {
     Fail(absl::InvalidArgumentError(fmt::format(
-        "atomic rule: effective address {:#x}; it must be a 32-bit word of main memory ({} bytes)", ea,
-        memory.size())));
+        "atomic rule: effective address {:#x}; it must be a 32-bit word of main memory ({} bytes)",
+        ea, memory.size())));
   }
   Operation op;
   op.kind = Operation::Kind::kAtomic;

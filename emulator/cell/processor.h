@@ -1,5 +1,5 @@
-// What SPEs and PPEs have in common: a program, a clock of its own that may run ahead of the blade while
-// nothing outside is looked at, and at most one operation that waits.
+// What SPEs and PPEs have in common: a program, a clock of its own that may run ahead of the blade
+// while nothing outside is looked at, and at most one operation that waits.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,11 @@ enum class AtomicOp : std::uint8_t { kAdd, kAnd, kOr, kXor, kExchange, kCompareE
 // A slow operation on something shared, carried out when it gets there.
 struct Operation {
   enum class Kind : std::uint8_t {
-    kNone, kMailboxRead, kMailboxWrite, kSignal, kAtomic,
+    kNone,
+    kMailboxRead,
+    kMailboxWrite,
+    kSignal,
+    kAtomic,
   };
   Kind kind = Kind::kNone;
   Mailbox* mailbox = nullptr;
@@ -65,9 +69,7 @@ class Processor {
   };
   struct Spend {
     Processor* processor;
-    bool await_ready() const {
-      return processor->clock_ - processor->context_->now <= kAheadMax;
-    }
+    bool await_ready() const { return processor->clock_ - processor->context_->now <= kAheadMax; }
     void await_suspend(std::coroutine_handle<> h) const {
       processor->PauseUntil(h, processor->clock_);
     }

@@ -7,8 +7,12 @@ namespace percs::cell {
 Spe::Spe(int index, BladeContext* context, std::array<Eib*, kCells> buses, MainMemory* memory,
          std::array<Spe*, kSpes>* all)
     : Processor(index, fmt::format("SPE {}", index), context),
-      memory_(memory), all_(all), mfc_(this, context, buses, memory),
-      inbound_(context->parameters.mailbox_depth), outbound_(1), outbound_interrupt_(1) {}
+      memory_(memory),
+      all_(all),
+      mfc_(this, context, buses, memory),
+      inbound_(context->parameters.mailbox_depth),
+      outbound_(1),
+      outbound_interrupt_(1) {}
 
 Spe::Issued Spe::Issue(DmaCommand::Kind kind, LsAddress ls, EffectiveAddress ea, std::uint32_t size,
                        int tag, DmaOrder order) {
@@ -41,7 +45,8 @@ Spe::Issued Spe::SendSignal(int target_spe, int signal_register, std::uint32_t v
   c.kind = DmaCommand::Kind::kSignal;
   c.order = order;
   c.tag = static_cast<std::uint8_t>(tag >= 0 && tag < kTags ? tag : kTags);
-  c.target_spe = static_cast<std::uint8_t>(target_spe >= 0 && target_spe < kSpes ? target_spe : kSpes);
+  c.target_spe =
+      static_cast<std::uint8_t>(target_spe >= 0 && target_spe < kSpes ? target_spe : kSpes);
   c.signal_register = static_cast<std::uint8_t>(signal_register);
   c.value = value;
   return IssueCommand(c);
@@ -103,8 +108,8 @@ void Spe::AwaitTags(std::coroutine_handle<> h, std::uint32_t mask, bool all) {
 Spe::SignalRead Spe::ReadSignal(int signal_register) {
   ++context_->stats.operations;
   if (signal_register < 1 || signal_register > 2) {
-    Fail(absl::InvalidArgumentError(fmt::format(
-        "signal rule: register {}; an SPE has registers 1 and 2", signal_register)));
+    Fail(absl::InvalidArgumentError(
+        fmt::format("signal rule: register {}; an SPE has registers 1 and 2", signal_register)));
     return {this, 0};
   }
   return {this, signal_register - 1};
@@ -173,8 +178,8 @@ Processor::Slow Spe::WriteInMbox(int target_spe, std::uint32_t value) {
   Operation op;
   if (target_spe < 0 || target_spe >= kSpes || target_spe == index()) {
     Fail(absl::InvalidArgumentError(
-        fmt::format("mailbox rule: {} writes to SPE {}; the target is another one of 0 to {}", name(),
-                    target_spe, kSpes - 1)));
+        fmt::format("mailbox rule: {} writes to SPE {}; the target is another one of 0 to {}",
+                    name(), target_spe, kSpes - 1)));
   } else if (context_->spes_down & (1u << target_spe)) {
     Fail(absl::InvalidArgumentError(fmt::format("target rule: SPE {} is down", target_spe)));
   } else {

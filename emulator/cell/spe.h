@@ -1,5 +1,5 @@
-// Synergistic processing element: an SPU that runs one program, a local store, an MFC, mailboxes and
-// two signal registers. Programs are coroutines that speak to the MFC in the words of the SDK:
+// Synergistic processing element: an SPU that runs one program, a local store, an MFC, mailboxes
+// and two signal registers. Programs are coroutines that speak to the MFC in the words of the SDK:
 //
 //   Task<> Program(Spe& spe) {
 //     co_await spe.Get(0x1000, ea, 4096, /*tag=*/3);
@@ -37,7 +37,8 @@ class Spe : public Processor {
   int cell() const { return index() / kSpesPerCell; }
   std::string WaitsFor() const override;
 
-  // A command for the MFC. The program goes on once the MFC has it; it waits while the queue is full.
+  // A command for the MFC. The program goes on once the MFC has it; it waits while the queue is
+  // full.
   struct Issued {
     Spe* spe;
     bool await_ready() const { return spe->state_ == State::kRunning && !spe->queue_full_; }
@@ -109,9 +110,10 @@ class Spe : public Processor {
     return Atomic(AtomicOp::kAdd, ea, addend);
   }
 
-  // Waits until something is stored into its local store from outside, by another SPE's DMA or by a PPE: what a
-  // loop that spins on a word there does, without its idle turns. The caller looks at the word again: first
-  // after Sync(), then after every wake. `what` it waits for is for reports and outlives the wait.
+  // Waits until something is stored into its local store from outside, by another SPE's DMA or by a
+  // PPE: what a loop that spins on a word there does, without its idle turns. The caller looks at
+  // the word again: first after Sync(), then after every wake. `what` it waits for is for reports
+  // and outlives the wait.
   struct StoreWait {
     Spe* spe;
     const std::string* what;
@@ -140,8 +142,8 @@ class Spe : public Processor {
   enum class Waiting : std::uint8_t { kNothing, kTagsAll, kTagsAny, kSignal, kStore };
   Slow Write(Mailbox& mailbox, std::uint32_t value, const char* waits_for);  // one of its own
 
-  Issued Issue(DmaCommand::Kind kind, LsAddress ls, EffectiveAddress ea, std::uint32_t size, int tag,
-               DmaOrder order);
+  Issued Issue(DmaCommand::Kind kind, LsAddress ls, EffectiveAddress ea, std::uint32_t size,
+               int tag, DmaOrder order);
   Issued IssueList(DmaCommand::Kind kind, LsAddress ls, EffectiveAddress ea, LsAddress list,
                    std::uint32_t elements, int tag, DmaOrder order);
   Issued IssueCommand(const DmaCommand& command);

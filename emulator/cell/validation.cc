@@ -49,14 +49,15 @@ class CellValidation {
   }
   static Holds If(bool holds) { return holds ? Holds::kYes : Holds::kNo; }
   // Within `share` of the published value.
-  void Near(std::string id, std::string quantity, double published, double emulated, std::string unit,
-            Role role, double share) {
-    Add(std::move(id), std::move(quantity), fmt::format("{:g}", published), emulated, std::move(unit),
-        role, If(std::abs(emulated - published) <= share * published + 1e-9));
+  void Near(std::string id, std::string quantity, double published, double emulated,
+            std::string unit, Role role, double share) {
+    Add(std::move(id), std::move(quantity), fmt::format("{:g}", published), emulated,
+        std::move(unit), role, If(std::abs(emulated - published) <= share * published + 1e-9));
   }
   void Equal(std::string id, std::string quantity, double published, double emulated,
              std::string unit) {
-    Near(std::move(id), std::move(quantity), published, emulated, std::move(unit), Role::kSpecified, 0);
+    Near(std::move(id), std::move(quantity), published, emulated, std::move(unit), Role::kSpecified,
+         0);
   }
 
   CollectiveTiming Measure(Collective collective, AlgorithmSpec spec, int spes,
@@ -155,7 +156,8 @@ void CellValidation::Dma() {
   Near("CELL-049", "SPE point-to-point DMA bandwidth, batches of 4 KB", 25.6,
        StreamRate(p_, {{0, 1}}, 4096), "GB/s", Role::kCalibrated, 0.02);
   std::uint32_t near_peak = 128;
-  while (near_peak < kDmaBytesMax && StreamRate(p_, {{0, 1}}, near_peak) < 0.9 * peak) near_peak *= 2;
+  while (near_peak < kDmaBytesMax && StreamRate(p_, {{0, 1}}, near_peak) < 0.9 * peak)
+    near_peak *= 2;
   Add("CELL-062", "SPE to SPE near-peak DMA size", ">=1024", near_peak, "B", Role::kCalibrated,
       If(near_peak >= 1024 && near_peak <= 2048));
 }
@@ -169,7 +171,8 @@ void CellValidation::Bus() {
   Equal("CELL-055", "EIB ring start interval", 3, p_.eib.start_interval, "bus cycles");
   Equal("CELL-056", "EIB transfer length", 8, kLineBytes / kBeatBytes, "beats");
   Equal("CELL-057", "EIB maximum path", 6, p_.eib.hops_max, "hops");
-  Equal("CELL-059", "EIB aggregate peak (one command per cycle)", 204.8, kLineBytes / cycle_ns, "GB/s");
+  Equal("CELL-059", "EIB aggregate peak (one command per cycle)", 204.8, kLineBytes / cycle_ns,
+        "GB/s");
   Equal("CELL-060", "EIB raw data-ring peak", 307.2,
         kRings * p_.eib.transfers_per_ring * kBeatBytes / cycle_ns, "GB/s");
   const double pairs = StreamRate(
@@ -192,7 +195,8 @@ void CellValidation::Signals() {
   Near("CELL-015", "signal round trip inter-chip", 619.4, far, "ns", Role::kCalibrated, 0.001);
   Near("CELL-016", "signal one-way intra-chip", 80.05, near / 2, "ns", Role::kCalibrated, 0.001);
   Near("CELL-017", "signal one-way inter-chip", 309.7, far / 2, "ns", Role::kCalibrated, 0.001);
-  Near("CELL-018", "inter/intra signal RTT ratio", 3.869, far / near, "x", Role::kCalibrated, 0.001);
+  Near("CELL-018", "inter/intra signal RTT ratio", 3.869, far / near, "x", Role::kCalibrated,
+       0.001);
 }
 
 void CellValidation::Barriers() {
@@ -212,8 +216,8 @@ void CellValidation::Barriers() {
          (crossover == 2 || crossover == 4 || t[crossover][0] <= kTie * best(crossover))) {
     ++crossover;
   }
-  Near("CELL-026", "ATOBar best below (powers of two are pairwise exchange's)", 8, crossover, "SPEs",
-       Role::kPredicted, 0);
+  Near("CELL-026", "ATOBar best below (powers of two are pairwise exchange's)", 8, crossover,
+       "SPEs", Role::kPredicted, 0);
   int same = 2;
   while (same < kSpes && std::abs(t[same + 1][1] / t[same + 1][0] - 1) < 0.001) ++same;
   Near("CELL-027", "ATOBarB = ATOBar up to", 8, same, "SPEs", Role::kPredicted, 0);
@@ -235,7 +239,8 @@ void CellValidation::Barriers() {
         "signals");
 }
 
-// The time without software over that of one signal, on a blade whose Cells are as near as neighbours.
+// The time without software over that of one signal, on a blade whose Cells are as near as
+// neighbours.
 int CellValidation::Steps(AlgorithmSpec spec, int spes) {
   CollectiveLoop loop;
   loop.spec = spec;
@@ -272,8 +277,10 @@ void CellValidation::BarrierSteps() {
     Add(id, what, published, excess, "steps more", Role::kSpecified, If(excess <= 0));
   };
   formula("CELL-032", "TTBar D2 against its formula, worst of 2-16 SPEs", "2*ceil(log_d N)", most);
-  formula("CELL-033", "TTBarB D2 against its formula, worst of 9-16 SPEs", "2*ceil(log_d(N/2))+1", most_b);
-  formula("CELL-034", "PEBar against its formula, worst of 2-16 SPEs", "log2 N | floor(log2 N)+2", most_pe);
+  formula("CELL-033", "TTBarB D2 against its formula, worst of 9-16 SPEs", "2*ceil(log_d(N/2))+1",
+          most_b);
+  formula("CELL-034", "PEBar against its formula, worst of 2-16 SPEs", "log2 N | floor(log2 N)+2",
+          most_pe);
   Equal("CELL-035", "TTBar steps, d=2, N=8", 6, Steps(kTt2, 8), "steps");
   Equal("CELL-036", "PEBar steps, N=8", 3, Steps(kPe, 8), "steps");
   Equal("CELL-037", "TTBar steps, d=2, N=16", 8, Steps(kTt2, 16), "steps");
@@ -295,10 +302,10 @@ void CellValidation::Broadcasts() {
     const double ato_time = Broadcast(kAtoB, n, 128), tree = Broadcast(kTtB2, n, 128);
     if (kTie * ato_time < tree) last_ato = n;
     if (kTie * Broadcast(kAtoB, n, 16384) < Broadcast(kTtB2, n, 16384)) last_ato_long = n;
-    Add(fmt::format("CELL-bcast-{:02}-ATO", n), "ATOBcastB_Opt latency, 128 bytes, Fig. 6", "", ato_time,
-        "ns", Role::kPredicted, Holds::kUnknown);
-    Add(fmt::format("CELL-bcast-{:02}-TT2", n), "TTBcastB_Opt D2 latency, 128 bytes, Fig. 6", "", tree,
-        "ns", Role::kPredicted, Holds::kUnknown);
+    Add(fmt::format("CELL-bcast-{:02}-ATO", n), "ATOBcastB_Opt latency, 128 bytes, Fig. 6", "",
+        ato_time, "ns", Role::kPredicted, Holds::kUnknown);
+    Add(fmt::format("CELL-bcast-{:02}-TT2", n), "TTBcastB_Opt D2 latency, 128 bytes, Fig. 6", "",
+        tree, "ns", Role::kPredicted, Holds::kUnknown);
   }
   Near("CELL-029", "TTBcastB_Opt D2 wins at 128 B above", 6, last_ato, "SPEs", Role::kPredicted, 0);
   Near("CELL-030", "TTBcastB_Opt D2 wins or ties at 16 KB from", 3, last_ato_long + 1, "SPEs",
@@ -324,21 +331,22 @@ void CellValidation::Reductions() {
       ++counted;
     }
     const auto add = [&](const char* name, double ns) {
-      Add(fmt::format("CELL-reduce-{:02}-{}", n, name), "reduce latency, 32 floats, Fig. 8", "", ns, "ns",
-          Role::kPredicted, Holds::kUnknown);
+      Add(fmt::format("CELL-reduce-{:02}-{}", n, name), "reduce latency, 32 floats, Fig. 8", "", ns,
+          "ns", Role::kPredicted, Holds::kUnknown);
     };
     add("ATO", ato);
     add("TT2", tree);
     add("TT3", three);
   }
-  Add("CELL-025", "reduce D3 over D2, mean of 6-16 SPEs", ">1", sum / counted, "x", Role::kPredicted,
-      If(sum / counted > 1 && least * kTie >= 1));
-  Near("CELL-031", "ATORedB_Opt best when SPEs are fewer than", 6, from, "SPEs", Role::kPredicted, 0);
+  Add("CELL-025", "reduce D3 over D2, mean of 6-16 SPEs", ">1", sum / counted, "x",
+      Role::kPredicted, If(sum / counted > 1 && least * kTie >= 1));
+  Near("CELL-031", "ATORedB_Opt best when SPEs are fewer than", 6, from, "SPEs", Role::kPredicted,
+       0);
   const double ato = Reduce(kAtoB, kSpes), tree = Reduce(kTtB2, kSpes);
-  Add("CELL-withheld-reduce", "TTRedB_Opt D2 with 32 floats, 16 SPEs", "", tree, "ns", Role::kPredicted,
-      Holds::kUnknown);
-  Add("CELL-shape-reduce", "ATORedB_Opt over TTRedB_Opt D2, 16 SPEs (1.7 to 2)", "almost 2", ato / tree,
-      "x", Role::kPredicted, If(ato / tree >= 1.7 && ato / tree <= 2));
+  Add("CELL-withheld-reduce", "TTRedB_Opt D2 with 32 floats, 16 SPEs", "", tree, "ns",
+      Role::kPredicted, Holds::kUnknown);
+  Add("CELL-shape-reduce", "ATORedB_Opt over TTRedB_Opt D2, 16 SPEs (1.7 to 2)", "almost 2",
+      ato / tree, "x", Role::kPredicted, If(ato / tree >= 1.7 && ato / tree <= 2));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Every published figure of the dual-Cell blade beside what the emulator measures on a QS20, by programs
-// that run on it. docs/cell.md says which parameters were calibrated on which rows.
+// Every published figure of the dual-Cell blade beside what the emulator measures on a QS20, by
+// programs that run on it. docs/cell.md says which parameters were calibrated on which rows.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,8 @@
 
 namespace percs::cell {
 
-// Calls per measurement: the loop settles within the first few, so more would not change a digit shown.
+// Calls per measurement: the loop settles within the first few, so more would not change a digit
+// shown.
 inline constexpr int kValidationIterations = 400;
 
 absl::StatusOr<std::vector<ValidationRow>> ValidateCell();

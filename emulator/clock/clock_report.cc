@@ -5,11 +5,13 @@
 namespace percs {
 namespace {
 
-// Two clocks set by the same source differ by what each took over with its symbol, one error per link and
-// a picosecond of rounding, and by what their oscillators have drifted from the source's since.
+// Two clocks set by the same source differ by what each took over with its symbol, one error per
+// link and a picosecond of rounding, and by what their oscillators have drifted from the source's
+// since.
 Time Bound(const ClockSettings& settings, std::uint32_t depth, Time age) {
   const Time taken_over = 2 * static_cast<Time>(depth) * (settings.error + 1);
-  const auto drifted = static_cast<Time>(static_cast<__int128>(4) * settings.drift_ppb * age / 1'000'000'000);
+  const auto drifted =
+      static_cast<Time>(static_cast<__int128>(4) * settings.drift_ppb * age / 1'000'000'000);
   return taken_over + drifted + 4;
 }
 

@@ -88,7 +88,8 @@ void HubClock::Run() {
 void HubClock::Emit(Time now) {
   emitted_ = Reading(now);
   Set(now, emitted_, node_, 0);
-  next_symbol_ = now + settings_.period - Drift(settings_.period, drift_ppb_ + added_ppb_);  // by its own clock
+  next_symbol_ = now + settings_.period -
+                 Drift(settings_.period, drift_ppb_ + added_ppb_);  // by its own clock
   PassOn(now, emitted_, kNoPort);
 }
 
@@ -96,7 +97,8 @@ void HubClock::OnSymbol(const ControlItem& symbol, Time now) {
   const OutputPort& link = isr_.output(symbol.port);
   if (!link.up || link.generation != symbol.epoch) return;  // lost with the link
   // While trees change, a symbol may come twice, or to the source.
-  if ((role_ & HubTables::kDeliverHere) || (symbol.source == source_ && symbol.raised <= emitted_)) return;
+  if ((role_ & HubTables::kDeliverHere) || (symbol.source == source_ && symbol.raised <= emitted_))
+    return;
   emitted_ = symbol.raised;
   const Time delay = Delay(parameters_, ClassOf(symbol.port)) + errors_[symbol.port];
   Set(now, static_cast<Time>(symbol.hash) + delay, symbol.source, symbol.hops);

@@ -1,8 +1,9 @@
-// The clock of one hub: an oscillator with a drift of its own, set whenever a sync symbol comes (docs/clock.md).
-// The hub that its tables name as the source sends a symbol every period; every hub sets its clock to what the
-// symbol says plus the delay of the link it came over, as far as it knows that, and passes it on along the tree.
-// Symbols travel beside the flits, like credits, and take no bandwidth. All of this is background
-// (docs/semantics.md rule 6): it keeps no run from ending. Not modelled: a clock is set at once, not slewed.
+// The clock of one hub: an oscillator with a drift of its own, set whenever a sync symbol comes
+// (docs/clock.md). The hub that its tables name as the source sends a symbol every period; every
+// hub sets its clock to what the symbol says plus the delay of the link it came over, as far as it
+// knows that, and passes it on along the tree. Symbols travel beside the flits, like credits, and
+// take no bandwidth. All of this is background (docs/semantics.md rule 6): it keeps no run from
+// ending. Not modelled: a clock is set at once, not slewed.
 #pragma once
 
 #include <array>
@@ -17,7 +18,8 @@
 
 namespace percs {
 
-// Age of a clock whose oscillator a fault has made faster or slower since it was set: nobody counts on it.
+// Age of a clock whose oscillator a fault has made faster or slower since it was set: nobody counts
+// on it.
 inline constexpr Time kDrifting = kNever - 1;
 
 // What a hub's clock showed at a multiple of the period.
@@ -34,11 +36,12 @@ class HubClock {
   // Later periods are not sampled.
   static constexpr std::size_t kSamplesMax = 16'384;
 
-  HubClock(NodeId node, const ClockSettings& settings, std::uint64_t seed, const P7ihParameters& parameters,
-           const Isr& isr, std::function<void(ControlItem&&)> send);
+  HubClock(NodeId node, const ClockSettings& settings, std::uint64_t seed,
+           const P7ihParameters& parameters, const Isr& isr,
+           std::function<void(ControlItem&&)> send);
 
-  // The hub's place in the tree: ports that symbols are passed on by, HubTables::kDeliverHere if it is the
-  // source.
+  // The hub's place in the tree: ports that symbols are passed on by, HubTables::kDeliverHere if it
+  // is the source.
   void SetRole(PortMask role, Time now);
   // Begins now, unset, instead of at 0.
   void BeginAt(Time now);
@@ -73,12 +76,12 @@ class HubClock {
   std::array<Time, kLinkPorts> errors_{};  // by port, of the delay as this hub knows it
 
   PortMask role_ = 0;
-  Time set_at_ = 0, shown_ = 0;  // the clock showed `shown_` at `set_at_`
+  Time set_at_ = 0, shown_ = 0;         // the clock showed `shown_` at `set_at_`
   Time drifts_from_ = 0, drifted_ = 0;  // at another rate before, which made so much
   bool set_ = false, drifting_ = false;
   NodeId source_ = kNoNode;
   std::uint32_t depth_ = 0;
-  Time emitted_ = -1;            // of the last symbol taken: by its source's clock
+  Time emitted_ = -1;  // of the last symbol taken: by its source's clock
   Time next_symbol_ = kNever;
   Time next_sample_;
   std::map<std::pair<Time, PortId>, ControlItem> symbols_;  // on their way

@@ -17,7 +17,8 @@ CauPayload Payload(const std::uint8_t* bytes, std::uint64_t size) {
 
 }  // namespace
 
-CauCollective::CauCollective(Rank& rank, const TaskGroup& leaders, Operation operation, std::size_t window)
+CauCollective::CauCollective(Rank& rank, const TaskGroup& leaders, Operation operation,
+                             std::size_t window)
     : rank_(rank),
       leaders_(leaders),
       me_(leaders.IndexOf(rank.number())),
@@ -34,14 +35,16 @@ void CauCollective::Start() {
   const bool at_root = me_ == call_.root;
   if (operation_ == Operation::kBroadcast) {
     if (leaders_.size == 1) return Finish();
-    return at_root ? window_->Multicast(Payload(call_.output, call_.bytes), this) : window_->AwaitMulticast(this);
+    return at_root ? window_->Multicast(Payload(call_.output, call_.bytes), this)
+                   : window_->AwaitMulticast(this);
   }
   if (leaders_.size == 1) {
     if (call_.output) std::memmove(call_.output, call_.input, call_.bytes);
     return Finish();
   }
   if (at_root) {
-    return window_->AwaitReduced(call_.op, call_.type, static_cast<std::uint8_t>(call_.bytes), this);
+    return window_->AwaitReduced(call_.op, call_.type, static_cast<std::uint8_t>(call_.bytes),
+                                 this);
   }
   const NodeId root = rank_.node().placement().NodeOf(leaders_.task(call_.root));
   window_->Contribute(root, call_.op, call_.type, Payload(call_.input, call_.bytes), this);
@@ -54,9 +57,11 @@ void CauCollective::OnCauReceived(const CauPayload& payload) {
         OperationName(operation_), rank_.number(), payload.size, call_.bytes)));
   }
   if (call_.output && operation_ == Operation::kReduce) {
-    const CauPayload mine = Payload(call_.input, call_.bytes);  // input and output may be one buffer
+    const CauPayload mine =
+        Payload(call_.input, call_.bytes);  // input and output may be one buffer
     std::memcpy(call_.output, payload.bytes.data(), call_.bytes);
-    Combine(call_.op, call_.type, call_.bytes / OperandBytes(call_.type), mine.bytes.data(), call_.output);
+    Combine(call_.op, call_.type, call_.bytes / OperandBytes(call_.type), mine.bytes.data(),
+            call_.output);
   } else if (call_.output) {
     std::memcpy(call_.output, payload.bytes.data(), call_.bytes);
   }

@@ -1,6 +1,6 @@
-// Collectives on a tree of CAUs, among the leaders of nodes (paper 003 section 3.6): a reduce, of which the
-// root adds its own operands in software to what the tree brings, and a broadcast. Up to 64 bytes; operations
-// and types of the ALU. An allreduce is the one and then the other (chain.h).
+// Collectives on a tree of CAUs, among the leaders of nodes (paper 003 section 3.6): a reduce, of
+// which the root adds its own operands in software to what the tree brings, and a broadcast. Up to
+// 64 bytes; operations and types of the ALU. An allreduce is the one and then the other (chain.h).
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace percs {
 
 class CauCollective final : public Collective, private CauWindow::Client {
  public:
-  // `leaders`: task 0 of each node. `operation`: kReduce or kBroadcast. `window`: which of the node's. REQUIRES:
-  // it is on a tree whose participants are those nodes.
+  // `leaders`: task 0 of each node. `operation`: kReduce or kBroadcast. `window`: which of the
+  // node's. REQUIRES: it is on a tree whose participants are those nodes.
   CauCollective(Rank& rank, const TaskGroup& leaders, Operation operation, std::size_t window = 0);
 
   void Reset(const CollectiveCall& call) override;

@@ -1,6 +1,6 @@
-// The interface of every collective (paper 003 sections 3.1 and 3.3): reset() is local, start() returns at
-// once, and a callback tells of local completion; the callback may reset and start others, which is how
-// collectives are chained.
+// The interface of every collective (paper 003 sections 3.1 and 3.3): reset() is local, start()
+// returns at once, and a callback tells of local completion; the callback may reset and start
+// others, which is how collectives are chained.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct TaskGroup {
   }
 };
 
-// One operation. `bytes` is what each task has (gather, scatter, all-to-all: of each block). Null buffers:
-// lengths only; times are the same.
+// One operation. `bytes` is what each task has (gather, scatter, all-to-all: of each block). Null
+// buffers: lengths only; times are the same.
 struct CollectiveCall {
   std::uint32_t root = 0;  // index in the group
   std::uint64_t bytes = 0;

@@ -30,78 +30,131 @@ struct Named {
 };
 using Fits = Named::Fits;
 
-std::unique_ptr<Collective> Smartmap(const CollectiveWorkload& workload, Rank& rank, Operation operation,
+std::unique_ptr<Collective> Smartmap(const CollectiveWorkload& workload, Rank& rank,
+                                     Operation operation,
                                      SmartmapReduce reduce = SmartmapReduce::kAuto) {
   return std::make_unique<SmartmapCollective>(rank, All(workload), operation, kMainArea, reduce);
 }
 
-std::unique_ptr<Collective> Cau(const CollectiveWorkload& workload, Rank& rank, Operation operation) {
+std::unique_ptr<Collective> Cau(const CollectiveWorkload& workload, Rank& rank,
+                                Operation operation) {
   return std::make_unique<CauCollective>(rank, All(workload), operation);
 }
 
 const std::vector<Named>& Others() {
   using W = const CollectiveWorkload&;
   using C = std::unique_ptr<Collective>;
-  constexpr auto kReduceThenBroadcast = [](W w, Rank& r) -> C { return MakeShmAllreduce(r, All(w)); };
+  constexpr auto kReduceThenBroadcast = [](W w, Rank& r) -> C {
+    return MakeShmAllreduce(r, All(w));
+  };
   static const std::vector<Named> kOthers{
-      {{Operation::kBarrier, "shm:tree", "reduce and broadcast without data, through shared memory"},
-       kReduceThenBroadcast, Fits::kOneNode},
+      {{Operation::kBarrier, "shm:tree",
+        "reduce and broadcast without data, through shared memory"},
+       kReduceThenBroadcast,
+       Fits::kOneNode},
       {{Operation::kBroadcast, "shm:tree", "binary tree through shared records"},
-       [](W w, Rank& r) -> C { return std::make_unique<ShmTreeBroadcast>(r, All(w), kMainArea); }, Fits::kOneNode},
+       [](W w, Rank& r) -> C { return std::make_unique<ShmTreeBroadcast>(r, All(w), kMainArea); },
+       Fits::kOneNode},
       {{Operation::kBroadcast, "shm:one-buffer", "all read one shared buffer"},
-       [](W w, Rank& r) -> C { return std::make_unique<ShmFlatBroadcast>(r, All(w), kMainArea, 1); }, Fits::kOneNode},
+       [](W w, Rank& r) -> C {
+         return std::make_unique<ShmFlatBroadcast>(r, All(w), kMainArea, 1);
+       },
+       Fits::kOneNode},
       {{Operation::kBroadcast, "shm:two-buffers", "all read one of two shared buffers in turn"},
-       [](W w, Rank& r) -> C { return std::make_unique<ShmFlatBroadcast>(r, All(w), kMainArea, 2); }, Fits::kOneNode},
-      {{Operation::kBroadcast, "hybrid:p2p", "shared memory on nodes, messages between their leaders"},
-       [](W w, Rank& r) -> C { return MakeHybridBroadcast(r, LeaderLayer::kP2p, w.bytes); }, Fits::kAll},
-      {{Operation::kBroadcast, "hybrid:cau", "shared memory on nodes, a tree of CAUs between their leaders"},
-       [](W w, Rank& r) -> C { return MakeHybridBroadcast(r, LeaderLayer::kCau, w.bytes); }, Fits::kAll, true},
+       [](W w, Rank& r) -> C {
+         return std::make_unique<ShmFlatBroadcast>(r, All(w), kMainArea, 2);
+       },
+       Fits::kOneNode},
+      {{Operation::kBroadcast, "hybrid:p2p",
+        "shared memory on nodes, messages between their leaders"},
+       [](W w, Rank& r) -> C { return MakeHybridBroadcast(r, LeaderLayer::kP2p, w.bytes); },
+       Fits::kAll},
+      {{Operation::kBroadcast, "hybrid:cau",
+        "shared memory on nodes, a tree of CAUs between their leaders"},
+       [](W w, Rank& r) -> C { return MakeHybridBroadcast(r, LeaderLayer::kCau, w.bytes); },
+       Fits::kAll,
+       true},
       {{Operation::kReduce, "shm:tree", "binary tree through shared records"},
-       [](W w, Rank& r) -> C { return std::make_unique<ShmReduce>(r, All(w), kMainArea, false); }, Fits::kOneNode},
+       [](W w, Rank& r) -> C { return std::make_unique<ShmReduce>(r, All(w), kMainArea, false); },
+       Fits::kOneNode},
       {{Operation::kReduce, "shm:blocking", "the same, by threads that wait"},
-       [](W w, Rank& r) -> C { return std::make_unique<ShmReduce>(r, All(w), kMainArea, true); }, Fits::kOneNode},
+       [](W w, Rank& r) -> C { return std::make_unique<ShmReduce>(r, All(w), kMainArea, true); },
+       Fits::kOneNode},
       {{Operation::kAllreduce, "shm:tree", "reduce, then broadcast, through shared records"},
-       kReduceThenBroadcast, Fits::kOneNode},
+       kReduceThenBroadcast,
+       Fits::kOneNode},
       {{Operation::kBroadcast, "smartmap", "out of the root's memory, by direct access"},
-       [](W w, Rank& r) -> C { return Smartmap(w, r, Operation::kBroadcast); }, Fits::kOneNode},
-      {{Operation::kReduce, "smartmap:auto", "into the root's memory: serial, from 1024 bytes on parallel"},
-       [](W w, Rank& r) -> C { return Smartmap(w, r, Operation::kReduce); }, Fits::kOneNode},
+       [](W w, Rank& r) -> C { return Smartmap(w, r, Operation::kBroadcast); },
+       Fits::kOneNode},
+      {{Operation::kReduce, "smartmap:auto",
+        "into the root's memory: serial, from 1024 bytes on parallel"},
+       [](W w, Rank& r) -> C { return Smartmap(w, r, Operation::kReduce); },
+       Fits::kOneNode},
       {{Operation::kReduce, "smartmap:serial", "into the root's memory, one after the other"},
-       [](W w, Rank& r) -> C { return Smartmap(w, r, Operation::kReduce, SmartmapReduce::kSerial); }, Fits::kOneNode},
+       [](W w, Rank& r) -> C {
+         return Smartmap(w, r, Operation::kReduce, SmartmapReduce::kSerial);
+       },
+       Fits::kOneNode},
       {{Operation::kReduce, "smartmap:parallel", "into the root's memory, each a part for all"},
-       [](W w, Rank& r) -> C { return Smartmap(w, r, Operation::kReduce, SmartmapReduce::kParallel); }, Fits::kOneNode},
+       [](W w, Rank& r) -> C {
+         return Smartmap(w, r, Operation::kReduce, SmartmapReduce::kParallel);
+       },
+       Fits::kOneNode},
       {{Operation::kAllreduce, "smartmap", "reduce, then broadcast, by direct access"},
-       [](W w, Rank& r) -> C { return MakeSmartmapAllreduce(r, All(w)); }, Fits::kOneNode},
+       [](W w, Rank& r) -> C { return MakeSmartmapAllreduce(r, All(w)); },
+       Fits::kOneNode},
       {{Operation::kAlltoall, "smartmap", "out of all memories, by direct access"},
-       [](W w, Rank& r) -> C { return Smartmap(w, r, Operation::kAlltoall); }, Fits::kOneNode},
-      {{Operation::kAllreduce, "hybrid:cau", "shared memory on nodes, a tree of CAUs between their leaders"},
-       [](W, Rank& r) -> C { return MakeHybridAllreduce(r, LeaderLayer::kCau); }, Fits::kAll, true},
-      {{Operation::kAllreduce, "hybrid:p2p", "shared memory on nodes, messages between their leaders"},
-       [](W, Rank& r) -> C { return MakeHybridAllreduce(r, LeaderLayer::kP2p); }, Fits::kAll},
-      {{Operation::kBarrier, "hybrid:cau", "shared memory on nodes, a tree of CAUs between their leaders"},
-       [](W, Rank& r) -> C { return MakeHybridBarrier(r, LeaderLayer::kCau); }, Fits::kAll, true},
-      {{Operation::kBarrier, "hybrid:p2p", "shared memory on nodes, messages between their leaders"},
-       [](W, Rank& r) -> C { return MakeHybridBarrier(r, LeaderLayer::kP2p); }, Fits::kAll},
-      {{Operation::kReduce, "hierarchical:smartmap", "direct access to memory on nodes, messages between their leaders"},
+       [](W w, Rank& r) -> C { return Smartmap(w, r, Operation::kAlltoall); },
+       Fits::kOneNode},
+      {{Operation::kAllreduce, "hybrid:cau",
+        "shared memory on nodes, a tree of CAUs between their leaders"},
+       [](W, Rank& r) -> C { return MakeHybridAllreduce(r, LeaderLayer::kCau); },
+       Fits::kAll,
+       true},
+      {{Operation::kAllreduce, "hybrid:p2p",
+        "shared memory on nodes, messages between their leaders"},
+       [](W, Rank& r) -> C { return MakeHybridAllreduce(r, LeaderLayer::kP2p); },
+       Fits::kAll},
+      {{Operation::kBarrier, "hybrid:cau",
+        "shared memory on nodes, a tree of CAUs between their leaders"},
+       [](W, Rank& r) -> C { return MakeHybridBarrier(r, LeaderLayer::kCau); },
+       Fits::kAll,
+       true},
+      {{Operation::kBarrier, "hybrid:p2p",
+        "shared memory on nodes, messages between their leaders"},
+       [](W, Rank& r) -> C { return MakeHybridBarrier(r, LeaderLayer::kP2p); },
+       Fits::kAll},
+      {{Operation::kReduce, "hierarchical:smartmap",
+        "direct access to memory on nodes, messages between their leaders"},
        [](W, Rank& r) -> C { return MakeHierarchicalReduce(r, NodeLayer::kSmartmap); }},
       {{Operation::kReduce, "hierarchical:p2p", "messages on nodes, and between their leaders"},
        [](W, Rank& r) -> C { return MakeHierarchicalReduce(r, NodeLayer::kP2p); }},
-      {{Operation::kBroadcast, "hierarchical:smartmap", "direct access to memory on nodes, messages between their leaders"},
+      {{Operation::kBroadcast, "hierarchical:smartmap",
+        "direct access to memory on nodes, messages between their leaders"},
        [](W, Rank& r) -> C { return MakeHierarchicalBroadcast(r, NodeLayer::kSmartmap); }},
       {{Operation::kBroadcast, "hierarchical:p2p", "messages on nodes, and between their leaders"},
        [](W, Rank& r) -> C { return MakeHierarchicalBroadcast(r, NodeLayer::kP2p); }},
-      {{Operation::kAllreduce, "hierarchical:smartmap", "direct access to memory on nodes, messages between their leaders"},
+      {{Operation::kAllreduce, "hierarchical:smartmap",
+        "direct access to memory on nodes, messages between their leaders"},
        [](W, Rank& r) -> C { return MakeHierarchicalAllreduce(r, NodeLayer::kSmartmap); }},
       {{Operation::kAllreduce, "hierarchical:p2p", "messages on nodes, and between their leaders"},
        [](W, Rank& r) -> C { return MakeHierarchicalAllreduce(r, NodeLayer::kP2p); }},
       {{Operation::kReduce, "cau", "combined by a tree of CAUs"},
-       [](W w, Rank& r) -> C { return Cau(w, r, Operation::kReduce); }, Fits::kOneTaskPerNode, true},
+       [](W w, Rank& r) -> C { return Cau(w, r, Operation::kReduce); },
+       Fits::kOneTaskPerNode,
+       true},
       {{Operation::kBroadcast, "cau", "multicast by a tree of CAUs"},
-       [](W w, Rank& r) -> C { return Cau(w, r, Operation::kBroadcast); }, Fits::kOneTaskPerNode, true},
+       [](W w, Rank& r) -> C { return Cau(w, r, Operation::kBroadcast); },
+       Fits::kOneTaskPerNode,
+       true},
       {{Operation::kAllreduce, "cau", "reduce, then multicast, by a tree of CAUs"},
-       [](W w, Rank& r) -> C { return MakeCauAllreduce(r, All(w)); }, Fits::kOneTaskPerNode, true},
+       [](W w, Rank& r) -> C { return MakeCauAllreduce(r, All(w)); },
+       Fits::kOneTaskPerNode,
+       true},
       {{Operation::kBarrier, "cau", "reduce of nothing, then multicast, by a tree of CAUs"},
-       [](W w, Rank& r) -> C { return MakeCauBarrier(r, All(w)); }, Fits::kOneTaskPerNode, true},
+       [](W w, Rank& r) -> C { return MakeCauBarrier(r, All(w)); },
+       Fits::kOneTaskPerNode,
+       true},
   };
   return kOthers;
 }
@@ -109,7 +162,8 @@ const std::vector<Named>& Others() {
 std::vector<CollectiveName> MakeNames() {
   std::vector<CollectiveName> names;
   for (const P2pAlgorithm& algorithm : P2pAlgorithms()) {
-    names.push_back({algorithm.operation, fmt::format("p2p:{}", algorithm.name), "active messages"});
+    names.push_back(
+        {algorithm.operation, fmt::format("p2p:{}", algorithm.name), "active messages"});
   }
   for (const Named& other : Others()) names.push_back(other.name);
   return names;
@@ -137,20 +191,23 @@ const CollectiveName* Find(Operation operation, const std::string& asked) {
 absl::Status CheckFits(const CollectiveName& name, Fits fits, const CollectiveWorkload& workload) {
   const TaskPlacement& placement = workload.placement;
   if (fits == Fits::kOneNode && placement.nodes > 1) {
-    return absl::InvalidArgumentError(fmt::format("{} {} is for tasks of one node, and these are on {}",
-                                                  name.name, OperationName(name.operation), placement.nodes));
+    return absl::InvalidArgumentError(
+        fmt::format("{} {} is for tasks of one node, and these are on {}", name.name,
+                    OperationName(name.operation), placement.nodes));
   }
   if (name.name == "smartmap:parallel" && IsOfPairs(workload.op)) {
-    return absl::InvalidArgumentError(fmt::format(
-        "{} {} with {}: who works out a part has not got the value, so its place would be wrong; take "
-        "smartmap:serial",
-        name.name, OperationName(name.operation), OpName(workload.op)));
+    return absl::InvalidArgumentError(
+        fmt::format("{} {} with {}: who works out a part has not got the value, so its place would "
+                    "be wrong; take "
+                    "smartmap:serial",
+                    name.name, OperationName(name.operation), OpName(workload.op)));
   }
   if (fits == Fits::kOneTaskPerNode && placement.tasks_per_node > 1) {
-    return absl::InvalidArgumentError(fmt::format(
-        "{} {} is for one task per node, and there are {}; a tree of CAUs has one participant per node, so "
-        "take hybrid:cau",
-        name.name, OperationName(name.operation), placement.tasks_per_node));
+    return absl::InvalidArgumentError(
+        fmt::format("{} {} is for one task per node, and there are {}; a tree of CAUs has one "
+                    "participant per node, so "
+                    "take hybrid:cau",
+                    name.name, OperationName(name.operation), placement.tasks_per_node));
   }
   return absl::OkStatus();
 }
@@ -159,9 +216,10 @@ absl::Status CheckFits(const CollectiveName& name, Fits fits, const CollectiveWo
 absl::Status CheckForCau(const CollectiveName& name, const CollectiveWorkload& workload) {
   if (name.operation == Operation::kBarrier) return absl::OkStatus();
   if (workload.bytes > kCauPayloadMax) {
-    return absl::InvalidArgumentError(fmt::format(
-        "{} {} of {} bytes: a CAU packet has at most {}; longer ones go by messages (hybrid:p2p, p2p)", name.name,
-        OperationName(name.operation), workload.bytes, kCauPayloadMax));
+    return absl::InvalidArgumentError(
+        fmt::format("{} {} of {} bytes: a CAU packet has at most {}; longer ones go by messages "
+                    "(hybrid:p2p, p2p)",
+                    name.name, OperationName(name.operation), workload.bytes, kCauPayloadMax));
   }
   if (name.operation == Operation::kBroadcast) return absl::OkStatus();
   return CheckCauReduction(workload.op, workload.type, static_cast<int>(workload.bytes));
@@ -186,7 +244,8 @@ absl::Status CheckCollectiveName(const CollectiveWorkload& workload) {
     if (name.operation == workload.operation) all += (all.empty() ? "" : ", ") + name.name;
   }
   return absl::InvalidArgumentError(fmt::format("there is no {} algorithm '{}'; there are {}",
-                                                OperationName(workload.operation), workload.algorithm, all));
+                                                OperationName(workload.operation),
+                                                workload.algorithm, all));
 }
 
 bool UsesCauTree(const CollectiveWorkload& workload) {
@@ -199,8 +258,8 @@ std::unique_ptr<Collective> MakeCollective(const CollectiveWorkload& workload, R
   const CollectiveName& name = *Find(workload.operation, workload.algorithm);
   if (const Named* other = FindOther(name)) return other->make(workload, rank);
   const std::string algorithm = name.name.substr(name.name.find(':') + 1);
-  return std::make_unique<P2pCollective>(rank, All(workload),
-                                         *FindP2pAlgorithm(workload.operation, algorithm), kMainChannel);
+  return std::make_unique<P2pCollective>(
+      rank, All(workload), *FindP2pAlgorithm(workload.operation, algorithm), kMainChannel);
 }
 
 }  // namespace percs

@@ -1,6 +1,7 @@
-// Hierarchical collectives of paper 002 section V-C: on the nodes by direct access to each other's memory or, to
-// compare, by messages through shared memory; between nodes by messages of one leader each. The leader of a node
-// is the task with the root's number on its node, so the root leads its own.
+// Hierarchical collectives of paper 002 section V-C: on the nodes by direct access to each other's
+// memory or, to compare, by messages through shared memory; between nodes by messages of one leader
+// each. The leader of a node is the task with the root's number on its node, so the root leads its
+// own.
 #include <memory>
 #include <utility>
 
@@ -24,14 +25,16 @@ std::unique_ptr<Collective> OnNode(Rank& rank, NodeLayer layer, Operation operat
   if (layer == NodeLayer::kSmartmap) {
     return std::make_unique<SmartmapCollective>(rank, LocalGroup(rank), operation, number);
   }
-  return std::make_unique<P2pCollective>(rank, LocalGroup(rank), *FindP2pAlgorithm(operation, ""), number);
+  return std::make_unique<P2pCollective>(rank, LocalGroup(rank), *FindP2pAlgorithm(operation, ""),
+                                         number);
 }
 
 // Of all tasks with this one's number on their node; those that do not lead leave it out.
 std::unique_ptr<Collective> AmongLeaders(Rank& rank, Operation operation) {
   const TaskPlacement& placement = rank.node().placement();
-  return std::make_unique<P2pCollective>(rank, TaskGroup{rank.local(), placement.tasks_per_node, placement.nodes},
-                                         *FindP2pAlgorithm(operation, ""), kLeaderChannel);
+  return std::make_unique<P2pCollective>(
+      rank, TaskGroup{rank.local(), placement.tasks_per_node, placement.nodes},
+      *FindP2pAlgorithm(operation, ""), kLeaderChannel);
 }
 
 bool AtLocalRoot(const TaskPlacement& placement, CollectiveCall& call) {
@@ -51,7 +54,8 @@ std::unique_ptr<Collective> MakeHierarchicalReduce(Rank& rank, NodeLayer layer) 
     return partial->data();
   };
   std::vector<ChainLevel> levels(2);
-  levels[0] = {"on nodes", OnNode(rank, layer, Operation::kReduce), [placement, sum](CollectiveCall& call) {
+  levels[0] = {"on nodes", OnNode(rank, layer, Operation::kReduce),
+               [placement, sum](CollectiveCall& call) {
                  call.output = sum(call);
                  return AtLocalRoot(placement, call);
                }};
@@ -86,7 +90,8 @@ std::unique_ptr<Collective> MakeHierarchicalAllreduce(Rank& rank, NodeLayer laye
   };
   std::vector<ChainLevel> levels(3);
   levels[0] = {"reduce on nodes", OnNode(rank, layer, Operation::kReduce), at_zero};
-  levels[1] = {"leaders", AmongLeaders(rank, Operation::kAllreduce), [leads = rank.local() == 0](CollectiveCall& call) {
+  levels[1] = {"leaders", AmongLeaders(rank, Operation::kAllreduce),
+               [leads = rank.local() == 0](CollectiveCall& call) {
                  call.input = call.output;
                  return leads;
                }};

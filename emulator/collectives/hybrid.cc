@@ -1,4 +1,5 @@
-// The hybrids of paper 003 section 4.3: shared memory inside the nodes, P2P or CAU between their leaders.
+// The hybrids of paper 003 section 4.3: shared memory inside the nodes, P2P or CAU between their
+// leaders.
 #include <utility>
 
 #include "emulator/collectives/cau_collective.h"
@@ -27,7 +28,8 @@ bool Leads(Rank& rank) { return rank.local() == 0 && rank.node().placement().nod
 
 std::unique_ptr<Collective> LeaderCollective(Rank& rank, LeaderLayer layer, Operation operation) {
   if (!Leads(rank)) return nullptr;
-  if (layer == LeaderLayer::kCau) return std::make_unique<CauCollective>(rank, LeaderGroup(rank), operation);
+  if (layer == LeaderLayer::kCau)
+    return std::make_unique<CauCollective>(rank, LeaderGroup(rank), operation);
   return std::make_unique<P2pCollective>(rank, LeaderGroup(rank), *FindP2pAlgorithm(operation, ""),
                                          kLeaderChannel);
 }
@@ -55,13 +57,17 @@ bool WithoutData(CollectiveCall& call) {
   return AtRootZero(call);
 }
 
-std::unique_ptr<Collective> MakeHybrid(Rank& rank, LeaderLayer layer, bool (*first)(CollectiveCall&),
+std::unique_ptr<Collective> MakeHybrid(Rank& rank, LeaderLayer layer,
+                                       bool (*first)(CollectiveCall&),
                                        bool (*next)(CollectiveCall&)) {
   std::vector<ChainLevel> levels;
-  levels.push_back({"shm reduce", std::make_unique<ShmReduce>(rank, LocalGroup(rank), kReduceArea, false), first});
+  levels.push_back({"shm reduce",
+                    std::make_unique<ShmReduce>(rank, LocalGroup(rank), kReduceArea, false),
+                    first});
   if (layer == LeaderLayer::kCau) {
     levels.push_back({"CAU reduce", LeaderCollective(rank, layer, Operation::kReduce), next});
-    levels.push_back({"CAU broadcast", LeaderCollective(rank, layer, Operation::kBroadcast), first});
+    levels.push_back(
+        {"CAU broadcast", LeaderCollective(rank, layer, Operation::kBroadcast), first});
   } else {
     levels.push_back({"leaders", LeaderCollective(rank, layer, Operation::kAllreduce), next});
   }
@@ -73,32 +79,40 @@ std::unique_ptr<Collective> MakeHybrid(Rank& rank, LeaderLayer layer, bool (*fir
 
 std::unique_ptr<Collective> MakeCauAllreduce(Rank& rank, const TaskGroup& leaders) {
   std::vector<ChainLevel> levels(2);
-  levels[0] = {"CAU reduce", std::make_unique<CauCollective>(rank, leaders, Operation::kReduce), AtRootZero};
-  levels[1] = {"CAU broadcast", std::make_unique<CauCollective>(rank, leaders, Operation::kBroadcast), AtRootZero};
+  levels[0] = {"CAU reduce", std::make_unique<CauCollective>(rank, leaders, Operation::kReduce),
+               AtRootZero};
+  levels[1] = {"CAU broadcast",
+               std::make_unique<CauCollective>(rank, leaders, Operation::kBroadcast), AtRootZero};
   return std::make_unique<Chain>(rank, std::move(levels));
 }
 
 std::unique_ptr<Collective> MakeCauBarrier(Rank& rank, const TaskGroup& leaders) {
   std::vector<ChainLevel> levels(2);
-  levels[0] = {"CAU reduce", std::make_unique<CauCollective>(rank, leaders, Operation::kReduce), WithoutData};
-  levels[1] = {"CAU broadcast", std::make_unique<CauCollective>(rank, leaders, Operation::kBroadcast), WithoutData};
+  levels[0] = {"CAU reduce", std::make_unique<CauCollective>(rank, leaders, Operation::kReduce),
+               WithoutData};
+  levels[1] = {"CAU broadcast",
+               std::make_unique<CauCollective>(rank, leaders, Operation::kBroadcast), WithoutData};
   return std::make_unique<Chain>(rank, std::move(levels));
 }
 
 std::unique_ptr<Collective> MakeShmAllreduce(Rank& rank, const TaskGroup& group) {
   std::vector<ChainLevel> levels(2);
-  levels[0] = {"shm reduce", std::make_unique<ShmReduce>(rank, group, kReduceArea, false), AtRootZero};
-  levels[1] = {"shm broadcast", std::make_unique<ShmTreeBroadcast>(rank, group, kBroadcastArea), AtRootZero};
+  levels[0] = {"shm reduce", std::make_unique<ShmReduce>(rank, group, kReduceArea, false),
+               AtRootZero};
+  levels[1] = {"shm broadcast", std::make_unique<ShmTreeBroadcast>(rank, group, kBroadcastArea),
+               AtRootZero};
   return std::make_unique<Chain>(rank, std::move(levels));
 }
 
 std::unique_ptr<Collective> MakeSmartmapAllreduce(Rank& rank, const TaskGroup& group) {
   std::vector<ChainLevel> levels(2);
   levels[0] = {"smartmap reduce",
-               std::make_unique<SmartmapCollective>(rank, group, Operation::kReduce, kReduceArea), AtRootZero};
-  levels[1] = {"smartmap broadcast",
-               std::make_unique<SmartmapCollective>(rank, group, Operation::kBroadcast, kBroadcastArea),
+               std::make_unique<SmartmapCollective>(rank, group, Operation::kReduce, kReduceArea),
                AtRootZero};
+  levels[1] = {
+      "smartmap broadcast",
+      std::make_unique<SmartmapCollective>(rank, group, Operation::kBroadcast, kBroadcastArea),
+      AtRootZero};
   return std::make_unique<Chain>(rank, std::move(levels));
 }
 
@@ -110,10 +124,12 @@ std::unique_ptr<Collective> MakeHybridBarrier(Rank& rank, LeaderLayer leaders) {
   return MakeHybrid(rank, leaders, WithoutData, WithoutData);
 }
 
-std::unique_ptr<Collective> MakeHybridBroadcast(Rank& rank, LeaderLayer leaders, std::uint64_t bytes) {
+std::unique_ptr<Collective> MakeHybridBroadcast(Rank& rank, LeaderLayer leaders,
+                                                std::uint64_t bytes) {
   const TaskPlacement& placement = rank.node().placement();
   const NodeId node = placement.NodeOf(rank.number());
-  // A root that is a leader itself needs no broadcast on its node first, but one like the others at the end.
+  // A root that is a leader itself needs no broadcast on its node first, but one like the others at
+  // the end.
   const auto first_here = [placement, node](const CollectiveCall& call) {
     return placement.NodeOf(call.root) == node && placement.LocalOf(call.root) != 0;
   };
@@ -125,7 +141,8 @@ std::unique_ptr<Collective> MakeHybridBroadcast(Rank& rank, LeaderLayer leaders,
                  return here;
                }};
   levels[1] = {leaders == LeaderLayer::kCau ? "CAU broadcast" : "leaders",
-               LeaderCollective(rank, leaders, Operation::kBroadcast), [placement](CollectiveCall& call) {
+               LeaderCollective(rank, leaders, Operation::kBroadcast),
+               [placement](CollectiveCall& call) {
                  call.root = placement.NodeOf(call.root);
                  return true;
                }};

@@ -31,9 +31,9 @@ void CollectiveResult::Merge(const CollectiveResult& other) {
 }
 
 void CollectiveResult::Fold(DigestStream& digest) const {
-  for (const std::uint64_t word : {tasks, iterations, static_cast<std::uint64_t>(total),
-                                   static_cast<std::uint64_t>(fastest),
-                                   static_cast<std::uint64_t>(slowest), wrong}) {
+  for (const std::uint64_t word :
+       {tasks, iterations, static_cast<std::uint64_t>(total), static_cast<std::uint64_t>(fastest),
+        static_cast<std::uint64_t>(slowest), wrong}) {
     digest.Add(word);
   }
   for (const LevelTime& level : levels) {
@@ -51,8 +51,8 @@ absl::Status CheckCollectiveWorkload(const CollectiveWorkload& workload, std::ui
   if (auto status = CheckCollectiveName(workload); !status.ok()) return status;
   if (workload.iterations == 0) return absl::InvalidArgumentError("0 iterations measure nothing");
   if (workload.root >= workload.placement.tasks()) {
-    return absl::InvalidArgumentError(fmt::format("root {}: tasks are 0 to {}", workload.root,
-                                                  workload.placement.tasks() - 1));
+    return absl::InvalidArgumentError(
+        fmt::format("root {}: tasks are 0 to {}", workload.root, workload.placement.tasks() - 1));
   }
   const bool reduces = workload.operation == Operation::kReduce ||
                        workload.operation == Operation::kAllreduce ||
@@ -60,9 +60,9 @@ absl::Status CheckCollectiveWorkload(const CollectiveWorkload& workload, std::ui
   if (!reduces) return absl::OkStatus();
   const std::size_t element = ElementBytes(workload.op, workload.type);
   if (workload.bytes % element != 0) {
-    return absl::InvalidArgumentError(fmt::format("{} bytes are no multiple of the {} bytes of a {}{}",
-                                                  workload.bytes, element, IsOfPairs(workload.op) ? "pair of " : "",
-                                                  TypeName(workload.type)));
+    return absl::InvalidArgumentError(
+        fmt::format("{} bytes are no multiple of the {} bytes of a {}{}", workload.bytes, element,
+                    IsOfPairs(workload.op) ? "pair of " : "", TypeName(workload.type)));
   }
   if (workload.op == ReduceOp::kNop) {
     return absl::InvalidArgumentError("nop has no result to check; it is for barriers");
@@ -70,9 +70,8 @@ absl::Status CheckCollectiveWorkload(const CollectiveWorkload& workload, std::ui
   return CheckReduction(workload.op, workload.type);
 }
 
-absl::StatusOr<std::unique_ptr<HubWorkload>> CollectiveLoop::Create(const CollectiveWorkload& workload,
-                                                                    const Topology& topology,
-                                                                    HubServices& hub) {
+absl::StatusOr<std::unique_ptr<HubWorkload>> CollectiveLoop::Create(
+    const CollectiveWorkload& workload, const Topology& topology, HubServices& hub) {
   if (auto status = CheckCollectiveWorkload(workload, topology.hubs()); !status.ok()) return status;
   return std::unique_ptr<HubWorkload>(new CollectiveLoop(workload, hub));
 }
@@ -80,7 +79,8 @@ absl::StatusOr<std::unique_ptr<HubWorkload>> CollectiveLoop::Create(const Collec
 CollectiveLoop::CollectiveLoop(const CollectiveWorkload& workload, HubServices& hub)
     : NodeRuntime(workload.host, workload.placement, hub),
       workload_(workload),
-      pattern_(workload.operation, workload.op, workload.type, workload.placement.tasks(), workload.bytes) {
+      pattern_(workload.operation, workload.op, workload.type, workload.placement.tasks(),
+               workload.bytes) {
   if (UsesCauTree(workload)) UseTree(workload.cau_tree);
   for (const auto& rank : local_ranks()) collectives_.push_back(MakeCollective(workload, *rank));
   SetProgram([this](Rank& rank) { return Loop(rank); });
@@ -96,8 +96,8 @@ Task<> CollectiveLoop::Loop(Rank& rank) {
   const std::uint32_t tasks = placement().tasks();
   Time started = now();
   bool done = false;
-  CollectiveCall call{workload_.root, workload_.bytes, workload_.op, workload_.type, nullptr, nullptr,
-                      SetFlag, &done};
+  CollectiveCall call{workload_.root, workload_.bytes, workload_.op, workload_.type,
+                      nullptr,        nullptr,         SetFlag,      &done};
   if (workload_.verified) {
     call.input = input.data();
     call.output = output.data();
@@ -110,7 +110,8 @@ Task<> CollectiveLoop::Loop(Rank& rank) {
     collective.Reset(call);
     collective.Start();
     co_await rank.Until(&done);
-    if (workload_.verified && !pattern_.Check(i, rank.number(), call.root, output.data())) ++result_.wrong;
+    if (workload_.verified && !pattern_.Check(i, rank.number(), call.root, output.data()))
+      ++result_.wrong;
   }
   const Time took = now() - started;
   collective.AddTimes(&result_);

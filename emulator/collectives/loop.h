@@ -14,7 +14,8 @@ namespace percs {
 class CollectiveLoop final : public NodeRuntime {
  public:
   static absl::StatusOr<std::unique_ptr<HubWorkload>> Create(const CollectiveWorkload& workload,
-                                                             const Topology& topology, HubServices& hub);
+                                                             const Topology& topology,
+                                                             HubServices& hub);
   CollectiveResult collective() const override { return result_; }
   std::vector<std::string> Blocked() const override;
 

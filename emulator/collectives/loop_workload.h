@@ -1,5 +1,5 @@
-// The benchmark loop of paper 003 as a workload: tasks call one collective again and again, each as soon as
-// the last call has completed locally.
+// The benchmark loop of paper 003 as a workload: tasks call one collective again and again, each as
+// soon as the last call has completed locally.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ struct CollectiveWorkload {
   ReduceOp op = ReduceOp::kSum;
   OperandType type = OperandType::kInt64;
   std::uint32_t root = 0;
-  bool rotate_root = false;      // root of call k: (root + k) mod tasks
+  bool rotate_root = false;  // root of call k: (root + k) mod tasks
   std::uint64_t warm_up = 10, iterations = 1000;
-  // Of the CAU algorithms: a tree of the scenario whose participants are the nodes. A scenario without
-  // trees gets one.
+  // Of the CAU algorithms: a tree of the scenario whose participants are the nodes. A scenario
+  // without trees gets one.
   std::uint16_t cau_tree = 0;
-  bool verified = true;          // real bytes, all results checked; else lengths only
+  bool verified = true;  // real bytes, all results checked; else lengths only
   HostParameters host;
 };
 
@@ -42,9 +42,9 @@ struct LevelTime {
 // Of the tasks of one node, or of all.
 struct CollectiveResult {
   std::uint64_t tasks = 0, iterations = 0;
-  Time total = 0;              // over tasks: of the measured calls
+  Time total = 0;                      // over tasks: of the measured calls
   Time fastest = kNever, slowest = 0;  // task
-  std::uint64_t wrong = 0;     // results that were not the expected ones
+  std::uint64_t wrong = 0;             // results that were not the expected ones
   std::vector<LevelTime> levels;
 
   bool empty() const { return tasks == 0; }

@@ -40,7 +40,8 @@ absl::StatusOr<RunResult> MeasureCollective(const CollectiveWorkload& workload) 
   const auto scenario = CollectiveScenario(workload);
   if (!scenario.ok()) return scenario.status();
   auto result = RunScenario(*scenario, RunOptions());
-  if (result.ok() && !result->violations.empty()) return absl::InternalError(result->violations.front());
+  if (result.ok() && !result->violations.empty())
+    return absl::InternalError(result->violations.front());
   return result;
 }
 

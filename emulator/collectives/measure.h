@@ -7,8 +7,8 @@
 
 namespace percs {
 
-// Full drawers, then full supernodes, as many as the nodes need; between two supernodes one D link per hub.
-// INVALID_ARGUMENT for none, and for more than 512 nodes.
+// Full drawers, then full supernodes, as many as the nodes need; between two supernodes one D link
+// per hub. INVALID_ARGUMENT for none, and for more than 512 nodes.
 absl::StatusOr<TopologySpec> FabricOf(std::uint32_t nodes);
 absl::StatusOr<Scenario> CollectiveScenario(const CollectiveWorkload& workload);
 // INTERNAL if a result was wrong or a check of the run failed.

@@ -7,7 +7,15 @@
 namespace percs {
 
 enum class Operation : std::uint8_t {
-  kBarrier, kBroadcast, kReduce, kAllreduce, kScan, kGather, kScatter, kAllgather, kAlltoall,
+  kBarrier,
+  kBroadcast,
+  kReduce,
+  kAllreduce,
+  kScan,
+  kGather,
+  kScatter,
+  kAllgather,
+  kAlltoall,
 };
 inline constexpr int kOperations = 9;
 std::string_view OperationName(Operation operation);

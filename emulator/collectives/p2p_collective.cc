@@ -49,7 +49,8 @@ void P2pCollective::Start() {
   PERCS_CHECK(state_ == State::kReset);
   state_ = State::kRunning;
   const Time copies = Move(schedule_.before);
-  rank_.Do<&P2pCollective::Begin>(rank_.Shared(rank_.node().host().collective_entry) + copies, this);
+  rank_.Do<&P2pCollective::Begin>(rank_.Shared(rank_.node().host().collective_entry) + copies,
+                                  this);
 }
 
 void P2pCollective::Begin(std::uint64_t) { Enter(); }
@@ -79,7 +80,8 @@ void P2pCollective::Enter() {
 }
 
 void P2pCollective::OnMessage(const Incoming& message) {
-  const bool expected = state_ == State::kRunning && receiving_ && phase_ == message.envelope.phase &&
+  const bool expected = state_ == State::kRunning && receiving_ &&
+                        phase_ == message.envelope.phase &&
                         sequence_ % kSequences == message.envelope.sequence;
   if (expected) {
     Take(message);
@@ -92,10 +94,12 @@ void P2pCollective::Take(const Incoming& message) {
   const Phase& phase = schedule_.phases[phase_];
   const std::uint32_t from = group_.task(static_cast<std::uint32_t>(phase.from));
   if (message.source != from) {
-    return Refuse(message, fmt::format("it expects task {} here: the roots or groups disagree", from));
+    return Refuse(message,
+                  fmt::format("it expects task {} here: the roots or groups disagree", from));
   }
   if (message.bytes != phase.receive.bytes) {
-    return Refuse(message, fmt::format("it expects {} bytes: the counts disagree", phase.receive.bytes));
+    return Refuse(message,
+                  fmt::format("it expects {} bytes: the counts disagree", phase.receive.bytes));
   }
   if (message.request) return rank_.node().port().Accept(rank_, message);
   receiving_ = false;
@@ -136,12 +140,14 @@ void P2pCollective::Refuse(const Incoming& message, const std::string& why) {
 
 std::string P2pCollective::Waits() const {
   if (state_ != State::kRunning) return "";
-  if (phase_ == schedule_.phases.size()) return fmt::format("task {} ends an operation", rank_.number());
+  if (phase_ == schedule_.phases.size())
+    return fmt::format("task {} ends an operation", rank_.number());
   const Phase& phase = schedule_.phases[phase_];
-  return fmt::format("task {} waits in phase {} of {} {} number {} for {}", rank_.number(), phase_,
-                     algorithm_.name, OperationName(algorithm_.operation), sequence_,
-                     receiving_ ? fmt::format("task {}", group_.task(static_cast<std::uint32_t>(phase.from)))
-                                : "its own message to leave");
+  return fmt::format(
+      "task {} waits in phase {} of {} {} number {} for {}", rank_.number(), phase_,
+      algorithm_.name, OperationName(algorithm_.operation), sequence_,
+      receiving_ ? fmt::format("task {}", group_.task(static_cast<std::uint32_t>(phase.from)))
+                 : "its own message to leave");
 }
 
 std::uint8_t* P2pCollective::At(Buffer buffer) {
@@ -160,7 +166,8 @@ Content P2pCollective::Pack(const Piece& piece) {
   return content;
 }
 
-void P2pCollective::Unpack(const Piece& piece, const std::vector<std::uint8_t>& bytes, Phase::Take take) {
+void P2pCollective::Unpack(const Piece& piece, const std::vector<std::uint8_t>& bytes,
+                           Phase::Take take) {
   std::uint8_t* into = At(piece.buffer);
   ForRuns(piece, [&](std::uint64_t at, std::uint64_t done, std::uint64_t n) {
     if (take == Phase::Take::kCombine) {

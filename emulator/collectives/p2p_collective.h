@@ -1,6 +1,6 @@
-// The state machine of a collective made of active messages (paper 003 section 3.3): one per instance and
-// task. Each phase sends and receives at most one message; when both are done the next begins. Nothing
-// blocks: every step is a callback of the task's thread.
+// The state machine of a collective made of active messages (paper 003 section 3.3): one per
+// instance and task. Each phase sends and receives at most one message; when both are done the next
+// begins. Nothing blocks: every step is a callback of the task's thread.
 #pragma once
 
 #include <string>
@@ -15,7 +15,8 @@ namespace percs {
 class P2pCollective final : public Collective, public Endpoint {
  public:
   // `channel` tells instances on one task apart; all tasks of the group make theirs with the same.
-  P2pCollective(Rank& rank, const TaskGroup& group, const P2pAlgorithm& algorithm, std::uint8_t channel);
+  P2pCollective(Rank& rank, const TaskGroup& group, const P2pAlgorithm& algorithm,
+                std::uint8_t channel);
   ~P2pCollective() override;
 
   void Reset(const CollectiveCall& call) override;
@@ -28,7 +29,7 @@ class P2pCollective final : public Collective, public Endpoint {
  private:
   enum class State : std::uint8_t { kIdle, kReset, kRunning };
   void Begin(std::uint64_t);
-  void Enter();      // the phase, and those after it that have nothing to do
+  void Enter();  // the phase, and those after it that have nothing to do
   void Take(const Incoming& message);
   void StepDone();
   void Finish(std::uint64_t);

@@ -1,5 +1,6 @@
-// Inputs of the benchmark loop, and what their result has to be; every call has others, so that a result of
-// an earlier one is noticed. Sums and extremes are checked by formula, the rest by working it out.
+// Inputs of the benchmark loop, and what their result has to be; every call has others, so that a
+// result of an earlier one is noticed. Sums and extremes are checked by formula, the rest by
+// working it out.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +23,20 @@ class CollectivePattern {
   void Fill(std::uint64_t call, std::uint32_t task, std::uint32_t root, std::uint8_t* input,
             std::uint8_t* output) const;
   // True if the output of `task` is right; also where the operation gives it none.
-  bool Check(std::uint64_t call, std::uint32_t task, std::uint32_t root, const std::uint8_t* output) const;
+  bool Check(std::uint64_t call, std::uint32_t task, std::uint32_t root,
+             const std::uint8_t* output) const;
 
  private:
   bool reduces() const {
     return operation_ == Operation::kReduce || operation_ == Operation::kAllreduce ||
            operation_ == Operation::kScan;
   }
-  void Operand(std::uint64_t call, std::uint32_t task, std::uint64_t index, std::uint8_t* into) const;
-  void Expected(std::uint64_t call, std::uint32_t tasks, std::uint64_t index, std::uint8_t* into) const;
-  void ExpectedOfPair(std::uint64_t call, std::uint32_t tasks, std::uint64_t index, std::uint8_t* into) const;
+  void Operand(std::uint64_t call, std::uint32_t task, std::uint64_t index,
+               std::uint8_t* into) const;
+  void Expected(std::uint64_t call, std::uint32_t tasks, std::uint64_t index,
+                std::uint8_t* into) const;
+  void ExpectedOfPair(std::uint64_t call, std::uint32_t tasks, std::uint64_t index,
+                      std::uint8_t* into) const;
   bool CheckReduced(std::uint64_t call, std::uint32_t tasks, const std::uint8_t* output) const;
 
   const Operation operation_;

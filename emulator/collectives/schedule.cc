@@ -8,8 +8,9 @@
 namespace percs {
 
 std::string_view OperationName(Operation operation) {
-  constexpr std::array<std::string_view, kOperations> kNames{
-      "barrier", "broadcast", "reduce", "allreduce", "scan", "gather", "scatter", "allgather", "alltoall"};
+  constexpr std::array<std::string_view, kOperations> kNames{"barrier",   "broadcast", "reduce",
+                                                             "allreduce", "scan",      "gather",
+                                                             "scatter",   "allgather", "alltoall"};
   return kNames[static_cast<std::size_t>(operation)];
 }
 
@@ -37,7 +38,8 @@ const std::vector<P2pAlgorithm>& P2pAlgorithms() {
 
 const P2pAlgorithm* FindP2pAlgorithm(Operation operation, std::string_view name) {
   for (const P2pAlgorithm& algorithm : P2pAlgorithms()) {
-    if (algorithm.operation == operation && (name.empty() || algorithm.name == name)) return &algorithm;
+    if (algorithm.operation == operation && (name.empty() || algorithm.name == name))
+      return &algorithm;
   }
   return nullptr;
 }

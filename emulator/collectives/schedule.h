@@ -1,6 +1,6 @@
-// What one task does in a collective made of messages: phases of at most one message out and one in, worked
-// out by reset(). Algorithms are functions that fill in a schedule; the state machine that runs it is
-// P2pCollective.
+// What one task does in a collective made of messages: phases of at most one message out and one
+// in, worked out by reset(). Algorithms are functions that fill in a schedule; the state machine
+// that runs it is P2pCollective.
 #pragma once
 
 #include <cstdint>

@@ -6,13 +6,15 @@
 namespace percs {
 namespace {
 
-// Blocks of the binomial subtree below relative number r, whose distance to its parent is `distance`.
+// Blocks of the binomial subtree below relative number r, whose distance to its parent is
+// `distance`.
 std::uint64_t SubtreeBlocks(const PhaseSchedule& s, std::uint32_t r, std::uint32_t distance) {
   return std::min(distance, s.size - r);
 }
 
 // Blocks by relative number in scratch <-> blocks by index in `buffer`.
-void Rotate(const PhaseSchedule& s, Buffer buffer, bool into_scratch, std::vector<LocalCopy>& copies) {
+void Rotate(const PhaseSchedule& s, Buffer buffer, bool into_scratch,
+            std::vector<LocalCopy>& copies) {
   const std::uint64_t low = static_cast<std::uint64_t>(s.root) * s.bytes;
   const std::uint64_t high = static_cast<std::uint64_t>(s.size) * s.bytes - low;
   const LocalCopy parts[] = {{{buffer, low, high}, {Buffer::kScratch, 0, high}},

@@ -8,7 +8,8 @@ namespace {
 
 std::int32_t Index(std::uint32_t i) { return static_cast<std::int32_t>(i); }
 
-// The 2^m tasks that exchange among themselves, and the others, each of which has one of them as partner.
+// The 2^m tasks that exchange among themselves, and the others, each of which has one of them as
+// partner.
 struct Fold {
   explicit Fold(const PhaseSchedule& s)
       : core(PowerOfTwoUpTo(s.size)), extra(s.me >= core), served(s.me + core < s.size) {}
@@ -72,8 +73,8 @@ void PlanRingAllgather(PhaseSchedule& s) {
   }
 }
 
-// Blocks of the 2^m tasks and of their partners lie in two places, so each exchange is of both: as runs of
-// `distance` blocks, `core` blocks apart.
+// Blocks of the 2^m tasks and of their partners lie in two places, so each exchange is of both: as
+// runs of `distance` blocks, `core` blocks apart.
 void PlanRecursiveDoublingAllgather(PhaseSchedule& s) {
   const Fold fold(s);
   const std::uint64_t b = s.bytes;
@@ -87,7 +88,8 @@ void PlanRecursiveDoublingAllgather(PhaseSchedule& s) {
     in.send = own;
     in.receive = {Buffer::kOutput, (s.me + fold.core) * b, b};
   }
-  // Those of tasks [first, first + n) of the 2^m, then those of their partners as far as there are any.
+  // Those of tasks [first, first + n) of the 2^m, then those of their partners as far as there are
+  // any.
   const auto blocks = [&](std::uint32_t first, std::uint32_t n) {
     const std::uint32_t partners = std::min(n, extras > first ? extras - first : 0);
     return Piece{Buffer::kOutput, first * b, (n + partners) * b, n * b, fold.core * b};
@@ -116,8 +118,10 @@ void PlanBruckAllgather(PhaseSchedule& s) {
   s.before.push_back({{Buffer::kInput, 0, b}, {Buffer::kScratch, 0, b}});
   for (std::uint32_t distance = 1; distance < s.size; distance *= 2) {
     const std::uint64_t n = std::min(distance, s.size - distance) * b;
-    s.phases.push_back({Index((s.me + s.size - distance) % s.size), Index((s.me + distance) % s.size),
-                        {Buffer::kScratch, 0, n}, {Buffer::kScratch, distance * b, n}});
+    s.phases.push_back({Index((s.me + s.size - distance) % s.size),
+                        Index((s.me + distance) % s.size),
+                        {Buffer::kScratch, 0, n},
+                        {Buffer::kScratch, distance * b, n}});
   }
   const std::uint64_t low = s.me * b;
   s.after.push_back({{Buffer::kScratch, 0, all - low}, {Buffer::kOutput, low, all - low}});
@@ -134,8 +138,8 @@ void PlanPairwiseAlltoall(PhaseSchedule& s) {
   }
 }
 
-// Scratch block i is on its way to the task i ahead; phase k moves those with bit k of i set (Bruck et al.,
-// reference 9 of paper 003). The other half of scratch is where they come in.
+// Scratch block i is on its way to the task i ahead; phase k moves those with bit k of i set (Bruck
+// et al., reference 9 of paper 003). The other half of scratch is where they come in.
 void PlanBruckAlltoall(PhaseSchedule& s) {
   const std::uint64_t b = s.bytes, all = s.size * b, low = s.me * b;
   s.scratch = all;
@@ -145,13 +149,13 @@ void PlanBruckAlltoall(PhaseSchedule& s) {
     std::uint64_t blocks = 0;
     for (std::uint32_t i = distance; i < s.size; ++i) blocks += (i & distance) != 0;
     const Piece moved{Buffer::kScratch, distance * b, blocks * b, distance * b, 2 * distance * b};
-    s.phases.push_back(
-        {Index((s.me + distance) % s.size), Index((s.me + s.size - distance) % s.size), moved, moved});
+    s.phases.push_back({Index((s.me + distance) % s.size),
+                        Index((s.me + s.size - distance) % s.size), moved, moved});
   }
   // Block i now is from the task i behind.
   for (std::uint32_t i = 0; i < s.size; ++i) {
-    s.after.push_back({{Buffer::kScratch, i * b, b},
-                       {Buffer::kOutput, ((s.me + s.size - i) % s.size) * b, b}});
+    s.after.push_back(
+        {{Buffer::kScratch, i * b, b}, {Buffer::kOutput, ((s.me + s.size - i) % s.size) * b, b}});
   }
 }
 

@@ -9,7 +9,8 @@ namespace percs {
 namespace {
 
 // Heap of tasks, numbered from the root.
-std::int64_t Parent(std::uint32_t me, std::uint32_t root, std::uint32_t size, std::uint32_t degree) {
+std::int64_t Parent(std::uint32_t me, std::uint32_t root, std::uint32_t size,
+                    std::uint32_t degree) {
   const std::uint32_t k = (me + size - root) % size;
   return k == 0 ? -1 : static_cast<std::int64_t>(((k - 1) / degree + root) % size);
 }
@@ -18,7 +19,8 @@ std::vector<std::uint32_t> Children(std::uint32_t me, std::uint32_t root, std::u
                                     std::uint32_t degree) {
   const std::uint32_t k = (me + size - root) % size;
   std::vector<std::uint32_t> children;
-  for (std::uint64_t c = std::uint64_t{degree} * k + 1; c <= std::uint64_t{degree} * k + degree; ++c) {
+  for (std::uint64_t c = std::uint64_t{degree} * k + 1; c <= std::uint64_t{degree} * k + degree;
+       ++c) {
     if (c < size) children.push_back(static_cast<std::uint32_t>((c + root) % size));
   }
   return children;
@@ -26,7 +28,8 @@ std::vector<std::uint32_t> Children(std::uint32_t me, std::uint32_t root, std::u
 
 }  // namespace
 
-ShmCollective::ShmCollective(Rank& rank, const TaskGroup& group, std::uint8_t channel, bool blocking)
+ShmCollective::ShmCollective(Rank& rank, const TaskGroup& group, std::uint8_t channel,
+                             bool blocking)
     : rank_(rank),
       size_(group.size),
       me_(group.IndexOf(rank.number())),
@@ -46,7 +49,9 @@ void ShmCollective::Start() {
   rank_.Do<&ShmCollective::Begin>(rank_.node().host().shared_entry, this);
 }
 
-std::uint64_t ShmCollective::step_bytes() const { return std::min(StepBytes(), call_.bytes - offset()); }
+std::uint64_t ShmCollective::step_bytes() const {
+  return std::min(StepBytes(), call_.bytes - offset());
+}
 
 bool ShmCollective::AtLeast(SharedLine& line, std::uint64_t wanted, Time* ready_at) {
   line.Read(rank_, ready_at);
@@ -65,10 +70,12 @@ void ShmCollective::Run(Rank&) {
 
 std::string ShmCollective::Waits() const {
   if (!running_) return "";
-  return fmt::format("task {} waits in step {} of {} number {}", rank_.number(), step_, name(), operations_);
+  return fmt::format("task {} waits in step {} of {} number {}", rank_.number(), step_, name(),
+                     operations_);
 }
 
-// --- Reduce ---------------------------------------------------------------------------------------
+// --- Reduce
+// ---------------------------------------------------------------------------------------
 
 void ShmReduce::Prepare() {
   children_ = Children(me_, call_.root, size_, degree_);
@@ -81,7 +88,8 @@ bool ShmReduce::Check(Rank&, Time* ready_at) {
   for (; seen_ < children_.size(); ++seen_) {
     if (!AtLeast(slot(children_[seen_]).line, mine + 1, ready_at)) return false;
   }
-  return last_parent_ < 0 || AtLeast(slot(static_cast<std::uint32_t>(last_parent_)).line, mine, ready_at);
+  return last_parent_ < 0 ||
+         AtLeast(slot(static_cast<std::uint32_t>(last_parent_)).line, mine, ready_at);
 }
 
 void ShmReduce::Step() {
@@ -100,7 +108,8 @@ void ShmReduce::Step() {
   slot(me_).line.Advance(rank_);
 }
 
-// --- Tree broadcast -------------------------------------------------------------------------------
+// --- Tree broadcast
+// -------------------------------------------------------------------------------
 
 void ShmTreeBroadcast::Prepare() {
   children_ = Children(me_, call_.root, size_, degree_);
@@ -110,7 +119,8 @@ void ShmTreeBroadcast::Prepare() {
 
 bool ShmTreeBroadcast::Check(Rank&, Time* ready_at) {
   const std::uint64_t mine = slot(me_).line.counter();
-  if (parent_ >= 0 && !AtLeast(slot(static_cast<std::uint32_t>(parent_)).line, mine + 1, ready_at)) {
+  if (parent_ >= 0 &&
+      !AtLeast(slot(static_cast<std::uint32_t>(parent_)).line, mine + 1, ready_at)) {
     return false;
   }
   for (; seen_ < last_children_.size(); ++seen_) {
@@ -135,7 +145,8 @@ void ShmTreeBroadcast::Step() {
   mine.line.Advance(rank_);
 }
 
-// --- Flat broadcast -------------------------------------------------------------------------------
+// --- Flat broadcast
+// -------------------------------------------------------------------------------
 
 bool ShmFlatBroadcast::Check(Rank&, Time* ready_at) {
   if (at_root()) {

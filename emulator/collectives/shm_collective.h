@@ -1,6 +1,6 @@
-// Collectives through the shared memory of a node (paper 003 section 3.4, figures 5 and 6). Counters that
-// only grow say what is there and what has been read; a step is tried, with a bounded spin, until all it
-// depends on is there.
+// Collectives through the shared memory of a node (paper 003 section 3.4, figures 5 and 6).
+// Counters that only grow say what is there and what has been read; a step is tried, with a bounded
+// spin, until all it depends on is there.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace percs {
 
-// What shared-memory collectives have in common: one operation is `steps` runs of a function on the work
-// queue, one for each piece of the data.
+// What shared-memory collectives have in common: one operation is `steps` runs of a function on the
+// work queue, one for each piece of the data.
 class ShmCollective : public Collective, protected Work {
  public:
   // `group` lives on one node. `blocking`: the thread does nothing else while it waits (figure 5).
@@ -52,8 +52,8 @@ class ShmCollective : public Collective, protected Work {
   std::uint64_t steps_ = 0, operations_ = 0;
 };
 
-// Figures 5 and 6: a heap of `degree` children; a task combines its children's values with its own in fixed
-// order and posts the result, once its parent has read the one before.
+// Figures 5 and 6: a heap of `degree` children; a task combines its children's values with its own
+// in fixed order and posts the result, once its parent has read the one before.
 class ShmReduce final : public ShmCollective {
  public:
   ShmReduce(Rank& rank, const TaskGroup& group, std::uint8_t channel, bool blocking,
@@ -77,7 +77,8 @@ class ShmReduce final : public ShmCollective {
 // Short broadcast: the same heap downwards, through the records.
 class ShmTreeBroadcast final : public ShmCollective {
  public:
-  ShmTreeBroadcast(Rank& rank, const TaskGroup& group, std::uint8_t channel, std::uint32_t degree = 2)
+  ShmTreeBroadcast(Rank& rank, const TaskGroup& group, std::uint8_t channel,
+                   std::uint32_t degree = 2)
       : ShmCollective(rank, group, channel, false), degree_(degree) {}
 
  private:
@@ -93,8 +94,8 @@ class ShmTreeBroadcast final : public ShmCollective {
   std::size_t seen_ = 0;  // of last_children_, those that have read the value before
 };
 
-// Flat broadcast: the root fills a buffer that all others copy from; with two buffers it fills one while
-// they read the other. Data of up to a record lies beside the counter.
+// Flat broadcast: the root fills a buffer that all others copy from; with two buffers it fills one
+// while they read the other. Data of up to a record lies beside the counter.
 class ShmFlatBroadcast final : public ShmCollective {
  public:
   ShmFlatBroadcast(Rank& rank, const TaskGroup& group, std::uint8_t channel, int buffers)

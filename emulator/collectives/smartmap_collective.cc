@@ -30,7 +30,8 @@ void SmartmapCollective::Reset(const CollectiveCall& call) {
     steps_ = 3;
   } else {
     // Who works out a part has not got the value itself, so the place would be wrong.
-    const bool may = reduce_ == SmartmapReduce::kAuto && !IsOfPairs(call.op) && call.bytes >= kParallelReduceFrom;
+    const bool may = reduce_ == SmartmapReduce::kAuto && !IsOfPairs(call.op) &&
+                     call.bytes >= kParallelReduceFrom;
     const bool parallel = may || reduce_ == SmartmapReduce::kParallel;
     kind_ = parallel ? Kind::kParallelReduce : Kind::kSerialReduce;
     steps_ = parallel || at_root() ? 3 : 1;
@@ -91,7 +92,8 @@ void SmartmapCollective::Run(Rank&) {
     if (every) base_[i].finished += size_;
   }
   if (kind_ == Kind::kBroadcast) base_[call_.root].finished += size_ - 1;
-  if (kind_ == Kind::kSerialReduce || kind_ == Kind::kParallelReduce) base_[call_.root].turn += size_;
+  if (kind_ == Kind::kSerialReduce || kind_ == Kind::kParallelReduce)
+    base_[call_.root].turn += size_;
   running_ = false;
   call_.done(call_.client);
 }
@@ -102,7 +104,8 @@ void SmartmapCollective::Publish() {
   info(me_).entered.Advance(rank_);
 }
 
-// --- Broadcast: all but the root copy out of its buffer -------------------------------------------
+// --- Broadcast: all but the root copy out of its buffer
+// -------------------------------------------
 
 bool SmartmapCollective::CheckBroadcast(Time* ready_at) {
   const Base& base = base_[call_.root];
@@ -121,7 +124,8 @@ void SmartmapCollective::RunBroadcast() {
   root().finished.Advance(rank_);
 }
 
-// --- Serial reduce: in turn, into the root's buffer -----------------------------------------------
+// --- Serial reduce: in turn, into the root's buffer
+// -----------------------------------------------
 
 bool SmartmapCollective::CheckSerial(Time* ready_at) {
   const Base& base = base_[call_.root];
@@ -150,7 +154,8 @@ void SmartmapCollective::RunSerial() {
   }
 }
 
-// --- Parallel reduce: each works out its part for all ---------------------------------------------
+// --- Parallel reduce: each works out its part for all
+// ---------------------------------------------
 
 std::uint64_t SmartmapCollective::ChunkFrom(std::uint32_t index) const {
   const std::uint64_t width = OperandBytes(call_.type);
@@ -191,7 +196,8 @@ void SmartmapCollective::RunParallel() {
   }
 }
 
-// --- All-to-all: each copies what is for it out of every buffer -----------------------------------
+// --- All-to-all: each copies what is for it out of every buffer
+// -----------------------------------
 
 bool SmartmapCollective::CheckAlltoall(Time* ready_at) {
   if (step_ == 0) return true;

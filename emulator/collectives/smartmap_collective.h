@@ -1,6 +1,6 @@
-// Collectives of processes that can read and write each other's memory (SMARTMAP, paper 002 section IV):
-// data is moved once, from one process's buffer to another's, and a few counters in a structure that every
-// process has at the same address keep the order.
+// Collectives of processes that can read and write each other's memory (SMARTMAP, paper 002 section
+// IV): data is moved once, from one process's buffer to another's, and a few counters in a
+// structure that every process has at the same address keep the order.
 //
 // Not modelled: communicators that overlap, which is what the paper's `context` is for.
 #pragma once

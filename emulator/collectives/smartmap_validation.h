@@ -1,6 +1,6 @@
-// The ratios of paper 002 (SMARTMAP) beside what the emulator measures: quad-core nodes, direct access
-// against messages through shared memory, which are copied twice, and against messages that are copied once.
-// No absolute time is published, so nothing is calibrated.
+// The ratios of paper 002 (SMARTMAP) beside what the emulator measures: quad-core nodes, direct
+// access against messages through shared memory, which are copied twice, and against messages that
+// are copied once. No absolute time is published, so nothing is calibrated.
 #pragma once
 
 #include <string>

@@ -25,21 +25,23 @@ Scenario WithCollectiveTree(Scenario scenario) {
   return scenario;
 }
 
-absl::Status CheckCollectiveTree(const CollectiveWorkload& workload, const std::vector<TreeSpec>& trees) {
+absl::Status CheckCollectiveTree(const CollectiveWorkload& workload,
+                                 const std::vector<TreeSpec>& trees) {
   if (!UsesCauTree(workload)) return absl::OkStatus();
   const std::size_t tree = workload.cau_tree;
   if (tree >= trees.size()) {
-    return absl::InvalidArgumentError(fmt::format("{} {} on tree {}: the scenario has {} trees",
-                                                  workload.algorithm, OperationName(workload.operation), tree,
-                                                  trees.size()));
+    return absl::InvalidArgumentError(
+        fmt::format("{} {} on tree {}: the scenario has {} trees", workload.algorithm,
+                    OperationName(workload.operation), tree, trees.size()));
   }
   std::vector<NodeId> members = trees[tree].members;
   std::sort(members.begin(), members.end());
   if (members == Nodes(workload)) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format(
-      "{} {}: the {} participants of tree {} ('{}') are not the nodes with tasks, which are 0 to {}",
-      workload.algorithm, OperationName(workload.operation), members.size(), tree, trees[tree].name,
-      workload.placement.nodes - 1));
+  return absl::InvalidArgumentError(
+      fmt::format("{} {}: the {} participants of tree {} ('{}') are not the nodes with tasks, "
+                  "which are 0 to {}",
+                  workload.algorithm, OperationName(workload.operation), members.size(), tree,
+                  trees[tree].name, workload.placement.nodes - 1));
 }
 
 }  // namespace percs

@@ -14,7 +14,8 @@ namespace {
 using Role = ValidationRole;
 using Holds = ValidationRow::Holds;
 
-constexpr double kCalibrated = 0.05, kLatency = 0.15, kCell = 0.20;  // tolerances of docs/collectives.md
+constexpr double kCalibrated = 0.05, kLatency = 0.15,
+                 kCell = 0.20;  // tolerances of docs/collectives.md
 constexpr std::uint64_t kKib = 1024, kMib = 1024 * 1024;
 // Calls of root 0 alone would be of a root that is a leader; the loop's later ones are not.
 constexpr std::uint32_t kFirstRoot = 11;
@@ -24,9 +25,15 @@ struct Size {
   const char* name;
   std::uint64_t bytes;
 };
-constexpr std::array<Size, 9> kSizes{{{"1KB", kKib}, {"16KB", 16 * kKib}, {"64KB", 64 * kKib},
-                                      {"128KB", 128 * kKib}, {"512KB", 512 * kKib}, {"1MB", kMib},
-                                      {"2MB", 2 * kMib}, {"4MB", 4 * kMib}, {"8MB", 8 * kMib}}};
+constexpr std::array<Size, 9> kSizes{{{"1KB", kKib},
+                                      {"16KB", 16 * kKib},
+                                      {"64KB", 64 * kKib},
+                                      {"128KB", 128 * kKib},
+                                      {"512KB", 512 * kKib},
+                                      {"1MB", kMib},
+                                      {"2MB", 2 * kMib},
+                                      {"4MB", 4 * kMib},
+                                      {"8MB", 8 * kMib}}};
 constexpr std::array<std::uint32_t, 8> kCores{32, 64, 128, 256, 512, 1024, 2048, 4096};
 constexpr std::array<std::uint32_t, 4> kThreads{64, 128, 4096, 8192};
 // Figure 13, MB/s per task: P2P and hybrid by cores; 0 where the figure is not known here.
@@ -65,14 +72,14 @@ class P7ihValidation {
     if (published > 0) {
       holds = std::abs(emulated - published) <= tolerance * published ? Holds::kYes : Holds::kNo;
     }
-    rows_.push_back({id, std::move(quantity), published > 0 ? fmt::format("{:g}", published) : "", emulated,
-                     unit, role, holds});
+    rows_.push_back({id, std::move(quantity), published > 0 ? fmt::format("{:g}", published) : "",
+                     emulated, unit, role, holds});
   }
-  void AddRange(const std::string& id, std::string quantity, double from, double to, double emulated,
-                const char* unit) {
+  void AddRange(const std::string& id, std::string quantity, double from, double to,
+                double emulated, const char* unit) {
     const bool inside = emulated >= from && emulated <= to;
-    rows_.push_back({id, std::move(quantity), fmt::format("{:g}-{:g}", from, to), emulated, unit, Role::kPredicted,
-                     inside ? Holds::kYes : Holds::kNo});
+    rows_.push_back({id, std::move(quantity), fmt::format("{:g}-{:g}", from, to), emulated, unit,
+                     Role::kPredicted, inside ? Holds::kYes : Holds::kNo});
   }
   static CollectiveWorkload Loop(Operation operation, const char* algorithm, std::uint32_t nodes,
                                  std::uint32_t per_node, int smt, std::uint64_t bytes = 8) {
@@ -95,7 +102,8 @@ class P7ihValidation {
   }
   static CollectiveWorkload Cell(bool hybrid, int smt, std::uint32_t tasks, std::uint64_t bytes) {
     const std::uint32_t per_node = static_cast<std::uint32_t>(kCoresPerNode * smt);
-    return Rotating(Loop(Operation::kBroadcast, hybrid ? "hybrid:p2p" : "p2p", tasks / per_node, per_node, 2, bytes));
+    return Rotating(Loop(Operation::kBroadcast, hybrid ? "hybrid:p2p" : "p2p", tasks / per_node,
+                         per_node, 2, bytes));
   }
   double Microseconds(const CollectiveWorkload& w) {
     if (!status_.ok()) return 0;
@@ -106,14 +114,14 @@ class P7ihValidation {
     }
     return result->collective.Nanoseconds() / 1000;
   }
-  void Latency(const std::string& id, std::string quantity, double published, const CollectiveWorkload& w,
-               Role role) {
+  void Latency(const std::string& id, std::string quantity, double published,
+               const CollectiveWorkload& w, Role role) {
     if (!Wanted(id)) return;
     Add(id, std::move(quantity), published, Microseconds(w), "us", role,
         role == Role::kCalibrated ? kCalibrated : kLatency);
   }
-  void Bandwidth(const std::string& id, std::string quantity, double published, const CollectiveWorkload& w,
-                 Role role) {
+  void Bandwidth(const std::string& id, std::string quantity, double published,
+                 const CollectiveWorkload& w, Role role) {
     if (!Wanted(id)) return;
     const double megabytes = static_cast<double>(w.bytes) / Microseconds(w);  // per second
     Add(id, std::move(quantity), published, megabytes, "MB/s", role,
@@ -125,7 +133,8 @@ class P7ihValidation {
   void Hybrids();
   void Gains();
   template <std::size_t kColumns>
-  void Table(const char* figure, int smt, const std::array<std::uint32_t, kColumns>& columns, bool known);
+  void Table(const char* figure, int smt, const std::array<std::uint32_t, kColumns>& columns,
+             bool known);
 
   const std::string only_;
   absl::Status status_;
@@ -138,18 +147,20 @@ void P7ihValidation::OneNode() {
     w.placement.mapping = ThreadMapping::kCpu;
     return w;
   };
-  const auto broadcast = [](const char* algorithm, std::uint64_t bytes = 8, std::uint32_t tasks = 32) {
+  const auto broadcast = [](const char* algorithm, std::uint64_t bytes = 8,
+                            std::uint32_t tasks = 32) {
     return Loop(Operation::kBroadcast, algorithm, 1, tasks, 4, bytes);
   };
   Latency("P7IH-010", "shared-memory allreduce, 128 tasks", 9,
           Loop(Operation::kAllreduce, "shm:tree", 1, 128, 4), Role::kCalibrated);
   Latency("P7IH-011", "P2P allreduce, 128 tasks of a node", 12,
           Loop(Operation::kAllreduce, "p2p", 1, 128, 4), Role::kPredicted);
-  Latency("P7IH-013", "shared-memory broadcast, two buffers, fixed root", 2.23, broadcast("shm:two-buffers"),
-          Role::kCalibrated);
-  Latency("P7IH-014", "shared-memory broadcast, one buffer, fixed root", 2.65, broadcast("shm:one-buffer"),
-          Role::kCalibrated);
-  Latency("P7IH-015", "P2P broadcast, 32 tasks, fixed root", 14, broadcast("p2p"), Role::kPredicted);
+  Latency("P7IH-013", "shared-memory broadcast, two buffers, fixed root", 2.23,
+          broadcast("shm:two-buffers"), Role::kCalibrated);
+  Latency("P7IH-014", "shared-memory broadcast, one buffer, fixed root", 2.65,
+          broadcast("shm:one-buffer"), Role::kCalibrated);
+  Latency("P7IH-015", "P2P broadcast, 32 tasks, fixed root", 14, broadcast("p2p"),
+          Role::kPredicted);
   Latency("P7IH-016", "P2P broadcast, 32 tasks, rotating root", 14.3, Rotating(broadcast("p2p")),
           Role::kPredicted);
   Latency("P7IH-017", "P2P broadcast, 32 tasks, rotating root, cpu mapping", 26.9,
@@ -185,18 +196,22 @@ void P7ihValidation::OneTaskPerNode() {
   CollectiveWorkload broadcast = Loop(Operation::kBroadcast, "cau", 128, 1, 1);
   broadcast.iterations = 128;  // every root
   Latency("P7IH-029", "CAU broadcast, fixed root, 128 nodes", 2.24, broadcast, Role::kCalibrated);
-  Latency("P7IH-030", "CAU broadcast, rotating root, 128 nodes", 3.6, Rotating(broadcast), Role::kCalibrated);
+  Latency("P7IH-030", "CAU broadcast, rotating root, 128 nodes", 3.6, Rotating(broadcast),
+          Role::kCalibrated);
   if (Wanted("P7IH-032")) {
     const double two = Microseconds(allreduce("p2p", 2)), all = Microseconds(allreduce("p2p", 128));
     Add("P7IH-032", "P2P allreduce, per phase beyond the first", 1.593, (all - two) / 6, "us",
         Role::kCalibrated, kCalibrated);
-    Add("P7IH-033", "P2P allreduce, mean phase on 128 nodes", 1.627, all / 7, "us", Role::kCalibrated,
-        kCalibrated);
+    Add("P7IH-033", "P2P allreduce, mean phase on 128 nodes", 1.627, all / 7, "us",
+        Role::kCalibrated, kCalibrated);
   }
   if (Wanted("P7IH-034")) {
     std::uint32_t nodes = 2;
-    while (nodes < 128 && Microseconds(allreduce("cau", nodes)) > Microseconds(allreduce("p2p", nodes))) nodes *= 2;
-    AddRange("P7IH-034", "allreduce: nodes from which the CAU is ahead, in powers of two", 4, 8, nodes, "nodes");
+    while (nodes < 128 &&
+           Microseconds(allreduce("cau", nodes)) > Microseconds(allreduce("p2p", nodes)))
+      nodes *= 2;
+    AddRange("P7IH-034", "allreduce: nodes from which the CAU is ahead, in powers of two", 4, 8,
+             nodes, "nodes");
   }
   Latency("fig9b.p2p.128", "P2P broadcast, rotating root, 128 nodes", 0,
           Rotating(Loop(Operation::kBroadcast, "p2p", 128, 1, 1)), Role::kPredicted);
@@ -211,7 +226,8 @@ void P7ihValidation::Hybrids() {
   };
   CollectiveWorkload hybrid = Loop(Operation::kAllreduce, "hybrid:cau", 64, 32, 2);
   hybrid.iterations = 100;
-  Latency("P7IH-035", "hybrid allreduce, 2048 tasks, as the paper expects it", 16, hybrid, Role::kPredicted);
+  Latency("P7IH-035", "hybrid allreduce, 2048 tasks, as the paper expects it", 16, hybrid,
+          Role::kPredicted);
   hybrid.placement.nodes = 128;
   Latency("fig12a.hybrid.4096", "hybrid allreduce, shared memory and CAU, 4096 cores", 0, hybrid,
           Role::kPredicted);
@@ -223,8 +239,8 @@ void P7ihValidation::Hybrids() {
     AddRange("P7IH-039", "CAU allreduce of the hybrid, 128 nodes", 7, 8,
              Microseconds(Loop(Operation::kAllreduce, "cau", 128, 1, 1)), "us");
   }
-  Latency("P7IH-041", "P2P allreduce, 4096 cores", 24, Loop(Operation::kAllreduce, "p2p", 128, 32, 2),
-          Role::kPredicted);
+  Latency("P7IH-041", "P2P allreduce, 4096 cores", 24,
+          Loop(Operation::kAllreduce, "p2p", 128, 32, 2), Role::kPredicted);
   Latency("P7IH-043", "P2P broadcast, 4096 cores", 40, broadcast("p2p", 32), Role::kPredicted);
   Latency("P7IH-046", "P2P broadcast, 8192 threads", 68, broadcast("p2p", 64), Role::kCalibrated);
   Latency("fig12b.shm-p2p.4096", "short broadcast, shared memory and P2P, 4096 cores", 0,
@@ -255,16 +271,18 @@ void P7ihValidation::Gains() {
       least = std::min(least, ahead);
       most = std::max(most, ahead);
     }
-    Add(fmt::format("{}.least", gain.id), fmt::format("hybrid broadcast ahead of P2P, {}: least", gain.what),
-        gain.least, least, "x", Role::kPredicted, kCell);
-    Add(fmt::format("{}.most", gain.id), fmt::format("hybrid broadcast ahead of P2P, {}: most", gain.what),
-        gain.most, most, "x", Role::kPredicted, kCell);
+    Add(fmt::format("{}.least", gain.id),
+        fmt::format("hybrid broadcast ahead of P2P, {}: least", gain.what), gain.least, least, "x",
+        Role::kPredicted, kCell);
+    Add(fmt::format("{}.most", gain.id),
+        fmt::format("hybrid broadcast ahead of P2P, {}: most", gain.what), gain.most, most, "x",
+        Role::kPredicted, kCell);
   }
 }
 
 template <std::size_t kColumns>
-void P7ihValidation::Table(const char* figure, int smt, const std::array<std::uint32_t, kColumns>& columns,
-                           bool known) {
+void P7ihValidation::Table(const char* figure, int smt,
+                           const std::array<std::uint32_t, kColumns>& columns, bool known) {
   for (std::size_t s = 0; s < kSizes.size(); ++s) {
     if (!known && kSizes[s].bytes == 16 * kKib) continue;  // figure 14 has no such row
     for (std::size_t c = 0; c < kColumns; ++c) {
@@ -272,8 +290,9 @@ void P7ihValidation::Table(const char* figure, int smt, const std::array<std::ui
         const std::string id = fmt::format("{}.{}.{}.{}", figure, hybrid ? "hybrid" : "p2p",
                                            kSizes[s].name, columns[c]);
         const CollectiveWorkload w = Cell(hybrid, smt, columns[c], kSizes[s].bytes);
-        Bandwidth(id, fmt::format("{} broadcast of {} on {} {}", hybrid ? "hybrid" : "P2P", kSizes[s].name,
-                                  columns[c], smt == 1 ? "cores" : "threads"),
+        Bandwidth(id,
+                  fmt::format("{} broadcast of {} on {} {}", hybrid ? "hybrid" : "P2P",
+                              kSizes[s].name, columns[c], smt == 1 ? "cores" : "threads"),
                   known ? kFigure13[s][2 * c + hybrid] : 0, w,
                   known && columns[c] <= 64 ? Role::kCalibrated : Role::kPredicted);
       }

@@ -1,5 +1,6 @@
-// The event queue of one partition: a timing wheel for the near future, a heap beyond it. Events of one
-// instant leave in the order of their key (class, port, VC, detail), never in order of insertion.
+// The event queue of one partition: a timing wheel for the near future, a heap beyond it. Events of
+// one instant leave in the order of their key (class, port, VC, detail), never in order of
+// insertion.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +13,17 @@
 
 namespace percs {
 
-// Order of events of the same instant (docs/semantics.md rule 2). Arbitration has no events of its own:
-// it runs after the last event below kHfi of an instant.
+// Order of events of the same instant (docs/semantics.md rule 2). Arbitration has no events of its
+// own: it runs after the last event below kHfi of an instant.
 enum class EventClass : std::uint8_t {
-  kCommand = 0, kEpoch = 1, kLink = 2, kCredit = 3, kFlit = 4, kTimer = 5, kArbitration = 6, kHfi = 7,
+  kCommand = 0,
+  kEpoch = 1,
+  kLink = 2,
+  kCredit = 3,
+  kFlit = 4,
+  kTimer = 5,
+  kArbitration = 6,
+  kHfi = 7,
 };
 
 struct EventKey {
@@ -98,7 +106,7 @@ class EventQueue {
   }
 
  private:
-  static constexpr int kShift = 9;                // 512 ps per bucket: about one event in each under load
+  static constexpr int kShift = 9;  // 512 ps per bucket: about one event in each under load
   static constexpr std::uint32_t kBuckets = 1024;  // 0.5 us ahead: a packet on LL, LR or D fits
   static constexpr std::uint32_t kNil = 0xffffffffu;
   struct Node {
@@ -106,7 +114,9 @@ class EventQueue {
     std::uint32_t next;
   };
 
-  static std::uint32_t Bucket(std::int64_t slot) { return static_cast<std::uint32_t>(slot) & (kBuckets - 1); }
+  static std::uint32_t Bucket(std::int64_t slot) {
+    return static_cast<std::uint32_t>(slot) & (kBuckets - 1);
+  }
   static bool Earlier(Time time, std::uint64_t key, Time other_time, std::uint64_t other_key) {
     return time < other_time || (time == other_time && key < other_key);
   }
@@ -130,14 +140,15 @@ class EventQueue {
     next_ = event.time;
     next_key_ = event.key.value;
   }
-  // What the next event is about, mostly a packet, is on its way from memory while this one is handled.
+  // What the next event is about, mostly a packet, is on its way from memory while this one is
+  // handled.
   void SetNextFetched(const Event& event) {
     SetNext(event);
     __builtin_prefetch(reinterpret_cast<const char*>(event.data));
     __builtin_prefetch(reinterpret_cast<const char*>(event.data) + 64);
   }
-  // Bucket `first_` has become empty: finds the next one, cyclically; every wheel event lies within one turn.
-  // False if the wheel is empty.
+  // Bucket `first_` has become empty: finds the next one, cyclically; every wheel event lies within
+  // one turn. False if the wheel is empty.
   bool FindFirst() {
     const std::uint32_t start = Bucket(first_);
     std::uint32_t word = start >> 6;

@@ -24,22 +24,24 @@ inline constexpr NodeId kManagerNode = 0xfffffffeu;
 // Out-of-band messages between hubs and network management, and commands from outside.
 struct ControlItem {
   enum class Kind : std::uint8_t {
-    kLinkFault,  // command: `port`'s link goes down or up at `arrival` (sent to both ends)
-    kAlert,      // hub -> manager: `port` went down or came up at `raised`
-    kPrepare,    // manager -> hub: tables of `epoch` (null: as before), with their hash
-    kPrepared,   // hub -> manager: verified
-    kCommit,     // manager -> hub: `epoch` takes effect at `arrival`
+    kLinkFault,   // command: `port`'s link goes down or up at `arrival` (sent to both ends)
+    kAlert,       // hub -> manager: `port` went down or came up at `raised`
+    kPrepare,     // manager -> hub: tables of `epoch` (null: as before), with their hash
+    kPrepared,    // hub -> manager: verified
+    kCommit,      // manager -> hub: `epoch` takes effect at `arrival`
     kTableFault,  // command: the entry at `place` is damaged
     kTableAlert,  // hub -> manager: a packet needed a damaged entry of its tables at `raised`
     kLinkLost,    // hub -> both ends: `port`'s link, of generation `epoch`, is down at `arrival`
     kImpairment,  // command: `port`'s wire, as an output, is impaired
-    kClock,       // hub -> next hub: a sync symbol over the link of `port`, of generation `epoch`; its source
-                  // emitted it at `raised` by its own clock, `hash` is what the sender's clock showed, `hops`
-                  // the links from the source (emulator/clock/hub_clock.h)
-    kWiringAlert,  // hub -> manager: over `port` a probe found node and port `hash` (node << 8 | port), at `raised`;
-                   // `up`: as the wiring has it, again
-    kFault,       // command: `action` begins or ends at this hub; `port` is its end of the link, if it is of one
-    kTreeSet,     // manager -> hub: index its vertices of `plan`; the generation before failed of `problem`
+    kClock,  // hub -> next hub: a sync symbol over the link of `port`, of generation `epoch`; its
+             // source emitted it at `raised` by its own clock, `hash` is what the sender's clock
+             // showed, `hops` the links from the source (emulator/clock/hub_clock.h)
+    kWiringAlert,  // hub -> manager: over `port` a probe found node and port `hash` (node << 8 |
+                   // port), at `raised`; `up`: as the wiring has it, again
+    kFault,    // command: `action` begins or ends at this hub; `port` is its end of the link, if it
+               // is of one
+    kTreeSet,  // manager -> hub: index its vertices of `plan`; the generation before failed of
+               // `problem`
     kTreeAnswer,  // hub -> manager: done, or `problem`; `epoch` is the generation
     kTreeReady,   // manager -> hub: every hub has done so; use it
     kTreeDown,    // manager -> hub: forget the tree, because of `problem`
@@ -82,7 +84,9 @@ struct Outbox {
   std::vector<PoisonMark> marks;
   std::vector<ControlItem> control;
 
-  bool empty() const { return flits.empty() && credits.empty() && marks.empty() && control.empty(); }
+  bool empty() const {
+    return flits.empty() && credits.empty() && marks.empty() && control.empty();
+  }
   // Capacity stays, so a steady state allocates nothing.
   void Clear() {
     flits.clear();

@@ -12,7 +12,8 @@ void ActiveFaults::Apply(const FaultAction& action, PortId port) {
     return;
   }
   const auto it = std::find_if(held_.begin(), held_.end(), [&](const Held& held) {
-    return held.action.fault == action.fault && held.action.kind == action.kind && held.action.end == action.end;
+    return held.action.fault == action.fault && held.action.kind == action.kind &&
+           held.action.end == action.end;
   });
   if (it != held_.end()) held_.erase(it);
 }
@@ -26,8 +27,9 @@ void ActiveFaults::EndLosses(PortId port, std::uint32_t fault, Time at) {
 }
 
 bool ActiveFaults::Any(FaultAction::Kind kind, PortId port) const {
-  return std::any_of(held_.begin(), held_.end(),
-                     [&](const Held& held) { return held.action.kind == kind && held.port == port; });
+  return std::any_of(held_.begin(), held_.end(), [&](const Held& held) {
+    return held.action.kind == kind && held.port == port;
+  });
 }
 
 ActiveFaults::Base ActiveFaults::BaseOf(LinkEnd sender) const {
@@ -49,7 +51,8 @@ double ActiveFaults::ErrorRate(LinkEnd sender) const {
 std::uint32_t ActiveFaults::LanesLost(LinkEnd sender, int lanes_max) const {
   std::uint64_t lanes = BaseOf(sender).lanes;
   for (const Held& held : held_) {
-    if (held.action.kind == FaultAction::Kind::kLanesLost && held.action.end == sender) lanes += held.action.count;
+    if (held.action.kind == FaultAction::Kind::kLanesLost && held.action.end == sender)
+      lanes += held.action.count;
   }
   return static_cast<std::uint32_t>(std::min(lanes, static_cast<std::uint64_t>(lanes_max)));
 }
@@ -57,7 +60,8 @@ std::uint32_t ActiveFaults::LanesLost(LinkEnd sender, int lanes_max) const {
 Time ActiveFaults::Latency(LinkEnd sender) const {
   Time latency = BaseOf(sender).latency;
   for (const Held& held : held_) {
-    if (held.action.kind == FaultAction::Kind::kLatency && held.action.end == sender) latency += held.action.value;
+    if (held.action.kind == FaultAction::Kind::kLatency && held.action.end == sender)
+      latency += held.action.value;
   }
   return latency;
 }

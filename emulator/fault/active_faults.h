@@ -1,6 +1,7 @@
-// The faults that act on one hub at this moment. Several may act on one link: it is down while any of them
-// holds it, error rates combine as independent causes, lost lanes add up. What a command has set by itself
-// (docs/semantics.md B.8) is the base that they come on top of and that is left when they end.
+// The faults that act on one hub at this moment. Several may act on one link: it is down while any
+// of them holds it, error rates combine as independent causes, lost lanes add up. What a command
+// has set by itself (docs/semantics.md B.8) is the base that they come on top of and that is left
+// when they end.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,11 @@ class ActiveFaults {
  public:
   // `port` is this hub's end of the link that the action names by either end.
   void Apply(const FaultAction& action, PortId port);
-  // A hub came back at `at` for the loss of this fault number: losses hold the link of this port down no longer, but
-  // for one that follows at the same instant.
+  // A hub came back at `at` for the loss of this fault number: losses hold the link of this port
+  // down no longer, but for one that follows at the same instant.
   void EndLosses(PortId port, std::uint32_t fault, Time at);
-  // A command sets the error rate, the lost lanes or the latency of one direction. Returns what is to be in effect.
+  // A command sets the error rate, the lost lanes or the latency of one direction. Returns what is
+  // to be in effect.
   LinkImpairment Set(const LinkImpairment& impairment, int lanes_max);
 
   bool HoldsDown(PortId port) const { return Any(FaultAction::Kind::kLinkDown, port); }

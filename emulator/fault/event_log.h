@@ -1,5 +1,5 @@
-// What happened to a fabric, for people: faults, alerts, reroutes, trees. Bounded: the oldest events go, and
-// whoever asks for them learns how many are gone.
+// What happened to a fabric, for people: faults, alerts, reroutes, trees. Bounded: the oldest
+// events go, and whoever asks for them learns how many are gone.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +29,16 @@ class EventLog {
     if (events_.size() > kKept) events_.pop_front();
   }
   std::uint64_t last() const { return last_; }
-  // Those after number `after` that are still kept, at most `limit`. `lost`: how many of them are not.
-  std::vector<FabricEvent> After(std::uint64_t after, std::size_t limit, std::uint64_t* lost) const {
+  // Those after number `after` that are still kept, at most `limit`. `lost`: how many of them are
+  // not.
+  std::vector<FabricEvent> After(std::uint64_t after, std::size_t limit,
+                                 std::uint64_t* lost) const {
     const std::uint64_t first = last_ - events_.size() + 1;
     *lost = after + 1 < first ? first - after - 1 : 0;
     std::vector<FabricEvent> found;
     const std::uint64_t from = after + 1 < first ? first : after + 1;
-    for (std::uint64_t s = from; s <= last_ && found.size() < limit; ++s) found.push_back(events_[s - first]);
+    for (std::uint64_t s = from; s <= last_ && found.size() < limit; ++s)
+      found.push_back(events_[s - first]);
     return found;
   }
 

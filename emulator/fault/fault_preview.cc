@@ -20,7 +20,8 @@ Link Lower(const Topology& topology, LinkEnd end) {
 
 class Touched {
  public:
-  Touched(const FaultSpec& spec, const FaultTargets& targets, const FabricView& view) : spec_(spec), view_(view) {
+  Touched(const FaultSpec& spec, const FaultTargets& targets, const FabricView& view)
+      : spec_(spec), view_(view) {
     for (const FaultAction& action : ActionsOf(spec, targets, view.topology)) {
       if (!action.of_hub()) links_.insert(Lower(view.topology, action.end));
     }
@@ -32,10 +33,10 @@ class Touched {
   // Routes between two hubs that it touches.
   std::uint64_t Routes(NodeId source, NodeId destination) const {
     const Topology& t = view_.topology;
-    const bool same = spec_.destination != kNoNode && (t.supernode_of(destination) == t.supernode_of(source)
-                                                           ? destination == spec_.destination
-                                                           : t.supernode_of(destination) ==
-                                                                 t.supernode_of(spec_.destination));
+    const bool same = spec_.destination != kNoNode &&
+                      (t.supernode_of(destination) == t.supernode_of(source)
+                           ? destination == spec_.destination
+                           : t.supernode_of(destination) == t.supernode_of(spec_.destination));
     return From(source, kNoPort, destination, damaged_.count(source) > 0 && same, 0);
   }
 
@@ -67,8 +68,10 @@ class Touched {
   std::set<NodeId> damaged_;
 };
 
-// Those of its links that it takes down. Errors at random may do so too, if replay gives up; nobody can foretell it.
-std::set<Link> TakenDown(const FaultSpec& spec, const std::set<Link>& links, const P7ihParameters& parameters) {
+// Those of its links that it takes down. Errors at random may do so too, if replay gives up; nobody
+// can foretell it.
+std::set<Link> TakenDown(const FaultSpec& spec, const std::set<Link>& links,
+                         const P7ihParameters& parameters) {
   switch (spec.kind) {
     case FaultKind::kLinkDown:
     case FaultKind::kPortDown:
@@ -78,13 +81,15 @@ std::set<Link> TakenDown(const FaultSpec& spec, const std::set<Link>& links, con
     case FaultKind::kMiswired:
       return links;
     case FaultKind::kCorruptNext:
-      if (!parameters.link_replay || static_cast<int>(spec.corrupt) < parameters.replay_limit) return {};
+      if (!parameters.link_replay || static_cast<int>(spec.corrupt) < parameters.replay_limit)
+        return {};
       return links;
     case FaultKind::kLaneLoss: {
       std::set<Link> short_of_lanes;
       for (const Link& link : links) {
         const LinkParameters& own = parameters.link(ClassOf(link.second));
-        if (own.lanes_working(static_cast<int>(spec.lanes)) < own.lanes_min) short_of_lanes.insert(link);
+        if (own.lanes_working(static_cast<int>(spec.lanes)) < own.lanes_min)
+          short_of_lanes.insert(link);
       }
       return short_of_lanes;
     }
@@ -113,7 +118,8 @@ std::vector<NodeId> CutOff(const Topology& topology, const Failures& failures) {
   return hubs;
 }
 
-std::vector<std::string> Trees(const FabricView& view, const std::set<std::pair<NodeId, NodeId>>& pairs,
+std::vector<std::string> Trees(const FabricView& view,
+                               const std::set<std::pair<NodeId, NodeId>>& pairs,
                                const std::vector<NodeId>& cut_off) {
   std::vector<std::string> names;
   for (const TreeStatus& tree : view.trees) {
@@ -130,7 +136,8 @@ std::vector<std::string> Trees(const FabricView& view, const std::set<std::pair<
   return names;
 }
 
-std::uint64_t WindowsTouched(const FaultSpec& spec, const FaultPreview& preview, const P7ihParameters& parameters) {
+std::uint64_t WindowsTouched(const FaultSpec& spec, const FaultPreview& preview,
+                             const P7ihParameters& parameters) {
   const auto per_hfi = static_cast<std::uint64_t>(parameters.windows_per_hfi);
   if (spec.kind == FaultKind::kWindowDown) return preview.targets.hubs.size();
   if (spec.kind == FaultKind::kHfiDown) return preview.targets.hubs.size() * per_hfi;
@@ -141,10 +148,12 @@ std::uint64_t WindowsTouched(const FaultSpec& spec, const FaultPreview& preview,
 
 absl::StatusOr<FaultPreview> PreviewFault(const FaultSpec& spec, const FabricView& view) {
   const Topology& topology = view.topology;
-  if (absl::Status status = CheckFault(spec, topology, view.parameters); !status.ok()) return status;
+  if (absl::Status status = CheckFault(spec, topology, view.parameters); !status.ok())
+    return status;
   if (topology.hubs() > kPreviewHubsMax) {
-    return absl::OutOfRangeError(fmt::format("a preview for {} hubs; it is made for machines of up to {}",
-                                             topology.hubs(), kPreviewHubsMax));
+    return absl::OutOfRangeError(
+        fmt::format("a preview for {} hubs; it is made for machines of up to {}", topology.hubs(),
+                    kPreviewHubsMax));
   }
   FaultPreview preview;
   preview.seed = FaultSeed(spec, view.scenario_seed);
@@ -164,7 +173,8 @@ absl::StatusOr<FaultPreview> PreviewFault(const FaultSpec& spec, const FabricVie
   preview.pairs.assign(pairs.begin(), pairs.end());
   const std::set<Link> down = TakenDown(spec, touched.links(), view.parameters);
   const FaultKind kind = spec.kind;
-  const bool silences = kind == FaultKind::kCauDown || kind == FaultKind::kHfiDown || kind == FaultKind::kWindowDown;
+  const bool silences =
+      kind == FaultKind::kCauDown || kind == FaultKind::kHfiDown || kind == FaultKind::kWindowDown;
   const bool delays = kind == FaultKind::kLatency || kind == FaultKind::kClockDrift;
   const bool of_device = kind == FaultKind::kPcieUnplugged;  // operations end, no packet is lost
   preview.loses_packets = !down.empty() || silences || kind == FaultKind::kTableDamage ||
@@ -173,7 +183,8 @@ absl::StatusOr<FaultPreview> PreviewFault(const FaultSpec& spec, const FabricVie
   if (!down.empty()) preview.cut_off = CutOff(topology, failures);
   preview.windows = WindowsTouched(spec, preview, view.parameters);
   preview.trees = Trees(view, pairs, silences ? preview.targets.hubs : preview.cut_off);
-  const auto report = CheckTables(topology, failures, Planner(topology).Plan(failures), view.parameters.vc_policy);
+  const auto report =
+      CheckTables(topology, failures, Planner(topology).Plan(failures), view.parameters.vc_policy);
   if (!report.ok()) return report.status();
   preview.unreachable_pairs = report->unreachable_pairs;
   return preview;

@@ -1,6 +1,7 @@
-// What a fault would touch, told before it is injected: pairs of hubs and their routes by the tables in effect,
-// trees of CAUs, hubs that it cuts off. Counts routes of mode hw_direct, every choice of a table for one, up to
-// the hops a route can have; packets of other modes may cross its links too.
+// What a fault would touch, told before it is injected: pairs of hubs and their routes by the
+// tables in effect, trees of CAUs, hubs that it cuts off. Counts routes of mode hw_direct, every
+// choice of a table for one, up to the hops a route can have; packets of other modes may cross its
+// links too.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,8 @@ struct FabricView {
   std::vector<TreeStatus> trees = {};
 };
 
-// A larger machine would stand still too long while its routes are counted and a reroute is planned.
+// A larger machine would stand still too long while its routes are counted and a reroute is
+// planned.
 inline constexpr NodeId kPreviewHubsMax = 256;
 
 // Errors as those of creating it; OUT_OF_RANGE above kPreviewHubsMax hubs.

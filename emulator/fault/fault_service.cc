@@ -9,16 +9,20 @@ namespace percs {
 namespace {
 
 constexpr std::size_t kNamesListed = 8;
-// Generations of a link between two times that its cable is swapped: as often it may go down by itself.
+// Generations of a link between two times that its cable is swapped: as often it may go down by
+// itself.
 constexpr std::uint32_t kSwapGeneration = 1u << 20;
 static_assert(2ull * FaultService::kSwapsMax * kSwapGeneration < 1ull << 32);
 
 absl::Status NoGeneration() {
-  return absl::ResourceExhaustedError(fmt::format(
-      "cables were swapped, or hubs came back, {} times; start a new run", FaultService::kSwapsMax));
+  return absl::ResourceExhaustedError(
+      fmt::format("cables were swapped, or hubs came back, {} times; start a new run",
+                  FaultService::kSwapsMax));
 }
 
-Time OnTime(const FaultSpec& spec) { return static_cast<Time>(static_cast<double>(spec.period) * spec.duty); }
+Time OnTime(const FaultSpec& spec) {
+  return static_cast<Time>(static_cast<double>(spec.period) * spec.duty);
+}
 
 }  // namespace
 
@@ -73,12 +77,13 @@ absl::StatusOr<FaultStatus> FaultService::Create(const FaultSpec& spec, Time now
   if (const auto known = Find(spec.id); known.ok()) {
     if ((*known)->status.spec == spec) return (*known)->status;
     return absl::AlreadyExistsError(fmt::format(
-        "there is another fault \"{}\" ({}, {}); update it, delete it, or take another name", spec.id,
-        FaultKindName((*known)->status.spec.kind), FaultPhaseName((*known)->status.phase)));
+        "there is another fault \"{}\" ({}, {}); update it, delete it, or take another name",
+        spec.id, FaultKindName((*known)->status.spec.kind),
+        FaultPhaseName((*known)->status.phase)));
   }
   if (faults_.size() >= kFaultsMax) {
-    return absl::ResourceExhaustedError(
-        fmt::format("there are {} faults already; delete some, or `percsctl fault reset`", faults_.size()));
+    return absl::ResourceExhaustedError(fmt::format(
+        "there are {} faults already; delete some, or `percsctl fault reset`", faults_.size()));
   }
   return Begin(spec, spec.at.value_or(now), now, 0);
 }
@@ -110,17 +115,20 @@ absl::Status FaultService::RestrictCables(std::function<bool(NodeId, NodeId)> ca
 
 absl::Status FaultService::CheckCables(const Fault& fault) const {
   if (SwapsAtLost(fault)) {
-    return absl::FailedPreconditionError(fmt::format("fault {} ({}): one of its cables has an end in a hub that is lost",
-                                                     fault.status.spec.id, FaultKindName(fault.status.spec.kind)));
+    return absl::FailedPreconditionError(
+        fmt::format("fault {} ({}): one of its cables has an end in a hub that is lost",
+                    fault.status.spec.id, FaultKindName(fault.status.spec.kind)));
   }
   if (!can_join_) return absl::OkStatus();
   for (const FaultAction& action : fault.actions) {
-    if (action.kind != FaultAction::Kind::kRewired || can_join_(action.end.node, action.peer.node)) continue;
-    return absl::FailedPreconditionError(fmt::format(
-        "fault {} ({}): the processes of {} and {} share no link, so no cable can join them; choose cables of other hubs, "
-        "or run fewer processes",
-        fault.status.spec.id, FaultKindName(fault.status.spec.kind), topology_.NodeName(action.end.node),
-        topology_.NodeName(action.peer.node)));
+    if (action.kind != FaultAction::Kind::kRewired || can_join_(action.end.node, action.peer.node))
+      continue;
+    return absl::FailedPreconditionError(
+        fmt::format("fault {} ({}): the processes of {} and {} share no link, so no cable can join "
+                    "them; choose cables of other hubs, "
+                    "or run fewer processes",
+                    fault.status.spec.id, FaultKindName(fault.status.spec.kind),
+                    topology_.NodeName(action.end.node), topology_.NodeName(action.peer.node)));
   }
   return absl::OkStatus();
 }
@@ -134,7 +142,8 @@ absl::Status FaultService::CheckConflicts(const Fault& fault, std::uint32_t repl
     for (const FaultAction& action : of.actions) {
       if (action.of_hub() || action.kind == FaultAction::Kind::kAlertsMuted) continue;
       const LinkEnd far = topology_.Peer(action.end.node, action.end.port);
-      all.insert(std::min(std::pair(action.end.node, action.end.port), std::pair(far.node, far.port)));
+      all.insert(
+          std::min(std::pair(action.end.node, action.end.port), std::pair(far.node, far.port)));
     }
     return all;
   };
@@ -145,11 +154,13 @@ absl::Status FaultService::CheckConflicts(const Fault& fault, std::uint32_t repl
     if (over || (!swaps && status.spec.kind != FaultKind::kMiswired)) continue;
     for (const auto& [node, port] : cables(other)) {
       if (wanted.count({node, port}) == 0) continue;
-      return absl::FailedPreconditionError(fmt::format(
-          "fault {} ({}) conflicts with fault {} ({}, {}): both act on {}, and a swapped cable has no other fault; "
-          "delete that one first",
-          fault.status.spec.id, FaultKindName(fault.status.spec.kind), status.spec.id, FaultKindName(status.spec.kind),
-          FaultPhaseName(status.phase), topology_.LinkName({node, port})));
+      return absl::FailedPreconditionError(
+          fmt::format("fault {} ({}) conflicts with fault {} ({}, {}): both act on {}, and a "
+                      "swapped cable has no other fault; "
+                      "delete that one first",
+                      fault.status.spec.id, FaultKindName(fault.status.spec.kind), status.spec.id,
+                      FaultKindName(status.spec.kind), FaultPhaseName(status.phase),
+                      topology_.LinkName({node, port})));
     }
   }
   return absl::OkStatus();
@@ -159,8 +170,9 @@ absl::StatusOr<FaultStatus> FaultService::Begin(const FaultSpec& spec, Time begi
                                                 std::uint32_t replaced) {
   if (absl::Status status = CheckFault(spec, topology_, parameters_); !status.ok()) return status;
   if (begins_at < now) {
-    return absl::InvalidArgumentError(fmt::format("fault {}: at {} is in the past: virtual time is {}", spec.id,
-                                                  FormatTime(begins_at), FormatTime(now)));
+    return absl::InvalidArgumentError(
+        fmt::format("fault {}: at {} is in the past: virtual time is {}", spec.id,
+                    FormatTime(begins_at), FormatTime(now)));
   }
   Fault fault;
   FaultStatus& status = fault.status;
@@ -178,7 +190,8 @@ absl::StatusOr<FaultStatus> FaultService::Begin(const FaultSpec& spec, Time begi
   if (spec.kind == FaultKind::kMiswired) ++generations_, ++miswired_;
   for (FaultAction& action : fault.actions) {
     action.fault = status.number;
-    if (action.kind == FaultAction::Kind::kRewired) action.count = (2 * generations_ - 1) * kSwapGeneration;
+    if (action.kind == FaultAction::Kind::kRewired)
+      action.count = (2 * generations_ - 1) * kSwapGeneration;
   }
   if (spec.duration > 0) fault.stops_at = begins_at + spec.duration;
   Fault& kept = faults_[status.number] = std::move(fault);
@@ -208,7 +221,8 @@ void FaultService::EndRepeating(Time now) {
   std::vector<std::string> endless;
   for (const auto& [id, number] : by_id_) {
     const Fault& fault = faults_.at(number);
-    if (fault.status.spec.period > 0 && fault.status.spec.repeats == 0 && fault.stops_at == kNever) {
+    if (fault.status.spec.period > 0 && fault.status.spec.repeats == 0 &&
+        fault.stops_at == kNever) {
       endless.push_back(id);
     }
   }
@@ -253,15 +267,19 @@ absl::StatusOr<std::uint32_t> FaultService::NewGeneration() {
 }
 
 std::vector<FaultAction> FaultService::ActingOn(const std::vector<NodeId>& hubs, Time at) const {
-  const auto is_new = [&](NodeId node) { return std::find(hubs.begin(), hubs.end(), node) != hubs.end(); };
+  const auto is_new = [&](NodeId node) {
+    return std::find(hubs.begin(), hubs.end(), node) != hubs.end();
+  };
   std::vector<FaultAction> acting;
   for (const auto& [number, fault] : faults_) {
     if (fault.status.phase != FaultPhase::kActive) continue;
     for (FaultAction action : fault.actions) {
-      const bool over = action.kind == FaultAction::Kind::kCorruptNext || action.kind == FaultAction::Kind::kTableDamaged ||
+      const bool over = action.kind == FaultAction::Kind::kCorruptNext ||
+                        action.kind == FaultAction::Kind::kTableDamaged ||
                         action.kind == FaultAction::Kind::kRewired;
-      const bool concerns = is_new(action.end.node) ||
-                            (action.at_both_ends() && is_new(topology_.Peer(action.end.node, action.end.port).node));
+      const bool concerns =
+          is_new(action.end.node) ||
+          (action.at_both_ends() && is_new(topology_.Peer(action.end.node, action.end.port).node));
       if (over || !concerns) continue;
       action.at = at;
       acting.push_back(action);
@@ -341,7 +359,8 @@ void FaultService::Recover(Fault& fault, Time now, std::vector<FaultAction>* act
   }
   status.recovered_at = now;
   ++status.recoveries;
-  Note(now, "fault_recovered", fault, fmt::format("{}, time {}", FaultKindName(status.spec.kind), status.recoveries));
+  Note(now, "fault_recovered", fault,
+       fmt::format("{}, time {}", FaultKindName(status.spec.kind), status.recoveries));
   if (Corrupts(fault)) Retrain(fault, now, actions);
   const FaultSpec& spec = status.spec;
   const Time again = spec.period > 0 ? status.injected_at + spec.period : kNever;
@@ -379,17 +398,20 @@ void FaultService::Finish(Fault& fault, Time now) {
 
 bool FaultService::Corrupts(const Fault& fault) const {
   const FaultKind kind = fault.status.spec.kind;
-  return kind == FaultKind::kPortDown || kind == FaultKind::kBitErrors || kind == FaultKind::kCorruptNext;
+  return kind == FaultKind::kPortDown || kind == FaultKind::kBitErrors ||
+         kind == FaultKind::kCorruptNext;
 }
 
-// A flit that is being replayed when its link is healthy again may still give the link up, so much later at
-// most: `replay_limit` rounds of B.8 on the slowest link there can be, and a picosecond.
+// A flit that is being replayed when its link is healthy again may still give the link up, so much
+// later at most: `replay_limit` rounds of B.8 on the slowest link there can be, and a picosecond.
 Time FaultService::ReplayMax() const {
   Time longest = 0;
-  for (const LinkClass link_class : {LinkClass::kLl, LinkClass::kLr, LinkClass::kD, LinkClass::kIb}) {
+  for (const LinkClass link_class :
+       {LinkClass::kLl, LinkClass::kLr, LinkClass::kD, LinkClass::kIb}) {
     if (link_class == LinkClass::kIb && !topology_.has_tree()) continue;
     const LinkParameters& link = parameters_.link(link_class);
-    const Time slowest = (link.flit_time * link.lanes + link.lanes_min - 1) / std::max(link.lanes_min, 1);
+    const Time slowest =
+        (link.flit_time * link.lanes + link.lanes_min - 1) / std::max(link.lanes_min, 1);
     const Time wire = std::max(link.wire, longest_wire_);
     longest = std::max(longest, 2 * slowest + 2 * wire + parameters_.credit_processing);
   }

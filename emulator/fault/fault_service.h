@@ -1,7 +1,8 @@
-// The faults of a fabric as resources: created, listed, updated, deleted by their names. Decides the virtual
-// times at which each begins and ends and hands out what then happens to which place; the hubs do it. A
-// fault stays until it is deleted or its duration is over. Deterministic, and only in the process of network
-// management; which in turn never looks here, but waits for alerts (docs/semantics.md rule 19).
+// The faults of a fabric as resources: created, listed, updated, deleted by their names. Decides
+// the virtual times at which each begins and ends and hands out what then happens to which place;
+// the hubs do it. A fault stays until it is deleted or its duration is over. Deterministic, and
+// only in the process of network management; which in turn never looks here, but waits for alerts
+// (docs/semantics.md rule 19).
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,7 @@
 namespace percs {
 
 enum class FaultPhase : std::uint8_t {
-  kScheduled,   // its targets are selected, its time is to come
+  kScheduled,  // its targets are selected, its time is to come
   kActive,
   kPaused,      // a repeating one, between two times
   kRecovering,  // over, but a link may still be given up by a replay that began under it
@@ -28,43 +29,49 @@ enum class FaultPhase : std::uint8_t {
 };
 const char* FaultPhaseName(FaultPhase phase);
 
-// Its conditions: Selected with its creation, Injected, Recovered, each with its virtual time and count.
+// Its conditions: Selected with its creation, Injected, Recovered, each with its virtual time and
+// count.
 struct FaultStatus {
   FaultSpec spec;
   std::uint32_t number = 0;
   std::uint64_t seed = 0;
   FaultTargets targets;
   FaultPhase phase = FaultPhase::kScheduled;
-  bool deleted = false;       // and only recovering
+  bool deleted = false;  // and only recovering
   Time selected_at = 0;
   Time begins_at = 0;         // first time
   Time injected_at = kNever;  // last time
   Time recovered_at = kNever;
   std::uint64_t injections = 0, recoveries = 0;
-  Time next = kNever;         // its next transition
+  Time next = kNever;  // its next transition
 };
 
 class FaultService {
  public:
   // More faults than this are refused.
   static constexpr std::size_t kFaultsMax = 65'536;
-  // Cables are swapped and put right, and hubs come back, no more than so many times in a run: the generations of links
-  // are numbers.
+  // Cables are swapped and put right, and hubs come back, no more than so many times in a run: the
+  // generations of links are numbers.
   static constexpr std::uint32_t kSwapsMax = 2'000;
 
   // `longest_wire` is that of all cables. `log` may be null.
-  FaultService(const Topology& topology, const P7ihParameters& parameters, std::uint64_t seed, Time longest_wire,
-               EventLog* log)
-      : topology_(topology), parameters_(parameters), seed_(seed), longest_wire_(longest_wire), log_(log) {}
+  FaultService(const Topology& topology, const P7ihParameters& parameters, std::uint64_t seed,
+               Time longest_wire, EventLog* log)
+      : topology_(topology),
+        parameters_(parameters),
+        seed_(seed),
+        longest_wire_(longest_wire),
+        log_(log) {}
 
-  // Cables are swapped only where `can_join` says that a cable could join two hubs: processes may have no way to each
-  // other. FAILED_PRECONDITION if a fault that is there already needs more.
+  // Cables are swapped only where `can_join` says that a cable could join two hubs: processes may
+  // have no way to each other. FAILED_PRECONDITION if a fault that is there already needs more.
   absl::Status RestrictCables(std::function<bool(NodeId, NodeId)> can_join);
 
   // All of these REQUIRE now >= everything that was handed out.
-  // The same fault twice is one. ALREADY_EXISTS for another one of that name, INVALID_ARGUMENT also for a
-  // time that has passed, NOT_FOUND if its selector fits nothing, FAILED_PRECONDITION for one on a cable that is
-  // swapped, or for swapping a cable with another fault on it, RESOURCE_EXHAUSTED.
+  // The same fault twice is one. ALREADY_EXISTS for another one of that name, INVALID_ARGUMENT also
+  // for a time that has passed, NOT_FOUND if its selector fits nothing, FAILED_PRECONDITION for one
+  // on a cable that is swapped, or for swapping a cable with another fault on it,
+  // RESOURCE_EXHAUSTED.
   absl::StatusOr<FaultStatus> Create(const FaultSpec& spec, Time now);
   // Ends the fault of this name as it is and begins it anew as it shall be. NOT_FOUND.
   absl::StatusOr<FaultStatus> Update(const FaultSpec& spec, Time now);
@@ -75,18 +82,19 @@ class FaultService {
   // Those that repeat without end are deleted, so that a fabric can drain.
   void EndRepeating(Time now);
 
-  // These hubs are gone. A swapped cable with an end there goes back to where it belongs, and none is swapped there any
-  // more: what is left of it would lead nowhere, and its other end would wait for credits.
+  // These hubs are gone. A swapped cable with an end there goes back to where it belongs, and none
+  // is swapped there any more: what is left of it would lead nowhere, and its other end would wait
+  // for credits.
   void Lose(const std::vector<NodeId>& hubs, Time now);
   // They are there again: their cables may be swapped from now on.
   void Rejoin(const std::vector<NodeId>& hubs) {
     for (const NodeId hub : hubs) lost_.erase(hub);
   }
-  // What faults do at these hubs and to their links at `at`, for hubs that are new. Not what is used up, or undone
-  // with the tables that they had.
+  // What faults do at these hubs and to their links at `at`, for hubs that are new. Not what is
+  // used up, or undone with the tables that they had.
   std::vector<FaultAction> ActingOn(const std::vector<NodeId>& hubs, Time at) const;
-  // A generation above all that links have had, if no link goes down by itself more often than there is room for.
-  // RESOURCE_EXHAUSTED.
+  // A generation above all that links have had, if no link goes down by itself more often than
+  // there is room for. RESOURCE_EXHAUSTED.
   absl::StatusOr<std::uint32_t> NewGeneration();
   // All round robin of all hubs begins anew at `now`, after what faults do then.
   void ResetArbiters(Time now);
@@ -110,7 +118,8 @@ class FaultService {
     Time stops_at = kNever;  // by its duration
   };
   // `replaced`: number of the fault that this one takes the place of, 0 if none.
-  absl::StatusOr<FaultStatus> Begin(const FaultSpec& spec, Time begins_at, Time now, std::uint32_t replaced);
+  absl::StatusOr<FaultStatus> Begin(const FaultSpec& spec, Time begins_at, Time now,
+                                    std::uint32_t replaced);
   absl::Status CheckCables(const Fault& fault) const;
   absl::Status CheckConflicts(const Fault& fault, std::uint32_t replaced) const;
   Time next_transition() const { return schedule_.empty() ? kNever : schedule_.begin()->first; }
@@ -137,10 +146,11 @@ class FaultService {
   std::set<NodeId> lost_;
   std::uint32_t number_ = 0;
   Time reset_at_ = kNever;
-  std::uint32_t generations_ = 0;  // given out: to faults of kind miswired, and to hubs that came back
+  std::uint32_t generations_ =
+      0;                      // given out: to faults of kind miswired, and to hubs that came back
   std::size_t miswired_ = 0;  // of them, those in faults_
-  std::map<std::uint32_t, Fault> faults_;          // by number; deleted ones until they have recovered
-  std::map<std::string, std::uint32_t> by_id_;     // those not deleted
+  std::map<std::uint32_t, Fault> faults_;       // by number; deleted ones until they have recovered
+  std::map<std::string, std::uint32_t> by_id_;  // those not deleted
   std::set<std::pair<Time, std::uint32_t>> schedule_;
 };
 

@@ -16,20 +16,26 @@ bool Among(const std::vector<NodeId>& nodes, NodeId node) {
 }
 
 absl::Status Wrong(const FaultSpec& spec, const std::string& what) {
-  return absl::InvalidArgumentError(fmt::format("fault {} ({}): {}", spec.id, FaultKindName(spec.kind), what));
+  return absl::InvalidArgumentError(
+      fmt::format("fault {} ({}): {}", spec.id, FaultKindName(spec.kind), what));
 }
 
 absl::Status CheckTimes(const FaultSpec& spec) {
-  if (spec.at.value_or(0) < 0 || spec.at.value_or(0) >= kNever || spec.duration < 0 || spec.period < 0) {
+  if (spec.at.value_or(0) < 0 || spec.at.value_or(0) >= kNever || spec.duration < 0 ||
+      spec.period < 0) {
     return Wrong(spec, "times are not negative");
   }
   if (spec.period == 0) {
-    if (spec.repeats > 0) return Wrong(spec, "repeats without a period; write for example `period: 20us`");
-    return spec.kind == FaultKind::kFlap ? Wrong(spec, "a flap has a period; write for example `period: 20us`")
-                                         : absl::OkStatus();
+    if (spec.repeats > 0)
+      return Wrong(spec, "repeats without a period; write for example `period: 20us`");
+    return spec.kind == FaultKind::kFlap
+               ? Wrong(spec, "a flap has a period; write for example `period: 20us`")
+               : absl::OkStatus();
   }
   if (!(spec.duty > 0 && spec.duty < 1)) {
-    return Wrong(spec, fmt::format("a duty cycle of {}; above 0 and below 1 of each period it is on", spec.duty));
+    return Wrong(
+        spec,
+        fmt::format("a duty cycle of {}; above 0 and below 1 of each period it is on", spec.duty));
   }
   const Time on = static_cast<Time>(static_cast<double>(spec.period) * spec.duty);
   if (on < 1 || on >= spec.period) return Wrong(spec, "a period too short for its duty cycle");
@@ -48,13 +54,16 @@ absl::Status CheckValues(const FaultSpec& spec) {
   const FaultKind kind = spec.kind;
   const auto takes = [&](bool given, bool wanted, const char* field) {
     if (given == wanted) return absl::OkStatus();
-    return Wrong(spec, wanted ? fmt::format("{} is missing", field) : fmt::format("{} is of other kinds", field));
+    return Wrong(spec, wanted ? fmt::format("{} is missing", field)
+                              : fmt::format("{} is of other kinds", field));
   };
   const bool one_way = kind == FaultKind::kPortDown || kind == FaultKind::kLaneLoss ||
-                       kind == FaultKind::kBitErrors || kind == FaultKind::kCorruptNext || kind == FaultKind::kLatency;
+                       kind == FaultKind::kBitErrors || kind == FaultKind::kCorruptNext ||
+                       kind == FaultKind::kLatency;
   for (const absl::Status& status :
        {takes(spec.lanes > 0, kind == FaultKind::kLaneLoss, "lanes"),
-        takes(spec.flit_error_rate > 0, kind == FaultKind::kBitErrors, "flit_error_rate or bit_error_rate"),
+        takes(spec.flit_error_rate > 0, kind == FaultKind::kBitErrors,
+              "flit_error_rate or bit_error_rate"),
         takes(spec.corrupt > 0, kind == FaultKind::kCorruptNext, "corrupt_next"),
         takes(spec.destination != kNoNode, kind == FaultKind::kTableDamage, "destination"),
         takes(spec.latency != 0, kind == FaultKind::kLatency, "latency"),
@@ -63,12 +72,13 @@ absl::Status CheckValues(const FaultSpec& spec) {
         takes(spec.drift_ppb != 0, kind == FaultKind::kClockDrift, "drift"),
         takes(spec.pcie_port.has_value(), kind == FaultKind::kPcieUnplugged, "pcie_port"),
         takes(spec.with.has_value(), kind == FaultKind::kMiswired && spec.with.has_value(), "with"),
-        takes(spec.direction != FaultDirection::kBoth, one_way && spec.direction != FaultDirection::kBoth,
-              "direction")}) {
+        takes(spec.direction != FaultDirection::kBoth,
+              one_way && spec.direction != FaultDirection::kBoth, "direction")}) {
     if (!status.ok()) return status;
   }
   if (!(spec.flit_error_rate >= 0 && spec.flit_error_rate <= 1)) {
-    return Wrong(spec, fmt::format("a flit error rate of {}; it is a probability, 0 to 1", spec.flit_error_rate));
+    return Wrong(spec, fmt::format("a flit error rate of {}; it is a probability, 0 to 1",
+                                   spec.flit_error_rate));
   }
   if (kind == FaultKind::kPortDown && spec.direction == FaultDirection::kBoth) {
     return Wrong(spec, "one direction goes dark; write `direction: forward` or `backward`");
@@ -77,7 +87,8 @@ absl::Status CheckValues(const FaultSpec& spec) {
 }
 
 // What depends on the machine.
-absl::Status CheckMachine(const FaultSpec& spec, const Topology& topology, const P7ihParameters& parameters) {
+absl::Status CheckMachine(const FaultSpec& spec, const Topology& topology,
+                          const P7ihParameters& parameters) {
   if (!parameters.link_replay && spec.kind == FaultKind::kPortDown) {
     return Wrong(spec, "without link_replay a dark port is never given up; use bit_errors");
   }
@@ -86,14 +97,17 @@ absl::Status CheckMachine(const FaultSpec& spec, const Topology& topology, const
                                    FormatTime(kLatencyMax)));
   }
   if (spec.hfi && (*spec.hfi < 0 || *spec.hfi >= kHfisPerHub)) {
-    return Wrong(spec, fmt::format("there is no HFI {}; a hub has 0..{}", *spec.hfi, kHfisPerHub - 1));
+    return Wrong(spec,
+                 fmt::format("there is no HFI {}; a hub has 0..{}", *spec.hfi, kHfisPerHub - 1));
   }
   const int windows = kHfisPerHub * parameters.windows_per_hfi;
   if (spec.window && (*spec.window < 0 || *spec.window >= windows)) {
-    return Wrong(spec, fmt::format("there is no window {}; a hub has 0..{}", *spec.window, windows - 1));
+    return Wrong(spec,
+                 fmt::format("there is no window {}; a hub has 0..{}", *spec.window, windows - 1));
   }
   if (spec.pcie_port && (*spec.pcie_port < 0 || *spec.pcie_port >= kPciePorts)) {
-    return Wrong(spec, fmt::format("there is no PCI Express port {}; a hub has 0..{}", *spec.pcie_port, kPciePorts - 1));
+    return Wrong(spec, fmt::format("there is no PCI Express port {}; a hub has 0..{}",
+                                   *spec.pcie_port, kPciePorts - 1));
   }
   for (const NodeId hub : spec.select.in) {
     if (!spec.pcie_port || topology.DeviceAt(hub, *spec.pcie_port)) continue;
@@ -101,24 +115,34 @@ absl::Status CheckMachine(const FaultSpec& spec, const Topology& topology, const
                                    topology.NodeName(hub), *spec.pcie_port));
   }
   if (spec.kind != FaultKind::kClockDrift) return absl::OkStatus();
-  if (!topology.spec().clock) return Wrong(spec, "no clock is distributed in this machine; add `clock: {}`");
+  if (!topology.spec().clock)
+    return Wrong(spec, "no clock is distributed in this machine; add `clock: {}`");
   if (spec.drift_ppb > kDriftMax || spec.drift_ppb < -kDriftMax) {
-    return Wrong(spec, fmt::format("a drift of {} parts per billion; {} to {}", spec.drift_ppb, -kDriftMax, kDriftMax));
+    return Wrong(spec, fmt::format("a drift of {} parts per billion; {} to {}", spec.drift_ppb,
+                                   -kDriftMax, kDriftMax));
   }
   return absl::OkStatus();
 }
 
 // Two D cables between hubs, whose far ends can be swapped.
-absl::Status CheckSwap(const FaultSpec& spec, const FaultTargets& targets, const Topology& topology) {
+absl::Status CheckSwap(const FaultSpec& spec, const FaultTargets& targets,
+                       const Topology& topology) {
   if (targets.links.size() != 2) {
-    return Wrong(spec, fmt::format("two cables are swapped; this selects {}. Name them by `select.link` and `with`, or "
-                                   "write `mode: fixed` and `count: 2`", targets.links.size()));
+    return Wrong(
+        spec,
+        fmt::format(
+            "two cables are swapped; this selects {}. Name them by `select.link` and `with`, or "
+            "write `mode: fixed` and `count: 2`",
+            targets.links.size()));
   }
   const LinkEnd near[] = {targets.links[0], targets.links[1]};
-  const LinkEnd far[] = {topology.Peer(near[0].node, near[0].port), topology.Peer(near[1].node, near[1].port)};
+  const LinkEnd far[] = {topology.Peer(near[0].node, near[0].port),
+                         topology.Peer(near[1].node, near[1].port)};
   for (int i = 0; i < 2; ++i) {
-    if (ClassOf(near[i].port) != LinkClass::kD || near[i].node >= topology.hubs() || far[i].node >= topology.hubs()) {
-      return Wrong(spec, fmt::format("{} is no D cable between two hubs", topology.LinkName(near[i])));
+    if (ClassOf(near[i].port) != LinkClass::kD || near[i].node >= topology.hubs() ||
+        far[i].node >= topology.hubs()) {
+      return Wrong(spec,
+                   fmt::format("{} is no D cable between two hubs", topology.LinkName(near[i])));
     }
     if (near[i].node == far[1 - i].node) {
       return Wrong(spec, fmt::format("swapped, a cable would join {} to itself; choose another two",
@@ -134,9 +158,12 @@ absl::Status CheckSelector(const FaultSpec& spec, const Topology& topology) {
   if (IsOfHubs(spec.kind) && (select.link || select.link_class || !select.to.empty())) {
     return Wrong(spec, "it is of hubs, which are selected by `in` alone");
   }
-  if (spec.kind == FaultKind::kMiswired && spec.period > 0) return Wrong(spec, "cables are not swapped periodically");
+  if (spec.kind == FaultKind::kMiswired && spec.period > 0)
+    return Wrong(spec, "cables are not swapped periodically");
   if (spec.with && (!select.link || spec.mode != FaultMode::kAll)) {
-    return Wrong(spec, "`with` names the second cable where `select.link` names the first, and nothing is drawn");
+    return Wrong(
+        spec,
+        "`with` names the second cable where `select.link` names the first, and nothing is drawn");
   }
   if (spec.with && (spec.with->node >= topology.nodes() || spec.with->port >= kLinkPorts ||
                     !topology.connected(spec.with->node, spec.with->port))) {
@@ -151,8 +178,10 @@ absl::Status CheckSelector(const FaultSpec& spec, const Topology& topology) {
   }
   for (const auto* hubs : {&select.in, &select.to}) {
     for (const NodeId hub : *hubs) {
-      const bool crossbar = topology.is_crossbar(hub) && (!IsOfHubs(spec.kind) || spec.kind == FaultKind::kHubDown);
-      if (hub >= topology.hubs() && !crossbar) return Wrong(spec, fmt::format("{} is no hub", topology.NodeName(hub)));
+      const bool crossbar =
+          topology.is_crossbar(hub) && (!IsOfHubs(spec.kind) || spec.kind == FaultKind::kHubDown);
+      if (hub >= topology.hubs() && !crossbar)
+        return Wrong(spec, fmt::format("{} is no hub", topology.NodeName(hub)));
     }
   }
   if (spec.destination != kNoNode && spec.destination >= topology.hubs()) {
@@ -201,7 +230,8 @@ std::size_t Wanted(const FaultSpec& spec, std::size_t places) {
       return static_cast<std::size_t>(spec.count);
     case FaultMode::kPercent:
       return std::max<std::size_t>(
-          1, static_cast<std::size_t>(std::floor(spec.percent / 100 * static_cast<double>(places) + 1e-9)));
+          1, static_cast<std::size_t>(
+                 std::floor(spec.percent / 100 * static_cast<double>(places) + 1e-9)));
   }
   return places;
 }
@@ -213,7 +243,8 @@ std::vector<LinkEnd> Senders(const FaultSpec& spec, LinkEnd end, const Topology&
   return {end, far};
 }
 
-void AddLinkActions(const FaultSpec& spec, LinkEnd link, const Topology& topology, std::vector<FaultAction>* all) {
+void AddLinkActions(const FaultSpec& spec, LinkEnd link, const Topology& topology,
+                    std::vector<FaultAction>* all) {
   FaultAction action;
   action.end = link;
   switch (spec.kind) {
@@ -260,7 +291,8 @@ void AddSwap(const FaultTargets& targets, const Topology& topology, std::vector<
   }
 }
 
-void AddHubActions(const FaultSpec& spec, NodeId hub, const Topology& topology, std::vector<FaultAction>* all) {
+void AddHubActions(const FaultSpec& spec, NodeId hub, const Topology& topology,
+                   std::vector<FaultAction>* all) {
   FaultAction action;
   action.end = {hub, 0};
   switch (spec.kind) {
@@ -268,8 +300,9 @@ void AddHubActions(const FaultSpec& spec, NodeId hub, const Topology& topology, 
       const bool intra = topology.supernode_of(hub) == topology.supernode_of(spec.destination);
       action.kind = FaultAction::Kind::kTableDamaged;
       action.place.intra = intra;
-      action.place.index = static_cast<std::uint16_t>(intra ? topology.hub_in_supernode(spec.destination)
-                                                            : topology.supernode_of(spec.destination));
+      action.place.index =
+          static_cast<std::uint16_t>(intra ? topology.hub_in_supernode(spec.destination)
+                                           : topology.supernode_of(spec.destination));
       break;
     }
     case FaultKind::kCauDown:
@@ -305,22 +338,25 @@ void AddHubActions(const FaultSpec& spec, NodeId hub, const Topology& topology, 
 }  // namespace
 
 const char* FaultKindName(FaultKind kind) {
-  constexpr const char* kNames[kFaultKinds] = {"link_down",  "port_down",    "flap",     "lane_loss",
-                                               "bit_errors", "corrupt_next", "hub_down", "partition",
-                                               "table_damage", "alert_suppressed", "latency", "cau_down",
-                                               "hfi_down", "window_down", "clock_drift", "miswired",
-                                               "pcie_unplugged"};
+  constexpr const char* kNames[kFaultKinds] = {
+      "link_down",    "port_down",     "flap",      "lane_loss",    "bit_errors",
+      "corrupt_next", "hub_down",      "partition", "table_damage", "alert_suppressed",
+      "latency",      "cau_down",      "hfi_down",  "window_down",  "clock_drift",
+      "miswired",     "pcie_unplugged"};
   return kNames[static_cast<int>(kind)];
 }
 
 bool IsOfHubs(FaultKind kind) {
-  return kind == FaultKind::kHubDown || kind == FaultKind::kTableDamage || kind == FaultKind::kCauDown ||
-         kind == FaultKind::kHfiDown || kind == FaultKind::kWindowDown || kind == FaultKind::kClockDrift ||
+  return kind == FaultKind::kHubDown || kind == FaultKind::kTableDamage ||
+         kind == FaultKind::kCauDown || kind == FaultKind::kHfiDown ||
+         kind == FaultKind::kWindowDown || kind == FaultKind::kClockDrift ||
          kind == FaultKind::kPcieUnplugged;
 }
 
-absl::Status CheckFault(const FaultSpec& spec, const Topology& topology, const P7ihParameters& parameters) {
-  if (spec.id.empty()) return absl::InvalidArgumentError("a fault without an id; every fault has a name");
+absl::Status CheckFault(const FaultSpec& spec, const Topology& topology,
+                        const P7ihParameters& parameters) {
+  if (spec.id.empty())
+    return absl::InvalidArgumentError("a fault without an id; every fault has a name");
   for (const absl::Status& status :
        {CheckTimes(spec), CheckMode(spec), CheckValues(spec), CheckSelector(spec, topology),
         CheckMachine(spec, topology, parameters)}) {
@@ -331,17 +367,21 @@ absl::Status CheckFault(const FaultSpec& spec, const Topology& topology, const P
 
 std::uint64_t FaultSeed(const FaultSpec& spec, std::uint64_t scenario_seed) {
   if (spec.seed) return *spec.seed;
-  return RandomStream(scenario_seed, "fault/" + spec.id).Next() >> 32;  // short enough to be typed in again
+  return RandomStream(scenario_seed, "fault/" + spec.id).Next() >>
+         32;  // short enough to be typed in again
 }
 
-absl::StatusOr<FaultTargets> SelectTargets(const FaultSpec& spec, const Topology& topology, std::uint64_t seed) {
+absl::StatusOr<FaultTargets> SelectTargets(const FaultSpec& spec, const Topology& topology,
+                                           std::uint64_t seed) {
   FaultTargets targets;
   if (IsOfHubs(spec.kind)) {
     for (NodeId hub = 0; hub < topology.nodes(); ++hub) {
-      if (hub >= topology.hubs() && !Among(spec.select.in, hub)) continue;  // crossbars that are named
+      if (hub >= topology.hubs() && !Among(spec.select.in, hub))
+        continue;  // crossbars that are named
       if (spec.pcie_port && !topology.DeviceAt(hub, *spec.pcie_port)) continue;
       const bool aims_at_itself = spec.kind == FaultKind::kTableDamage && hub == spec.destination;
-      if ((spec.select.in.empty() || Among(spec.select.in, hub)) && !aims_at_itself) targets.hubs.push_back(hub);
+      if ((spec.select.in.empty() || Among(spec.select.in, hub)) && !aims_at_itself)
+        targets.hubs.push_back(hub);
     }
   } else {
     for (const LinkEnd& link : topology.Links()) {
@@ -353,19 +393,22 @@ absl::StatusOr<FaultTargets> SelectTargets(const FaultSpec& spec, const Topology
     // A draw takes D cables alone.
     if (spec.kind == FaultKind::kMiswired && !spec.with) {
       std::erase_if(targets.links, [&](LinkEnd link) {
-        return ClassOf(link.port) != LinkClass::kD || topology.Peer(link.node, link.port).node >= topology.hubs();
+        return ClassOf(link.port) != LinkClass::kD ||
+               topology.Peer(link.node, link.port).node >= topology.hubs();
       });
     }
   }
   if (targets.size() == 0) {
-    return absl::NotFoundError(fmt::format(
-        "fault {} ({}): its selector fits no {} of this machine; see `percsctl links`, and leave parts of it out",
-        spec.id, FaultKindName(spec.kind), IsOfHubs(spec.kind) ? "hub" : "link"));
+    return absl::NotFoundError(
+        fmt::format("fault {} ({}): its selector fits no {} of this machine; see `percsctl links`, "
+                    "and leave parts of it out",
+                    spec.id, FaultKindName(spec.kind), IsOfHubs(spec.kind) ? "hub" : "link"));
   }
   const std::size_t wanted = Wanted(spec, targets.size());
   if (wanted > targets.size()) {
-    return absl::InvalidArgumentError(fmt::format("fault {} ({}): {} places are wanted, its selector fits {}",
-                                                  spec.id, FaultKindName(spec.kind), wanted, targets.size()));
+    return absl::InvalidArgumentError(
+        fmt::format("fault {} ({}): {} places are wanted, its selector fits {}", spec.id,
+                    FaultKindName(spec.kind), wanted, targets.size()));
   }
   if (wanted < targets.size()) {
     Draw(&targets.links, wanted, seed, spec.id);
@@ -377,7 +420,8 @@ absl::StatusOr<FaultTargets> SelectTargets(const FaultSpec& spec, const Topology
   return targets;
 }
 
-std::vector<FaultAction> ActionsOf(const FaultSpec& spec, const FaultTargets& targets, const Topology& topology) {
+std::vector<FaultAction> ActionsOf(const FaultSpec& spec, const FaultTargets& targets,
+                                   const Topology& topology) {
   std::vector<FaultAction> all;
   if (spec.kind == FaultKind::kMiswired) {
     AddSwap(targets, topology, &all);
@@ -388,10 +432,12 @@ std::vector<FaultAction> ActionsOf(const FaultSpec& spec, const FaultTargets& ta
   return all;
 }
 
-std::string DescribeTargets(const FaultTargets& targets, const Topology& topology, std::size_t listed_max) {
-  std::string text = targets.links.empty()
-                         ? fmt::format("{} hub{}", targets.hubs.size(), targets.hubs.size() == 1 ? "" : "s")
-                         : fmt::format("{} link{}", targets.links.size(), targets.links.size() == 1 ? "" : "s");
+std::string DescribeTargets(const FaultTargets& targets, const Topology& topology,
+                            std::size_t listed_max) {
+  std::string text =
+      targets.links.empty()
+          ? fmt::format("{} hub{}", targets.hubs.size(), targets.hubs.size() == 1 ? "" : "s")
+          : fmt::format("{} link{}", targets.links.size(), targets.links.size() == 1 ? "" : "s");
   std::size_t listed = 0;
   const auto add = [&](const std::string& name) {
     if (listed < listed_max) text += (listed == 0 ? ": " : ", ") + name;

@@ -1,5 +1,6 @@
-// What faults cost at the places they act on, counted by the hubs there: packets that died at a place while the
-// fault was on it, and replay rounds of its links. What two faults on one place cost counts for both.
+// What faults cost at the places they act on, counted by the hubs there: packets that died at a
+// place while the fault was on it, and replay rounds of its links. What two faults on one place
+// cost counts for both.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,8 @@
 namespace percs {
 
 struct Losses {
-  // Packets that died here: routed to or under way on a dead link, at a damaged table, for or from what is down.
+  // Packets that died here: routed to or under way on a dead link, at a damaged table, for or from
+  // what is down.
   std::uint64_t lost = 0;
   std::uint64_t resent = 0;    // those of them that their source sends again: data of messages
   std::uint64_t replayed = 0;  // replay rounds
@@ -28,7 +30,8 @@ struct Losses {
 };
 
 // Where packets die: a link, by the port here, or one of these.
-inline constexpr int kTablesPlace = kLinkPorts, kWindowsPlace = kLinkPorts + 1, kCauPlace = kLinkPorts + 2;
+inline constexpr int kTablesPlace = kLinkPorts, kWindowsPlace = kLinkPorts + 1,
+                     kCauPlace = kLinkPorts + 2;
 inline constexpr int kLossPlaces = kLinkPorts + 3;
 using LossesByPlace = std::array<Losses, kLossPlaces>;
 
@@ -40,7 +43,8 @@ struct FaultTally {
 // Of one hub.
 class FaultTallies {
  public:
-  // The fault begins or ends at a place that has counted `so_far`; more than once if it does several things there.
+  // The fault begins or ends at a place that has counted `so_far`; more than once if it does
+  // several things there.
   void Begin(std::uint32_t fault, int place, const Losses& so_far) {
     const auto it = Find(fault, place);
     if (it == open_.end()) {
@@ -77,8 +81,9 @@ class FaultTallies {
     Losses before;
   };
   std::vector<Open>::iterator Find(std::uint32_t fault, int place) {
-    return std::find_if(open_.begin(), open_.end(),
-                        [&](const Open& open) { return open.fault == fault && open.place == place; });
+    return std::find_if(open_.begin(), open_.end(), [&](const Open& open) {
+      return open.fault == fault && open.place == place;
+    });
   }
   std::vector<Open> open_;
   std::vector<FaultTally> done_;

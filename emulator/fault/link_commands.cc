@@ -27,14 +27,15 @@ void LinkCommands::Note(const LinkFault& fault, Time now) {
 }
 
 void LinkCommands::Note(const LinkImpairment& impairment, Time now) {
-  Keep(&impairments_[{impairment.sender.node, impairment.sender.port, impairment.kind}], impairment, now,
-       [](const LinkImpairment& a, const LinkImpairment& b) { return a.at < b.at; });
+  Keep(&impairments_[{impairment.sender.node, impairment.sender.port, impairment.kind}], impairment,
+       now, [](const LinkImpairment& a, const LinkImpairment& b) { return a.at < b.at; });
 }
 
 void LinkCommands::TellAgain(RejoinedHubs* rejoined) const {
   const auto concerns = [&](LinkEnd end) {
     const auto has = [&](NodeId node) {
-      return std::find(rejoined->nodes.begin(), rejoined->nodes.end(), node) != rejoined->nodes.end();
+      return std::find(rejoined->nodes.begin(), rejoined->nodes.end(), node) !=
+             rejoined->nodes.end();
     };
     return has(end.node) || has(topology_.Peer(end.node, end.port).node);
   };

@@ -1,6 +1,6 @@
-// What commands and the scenario have said of links, as far as it still matters: the state that each was told last,
-// and what is to come. A hub that comes back is told again (docs/semantics.md rule 21). Faults that are resources
-// have FaultService for that.
+// What commands and the scenario have said of links, as far as it still matters: the state that
+// each was told last, and what is to come. A hub that comes back is told again (docs/semantics.md
+// rule 21). Faults that are resources have FaultService for that.
 #pragma once
 
 #include <map>
@@ -29,7 +29,8 @@ class LinkCommands {
   const Topology& topology_;
   // In the order in which they act. At most one of each is past.
   std::map<Link, std::vector<LinkFault>> faults_;
-  std::map<std::tuple<NodeId, PortId, LinkImpairment::Kind>, std::vector<LinkImpairment>> impairments_;
+  std::map<std::tuple<NodeId, PortId, LinkImpairment::Kind>, std::vector<LinkImpairment>>
+      impairments_;
 };
 
 }  // namespace percs

@@ -21,19 +21,23 @@ absl::Status CheckImpairment(const LinkImpairment& impairment, const Topology& t
   }
   const double rate = impairment.flit_error_rate;
   if (!(rate >= 0 && rate <= 1)) {
-    return absl::InvalidArgumentError(fmt::format("{}: a flit error rate of {}; it is a probability, 0 to 1",
-                                                  topology.LinkName(sender), rate));
+    return absl::InvalidArgumentError(
+        fmt::format("{}: a flit error rate of {}; it is a probability, 0 to 1",
+                    topology.LinkName(sender), rate));
   }
   if (impairment.latency < 0 || impairment.latency > kLatencyMax) {
-    return absl::InvalidArgumentError(fmt::format("{}: {} of added latency; 0 to {}", topology.LinkName(sender),
-                                                  FormatTime(impairment.latency), FormatTime(kLatencyMax)));
+    return absl::InvalidArgumentError(
+        fmt::format("{}: {} of added latency; 0 to {}", topology.LinkName(sender),
+                    FormatTime(impairment.latency), FormatTime(kLatencyMax)));
   }
   const LinkParameters& link = parameters.link(topology.ClassOfLink(sender));
   const int lanes = link.lanes + link.spare_lanes;
-  if (impairment.kind == LinkImpairment::Kind::kLanesLost && impairment.count > static_cast<std::uint32_t>(lanes)) {
+  if (impairment.kind == LinkImpairment::Kind::kLanesLost &&
+      impairment.count > static_cast<std::uint32_t>(lanes)) {
     return absl::InvalidArgumentError(
-        fmt::format("{}: {} lanes lost, but {} links have {} + {} spare; write 0 to {}", topology.LinkName(sender),
-                    impairment.count, ClassName(topology.ClassOfLink(sender)), link.lanes, link.spare_lanes, lanes));
+        fmt::format("{}: {} lanes lost, but {} links have {} + {} spare; write 0 to {}",
+                    topology.LinkName(sender), impairment.count,
+                    ClassName(topology.ClassOfLink(sender)), link.lanes, link.spare_lanes, lanes));
   }
   return absl::OkStatus();
 }

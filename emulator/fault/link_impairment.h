@@ -1,4 +1,5 @@
-// What goes wrong on one direction of a link and does not by itself take it down (docs/semantics.md rule 18).
+// What goes wrong on one direction of a link and does not by itself take it down (docs/semantics.md
+// rule 18).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@ namespace percs {
 struct LinkImpairment {
   enum class Kind : std::uint8_t {
     kErrorRate,    // from now on a transmitted flit is corrupted with probability `flit_error_rate`
-    kCorruptNext,  // the next `count` transmissions are corrupted; 0: none of those ordered before any more
+    kCorruptNext,  // the next `count` transmissions are corrupted; 0: none of those ordered before
+                   // any more
     kLanesLost,    // `count` lanes do not work, spares included
     kLatency,      // what is sent takes `latency` longer
   };
@@ -28,8 +30,8 @@ inline constexpr Time kLatencyMax = kSecond;
 
 // Probability that a flit of 1024 bits has at least one wrong one.
 double FlitErrorRate(double bit_error_rate);
-// INVALID_ARGUMENT for a link that is not there, a rate that is no probability, more lanes than there are, a latency
-// out of range.
+// INVALID_ARGUMENT for a link that is not there, a rate that is no probability, more lanes than
+// there are, a latency out of range.
 absl::Status CheckImpairment(const LinkImpairment& impairment, const Topology& topology,
                              const P7ihParameters& parameters);
 

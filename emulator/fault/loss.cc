@@ -19,7 +19,8 @@ void ForEachLink(const std::vector<NodeId>& nodes, const Topology& topology, F&&
   for (const NodeId node : nodes) {
     for (PortId port = 0; port < kLinkPorts; ++port) {
       const LinkEnd far = topology.Peer(node, port);
-      if (far.node != kNoNode && !(Has(nodes, far.node) && far.node < node)) f(LinkEnd{node, port}, far);
+      if (far.node != kNoNode && !(Has(nodes, far.node) && far.node < node))
+        f(LinkEnd{node, port}, far);
     }
   }
 }
@@ -55,7 +56,8 @@ std::vector<FaultAction> ActionsOf(const RejoinedHubs& rejoined, const Topology&
 
 // Nothing of them reaches anybody.
 void LossRecord::Lose(const LostHubs& lost, NodeId nodes) {
-  SeveredHubs& all = severed_.emplace_back(SeveredHubs{lost.nodes, std::vector<NodeId>(nodes), /*management=*/true});
+  SeveredHubs& all = severed_.emplace_back(
+      SeveredHubs{lost.nodes, std::vector<NodeId>(nodes), /*management=*/true});
   std::iota(all.to.begin(), all.to.end(), NodeId{0});
   lost_.push_back(lost);
 }
@@ -73,13 +75,18 @@ void LossRecord::Rejoin(const RejoinedHubs& rejoined) {
   kept.at = rejoined.at;
 }
 
-absl::StatusOr<RejoinedHubs> LossRecord::Returning(std::uint32_t loss, const Topology& topology) const {
-  const auto lost = std::find_if(lost_.begin(), lost_.end(), [&](const LostHubs& l) { return l.number == loss; });
+absl::StatusOr<RejoinedHubs> LossRecord::Returning(std::uint32_t loss,
+                                                   const Topology& topology) const {
+  const auto lost =
+      std::find_if(lost_.begin(), lost_.end(), [&](const LostHubs& l) { return l.number == loss; });
   if (lost == lost_.end()) {
-    return absl::NotFoundError(fmt::format("there is no loss {}; {} have been declared", loss, lost_.size()));
+    return absl::NotFoundError(
+        fmt::format("there is no loss {}; {} have been declared", loss, lost_.size()));
   }
-  if (std::any_of(rejoined_.begin(), rejoined_.end(), [&](const RejoinedHubs& r) { return r.loss == loss; })) {
-    return absl::FailedPreconditionError(fmt::format("the hubs of loss {} are there again already", loss));
+  if (std::any_of(rejoined_.begin(), rejoined_.end(),
+                  [&](const RejoinedHubs& r) { return r.loss == loss; })) {
+    return absl::FailedPreconditionError(
+        fmt::format("the hubs of loss {} are there again already", loss));
   }
   RejoinedHubs returning;
   returning.loss = loss;
@@ -87,11 +94,12 @@ absl::StatusOr<RejoinedHubs> LossRecord::Returning(std::uint32_t loss, const Top
     if (!topology.is_blade(node)) returning.nodes.push_back(node);
   }
   if (returning.nodes.empty()) {
-    return absl::FailedPreconditionError(
-        fmt::format("loss {} has nothing but blades, and what ran on them does not come back", loss));
+    return absl::FailedPreconditionError(fmt::format(
+        "loss {} has nothing but blades, and what ran on them does not come back", loss));
   }
-  const auto times = std::count_if(lost_.begin(), lost_.end(),
-                                   [&](const LostHubs& l) { return Has(l.nodes, returning.nodes.front()); });
+  const auto times = std::count_if(lost_.begin(), lost_.end(), [&](const LostHubs& l) {
+    return Has(l.nodes, returning.nodes.front());
+  });
   returning.incarnation = static_cast<std::uint32_t>(times) + 1;
   return returning;
 }
@@ -116,7 +124,8 @@ void LossRecord::Fold(DigestStream& digest) const {
 
 bool LossRecord::IsLost(NodeId node) const {
   const auto times = [node](const auto& all) {
-    return std::count_if(all.begin(), all.end(), [node](const auto& one) { return Has(one.nodes, node); });
+    return std::count_if(all.begin(), all.end(),
+                         [node](const auto& one) { return Has(one.nodes, node); });
   };
   return times(lost_) > times(rejoined_);
 }

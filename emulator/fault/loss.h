@@ -1,7 +1,7 @@
-// Hubs whose process is gone, and hubs that another process has brought back (docs/semantics.md rule 21). What such
-// a process had not sent is lost with it, so the hubs stop at the end of the window in which that was noticed, count
-// for nothing from then on, and the links to them are down. Those that come back are as new, but for what
-// commands and faults do to them and to their links.
+// Hubs whose process is gone, and hubs that another process has brought back (docs/semantics.md
+// rule 21). What such a process had not sent is lost with it, so the hubs stop at the end of the
+// window in which that was noticed, count for nothing from then on, and the links to them are down.
+// Those that come back are as new, but for what commands and faults do to them and to their links.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@
 
 namespace percs {
 
-// What hubs sent from a virtual time on, and nobody has got: not the flits, credits and symbols for hubs of `to`, and
-// not what was meant for network management.
+// What hubs sent from a virtual time on, and nobody has got: not the flits, credits and symbols for
+// hubs of `to`, and not what was meant for network management.
 struct SeveredHubs {
   std::vector<NodeId> from, to;
   bool management = false;
@@ -29,19 +29,19 @@ struct SeveredHubs {
 
 struct LostHubs {
   std::vector<NodeId> nodes;
-  std::string who;            // for people: the process
-  std::uint32_t number = 0;   // of the loss, from 1
+  std::string who;           // for people: the process
+  std::uint32_t number = 0;  // of the loss, from 1
   Time at = 0;
 };
 
 struct RejoinedHubs {
-  std::vector<NodeId> nodes;       // of the loss, without blades: these stay lost
-  std::string who;                 // for people: the process that has them now
-  std::uint32_t loss = 0;          // number of the loss
-  std::uint32_t incarnation = 2;   // of these hubs; those that a run begins with are the first
+  std::vector<NodeId> nodes;      // of the loss, without blades: these stay lost
+  std::string who;                // for people: the process that has them now
+  std::uint32_t loss = 0;         // number of the loss
+  std::uint32_t incarnation = 2;  // of these hubs; those that a run begins with are the first
   Time at = 0;
   // As network management has it:
-  std::uint32_t generation = 0;    // of their links from then on, above all there were
+  std::uint32_t generation = 0;  // of their links from then on, above all there were
   Epoch epoch = 1;
   std::vector<std::shared_ptr<const HubTables>> tables;  // one each of `nodes`
   // What acts on them and their links, and commands of which the time is to come.
@@ -65,8 +65,8 @@ class LossRecord {
   void Sever(const SeveredHubs& severed) { severed_.push_back(severed); }
   void Lose(const LostHubs& lost, NodeId nodes);
   void Rejoin(const RejoinedHubs& rejoined);
-  // Hubs of the loss of this number, which may come back. NOT_FOUND; FAILED_PRECONDITION if they have done so already, or
-  // if it has none.
+  // Hubs of the loss of this number, which may come back. NOT_FOUND; FAILED_PRECONDITION if they
+  // have done so already, or if it has none.
   absl::StatusOr<RejoinedHubs> Returning(std::uint32_t loss, const Topology& topology) const;
 
   bool any_severed() const { return !severed_.empty(); }

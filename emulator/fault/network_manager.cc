@@ -12,23 +12,27 @@ namespace {
 LinkEnd FoundBy(const ControlItem& alert, const Topology& topology) {
   const std::uint64_t node = alert.hash >> 8;
   const auto port = static_cast<PortId>(alert.hash & 0xff);
-  const bool there = node < topology.hubs() && port < kLinkPorts && topology.connected(static_cast<NodeId>(node), port);
+  const bool there = node < topology.hubs() && port < kLinkPorts &&
+                     topology.connected(static_cast<NodeId>(node), port);
   return there ? LinkEnd{static_cast<NodeId>(node), port} : LinkEnd{alert.source, alert.port};
 }
 
 }  // namespace
 
-NetworkManager::NetworkManager(const Topology& topology, const P7ihParameters& parameters, bool reroute,
-                               WorkCounters* work, EventLog* log, Send send, Plan plan)
+NetworkManager::NetworkManager(const Topology& topology, const P7ihParameters& parameters,
+                               bool reroute, WorkCounters* work, EventLog* log, Send send,
+                               Plan plan)
     : topology_(topology),
       parameters_(parameters),
       reroute_(reroute),
       work_(work),
       log_(log),
       send_(std::move(send)),
-      trees_(topology, parameters, work, log, [this](ControlItem&& item) { send_(std::move(item)); }),
+      trees_(topology, parameters, work, log,
+             [this](ControlItem&& item) { send_(std::move(item)); }),
       planner_(topology),
-      plan_(plan ? std::move(plan) : [this](const Failures& failures) { return planner_.Replan(failures); }),
+      plan_(plan ? std::move(plan)
+                 : [this](const Failures& failures) { return planner_.Replan(failures); }),
       tables_(topology.nodes()) {}
 
 void NetworkManager::Receive(const ControlItem& item) {
@@ -51,7 +55,8 @@ void NetworkManager::Run(Time end) {
       ControlItem* item = reinterpret_cast<ControlItem*>(event.data);
       if (item->of_tree()) {
         trees_.Receive(*item, now_);
-      } else if (item->kind == ControlItem::Kind::kAlert || item->kind == ControlItem::Kind::kTableAlert ||
+      } else if (item->kind == ControlItem::Kind::kAlert ||
+                 item->kind == ControlItem::Kind::kTableAlert ||
                  item->kind == ControlItem::Kind::kWiringAlert) {
         OnAlert(*item);
       } else {
@@ -89,34 +94,39 @@ NetworkManager::Link NetworkManager::LinkOf(LinkEnd end) const {
 
 // What is wired where, as a probe from `end` found it.
 std::string NetworkManager::Wiring(LinkEnd end, LinkEnd found) const {
-  const LinkEnd right = topology_.Peer(end.node, end.port), other = topology_.Peer(found.node, found.port);
-  return fmt::format("cables {} - {} and {} - {} are swapped: {} is wired to {}, so {} to {}", topology_.LinkName(end),
-                     topology_.LinkName(right), topology_.LinkName(other), topology_.LinkName(found),
-                     topology_.LinkName(end), topology_.LinkName(found), topology_.LinkName(other),
-                     topology_.LinkName(right));
+  const LinkEnd right = topology_.Peer(end.node, end.port),
+                other = topology_.Peer(found.node, found.port);
+  return fmt::format("cables {} - {} and {} - {} are swapped: {} is wired to {}, so {} to {}",
+                     topology_.LinkName(end), topology_.LinkName(right), topology_.LinkName(other),
+                     topology_.LinkName(found), topology_.LinkName(end), topology_.LinkName(found),
+                     topology_.LinkName(other), topology_.LinkName(right));
 }
 
 void NetworkManager::NoteAlert(const ControlItem& alert) {
   const LinkEnd end{alert.source, alert.port};
   switch (alert.kind) {
     case ControlItem::Kind::kTableAlert:
-      return Note("alert", topology_.NodeName(alert.source),
-                  fmt::format("a packet needed a damaged table entry at {}", FormatTime(alert.raised)));
+      return Note(
+          "alert", topology_.NodeName(alert.source),
+          fmt::format("a packet needed a damaged table entry at {}", FormatTime(alert.raised)));
     case ControlItem::Kind::kWiringAlert: {
       if (alert.up) {
-        return Note("alert", topology_.LinkName(end),
-                    fmt::format("a probe found the right neighbour again at {}", FormatTime(alert.raised)));
+        return Note(
+            "alert", topology_.LinkName(end),
+            fmt::format("a probe found the right neighbour again at {}", FormatTime(alert.raised)));
       }
       const LinkEnd found = FoundBy(alert, topology_), right = topology_.Peer(end.node, end.port);
       Note("alert", topology_.LinkName(end),
-           fmt::format("a probe found {} at {}, where {} belongs", topology_.LinkName(found), FormatTime(alert.raised),
-                       topology_.LinkName(right)));
-      if (swapped_.count(LinkOf(end)) == 0) Note("miswired", topology_.LinkName(end), Wiring(end, found));
+           fmt::format("a probe found {} at {}, where {} belongs", topology_.LinkName(found),
+                       FormatTime(alert.raised), topology_.LinkName(right)));
+      if (swapped_.count(LinkOf(end)) == 0)
+        Note("miswired", topology_.LinkName(end), Wiring(end, found));
       return;
     }
     default:
       return Note("alert", topology_.LinkName(end),
-                  fmt::format("the link went {} at {}", alert.up ? "up" : "down", FormatTime(alert.raised)));
+                  fmt::format("the link went {} at {}", alert.up ? "up" : "down",
+                              FormatTime(alert.raised)));
   }
 }
 
@@ -135,7 +145,8 @@ void NetworkManager::OnAlert(const ControlItem& alert) {
   Schedule(std::max(now_, alert.raised + parameters_.detect), Step::kStartPlanning);
 }
 
-// Two cables are swapped with each other, so what one end finds tells of both, and when one is right both are.
+// Two cables are swapped with each other, so what one end finds tells of both, and when one is
+// right both are.
 void NetworkManager::KeepWiring(const ControlItem& alert) {
   const Link link = LinkOf({alert.source, alert.port});
   if (!alert.up) {
@@ -196,7 +207,8 @@ void NetworkManager::StartPlanning() {
       continue;
     }
     std::vector<Link> links = {LinkOf({alert.source, alert.port})};
-    if (alert.kind == ControlItem::Kind::kWiringAlert && !alert.up) links.push_back(LinkOf(FoundBy(alert, topology_)));
+    if (alert.kind == ControlItem::Kind::kWiringAlert && !alert.up)
+      links.push_back(LinkOf(FoundBy(alert, topology_)));
     for (const Link& link : links) {
       AlertTimes& first = alerts[link];
       if (alert.up || alert.raised >= first.raised) continue;
@@ -211,10 +223,12 @@ void NetworkManager::StartPlanning() {
   }
   news_.clear();
   FollowLinks();
-  for (const LinkEnd& link : current_.down) current_.down_alerts.push_back(alerts[{link.node, link.port}]);
+  for (const LinkEnd& link : current_.down)
+    current_.down_alerts.push_back(alerts[{link.node, link.port}]);
   proven_ = current_.down.empty() && current_.up.empty();  // only entries to write anew
   planned_ = proven_ ? tables_ : plan_(failures_);
-  if (proven_ && !reroutes_.empty()) current_.unreachable_pairs = reroutes_.back().unreachable_pairs;  // still
+  if (proven_ && !reroutes_.empty())
+    current_.unreachable_pairs = reroutes_.back().unreachable_pairs;  // still
   Schedule(now_ + parameters_.plan, Step::kPlanned);
 }
 
@@ -244,7 +258,8 @@ bool NetworkManager::Verified() {
 void NetworkManager::FinishPlanning() {
   current_.planned = now_;
   if (!Verified()) {
-    Note("plan_refused", fmt::format("epoch {}", epoch_ + 1), "the planned tables fail the check; none is installed");
+    Note("plan_refused", fmt::format("epoch {}", epoch_ + 1),
+         "the planned tables fail the check; none is installed");
     Committed();  // a table set that fails the check is never installed
     return;
   }
@@ -275,11 +290,13 @@ bool NetworkManager::SendPrepare(NodeId node) {
 }
 
 void NetworkManager::OnPrepared(const ControlItem& answer) {
-  if (answer.epoch == epoch_ && unanswered_.erase(answer.source) > 0 && unanswered_.empty()) Commit();
+  if (answer.epoch == epoch_ && unanswered_.erase(answer.source) > 0 && unanswered_.empty())
+    Commit();
 }
 
 void NetworkManager::Commit() {
-  const Time at = std::max(current_.planned + parameters_.install, now_ + parameters_.management_latency);
+  const Time at =
+      std::max(current_.planned + parameters_.install, now_ + parameters_.management_latency);
   current_.committed = at;
   for (NodeId node = 0; node < topology_.nodes(); ++node) {
     if (lost_.contains(node)) continue;
@@ -294,18 +311,22 @@ void NetworkManager::Commit() {
   tables_ = planned_;
   reroutes_.push_back(current_);
   Note("reroute", fmt::format("epoch {}", epoch_),
-       fmt::format("{} links down, {} up, {} damaged tables; raised {}, planned {}, commits at {}; {} hubs change, {}",
-                   current_.down.size(), current_.up.size(), current_.damaged.size(), FormatTime(current_.raised),
-                   FormatTime(current_.planned), FormatTime(at), current_.hubs_changed,
-                   unchecked_ ? fmt::format("not checked above {} nodes, unreachable pairs not counted",
-                                            kCheckedNodesMax)
-                              : fmt::format("{} pairs unreachable", current_.unreachable_pairs)));
+       fmt::format("{} links down, {} up, {} damaged tables; raised {}, planned {}, commits at {}; "
+                   "{} hubs change, {}",
+                   current_.down.size(), current_.up.size(), current_.damaged.size(),
+                   FormatTime(current_.raised), FormatTime(current_.planned), FormatTime(at),
+                   current_.hubs_changed,
+                   unchecked_
+                       ? fmt::format("not checked above {} nodes, unreachable pairs not counted",
+                                     kCheckedNodesMax)
+                       : fmt::format("{} pairs unreachable", current_.unreachable_pairs)));
   Schedule(at, Step::kCommitted);
 }
 
 void NetworkManager::Lose(const LostHubs& lost) {
   now_ = std::max(now_, lost.at);
-  Note("daemon_lost", lost.who, fmt::format("{} hubs are gone from {} on", lost.nodes.size(), FormatTime(lost.at)));
+  Note("daemon_lost", lost.who,
+       fmt::format("{} hubs are gone from {} on", lost.nodes.size(), FormatTime(lost.at)));
   lost_.insert(lost.nodes.begin(), lost.nodes.end());
   const bool waited = !unanswered_.empty();
   std::erase_if(unanswered_, [this](NodeId node) { return lost_.contains(node); });
@@ -316,8 +337,8 @@ void NetworkManager::Lose(const LostHubs& lost) {
 void NetworkManager::Rejoin(const RejoinedHubs& rejoined) {
   now_ = std::max(now_, rejoined.at);
   Note("daemon_rejoined", rejoined.who,
-       fmt::format("{} hubs are there again as incarnation {} from {} on", rejoined.nodes.size(), rejoined.incarnation,
-                   FormatTime(rejoined.at)));
+       fmt::format("{} hubs are there again as incarnation {} from {} on", rejoined.nodes.size(),
+                   rejoined.incarnation, FormatTime(rejoined.at)));
   const bool preparing = !unanswered_.empty();
   for (const NodeId node : rejoined.nodes) {
     lost_.erase(node);

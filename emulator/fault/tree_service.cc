@@ -11,18 +11,21 @@ namespace percs {
 namespace {
 
 // Every direct route that a packet at `at`, come in by port `in`, may take ends at `to`.
-bool Routed(const Topology& topology, const TableSet& tables, NodeId at, PortId in, NodeId to, int hops_left) {
+bool Routed(const Topology& topology, const TableSet& tables, NodeId at, PortId in, NodeId to,
+            int hops_left) {
   if (at == to) return true;
   if (hops_left == 0) return false;
   TablePlace place;
   place.port = in;
   place.intra = topology.supernode_of(at) == topology.supernode_of(to);
-  place.index = static_cast<std::uint16_t>(place.intra ? topology.hub_in_supernode(to) : topology.supernode_of(to));
+  place.index = static_cast<std::uint16_t>(place.intra ? topology.hub_in_supernode(to)
+                                                       : topology.supernode_of(to));
   PortMask mask = tables[at]->Table(TableKind::kDirect, in)->Entry(place);
   if (mask == 0) return false;
   for (; mask != 0; mask &= mask - 1) {
     const LinkEnd next = topology.Peer(at, static_cast<PortId>(std::countr_zero(mask)));
-    if (next.node == kNoNode || !Routed(topology, tables, next.node, next.port, to, hops_left - 1)) return false;
+    if (next.node == kNoNode || !Routed(topology, tables, next.node, next.port, to, hops_left - 1))
+      return false;
   }
   return true;
 }
@@ -47,7 +50,8 @@ void TreeService::Adopt(const TreeSpec& spec, std::shared_ptr<const TreePlan> pl
 }
 
 bool TreeService::Linked(const Tree& tree, NodeId a, NodeId b) const {
-  if (tree.mute.contains(std::minmax(a, b)) || tree.out.contains(a) || tree.out.contains(b)) return false;
+  if (tree.mute.contains(std::minmax(a, b)) || tree.out.contains(a) || tree.out.contains(b))
+    return false;
   return tables_.empty() || (Routed(topology_, tables_, a, kNoPort, b, kHopsMax) &&
                              Routed(topology_, tables_, b, kNoPort, a, kHopsMax));
 }
@@ -57,14 +61,17 @@ absl::Status TreeService::CheckRoom(const TreePlan& plan) const {
   std::map<NodeId, int> used;
   for (const TreeVertex& v : plan.vertices) ++used[v.node];
   for (const TreeStatus& other : status_) {
-    if (other.id == plan.id || other.state == TreeState::kDeleted || other.state == TreeState::kFailed) continue;
+    if (other.id == plan.id || other.state == TreeState::kDeleted ||
+        other.state == TreeState::kFailed)
+      continue;
     for (const TreeVertex& v : other.plan->vertices) {
       if (const auto it = used.find(v.node); it != used.end()) ++it->second;
     }
   }
   for (const auto& [node, count] : used) {
     if (count > kCauTrees) {
-      return ToStatus({TreeProblem::Code::kFull, CauOperation::kReduce, 0, node}, plan.id, topology_);
+      return ToStatus({TreeProblem::Code::kFull, CauOperation::kReduce, 0, node}, plan.id,
+                      topology_);
     }
   }
   return absl::OkStatus();
@@ -76,16 +83,19 @@ std::vector<NodeId> TreeService::Hubs(const TreePlan& plan) const {
   return {hubs.begin(), hubs.end()};
 }
 
-// --- Commands -------------------------------------------------------------------------------------
+// --- Commands
+// -------------------------------------------------------------------------------------
 
 absl::StatusOr<CauTreeId> TreeService::Create(const TreeSpec& spec) {
   if (absl::Status status = CheckTree(topology_, spec); !status.ok()) return status;
   for (const TreeStatus& other : status_) {
     if (other.name == spec.name && other.state != TreeState::kDeleted) {
-      return absl::AlreadyExistsError(fmt::format("there is a tree \"{}\" already, number {}", spec.name, other.id));
+      return absl::AlreadyExistsError(
+          fmt::format("there is a tree \"{}\" already, number {}", spec.name, other.id));
     }
   }
-  if (status_.size() > 0xffff) return absl::ResourceExhaustedError("65536 trees have been made; no number is left");
+  if (status_.size() > 0xffff)
+    return absl::ResourceExhaustedError("65536 trees have been made; no number is left");
   Tree tree{spec};
   tree.out = lost_;
   auto plan = PlanTree(topology_, spec, [&](NodeId a, NodeId b) { return Linked(tree, a, b); });
@@ -108,7 +118,8 @@ absl::Status TreeService::Delete(CauTreeId id) {
     return absl::NotFoundError(fmt::format("there is no tree {}", id));
   }
   if (status_[id].state == TreeState::kSettingUp) {
-    return absl::FailedPreconditionError(fmt::format("tree {} is being set up; delete it when it is ready", id));
+    return absl::FailedPreconditionError(
+        fmt::format("tree {} is being set up; delete it when it is ready", id));
   }
   trees_[id].remove = true;
   ++work_->unfinished;
@@ -132,9 +143,11 @@ void TreeService::Execute(Time now) {
   }
 }
 
-// --- Setting up -----------------------------------------------------------------------------------
+// --- Setting up
+// -----------------------------------------------------------------------------------
 
-void TreeService::Tell(ControlItem::Kind kind, CauTreeId id, NodeId hub, const TreeProblem& why, Time now) {
+void TreeService::Tell(ControlItem::Kind kind, CauTreeId id, NodeId hub, const TreeProblem& why,
+                       Time now) {
   if (lost_.contains(hub)) return;
   ControlItem item;
   item.kind = kind;
@@ -148,7 +161,8 @@ void TreeService::Tell(ControlItem::Kind kind, CauTreeId id, NodeId hub, const T
   send_(std::move(item));
 }
 
-void TreeService::TakeDown(CauTreeId id, const std::vector<NodeId>& hubs, const TreeProblem& why, Time now) {
+void TreeService::TakeDown(CauTreeId id, const std::vector<NodeId>& hubs, const TreeProblem& why,
+                           Time now) {
   for (const NodeId hub : hubs) Tell(ControlItem::Kind::kTreeDown, id, hub, why, now);
 }
 
@@ -191,7 +205,9 @@ void TreeService::Answered(CauTreeId id, Time now) {
     return Execute(now);
   }
   status.state = TreeState::kReady;
-  if (log_) log_->Add(now, "tree_ready", status.name, fmt::format("generation {}", status.plan->generation));
+  if (log_)
+    log_->Add(now, "tree_ready", status.name,
+              fmt::format("generation {}", status.plan->generation));
   for (const NodeId hub : Hubs(*status.plan)) Tell(ControlItem::Kind::kTreeReady, id, hub, {}, now);
   if (!status.repairs.empty()) status.repairs.back().ready = now + parameters_.management_latency;
   // What has broken or healed meanwhile.
@@ -210,7 +226,8 @@ void TreeService::Lose(const std::vector<NodeId>& hubs, Time now) {
   Review(now);
 }
 
-// --- Repair ---------------------------------------------------------------------------------------
+// --- Repair
+// ---------------------------------------------------------------------------------------
 
 void TreeService::OnAlert(const ControlItem& item, Time now) {
   --work_->unfinished;  // the hub counted it when it raised it
@@ -252,14 +269,17 @@ void TreeService::Review(Time now) {
     if (status.state == TreeState::kReady && Broken(id, &why)) {
       Repair(id, why, now, now);
     } else if (status.state == TreeState::kReady ||
-               (status.state == TreeState::kFailed && status.problem.code == TreeProblem::Code::kNoTree)) {
+               (status.state == TreeState::kFailed &&
+                status.problem.code == TreeProblem::Code::kNoTree)) {
       TakeBack(id, now);
     }
   }
 }
 
-// The largest set of these nodes that tree links can join; of two alike, the one with the lowest node.
-std::vector<NodeId> TreeService::Reachable(const Tree& tree, const std::vector<NodeId>& nodes) const {
+// The largest set of these nodes that tree links can join; of two alike, the one with the lowest
+// node.
+std::vector<NodeId> TreeService::Reachable(const Tree& tree,
+                                           const std::vector<NodeId>& nodes) const {
   std::vector<std::size_t> group(nodes.size());
   std::iota(group.begin(), group.end(), std::size_t{0});
   const auto root = [&group](std::size_t i) {
@@ -282,8 +302,8 @@ std::vector<NodeId> TreeService::Reachable(const Tree& tree, const std::vector<N
   return best;
 }
 
-// A tree over as many of these nodes as one can be laid over. Where links between them lack, the planner may find
-// none although there is one; then whoever has the fewest links is left out.
+// A tree over as many of these nodes as one can be laid over. Where links between them lack, the
+// planner may find none although there is one; then whoever has the fewest links is left out.
 absl::StatusOr<TreePlan> TreeService::PlanOver(const Tree& tree, std::vector<NodeId> nodes) const {
   const TreeLinked linked = [&](NodeId a, NodeId b) { return Linked(tree, a, b); };
   while (true) {
@@ -291,14 +311,17 @@ absl::StatusOr<TreePlan> TreeService::PlanOver(const Tree& tree, std::vector<Nod
     spec.members = nodes = Reachable(tree, nodes);
     if (nodes.size() < 2) return absl::UnavailableError("no two of its hubs reach each other");
     std::erase_if(spec.relays, [&](NodeId relay) {
-      return std::none_of(nodes.begin(), nodes.end(), [&](NodeId node) { return node == relay || linked(relay, node); });
+      return std::none_of(nodes.begin(), nodes.end(),
+                          [&](NodeId node) { return node == relay || linked(relay, node); });
     });
     auto plan = PlanTree(topology_, spec, linked);
     if (plan.ok()) return plan;
     const auto links = [&](NodeId a) {
-      return std::count_if(nodes.begin(), nodes.end(), [&](NodeId b) { return a != b && linked(a, b); });
+      return std::count_if(nodes.begin(), nodes.end(),
+                           [&](NodeId b) { return a != b && linked(a, b); });
     };
-    nodes.erase(std::min_element(nodes.begin(), nodes.end(), [&](NodeId a, NodeId b) { return links(a) < links(b); }));
+    nodes.erase(std::min_element(nodes.begin(), nodes.end(),
+                                 [&](NodeId a, NodeId b) { return links(a) < links(b); }));
   }
 }
 
@@ -313,14 +336,18 @@ void TreeService::TakeBack(CauTreeId id, Time now) {
   if (!plan.ok()) return;
   TreeRepair repair{{}, status.plan->generation + 1, now, now};
   const std::vector<NodeId> after = plan->Participants();
-  std::set_difference(after.begin(), after.end(), before.begin(), before.end(), std::back_inserter(repair.back));
-  if (repair.back.empty() || !std::includes(after.begin(), after.end(), before.begin(), before.end())) return;
+  std::set_difference(after.begin(), after.end(), before.begin(), before.end(),
+                      std::back_inserter(repair.back));
+  if (repair.back.empty() ||
+      !std::includes(after.begin(), after.end(), before.begin(), before.end()))
+    return;
   plan->id = id;
   plan->generation = repair.generation;
   if (!CheckRoom(*plan).ok()) return;  // other trees took the indexes meanwhile
   repair.problem = {TreeProblem::Code::kMembersBack, CauOperation::kReduce, 0, repair.back.front()};
   const TreeProblem why = repair.problem;
-  if (log_) log_->Add(now, "tree_grows", status.name, std::string(ToStatus(why, id, topology_).message()));
+  if (log_)
+    log_->Add(now, "tree_grows", status.name, std::string(ToStatus(why, id, topology_).message()));
   status.problem = {};
   status.repairs.push_back(std::move(repair));
   // Relays of before that the new one has no use for.
@@ -338,13 +365,15 @@ void TreeService::TakeBack(CauTreeId id, Time now) {
 void TreeService::Repair(CauTreeId id, const TreeProblem& why, Time raised, Time now) {
   const Tree& tree = trees_[id];
   TreeStatus& status = status_[id];
-  if (log_) log_->Add(now, "tree_failed", status.name, std::string(ToStatus(why, id, topology_).message()));
+  if (log_)
+    log_->Add(now, "tree_failed", status.name, std::string(ToStatus(why, id, topology_).message()));
   const std::vector<NodeId> old_hubs = Hubs(*status.plan), before = status.plan->Participants();
   TreeRepair repair{why, status.plan->generation + 1, raised, now};
   absl::StatusOr<TreePlan> plan = PlanOver(tree, before);
   std::vector<NodeId> after;
   if (plan.ok()) after = plan->Participants();
-  std::set_difference(before.begin(), before.end(), after.begin(), after.end(), std::back_inserter(repair.lost));
+  std::set_difference(before.begin(), before.end(), after.begin(), after.end(),
+                      std::back_inserter(repair.lost));
   if (!plan.ok()) {
     status.state = TreeState::kFailed;
     status.since = now;

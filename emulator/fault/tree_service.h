@@ -1,8 +1,8 @@
-// The tree service of network management: creates, deletes and repairs trees of CAUs (paper 003 section 3.6:
-// software builds the tree). Plans, sets up at every hub, and says ready when all have answered, out of
-// band like route tables (docs/semantics.md rule 19). A tree that fails, for whatever reason, is set up
-// anew as another generation, without the hubs that its others cannot reach; and once more with them as soon as
-// they can be reached again.
+// The tree service of network management: creates, deletes and repairs trees of CAUs (paper 003
+// section 3.6: software builds the tree). Plans, sets up at every hub, and says ready when all have
+// answered, out of band like route tables (docs/semantics.md rule 19). A tree that fails, for
+// whatever reason, is set up anew as another generation, without the hubs that its others cannot
+// reach; and once more with them as soon as they can be reached again.
 #pragma once
 
 #include <functional>
@@ -25,28 +25,36 @@ class TreeService {
  public:
   using Send = std::function<void(ControlItem&&)>;
   // `log` may be null.
-  TreeService(const Topology& topology, const P7ihParameters& parameters, WorkCounters* work, EventLog* log, Send send)
-      : topology_(topology), parameters_(parameters), work_(work), log_(log), send_(std::move(send)) {}
+  TreeService(const Topology& topology, const P7ihParameters& parameters, WorkCounters* work,
+              EventLog* log, Send send)
+      : topology_(topology),
+        parameters_(parameters),
+        work_(work),
+        log_(log),
+        send_(std::move(send)) {}
 
   // A tree that is there from the start; the hubs are set up by the caller.
   void Adopt(const TreeSpec& spec, std::shared_ptr<const TreePlan> plan);
 
-  // Commands from outside; Execute(at) carries them out. INVALID_ARGUMENT for a tree nobody could set up,
-  // RESOURCE_EXHAUSTED if a CAU has no index left, ALREADY_EXISTS for a name taken, NOT_FOUND.
+  // Commands from outside; Execute(at) carries them out. INVALID_ARGUMENT for a tree nobody could
+  // set up, RESOURCE_EXHAUSTED if a CAU has no index left, ALREADY_EXISTS for a name taken,
+  // NOT_FOUND.
   absl::StatusOr<CauTreeId> Create(const TreeSpec& spec);
   absl::Status Delete(CauTreeId tree);
   void Execute(Time now);
 
   void Receive(const ControlItem& item, Time now);  // kTreeAnswer, kTreeAlert
-  // New tables are in effect: trees whose links have no route any more are repaired, others take back members
-  // that they lost. Pairs that were silent on the routes of before are tried again.
+  // New tables are in effect: trees whose links have no route any more are repaired, others take
+  // back members that they lost. Pairs that were silent on the routes of before are tried again.
   void OnTables(const TableSet& tables, Time now);
   // A link is up again, and there will be no new tables.
   void OnLinkUp(Time now);
 
-  // Goes on without these hubs: trees that have one are repaired, those that wait for one wait no longer.
+  // Goes on without these hubs: trees that have one are repaired, those that wait for one wait no
+  // longer.
   void Lose(const std::vector<NodeId>& hubs, Time now);
-  // They are there again, without what ran on them: trees that had them go on without, new ones may have them.
+  // They are there again, without what ran on them: trees that had them go on without, new ones may
+  // have them.
   void Rejoin(const std::vector<NodeId>& hubs) {
     for (const NodeId hub : hubs) lost_.erase(hub);
   }
@@ -55,11 +63,11 @@ class TreeService {
 
  private:
   struct Tree {
-    TreeSpec spec;                               // as asked for
+    TreeSpec spec;                                  // as asked for
     std::set<std::pair<NodeId, NodeId>> mute = {};  // pairs that a tree link does not work between
     std::set<NodeId> unanswered = {};
-    std::set<NodeId> out = {};                   // hubs that were lost: nobody there takes part any more
-    bool create = false, remove = false;         // commands not carried out yet
+    std::set<NodeId> out = {};            // hubs that were lost: nobody there takes part any more
+    bool create = false, remove = false;  // commands not carried out yet
   };
   bool Linked(const Tree& tree, NodeId a, NodeId b) const;
   absl::Status CheckRoom(const TreePlan& plan) const;
@@ -82,8 +90,8 @@ class TreeService {
   WorkCounters* work_;
   EventLog* log_;
   Send send_;
-  TableSet tables_;      // in effect; empty: those of an intact fabric
-  std::vector<Tree> trees_;           // by id
+  TableSet tables_;          // in effect; empty: those of an intact fabric
+  std::vector<Tree> trees_;  // by id
   std::vector<TreeStatus> status_;
   std::set<NodeId> lost_;
 };

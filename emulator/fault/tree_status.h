@@ -14,19 +14,20 @@ namespace percs {
 enum class TreeState : std::uint8_t {
   kSettingUp,
   kReady,
-  kFailed,   // and could not be set up (anew)
+  kFailed,  // and could not be set up (anew)
   kDeleted,
 };
 const char* TreeStateName(TreeState state);
 
-// One time a tree was set up anew, because it failed or because members that it had lost can be reached again.
+// One time a tree was set up anew, because it failed or because members that it had lost can be
+// reached again.
 struct TreeRepair {
   TreeProblem problem;
-  std::uint32_t generation = 0;     // that it brought
-  Time raised = 0;                  // at the hub, or when network management noticed itself
-  Time started = 0, ready = kNever; // ready at every hub; kNever: not yet, or never
-  std::vector<NodeId> lost = {};    // members left out from then on
-  std::vector<NodeId> back = {};    // members taken in again
+  std::uint32_t generation = 0;      // that it brought
+  Time raised = 0;                   // at the hub, or when network management noticed itself
+  Time started = 0, ready = kNever;  // ready at every hub; kNever: not yet, or never
+  std::vector<NodeId> lost = {};     // members left out from then on
+  std::vector<NodeId> back = {};     // members taken in again
 };
 
 struct TreeStatus {

@@ -8,7 +8,9 @@
 namespace percs {
 namespace {
 
-std::uint64_t MaskOf(int size) { return size == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << 8 * size) - 1; }
+std::uint64_t MaskOf(int size) {
+  return size == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << 8 * size) - 1;
+}
 
 bool SizeFits(int size) { return size == 1 || size == 2 || size == 4 || size == 8; }
 
@@ -18,7 +20,8 @@ WindowStatus CheckUpdates(const std::vector<AtomicUpdate>& updates) {
   if (updates.empty()) return WindowStatus::kEmpty;
   if (updates.size() > kPackedAtomicsMax) return WindowStatus::kBadSize;
   for (const AtomicUpdate& update : updates) {
-    if (!SizeFits(update.size) || static_cast<int>(update.op) >= kAtomicOps) return WindowStatus::kBadSize;
+    if (!SizeFits(update.size) || static_cast<int>(update.op) >= kAtomicOps)
+      return WindowStatus::kBadSize;
     if (update.address % update.size != 0) return WindowStatus::kUnaligned;
   }
   return WindowStatus::kOk;
@@ -70,7 +73,8 @@ std::vector<AtomicUpdate> ReadUpdates(const std::uint8_t* from, int bytes) {
 }
 
 // Numbers in memory are little-endian, as the host's; POWER's order of bytes is not modelled.
-WindowStatus AtomicUnit::Execute(ContextId context, JobKey job, const std::vector<AtomicUpdate>& updates,
+WindowStatus AtomicUnit::Execute(ContextId context, JobKey job,
+                                 const std::vector<AtomicUpdate>& updates,
                                  std::vector<std::uint64_t>* values) {
   for (const AtomicUpdate& update : updates) {
     const WindowStatus status = nmmu_.Check(context, job, update.address, update.size, true);
@@ -80,7 +84,8 @@ WindowStatus AtomicUnit::Execute(ContextId context, JobKey job, const std::vecto
     std::uint64_t before = 0;
     nmmu_.Read(context, update.address, reinterpret_cast<std::uint8_t*>(&before), update.size);
     const std::uint64_t after = ApplyUpdate(update, before);
-    nmmu_.Write(context, update.address, reinterpret_cast<const std::uint8_t*>(&after), update.size);
+    nmmu_.Write(context, update.address, reinterpret_cast<const std::uint8_t*>(&after),
+                update.size);
     if (update.fetch) values->push_back(before);
   }
   return WindowStatus::kOk;

@@ -1,6 +1,6 @@
-// The atomic update unit of a hub: ADD, AND, OR, XOR and compare-and-swap on registered memory, without the
-// processors (paper 000 section IV-B; mechanisms: fetch or not, 8 to 64 bits, up to four packed). It does one update
-// after the other, so an update is indivisible.
+// The atomic update unit of a hub: ADD, AND, OR, XOR and compare-and-swap on registered memory,
+// without the processors (paper 000 section IV-B; mechanisms: fetch or not, 8 to 64 bits, up to
+// four packed). It does one update after the other, so an update is indivisible.
 #pragma once
 
 #include <vector>
@@ -21,15 +21,16 @@ std::vector<AtomicUpdate> ReadUpdates(const std::uint8_t* from, int bytes);
 
 class AtomicUnit {
  public:
-  AtomicUnit(const WindowParameters& parameters, Nmmu& nmmu) : parameters_(parameters), nmmu_(nmmu) {}
+  AtomicUnit(const WindowParameters& parameters, Nmmu& nmmu)
+      : parameters_(parameters), nmmu_(nmmu) {}
 
   // When updates that are ready at `ready` have been done, behind all that were given before.
   Time Schedule(Time ready, std::size_t updates) {
     free_at_ = std::max(free_at_, ready) + static_cast<Time>(updates) * parameters_.atomic_time;
     return free_at_;
   }
-  // Does them in their order, all or none: the status of the first that may not be done. Values before those that
-  // fetch are added to `values`.
+  // Does them in their order, all or none: the status of the first that may not be done. Values
+  // before those that fetch are added to `values`.
   WindowStatus Execute(ContextId context, JobKey job, const std::vector<AtomicUpdate>& updates,
                        std::vector<std::uint64_t>* values);
 

@@ -1,33 +1,40 @@
-// Registered memory of which a device in a PCI Express port has the bytes (paper 000 section IV-F): RDMA from it and to
-// it, at both ends. A device may be slower than the network, so nothing is taken out of it before it can leave, and
-// whoever writes to it is told to wait: no more than `read_units` x `read_unit_packets` of an operation are on their way
-// or waiting for the device, just as an RDMA read asks for no more. Until that is known, the first flight comes on top.
+// Registered memory of which a device in a PCI Express port has the bytes (paper 000 section IV-F):
+// RDMA from it and to it, at both ends. A device may be slower than the network, so nothing is
+// taken out of it before it can leave, and whoever writes to it is told to wait: no more than
+// `read_units` x `read_unit_packets` of an operation are on their way or waiting for the device,
+// just as an RDMA read asks for no more. Until that is known, the first flight comes on top.
 #include <algorithm>
 
 #include "emulator/hfi/window_unit.h"
 
 namespace percs {
 
-bool WindowUnit::OnDevice(ContextId context, JobKey job, Address address, std::uint64_t bytes, MemoryPlace* place) const {
-  return pcie_.any() && nmmu_.Check(context, job, address, bytes, false, place) == WindowStatus::kOk && place->on_device();
+bool WindowUnit::OnDevice(ContextId context, JobKey job, Address address, std::uint64_t bytes,
+                          MemoryPlace* place) const {
+  return pcie_.any() &&
+         nmmu_.Check(context, job, address, bytes, false, place) == WindowStatus::kOk &&
+         place->on_device();
 }
 
-// A receiver acknowledges every so many packets. Out of a slow device these take longer than a sender waits before it
-// sends again.
+// A receiver acknowledges every so many packets. Out of a slow device these take longer than a
+// sender waits before it sends again.
 bool WindowUnit::AskedLongAgo(Time since) const {
   return context_.now - since >= context_.parameters->retransmit_timeout / 2;
 }
 
-// --- Out of a device, by RDMA write -----------------------------------------------------------------------------
+// --- Out of a device, by RDMA write
+// -----------------------------------------------------------------------------
 
-// False: the packet's bytes are on their way out of the device, or it is not there and the operation has ended.
+// False: the packet's bytes are on their way out of the device, or it is not there and the
+// operation has ended.
 bool WindowUnit::Fetched(OperationState& op, const MemoryPlace& place, std::uint64_t bytes) {
   if (op.fetched == op.sent) {  // the first one
     op.device.asked = context_.now;
     FetchAhead(op, place, bytes);
     if (op.ready_at > context_.now) return false;
   }
-  const WindowStatus status = pcie_.End(PcieWay::kFromDevice, place.port, op.device.transfer, bytes);
+  const WindowStatus status =
+      pcie_.End(PcieWay::kFromDevice, place.port, op.device.transfer, bytes);
   if (status != WindowStatus::kOk) End(op, status);
   return status == WindowStatus::kOk;
 }
@@ -39,15 +46,18 @@ void WindowUnit::FetchAhead(OperationState& op, const MemoryPlace& place, std::u
   Time translated = context_.now;
   if (op.translated != page) translated += nmmu_.Translate(op.asked.context, from, bytes);
   op.translated = page;
-  op.device.transfer = pcie_.Begin(PcieWay::kFromDevice, place.port, bytes, context_.now, op.fetched == 0);
+  op.device.transfer =
+      pcie_.Begin(PcieWay::kFromDevice, place.port, bytes, context_.now, op.fetched == 0);
   op.fetched += bytes;
   op.ready_at = std::max(translated, op.device.transfer.done);
 }
 
-// --- Into a device ----------------------------------------------------------------------------------------------
+// --- Into a device
+// ----------------------------------------------------------------------------------------------
 
 // When bytes that have come now are where they belong.
-Time WindowUnit::StoredAt(ContextId context, JobKey job, Address address, std::uint64_t bytes, DevicePart* part) {
+Time WindowUnit::StoredAt(ContextId context, JobKey job, Address address, std::uint64_t bytes,
+                          DevicePart* part) {
   const Time translated = context_.now + nmmu_.Translate(context, address, bytes);
   MemoryPlace place;
   if (!OnDevice(context, job, address, bytes, &place)) return translated + parameters_.memory_write;
@@ -55,8 +65,8 @@ Time WindowUnit::StoredAt(ContextId context, JobKey job, Address address, std::u
   return part->transfer.done;
 }
 
-WindowStatus WindowUnit::Store(ContextId context, JobKey job, Address address, const PacketHeader& from,
-                               const DevicePart& part) {
+WindowStatus WindowUnit::Store(ContextId context, JobKey job, Address address,
+                               const PacketHeader& from, const DevicePart& part) {
   MemoryPlace place;
   WindowStatus status = nmmu_.Check(context, job, address, from.bytes, true, &place);
   if (status != WindowStatus::kOk) return status;
@@ -65,7 +75,8 @@ WindowStatus WindowUnit::Store(ContextId context, JobKey job, Address address, c
     return status;
   }
   status = pcie_.End(PcieWay::kToDevice, place.port, part.transfer, from.bytes);
-  if (status == WindowStatus::kOk) pcie_.Write(place.port, place.offset, from.payload.bytes(), from.bytes);
+  if (status == WindowStatus::kOk)
+    pcie_.Write(place.port, place.offset, from.payload.bytes(), from.bytes);
   return status;
 }
 
@@ -78,7 +89,8 @@ void WindowUnit::Pace(const PacketHeader& header, const WindowPacket& packet) {
   TellProgress(header, packet, 0);
 }
 
-void WindowUnit::TellProgress(const PacketHeader& to, const WindowPacket& packet, std::uint64_t done) {
+void WindowUnit::TellProgress(const PacketHeader& to, const WindowPacket& packet,
+                              std::uint64_t done) {
   WindowPacket progress = packet;
   progress.type = WindowPacket::Type::kProgress;
   progress.at_once = true;
@@ -94,11 +106,12 @@ void WindowUnit::OnProgress(OperationState& op, const WindowPacket& packet) {
   if (!windows_[op.asked.window].queue.empty()) PumpAt(op.asked.window, context_.now);
 }
 
-// --- Out of a device, for an RDMA read of others ----------------------------------------------------------------
+// --- Out of a device, for an RDMA read of others
+// ----------------------------------------------------------------
 
 // A packet at a time, so that all who read from this port take turns.
-void WindowUnit::ServeReadOfDevice(const PacketHeader& header, const WindowPacket& packet, const MemoryPlace& place,
-                                   const DevicePart& part) {
+void WindowUnit::ServeReadOfDevice(const PacketHeader& header, const WindowPacket& packet,
+                                   const MemoryPlace& place, const DevicePart& part) {
   const WindowId id = header.destination_window;
   const auto bytes = std::min<std::uint32_t>(packet.length, kPacketBytesMax);
   const WindowStatus status = pcie_.End(PcieWay::kFromDevice, place.port, part.transfer, bytes);

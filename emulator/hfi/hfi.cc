@@ -43,7 +43,8 @@ bool Hfi::Send(Packet* p, bool verified, const RouteSetting& route) {
   }
   const PortId in = isr_->router().WindowPort(header.source_window);
   const PortId out = isr_->router().RouteFromSource(header, in, route, queued_);
-  if (context_.tracer) [[unlikely]] Trace(p, in, out);
+  if (context_.tracer) [[unlikely]]
+    Trace(p, in, out);
   if (out >= kQueueOutputs) {
     if (out == kDamagedEntry) context_.CountLoss(kTablesPlace, header.kind);
     context_.CountDrop(out == kDamagedEntry ? DropReason::kTableParity : DropReason::kNoRoute,
@@ -86,7 +87,8 @@ void Hfi::HandOver() {
   }
   static_assert(kHfiPorts == 8);
   const int first = last_port_ + 1;
-  for (unsigned rest = std::rotr(static_cast<std::uint8_t>(waiting_ports_), first); rest; rest &= rest - 1) {
+  for (unsigned rest = std::rotr(static_cast<std::uint8_t>(waiting_ports_), first); rest;
+       rest &= rest - 1) {
     const int index = (first + std::countr_zero(rest)) % kHfiPorts;
     Port& port = ports_[static_cast<std::size_t>(index)];
     // A busy port asks again by itself when its packet has entered the ISR.

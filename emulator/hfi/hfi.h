@@ -40,8 +40,8 @@ class Hfi final : public IsrListener {
     p->header.ResetRaw();
     return p;
   }
-  // Gives a packet to the HFI, now; `verified` fills its payload. False: no route, or its window does not work;
-  // dropped and counted.
+  // Gives a packet to the HFI, now; `verified` fills its payload. False: no route, or its window
+  // does not work; dropped and counted.
   bool Send(Packet* p, bool verified, const RouteSetting& route);
   // A packet for `destination` will be sent soon.
   void Expect(NodeId destination, WindowId source_window) {
@@ -62,9 +62,9 @@ class Hfi final : public IsrListener {
   // next_time(), before the timers of that instant.
   Time next_time() const { return next_; }
   void OnW();
-  // Delivers what is due before `limit`, to which every tail that arrives before it is known. A raw packet's
-  // delivery changes nothing on its hub but credits, so nobody need look at its very instant: the end of the
-  // window is soon enough, or the moment at which an output lacks a credit.
+  // Delivers what is due before `limit`, to which every tail that arrives before it is known. A raw
+  // packet's delivery changes nothing on its hub but credits, so nobody need look at its very
+  // instant: the end of the window is soon enough, or the moment at which an output lacks a credit.
   void DeliverBefore(Time limit);
   // Of the next delivery; kNever if none is known.
   Time next_delivery() const {
@@ -115,8 +115,8 @@ class Hfi final : public IsrListener {
   Time w_in_free_ = 0, w_out_free_ = 0;
   Time w_wake_ = kNever;  // hand-overs wait for W until then
   Ring<Tail> tails_;      // on their way to the HFI or waiting for W, in order of arrival
-  int awaited_ = 0;       // reasons to deliver on time: tails that are not raw, outputs short of credits
-  Time next_ = kNever;    // w_wake_, or the next delivery if it is awaited
+  int awaited_ = 0;  // reasons to deliver on time: tails that are not raw, outputs short of credits
+  Time next_ = kNever;  // w_wake_, or the next delivery if it is awaited
   int last_port_ = -1;
   std::size_t backlog_ = 0;
   std::uint64_t next_sequence_ = 1;

@@ -1,6 +1,7 @@
-// Immediate send and FIFO send/receive (paper 000 section IV-B): one packet each, unreliable as the hardware's. A
-// packet for a full receive FIFO is dropped, as the hardware's counters of dropped packets suggest (choice): it would
-// otherwise stand in the way of all others that come through its HFI port.
+// Immediate send and FIFO send/receive (paper 000 section IV-B): one packet each, unreliable as the
+// hardware's. A packet for a full receive FIFO is dropped, as the hardware's counters of dropped
+// packets suggest (choice): it would otherwise stand in the way of all others that come through its
+// HFI port.
 #include <algorithm>
 
 #include "emulator/hfi/window_unit.h"
@@ -28,7 +29,8 @@ bool WindowUnit::SendImmediate(OperationState& op) {
   windows_[op.asked.window].queue.pop_front();
   op.queued = false;
   const WindowId window = op.asked.window;
-  if (SendUnreliable(op, PacketOf(op, WindowPacket::Type::kImmediate), payload, static_cast<int>(op.bytes))) {
+  if (SendUnreliable(op, PacketOf(op, WindowPacket::Type::kImmediate), payload,
+                     static_cast<int>(op.bytes))) {
     ++Count(window, HfiCounter::kImmediateSent);
   } else {
     --ImmediateUsed(window);
@@ -41,7 +43,8 @@ bool WindowUnit::SendFifo(OperationState& op, Window& window) {
   const int bytes = static_cast<int>(op.bytes);
   window.queue.pop_front();
   op.queued = false;
-  if (nmmu_.Check(window.context, window.job, address, kPacketBytesMax, false) != WindowStatus::kOk) {
+  if (nmmu_.Check(window.context, window.job, address, kPacketBytesMax, false) !=
+      WindowStatus::kOk) {
     End(op, WindowStatus::kNotRegistered);  // the memory of the FIFO is gone
     return true;
   }
@@ -50,7 +53,8 @@ bool WindowUnit::SendFifo(OperationState& op, Window& window) {
     payload = PayloadRef::Make();
     nmmu_.Read(window.context, address, payload.bytes(), op.bytes);
   }
-  const auto type = op.asked.op == WindowOp::kIpSend ? WindowPacket::Type::kIp : WindowPacket::Type::kFifo;
+  const auto type =
+      op.asked.op == WindowOp::kIpSend ? WindowPacket::Type::kIp : WindowPacket::Type::kFifo;
   SendUnreliable(op, PacketOf(op, type), payload, bytes);
   return true;
 }
@@ -58,7 +62,8 @@ bool WindowUnit::SendFifo(OperationState& op, Window& window) {
 std::optional<DropReason> WindowUnit::OnPacket(const PacketHeader& header) {
   const auto packet = WindowPacket::ReadFrom(header);
   if (!packet) return DropReason::kMalformed;
-  if (!context_.topology->is_group(header.destination)) return Receive(header.destination_window, header, *packet);
+  if (!context_.topology->is_group(header.destination))
+    return Receive(header.destination_window, header, *packet);
   // To every window here that has joined; dropped if none of them took it.
   std::optional<DropReason> reason = DropReason::kWindowClosed;
   bool taken = false;
@@ -70,7 +75,8 @@ std::optional<DropReason> WindowUnit::OnPacket(const PacketHeader& header) {
   return taken ? std::nullopt : reason;
 }
 
-std::optional<DropReason> WindowUnit::Receive(WindowId id, const PacketHeader& header, const WindowPacket& packet) {
+std::optional<DropReason> WindowUnit::Receive(WindowId id, const PacketHeader& header,
+                                              const WindowPacket& packet) {
   Window& window = windows_[id];
   std::optional<DropReason> reason;
   if (!window.reserved) {
@@ -84,21 +90,25 @@ std::optional<DropReason> WindowUnit::Receive(WindowId id, const PacketHeader& h
                             : packet.type == WindowPacket::Type::kIp      ? WindowOp::kIpSend
                                                                           : WindowOp::kFifoSend;
     const WindowStatus status = PutIntoFifo(id, header, format, 0);
-    if (status == WindowStatus::kReceiveFifoFull) reason = DropReason::kReceiveFifoFull;
-    else if (status != WindowStatus::kOk) reason = DropReason::kWindowClosed;
+    if (status == WindowStatus::kReceiveFifoFull)
+      reason = DropReason::kReceiveFifoFull;
+    else if (status != WindowStatus::kOk)
+      reason = DropReason::kWindowClosed;
   }
   ++Count(id, reason ? HfiCounter::kReceiveDropped : HfiCounter::kReceived);
   return reason;
 }
 
-// The bytes are in memory at once; the program sees them when HFI, NMMU and memory have had their time.
-WindowStatus WindowUnit::PutIntoFifo(WindowId id, const PacketHeader& header, WindowOp format, std::uint64_t offset) {
+// The bytes are in memory at once; the program sees them when HFI, NMMU and memory have had their
+// time.
+WindowStatus WindowUnit::PutIntoFifo(WindowId id, const PacketHeader& header, WindowOp format,
+                                     std::uint64_t offset) {
   Window& window = windows_[id];
   if (!window.receive.exists()) return WindowStatus::kNotConfigured;
   if (window.receive.full()) return WindowStatus::kReceiveFifoFull;
   const FifoPlace& place = window.receive.place();
-  const WindowStatus status =
-      nmmu_.Check(window.context, window.job, place.address, PacketFifo::BytesOf(place.slots), true);
+  const WindowStatus status = nmmu_.Check(window.context, window.job, place.address,
+                                          PacketFifo::BytesOf(place.slots), true);
   if (status != WindowStatus::kOk) return status;
   WindowEvent event;
   event.kind = WindowEvent::Kind::kReceived;
@@ -115,7 +125,8 @@ WindowStatus WindowUnit::PutIntoFifo(WindowId id, const PacketHeader& header, Wi
     event.data.assign(header.payload.bytes(), header.payload.bytes() + header.bytes);
   }
   // Packets of a FIFO become visible in its order.
-  const Time translated = context_.now + nmmu_.Translate(window.context, event.address, header.bytes);
+  const Time translated =
+      context_.now + nmmu_.Translate(window.context, event.address, header.bytes);
   window.visible_at = std::max(window.visible_at, translated + parameters_.receive);
   Tell(window.visible_at, window.listener, false, std::move(event));
   return WindowStatus::kOk;

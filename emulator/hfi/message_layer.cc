@@ -9,12 +9,14 @@ namespace {
 constexpr int kWindow = 64;  // packets: the bits of an acknowledgement
 
 std::uint32_t PacketsFor(std::uint64_t bytes) {
-  return bytes == 0 ? 1 : static_cast<std::uint32_t>((bytes + kPacketBytesMax - 1) / kPacketBytesMax);
+  return bytes == 0 ? 1
+                    : static_cast<std::uint32_t>((bytes + kPacketBytesMax - 1) / kPacketBytesMax);
 }
 
 }  // namespace
 
-// --- Sender ---------------------------------------------------------------------------------------
+// --- Sender
+// ---------------------------------------------------------------------------------------
 
 void MessageLayer::Send(const MessageRequest& request) {
   Message message;
@@ -79,7 +81,8 @@ void MessageLayer::SendPacket(NodeId destination, SenderFlow& flow, std::uint32_
   header.flow_base = flow.base;
   FillHeader(message, packet, &header);
   packet.deadline = kNever;
-  packet.refused = !hfi_.Send(p, message.verified, message.operation ? hfi_.route(TrafficClass::kRdma) : hfi_.route());
+  packet.refused = !hfi_.Send(p, message.verified,
+                              message.operation ? hfi_.route(TrafficClass::kRdma) : hfi_.route());
   packet.window_down = packet.refused && context_.WindowDown(message.source_window);
   if (packet.refused) {
     packet.deadline = context_.now + (context_.parameters->retransmit_timeout << packet.tries);
@@ -87,7 +90,8 @@ void MessageLayer::SendPacket(NodeId destination, SenderFlow& flow, std::uint32_
   }
 }
 
-void MessageLayer::FillHeader(const Message& message, const InFlight& packet, PacketHeader* header) const {
+void MessageLayer::FillHeader(const Message& message, const InFlight& packet,
+                              PacketHeader* header) const {
   header->source_window = message.source_window;
   header->destination_window = message.destination_window;
   header->message = message.number;
@@ -103,7 +107,8 @@ void MessageLayer::FillHeader(const Message& message, const InFlight& packet, Pa
   }
   header->kind = PacketKind::kData;
   header->offset = static_cast<std::uint64_t>(packet.packet) * kPacketBytesMax;
-  header->bytes = static_cast<std::uint16_t>(std::min<std::uint64_t>(kPacketBytesMax, message.bytes - header->offset));
+  header->bytes = static_cast<std::uint16_t>(
+      std::min<std::uint64_t>(kPacketBytesMax, message.bytes - header->offset));
   if (message.content && header->bytes > 0) {
     header->payload = PayloadRef::Make();
     std::memcpy(header->payload.bytes(), message.content->data() + header->offset, header->bytes);
@@ -164,12 +169,13 @@ void MessageLayer::OnAck(const PacketHeader& ack) {
   const auto it = senders_.find(ack.source);
   if (it == senders_.end()) return;
   SenderFlow& flow = *it->second;
-  // Above 0: the receiver has not heard yet of what was given up. No further than two windows, else numbers went round.
+  // Above 0: the receiver has not heard yet of what was given up. No further than two windows, else
+  // numbers went round.
   const std::int32_t gap = static_cast<std::int32_t>(flow.given_up - ack.flow_sequence);
   const bool keeps_back = gap > 0 && gap < 2 * kWindow;
   for (std::size_t i = 0; i < flow.in_flight.size(); ++i) {
-    const std::int32_t ahead = static_cast<std::int32_t>(
-        flow.base + static_cast<std::uint32_t>(i) - ack.flow_sequence);
+    const std::int32_t ahead =
+        static_cast<std::int32_t>(flow.base + static_cast<std::uint32_t>(i) - ack.flow_sequence);
     if (ahead >= kWindow) break;
     InFlight& packet = flow.in_flight[i];
     if (packet.acknowledged || (ahead >= 0 && !((ack.offset >> ahead) & 1))) continue;
@@ -203,7 +209,8 @@ void MessageLayer::Hold(SenderFlow& flow, InFlight& packet) {
   packet.deadline = kNever;
 }
 
-void MessageLayer::Fail(NodeId destination, SenderFlow& flow, std::uint32_t number, DropReason reason) {
+void MessageLayer::Fail(NodeId destination, SenderFlow& flow, std::uint32_t number,
+                        DropReason reason) {
   Message& message = *Find(flow, number);
   if (message.failed) return;
   message.failed = true;
@@ -218,7 +225,8 @@ void MessageLayer::Fail(NodeId destination, SenderFlow& flow, std::uint32_t numb
       behind = true;
       packet.acknowledged = true;
       packet.held = false;
-      const std::uint32_t ahead = static_cast<std::uint32_t>(i) + 1, known = flow.given_up - flow.base;
+      const std::uint32_t ahead = static_cast<std::uint32_t>(i) + 1,
+                          known = flow.given_up - flow.base;
       if (known > kWindow || ahead > known) flow.given_up = flow.base + ahead;
     } else if (behind && packet.acknowledged) {
       Hold(flow, packet);
@@ -245,7 +253,8 @@ void MessageLayer::Retire(NodeId destination, SenderFlow& flow) {
   Pump(destination, flow);
 }
 
-// The first is sent again, which says what is given up, and answered for all; if it is lost, each has its own timer.
+// The first is sent again, which says what is given up, and answered for all; if it is lost, each
+// has its own timer.
 void MessageLayer::AskForHeld(NodeId destination, SenderFlow& flow) {
   for (std::size_t i = 0; i < flow.in_flight.size() && flow.in_flight[i].held; ++i) {
     InFlight& packet = flow.in_flight[i];
@@ -266,8 +275,8 @@ void MessageLayer::Done(NodeId destination, const Message& message) {
   const bool delivered = !message.failed;
   if (delivered && !message.operation) ++context_.stats.messages_acknowledged;
   if (message.operation) {
-    listener_.OnOperationDone(message.source_window, static_cast<std::uint64_t>(message.created), message.tag,
-                              delivered, message.refused);
+    listener_.OnOperationDone(message.source_window, static_cast<std::uint64_t>(message.created),
+                              message.tag, delivered, message.refused);
   } else {
     listener_.OnMessageDone(destination, message.number, delivered);
   }
@@ -288,7 +297,8 @@ void MessageLayer::PeerAnew(NodeId peer) {
   while (!flow.messages.empty()) {
     Message& message = flow.messages.front();
     // What was acknowledged, but not all before it, the other may have kept back and lost.
-    if (!message.operation || !message.finished()) Fail(peer, flow, message.number, DropReason::kOldIncarnation);
+    if (!message.operation || !message.finished())
+      Fail(peer, flow, message.number, DropReason::kOldIncarnation);
     message.content = nullptr;
     message.payload.Clear();
     over.push_back(message);
@@ -302,7 +312,8 @@ void MessageLayer::PeerAnew(NodeId peer) {
   for (const Message& message : over) Done(peer, message);
 }
 
-// --- Receiver -------------------------------------------------------------------------------------
+// --- Receiver
+// -------------------------------------------------------------------------------------
 
 std::optional<DropReason> MessageLayer::OnData(const PacketHeader& header) {
   if (replies_ >= context_.parameters->reply_queue_packets) return DropReason::kNoReplySlot;
@@ -311,7 +322,8 @@ std::optional<DropReason> MessageLayer::OnData(const PacketHeader& header) {
   ReceiverFlow& flow = *slot;
   bool completed = false;
   // Over what was given up, and over what waited behind it.
-  while (static_cast<std::int32_t>(header.flow_base - flow.base) > 0 || (flow.bitmap & 1)) completed |= Advance(flow);
+  while (static_cast<std::int32_t>(header.flow_base - flow.base) > 0 || (flow.bitmap & 1))
+    completed |= Advance(flow);
   const std::int32_t ahead = static_cast<std::int32_t>(header.flow_sequence - flow.base);
   if (ahead < 0 || ((flow.bitmap >> ahead) & 1)) {
     SendAck(header, flow);
@@ -319,15 +331,17 @@ std::optional<DropReason> MessageLayer::OnData(const PacketHeader& header) {
   }
   flow.bitmap |= std::uint64_t{1} << ahead;
   Received& received = flow.window[header.flow_sequence % 64];
-  received.message = {header.source, header.source_window, header.destination_window,
-                      header.message_bytes, header.tag, header.message};
+  received.message = {header.source,        header.source_window, header.destination_window,
+                      header.message_bytes, header.tag,           header.message};
   received.created = header.message_created;
   received.first = header.offset == 0;
   received.last = header.offset + header.bytes == header.message_bytes;
   received.operation = header.kind == PacketKind::kOperation;
   ++flow.since_ack;
-  const bool last = received.operation ? (header.message_created & kAcknowledgeAtOnce) != 0 : received.last;
-  const bool gap = ahead == 0 && flow.bitmap != 1;  // that this packet closes, in part or as a whole
+  const bool last =
+      received.operation ? (header.message_created & kAcknowledgeAtOnce) != 0 : received.last;
+  const bool gap =
+      ahead == 0 && flow.bitmap != 1;  // that this packet closes, in part or as a whole
   while (flow.bitmap & 1) completed |= Advance(flow);
   completed |= received.operation && gap && flow.bitmap == 0;
   if (flow.since_ack >= context_.parameters->ack_every_packets || last || completed) {

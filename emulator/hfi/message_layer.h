@@ -1,6 +1,7 @@
 // The reliable message layer above the HFI: messages become packets, packets are acknowledged
 // selectively and sent again, messages are delivered once and in order (docs/semantics.md rule 20).
-// Hardware gives an unreliable packet transfer only; reliability is software's (paper 000 section IV-B).
+// Hardware gives an unreliable packet transfer only; reliability is software's (paper 000 section
+// IV-B).
 #pragma once
 
 #include <functional>
@@ -19,7 +20,7 @@ struct MessageRequest {
   WindowId source_window = 0, destination_window = 0;
   std::uint64_t bytes = 0;  // 0 is legal: one packet without payload
   std::uint32_t tag = 0;
-  bool verified = false;    // real payload bytes, checked on arrival
+  bool verified = false;  // real payload bytes, checked on arrival
   // Bytes out of the sender's memory; null: none, or those of the pattern if `verified`.
   std::shared_ptr<const std::vector<std::uint8_t>> content = nullptr;
 };
@@ -38,12 +39,14 @@ class MessageListener {
   virtual void OnMessage(const DeliveredMessage& message) = 0;
   // Acknowledged as a whole (delivered exactly once), or given up (delivered at most once).
   virtual void OnMessageDone(NodeId destination, std::uint32_t message, bool delivered) = 0;
-  // Of a packet given to SendOperation: acknowledged, or given up. `refused`: its last try did not leave the hub.
-  virtual void OnOperationDone(WindowId source_window, std::uint64_t word, std::uint32_t tag, bool delivered,
-                               bool refused) {}
+  // Of a packet given to SendOperation: acknowledged, or given up. `refused`: its last try did not
+  // leave the hub.
+  virtual void OnOperationDone(WindowId source_window, std::uint64_t word, std::uint32_t tag,
+                               bool delivered, bool refused) {}
 };
 
-// Bit 0 of `message_created` of a packet of an operation: its receiver acknowledges at once, as at a message's end.
+// Bit 0 of `message_created` of a packet of an operation: its receiver acknowledges at once, as at
+// a message's end.
 inline constexpr Time kAcknowledgeAtOnce = 1;
 
 class MessageLayer {
@@ -52,9 +55,10 @@ class MessageLayer {
       : context_(context), hfi_(hfi), listener_(listener) {}
 
   void Send(const MessageRequest& request);
-  // One packet of an operation between windows: exactly once, or failed, and handed over as it comes, not in order.
-  // `header` has destination, windows, bytes and payload; tag, message_bytes, offset and message_created (but for
-  // kAcknowledgeAtOnce) are the operation's own and travel as they are. The payload must not change any more.
+  // One packet of an operation between windows: exactly once, or failed, and handed over as it
+  // comes, not in order. `header` has destination, windows, bytes and payload; tag, message_bytes,
+  // offset and message_created (but for kAcknowledgeAtOnce) are the operation's own and travel as
+  // they are. The payload must not change any more.
   void SendOperation(const PacketHeader& header);
 
   void OnEnteredIsr(const PacketHeader& header);
@@ -62,8 +66,8 @@ class MessageLayer {
   std::optional<DropReason> OnData(const PacketHeader& header);
   void OnAck(const PacketHeader& header);
   void OnTimer(NodeId destination);
-  // Another incarnation of this hub is there, which knows of no flow: messages that are not acknowledged yet have failed,
-  // and what comes next, either way, begins new flows.
+  // Another incarnation of this hub is there, which knows of no flow: messages that are not
+  // acknowledged yet have failed, and what comes next, either way, begins new flows.
   void PeerAnew(NodeId peer);
 
   const std::vector<FailedMessage>& failed() const { return failed_; }
@@ -91,7 +95,8 @@ class MessageLayer {
     Time deadline = kNever;    // kNever while it waits in the HFI, or is held
     std::uint8_t tries = 0;
     bool acknowledged = false;
-    // The receiver has it, but waits for one before it that was given up, which it hears by the next flow_base.
+    // The receiver has it, but waits for one before it that was given up, which it hears by the
+    // next flow_base.
     bool held = false;
     bool refused = false;      // the last try did not leave the HFI: no route, or ...
     bool window_down = false;  // ... its own window was down then
@@ -101,10 +106,10 @@ class MessageLayer {
     Ring<InFlight> in_flight;  // sequence base + i
     std::size_t sending = 0;   // index in messages of the first not entirely sent
     std::uint32_t next_message = 0;
-    std::uint32_t base = 0;    // sequence of in_flight.front()
+    std::uint32_t base = 0;      // sequence of in_flight.front()
     std::uint32_t given_up = 0;  // sequence after the last packet that was given up
     Time timer_at = kNever;
-    Time since = 0;            // packets created before are of a flow that there was to another incarnation
+    Time since = 0;  // packets created before are of a flow that there was to another incarnation
   };
   struct Received {
     DeliveredMessage message;
@@ -112,11 +117,11 @@ class MessageLayer {
     bool first = false, last = false, operation = false;
   };
   struct ReceiverFlow {
-    std::uint32_t base = 0;      // lowest sequence not received
-    std::uint64_t bitmap = 0;    // bit i: base + i was received
+    std::uint32_t base = 0;    // lowest sequence not received
+    std::uint64_t bitmap = 0;  // bit i: base + i was received
     int since_ack = 0;
-    bool broken = false;         // a packet of the current message was given up
-    Received window[64];         // by sequence mod 64
+    bool broken = false;  // a packet of the current message was given up
+    Received window[64];  // by sequence mod 64
   };
 
   void Submit(NodeId destination, Message message);

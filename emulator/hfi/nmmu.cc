@@ -15,14 +15,16 @@ Nmmu::Nmmu(const WindowParameters& parameters, NodeStats& stats)
       page_shift_(std::bit_width(static_cast<unsigned>(parameters.page_bytes)) - 1),
       cache_((static_cast<std::size_t>(parameters.nmmu_entries) + kWays - 1) / kWays * kWays) {}
 
-WindowStatus Nmmu::Register(ContextId id, JobKey job, Address address, std::uint64_t bytes, bool writable,
-                            const MemoryPlace& place) {
+WindowStatus Nmmu::Register(ContextId id, JobKey job, Address address, std::uint64_t bytes,
+                            bool writable, const MemoryPlace& place) {
   if (bytes == 0) return WindowStatus::kEmpty;
-  if (address + bytes < address || address + bytes > Address{1} << 47) return WindowStatus::kOutOfRange;
+  if (address + bytes < address || address + bytes > Address{1} << 47)
+    return WindowStatus::kOutOfRange;
   const auto found = contexts_.find(id);
   if (found != contexts_.end() && found->second.job != job) return WindowStatus::kWrongKey;
   const Context none{};
-  const WindowStatus status = CheckPlace(found == contexts_.end() ? none : found->second, job, address, bytes, place);
+  const WindowStatus status =
+      CheckPlace(found == contexts_.end() ? none : found->second, job, address, bytes, place);
   if (status != WindowStatus::kOk) return status;
   const std::uint64_t first = page_of(address), last = page_of(address + bytes - 1);
   Context& context = contexts_[id];
@@ -31,34 +33,41 @@ WindowStatus Nmmu::Register(ContextId id, JobKey job, Address address, std::uint
   for (std::uint64_t p = first; p <= last; ++p) {
     Page& page = context.pages[p];
     if (page.regions++ > 0) continue;
-    if (!place.on_device()) page.bytes = std::make_unique<std::uint8_t[]>(std::size_t{1} << page_shift_);  // zeros
+    if (!place.on_device())
+      page.bytes = std::make_unique<std::uint8_t[]>(std::size_t{1} << page_shift_);  // zeros
     ++pages_;
   }
   return WindowStatus::kOk;
 }
 
-// Is there room for it, in the context and in the hub? A page is in main memory or in a device, and bytes of a device are
-// one job's at a time.
-WindowStatus Nmmu::CheckPlace(const Context& context, JobKey job, Address address, std::uint64_t bytes,
-                              const MemoryPlace& place) const {
+// Is there room for it, in the context and in the hub? A page is in main memory or in a device, and
+// bytes of a device are one job's at a time.
+WindowStatus Nmmu::CheckPlace(const Context& context, JobKey job, Address address,
+                              std::uint64_t bytes, const MemoryPlace& place) const {
   const auto next = context.regions.lower_bound(address);
   if (next != context.regions.end() && next->first < address + bytes) return WindowStatus::kOverlap;
-  if (next != context.regions.begin() && std::prev(next)->first + std::prev(next)->second.bytes > address) {
+  if (next != context.regions.begin() &&
+      std::prev(next)->first + std::prev(next)->second.bytes > address) {
     return WindowStatus::kOverlap;
   }
   const std::uint64_t first = page_of(address), last = page_of(address + bytes - 1);
-  for (const std::uint64_t p : {first, last}) {  // pages between the two would be an overlap of addresses
+  for (const std::uint64_t p :
+       {first, last}) {  // pages between the two would be an overlap of addresses
     const auto page = context.pages.find(p);
-    if (page != context.pages.end() && (place.on_device() || !page->second.bytes)) return WindowStatus::kOverlap;
+    if (page != context.pages.end() && (place.on_device() || !page->second.bytes))
+      return WindowStatus::kOverlap;
   }
   const auto limit = static_cast<std::uint64_t>(parameters_.registered_bytes) >> page_shift_;
-  // Pages that another region has already cost nothing more, but then there are at most two of these.
-  if (last - first + 1 > limit || pages_ + (last - first + 1) > limit) return WindowStatus::kNoMemory;
+  // Pages that another region has already cost nothing more, but then there are at most two of
+  // these.
+  if (last - first + 1 > limit || pages_ + (last - first + 1) > limit)
+    return WindowStatus::kNoMemory;
   if (!place.on_device()) return WindowStatus::kOk;
   for (const auto& [id, other] : contexts_) {
     if (other.job == job) continue;
     for (const auto& [start, region] : other.regions) {
-      const bool apart = region.place.port != place.port || region.place.offset >= place.offset + bytes ||
+      const bool apart = region.place.port != place.port ||
+                         region.place.offset >= place.offset + bytes ||
                          region.place.offset + region.bytes <= place.offset;
       if (!apart) return WindowStatus::kWrongKey;
     }
@@ -140,7 +149,9 @@ Time Nmmu::Translate(ContextId id, Address address, std::uint64_t bytes) {
   return cost;
 }
 
-std::uint64_t* Nmmu::SetOf(std::uint64_t key) { return &cache_[Mix64(key) % (cache_.size() / kWays) * kWays]; }
+std::uint64_t* Nmmu::SetOf(std::uint64_t key) {
+  return &cache_[Mix64(key) % (cache_.size() / kWays) * kWays];
+}
 
 bool Nmmu::Lookup(std::uint64_t key) {
   std::uint64_t* const set = SetOf(key);
@@ -172,16 +183,18 @@ void Nmmu::ForPieces(Address address, std::uint64_t bytes, F&& f) const {
 
 void Nmmu::Write(ContextId id, Address address, const std::uint8_t* from, std::uint64_t bytes) {
   Context& context = contexts_.find(id)->second;
-  ForPieces(address, bytes, [&](std::uint64_t page, std::uint64_t at, std::uint64_t done, std::size_t size) {
-    std::memcpy(context.pages.find(page)->second.bytes.get() + at, from + done, size);
-  });
+  ForPieces(address, bytes,
+            [&](std::uint64_t page, std::uint64_t at, std::uint64_t done, std::size_t size) {
+              std::memcpy(context.pages.find(page)->second.bytes.get() + at, from + done, size);
+            });
 }
 
 void Nmmu::Read(ContextId id, Address address, std::uint8_t* to, std::uint64_t bytes) const {
   const Context& context = contexts_.find(id)->second;
-  ForPieces(address, bytes, [&](std::uint64_t page, std::uint64_t at, std::uint64_t done, std::size_t size) {
-    std::memcpy(to + done, context.pages.find(page)->second.bytes.get() + at, size);
-  });
+  ForPieces(address, bytes,
+            [&](std::uint64_t page, std::uint64_t at, std::uint64_t done, std::size_t size) {
+              std::memcpy(to + done, context.pages.find(page)->second.bytes.get() + at, size);
+            });
 }
 
 }  // namespace percs

@@ -1,7 +1,8 @@
-// Nest Memory Management Unit: address spaces that programs have registered, so that packets can work on them
-// without the processors (paper 000 section IV-E). A context is the address space of one job on this hub: regions
-// with their bytes, and the page table that maps their effective addresses to real memory. A cache keeps
-// translations; what is not in it costs a walk of the page table.
+// Nest Memory Management Unit: address spaces that programs have registered, so that packets can
+// work on them without the processors (paper 000 section IV-E). A context is the address space of
+// one job on this hub: regions with their bytes, and the page table that maps their effective
+// addresses to real memory. A cache keeps translations; what is not in it costs a walk of the page
+// table.
 //
 // Not modelled: pages that are not in memory. A registered region is pinned.
 #pragma once
@@ -24,21 +25,23 @@ class Nmmu {
   // Counts hits and misses in `stats`.
   Nmmu(const WindowParameters& parameters, NodeStats& stats);
 
-  // Makes the context if it is not there. kWrongKey: another job's, or another job has some of these bytes of the device;
-  // kEmpty; kOutOfRange: beyond the end of the address space; kOverlap: of addresses, or of a page with a device's;
-  // kNoMemory: more than the hub may have registered.
-  WindowStatus Register(ContextId context, JobKey job, Address address, std::uint64_t bytes, bool writable,
-                        const MemoryPlace& place = {});
-  // The region that begins there, whole; its translations leave the cache, its memory is gone. kNotRegistered, kWrongKey.
+  // Makes the context if it is not there. kWrongKey: another job's, or another job has some of
+  // these bytes of the device; kEmpty; kOutOfRange: beyond the end of the address space; kOverlap:
+  // of addresses, or of a page with a device's; kNoMemory: more than the hub may have registered.
+  WindowStatus Register(ContextId context, JobKey job, Address address, std::uint64_t bytes,
+                        bool writable, const MemoryPlace& place = {});
+  // The region that begins there, whole; its translations leave the cache, its memory is gone.
+  // kNotRegistered, kWrongKey.
   WindowStatus Deregister(ContextId context, JobKey job, Address address);
   // Everything of a job.
   void DropJob(JobKey job);
 
-  // May `job` do this? kNotRegistered, kWrongKey, kOutOfRange, kReadOnly (`write` only), in this order of what is
-  // looked at: context, key, address, range, right. No bytes fit into every region. Then `place` is where the bytes are;
-  // without it they are in main memory, or it is kOnDevice.
-  WindowStatus Check(ContextId context, JobKey job, Address address, std::uint64_t bytes, bool write,
-                     MemoryPlace* place = nullptr) const;
+  // May `job` do this? kNotRegistered, kWrongKey, kOutOfRange, kReadOnly (`write` only), in this
+  // order of what is looked at: context, key, address, range, right. No bytes fit into every
+  // region. Then `place` is where the bytes are; without it they are in main memory, or it is
+  // kOnDevice.
+  WindowStatus Check(ContextId context, JobKey job, Address address, std::uint64_t bytes,
+                     bool write, MemoryPlace* place = nullptr) const;
   // How long translating takes, page by page. Of addresses that are not registered,
   // too: a walk finds that out.
   Time Translate(ContextId context, Address address, std::uint64_t bytes);
@@ -56,7 +59,7 @@ class Nmmu {
   };
   struct Page {
     std::unique_ptr<std::uint8_t[]> bytes;  // null: a device's
-    int regions = 0;  // that have part of it
+    int regions = 0;                        // that have part of it
   };
   struct Context {
     JobKey job = 0;
@@ -81,8 +84,8 @@ class Nmmu {
   NodeStats& stats_;
   int page_shift_ = 0;
   std::map<ContextId, Context> contexts_;
-  std::uint64_t pages_ = 0;            // of all contexts
-  std::vector<std::uint64_t> cache_;   // sets of kWays keys, the latest used first
+  std::uint64_t pages_ = 0;           // of all contexts
+  std::vector<std::uint64_t> cache_;  // sets of kWays keys, the latest used first
 };
 
 }  // namespace percs

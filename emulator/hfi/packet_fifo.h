@@ -1,5 +1,6 @@
-// A circular FIFO of packets in registered memory, one slot of 2,048 bytes each (paper 000 section IV-B). Slots are
-// taken in turn and, whatever order they are done in, given back in turn, as space in a ring has to be.
+// A circular FIFO of packets in registered memory, one slot of 2,048 bytes each (paper 000 section
+// IV-B). Slots are taken in turn and, whatever order they are done in, given back in turn, as space
+// in a ring has to be.
 #pragma once
 
 #include <vector>
@@ -20,7 +21,9 @@ class PacketFifo {
   bool exists() const { return place_.slots > 0; }
   bool full() const { return used_ == place_.slots; }
   std::uint32_t used() const { return used_; }
-  static std::uint64_t BytesOf(std::uint32_t slots) { return static_cast<std::uint64_t>(slots) * kPacketBytesMax; }
+  static std::uint64_t BytesOf(std::uint32_t slots) {
+    return static_cast<std::uint64_t>(slots) * kPacketBytesMax;
+  }
   // The next slot. REQUIRES: not full.
   std::uint32_t Take() { return (oldest_ + used_++) % place_.slots; }
   Address AddressOf(std::uint32_t slot) const { return place_.address + BytesOf(slot); }

@@ -37,7 +37,8 @@ int CheckPayload(const PacketHeader& header) {
   for (int w = 0; 8 * w < header.bytes; ++w) {
     const std::uint64_t word = PayloadWord(header, seed, w);
     const int size = std::min(8, header.bytes - 8 * w);
-    if (std::memcmp(header.payload.bytes() + 8 * w, &word, static_cast<std::size_t>(size)) != 0) return 8 * w;
+    if (std::memcmp(header.payload.bytes() + 8 * w, &word, static_cast<std::size_t>(size)) != 0)
+      return 8 * w;
   }
   return -1;
 }

@@ -6,7 +6,8 @@
 namespace percs {
 namespace {
 
-// Calls f(block, offset in it, bytes done before, bytes) for every piece of [offset, offset + bytes).
+// Calls f(block, offset in it, bytes done before, bytes) for every piece of [offset, offset +
+// bytes).
 template <typename F>
 void ForBlocks(std::uint64_t block_bytes, std::uint64_t offset, std::uint64_t bytes, F&& f) {
   for (std::uint64_t done = 0; done < bytes;) {
@@ -58,7 +59,8 @@ WindowStatus Pcie::CheckRange(int port, std::uint64_t offset, std::uint64_t byte
 
 Time Pcie::LinkTime(int port, std::uint64_t bytes) const {
   const std::uint64_t per_time = 128 * static_cast<std::uint64_t>(at(port).lanes);
-  return static_cast<Time>((bytes * static_cast<std::uint64_t>(lane_flit_time_) + per_time - 1) / per_time);
+  return static_cast<Time>((bytes * static_cast<std::uint64_t>(lane_flit_time_) + per_time - 1) /
+                           per_time);
 }
 
 PcieTransfer Pcie::Begin(PcieWay way, int number, std::uint64_t bytes, Time at_time, bool first) {
@@ -73,28 +75,31 @@ PcieTransfer Pcie::Begin(PcieWay way, int number, std::uint64_t bytes, Time at_t
 WindowStatus Pcie::End(PcieWay way, int number, const PcieTransfer& transfer, std::uint64_t bytes) {
   const Port& port = at(number);
   if (!port.plugged || transfer.plug != port.plug) return Absent(number);
-  stats_.Pcie(number, way == PcieWay::kFromDevice ? PcieCounter::kBytesIn : PcieCounter::kBytesOut) += bytes;
+  stats_.Pcie(number, way == PcieWay::kFromDevice ? PcieCounter::kBytesIn
+                                                  : PcieCounter::kBytesOut) += bytes;
   return WindowStatus::kOk;
 }
 
 void Pcie::Write(int port, std::uint64_t offset, const std::uint8_t* from, std::uint64_t bytes) {
-  ForBlocks(kBlockBytes, offset, bytes, [&](std::uint64_t block, std::uint64_t in, std::uint64_t done, std::uint64_t size) {
-    auto& place = at(port).blocks[block];
-    if (!place) place = std::make_unique<std::uint8_t[]>(kBlockBytes);  // zeros
-    std::memcpy(place.get() + in, from + done, size);
-  });
+  ForBlocks(kBlockBytes, offset, bytes,
+            [&](std::uint64_t block, std::uint64_t in, std::uint64_t done, std::uint64_t size) {
+              auto& place = at(port).blocks[block];
+              if (!place) place = std::make_unique<std::uint8_t[]>(kBlockBytes);  // zeros
+              std::memcpy(place.get() + in, from + done, size);
+            });
 }
 
 void Pcie::Read(int port, std::uint64_t offset, std::uint8_t* to, std::uint64_t bytes) const {
   const auto& blocks = at(port).blocks;
-  ForBlocks(kBlockBytes, offset, bytes, [&](std::uint64_t block, std::uint64_t in, std::uint64_t done, std::uint64_t size) {
-    const auto found = blocks.find(block);
-    if (found == blocks.end()) {
-      std::memset(to + done, 0, size);
-    } else {
-      std::memcpy(to + done, found->second.get() + in, size);
-    }
-  });
+  ForBlocks(kBlockBytes, offset, bytes,
+            [&](std::uint64_t block, std::uint64_t in, std::uint64_t done, std::uint64_t size) {
+              const auto found = blocks.find(block);
+              if (found == blocks.end()) {
+                std::memset(to + done, 0, size);
+              } else {
+                std::memcpy(to + done, found->second.get() + in, size);
+              }
+            });
 }
 
 }  // namespace percs

@@ -1,11 +1,13 @@
-// The three PCI Express ports of a hub and what is plugged in (paper 000 section IV-F). A link is as wide as port and
-// device both are, and carries the data of a lane times its lanes, each way, whoever asks: one transfer after the other
-// in the order of asking. With the default rate of a lane the three are 40 GB/s, both ways together (section V).
+// The three PCI Express ports of a hub and what is plugged in (paper 000 section IV-F). A link is
+// as wide as port and device both are, and carries the data of a lane times its lanes, each way,
+// whoever asks: one transfer after the other in the order of asking. With the default rate of a
+// lane the three are 40 GB/s, both ways together (section V).
 //
-// Hot plug: a device that is unplugged keeps its bytes. Transfers under way are lost, and nothing begins, until it is
-// plugged in again.
+// Hot plug: a device that is unplugged keeps its bytes. Transfers under way are lost, and nothing
+// begins, until it is plugged in again.
 //
-// Not modelled: headers and flow control of the link (its rate is that of data), training, interrupts.
+// Not modelled: headers and flow control of the link (its rate is that of data), training,
+// interrupts.
 #pragma once
 
 #include <array>
@@ -42,9 +44,9 @@ class Pcie {
   // Likewise, then kOutOfRange: beyond what the device has.
   WindowStatus CheckRange(int port, std::uint64_t offset, std::uint64_t bytes);
 
-  // `bytes` begin their way over the link at `at` or after what was asked for before. The latency of the device comes on
-  // top: of each write, and of a read that is `first`, as for what follows a stream has been asked for in time. At
-  // once, and lost, if nothing is plugged in.
+  // `bytes` begin their way over the link at `at` or after what was asked for before. The latency
+  // of the device comes on top: of each write, and of a read that is `first`, as for what follows a
+  // stream has been asked for in time. At once, and lost, if nothing is plugged in.
   PcieTransfer Begin(PcieWay way, int port, std::uint64_t bytes, Time at, bool first = true);
   // It is done: counts it. kNoDevice if the device was not plugged in all the while.
   WindowStatus End(PcieWay way, int port, const PcieTransfer& transfer, std::uint64_t bytes);
@@ -59,11 +61,12 @@ class Pcie {
   static constexpr std::uint64_t kBlockBytes = 65536;
   struct Port {
     PcieDevice device;
-    int lanes = 0;                       // of the link; 0: the machine has no device for this port
+    int lanes = 0;  // of the link; 0: the machine has no device for this port
     bool plugged = false;
     std::uint32_t plug = 1;
-    std::array<Time, 2> free_at = {};    // of the link, by way
-    absl::flat_hash_map<std::uint64_t, std::unique_ptr<std::uint8_t[]>> blocks;  // that were written to
+    std::array<Time, 2> free_at = {};  // of the link, by way
+    absl::flat_hash_map<std::uint64_t, std::unique_ptr<std::uint8_t[]>>
+        blocks;  // that were written to
   };
   Port& at(int port) { return ports_[static_cast<std::size_t>(port)]; }
   const Port& at(int port) const { return ports_[static_cast<std::size_t>(port)]; }

@@ -1,6 +1,7 @@
-// RDMA and atomic updates, at the end that asks and at the end that does (paper 000 section IV-B, IV-E). Every packet
-// is one of the message layer's, exactly once and in any order, so that writes need no buffer at their target and no
-// update is done twice. Whoever asked hears from the target's HFI that all was done, or what was wrong.
+// RDMA and atomic updates, at the end that asks and at the end that does (paper 000 section IV-B,
+// IV-E). Every packet is one of the message layer's, exactly once and in any order, so that writes
+// need no buffer at their target and no update is done twice. Whoever asked hears from the target's
+// HFI that all was done, or what was wrong.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -15,7 +16,8 @@ constexpr std::size_t kIncomingKept = 4096;       // before dead ones are looked
 
 }  // namespace
 
-// --- Asking -------------------------------------------------------------------------------------------------
+// --- Asking
+// -------------------------------------------------------------------------------------------------
 
 // Its last packet: the next operation's turn.
 bool WindowUnit::Leaves(OperationState& op, Window& window) {
@@ -32,7 +34,8 @@ bool WindowUnit::SendWrite(OperationState& op, Window& window) {
   const Address from = op.has_slot ? window.send.AddressOf(op.slot) : op.asked.address + op.sent;
   if (!Translated(op, context, from, bytes)) return false;
   MemoryPlace place;
-  if (const auto status = nmmu_.Check(context, window.job, from, bytes, false, &place); status != WindowStatus::kOk) {
+  if (const auto status = nmmu_.Check(context, window.job, from, bytes, false, &place);
+      status != WindowStatus::kOk) {
     End(op, status);  // no region any more
     return true;
   }
@@ -44,11 +47,13 @@ bool WindowUnit::SendWrite(OperationState& op, Window& window) {
     nmmu_.Read(context, from, payload.bytes(), bytes);
   }
   const bool last = op.sent + bytes == op.bytes;
-  WindowPacket packet = PacketOf(op, op.asked.to_fifo ? WindowPacket::Type::kWriteFifo : WindowPacket::Type::kWrite);
+  WindowPacket packet =
+      PacketOf(op, op.asked.to_fifo ? WindowPacket::Type::kWriteFifo : WindowPacket::Type::kWrite);
   packet.context = op.asked.peer_context;
   packet.address = (op.asked.to_fifo ? 0 : op.asked.peer_address) + op.sent;
   op.sent += bytes;
-  packet.at_once = last || (op.paced && op.sent - op.done >= PacedBytes());  // nothing may follow for long
+  packet.at_once =
+      last || (op.paced && op.sent - op.done >= PacedBytes());  // nothing may follow for long
   if (place.on_device()) {
     packet.at_once |= AskedLongAgo(op.device.asked);
     if (packet.at_once) op.device.asked = context_.now;
@@ -68,7 +73,8 @@ bool WindowUnit::SendWrite(OperationState& op, Window& window) {
 bool WindowUnit::SendRead(OperationState& op, Window& window) {
   const std::uint64_t unit = ReadUnit();
   if (window.unacknowledged >= parameters_.unacknowledged) return false;
-  if (op.sent > op.done && op.sent - op.done > (static_cast<std::uint64_t>(parameters_.read_units) - 1) * unit) {
+  if (op.sent > op.done &&
+      op.sent - op.done > (static_cast<std::uint64_t>(parameters_.read_units) - 1) * unit) {
     return false;
   }
   const std::uint64_t bytes = std::min(op.bytes - op.sent, unit);
@@ -107,9 +113,11 @@ bool WindowUnit::SendAtomic(OperationState& op, Window& window) {
   return true;
 }
 
-// --- Doing --------------------------------------------------------------------------------------------------
+// --- Doing
+// --------------------------------------------------------------------------------------------------
 
-// When the HFI gets to a packet that has come now: after translation and memory, updates one after the other.
+// When the HFI gets to a packet that has come now: after translation and memory, updates one after
+// the other.
 Time WindowUnit::ReadyAt(const PacketHeader& header, const WindowPacket& packet, DevicePart* part) {
   const Time now = context_.now;
   switch (packet.type) {
@@ -135,7 +143,8 @@ Time WindowUnit::ReadyAt(const PacketHeader& header, const WindowPacket& packet,
     case WindowPacket::Type::kAtomic: {
       Time translated = now;
       const auto updates = ReadUpdates(header.payload.bytes(), header.bytes);
-      for (const AtomicUpdate& update : updates) translated += nmmu_.Translate(packet.context, update.address, 1);
+      for (const AtomicUpdate& update : updates)
+        translated += nmmu_.Translate(packet.context, update.address, 1);
       return atomics_.Schedule(translated, updates.size());
     }
     case WindowPacket::Type::kWriteFifo:
@@ -153,7 +162,8 @@ void WindowUnit::OnOperation(const PacketHeader& header) {
   d.kind = Deferred::Kind::kServe;
   d.header = header;
   const Time at = ReadyAt(header, *packet, &d.part);
-  if (packet->type == WindowPacket::Type::kWrite && d.part.transfer.plug != 0) Pace(header, *packet);
+  if (packet->type == WindowPacket::Type::kWrite && d.part.transfer.plug != 0)
+    Pace(header, *packet);
   if (at == context_.now) return Serve(header, d.part);
   Schedule(at, std::move(d));
 }
@@ -179,14 +189,18 @@ WindowStatus WindowUnit::CheckTarget(WindowId id, JobKey job) const {
   return window.job == job ? WindowStatus::kOk : WindowStatus::kWrongKey;
 }
 
-WindowStatus WindowUnit::TakeWrite(const PacketHeader& header, const WindowPacket& packet, const DevicePart& part) {
+WindowStatus WindowUnit::TakeWrite(const PacketHeader& header, const WindowPacket& packet,
+                                   const DevicePart& part) {
   const WindowId id = header.destination_window;
-  if (const WindowStatus status = CheckTarget(id, packet.job); status != WindowStatus::kOk) return status;
-  if (packet.type == WindowPacket::Type::kWriteFifo) return PutIntoFifo(id, header, WindowOp::kRdmaWrite, packet.address);
+  if (const WindowStatus status = CheckTarget(id, packet.job); status != WindowStatus::kOk)
+    return status;
+  if (packet.type == WindowPacket::Type::kWriteFifo)
+    return PutIntoFifo(id, header, WindowOp::kRdmaWrite, packet.address);
   return Store(packet.context, packet.job, packet.address, header, part);
 }
 
-void WindowUnit::ServeWrite(const PacketHeader& header, const WindowPacket& packet, const DevicePart& part) {
+void WindowUnit::ServeWrite(const PacketHeader& header, const WindowPacket& packet,
+                            const DevicePart& part) {
   const WindowId id = header.destination_window;
   const std::pair<NodeId, std::uint32_t> key{header.source, packet.request};
   Incoming& incoming = incoming_[key];
@@ -200,10 +214,12 @@ void WindowUnit::ServeWrite(const PacketHeader& header, const WindowPacket& pack
   incoming.progress = context_.now;
   if (incoming.status == WindowStatus::kOk) incoming.status = status;
   if (incoming.done < packet.length) {
-    // Without the device there is nothing to wait for; what comes yet must not be done when it is back.
+    // Without the device there is nothing to wait for; what comes yet must not be done when it is
+    // back.
     if (status == WindowStatus::kNoDevice && !std::exchange(incoming.answered, true)) {
       Answer(header, packet, incoming.status);
-    } else if (incoming.paced && !incoming.answered && incoming.done - incoming.told >= ReadUnit()) {
+    } else if (incoming.paced && !incoming.answered &&
+               incoming.done - incoming.told >= ReadUnit()) {
       incoming.told = incoming.done;
       TellProgress(header, packet, incoming.done);
     }
@@ -225,10 +241,12 @@ void WindowUnit::ForgetDeadWrites() {
   });
 }
 
-void WindowUnit::ServeRead(const PacketHeader& header, const WindowPacket& packet, const DevicePart& part) {
+void WindowUnit::ServeRead(const PacketHeader& header, const WindowPacket& packet,
+                           const DevicePart& part) {
   const WindowId id = header.destination_window;
   WindowStatus status = CheckTarget(id, packet.job);
-  if (status == WindowStatus::kOk && packet.length > kReadBytesMax) status = WindowStatus::kTooLarge;
+  if (status == WindowStatus::kOk && packet.length > kReadBytesMax)
+    status = WindowStatus::kTooLarge;
   MemoryPlace place;
   if (status == WindowStatus::kOk) {
     status = nmmu_.Check(packet.context, packet.job, packet.address, packet.length, false, &place);
@@ -258,7 +276,8 @@ void WindowUnit::ServeAtomic(const PacketHeader& header, const WindowPacket& pac
   std::vector<std::uint64_t> values;
   WindowStatus status = CheckTarget(id, packet.job);
   if (status == WindowStatus::kOk && updates.empty()) status = WindowStatus::kInvalid;
-  if (status == WindowStatus::kOk) status = atomics_.Execute(packet.context, packet.job, updates, &values);
+  if (status == WindowStatus::kOk)
+    status = atomics_.Execute(packet.context, packet.job, updates, &values);
   if (status != WindowStatus::kOk) {
     ++Count(id, HfiCounter::kFaults);
     return Answer(header, packet, status);
@@ -273,7 +292,8 @@ void WindowUnit::ServeAtomic(const PacketHeader& header, const WindowPacket& pac
     payload = PayloadRef::Make();
     std::memcpy(payload.bytes(), values.data(), 8 * values.size());
   }
-  SendReliable(answer, header.source, id, header.source_window, payload, static_cast<int>(8 * values.size()));
+  SendReliable(answer, header.source, id, header.source_window, payload,
+               static_cast<int>(8 * values.size()));
 }
 
 void WindowUnit::Answer(const PacketHeader& to, const WindowPacket& packet, WindowStatus status) {
@@ -284,7 +304,8 @@ void WindowUnit::Answer(const PacketHeader& to, const WindowPacket& packet, Wind
   SendReliable(answer, to.source, to.destination_window, to.source_window, PayloadRef(), 0);
 }
 
-void WindowUnit::Notify(const PacketHeader& header, const WindowPacket& packet, std::uint64_t bytes) {
+void WindowUnit::Notify(const PacketHeader& header, const WindowPacket& packet,
+                        std::uint64_t bytes) {
   WindowEvent event;
   event.kind = WindowEvent::Kind::kNotification;
   event.node = context_.node;
@@ -300,27 +321,32 @@ void WindowUnit::Notify(const PacketHeader& header, const WindowPacket& packet, 
   Tell(at, window.listener, false, std::move(event));
 }
 
-// --- Hearing ------------------------------------------------------------------------------------------------
+// --- Hearing
+// ------------------------------------------------------------------------------------------------
 
-void WindowUnit::OnAnswer(const PacketHeader& header, const WindowPacket& packet, const DevicePart& part) {
+void WindowUnit::OnAnswer(const PacketHeader& header, const WindowPacket& packet,
+                          const DevicePart& part) {
   OperationState* op = Operation(packet.request);
   // Of an operation that has ended meanwhile, or of somebody whom nobody asked.
-  if (!op || op->ended || header.source != op->asked.node || op->asked.op < WindowOp::kRdmaWrite) return;
+  if (!op || op->ended || header.source != op->asked.node || op->asked.op < WindowOp::kRdmaWrite)
+    return;
   op->progress = context_.now;
   if (packet.type == WindowPacket::Type::kReadData) return OnReadData(*op, header, packet, part);
   if (packet.type == WindowPacket::Type::kProgress) return OnProgress(*op, packet);
   WindowEvent completion = CompletionOf(*op, packet.status);
   if (packet.type == WindowPacket::Type::kAtomicAnswer) {
     completion.values.resize(static_cast<std::size_t>(header.bytes / 8));
-    if (header.bytes > 0) std::memcpy(completion.values.data(), header.payload.bytes(), header.bytes);
+    if (header.bytes > 0)
+      std::memcpy(completion.values.data(), header.payload.bytes(), header.bytes);
   }
   End(*op, std::move(completion), context_.now);
 }
 
-void WindowUnit::OnReadData(OperationState& op, const PacketHeader& header, const WindowPacket& packet,
-                            const DevicePart& part) {
+void WindowUnit::OnReadData(OperationState& op, const PacketHeader& header,
+                            const WindowPacket& packet, const DevicePart& part) {
   const std::uint64_t offset = packet.address - op.asked.peer_address;
-  if (op.asked.op != WindowOp::kRdmaRead || offset >= op.bytes || header.bytes > op.bytes - offset) return;
+  if (op.asked.op != WindowOp::kRdmaRead || offset >= op.bytes || header.bytes > op.bytes - offset)
+    return;
   const WindowId id = op.asked.window;
   WindowStatus status;
   if (op.asked.to_fifo) {
@@ -332,7 +358,8 @@ void WindowUnit::OnReadData(OperationState& op, const PacketHeader& header, cons
   op.done += header.bytes;
   Window& window = windows_[id];
   if (op.done == op.bytes) {
-    const Time seen = op.asked.to_fifo ? std::max(window.visible_at, context_.now) : context_.now + parameters_.receive;
+    const Time seen = op.asked.to_fifo ? std::max(window.visible_at, context_.now)
+                                       : context_.now + parameters_.receive;
     return End(op, CompletionOf(op, WindowStatus::kOk), seen);
   }
   if (!window.queue.empty()) PumpAt(id, context_.now);

@@ -1,5 +1,5 @@
-// Packets between two windows. Their header rides in the fields that the message layer has in its own packets; packets
-// of kind kOperation leave it those it needs (emulator/hfi/message_layer.h).
+// Packets between two windows. Their header rides in the fields that the message layer has in its
+// own packets; packets of kind kOperation leave it those it needs (emulator/hfi/message_layer.h).
 #pragma once
 
 #include <optional>
@@ -27,13 +27,14 @@ struct WindowPacket {
     kAtomic,        // updates
     kAtomicAnswer,  // values of those that fetch
     kAnswer,        // of a write that is done, or of anything that failed
-    kProgress,      // of a write into a device: `length` bytes are there, and no more than so many may be on their way
+    kProgress,  // of a write into a device: `length` bytes are there, and no more than so many may
+                // be on their way
   };
   static constexpr int kTypes = 12;
   Type type = Type::kImmediate;
   WindowStatus status = WindowStatus::kOk;  // answers
   bool notify = false;
-  bool at_once = false;       // acknowledged when it comes
+  bool at_once = false;  // acknowledged when it comes
   JobKey job = 0;
   ContextId context = 0;      // of `address`
   std::uint32_t request = 0;  // number of the operation at the hub that asked; IP: of the datagram
@@ -47,16 +48,20 @@ struct WindowPacket {
     h->kind = reliable() ? PacketKind::kOperation : PacketKind::kWindow;
     h->tag = request;
     h->offset = address;
-    h->message_bytes = length | static_cast<std::uint64_t>(context) << 32 | static_cast<std::uint64_t>(job) << 48;
+    h->message_bytes =
+        length | static_cast<std::uint64_t>(context) << 32 | static_cast<std::uint64_t>(job) << 48;
     h->message_created = (at_once ? kAcknowledgeAtOnce : 0) | static_cast<Time>(type) << 8 |
                          static_cast<Time>(status) << 16 | static_cast<Time>(notify ? 1 : 0) << 24;
   }
-  static Type TypeOf(std::uint64_t message_created) { return static_cast<Type>(message_created >> 8 & 0xff); }
+  static Type TypeOf(std::uint64_t message_created) {
+    return static_cast<Type>(message_created >> 8 & 0xff);
+  }
   // Nothing if it is no header of a window's packet, or the bytes are not what its type has.
   static std::optional<WindowPacket> ReadFrom(const PacketHeader& h) {
     const auto word = static_cast<std::uint64_t>(h.message_created);
     const std::uint64_t type = word >> 8 & 0xff, status = word >> 16 & 0xff;
-    if (type >= kTypes || status >= kWindowStatuses || word >> 25 != 0 || (h.bytes > 0 && !h.payload)) {
+    if (type >= kTypes || status >= kWindowStatuses || word >> 25 != 0 ||
+        (h.bytes > 0 && !h.payload)) {
       return std::nullopt;
     }
     WindowPacket p;
@@ -69,7 +74,8 @@ struct WindowPacket {
     p.length = static_cast<std::uint32_t>(h.message_bytes);
     p.request = h.tag;
     p.address = h.offset;
-    if (p.reliable() != (h.kind == PacketKind::kOperation) || !p.BytesFit(h.bytes)) return std::nullopt;
+    if (p.reliable() != (h.kind == PacketKind::kOperation) || !p.BytesFit(h.bytes))
+      return std::nullopt;
     return p;
   }
 
@@ -79,8 +85,8 @@ struct WindowPacket {
       case Type::kImmediate:
         return bytes <= kImmediateBytesMax;
       case Type::kIpFragment:
-        return bytes > 0 && length <= kIpBytesMax && address % kPacketBytesMax == 0 && address < length &&
-               address + static_cast<Address>(bytes) <= length;
+        return bytes > 0 && length <= kIpBytesMax && address % kPacketBytesMax == 0 &&
+               address < length && address + static_cast<Address>(bytes) <= length;
       case Type::kWrite:
       case Type::kWriteFifo:
       case Type::kReadData:

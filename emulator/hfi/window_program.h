@@ -1,5 +1,5 @@
-// Programs that use windows, as a scenario writes them: one step after the other on one hub, operations of windows and
-// waiting for what comes back.
+// Programs that use windows, as a scenario writes them: one step after the other on one hub,
+// operations of windows and waiting for what comes back.
 #pragma once
 
 #include <string>
@@ -22,23 +22,25 @@ inline std::vector<std::uint8_t> PatternBytes(std::size_t size, std::uint64_t se
 
 struct WindowStep {
   enum class Kind : std::uint8_t {
-    kOperation,          // issue it; `wait`: go on when it has ended
-    kAwaitAll,           // until every operation has ended
-    kAwaitReceived,      // until `count` packets have come, and give their slots back
-    kAwaitNotified,      // until `count` notifications have come
-    kCompute,            // for `time`
-    kAt,                 // until `time` of the run, if that is still to come
-    kMark,               // note the time
-    kRepeat,             // the `steps` steps before this one, until they have been done `count` times
+    kOperation,      // issue it; `wait`: go on when it has ended
+    kAwaitAll,       // until every operation has ended
+    kAwaitReceived,  // until `count` packets have come, and give their slots back
+    kAwaitNotified,  // until `count` notifications have come
+    kCompute,        // for `time`
+    kAt,             // until `time` of the run, if that is still to come
+    kMark,           // note the time
+    kRepeat,         // the `steps` steps before this one, until they have been done `count` times
   };
   Kind kind = Kind::kOperation;
-  // Its window, if kAnyWindow, is the one that the program reserved last; its job, if 0, the program's.
+  // Its window, if kAnyWindow, is the one that the program reserved last; its job, if 0, the
+  // program's.
   WindowOperation operation;
   bool wait = true;
   WindowStatus expect = WindowStatus::kOk;
-  bool any_status = false;                   // whatever comes is right
-  bool or_ok = false;                        // kOk is right, too
-  // What the completion (read_memory), or every packet that has come, has to bring; empty: anything.
+  bool any_status = false;  // whatever comes is right
+  bool or_ok = false;       // kOk is right, too
+  // What the completion (read_memory), or every packet that has come, has to bring; empty:
+  // anything.
   std::vector<std::uint8_t> expect_data;
   std::vector<std::uint64_t> expect_values;  // of an atomic, likewise
   bool keep_values = false;                  // in the result

@@ -1,5 +1,5 @@
-// Injection: operations of a window wait in the order of their issue, and leave packet by packet as fast as the
-// window may inject, its memory is translated, and acknowledgements come.
+// Injection: operations of a window wait in the order of their issue, and leave packet by packet as
+// fast as the window may inject, its memory is translated, and acknowledgements come.
 #include <algorithm>
 
 #include "emulator/hfi/window_unit.h"
@@ -8,9 +8,11 @@ namespace percs {
 
 WindowStatus WindowUnit::CheckPeer(const WindowOperation& asked) const {
   const Topology& topology = *context_.topology;
-  if (asked.op == WindowOp::kIpSend && asked.node < topology.destinations() && topology.is_group(asked.node)) {
+  if (asked.op == WindowOp::kIpSend && asked.node < topology.destinations() &&
+      topology.is_group(asked.node)) {
     const MulticastGroup& group = topology.groups()[topology.group_of(asked.node)];
-    if (group.source != context_.node) return WindowStatus::kNoRoute;  // only its source sends to a group
+    if (group.source != context_.node)
+      return WindowStatus::kNoRoute;  // only its source sends to a group
   } else if (asked.node >= topology.hubs()) {
     return WindowStatus::kNoSuchNode;
   }
@@ -26,7 +28,8 @@ WindowStatus WindowUnit::CheckSend(const WindowOperation& asked, Window& window)
   MemoryPlace place;
   switch (asked.op) {
     case WindowOp::kImmediateSend:
-      return asked.data.size() > kImmediateBytesMax ? WindowStatus::kTooLarge : TakeImmediateBuffer(asked.window);
+      return asked.data.size() > kImmediateBytesMax ? WindowStatus::kTooLarge
+                                                    : TakeImmediateBuffer(asked.window);
     case WindowOp::kFifoSend:
       break;
     case WindowOp::kIpSend:
@@ -41,7 +44,8 @@ WindowStatus WindowUnit::CheckSend(const WindowOperation& asked, Window& window)
     case WindowOp::kRdmaRead:
       if (asked.bytes == 0) return WindowStatus::kEmpty;
       if (asked.bytes > 0xffffffffu) return WindowStatus::kTooLarge;
-      if (asked.to_fifo) return window.receive.exists() ? WindowStatus::kOk : WindowStatus::kNotConfigured;
+      if (asked.to_fifo)
+        return window.receive.exists() ? WindowStatus::kOk : WindowStatus::kNotConfigured;
       return CheckOwn(asked, asked.bytes, true, &place);
     case WindowOp::kAtomic:
       return CheckUpdates(asked.updates);
@@ -76,11 +80,13 @@ void WindowUnit::Queue(OperationState& op, Time ready_at) {
   PumpAt(op.asked.window, ready_at);
 }
 
-// What the program does before it pulls the trigger, and what passes until the first packet's bytes are in the HFI.
+// What the program does before it pulls the trigger, and what passes until the first packet's bytes
+// are in the HFI.
 Time WindowUnit::IssueTime(OperationState& op) {
   Window& window = windows_[op.asked.window];
   Time source = op.asked.cached ? parameters_.cache_read : parameters_.memory_read;
-  const bool of_memory = op.asked.op == WindowOp::kRdmaRead || (op.asked.op == WindowOp::kRdmaWrite && op.asked.data.empty());
+  const bool of_memory = op.asked.op == WindowOp::kRdmaRead ||
+                         (op.asked.op == WindowOp::kRdmaWrite && op.asked.data.empty());
   op.bytes = of_memory ? op.asked.bytes : op.asked.data.size();
   ContextId context = op.asked.context;
   Address address = op.asked.address;
@@ -92,7 +98,8 @@ Time WindowUnit::IssueTime(OperationState& op) {
       return parameters_.rdma_issue;
     case WindowOp::kAtomic:
       op.counts_write = true;
-      op.counts_read = std::any_of(op.asked.updates.begin(), op.asked.updates.end(), [](const auto& u) { return u.fetch; });
+      op.counts_read = std::any_of(op.asked.updates.begin(), op.asked.updates.end(),
+                                   [](const auto& u) { return u.fetch; });
       return parameters_.rdma_issue;
     case WindowOp::kFence:
       return 0;
@@ -118,14 +125,18 @@ Time WindowUnit::IssueTime(OperationState& op) {
   }
   const std::uint64_t first = std::min<std::uint64_t>(op.bytes, kPacketBytesMax);
   MemoryPlace place;
-  if (OnDevice(context, op.asked.job, address, first, &place)) source = 0;  // its turn at the device comes later
+  if (OnDevice(context, op.asked.job, address, first, &place))
+    source = 0;  // its turn at the device comes later
   op.translated = nmmu_.page_of(address + std::max<std::uint64_t>(first, 1) - 1) << 16 | context;
-  return (op.asked.op == WindowOp::kFifoSend || staged ? parameters_.fifo_issue : parameters_.rdma_issue) + source +
-         nmmu_.Translate(context, address, first);
+  return (op.asked.op == WindowOp::kFifoSend || staged ? parameters_.fifo_issue
+                                                       : parameters_.rdma_issue) +
+         source + nmmu_.Translate(context, address, first);
 }
 
-// False: the packet has to wait for the translation of a page that the operation has not come to before.
-bool WindowUnit::Translated(OperationState& op, ContextId context, Address address, std::uint64_t bytes) {
+// False: the packet has to wait for the translation of a page that the operation has not come to
+// before.
+bool WindowUnit::Translated(OperationState& op, ContextId context, Address address,
+                            std::uint64_t bytes) {
   const std::uint64_t page = nmmu_.page_of(address + bytes - 1) << 16 | context;
   if (op.translated == page) return true;
   op.translated = page;
@@ -202,7 +213,8 @@ bool WindowUnit::SendNext(OperationState& op, Window& window) {
 }
 
 void WindowUnit::Occupy(Window& window, int bytes) {
-  window.free_at = context_.now + std::max(parameters_.packet_time, FlitsFor(bytes) * parameters_.flit_time);
+  window.free_at =
+      context_.now + std::max(parameters_.packet_time, FlitsFor(bytes) * parameters_.flit_time);
 }
 
 WindowPacket WindowUnit::PacketOf(const OperationState& op, WindowPacket::Type type) const {
@@ -216,7 +228,8 @@ WindowPacket WindowUnit::PacketOf(const OperationState& op, WindowPacket::Type t
 }
 
 // False: it did not leave the hub, and the operation has ended.
-bool WindowUnit::SendUnreliable(OperationState& op, WindowPacket packet, const PayloadRef& payload, int bytes) {
+bool WindowUnit::SendUnreliable(OperationState& op, WindowPacket packet, const PayloadRef& payload,
+                                int bytes) {
   Packet* p = hfi_.NewPacket();
   PacketHeader& header = p->header;
   header.destination = op.asked.node;
@@ -250,7 +263,8 @@ void WindowUnit::SendReliable(const WindowPacket& packet, NodeId node, WindowId 
   messages_.SendOperation(header);
 }
 
-// --- What becomes of the packets --------------------------------------------------------------------------
+// --- What becomes of the packets
+// --------------------------------------------------------------------------
 
 void WindowUnit::OnEnteredIsr(const PacketHeader& header) {
   const auto packet = WindowPacket::ReadFrom(header);
@@ -265,7 +279,8 @@ void WindowUnit::OnEnteredIsr(const PacketHeader& header) {
   EraseIfOver(*op);
 }
 
-void WindowUnit::OnOperationDone(std::uint64_t word, std::uint32_t tag, bool delivered, bool refused) {
+void WindowUnit::OnOperationDone(std::uint64_t word, std::uint32_t tag, bool delivered,
+                                 bool refused) {
   WindowPacket packet;
   packet.type = WindowPacket::TypeOf(word);
   if (packet.answers()) return;  // whoever waits for an answer that was given up has a timeout
@@ -279,7 +294,8 @@ void WindowUnit::OnOperationDone(std::uint64_t word, std::uint32_t tag, bool del
     if (!window.queue.empty()) PumpAt(id, context_.now);
   }
   op->progress = context_.now;
-  if (!delivered && !op->ended) return End(*op, refused ? WindowStatus::kNoRoute : WindowStatus::kUnreachable);
+  if (!delivered && !op->ended)
+    return End(*op, refused ? WindowStatus::kNoRoute : WindowStatus::kUnreachable);
   EraseIfOver(*op);
 }
 

@@ -15,7 +15,8 @@ std::vector<PcieDevice> DevicesOf(const Topology& topology, NodeId hub) {
 
 }  // namespace
 
-WindowUnit::WindowUnit(NodeContext& context, Hfi& hfi, MessageLayer& messages, std::uint32_t first_request)
+WindowUnit::WindowUnit(NodeContext& context, Hfi& hfi, MessageLayer& messages,
+                       std::uint32_t first_request)
     : context_(context),
       hfi_(hfi),
       messages_(messages),
@@ -28,11 +29,13 @@ WindowUnit::WindowUnit(NodeContext& context, Hfi& hfi, MessageLayer& messages, s
       listeners_(1),
       next_request_(first_request) {}
 
-// --- Events -------------------------------------------------------------------------------------------
+// --- Events
+// -------------------------------------------------------------------------------------------
 
 ListenerId WindowUnit::IdOf(WindowListener* listener) {
   if (!listener) return 0;  // nobody
-  const auto [at, is_new] = listener_ids_.try_emplace(listener, static_cast<ListenerId>(listeners_.size()));
+  const auto [at, is_new] =
+      listener_ids_.try_emplace(listener, static_cast<ListenerId>(listeners_.size()));
   if (is_new) listeners_.push_back(listener);
   return at->second;
 }
@@ -51,11 +54,13 @@ void WindowUnit::Forget(WindowListener* listener) {
 void WindowUnit::Schedule(Time at, Deferred&& what) {
   Deferred* d = deferred_.Take();
   *d = std::move(what);
-  context_.queue.Push(at, EventKey(EventClass::kHfi, kWindows, 0, next_event_++), reinterpret_cast<std::uint64_t>(d));
+  context_.queue.Push(at, EventKey(EventClass::kHfi, kWindows, 0, next_event_++),
+                      reinterpret_cast<std::uint64_t>(d));
 }
 
 void WindowUnit::Tell(Time at, ListenerId listener, bool counted, WindowEvent&& event) {
-  // Until somebody was told, the run is not over: whether it happens must not depend on where windows of time end.
+  // Until somebody was told, the run is not over: whether it happens must not depend on where
+  // windows of time end.
   if (!counted) ++context_.work->unfinished;
   Deferred d;
   d.listener = listener;
@@ -96,7 +101,8 @@ void WindowUnit::OnEvent(const Event& event) {
   if (WindowListener* listener = listeners_[d.listener]) listener->OnWindowEvent(d.event);
 }
 
-// --- Issue --------------------------------------------------------------------------------------------
+// --- Issue
+// --------------------------------------------------------------------------------------------
 
 void WindowUnit::Issue(WindowOperation operation, WindowListener* listener) {
   const ListenerId id = IdOf(listener);
@@ -120,13 +126,14 @@ WindowStatus WindowUnit::Owned(const WindowOperation& asked, Window** window) {
   return (*window)->job == asked.job ? WindowStatus::kOk : WindowStatus::kWrongKey;
 }
 
-std::optional<WindowStatus> WindowUnit::Begin(WindowOperation& asked, ListenerId listener, WindowEvent* completion) {
+std::optional<WindowStatus> WindowUnit::Begin(WindowOperation& asked, ListenerId listener,
+                                              WindowEvent* completion) {
   if (static_cast<int>(asked.op) >= kWindowOps) return WindowStatus::kInvalid;
   if (asked.op == WindowOp::kReserve) return Reserve(asked, listener, completion);
   Window* window = nullptr;
   if (const WindowStatus status = Owned(asked, &window); status != WindowStatus::kOk) return status;
-  if (asked.op <= WindowOp::kReadMemory || asked.op == WindowOp::kReturnSpace || asked.op == WindowOp::kJoin ||
-      asked.op == WindowOp::kLeave) {
+  if (asked.op <= WindowOp::kReadMemory || asked.op == WindowOp::kReturnSpace ||
+      asked.op == WindowOp::kJoin || asked.op == WindowOp::kLeave) {
     return Local(asked, *window, listener, completion);
   }
   if (window->operations >= parameters_.operations) return WindowStatus::kTooManyOperations;
@@ -141,14 +148,15 @@ std::optional<WindowStatus> WindowUnit::Begin(WindowOperation& asked, ListenerId
     window->ip_receives.push_back(&op);
     return std::nullopt;
   }
-  if (const WindowStatus status = CheckSend(asked, *window); status != WindowStatus::kOk) return status;
+  if (const WindowStatus status = CheckSend(asked, *window); status != WindowStatus::kOk)
+    return status;
   OperationState& op = Add(std::move(asked), listener);
   Queue(op, context_.now + IssueTime(op));
   return std::nullopt;
 }
 
-std::optional<WindowStatus> WindowUnit::Local(WindowOperation& asked, Window& window, ListenerId listener,
-                                              WindowEvent* completion) {
+std::optional<WindowStatus> WindowUnit::Local(WindowOperation& asked, Window& window,
+                                              ListenerId listener, WindowEvent* completion) {
   switch (asked.op) {
     case WindowOp::kConfigure:
       return Configure(asked, window);
@@ -165,10 +173,12 @@ std::optional<WindowStatus> WindowUnit::Local(WindowOperation& asked, Window& wi
   }
 }
 
-WindowStatus WindowUnit::Reserve(const WindowOperation& asked, ListenerId listener, WindowEvent* completion) {
+WindowStatus WindowUnit::Reserve(const WindowOperation& asked, ListenerId listener,
+                                 WindowEvent* completion) {
   WindowId id = asked.window;
   if (id == kAnyWindow) {
-    const auto free = std::find_if(windows_.begin(), windows_.end(), [](const Window& w) { return !w.reserved; });
+    const auto free =
+        std::find_if(windows_.begin(), windows_.end(), [](const Window& w) { return !w.reserved; });
     if (free == windows_.end()) return WindowStatus::kNoWindowFree;
     id = static_cast<WindowId>(free - windows_.begin());
   } else if (!Find(id)) {
@@ -189,8 +199,8 @@ WindowStatus WindowUnit::Configure(const WindowOperation& asked, Window& window)
   for (const bool receive : {false, true}) {
     const FifoPlace& place = receive ? asked.receive_fifo : asked.send_fifo;
     if (place.slots == 0) continue;
-    const WindowStatus status =
-        nmmu_.Check(asked.context, asked.job, place.address, PacketFifo::BytesOf(place.slots), receive);
+    const WindowStatus status = nmmu_.Check(asked.context, asked.job, place.address,
+                                            PacketFifo::BytesOf(place.slots), receive);
     if (status != WindowStatus::kOk) return status;
   }
   window.context = asked.context;
@@ -199,8 +209,8 @@ WindowStatus WindowUnit::Configure(const WindowOperation& asked, Window& window)
   return WindowStatus::kOk;
 }
 
-// Operations under way end; packets that are in the fabric find no window. When a job has no window left on this hub,
-// its memory is not registered any more either.
+// Operations under way end; packets that are in the fabric find no window. When a job has no window
+// left on this hub, its memory is not registered any more either.
 void WindowUnit::Release(WindowId id) {
   Window& window = windows_[id];
   DropAssemblies(id);
@@ -233,9 +243,11 @@ WindowStatus WindowUnit::Memory(WindowOperation& asked, WindowEvent* completion)
     case WindowOp::kRegister: {
       const MemoryPlace place{asked.device, asked.device_offset};
       const bool on_device = place.port != MemoryPlace().port;
-      const auto status = on_device ? pcie_.CheckRange(place.port, place.offset, asked.bytes) : WindowStatus::kOk;
+      const auto status =
+          on_device ? pcie_.CheckRange(place.port, place.offset, asked.bytes) : WindowStatus::kOk;
       if (status != WindowStatus::kOk) return status;
-      return nmmu_.Register(asked.context, asked.job, asked.address, asked.bytes, asked.writable, place);
+      return nmmu_.Register(asked.context, asked.job, asked.address, asked.bytes, asked.writable,
+                            place);
     }
     case WindowOp::kDeregister:
       return nmmu_.Deregister(asked.context, asked.job, asked.address);
@@ -270,8 +282,10 @@ WindowStatus WindowUnit::Memory(WindowOperation& asked, WindowEvent* completion)
 }
 
 // Memory of the own side of an operation, and what has its bytes.
-WindowStatus WindowUnit::CheckOwn(const WindowOperation& asked, std::uint64_t bytes, bool write, MemoryPlace* place) {
-  const WindowStatus status = nmmu_.Check(asked.context, asked.job, asked.address, bytes, write, place);
+WindowStatus WindowUnit::CheckOwn(const WindowOperation& asked, std::uint64_t bytes, bool write,
+                                  MemoryPlace* place) {
+  const WindowStatus status =
+      nmmu_.Check(asked.context, asked.job, asked.address, bytes, write, place);
   return status == WindowStatus::kOk && place->on_device() ? pcie_.CheckThere(place->port) : status;
 }
 
@@ -295,7 +309,8 @@ WindowStatus WindowUnit::Join(const WindowOperation& asked, Window& window) {
   return WindowStatus::kOk;
 }
 
-// --- Completion ---------------------------------------------------------------------------------------
+// --- Completion
+// ---------------------------------------------------------------------------------------
 
 WindowEvent WindowUnit::CompletionOf(const OperationState& op, WindowStatus status) const {
   WindowEvent event;
@@ -324,7 +339,8 @@ void WindowUnit::End(OperationState& op, WindowEvent&& completion, Time at) {
   EraseIfOver(op);
 }
 
-// What still has packets on their way stays until these are there, so that nobody takes them for another's.
+// What still has packets on their way stays until these are there, so that nobody takes them for
+// another's.
 void WindowUnit::EraseIfOver(OperationState& op) {
   if (op.ended && !op.queued && op.under_way == 0) operations_.erase(op.request);
 }
@@ -338,15 +354,18 @@ OperationState* WindowUnit::Operation(std::uint32_t request) {
 std::vector<OperationState*> WindowUnit::OperationsOf(WindowId window) {
   std::vector<OperationState*> found;
   for (const auto& [request, op] : operations_) {
-    if (op->asked.window == window && op->reservation == windows_[window].reservation) found.push_back(op.get());
+    if (op->asked.window == window && op->reservation == windows_[window].reservation)
+      found.push_back(op.get());
   }
-  std::sort(found.begin(), found.end(), [](const auto* a, const auto* b) { return a->request < b->request; });
+  std::sort(found.begin(), found.end(),
+            [](const auto* a, const auto* b) { return a->request < b->request; });
   return found;
 }
 
 // Longer than whoever answers sends its answer again.
 Time WindowUnit::AnswerTimeout() const {
-  return 2 * (context_.parameters->retransmit_timeout << (context_.parameters->retransmit_tries + 1));
+  return 2 *
+         (context_.parameters->retransmit_timeout << (context_.parameters->retransmit_tries + 1));
 }
 
 void WindowUnit::OnTimeout(WindowId id) {
@@ -373,12 +392,13 @@ std::vector<std::string> WindowUnit::Blocked() const {
   for (const auto& [request, op] : operations_) {
     if (!op->ended && op->work) open.push_back(op.get());
   }
-  std::sort(open.begin(), open.end(), [](const auto* a, const auto* b) { return a->request < b->request; });
+  std::sort(open.begin(), open.end(),
+            [](const auto* a, const auto* b) { return a->request < b->request; });
   std::vector<std::string> lines;
   for (const OperationState* op : open) {
-    lines.push_back(fmt::format("window {} of {} has not ended its {} ({} of {} bytes sent)", op->asked.window,
-                                context_.topology->NodeName(context_.node), WindowOpName(op->asked.op), op->sent,
-                                op->bytes));
+    lines.push_back(fmt::format("window {} of {} has not ended its {} ({} of {} bytes sent)",
+                                op->asked.window, context_.topology->NodeName(context_.node),
+                                WindowOpName(op->asked.op), op->sent, op->bytes));
   }
   return lines;
 }

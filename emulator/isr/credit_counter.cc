@@ -5,15 +5,15 @@ namespace percs {
 
 void CreditCounter::Drop(std::uint32_t generation) {
   credits_ = 0;
-  const Run* end = std::remove_if(begin(), this->end(), [generation](const Run& run) {
-    return run.generation < generation;
-  });
+  const Run* end = std::remove_if(
+      begin(), this->end(), [generation](const Run& run) { return run.generation < generation; });
   count_ = static_cast<std::uint16_t>(end - begin());
   Refresh();
 }
 
 void CreditCounter::Grow() {
-  const std::uint16_t capacity = std::max<std::uint16_t>(kRunsKept, static_cast<std::uint16_t>(2 * capacity_));
+  const std::uint16_t capacity =
+      std::max<std::uint16_t>(kRunsKept, static_cast<std::uint16_t>(2 * capacity_));
   auto more = std::make_unique<Run[]>(capacity);
   std::copy(begin(), end(), more.get());
   runs_ = std::move(more);
@@ -43,7 +43,8 @@ int CreditCounter::TakeAnnounced(Time t, Time spacing, int wanted) {
       run.start += run.spacing;
       --run.count;
       ++taken;
-    } while (taken < wanted && run.count > 0 && run.start <= others && run.start <= t + taken * spacing);
+    } while (taken < wanted && run.count > 0 && run.start <= others &&
+             run.start <= t + taken * spacing);
     if (run.count == 0) Remove(earliest);
   }
   Refresh();

@@ -27,7 +27,8 @@ class CreditCounter {
   }
   // Credits that exist, without those announced and not looked at since.
   int counted() const { return credits_; }
-  // Whether a credit exists at t. Announced ones are looked at only when none is left of those counted.
+  // Whether a credit exists at t. Announced ones are looked at only when none is left of those
+  // counted.
   bool Any(Time t) {
     if (credits_ == 0) Mature(t);
     return credits_ > 0;
@@ -39,8 +40,8 @@ class CreditCounter {
     credits_ -= wanted;
     return wanted;
   }
-  // Time of the next credit that does not exist yet, kNever if none is announced or under way. REQUIRES:
-  // !Any(t).
+  // Time of the next credit that does not exist yet, kNever if none is announced or under way.
+  // REQUIRES: !Any(t).
   Time Next() const { return next_; }
   // Everything that exists or is under way (for the check at the end of a run).
   int Total() const {

@@ -1,20 +1,21 @@
-// One input buffer of the crossbar: a (link port, VC), or one output's queue on an HFI port. Its packets
-// share its slots and queue per output: the first one for an output is that queue's front.
+// One input buffer of the crossbar: a (link port, VC), or one output's queue on an HFI port. Its
+// packets share its slots and queue per output: the first one for an output is that queue's front.
 #pragma once
 
 #include "emulator/isr/packet_state.h"
 
 namespace percs {
 
-// The newest packet of a link's buffer, when it left while flits of it were still announced only: a link
-// that dies now must poison it where it went. Kept apart from the buffer, which is in the inner loop.
+// The newest packet of a link's buffer, when it left while flits of it were still announced only: a
+// link that dies now must poison it where it went. Kept apart from the buffer, which is in the
+// inner loop.
 struct Departed {
   NodeId source = kNoNode;
   std::uint64_t sequence = 0;
-  Segment last;              // its last run
+  Segment last;  // its last run
   PortId out = kNoPort;
   VcId out_vc = 0;
-  Time tail_onward = 0;      // when its tail reaches the next hub
+  Time tail_onward = 0;  // when its tail reaches the next hub
   std::uint32_t generation = 0;
   Packet* ejecting = nullptr;  // out is an HFI port: the packet on its way to the HFI
   PacketKind kind = PacketKind::kRaw;
@@ -31,27 +32,29 @@ struct SendQueue {
 
 struct InputBuffer;
 
-// A multicast packet whose branches are on their way out: its slots are free when the last one has left.
+// A multicast packet whose branches are on their way out: its slots are free when the last one has
+// left.
 struct Replica {
   InputBuffer* buffer = nullptr;
   std::uint16_t number = 1;  // in its buffer, from 1
-  int branches = 0;         // that have not left
+  int branches = 0;          // that have not left
   int slots = 0;
-  Time free_at = 0;         // the last of those gone has left
+  Time free_at = 0;  // the last of those gone has left
 };
 
 struct alignas(64) InputBuffer {
-  Packet* head = nullptr;    // in order of arrival
+  Packet* head = nullptr;  // in order of arrival
   Packet* tail = nullptr;
   Packet* newest = nullptr;  // the packet that arrived last, while it is here: flits may still come
   union {
-    Time tail_leaves = 0;    // HFI queues: when the tail committed last has left
-    std::int64_t slots;      // buffers of links: flits they have room for
+    Time tail_leaves = 0;  // HFI queues: when the tail committed last has left
+    std::int64_t slots;    // buffers of links: flits they have room for
   };
-  std::uint16_t held = 0;    // slots of flits announced and not committed
+  std::uint16_t held = 0;  // slots of flits announced and not committed
   union {
-    std::uint16_t packets = 0;  // HFI queues: from the start of the hand-over until the tail is committed
-    std::uint16_t most_held;    // buffers of links: the greatest `held` so far
+    std::uint16_t packets =
+        0;  // HFI queues: from the start of the hand-over until the tail is committed
+    std::uint16_t most_held;  // buffers of links: the greatest `held` so far
   };
   PortId port = 0;
   VcId vc = 0;
@@ -60,8 +63,8 @@ struct alignas(64) InputBuffer {
   SendQueue waiting;              // HFI queues: packets that have yet to enter
 
   bool is_queue() const { return queue_output != kNoPort; }
-  // Index of the requester at an output, docs/semantics.md B.5; the VC of a queue is 0, or 1 if it holds
-  // multicast packets, which are for many outputs.
+  // Index of the requester at an output, docs/semantics.md B.5; the VC of a queue is 0, or 1 if it
+  // holds multicast packets, which are for many outputs.
   int index() const { return 3 * port + vc; }
 
   // First packet for `output` that is not being dropped.

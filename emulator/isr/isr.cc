@@ -9,10 +9,7 @@
 namespace percs {
 
 Isr::Isr(NodeContext& context, IsrListener& listener)
-    : context_(context),
-      listener_(listener),
-      router_(context),
-      departed_(kLinkPorts * kMaxVcs) {
+    : context_(context), listener_(listener), router_(context), departed_(kLinkPorts * kMaxVcs) {
   for (int port = 0; port < kLinkPorts; ++port) {
     for (int vc = 0; vc < kMaxVcs; ++vc) {
       InputBuffer& buffer = link_buffers_[static_cast<std::size_t>(port * kMaxVcs + vc)];
@@ -41,7 +38,8 @@ void Isr::Connect(PortId port, LinkEnd peer, Isr* local, Outbox* outbox) {
   out.local = local, out.outbox = outbox;
   out.wire = context_.parameters->link(ClassOf(port)).wire;
   if (context_.topology->ClassOfLink({context_.node, port}) == LinkClass::kIb) out.vcs = 1;
-  for (int v = 0; v < out.vcs; ++v) out.vc[static_cast<std::size_t>(v)].credits.Reset(BufferSlots(port));
+  for (int v = 0; v < out.vcs; ++v)
+    out.vc[static_cast<std::size_t>(v)].credits.Reset(BufferSlots(port));
 }
 
 void Isr::MakeQueues(PortId hfi_port) {
@@ -54,7 +52,8 @@ void Isr::MakeQueues(PortId hfi_port) {
   }
 }
 
-// --- Arrivals -------------------------------------------------------------------------------------
+// --- Arrivals
+// -------------------------------------------------------------------------------------
 
 void Isr::ReceiveFlits(FlitRun&& run) {
   Packet* p = context_.packets.Take();
@@ -67,13 +66,14 @@ void Isr::ReceiveFlits(FlitRun&& run) {
   p->in = run.port;
   p->in_vc = run.vc;
   const FlitEvent event = run.vc == kServiceVc ? FlitEvent::kService : FlitEvent::kRun;
-  context_.queue.Push(run.arrival,
-                      EventKey(EventClass::kFlit, run.port, run.vc, static_cast<std::uint64_t>(event)),
-                      reinterpret_cast<std::uint64_t>(p));
+  context_.queue.Push(
+      run.arrival, EventKey(EventClass::kFlit, run.port, run.vc, static_cast<std::uint64_t>(event)),
+      reinterpret_cast<std::uint64_t>(p));
 }
 
 void Isr::ReceiveCredits(const CreditRun& run) {
-  if (run.vc == kServiceVc) [[unlikely]] return AnnounceServiceCredits(run);
+  if (run.vc == kServiceVc) [[unlikely]]
+    return AnnounceServiceCredits(run);
   AnnounceCredits(run.port, run.vc, run.arrival, run.spacing, run.count, run.generation);
 }
 
@@ -92,10 +92,10 @@ void Isr::AnnounceCredits(PortId port, VcId vc, Time start, Time spacing, int co
 void Isr::ReceiveMark(const PoisonMark& mark) {
   PoisonMark* copy = marks_.Take();
   *copy = mark;
-  context_.queue.Push(mark.arrival,
-                      EventKey(EventClass::kFlit, mark.port, mark.vc,
-                               static_cast<std::uint64_t>(FlitEvent::kMark)),
-                      reinterpret_cast<std::uint64_t>(copy));
+  context_.queue.Push(
+      mark.arrival,
+      EventKey(EventClass::kFlit, mark.port, mark.vc, static_cast<std::uint64_t>(FlitEvent::kMark)),
+      reinterpret_cast<std::uint64_t>(copy));
 }
 
 void Isr::OnRun(Packet* run) {
@@ -112,7 +112,8 @@ void Isr::OnRun(Packet* run) {
   }
   InputBuffer& buffer = LinkBuffer(port, run->in_vc);
   if (buffer.held + run->segment.count > buffer.slots) [[unlikely]] {
-    ++context_.flits_without_credit;  // the hub before this one is at fault; there is no place for them
+    ++context_
+          .flits_without_credit;  // the hub before this one is at fault; there is no place for them
     context_.Release(run);
     return;
   }
@@ -158,7 +159,8 @@ void Isr::BeginPacket(InputBuffer& buffer, Packet* p) {
     p->out_vc = VcOfPosition(next);
   }
   const bool front = !p->draining && buffer.Front(p->out) == nullptr;
-  if (p->header.traced) [[unlikely]] TraceArrival(*p, front);
+  if (p->header.traced) [[unlikely]]
+    TraceArrival(*p, front);
   // Whole, and no slower than the output: it may request at once (B.4), without asking Eligible.
   if (front && p->complete() &&
       (p->announced == 1 || p->segment.spacing <= outputs_[p->out].flit_time)) {
@@ -206,7 +208,8 @@ void Isr::OnInjected(Packet* p) {
   p->segment = {context_.now, 0, 0, p->header.flits};
   p->length = p->announced = p->header.flits;
   p->out_vc = 0;
-  if (p->header.traced) [[unlikely]] TraceEntry(*p);
+  if (p->header.traced) [[unlikely]]
+    TraceEntry(*p);
   const bool up = outputs_[p->out].up;
   if (up && queue.Front(p->out) == nullptr) {
     RequestOrCommit(queue, p);
@@ -221,13 +224,15 @@ void Isr::OnInjected(Packet* p) {
   }
 }
 
-// --- Requests -------------------------------------------------------------------------------------
+// --- Requests
+// -------------------------------------------------------------------------------------
 
 // A packet behind another one for the same output requests as soon as that one's tail is committed:
 // the output is busy until the tail has left, so nothing can come of it earlier (B.4).
 void Isr::Advance(InputBuffer& buffer, Packet* p) {
   if (p->requesting) return;
-  if (p->header.traced) [[unlikely]] TraceFront(*p);
+  if (p->header.traced) [[unlikely]]
+    TraceFront(*p);
   const Time e = Eligible(*p);
   if (e <= context_.now) {
     Request(buffer, p);
@@ -262,9 +267,11 @@ Time Isr::Eligible(const Packet& p) const {
 }
 
 void Isr::Request(InputBuffer& buffer, Packet* p) {
-  if (p->out == kReplication) [[unlikely]] return Replicate(buffer, p);
+  if (p->out == kReplication) [[unlikely]]
+    return Replicate(buffer, p);
   p->requesting = true;
-  if (p->header.traced) [[unlikely]] TraceRequest(*p);
+  if (p->header.traced) [[unlikely]]
+    TraceRequest(*p);
   OutputPort& out = outputs_[p->out];
   out.requesters[p->out_vc].Set(buffer.index());
   out.requested_vcs |= static_cast<std::uint8_t>(1 << p->out_vc);
@@ -277,9 +284,9 @@ void Isr::Request(InputBuffer& buffer, Packet* p) {
   }
 }
 
-// A new front that may request now wins at once if this instant has no more input (rule 3) and nothing else
-// to arbitrate, and its output is idle and unclaimed: most packets of a network that is not saturated.
-// REQUIRES: the last step of an input event.
+// A new front that may request now wins at once if this instant has no more input (rule 3) and
+// nothing else to arbitrate, and its output is idle and unclaimed: most packets of a network that
+// is not saturated. REQUIRES: the last step of an input event.
 void Isr::RequestOrCommit(InputBuffer& buffer, Packet* p) {
   const PortId port = p->out;
   OutputPort& out = outputs_[port];
@@ -296,7 +303,8 @@ void Isr::RequestOrCommit(InputBuffer& buffer, Packet* p) {
   out.last_vc = p->out_vc;
   vc.pointer = buffer.index();
   int wanted = p->length;
-  if (out.errors) [[unlikely]] wanted = FlitsBeforeError(port, wanted);
+  if (out.errors) [[unlikely]]
+    wanted = FlitsBeforeError(port, wanted);
   const int count = vc.credits.TakeCertain(context_.now, out.flit_time, wanted);
   if (count == p->length) {
     Commit<true>(port, out, buffer, p, count);
@@ -322,7 +330,8 @@ void Isr::Wake(InputBuffer& buffer, PortId output, Time at) {
 void Isr::OnInputTimer(PortId port, int vc, PortId output) {
   InputBuffer& buffer = IsHfi(port) ? Queue(port, vc == 0 ? output : kReplication)
                                     : LinkBuffer(port, static_cast<VcId>(vc));
-  if (output == kReplication) [[unlikely]] ReleaseReplicas(buffer);
+  if (output == kReplication) [[unlikely]]
+    ReleaseReplicas(buffer);
   if (buffer.room_wanted && buffer.tail_leaves <= context_.now) {
     buffer.room_wanted = false;
     listener_.OnQueueRoom();
@@ -348,7 +357,8 @@ void Isr::OnCreditWake(PortId port) {
   dirty_ |= PortBit(port);
 }
 
-// --- Arbitration ----------------------------------------------------------------------------------
+// --- Arbitration
+// ----------------------------------------------------------------------------------
 
 void Isr::Arbitrate() {
   while (dirty_) {
@@ -364,14 +374,16 @@ void Isr::ArbitrateOutput(PortId port) {
     if (out.requests > 0 || ServiceWaits(port)) ScheduleFree(port, out);
     return;
   }
-  if (ServiceWaits(port) && GrantService(port, out)) [[unlikely]] return;
+  if (ServiceWaits(port) && GrantService(port, out)) [[unlikely]]
+    return;
   if (out.requests == 0) {
     SetStall(port, out, 0);
     return;
   }
   CollectEjectionCredits(port, out);
   const int winner = Arbitrated(port, out);
-  if (watched_ & PortBit(port)) [[unlikely]] ExplainWaits(port, winner >= 0);
+  if (watched_ & PortBit(port)) [[unlikely]]
+    ExplainWaits(port, winner >= 0);
   if (winner < 0) return;
   SetStall(port, out, 0);
   const PortId in = static_cast<PortId>(winner / 3);
@@ -423,12 +435,14 @@ void Isr::ScheduleFree(PortId port, OutputPort& out) {
   out.free_scheduled = true;
   context_.queue.Push(
       out.busy_until,
-      EventKey(EventClass::kTimer, port, 0xff, static_cast<std::uint64_t>(TimerEvent::kOutputFree)), 0);
+      EventKey(EventClass::kTimer, port, 0xff, static_cast<std::uint64_t>(TimerEvent::kOutputFree)),
+      0);
 }
 
 bool Isr::CanContinue(OutputPort& out) {
   OutputVc& vc = out.vc[out.unfinished->out_vc];
-  return vc.owner == out.unfinished && out.requesters[out.unfinished->out_vc].Has(out.unfinished_index) &&
+  return vc.owner == out.unfinished &&
+         out.requesters[out.unfinished->out_vc].Has(out.unfinished_index) &&
          vc.credits.Any(context_.now);
 }
 
@@ -441,8 +455,10 @@ int Isr::FlitsInTime(const OutputPort& out, const Packet& p) const {
   return m;
 }
 
-// Only the last flit of a packet may not be full; one that a poison tail cuts short does not get there.
-void Isr::CountCommitment(PortId port, OutputPort& out, const Packet& p, int sent, int count, bool tail) {
+// Only the last flit of a packet may not be full; one that a poison tail cuts short does not get
+// there.
+void Isr::CountCommitment(PortId port, OutputPort& out, const Packet& p, int sent, int count,
+                          bool tail) {
   OutputVc& vc = out.vc[p.out_vc];
   vc.flits += static_cast<std::uint64_t>(count);
   if (!tail) {
@@ -454,7 +470,8 @@ void Isr::CountCommitment(PortId port, OutputPort& out, const Packet& p, int sen
   if (room > 0) out.unfilled[p.out_vc] += static_cast<std::uint64_t>(room);
 }
 
-// Credits of the HFI are returned when they are looked at: when a commitment might take the last of them.
+// Credits of the HFI are returned when they are looked at: when a commitment might take the last of
+// them.
 void Isr::CollectEjectionCredits(PortId port, OutputPort& out) {
   if (IsHfi(port) && out.vc[0].credits.counted() <= kPacketFlitsMax) listener_.OnCreditsWanted();
 }
@@ -468,7 +485,8 @@ template <bool whole>
 void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count) {
   const Time f = out.flit_time;
   Time start = context_.now;
-  if (out.errors) [[unlikely]] start = Transmit(port, out, p, count);
+  if (out.errors) [[unlikely]]
+    start = Transmit(port, out, p, count);
   const int sent = whole ? 0 : p->sent;
   const bool tail = whole || sent + count == p->length;
   CountCommitment(port, out, *p, sent, count, tail);
@@ -520,9 +538,10 @@ void Isr::CommitPart(PortId port, OutputPort& out, InputBuffer& buffer, Packet* 
   Commit<false>(port, out, buffer, p, count);
 }
 
-void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, Time start, int sent,
-                  int count, bool tail) {
-  if (p->header.traced) [[unlikely]] TraceGrant(port, out, *p, start, sent, count, tail);
+void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, Time start,
+                  int sent, int count, bool tail) {
+  if (p->header.traced) [[unlikely]]
+    TraceGrant(port, out, *p, start, sent, count, tail);
   const Time f = out.flit_time;
   const Time arrival = start + context_.parameters->isr_latency + f + out.wire;
   if (sent == 0) {
@@ -532,7 +551,8 @@ void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, 
   }
   const Time tail_onward = arrival + (count - 1) * f;
   // (A run of one flit has arrived.)
-  if (tail && count > 1 && !buffer.is_queue() && !p->ended && p->last_segment().last() > context_.now) {
+  if (tail && count > 1 && !buffer.is_queue() && !p->ended &&
+      p->last_segment().last() > context_.now) {
     NoteDeparted(buffer, *p, out, tail_onward);
   }
   if (IsHfi(port)) {
@@ -543,14 +563,17 @@ void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, 
     SendLocal(out, p, arrival, sent, count, tail);
   } else {
     out.outbox->flits.push_back({arrival, f, out.peer, out.peer_port, p->out_vc,
-                                 static_cast<std::uint8_t>(count), static_cast<std::uint8_t>(sent), tail,
-                                 tail ? p->tail_marks : std::uint8_t{0}, out.generation, p->header});
+                                 static_cast<std::uint8_t>(count), static_cast<std::uint8_t>(sent),
+                                 tail, tail ? p->tail_marks : std::uint8_t{0}, out.generation,
+                                 p->header});
     if (tail) context_.Release(p);
   }
 }
 
-// The run goes straight into a packet object of the next hub: that of the packet itself if it leaves whole.
-void Isr::SendLocal(const OutputPort& out, Packet* p, Time arrival, int sent, int count, bool tail) {
+// The run goes straight into a packet object of the next hub: that of the packet itself if it
+// leaves whole.
+void Isr::SendLocal(const OutputPort& out, Packet* p, Time arrival, int sent, int count,
+                    bool tail) {
   const VcId vc = p->out_vc;
   const std::uint8_t tail_marks = tail ? p->tail_marks : 0;
   Packet* run = p;
@@ -591,7 +614,8 @@ void Isr::ReturnCredits(InputBuffer& buffer, Time first_free, Time spacing, int 
   }
 }
 
-// --- HFI side -------------------------------------------------------------------------------------
+// --- HFI side
+// -------------------------------------------------------------------------------------
 void Isr::ReturnEjectionCredits(PortId port, int flits) {
   AnnounceCredits(port, 0, context_.now + context_.parameters->credit_processing, 0, flits,
                   outputs_[port].generation);

@@ -1,5 +1,5 @@
-// The Integrated Switch Router: a 56-port cut-through crossbar with credits per VC (paper 000 sections
-// IV-C and VI). The exact rules are docs/semantics.md part B; each method says which.
+// The Integrated Switch Router: a 56-port cut-through crossbar with credits per VC (paper 000
+// sections IV-C and VI). The exact rules are docs/semantics.md part B; each method says which.
 #pragma once
 
 #include <array>
@@ -26,7 +26,8 @@ class IsrListener {
   virtual void OnEjected(PortId port, Packet* packet, Time arrival) = 0;
   // An ISR queue of an HFI port may have room again.
   virtual void OnQueueRoom() = 0;
-  // An HFI output runs short of credits: now is the time to return those of what was delivered before.
+  // An HFI output runs short of credits: now is the time to return those of what was delivered
+  // before.
   virtual void OnCreditsWanted() = 0;
   // An HFI output waits for credits, or no longer.
   virtual void OnEjectionStall(bool stalled) = 0;
@@ -39,8 +40,8 @@ class Isr {
   Router& router() { return router_; }
   const OutputPort& output(PortId port) const { return outputs_[port]; }
   OutputPort& output(PortId port) { return outputs_[port]; }
-  // Errors follow from this seed. `on_replay_exhausted` is called when a flit cannot be sent: its link is to be
-  // declared down at the time given, unless that has happened before.
+  // Errors follow from this seed. `on_replay_exhausted` is called when a flit cannot be sent: its
+  // link is to be declared down at the time given, unless that has happened before.
   void Prepare(std::uint64_t seed, std::function<void(PortId, Time)> on_replay_exhausted) {
     seed_ = seed;
     on_replay_exhausted_ = std::move(on_replay_exhausted);
@@ -61,27 +62,30 @@ class Isr {
   void OnServiceCredits(PortId port, std::uint32_t generation, int count);
 
   // --- Events, at context.now.
-  void OnRun(Packet* run);                              // first flit of an announced run (B.2)
+  void OnRun(Packet* run);  // first flit of an announced run (B.2)
   void OnMarkEvent(PoisonMark* mark) {
     OnMark(*mark);
     marks_.Give(mark);
   }
-  void OnInjected(Packet* packet);                      // B.3: all flits are in the ISR queue
-  void OnInputTimer(PortId port, int vc, PortId output);  // a packet for `output` may request or be dropped
+  void OnInjected(Packet* packet);  // B.3: all flits are in the ISR queue
+  void OnInputTimer(PortId port, int vc,
+                    PortId output);  // a packet for `output` may request or be dropped
   void OnOutputFree(PortId port);
   void OnCreditWake(PortId port);
   void LinkDown(PortId port);
   void LinkUp(PortId port);
-  // The cable of this port, which is down, leads to another hub from now on. `swapped`: it is not the wiring of the
-  // topology. Both ends get the same `generation`, above all that either had.
-  void Rewire(PortId port, LinkEnd peer, Isr* local, Outbox* outbox, bool swapped, std::uint32_t generation);
-  // The link of this port, which is down, has another hub at one of its ends. Both get the same `generation`.
+  // The cable of this port, which is down, leads to another hub from now on. `swapped`: it is not
+  // the wiring of the topology. Both ends get the same `generation`, above all that either had.
+  void Rewire(PortId port, LinkEnd peer, Isr* local, Outbox* outbox, bool swapped,
+              std::uint32_t generation);
+  // The link of this port, which is down, has another hub at one of its ends. Both get the same
+  // `generation`.
   void BeginGeneration(PortId port, std::uint32_t generation);
   bool swapped(PortId port) const { return (swapped_ & PortBit(port)) != 0; }
   void ResetArbiters();
   void Impair(PortId port, const LinkImpairment& impairment);
-  // A link is up unless it is told to be down, a fault holds it down, replay gave it up, or it lacks lanes.
-  // Telling it to be up also retrains it after it was given up.
+  // A link is up unless it is told to be down, a fault holds it down, replay gave it up, or it
+  // lacks lanes. Telling it to be up also retrains it after it was given up.
   void CommandLink(PortId port, bool up) {
     Mark(&commanded_down_, port, !up);
     if (up) Retrain(port);
@@ -89,7 +93,8 @@ class Isr {
   void HoldLink(PortId port, bool down) { Mark(&held_down_, port, down); }
   void GiveUpLink(PortId port) { Mark(&given_up_, port, true); }
   void Retrain(PortId port) { Mark(&given_up_, port, false); }
-  // With swapped cables the two ends have not been told the same, so only what they tell each other counts.
+  // With swapped cables the two ends have not been told the same, so only what they tell each other
+  // counts.
   bool LinkMayBeUp(PortId port) const {
     const PortMask told = commanded_down_ | held_down_ | lanes_short_;
     return (((told & ~swapped_) | given_up_) & PortBit(port)) == 0;
@@ -99,8 +104,8 @@ class Isr {
   void Arbitrate();  // every output at which something changed (B.5)
 
   // --- HFI side.
-  // Room in the queue of (HFI port, output) for one more packet; if only a departing packet is in the
-  // way, OnQueueRoom is called when it has left.
+  // Room in the queue of (HFI port, output) for one more packet; if only a departing packet is in
+  // the way, OnQueueRoom is called when it has left.
   bool QueueHasRoom(PortId hfi_port, PortId output) {
     InputBuffer& queue = Queue(hfi_port, output);
     // The packet whose tail was committed last holds its place until the tail has left.
@@ -110,11 +115,12 @@ class Isr {
     queue.room_wanted = true;
     return false;
   }
-  // Packets given to the HFI for this queue and not handed over yet: beside it, as both are looked at together.
+  // Packets given to the HFI for this queue and not handed over yet: beside it, as both are looked
+  // at together.
   SendQueue& Waiting(PortId hfi_port, PortId output) { return Queue(hfi_port, output).waiting; }
   // At the start of a hand-over.
   void ReserveQueue(PortId hfi_port, PortId output) { ++Queue(hfi_port, output).packets; }
-  void ReturnEjectionCredits(PortId port, int flits); // slots of the HFI's buffer are free (B.6)
+  void ReturnEjectionCredits(PortId port, int flits);  // slots of the HFI's buffer are free (B.6)
 
   // Has what the next event will look at fetched into the cache while this one is handled.
   void FetchFor(EventKey next) const {
@@ -122,7 +128,8 @@ class Isr {
     __builtin_prefetch(&link_buffers_[static_cast<std::size_t>(next.port() * kMaxVcs + next.vc())]);
     __builtin_prefetch(&outputs_[static_cast<std::size_t>(next.port())].busy_until);
   }
-  // Has a queue fetched into the cache that a packet is about to join: they are many, and seldom used.
+  // Has a queue fetched into the cache that a packet is about to join: they are many, and seldom
+  // used.
   void FetchQueue(PortId hfi_port, PortId output) { __builtin_prefetch(&Queue(hfi_port, output)); }
   // Has an output fetched into the cache that a packet is about to want.
   void Fetch(PortId output) const {
@@ -140,45 +147,54 @@ class Isr {
 
  private:
   InputBuffer& LinkBuffer(PortId port, VcId vc) { return link_buffers_[port * kMaxVcs + vc]; }
-  Departed& DepartedFrom(const InputBuffer& buffer) { return departed_[buffer.port * kMaxVcs + buffer.vc]; }
+  Departed& DepartedFrom(const InputBuffer& buffer) {
+    return departed_[buffer.port * kMaxVcs + buffer.vc];
+  }
   InputBuffer& Queue(PortId hfi_port, PortId output) {
     std::vector<InputBuffer>& queues = queues_[static_cast<std::size_t>(hfi_port - kHfiFirst)];
     if (queues.empty()) MakeQueues(hfi_port);
     return queues[output];
   }
   void MakeQueues(PortId hfi_port);
-  int BufferSlots(PortId port) const { return context_.parameters->link(ClassOf(port)).buffer_flits; }
+  int BufferSlots(PortId port) const {
+    return context_.parameters->link(ClassOf(port)).buffer_flits;
+  }
 
   [[gnu::always_inline]] inline void BeginPacket(InputBuffer& buffer, Packet* p);
   inline void ContinuePacket(InputBuffer& buffer, Packet* run);
   inline void CheckPosition(const InputBuffer& buffer, PacketHeader& header);
-  void Advance(InputBuffer& buffer, Packet* p);  // p is a front: it requests as soon as it may (B.4)
-  inline Time Eligible(const Packet& p) const;          // min(e1, e2) of B.4
+  void Advance(InputBuffer& buffer,
+               Packet* p);                      // p is a front: it requests as soon as it may (B.4)
+  inline Time Eligible(const Packet& p) const;  // min(e1, e2) of B.4
   inline void Request(InputBuffer& buffer, Packet* p);
-  inline void RequestOrCommit(InputBuffer& buffer, Packet* p);  // p is not linked into its buffer yet
+  inline void RequestOrCommit(InputBuffer& buffer,
+                              Packet* p);  // p is not linked into its buffer yet
   void ClearRequest(InputBuffer& buffer, Packet* p);
   void Wake(InputBuffer& buffer, PortId output, Time at);
 
   // One path of isr.cc, in pieces for the reader: `inline` lets the compiler join them again.
   [[gnu::always_inline]] inline void ArbitrateOutput(PortId port);
   void ScheduleFree(PortId port, OutputPort& out);
-  [[gnu::always_inline]] inline int Arbitrated(PortId port, OutputPort& out);  // winner's index, -1 if none
+  [[gnu::always_inline]] inline int Arbitrated(PortId port,
+                                               OutputPort& out);  // winner's index, -1 if none
   inline bool CanContinue(OutputPort& out);
   inline void CollectEjectionCredits(PortId port, OutputPort& out);
   inline bool HasCredit(PortId port, OutputPort& out, OutputVc& vc);
-  // Commits `count` flits. Whole: all of a packet that is not linked into its buffer; then the compiler
-  // leaves out what only a packet in several runs needs.
+  // Commits `count` flits. Whole: all of a packet that is not linked into its buffer; then the
+  // compiler leaves out what only a packet in several runs needs.
   template <bool whole>
-  [[gnu::always_inline]] inline void Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count);
+  [[gnu::always_inline]] inline void Commit(PortId port, OutputPort& out, InputBuffer& buffer,
+                                            Packet* p, int count);
   void CommitPart(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count);
   inline int FlitsInTime(const OutputPort& out, const Packet& p) const;
-  inline void CountCommitment(PortId port, OutputPort& out, const Packet& p, int sent, int count, bool tail);
-  [[gnu::always_inline]] inline void SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p,
-                                             Time start, int sent, int count, bool tail);
-  [[gnu::always_inline]] inline void SendLocal(const OutputPort& out, Packet* p, Time arrival, int sent,
-                                               int count, bool tail);
-  [[gnu::always_inline]] inline void AnnounceCredits(PortId port, VcId vc, Time start, Time spacing, int count,
-                       std::uint32_t generation);
+  inline void CountCommitment(PortId port, OutputPort& out, const Packet& p, int sent, int count,
+                              bool tail);
+  [[gnu::always_inline]] inline void SendRun(PortId port, OutputPort& out, InputBuffer& buffer,
+                                             Packet* p, Time start, int sent, int count, bool tail);
+  [[gnu::always_inline]] inline void SendLocal(const OutputPort& out, Packet* p, Time arrival,
+                                               int sent, int count, bool tail);
+  [[gnu::always_inline]] inline void AnnounceCredits(PortId port, VcId vc, Time start, Time spacing,
+                                                     int count, std::uint32_t generation);
   void ReturnCredits(InputBuffer& buffer, Time first_free, Time spacing, int count);
   void NoteDeparted(InputBuffer& buffer, const Packet& p, const OutputPort& out, Time tail_onward);
   // Bit v: VC v lacks nothing but a credit, and nothing can be granted.
@@ -200,7 +216,8 @@ class Isr {
   // The next three for outputs whose `errors` is set.
   Time ReplayRound(PortId port) const;
   int FlitsBeforeError(PortId port, int wanted) const;
-  // Puts `count` flits of p on the wire; returns the start of the first one's transmission that arrives.
+  // Puts `count` flits of p on the wire; returns the start of the first one's transmission that
+  // arrives.
   Time Transmit(PortId port, OutputPort& out, Packet* p, int count);
 
   // isr_trace.cc: traced packets only, never in the way of others.
@@ -208,13 +225,14 @@ class Isr {
   [[gnu::cold]] void TraceEntry(const Packet& p);
   [[gnu::cold]] void TraceFront(const Packet& p);
   [[gnu::cold]] void TraceRequest(const Packet& p);
-  [[gnu::cold]] void TraceGrant(PortId port, const OutputPort& out, const Packet& p, Time start, int sent, int count,
-                                bool tail);
+  [[gnu::cold]] void TraceGrant(PortId port, const OutputPort& out, const Packet& p, Time start,
+                                int sent, int count, bool tail);
   [[gnu::cold]] void ExplainWaits(PortId port, bool granted);  // of those that request it
 
   // multicast.cc (B.9).
   [[gnu::cold]] void Replicate(InputBuffer& buffer, Packet* p);
-  [[gnu::cold]] bool StartBranch(InputBuffer& buffer, std::uint16_t replica, const Packet& whole, PortId out);
+  [[gnu::cold]] bool StartBranch(InputBuffer& buffer, std::uint16_t replica, const Packet& whole,
+                                 PortId out);
   std::uint16_t FreeReplica(const InputBuffer& buffer) const;
   [[gnu::cold]] void EndBranch(InputBuffer& buffer, const Packet& p, Time leaves);
   [[gnu::cold]] void ReleaseReplicas(InputBuffer& buffer);
@@ -238,7 +256,7 @@ class Isr {
   void DoomPackets(InputBuffer& buffer, PortId port);  // of a port that died
   void Doom(InputBuffer& buffer, Packet* p);
   void AwaitWire(PortId port, Time sent);
-  void Drain(InputBuffer& buffer, Packet* p);          // B.7
+  void Drain(InputBuffer& buffer, Packet* p);  // B.7
   void LoseArrivals(InputBuffer& buffer);
   void LoseAnnounced(Packet& p);
   void PoisonDeparted(InputBuffer& buffer);
@@ -251,14 +269,15 @@ class Isr {
   std::uint64_t dirty_ = 0;  // outputs to arbitrate at this instant
   PortMask watched_ = 0;     // outputs that a traced packet requests
   std::array<InputBuffer, kLinkPorts * kMaxVcs> link_buffers_;
-  std::vector<Departed> departed_;  // beside each of link_buffers_
+  std::vector<Departed> departed_;                          // beside each of link_buffers_
   std::array<std::vector<InputBuffer>, kHfiPorts> queues_;  // made when an HFI port is first used
-  std::array<OutputPort, kQueueOutputs> outputs_;  // kReplication's never sends
+  std::array<OutputPort, kQueueOutputs> outputs_;           // kReplication's never sends
   std::vector<Replica> replicas_;
   Pool<PoisonMark> marks_;
   std::uint64_t seed_ = 0;
   std::function<void(PortId, Time)> on_replay_exhausted_;
-  std::array<std::unique_ptr<LinkLevel>, kLinkPorts> link_levels_;  // made when something first goes wrong
+  std::array<std::unique_ptr<LinkLevel>, kLinkPorts>
+      link_levels_;  // made when something first goes wrong
   PortMask commanded_down_ = 0, held_down_ = 0, given_up_ = 0, lanes_short_ = 0, swapped_ = 0;
   PortMask service_waiting_ = 0;  // outputs that a management packet waits for
   std::unique_ptr<ServiceLanes> service_;

@@ -10,7 +10,9 @@ void Isr::TraceArrival(const Packet& p, bool front) {
 void Isr::TraceEntry(const Packet& p) { context_.Tracer().Entered(p, context_.now); }
 
 // It is the first for its output and may not request yet.
-void Isr::TraceFront(const Packet& p) { context_.Tracer().Waits(p, context_.now, Wait::kSerialisation); }
+void Isr::TraceFront(const Packet& p) {
+  context_.Tracer().Waits(p, context_.now, Wait::kSerialisation);
+}
 
 // It requests; ExplainWaits says more when its output has been arbitrated.
 void Isr::TraceRequest(const Packet& p) {
@@ -18,8 +20,8 @@ void Isr::TraceRequest(const Packet& p) {
   context_.Tracer().Waits(p, context_.now, Wait::kArbitration);
 }
 
-void Isr::TraceGrant(PortId port, const OutputPort& out, const Packet& p, Time start, int sent, int count,
-                     bool tail) {
+void Isr::TraceGrant(PortId port, const OutputPort& out, const Packet& p, Time start, int sent,
+                     int count, bool tail) {
   if (start > context_.now) context_.Tracer().Waits(p, context_.now, Wait::kReplay);
   context_.Tracer().Granted(p, start, port, sent, count, out.busy_until, tail);
 }

@@ -1,5 +1,5 @@
-// Errors, replay and lanes of links (docs/semantics.md rule 18 and B.8). Nothing here runs for a link that
-// nothing was ever wrong with.
+// Errors, replay and lanes of links (docs/semantics.md rule 18 and B.8). Nothing here runs for a
+// link that nothing was ever wrong with.
 #include "emulator/isr/link_level.h"
 
 #include <algorithm>
@@ -71,8 +71,8 @@ void Isr::Impair(PortId port, const LinkImpairment& impairment) {
   }
 }
 
-// What is under way stays ahead of what comes after it: when the latency falls, the next commitment starts late
-// (Transmit).
+// What is under way stays ahead of what comes after it: when the latency falls, the next commitment
+// starts late (Transmit).
 void Isr::SetLatency(PortId port, bool out_going, Time latency) {
   LinkLevel& level = LevelOf(port);
   if (!out_going) {
@@ -96,10 +96,12 @@ void Isr::SetLanes(PortId port, LinkLevel& level) {
     lanes_short_ &= ~PortBit(port);
   }
   context_.stats.ports[port].lanes_lost = static_cast<std::uint64_t>(level.lanes_lost_out);
-  if (working >= link.lanes_min) SetFlitTime(port, (link.flit_time * link.lanes + working - 1) / working);
+  if (working >= link.lanes_min)
+    SetFlitTime(port, (link.flit_time * link.lanes + working - 1) / working);
 }
 
-// A running commitment plays out as it was granted. Fronts that have not begun may request earlier or later (B.4).
+// A running commitment plays out as it was granted. Fronts that have not begun may request earlier
+// or later (B.4).
 void Isr::SetFlitTime(PortId port, Time flit_time) {
   OutputPort& out = outputs_[port];
   if (flit_time == out.flit_time) return;
@@ -134,7 +136,9 @@ Time Isr::ReplayRound(PortId port) const {
 int Isr::FlitsBeforeError(PortId port, int wanted) const {
   if (!context_.parameters->link_replay) return wanted;
   const std::uint64_t clean = link_levels_[port]->errors.clean();
-  return clean == 0 ? 1 : static_cast<int>(std::min<std::uint64_t>(clean, static_cast<std::uint64_t>(wanted)));
+  return clean == 0
+             ? 1
+             : static_cast<int>(std::min<std::uint64_t>(clean, static_cast<std::uint64_t>(wanted)));
 }
 
 Time Isr::Transmit(PortId port, OutputPort& out, Packet* p, int count) {

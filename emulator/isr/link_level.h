@@ -1,5 +1,5 @@
-// What is wrong with a link, as one of its ends knows it: errors on the wire on which it sends, and lanes lost
-// in both directions (docs/semantics.md B.8).
+// What is wrong with a link, as one of its ends knows it: errors on the wire on which it sends, and
+// lanes lost in both directions (docs/semantics.md B.8).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,9 @@ class LinkErrors {
 
   void SetRate(double flit_error_rate);
   // 0 calls off what is left.
-  void CorruptNext(std::uint32_t transmissions) { forced_ = transmissions == 0 ? 0 : forced_ + transmissions; }
+  void CorruptNext(std::uint32_t transmissions) {
+    forced_ = transmissions == 0 ? 0 : forced_ + transmissions;
+  }
   // Transmissions before the next corrupted one.
   std::uint64_t clean() const { return forced_ > 0 ? 0 : clean_; }
   // One transmission that the receiver waits for; false if it is corrupted.
@@ -39,7 +41,8 @@ struct LinkLevel {
   Time changed_under = -1, flit_time_before = 0;
   // Added to the wire, by direction, and the most there was of what this end sends.
   Time latency_out = 0, latency_in = 0, latency_most = 0;
-  // End of the last commitment before the latency changed, plus its wire: nothing sent later may be there sooner.
+  // End of the last commitment before the latency changed, plus its wire: nothing sent later may be
+  // there sooner.
   Time under_way = 0;
 };
 

@@ -52,13 +52,15 @@ void Isr::Doom(InputBuffer& buffer, Packet* p) {
   Drain(buffer, p);
 }
 
-// The rest of a packet may be drained before the flits that left ahead of it are lost on the wire. The run
-// must not end before that, so they are work until the last of them, sent by `sent`, would have arrived.
+// The rest of a packet may be drained before the flits that left ahead of it are lost on the wire.
+// The run must not end before that, so they are work until the last of them, sent by `sent`, would
+// have arrived.
 void Isr::AwaitWire(PortId port, Time sent) {
   ++context_.work->unfinished;
   const Time longest = link_levels_[port] ? link_levels_[port]->latency_most : 0;
-  context_.queue.Push(sent + context_.parameters->isr_latency + outputs_[port].wire + longest,
-                      EventKey(EventClass::kTimer, port, 0, static_cast<std::uint64_t>(TimerEvent::kWireEmpty)), 0);
+  context_.queue.Push(
+      sent + context_.parameters->isr_latency + outputs_[port].wire + longest,
+      EventKey(EventClass::kTimer, port, 0, static_cast<std::uint64_t>(TimerEvent::kWireEmpty)), 0);
 }
 
 void Isr::Drain(InputBuffer& buffer, Packet* p) {
@@ -84,7 +86,8 @@ void Isr::Drain(InputBuffer& buffer, Packet* p) {
     return;
   }
   // One that had begun is counted at the other end, which has its head.
-  if (p->reason == DropReason::kLinkDown && !p->begun && p->out < kLinkPorts) context_.CountLoss(p->out, p->header.kind);
+  if (p->reason == DropReason::kLinkDown && !p->begun && p->out < kLinkPorts)
+    context_.CountLoss(p->out, p->header.kind);
   buffer.Remove(p);
   const bool branch = p->branch != 0;
   if (branch) EndBranch(buffer, *p, now);
@@ -133,16 +136,21 @@ void Isr::LoseAnnounced(Packet& p) {
   p.length = p.announced;
 }
 
-void Isr::NoteDeparted(InputBuffer& buffer, const Packet& p, const OutputPort& out, Time tail_onward) {
-  DepartedFrom(buffer) = {p.header.source, p.header.sequence, p.last_segment(), p.out, p.out_vc, tail_onward,
-                          out.generation, IsHfi(p.out) ? const_cast<Packet*>(&p) : nullptr, p.header.kind};
+void Isr::NoteDeparted(InputBuffer& buffer, const Packet& p, const OutputPort& out,
+                       Time tail_onward) {
+  DepartedFrom(buffer) = {p.header.source,  p.header.sequence,
+                          p.last_segment(), p.out,
+                          p.out_vc,         tail_onward,
+                          out.generation,   IsHfi(p.out) ? const_cast<Packet*>(&p) : nullptr,
+                          p.header.kind};
 }
 
 void Isr::PoisonDeparted(InputBuffer& buffer) {
   const Departed& gone = DepartedFrom(buffer);
   if (gone.source == kNoNode || gone.last.last() < context_.now) return;
   int lost = 0;
-  while (lost < gone.last.count && gone.last.arrival(gone.last.count - 1 - lost) >= context_.now) ++lost;
+  while (lost < gone.last.count && gone.last.arrival(gone.last.count - 1 - lost) >= context_.now)
+    ++lost;
   context_.CountDrop(DropReason::kLinkDown, lost, 1);
   context_.CountLoss(buffer.port, gone.kind);
   context_.stats.flits_synthesised += static_cast<std::uint64_t>(lost);
@@ -168,7 +176,7 @@ void Isr::OnMark(const PoisonMark& mark) {
     return;
   }
   const OutputPort& out = outputs_[gone.out];
-  const PoisonMark onward{gone.tail_onward, out.peer,     out.peer_port,  gone.out_vc,
+  const PoisonMark onward{gone.tail_onward, out.peer,      out.peer_port,  gone.out_vc,
                           mark.source,      mark.sequence, gone.generation};
   if (out.local) {
     out.local->ReceiveMark(onward);
@@ -190,11 +198,13 @@ void Isr::ResetArbiters() {
     out.last_vc = -1;
     for (OutputVc& vc : out.vc) vc.pointer = -1;
     // Data and management packets take turns (B.10).
-    if (out.committed_port == kServicePort && out.busy_until <= context_.now) out.committed_port = kNoPort;
+    if (out.committed_port == kServicePort && out.busy_until <= context_.now)
+      out.committed_port = kNoPort;
   }
 }
 
-void Isr::Rewire(PortId port, LinkEnd peer, Isr* local, Outbox* outbox, bool swapped, std::uint32_t generation) {
+void Isr::Rewire(PortId port, LinkEnd peer, Isr* local, Outbox* outbox, bool swapped,
+                 std::uint32_t generation) {
   OutputPort& out = outputs_[port];
   BeginGeneration(port, generation);
   out.peer = peer.node;
@@ -211,9 +221,9 @@ void Isr::BeginGeneration(PortId port, std::uint32_t generation) {
   Retrain(port);
 }
 
-// All free slots at once; those of flits committed before and leaving after, at their own times. Flits
-// announced may count on slots that are still to be left: those slots are promised already, earliest
-// first, and return nothing.
+// All free slots at once; those of flits committed before and leaving after, at their own times.
+// Flits announced may count on slots that are still to be left: those slots are promised already,
+// earliest first, and return nothing.
 void Isr::RegrantCredits(InputBuffer& buffer) {
   struct Leaving {
     Time first, spacing;
@@ -234,7 +244,8 @@ void Isr::RegrantCredits(InputBuffer& buffer) {
   for (; free < 0; ++free) {
     auto earliest = leaving.end();
     for (auto it = leaving.begin(); it != leaving.end(); ++it) {
-      if (it->count > 0 && (earliest == leaving.end() || it->first < earliest->first)) earliest = it;
+      if (it->count > 0 && (earliest == leaving.end() || it->first < earliest->first))
+        earliest = it;
     }
     PERCS_CHECK(earliest != leaving.end());
     earliest->first += earliest->spacing;
@@ -254,7 +265,8 @@ std::uint64_t Isr::MissingCredits() const {
       const int total = out.vc[static_cast<std::size_t>(v)].credits.Total();
       missing += static_cast<std::uint64_t>(total > full ? total - full : full - total);
     }
-    if (!IsHfi(static_cast<PortId>(port))) missing += MissingServiceCredits(static_cast<PortId>(port));
+    if (!IsHfi(static_cast<PortId>(port)))
+      missing += MissingServiceCredits(static_cast<PortId>(port));
   }
   return missing;
 }

@@ -1,6 +1,6 @@
-// Replication of multicast packets (docs/semantics.md B.9; paper 000 section VI): from a buffer that holds the
-// whole packet, branch by branch. No branch waits for another, and none holds a part of a packet that another
-// would have to wait for.
+// Replication of multicast packets (docs/semantics.md B.9; paper 000 section VI): from a buffer
+// that holds the whole packet, branch by branch. No branch waits for another, and none holds a part
+// of a packet that another would have to wait for.
 #include <algorithm>
 #include <bit>
 

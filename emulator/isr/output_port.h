@@ -44,10 +44,11 @@ class RequestSet {
 
 struct alignas(64) OutputVc {
   CreditCounter credits;
-  Packet* owner = nullptr;        // the packet that has begun and not ended on this VC
+  Packet* owner = nullptr;  // the packet that has begun and not ended on this VC
   std::int16_t owner_index = -1;
-  std::int16_t pointer = -1;      // round robin over its inputs: index served last
-  std::uint64_t flits = 0, packets = 0;  // granted; here because a commitment is in this line anyway
+  std::int16_t pointer = -1;  // round robin over its inputs: index served last
+  std::uint64_t flits = 0,
+                packets = 0;  // granted; here because a commitment is in this line anyway
 };
 
 static_assert(sizeof(OutputVc) == 64, "one cache line");
@@ -62,21 +63,22 @@ struct alignas(64) OutputPort {
   NodeId peer = kNoNode;
   PortId peer_port = kNoPort;
   bool connected = false, up = false;
-  bool edge = false;  // to or from a blade or a crossbar of InfiniBand: like an HFI's port, it has no
-                      // place in L0 D0 L1 D1 L2
-  bool errors = false;  // its wire has or had errors or latency: link_level.cc looks at every commitment
+  bool edge = false;  // to or from a blade or a crossbar of InfiniBand: like an HFI's port, it has
+                      // no place in L0 D0 L1 D1 L2
+  bool errors =
+      false;  // its wire has or had errors or latency: link_level.cc looks at every commitment
 
   // The last commitment: its flits leave flit_time apart, the last one at busy_until.
   PortId committed_port = kNoPort;  // input it takes them from
   VcId committed_vc = 0;
-  bool committed_spare = false;     // its last flit is a poison tail in the slot set aside for it
+  bool committed_spare = false;  // its last flit is a poison tail in the slot set aside for it
   std::uint8_t committed_flits = 0;
   std::uint8_t vcs = 0;
-  std::uint8_t requested_vcs = 0;   // bit v: VC v has a request
-  std::uint8_t stalled_vcs = 0;     // bit v: ... which lacks nothing but a credit
+  std::uint8_t requested_vcs = 0;  // bit v: VC v has a request
+  std::uint8_t stalled_vcs = 0;    // bit v: ... which lacks nothing but a credit
   bool free_scheduled = false;
-  std::int8_t last_vc = -1;         // round robin over VCs: the one served last
-  int requests = 0;                 // over all VCs
+  std::int8_t last_vc = -1;  // round robin over VCs: the one served last
+  int requests = 0;          // over all VCs
 
   Time busy_until = 0;
   Time stall_since = -1;
@@ -88,8 +90,8 @@ struct alignas(64) OutputPort {
 
   std::array<OutputVc, kMaxVcs> vc;
   std::array<RequestSet, kMaxVcs> requesters;  // by VC
-  // Likewise, and seldom touched: bytes that flits had room for and did not carry, and since when a VC stalls
-  // that stalled_vcs has.
+  // Likewise, and seldom touched: bytes that flits had room for and did not carry, and since when a
+  // VC stalls that stalled_vcs has.
   std::array<std::uint64_t, kMaxVcs> unfilled{};
   std::array<Time, kMaxVcs> vc_stall_since{};
 

@@ -12,39 +12,39 @@
 namespace percs {
 
 enum class PacketKind : std::uint8_t {
-  kRaw,   // no message layer: delivered or dropped, once
-  kData,  // part of a message of the reliable message layer
-  kAck,   // selective acknowledgement of the message layer, one flit
-  kCau,   // between two CAUs (emulator/cau/cau_packet.h), one flit
-  kService,  // between two service ports (emulator/node/service_agent.h), one flit
-  kWindow,   // between two windows (emulator/hfi/window_packet.h): delivered or dropped, once
+  kRaw,        // no message layer: delivered or dropped, once
+  kData,       // part of a message of the reliable message layer
+  kAck,        // selective acknowledgement of the message layer, one flit
+  kCau,        // between two CAUs (emulator/cau/cau_packet.h), one flit
+  kService,    // between two service ports (emulator/node/service_agent.h), one flit
+  kWindow,     // between two windows (emulator/hfi/window_packet.h): delivered or dropped, once
   kOperation,  // likewise, by the message layer: exactly once, in any order
 };
 inline constexpr PacketKind kLastPacketKind = PacketKind::kOperation;
 
 // Why a packet was lost. Every lost packet is counted under exactly one of these.
 enum class DropReason : std::uint8_t {
-  kLinkDown,      // its link was or went down
-  kNoRoute,       // the table has no port for its destination
-  kNoVcPosition,  // no position left in L0 D0 L1 D1 L2
-  kTruncated,     // arrived with a poison tail
-  kDuplicate,     // already received by the message layer
-  kNoReplySlot,   // its acknowledgement found no room (rule 16)
+  kLinkDown,        // its link was or went down
+  kNoRoute,         // the table has no port for its destination
+  kNoVcPosition,    // no position left in L0 D0 L1 D1 L2
+  kTruncated,       // arrived with a poison tail
+  kDuplicate,       // already received by the message layer
+  kNoReplySlot,     // its acknowledgement found no room (rule 16)
   kUnacknowledged,  // messages only: no acknowledgement after the last try
-  kTableParity,   // its entry of a route table was damaged
-  kCrc,           // a flit of it was corrupted on a link that does not replay
-  kNoCauTree,     // the CAU it came to has no such tree, or one that failed
-  kNoCauSlot,     // the CAU has no room left for its tree link
+  kTableParity,     // its entry of a route table was damaged
+  kCrc,             // a flit of it was corrupted on a link that does not replay
+  kNoCauTree,       // the CAU it came to has no such tree, or one that failed
+  kNoCauSlot,       // the CAU has no room left for its tree link
   kNoServiceSlot,   // its service port has no room for it
   kServiceTimeout,  // it waited for `service_wait` in one buffer
-  kCauDown,       // the CAU it came to does not work
-  kWindowDown,    // the window that it came from or to does not work
+  kCauDown,         // the CAU it came to does not work
+  kWindowDown,      // the window that it came from or to does not work
   kOldIncarnation,  // from or to hubs that were lost, and others are in their place
-  kWindowClosed,  // no program has reserved the window that it came to, or not for what it brings
-  kWrongKey,      // it came to a window of another job
+  kWindowClosed,    // no program has reserved the window that it came to, or not for what it brings
+  kWrongKey,        // it came to a window of another job
   kReceiveFifoFull,  // no slot was free in the receive FIFO of its window
-  kNoIpReceive,   // a part of an IP datagram for which its window has given no place
-  kMalformed,     // its header says what cannot be
+  kNoIpReceive,      // a part of an IP datagram for which its window has given no place
+  kMalformed,        // its header says what cannot be
 };
 inline constexpr int kDropReasons = 21;
 const char* DropReasonName(DropReason reason);
@@ -60,20 +60,21 @@ struct PacketHeader {
   std::uint16_t bytes = 0;  // payload, 0..2048
   std::uint8_t flits = 1;   // 1..16
   PacketKind kind : 7 = PacketKind::kRaw;
-  bool traced : 1 = false;     // its steps are recorded (emulator/metrics/path_trace.h)
+  bool traced : 1 = false;  // its steps are recorded (emulator/metrics/path_trace.h)
   RouteMode mode : 4 = RouteMode::kHwDirect;
   Position position : 4 = kInjected;  // of the link it came over last, as its receivers reckon
-  std::uint8_t hops = 0;       // links crossed so far
-  std::uint16_t middle = 0;    // middle supernode of an indirect route
-  Epoch epoch = 0;             // tables it was injected under
-  std::uint64_t sequence = 0;  // with source: the identifier of the packet
-  Time created = 0;            // when it was handed to the HFI
-  std::uint64_t path = 0;      // running hash over (hub, output port)
+  std::uint8_t hops = 0;              // links crossed so far
+  std::uint16_t middle = 0;           // middle supernode of an indirect route
+  Epoch epoch = 0;                    // tables it was injected under
+  std::uint64_t sequence = 0;         // with source: the identifier of the packet
+  Time created = 0;                   // when it was handed to the HFI
+  std::uint64_t path = 0;             // running hash over (hub, output port)
   PayloadRef payload;
   // Message layer, or the header of a CAU packet; zero for raw packets.
-  std::uint32_t flow_sequence = 0;  // data: number of the packet in its flow; ack: lowest not received
-  std::uint32_t flow_base = 0;      // data: nothing below this will be sent again
-  std::uint32_t message = 0;        // number of the message in its flow
+  std::uint32_t flow_sequence =
+      0;                        // data: number of the packet in its flow; ack: lowest not received
+  std::uint32_t flow_base = 0;  // data: nothing below this will be sent again
+  std::uint32_t message = 0;    // number of the message in its flow
   std::uint32_t tag = 0;
   std::uint64_t message_bytes = 0;
   std::uint64_t offset = 0;  // data: of this packet in its message; ack: bitmap above flow_sequence
@@ -97,7 +98,9 @@ struct PacketHeader {
   }
 };
 
-constexpr int FlitsFor(int bytes) { return bytes <= kFlitBytes ? 1 : (bytes + kFlitBytes - 1) / kFlitBytes; }
+constexpr int FlitsFor(int bytes) {
+  return bytes <= kFlitBytes ? 1 : (bytes + kFlitBytes - 1) / kFlitBytes;
+}
 
 // `count` consecutive flits of one packet: flit i becomes eligible at arrival + i * spacing.
 struct FlitRun {
@@ -111,7 +114,7 @@ struct FlitRun {
   bool tail = false;             // the last of these flits is the packet's tail
   std::uint8_t tail_marks = 0;   // ... with these marks
   std::uint32_t generation = 0;  // of the link
-  PacketHeader header;           // always has source, sequence and payload; the rest only if first == 0
+  PacketHeader header;  // always has source, sequence and payload; the rest only if first == 0
 };
 
 // `count` free slots: the i-th exists from arrival + i * spacing on.

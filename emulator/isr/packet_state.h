@@ -34,16 +34,18 @@ struct alignas(64) Packet {
   std::uint8_t sent = 0;       // flits committed or dropped
   bool begun = false;          // a flit of it was committed; it owns its output VC
   bool requesting = false;
-  bool draining = false;       // to be dropped, under `reason`
+  bool draining = false;  // to be dropped, under `reason`
   std::uint8_t tail_marks = 0;
-  bool ended = false;          // its link died: what is still to come of it is synthesised here
-  bool spare_slot = false;     // the poison tail sits in the slot set aside for it
-  std::uint16_t branch = 0;    // not 0: one of the copies of a multicast packet, the replica of this number
+  bool ended = false;       // its link died: what is still to come of it is synthesised here
+  bool spare_slot = false;  // the poison tail sits in the slot set aside for it
+  std::uint16_t branch =
+      0;  // not 0: one of the copies of a multicast packet, the replica of this number
 
   PacketHeader header;
 
-  Time drains_from = 0;        // while draining: not before the end of its running commitment
-  std::vector<Segment> more;   // later runs, unless one_run(); keeps its capacity for the next packet
+  Time drains_from = 0;  // while draining: not before the end of its running commitment
+  std::vector<Segment>
+      more;  // later runs, unless one_run(); keeps its capacity for the next packet
 
   void ResetState() {
     next = nullptr;

@@ -1,5 +1,5 @@
-// What outputs count (docs/semantics.md part C): stalls, inputs that lose an arbitration, and the sums of what was
-// sent.
+// What outputs count (docs/semantics.md part C): stalls, inputs that lose an arbitration, and the
+// sums of what was sent.
 #include <bit>
 
 #include "emulator/isr/isr.h"

@@ -57,8 +57,8 @@ PortId Router::RouteToBlade(const PacketHeader& header, PortId in) {
 }
 
 PortId Router::RouteToHub(const PacketHeader& header, NodeId hub, PortId in) {
-  const TablePlace place = header.mode == RouteMode::kHwDirect ? DirectPlace(hub, in)
-                                                              : PlaceByMode(header, hub, in);
+  const TablePlace place =
+      header.mode == RouteMode::kHwDirect ? DirectPlace(hub, in) : PlaceByMode(header, hub, in);
   const PortMask mask = Entry(*tables_, place);
   if (watching_ && !Watch(place, mask)) return kDamagedEntry;
   if (mask == 0) return kNoPort;
@@ -76,8 +76,8 @@ void Router::Damage(const TablePlace& place) {
 
 void Router::Repair(const TablePlace& place) {
   const auto it = std::find_if(damaged_.begin(), damaged_.end(), [&](const DamagedEntry& entry) {
-    return entry.place.kind == place.kind && entry.place.port == place.port && entry.place.intra == place.intra &&
-           entry.place.index == place.index;
+    return entry.place.kind == place.kind && entry.place.port == place.port &&
+           entry.place.intra == place.intra && entry.place.index == place.index;
   });
   if (it != damaged_.end()) damaged_.erase(it);
   watching_ = previous_ || !damaged_.empty();
@@ -95,7 +95,8 @@ bool Router::Watch(const TablePlace& place, PortMask mask) {
     return false;
   }
   const auto before = [&] {
-    return place.kind == TableKind::kMulticast ? previous_->Multicast(place.index) : Entry(*previous_, place);
+    return place.kind == TableKind::kMulticast ? previous_->Multicast(place.index)
+                                               : Entry(*previous_, place);
   };
   if (previous_ && mask != 0 && before() != mask) {
     first_rerouted_.emplace_back(epoch_, context_.now);

@@ -1,5 +1,5 @@
-// Looks a packet's next port up in the installed tables, and at the source decides between direct and
-// indirect (docs/semantics.md B.2).
+// Looks a packet's next port up in the installed tables, and at the source decides between direct
+// and indirect (docs/semantics.md B.2).
 #pragma once
 
 #include <algorithm>
@@ -70,7 +70,8 @@ class Router {
     if (header.destination >= forwards_from_) return RouteElsewhere(header, in);
     return RouteToHub(header, header.destination, in);
   }
-  // The first of the ports that lead to a hub, if any: a guess at what Route will say, which moves no pointer.
+  // The first of the ports that lead to a hub, if any: a guess at what Route will say, which moves
+  // no pointer.
   PortId Guess(NodeId hub, PortId in) const {
     const PortMask mask = Entry(*tables_, DirectPlace(hub, in));
     return mask == 0 ? kNoPort : static_cast<PortId>(std::countr_zero(mask));
@@ -112,8 +113,8 @@ class Router {
   int own_supernode() const { return context_.topology->supernode_of(supernode_first_); }
   // Of a node of the InfiniBand tree: by destination alone.
   PortId Forward(NodeId destination);
-  // To what is no hub, and from a node of the tree to whatever it is. Multicast packets are looked up when they are
-  // replicated.
+  // To what is no hub, and from a node of the tree to whatever it is. Multicast packets are looked
+  // up when they are replicated.
   PortId RouteElsewhere(const PacketHeader& header, PortId in);
   // Routes lead to hubs; a blade is one hop behind its own.
   PortId RouteToBlade(const PacketHeader& header, PortId in);

@@ -1,4 +1,5 @@
-// Management packets in the switch (docs/semantics.md B.10). Nothing here runs where there are none.
+// Management packets in the switch (docs/semantics.md B.10). Nothing here runs where there are
+// none.
 #include "emulator/isr/service_port.h"
 
 #include <algorithm>
@@ -12,7 +13,8 @@ namespace percs {
 void Isr::EnableService() {
   if (service_) return;
   service_ = std::make_unique<ServiceLanes>();
-  for (ServiceLanes::Lane& lane : service_->lanes) lane.credits = context_.parameters->service_buffer_flits;
+  for (ServiceLanes::Lane& lane : service_->lanes)
+    lane.credits = context_.parameters->service_buffer_flits;
 }
 
 // From the software of this hub; `out` is kNoPort for packets that the tables route.
@@ -28,9 +30,11 @@ void Isr::EnterService(Packet* p, PortId out) {
     return;
   }
   ++held;
-  service_->entry_free = std::max(service_->entry_free, context_.now) + outputs_[kServicePort].flit_time;
+  service_->entry_free =
+      std::max(service_->entry_free, context_.now) + outputs_[kServicePort].flit_time;
   context_.queue.Push(service_->entry_free,
-                      EventKey(EventClass::kFlit, kServicePort, kServiceVc, static_cast<std::uint64_t>(FlitEvent::kService)),
+                      EventKey(EventClass::kFlit, kServicePort, kServiceVc,
+                               static_cast<std::uint64_t>(FlitEvent::kService)),
                       reinterpret_cast<std::uint64_t>(p));
 }
 
@@ -61,7 +65,8 @@ void Isr::OnServiceRun(Packet* p) {
   p->segment.start = context_.now;  // it waits since then
   const bool entered = p->in == kServicePort;
   if (!entered) {
-    if (p->run_generation != outputs_[p->in].generation) return DropService(p, DropReason::kLinkDown);
+    if (p->run_generation != outputs_[p->in].generation)
+      return DropService(p, DropReason::kLinkDown);
     int& held = service_->held[p->in];
     if (held >= context_.parameters->service_buffer_flits) {
       ++context_.flits_without_credit;
@@ -80,8 +85,10 @@ void Isr::OnServiceRun(Packet* p) {
   service_->lanes[out].waiting.push_back(p);
   service_waiting_ |= PortBit(out);
   dirty_ |= PortBit(out);
-  context_.queue.Push(context_.now + context_.parameters->service_wait,
-                      EventKey(EventClass::kTimer, out, 0, static_cast<std::uint64_t>(TimerEvent::kServiceWait)), 0);
+  context_.queue.Push(
+      context_.now + context_.parameters->service_wait,
+      EventKey(EventClass::kTimer, out, 0, static_cast<std::uint64_t>(TimerEvent::kServiceWait)),
+      0);
 }
 
 Packet* Isr::TakeService(PortId out) {
@@ -95,7 +102,8 @@ Packet* Isr::TakeService(PortId out) {
 
 void Isr::OnServiceWait(PortId out) {
   const std::deque<Packet*>& waiting = service_->lanes[out].waiting;
-  while (!waiting.empty() && waiting.front()->segment.start + context_.parameters->service_wait <= context_.now) {
+  while (!waiting.empty() &&
+         waiting.front()->segment.start + context_.parameters->service_wait <= context_.now) {
     DropService(TakeService(out), DropReason::kServiceTimeout);
   }
 }
@@ -116,7 +124,8 @@ bool Isr::GrantService(PortId port, OutputPort& out) {
   const bool to_software = port == kServicePort;
   if (!to_software && lane.credits == 0) return false;
   if (out.committed_port == kServicePort && DataCanBeGranted(out)) return false;
-  if (watched_ & PortBit(port)) [[unlikely]] ExplainWaits(port, true);
+  if (watched_ & PortBit(port)) [[unlikely]]
+    ExplainWaits(port, true);
   SetStall(port, out, 0);
   Packet* p = TakeService(port);
   Time start = context_.now;
@@ -130,7 +139,8 @@ bool Isr::GrantService(PortId port, OutputPort& out) {
   p->header.path = Mix64(p->header.path ^ hop);
   const Time arrival = out.busy_until + context_.parameters->isr_latency + out.wire;
   if (to_software) {
-    context_.queue.Push(arrival, EventKey(EventClass::kHfi, kServiceArrival, 0, 0), reinterpret_cast<std::uint64_t>(p));
+    context_.queue.Push(arrival, EventKey(EventClass::kHfi, kServiceArrival, 0, 0),
+                        reinterpret_cast<std::uint64_t>(p));
   } else {
     --lane.credits;
     ++p->header.hops;
@@ -142,18 +152,18 @@ bool Isr::GrantService(PortId port, OutputPort& out) {
 
 void Isr::SendService(const OutputPort& out, Packet* p, Time arrival) {
   if (!out.local) {
-    out.outbox->flits.push_back({arrival, out.flit_time, out.peer, out.peer_port, kServiceVc, 1, 0, true,
-                                 p->tail_marks, out.generation, p->header});
+    out.outbox->flits.push_back({arrival, out.flit_time, out.peer, out.peer_port, kServiceVc, 1, 0,
+                                 true, p->tail_marks, out.generation, p->header});
     context_.Release(p);
     return;
   }
   p->in = out.peer_port;
   p->out = kNoPort;
   p->run_generation = out.generation;
-  out.local->context_.queue.Push(
-      arrival,
-      EventKey(EventClass::kFlit, out.peer_port, kServiceVc, static_cast<std::uint64_t>(FlitEvent::kService)),
-      reinterpret_cast<std::uint64_t>(p));
+  out.local->context_.queue.Push(arrival,
+                                 EventKey(EventClass::kFlit, out.peer_port, kServiceVc,
+                                          static_cast<std::uint64_t>(FlitEvent::kService)),
+                                 reinterpret_cast<std::uint64_t>(p));
 }
 
 void Isr::FreeServiceSlot(PortId in) {
@@ -164,8 +174,13 @@ void Isr::FreeServiceSlot(PortId in) {
 void Isr::ReturnServiceCredits(PortId in, int count) {
   const OutputPort& back = outputs_[in];
   if (!back.up || count == 0) return;
-  const CreditRun run{context_.now + back.wire + context_.parameters->credit_processing, 0, back.peer, back.peer_port,
-                      kServiceVc, static_cast<std::uint16_t>(count), back.generation};
+  const CreditRun run{context_.now + back.wire + context_.parameters->credit_processing,
+                      0,
+                      back.peer,
+                      back.peer_port,
+                      kServiceVc,
+                      static_cast<std::uint16_t>(count),
+                      back.generation};
   if (back.local) {
     back.local->AnnounceServiceCredits(run);
   } else {
@@ -176,12 +191,14 @@ void Isr::ReturnServiceCredits(PortId in, int count) {
 void Isr::AnnounceServiceCredits(const CreditRun& run) {
   EnableService();
   service_->lanes[run.port].announced.emplace_back(run.generation, run.count);
-  context_.queue.Push(run.arrival, EventKey(EventClass::kCredit, run.port, kServiceVc, run.generation), run.count);
+  context_.queue.Push(
+      run.arrival, EventKey(EventClass::kCredit, run.port, kServiceVc, run.generation), run.count);
 }
 
 void Isr::OnServiceCredits(PortId port, std::uint32_t generation, int count) {
   ServiceLanes::Lane& lane = service_->lanes[port];
-  const auto run = std::find(lane.announced.begin(), lane.announced.end(), std::pair(generation, count));
+  const auto run =
+      std::find(lane.announced.begin(), lane.announced.end(), std::pair(generation, count));
   PERCS_CHECK(run != lane.announced.end());
   lane.announced.erase(run);
   const OutputPort& out = outputs_[port];
@@ -192,7 +209,8 @@ void Isr::OnServiceCredits(PortId port, std::uint32_t generation, int count) {
 
 void Isr::ServiceDown(PortId port) {
   service_->lanes[port].credits = 0;
-  while (!service_->lanes[port].waiting.empty()) DropService(TakeService(port), DropReason::kLinkDown);
+  while (!service_->lanes[port].waiting.empty())
+    DropService(TakeService(port), DropReason::kLinkDown);
 }
 
 void Isr::ServiceUp(PortId port) {

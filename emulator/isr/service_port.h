@@ -1,7 +1,7 @@
-// The service port and the VC of management packets (paper 000 section IV-C: port 55 of the ISR; docs/semantics.md
-// B.10). Packets of one flit, for the hubs' software: they go first on a link, but never two of them in a row while
-// data could go, and none waits longer than `service_wait` in one buffer. Not modelled: what software does with them
-// takes no time.
+// The service port and the VC of management packets (paper 000 section IV-C: port 55 of the ISR;
+// docs/semantics.md B.10). Packets of one flit, for the hubs' software: they go first on a link,
+// but never two of them in a row while data could go, and none waits longer than `service_wait` in
+// one buffer. Not modelled: what software does with them takes no time.
 #pragma once
 
 #include <array>
@@ -25,7 +25,8 @@ struct ServiceLanes {
   struct Lane {
     std::deque<Packet*> waiting;
     int credits = 0;
-    std::vector<std::pair<std::uint32_t, int>> announced;  // generation and number of those under way
+    std::vector<std::pair<std::uint32_t, int>>
+        announced;  // generation and number of those under way
   };
   std::array<Lane, kPorts> lanes;
   std::array<int, kPorts> held{};  // by input: slots in use

@@ -42,8 +42,8 @@ PortId Router::RouteByMode(PacketHeader& header, PortId in, const RouteSetting& 
 }
 
 bool Router::Open(int middle, int destination) const {
-  return middle != destination && middle != own_supernode() &&
-         tables_->source_indirect && !tables_->Closed(destination, middle) &&
+  return middle != destination && middle != own_supernode() && tables_->source_indirect &&
+         !tables_->Closed(destination, middle) &&
          tables_->source_indirect->Entry({.index = static_cast<std::uint16_t>(middle)}) != 0;
 }
 

@@ -3,9 +3,19 @@
 namespace percs {
 
 const char* HfiCounterName(HfiCounter counter) {
-  constexpr const char* kNames[kHfiCounters] = {
-      "sent", "send_dropped", "send_indicated", "received", "receive_dropped", "receive_indicated", "immediate_sent",
-      "rdma_bytes_written", "rdma_bytes_read", "atomics", "faults", "datagrams", "datagrams_lost"};
+  constexpr const char* kNames[kHfiCounters] = {"sent",
+                                                "send_dropped",
+                                                "send_indicated",
+                                                "received",
+                                                "receive_dropped",
+                                                "receive_indicated",
+                                                "immediate_sent",
+                                                "rdma_bytes_written",
+                                                "rdma_bytes_read",
+                                                "atomics",
+                                                "faults",
+                                                "datagrams",
+                                                "datagrams_lost"};
   return kNames[static_cast<int>(counter)];
 }
 

@@ -1,4 +1,5 @@
-// Names of what each HFI counts for windows, by HfiCounter: "sent", "send_dropped"; and each PCI Express port.
+// Names of what each HFI counts for windows, by HfiCounter: "sent", "send_dropped"; and each PCI
+// Express port.
 #pragma once
 
 #include "emulator/metrics/node_stats.h"

@@ -42,17 +42,18 @@ class Histogram {
   }
 };
 
-// One VC of a port: what was granted on it as an output, and the input buffer behind it. One cache line, the
-// only one that a commitment counts in.
+// One VC of a port: what was granted on it as an output, and the input buffer behind it. One cache
+// line, the only one that a commitment counts in.
 struct alignas(64) VcStats {
   std::uint64_t flits = 0, packets = 0, bytes = 0;
-  std::uint64_t runs_split = 0;          // commitments that ended before the tail
-  std::uint64_t arbitration_losses = 0;  // grants to somebody else that an input for this VC could have had
+  std::uint64_t runs_split = 0;  // commitments that ended before the tail
+  std::uint64_t arbitration_losses =
+      0;  // grants to somebody else that an input for this VC could have had
   std::uint64_t credit_stalls = 0, credit_stall_ps = 0;
-  std::uint64_t most_held = 0;           // of the input buffer: the most slots in use at once
+  std::uint64_t most_held = 0;  // of the input buffer: the most slots in use at once
 
   std::uint64_t runs() const { return packets + runs_split; }  // commitments
-  void Add(const VcStats& other);  // the greater `most_held` stays
+  void Add(const VcStats& other);                              // the greater `most_held` stays
   template <typename F>
   void Visit(F&& f) {
     f(flits), f(packets), f(bytes), f(runs_split), f(arbitration_losses);
@@ -66,7 +67,8 @@ struct PortStats {
   std::uint64_t crc_errors = 0;       // transmissions that the far end found corrupted
   std::uint64_t replays = 0;          // replay rounds
   std::uint64_t lanes_lost = 0;       // now, of those it sends on
-  std::uint64_t service_flits = 0;    // management packets it sent, one flit each; on none of the VCs above
+  std::uint64_t service_flits =
+      0;  // management packets it sent, one flit each; on none of the VCs above
 
   // Over all VCs; `most_held` of the fullest one.
   VcStats sum() const;
@@ -77,35 +79,44 @@ inline constexpr int kBladeCounters = 18;
 
 // What a CAU counts besides its reductions, which have one counter per operation and operand type.
 enum class CauCounter : std::uint8_t {
-  kMulticasts,         // that this CAU passed on
-  kPacketsSent, kPacketsResent,  // operations on tree links
-  kReportsSent,        // acknowledgements and grants
+  kMulticasts,  // that this CAU passed on
+  kPacketsSent,
+  kPacketsResent,  // operations on tree links
+  kReportsSent,    // acknowledgements and grants
   kProbesSent,
-  kOperationsFailed,   // told to the participant
-  kTreesFailed,        // trees that failed here
-  kResultsRight, kResultsWrong,  // compared with a serial reference by the workload
+  kOperationsFailed,  // told to the participant
+  kTreesFailed,       // trees that failed here
+  kResultsRight,
+  kResultsWrong,  // compared with a serial reference by the workload
 };
 inline constexpr int kCauNamedCounters = 9;
 inline constexpr int kCauReductions = kReduceOps * kOperandTypes;
 inline constexpr int kCauCounters = kCauReductions + kCauNamedCounters;
 
-// Of each HFI, for windows that programs have (emulator/hfi/window_unit.h). The first seven are the counter set of the
-// machine's own library (PAMI's HFI extension).
+// Of each HFI, for windows that programs have (emulator/hfi/window_unit.h). The first seven are the
+// counter set of the machine's own library (PAMI's HFI extension).
 enum class HfiCounter : std::uint8_t {
-  kSent, kSendDropped, kSendIndicated,            // packets; indicated: whose program was told
-  kReceived, kReceiveDropped, kReceiveIndicated,  // likewise
+  kSent,
+  kSendDropped,
+  kSendIndicated,  // packets; indicated: whose program was told
+  kReceived,
+  kReceiveDropped,
+  kReceiveIndicated,  // likewise
   kImmediateSent,
-  kRdmaBytesWritten, kRdmaBytesRead,              // by others in memory of this hub
-  kAtomics,                                       // updates done in memory of this hub
-  kFaults,                                        // packets of operations that NMMU or window refused
-  kDatagrams, kDatagramsLost,                     // assembled; given up for want of a part
+  kRdmaBytesWritten,
+  kRdmaBytesRead,  // by others in memory of this hub
+  kAtomics,        // updates done in memory of this hub
+  kFaults,         // packets of operations that NMMU or window refused
+  kDatagrams,
+  kDatagramsLost,  // assembled; given up for want of a part
 };
 inline constexpr int kHfiCounters = 13;
 
 // Of each PCI Express port (emulator/hfi/pcie.h).
 enum class PcieCounter : std::uint8_t {
-  kBytesIn, kBytesOut,  // out of the device, into it
-  kRefused,             // packets and operations that ended as nothing was plugged in
+  kBytesIn,
+  kBytesOut,  // out of the device, into it
+  kRefused,   // packets and operations that ended as nothing was plugged in
 };
 inline constexpr int kPcieCounters = 3;
 
@@ -116,14 +127,14 @@ struct NodeStats {
   std::uint64_t packets_synthesised = 0, flits_synthesised = 0;
   std::array<std::uint64_t, kDropReasons> packets_dropped{}, flits_dropped{};
   std::uint64_t packets_replicated = 0, flits_replicated = 0;  // copies made of multicast packets
-  std::uint64_t hops_delivered = 0;     // links crossed by delivered packets
+  std::uint64_t hops_delivered = 0;                            // links crossed by delivered packets
   // Of packets_created, by RouteMode; hw_direct is the rest and counted by no one.
   std::array<std::uint64_t, kPacketRouteModes> packets_by_mode{};
   // Message layer.
   std::uint64_t messages_sent = 0, messages_acknowledged = 0, messages_failed = 0;
   std::uint64_t messages_delivered = 0, message_bytes_delivered = 0;
   std::uint64_t packets_resent = 0, acks_sent = 0;
-  std::uint64_t payload_errors = 0;     // verified bytes that were not the expected ones
+  std::uint64_t payload_errors = 0;  // verified bytes that were not the expected ones
   std::uint64_t payload_bytes_verified = 0;
   // Measurement phase of a pattern.
   std::uint64_t measured_bytes_offered = 0, measured_bytes_accepted = 0;
@@ -131,14 +142,17 @@ struct NodeStats {
   std::uint64_t alerts_raised = 0, tables_installed = 0;
   Histogram packet_latency, message_latency;
   // Requests of the hub's service software (emulator/node/service_agent.h).
-  std::uint64_t service_requests = 0;     // sent, repeated ones too
-  std::uint64_t service_answers = 0;      // each request that was answered, once
-  std::uint64_t service_unanswered = 0;   // given up after the last try
-  std::uint64_t service_wrong_partner = 0;  // answers of another hub or port than the wiring has there
-  std::uint64_t service_round_trip_ps = 0, service_round_trip_max = 0;  // of answered ones, from the last try
+  std::uint64_t service_requests = 0;    // sent, repeated ones too
+  std::uint64_t service_answers = 0;     // each request that was answered, once
+  std::uint64_t service_unanswered = 0;  // given up after the last try
+  std::uint64_t service_wrong_partner =
+      0;  // answers of another hub or port than the wiring has there
+  std::uint64_t service_round_trip_ps = 0,
+                service_round_trip_max = 0;  // of answered ones, from the last try
   // Of a Cell blade, in the order of cell::BladeStats::Visit.
   std::array<std::uint64_t, kBladeCounters> blade{};
-  // Of a CAU: reductions by operation and operand type, then CauCounter; metrics/cau_counters.h has names.
+  // Of a CAU: reductions by operation and operand type, then CauCounter; metrics/cau_counters.h has
+  // names.
   std::array<std::uint64_t, kCauCounters> cau{};
 
   std::array<std::uint64_t, kHfisPerHub * kHfiCounters> hfi{};
@@ -211,10 +225,12 @@ struct NodeStats {
   void VisitAlways(F&& f) {
     for (int port = 0; port < kPorts; ++port) {
       PortStats& p = ports[static_cast<std::size_t>(port)];
-      for (int v = 0; v < VcsOf(static_cast<PortId>(port)); ++v) p.vc[static_cast<std::size_t>(v)].Visit(f);
+      for (int v = 0; v < VcsOf(static_cast<PortId>(port)); ++v)
+        p.vc[static_cast<std::size_t>(v)].Visit(f);
       f(p.credit_stall_ps), f(p.crc_errors), f(p.replays), f(p.lanes_lost);
     }
-    f(packets_created), f(flits_created), f(packets_delivered), f(flits_delivered), f(bytes_delivered);
+    f(packets_created), f(flits_created), f(packets_delivered), f(flits_delivered),
+        f(bytes_delivered);
     f(packets_synthesised), f(flits_synthesised);
     for (int i = 0; i < kDropReasonsAlways; ++i) f(packets_dropped[static_cast<std::size_t>(i)]);
     for (int i = 0; i < kDropReasonsAlways; ++i) f(flits_dropped[static_cast<std::size_t>(i)]);
@@ -253,9 +269,10 @@ struct CauTaskResult {
   NodeId node = 0;
   std::uint16_t tree = 0;
   std::uint64_t steps_right = 0, steps_wrong = 0;
-  std::uint64_t steps_failed = 0;  // begun, and failed with a reason; done anew if the tree was repaired
-  std::string reason;              // of the last failure
-  std::string problem;             // why it did not do all its steps
+  std::uint64_t steps_failed =
+      0;                // begun, and failed with a reason; done anew if the tree was repaired
+  std::string reason;   // of the last failure
+  std::string problem;  // why it did not do all its steps
   Time finished = 0;
 };
 

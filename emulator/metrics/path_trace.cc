@@ -7,8 +7,8 @@
 namespace percs {
 
 const char* WaitName(Wait wait) {
-  constexpr const char* kNames[kWaits] = {"queue", "serialisation", "arbitration", "vc", "credit",
-                                           "replay"};
+  constexpr const char* kNames[kWaits] = {"queue", "serialisation", "arbitration",
+                                          "vc",    "credit",        "replay"};
   return kNames[static_cast<int>(wait)];
 }
 
@@ -18,9 +18,11 @@ bool PathTracer::Select(const PacketHeader& header) {
     const TraceSelection& want = s.selection;
     if (want.source != kNoNode && want.source != node_) continue;
     if (want.destination != kNoNode && want.destination != header.destination) continue;
-    if (want.message && (header.kind != PacketKind::kData || header.message != *want.message)) continue;
+    if (want.message && (header.kind != PacketKind::kData || header.message != *want.message))
+      continue;
     ++s.seen;
-    if (s.taken == want.count || s.seen < want.first || (s.seen - want.first) % want.every != 0) continue;
+    if (s.taken == want.count || s.seen < want.first || (s.seen - want.first) % want.every != 0)
+      continue;
     ++s.taken;
     taken = true;
   }
@@ -36,7 +38,8 @@ std::vector<const Packet*> PathTracer::Requesting(PortId out) const {
 }
 
 TraceEvent& PathTracer::Record(const Packet& p, Time now, TraceStep step) {
-  TraceEvent& event = events_.size() < kEventsMax ? events_.emplace_back() : (beyond_ = TraceEvent());
+  TraceEvent& event =
+      events_.size() < kEventsMax ? events_.emplace_back() : (beyond_ = TraceEvent());
   event.time = now;
   event.source = p.header.source;
   event.sequence = p.header.sequence;

@@ -1,6 +1,6 @@
-// Watching chosen packets: their source marks them, every hub they pass records what happens to them and
-// what they wait for. Records change nothing in the machine and are not in the digest. Packets without the
-// mark cost a test of one bit where a hub has their header at hand anyway.
+// Watching chosen packets: their source marks them, every hub they pass records what happens to
+// them and what they wait for. Records change nothing in the machine and are not in the digest.
+// Packets without the mark cost a test of one bit where a hub has their header at hand anyway.
 #pragma once
 
 #include <array>
@@ -16,8 +16,9 @@ namespace percs {
 
 struct Packet;
 
-// Which packets to follow, of those that a source gives to its HFIs from now on: among the ones that match,
-// number `first`, then every `every`-th after it, `count` in all. Every source counts on its own.
+// Which packets to follow, of those that a source gives to its HFIs from now on: among the ones
+// that match, number `first`, then every `every`-th after it, `count` in all. Every source counts
+// on its own.
 struct TraceSelection {
   NodeId source = kNoNode, destination = kNoNode;  // kNoNode: any
   std::optional<std::uint32_t> message;            // only packets of this message of its flow
@@ -38,26 +39,26 @@ inline constexpr int kWaits = 6;
 const char* WaitName(Wait wait);
 
 enum class TraceStep : std::uint8_t {
-  kCreated,    // given to an HFI of its source
-  kEntered,    // its last flit is in the ISR of its source
-  kArrived,    // its head reached a hub
-  kBranched,   // a multicast packet, whole, begins to wait for one of its outputs
-  kGranted,    // an output began to send `flits` of it from flit `first` on, after it waited
+  kCreated,   // given to an HFI of its source
+  kEntered,   // its last flit is in the ISR of its source
+  kArrived,   // its head reached a hub
+  kBranched,  // a multicast packet, whole, begins to wait for one of its outputs
+  kGranted,   // an output began to send `flits` of it from flit `first` on, after it waited
   kDelivered,
-  kDropped,    // `flits` of it, under `reason`
+  kDropped,  // `flits` of it, under `reason`
 };
 inline constexpr int kTraceSteps = 7;
 
 struct TraceEvent {
   Time time = 0;
-  NodeId source = 0;            // with `sequence`: the packet
+  NodeId source = 0;  // with `sequence`: the packet
   std::uint64_t sequence = 0;
-  NodeId node = 0;              // where it happened
+  NodeId node = 0;  // where it happened
   TraceStep step = TraceStep::kCreated;
   PortId in = 0, out = kNoPort;
   VcId in_vc = 0, out_vc = 0;
   std::uint8_t first = 0, flits = 0;
-  Time until = 0;               // kGranted: its last flit has left
+  Time until = 0;  // kGranted: its last flit has left
   DropReason reason = DropReason::kLinkDown;
   std::array<Time, kWaits> waited{};  // kGranted: since it came, or since its last flits had left
   // kCreated:

@@ -13,8 +13,7 @@ constexpr std::uint64_t kSendToken = ~std::uint64_t{0};
 void BladePort::Send(NodeId peer, cell::EffectiveAddress from, std::uint64_t bytes) {
   auto content = std::make_shared<std::vector<std::uint8_t>>(bytes);
   blade_.memory().Read(from, content->data(), bytes);
-  const WindowId window =
-      SpreadWindow(flows_.at(peer).sent++, *network_.context().parameters);
+  const WindowId window = SpreadWindow(flows_.at(peer).sent++, *network_.context().parameters);
   MessageRequest request;
   request.destination = peer;
   request.source_window = request.destination_window = window;

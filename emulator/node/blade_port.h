@@ -1,5 +1,5 @@
-// Network adapter of a Cell blade between its main memory and its network side: what a PPE sends goes
-// out of main memory as one message, what arrives is put into main memory packet by packet.
+// Network adapter of a Cell blade between its main memory and its network side: what a PPE sends
+// goes out of main memory as one message, what arrives is put into main memory packet by packet.
 //
 // Not modelled: the I/O interface between adapter and memory; it takes no time beyond the HFI's.
 #pragma once

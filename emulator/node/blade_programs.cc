@@ -17,7 +17,8 @@ using cell::Ppe;
 using cell::Spe;
 
 constexpr EffectiveAddress kOutbox = 0;
-constexpr EffectiveAddress kInboxes = cell::kSpes * cell::kDmaBytesMax;  // behind the largest message
+constexpr EffectiveAddress kInboxes =
+    cell::kSpes * cell::kDmaBytesMax;   // behind the largest message
 constexpr LsAddress kBuffer = 0x10000;  // of the data in every local store
 constexpr int kDataTag = 0;
 
@@ -55,13 +56,18 @@ absl::Status CheckCollective(const CollectiveProgram& program) {
 BladePrograms::BladePrograms(NodeId node, const std::vector<BladeProgram>& programs,
                              const Topology& topology, cell::Blade& blade, BladePort& port,
                              NodeContext& network, std::function<void()> over)
-    : node_(node), programs_(programs), topology_(topology), blade_(blade), port_(port),
-      network_(network), over_(std::move(over)) {
+    : node_(node),
+      programs_(programs),
+      topology_(topology),
+      blade_(blade),
+      port_(port),
+      network_(network),
+      over_(std::move(over)) {
   PlaceInboxes();
 }
 
-// Two slots for every peer: it sends a message only after it has ours of the round before, so at most
-// one arrives while another is in use.
+// Two slots for every peer: it sends a message only after it has ours of the round before, so at
+// most one arrives while another is in use.
 void BladePrograms::PlaceInboxes() {
   std::map<NodeId, std::uint64_t> slots;
   for (const BladeProgram& program : programs_) {
@@ -85,9 +91,10 @@ std::string BladePrograms::Describe(const BladeProgram& program) const {
   const auto& collective = std::get<CollectiveProgram>(program);
   constexpr const char* kNames[] = {"barrier", "broadcast", "reduce"};
   const auto loop = LoopOf(collective);
-  std::string text = fmt::format(
-      "{} {} on {} SPEs", kNames[static_cast<int>(collective.operation)],
-      loop.ok() ? cell::NameOf(loop->collective, loop->spec) : collective.algorithm, collective.spes);
+  std::string text =
+      fmt::format("{} {} on {} SPEs", kNames[static_cast<int>(collective.operation)],
+                  loop.ok() ? cell::NameOf(loop->collective, loop->spec) : collective.algorithm,
+                  collective.spes);
   if (collective.operation != CollectiveOperation::kBarrier) {
     text += fmt::format(", {} bytes", collective.bytes);
   }
@@ -123,15 +130,17 @@ void BladePrograms::End() {
   over_();
 }
 
-// --- Exchange ---------------------------------------------------------------------------------------
+// --- Exchange
+// ---------------------------------------------------------------------------------------
 
 Task<> BladePrograms::Run(Ppe& ppe, const ExchangeProgram& program) {
   const NodeId peer = program.peer;
   const P7ihParameters& network = *network_.parameters;
   for (std::uint64_t round = 0; round < program.rounds; ++round) {
     const std::uint64_t message = port_.sent(peer);
-    co_await OnAllParts(
-        ppe, program, {kOutbox, program.bytes, PatternSeed(node_, peer, message), 0}, /*fill=*/true);
+    co_await OnAllParts(ppe, program,
+                        {kOutbox, program.bytes, PatternSeed(node_, peer, message), 0},
+                        /*fill=*/true);
     co_await ppe.Compute(network.send_overhead);
     co_await ppe.Sync();
     port_.Send(peer, kOutbox, MessageBytes(program));
@@ -142,7 +151,8 @@ Task<> BladePrograms::Run(Ppe& ppe, const ExchangeProgram& program) {
       co_return;
     }
     co_await ppe.Compute(network.receive_overhead);
-    const Part whole{port_.Slot(peer, message), program.bytes, PatternSeed(peer, node_, message), 0};
+    const Part whole{port_.Slot(peer, message), program.bytes, PatternSeed(peer, node_, message),
+                     0};
     co_await OnAllParts(ppe, program, whole, /*fill=*/false);
     ++results_.back().iterations;
   }
@@ -218,7 +228,8 @@ void BladePrograms::CheckByPpe(const Part& part) {
   if (!right) ++network_.stats.payload_errors;
 }
 
-// --- Collectives ------------------------------------------------------------------------------------
+// --- Collectives
+// ------------------------------------------------------------------------------------
 
 Task<> BladePrograms::Run(Ppe& ppe, const CollectiveProgram& program) {
   const auto loop = LoopOf(program);

@@ -1,5 +1,5 @@
-// What a Cell blade of a scenario does: PPE 0 runs its programs one after the other, each on some of
-// the SPEs.
+// What a Cell blade of a scenario does: PPE 0 runs its programs one after the other, each on some
+// of the SPEs.
 #pragma once
 
 #include <functional>
@@ -26,8 +26,8 @@ class BladePrograms {
                 std::function<void()> over);
 
   void Start();
-  // An SPE went down, now. A collective that it takes part in never ends; in an exchange the PPE does
-  // its part.
+  // An SPE went down, now. A collective that it takes part in never ends; in an exchange the PPE
+  // does its part.
   void OnSpeDown(int spe);
   const std::vector<BladeProgramResult>& results() const { return results_; }
 
@@ -61,7 +61,7 @@ class BladePrograms {
   BladePort& port_;
   NodeContext& network_;
   std::function<void()> over_;
-  std::vector<BladeProgramResult> results_;  // the last one may still run
+  std::vector<BladeProgramResult> results_;   // the last one may still run
   std::optional<cell::RunningLoop> running_;  // of the last collective
   int spes_calling_ = 0;                      // SPEs that are in it now
   bool over_called_ = false;

@@ -1,8 +1,9 @@
-// A Cell blade as a node of the fabric: the blade itself and its network side, which is built from a
-// hub's blocks (an ISR of which one port is plugged in, HFI, message layer), as one partition of
+// A Cell blade as a node of the fabric: the blade itself and its network side, which is built from
+// a hub's blocks (an ISR of which one port is plugged in, HFI, message layer), as one partition of
 // virtual time.
 //
-// Order of an instant: the blade, then the network side, again until neither has anything left to do.
+// Order of an instant: the blade, then the network side, again until neither has anything left to
+// do.
 #pragma once
 
 #include <algorithm>

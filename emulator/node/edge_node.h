@@ -1,7 +1,9 @@
-// A node at the edge of the network: what computes, and its network side, which is built from a hub's blocks (an ISR of
-// which one port is plugged in, HFI, message layer), as one partition of virtual time. Cell blades and triblades.
+// A node at the edge of the network: what computes, and its network side, which is built from a
+// hub's blocks (an ISR of which one port is plugged in, HFI, message layer), as one partition of
+// virtual time. Cell blades and triblades.
 //
-// Order of an instant: what computes, then the network side, again until neither has anything left to do.
+// Order of an instant: what computes, then the network side, again until neither has anything left
+// to do.
 #pragma once
 
 #include <memory>
@@ -22,7 +24,8 @@ class EdgeNode {
   virtual Time next_inside() const = 0;  // without the network side
   // Runs every event before `end`.
   virtual void Run(Time end) = 0;
-  // INVALID_ARGUMENT for a part it does not have, FAILED_PRECONDITION if it cannot go on without it.
+  // INVALID_ARGUMENT for a part it does not have, FAILED_PRECONDITION if it cannot go on without
+  // it.
   virtual absl::Status Inject(const BladeFault& fault) = 0;
   virtual NodeResult Result() = 0;
   // Programs that wait, and for what.

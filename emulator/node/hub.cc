@@ -16,7 +16,8 @@ Hub::Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCo
       has_cau_(node < topology.hubs()) {
   hfi_.SetIsr(&isr_);
   hfi_.SetRouting(scenario.routing);
-  isr_.router().Prepare(scenario.seed, [this] { Alert(ControlItem::Kind::kTableAlert, kNoPort, false); });
+  isr_.router().Prepare(scenario.seed,
+                        [this] { Alert(ControlItem::Kind::kTableAlert, kNoPort, false); });
   isr_.Prepare(scenario.seed, [this](PortId port, Time at) { DeclareLost(port, at); });
   cau_.SetAlert([this](CauTreeId tree, std::uint32_t generation, const TreeProblem& problem) {
     ControlItem alert;
@@ -27,8 +28,9 @@ Hub::Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCo
     RaiseAlert(std::move(alert));
   });
   if (topology.spec().clock && node < topology.hubs()) {
-    clock_ = std::make_unique<HubClock>(node, *topology.spec().clock, scenario.seed, scenario.parameters, isr_,
-                                        [this](ControlItem&& item) { send_control_(std::move(item)); });
+    clock_ = std::make_unique<HubClock>(
+        node, *topology.spec().clock, scenario.seed, scenario.parameters, isr_,
+        [this](ControlItem&& item) { send_control_(std::move(item)); });
   }
   if (scenario.service.any()) isr_.EnableService();
   if (scenario.service.any() && node < topology.hubs()) {
@@ -58,8 +60,8 @@ void Hub::Start() {
 }
 
 // The order of one instant (docs/semantics.md rules 2 and 3): every input, then arbitration, then
-// what software and the HFIs do, then hand-overs. Swapping the first two would let a grant overlook a
-// credit of its own instant; the last two create nothing for this instant's arbitration.
+// what software and the HFIs do, then hand-overs. Swapping the first two would let a grant overlook
+// a credit of its own instant; the last two create nothing for this instant's arbitration.
 void Hub::RunForeground(Time end) {
   EventQueue& queue = context_.queue;
   constexpr std::uint64_t kHfiKeys = EventKey(EventClass::kHfi, 0, 0, 0).value;
@@ -107,7 +109,8 @@ void Hub::Dispatch(const Event& event) {
       return;
     case EventClass::kCredit:
       if (event.key.vc() == kServiceVc) [[unlikely]] {
-        isr_.OnServiceCredits(port, static_cast<std::uint32_t>(event.key.detail()), static_cast<int>(event.data));
+        isr_.OnServiceCredits(port, static_cast<std::uint32_t>(event.key.detail()),
+                              static_cast<int>(event.data));
       } else {
         isr_.OnCreditWake(port);
       }
@@ -203,7 +206,8 @@ void Hub::OnDelivered(Packet* packet) {
   } else if (header.kind == PacketKind::kOperation) {
     drop = WindowPacket::ReadFrom(header) ? messages_.OnData(header) : DropReason::kMalformed;
   }
-  if (header.traced) [[unlikely]] Trace(*packet, drop);
+  if (header.traced) [[unlikely]]
+    Trace(*packet, drop);
   if (drop) {
     if (*drop == DropReason::kWindowDown) context_.CountLoss(kWindowsPlace, header.kind);
     if (*drop == DropReason::kCauDown) context_.CountLoss(kCauPlace, header.kind);
@@ -217,7 +221,8 @@ void Hub::OnDelivered(Packet* packet) {
     if (header.kind == PacketKind::kOperation) Windows().OnOperation(header);
   }
   // Also one that is dropped can complete messages: it says what was given up before them.
-  const bool of_messages = header.kind == PacketKind::kData || header.kind == PacketKind::kOperation;
+  const bool of_messages =
+      header.kind == PacketKind::kData || header.kind == PacketKind::kOperation;
   if (takes_payload_ && of_messages) workload_->OnArrived();
   context_.Release(packet);
 }
@@ -230,8 +235,8 @@ void Hub::Trace(const Packet& packet, std::optional<DropReason> drop) {
   }
 }
 
-// The service port has given it out. What the HFIs deliver by now comes first, so that the order of deliveries does
-// not depend on the windows.
+// The service port has given it out. What the HFIs deliver by now comes first, so that the order of
+// deliveries does not depend on the windows.
 void Hub::OnServicePacket(Packet* packet) {
   hfi_.DeliverBefore(context_.now + 1);
   const PacketHeader header = packet->header;
@@ -239,7 +244,8 @@ void Hub::OnServicePacket(Packet* packet) {
   const bool corrupted = packet->tail_marks != 0;
   context_.Release(packet);
   if (corrupted) return context_.CountDrop(DropReason::kCrc, 1, 1);
-  if (header.created < anew_last_ && IsOld(header)) return context_.CountDrop(DropReason::kOldIncarnation, 1, 1);
+  if (header.created < anew_last_ && IsOld(header))
+    return context_.CountDrop(DropReason::kOldIncarnation, 1, 1);
   context_.last_event = std::max(context_.last_event, context_.now);
   --context_.work->resident;
   ++context_.stats.packets_delivered;
@@ -250,7 +256,8 @@ void Hub::OnServicePacket(Packet* packet) {
   digest_.Add(header.sequence);
   digest_.Add(header.path);
   if (*context_.on_delivery) {
-    (*context_.on_delivery)(context_.node, {context_.now, header.source, header.sequence, 1, header.path});
+    (*context_.on_delivery)(context_.node,
+                            {context_.now, header.source, header.sequence, 1, header.path});
   }
   if (service_) service_->OnPacket(header, in);
 }
@@ -278,14 +285,16 @@ void Hub::Deliver(const PacketHeader& header) {
   digest_.Add(header.sequence);
   digest_.Add(header.path);
   if (payload_hash) digest_.Add(payload_hash);
-  if (again_) [[unlikely]] again_->Deliver(context_.now, header, payload_hash);
+  if (again_) [[unlikely]]
+    again_->Deliver(context_.now, header, payload_hash);
   if (*context_.on_delivery) {
-    (*context_.on_delivery)(context_.node,
-                            {context_.now, header.source, header.sequence, header.flits, header.path});
+    (*context_.on_delivery)(
+        context_.node, {context_.now, header.source, header.sequence, header.flits, header.path});
   }
 }
 
-// --- Commands and network management ---------------------------------------------------------------
+// --- Commands and network management
+// ---------------------------------------------------------------
 
 void Hub::Receive(const ControlItem& item) {
   if (item.kind == ControlItem::Kind::kClock) {
@@ -319,8 +328,8 @@ void Hub::Receive(const ControlItem& item) {
   }
   const int port = item.port == kNoPort ? 0 : item.port;
   if (item.of_tree()) {
-    detail = static_cast<std::uint64_t>(item.kind) << 32 | static_cast<std::uint64_t>(item.tree) << 16 |
-             (item.epoch & 0xffff);
+    detail = static_cast<std::uint64_t>(item.kind) << 32 |
+             static_cast<std::uint64_t>(item.tree) << 16 | (item.epoch & 0xffff);
   }
   context_.queue.Push(item.arrival, EventKey(event_class, port, order, detail),
                       reinterpret_cast<std::uint64_t>(copy));
@@ -454,7 +463,8 @@ absl::Status Hub::AddTree(const std::shared_ptr<const TreePlan>& plan) {
 void Hub::OnTreeControl(const ControlItem& item) {
   context_.last_event = context_.now;
   if (item.kind == ControlItem::Kind::kTreeReady) return cau_.Start(item.tree, item.epoch);
-  if (item.kind == ControlItem::Kind::kTreeDown) return cau_.TakeDown(item.tree, item.epoch, item.problem);
+  if (item.kind == ControlItem::Kind::kTreeDown)
+    return cau_.TakeDown(item.tree, item.epoch, item.problem);
   ControlItem answer;
   answer.kind = ControlItem::Kind::kTreeAnswer;
   answer.tree = item.tree;

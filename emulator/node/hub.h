@@ -31,13 +31,14 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
     checks_payload_ = workload_ && workload_->checks_payload();
   }
   void Start();  // the workload's first actions, at time 0
-  // Instead of Start: takes the place of a hub that was lost, with tables and no workload, all its links down. The
-  // packets of each incarnation have numbers of their own.
+  // Instead of Start: takes the place of a hub that was lost, with tables and no workload, all its
+  // links down. The packets of each incarnation have numbers of their own.
   void Rejoin(const RejoinedHubs& rejoined);
 
   bool has_clock() const { return clock_ != nullptr; }
   Isr& isr() { return isr_; }
-  // How what this hub sends gets to another one: straight there if the same thread runs both, else by an outbox.
+  // How what this hub sends gets to another one: straight there if the same thread runs both, else
+  // by an outbox.
   struct WayTo {
     Isr* local = nullptr;
     Outbox* outbox = nullptr;
@@ -52,13 +53,16 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
     isr_.FoldCounters();
     return context_.stats;
   }
-  Time next_time() const { return std::min(next_foreground(), clock_ ? clock_->next_time() : kNever); }
+  Time next_time() const {
+    return std::min(next_foreground(), clock_ ? clock_->next_time() : kNever);
+  }
   // Without what only keeps the clock.
   Time next_foreground() const { return std::min(next_instant(), hfi_.next_delivery()); }
 
   // Runs every event before `end`.
   void Run(Time end) {
-    if (clock_) [[unlikely]] RunClock(end);
+    if (clock_) [[unlikely]]
+      RunClock(end);
     RunForeground(end);
   }
   void Receive(const ControlItem& item);
@@ -71,15 +75,18 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
     for (std::string& line : windows_->Blocked()) lines.push_back(std::move(line));
     return lines;
   }
-  // A command of a program outside for the windows of this hub, at `at`, which is not before the next event; those of
-  // one instant in the order of the calls. REQUIRES: a hub, not a blade.
+  // A command of a program outside for the windows of this hub, at `at`, which is not before the
+  // next event; those of one instant in the order of the calls. REQUIRES: a hub, not a blade.
   void Issue(Time at, WindowOperation operation, WindowListener* listener);
   // Where control items of this hub go.
-  void SetControlOutbox(std::function<void(ControlItem&&)> send) { send_control_ = std::move(send); }
+  void SetControlOutbox(std::function<void(ControlItem&&)> send) {
+    send_control_ = std::move(send);
+  }
 
   NodeResult Result();
-  // Between two windows: the scenario's workload begins once more at `at`, before which nothing is to happen any
-  // more; the packets of this hub are numbered from 1 again. UNIMPLEMENTED for workloads that cannot.
+  // Between two windows: the scenario's workload begins once more at `at`, before which nothing is
+  // to happen any more; the packets of this hub are numbered from 1 again. UNIMPLEMENTED for
+  // workloads that cannot.
   absl::Status Repeat(const Scenario& scenario, const Topology& topology, Time at);
   // What faults have cost here, by their numbers.
   std::vector<FaultTally> Tallies();
@@ -112,7 +119,8 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   void OnMessageDone(NodeId destination, std::uint32_t message, bool delivered) override {
     if (workload_) workload_->OnMessageDone(destination, message, delivered);
   }
-  void OnOperationDone(WindowId, std::uint64_t word, std::uint32_t tag, bool delivered, bool refused) override {
+  void OnOperationDone(WindowId, std::uint64_t word, std::uint32_t tag, bool delivered,
+                       bool refused) override {
     windows_->OnOperationDone(word, tag, delivered, refused);
   }
 
@@ -159,7 +167,8 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   [[gnu::cold]] void OnServicePacket(Packet* packet);
   // Made when the first operation is issued here, or the first packet of one comes.
   WindowUnit& Windows() {
-    if (!windows_) windows_ = std::make_unique<WindowUnit>(context_, hfi_, messages_, first_request_);
+    if (!windows_)
+      windows_ = std::make_unique<WindowUnit>(context_, hfi_, messages_, first_request_);
     return *windows_;
   }
   [[gnu::cold]] void Trace(const Packet& packet, std::optional<DropReason> drop);
@@ -170,10 +179,11 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   MessageLayer messages_;
   Cau cau_;
   const bool has_cau_;
-  std::unique_ptr<HubClock> clock_;  // null: no clock is distributed
+  std::unique_ptr<HubClock> clock_;        // null: no clock is distributed
   std::unique_ptr<ServiceAgent> service_;  // null: nothing uses the service ports
   std::unique_ptr<WindowUnit> windows_;    // null: nothing uses the windows
-  std::uint32_t first_request_ = 1;        // of its windows; others keep for a while what earlier incarnations asked
+  std::uint32_t first_request_ =
+      1;  // of its windows; others keep for a while what earlier incarnations asked
   std::unique_ptr<HubWorkload> workload_;
   bool takes_payload_ = false, checks_payload_ = false;  // what the workload does with it
   // One timer of the workload stays beside the queue: open-loop traffic never has another.
@@ -181,17 +191,17 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   std::uint64_t timer_token_ = 0;
   std::function<void(ControlItem&&)> send_control_;
   std::function<WayTo(NodeId)> ways_;
-  std::uint64_t impairments_ = 0;  // received, and actions of faults
-  std::unique_ptr<ActiveFaults> faults_;  // made with the first of either
-  PortMask told_down_ = 0;         // links that network management was last told are down
-  std::unique_ptr<FaultTallies> tallies_;  // likewise
+  std::uint64_t impairments_ = 0;            // received, and actions of faults
+  std::unique_ptr<ActiveFaults> faults_;     // made with the first of either
+  PortMask told_down_ = 0;                   // links that network management was last told are down
+  std::unique_ptr<FaultTallies> tallies_;    // likewise
   std::unique_ptr<RepeatedWorkload> again_;  // made by Repeat
   Pool<ControlItem> control_;
   Pool<OutsideOperation> outside_;
   std::uint64_t outside_count_ = 0;
   DigestStream digest_;
-  // Packets created before have another incarnation at one of their ends (docs/semantics.md rule 21): all, from a hub,
-  // and the latest of these times.
+  // Packets created before have another incarnation at one of their ends (docs/semantics.md rule
+  // 21): all, from a hub, and the latest of these times.
   Time anew_since_ = 0, anew_last_ = 0;
   absl::flat_hash_map<NodeId, Time> peers_anew_;
   Time measure_from_ = 0, measure_to_ = kNever;  // packets created then count for latency

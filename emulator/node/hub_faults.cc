@@ -4,8 +4,8 @@
 
 namespace percs {
 
-// Of actions of faults at one instant: what concerns tables and alerts comes before all links; of a link, down,
-// up, then what is wrong with it.
+// Of actions of faults at one instant: what concerns tables and alerts comes before all links; of a
+// link, down, up, then what is wrong with it.
 std::pair<EventClass, int> Hub::OrderOf(const FaultAction& action) {
   switch (action.kind) {
     case FaultAction::Kind::kTableDamaged:
@@ -30,7 +30,8 @@ std::pair<EventClass, int> Hub::OrderOf(const FaultAction& action) {
   }
 }
 
-// Network management hears of a change, unless a fault keeps it from that; then it hears when that is over.
+// Network management hears of a change, unless a fault keeps it from that; then it hears when that
+// is over.
 void Hub::TellLink(PortId port) {
   const bool up = isr_.output(port).up, told_up = (told_down_ & PortBit(port)) == 0;
   if (up == told_up || (faults_ && faults_->Mutes(port))) return;
@@ -129,12 +130,14 @@ void Hub::OnFaultOfHub(const FaultAction& action) {
 Losses Hub::LossesAt(int place) {
   Losses losses;
   if (context_.losses) losses = (*context_.losses)[static_cast<std::size_t>(place)];
-  if (place < kLinkPorts) losses.replayed = context_.stats.ports[static_cast<std::size_t>(place)].replays;
+  if (place < kLinkPorts)
+    losses.replayed = context_.stats.ports[static_cast<std::size_t>(place)].replays;
   return losses;
 }
 
 std::vector<FaultTally> Hub::Tallies() {
-  return tallies_ ? tallies_->All([this](int place) { return LossesAt(place); }) : std::vector<FaultTally>();
+  return tallies_ ? tallies_->All([this](int place) { return LossesAt(place); })
+                  : std::vector<FaultTally>();
 }
 
 void Hub::Tally(const FaultAction& action, PortId port) {
@@ -172,8 +175,8 @@ void Hub::ResetArbiters() {
   hfi_.ResetArbiters();
 }
 
-// Unplugged and plugged in elsewhere within one instant: what was on the way is lost, and network management has
-// nothing to hear, as the link is up before and after.
+// Unplugged and plugged in elsewhere within one instant: what was on the way is lost, and network
+// management has nothing to hear, as the link is up before and after.
 void Hub::Rewire(const FaultAction& action) {
   const PortId port = action.end.port;
   const LinkEnd peer = action.begins ? action.peer : context_.topology->Peer(context_.node, port);
@@ -184,7 +187,8 @@ void Hub::Rewire(const FaultAction& action) {
   TellLink(port);
 }
 
-// A probe of the service port has found another hub or port than the wiring has there, or the right one again.
+// A probe of the service port has found another hub or port than the wiring has there, or the right
+// one again.
 void Hub::TellWiring(PortId port, std::uint64_t found, bool right) {
   ControlItem alert;
   alert.kind = ControlItem::Kind::kWiringAlert;

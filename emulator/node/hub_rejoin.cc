@@ -1,4 +1,5 @@
-// A hub in the place of one that was lost, and what the others make of that (docs/semantics.md rule 21).
+// A hub in the place of one that was lost, and what the others make of that (docs/semantics.md rule
+// 21).
 #include "emulator/node/hub.h"
 
 namespace percs {
@@ -6,7 +7,8 @@ namespace {
 
 // Packets of later incarnations are numbered from multiples of this.
 constexpr int kIncarnationShift = 40;
-// Likewise requests of windows, so that no answer, write or datagram of before is taken for one of now.
+// Likewise requests of windows, so that no answer, write or datagram of before is taken for one of
+// now.
 constexpr int kRequestShift = 26;
 
 }  // namespace
@@ -42,7 +44,8 @@ void Hub::OnPeerAnew(NodeId peer) {
 
 bool Hub::IsOld(const PacketHeader& header) const {
   const auto peer = peers_anew_.find(header.source);
-  return header.created < anew_since_ || (peer != peers_anew_.end() && header.created < peer->second);
+  return header.created < anew_since_ ||
+         (peer != peers_anew_.end() && header.created < peer->second);
 }
 
 }  // namespace percs

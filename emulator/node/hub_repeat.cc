@@ -28,7 +28,8 @@ absl::Status CheckRepeatable(const Scenario& scenario, const Topology& topology)
                                  std::holds_alternative<ScriptedWorkload>(scenario.workload))) {
     return absl::OkStatus();
   }
-  return absl::UnimplementedError("only all_to_all, pattern and script, without blades, are run once more");
+  return absl::UnimplementedError(
+      "only all_to_all, pattern and script, without blades, are run once more");
 }
 
 absl::Status Hub::Repeat(const Scenario& scenario, const Topology& topology, Time at) {
@@ -58,7 +59,8 @@ void Hub::FoldWorkload(NodeResult* result) {
   for (std::size_t i = 0; i < now.size(); ++i) digest.Add(now[i] - first[i]);
   result->workload = digest.Finish();
   for (PortId port = 0; port < kLinkPorts; ++port) {
-    result->link_flits[port] = result->stats.ports[port].sum().flits - before.ports[port].sum().flits;
+    result->link_flits[port] =
+        result->stats.ports[port].sum().flits - before.ports[port].sum().flits;
   }
 }
 

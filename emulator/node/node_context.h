@@ -17,8 +17,9 @@
 
 namespace percs {
 
-// What the nodes of one shard share: their work and their packet objects. Packets are counted where they are created and where they end, so a
-// single shard's number may be negative; the sum over shards is what counts.
+// What the nodes of one shard share: their work and their packet objects. Packets are counted where
+// they are created and where they end, so a single shard's number may be negative; the sum over
+// shards is what counts.
 struct WorkCounters {
   std::int64_t unfinished = 0;
   std::int64_t resident = 0;
@@ -36,8 +37,8 @@ struct Delivery {
 using DeliveryObserver = std::function<void(NodeId, const Delivery&)>;
 
 struct NodeContext {
-  NodeContext(NodeId node, const Topology& topology, const P7ihParameters& parameters, WorkCounters* work,
-              const DeliveryObserver* on_delivery)
+  NodeContext(NodeId node, const Topology& topology, const P7ihParameters& parameters,
+              WorkCounters* work, const DeliveryObserver* on_delivery)
       : node(node),
         topology(&topology),
         parameters(&parameters),
@@ -56,9 +57,9 @@ struct NodeContext {
   EventQueue queue;
   NodeStats stats;
   // What should never be, checked at the end of the run; not in the digest.
-  std::uint64_t flits_out_of_order = 0;  // runs of flits that do not go on where their packet was
+  std::uint64_t flits_out_of_order = 0;    // runs of flits that do not go on where their packet was
   std::uint64_t flits_without_credit = 0;  // runs of flits that came in without a free slot
-  std::uint64_t vcs_out_of_place = 0;    // packets on another VC than rule 10 has
+  std::uint64_t vcs_out_of_place = 0;      // packets on another VC than rule 10 has
 
   std::vector<bool> windows_down;  // by window; empty while all work
   bool WindowDown(WindowId window) const { return !windows_down.empty() && windows_down[window]; }
@@ -98,7 +99,12 @@ struct NodeContext {
 // Events of a hub, in the detail field of their key where class and port do not tell.
 enum class FlitEvent : std::uint64_t { kMark = 0, kRun = 1, kService = 2 };
 // Low byte; kInput: output above.
-enum class TimerEvent : std::uint64_t { kInput = 0, kOutputFree = 1, kWireEmpty = 2, kServiceWait = 3 };
+enum class TimerEvent : std::uint64_t {
+  kInput = 0,
+  kOutputFree = 1,
+  kWireEmpty = 2,
+  kServiceWait = 3
+};
 // Likewise of class kCommand: operations of programs outside, after other commands of the instant.
 inline constexpr int kOutside = 209;
 // Ports above 55 in keys of class kHfi: what is not tied to a port.

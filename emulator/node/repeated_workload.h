@@ -1,5 +1,5 @@
-// The second time that a hub runs its workload: what it delivered and counted since then, reckoned from the start of
-// it, so that it compares with a first time.
+// The second time that a hub runs its workload: what it delivered and counted since then, reckoned
+// from the start of it, so that it compares with a first time.
 #pragma once
 
 #include "absl/status/status.h"

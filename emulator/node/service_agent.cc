@@ -14,12 +14,13 @@ absl::Status CheckPing(const ServicePing& ping, const Topology& topology) {
     return node < topology.nodes() ? topology.NodeName(node) : fmt::format("node {}", node);
   };
   if (!is_hub(ping.from) || !is_hub(ping.to) || ping.from == ping.to) {
-    return absl::InvalidArgumentError(
-        fmt::format("{} asks {}; right would be two different hubs", name(ping.from), name(ping.to)));
+    return absl::InvalidArgumentError(fmt::format("{} asks {}; right would be two different hubs",
+                                                  name(ping.from), name(ping.to)));
   }
   if (ping.count < 1 || ping.period < 1) {
     return absl::InvalidArgumentError(
-        fmt::format("{} times every {}; right would be at least 1 every 1ps", ping.count, FormatTime(ping.period)));
+        fmt::format("{} times every {}; right would be at least 1 every 1ps", ping.count,
+                    FormatTime(ping.period)));
   }
   return absl::OkStatus();
 }
@@ -34,19 +35,21 @@ absl::Status CheckService(const ServiceTraffic& traffic, const Topology& topolog
   }
   if (traffic.any() && (traffic.timeout < 1 || traffic.tries < 1 || traffic.probe_period < 1)) {
     return absl::InvalidArgumentError(
-        fmt::format("{} tries of {}, probes every {}; right would be at least 1 of at least 1ps", traffic.tries,
-                    FormatTime(traffic.timeout), FormatTime(traffic.probe_period)));
+        fmt::format("{} tries of {}, probes every {}; right would be at least 1 of at least 1ps",
+                    traffic.tries, FormatTime(traffic.timeout), FormatTime(traffic.probe_period)));
   }
   requests += std::min(traffic.probe_rounds, ServiceAgent::kRequestsMax) * kLinkPorts;
   if (requests > ServiceAgent::kRequestsMax) {
     return absl::InvalidArgumentError(
-        fmt::format("{} questions or more (rounds of probes x {} links, and all pings); right would be at most {}",
+        fmt::format("{} questions or more (rounds of probes x {} links, and all pings); right "
+                    "would be at most {}",
                     requests, kLinkPorts, ServiceAgent::kRequestsMax));
   }
   return absl::OkStatus();
 }
 
-ServiceAgent::ServiceAgent(NodeContext& context, Isr& isr, const ServiceTraffic& traffic, TellWiring tell_wiring)
+ServiceAgent::ServiceAgent(NodeContext& context, Isr& isr, const ServiceTraffic& traffic,
+                           TellWiring tell_wiring)
     : context_(context), isr_(isr), traffic_(traffic), tell_wiring_(std::move(tell_wiring)) {
   for (const ServicePing& ping : traffic.pings) {
     if (ping.from != context.node) continue;
@@ -58,8 +61,9 @@ ServiceAgent::ServiceAgent(NodeContext& context, Isr& isr, const ServiceTraffic&
     for (PortId port = 0; port < kLinkPorts; ++port) {
       const NodeId peer = context.topology->Peer(context.node, port).node;
       if (peer >= context.topology->hubs()) continue;  // nothing, or a blade
-      requests_.push_back(
-          {.at = traffic.probe_at + static_cast<Time>(k) * traffic.probe_period, .to = peer, .port = port});
+      requests_.push_back({.at = traffic.probe_at + static_cast<Time>(k) * traffic.probe_period,
+                           .to = peer,
+                           .port = port});
     }
   }
 }
@@ -90,11 +94,13 @@ void ServiceAgent::OnTimer(std::uint64_t id) {
   ++request.tries;
   request.sent = context_.now;
   ++context_.stats.service_requests;
-  context_.queue.Push(context_.now + traffic_.timeout, EventKey(EventClass::kHfi, kServiceTimer, 0, id), id);
+  context_.queue.Push(context_.now + traffic_.timeout,
+                      EventKey(EventClass::kHfi, kServiceTimer, 0, id), id);
   Send(request.to, request.port, request.port == kNoPort ? 0 : kServiceDirected, id, 0);
 }
 
-void ServiceAgent::Send(NodeId to, PortId port, std::uint32_t tag, std::uint64_t id, std::uint64_t identity) {
+void ServiceAgent::Send(NodeId to, PortId port, std::uint32_t tag, std::uint64_t id,
+                        std::uint64_t identity) {
   Packet* p = context_.packets.Take();
   p->ResetState();
   PacketHeader& header = p->header;
@@ -132,12 +138,15 @@ void ServiceAgent::OnAnswer(const PacketHeader& header, Request& request) {
   const auto took = static_cast<std::uint64_t>(context_.now - request.sent);
   stats.service_round_trip_ps += took;
   stats.service_round_trip_max = std::max(stats.service_round_trip_max, took);
-  const PortId at = request.port == kNoPort ? kNoPort : context_.topology->Peer(context_.node, request.port).port;
+  const PortId at =
+      request.port == kNoPort ? kNoPort : context_.topology->Peer(context_.node, request.port).port;
   const bool right = header.offset == Identity(request.to, at);
   if (!right) ++stats.service_wrong_partner;
   if (request.port == kNoPort) return;
-  const std::uint64_t wrong = right ? 0 : header.offset + 1;  // node 0 and port 0 are something, too
-  if (std::exchange(wrong_[request.port], wrong) != wrong) tell_wiring_(request.port, header.offset, right);
+  const std::uint64_t wrong =
+      right ? 0 : header.offset + 1;  // node 0 and port 0 are something, too
+  if (std::exchange(wrong_[request.port], wrong) != wrong)
+    tell_wiring_(request.port, header.offset, right);
 }
 
 }  // namespace percs

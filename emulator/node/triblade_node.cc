@@ -21,8 +21,9 @@ Bytes Pack(const roadrunner::Message& m) {
   Bytes bytes;
   for (const std::uint64_t word :
        {static_cast<std::uint64_t>(m.kind), std::uint64_t{static_cast<std::uint32_t>(m.from)},
-        std::uint64_t{static_cast<std::uint32_t>(m.to)}, std::uint64_t{static_cast<std::uint32_t>(m.tag)},
-        std::uint64_t{m.sequence}, std::uint64_t{0}}) {
+        std::uint64_t{static_cast<std::uint32_t>(m.to)},
+        std::uint64_t{static_cast<std::uint32_t>(m.tag)}, std::uint64_t{m.sequence},
+        std::uint64_t{0}}) {
     roadrunner::AppendLittle(&bytes, word, 4);
   }
   bytes.insert(bytes.end(), m.data.begin(), m.data.end());
@@ -53,7 +54,9 @@ std::vector<NodeId> TribladesOf(const Scenario& scenario, const Topology& topolo
   return nodes;
 }
 
-std::uint64_t WordAt(std::uint64_t iteration, std::uint64_t word) { return Mix64(iteration << 32 | word); }
+std::uint64_t WordAt(std::uint64_t iteration, std::uint64_t word) {
+  return Mix64(iteration << 32 | word);
+}
 
 }  // namespace
 
@@ -69,10 +72,9 @@ absl::Status CheckTribladeProgram(const CollectiveProgram& p) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<TribladeNode>> TribladeNode::Create(NodeId node, const Scenario& scenario,
-                                                                   const Topology& topology,
-                                                                   WorkCounters* work,
-                                                                   const DeliveryObserver* on_delivery) {
+absl::StatusOr<std::unique_ptr<TribladeNode>> TribladeNode::Create(
+    NodeId node, const Scenario& scenario, const Topology& topology, WorkCounters* work,
+    const DeliveryObserver* on_delivery) {
   const std::vector<NodeId> triblades = TribladesOf(scenario, topology);
   auto made = std::unique_ptr<TribladeNode>(
       new TribladeNode(node, scenario, topology, work, on_delivery, triblades));
@@ -81,7 +83,8 @@ absl::StatusOr<std::unique_ptr<TribladeNode>> TribladeNode::Create(NodeId node, 
   };
   for (const BladeProgram& program : programs_of(node)) {
     const auto* collective = std::get_if<CollectiveProgram>(&program);
-    if (!collective) return absl::InvalidArgumentError("triblades run collectives of CML, nothing else");
+    if (!collective)
+      return absl::InvalidArgumentError("triblades run collectives of CML, nothing else");
     if (absl::Status s = CheckTribladeProgram(*collective); !s.ok()) return s;
     made->programs_.push_back(*collective);
   }
@@ -91,7 +94,8 @@ absl::StatusOr<std::unique_ptr<TribladeNode>> TribladeNode::Create(NodeId node, 
     for (std::size_t i = 0; same && i < theirs.size(); ++i) {
       const auto* p = std::get_if<CollectiveProgram>(&theirs[i]);
       const CollectiveProgram& own = made->programs_[i];
-      same = p && p->operation == own.operation && p->bytes == own.bytes && p->iterations == own.iterations;
+      same = p && p->operation == own.operation && p->bytes == own.bytes &&
+             p->iterations == own.iterations;
     }
     if (!same) {
       return absl::InvalidArgumentError(fmt::format(
@@ -146,8 +150,9 @@ absl::Status TribladeNode::Launch() {
   for (const CollectiveProgram& p : programs_) {
     BladeProgramResult& result = results_.emplace_back();
     result.node = network_.context().node;
-    result.program = fmt::format("{} of CML on {} ranks, {} bytes", kNames[static_cast<int>(p.operation)],
-                                 options.triblades * kSpesPerTriblade, p.bytes);
+    result.program =
+        fmt::format("{} of CML on {} ranks, {} bytes", kNames[static_cast<int>(p.operation)],
+                    options.triblades * kSpesPerTriblade, p.bytes);
   }
   if (programs_.empty()) return absl::OkStatus();
   return cluster_->Launch(ranks, roadrunner::FullImage(2 * 64 * 1024),
@@ -199,16 +204,21 @@ void TribladeNode::Finish() {
 
 // SPEs and Cells of a triblade are numbered through its two blades.
 absl::Status TribladeNode::Inject(const BladeFault& fault) {
-  const bool spe = fault.kind == BladeFault::Kind::kSpeDown, ring = fault.kind == BladeFault::Kind::kRingLost;
+  const bool spe = fault.kind == BladeFault::Kind::kSpeDown,
+             ring = fault.kind == BladeFault::Kind::kRingLost;
   const int per_blade = spe ? cell::kSpes : ring ? cell::kCells : 1;
   const int units = per_blade * roadrunner::kBladesPerTriblade;
   if (fault.unit < 0 || fault.unit >= units) {
     return absl::InvalidArgumentError(fmt::format(
-        "{} {} of {} does not exist; a triblade has 0 to {}", spe ? "SPE" : ring ? "Cell" : "blade", fault.unit,
-        network_.context().topology->NodeName(network_.context().node), units - 1));
+        "{} {} of {} does not exist; a triblade has 0 to {}",
+        spe    ? "SPE"
+        : ring ? "Cell"
+               : "blade",
+        fault.unit, network_.context().topology->NodeName(network_.context().node), units - 1));
   }
   const int unit = fault.unit % per_blade;
-  cell::Blade& blade = cluster_->BladeAt(number_ * roadrunner::kBladesPerTriblade + fault.unit / per_blade);
+  cell::Blade& blade =
+      cluster_->BladeAt(number_ * roadrunner::kBladesPerTriblade + fault.unit / per_blade);
   const absl::Status status = spe    ? blade.FailSpe(unit, fault.at)
                               : ring ? blade.LoseRing(unit, fault.ring, fault.at)
                                      : blade.DegradeChipLink(fault.share, fault.at);
@@ -254,7 +264,8 @@ std::vector<std::string> TribladeNode::Blocked() {
   return blocked;
 }
 
-// --- Programs ---------------------------------------------------------------------------------------
+// --- Programs
+// ---------------------------------------------------------------------------------------
 
 Task<> TribladeNode::RunAll(Cml& mpi) {
   co_await mpi.Init();
@@ -299,7 +310,8 @@ Task<> TribladeNode::RunOne(Cml& mpi, const CollectiveProgram& program) {
   }
 }
 
-// --- Network ----------------------------------------------------------------------------------------
+// --- Network
+// ----------------------------------------------------------------------------------------
 
 void TribladeNode::SendOut(Message message, Time at) {
   const std::uint64_t token = next_token_++;
@@ -359,9 +371,10 @@ void TribladeNode::OnMessageDone(NodeId destination, std::uint32_t number, bool 
   if (delivered || sent.empty()) return;
   Message failed = std::move(sent.mapped());
   if (failed.kind != Message::Kind::kData) {
-    lost_answers_.push_back(fmt::format(
-        "rank {} never hears that its message was taken: there is no way through the network to triblade {}",
-        failed.from, roadrunner::NodeOf(failed.from)));
+    lost_answers_.push_back(
+        fmt::format("rank {} never hears that its message was taken: there is no way through the "
+                    "network to triblade {}",
+                    failed.from, roadrunner::NodeOf(failed.from)));
     return;
   }
   failed.kind = Message::Kind::kFailed;

@@ -1,10 +1,11 @@
-// A triblade of Roadrunner as a node of the fabric: its blades, PPEs and Opteron cores (emulator/roadrunner), and a
-// network side in place of the InfiniBand adapter, plugged into a hub by a gateway link of the D class, or into another
-// triblade. Opterons send their MPI messages over it; all SPEs of all triblades of a scenario are the ranks of one
-// MPI_COMM_WORLD, in order of the triblades.
+// A triblade of Roadrunner as a node of the fabric: its blades, PPEs and Opteron cores
+// (emulator/roadrunner), and a network side in place of the InfiniBand adapter, plugged into a hub
+// by a gateway link of the D class, or into another triblade. Opterons send their MPI messages over
+// it; all SPEs of all triblades of a scenario are the ranks of one MPI_COMM_WORLD, in order of the
+// triblades.
 //
-// Not modelled: the gateway that would join PERCS and a host adapter, which nobody built; it takes no time beyond that
-// of the HFI and the link.
+// Not modelled: the gateway that would join PERCS and a host adapter, which nobody built; it takes
+// no time beyond that of the HFI and the link.
 #pragma once
 
 #include <algorithm>
@@ -21,14 +22,17 @@ namespace percs {
 
 inline constexpr const char* kTribladeType = "triblade";
 
-// INVALID_ARGUMENT says what a triblade's program has to be: CML's collectives take all SPEs and choose for themselves.
+// INVALID_ARGUMENT says what a triblade's program has to be: CML's collectives take all SPEs and
+// choose for themselves.
 absl::Status CheckTribladeProgram(const CollectiveProgram& program);
 
 class TribladeNode : public EdgeNode {
  public:
-  // INVALID_ARGUMENT unless all triblades of the scenario have the same programs, which CheckTribladeProgram accepts.
+  // INVALID_ARGUMENT unless all triblades of the scenario have the same programs, which
+  // CheckTribladeProgram accepts.
   static absl::StatusOr<std::unique_ptr<TribladeNode>> Create(NodeId node, const Scenario& scenario,
-                                                              const Topology& topology, WorkCounters* work,
+                                                              const Topology& topology,
+                                                              WorkCounters* work,
                                                               const DeliveryObserver* on_delivery);
 
   Hub& network() override { return network_; }
@@ -83,7 +87,7 @@ class TribladeNode : public EdgeNode {
   std::map<std::uint64_t, Message> outgoing_;  // by token of the timer that sends it
   std::uint64_t next_token_ = 0;
   std::vector<BladeProgramResult> results_;
-  std::vector<int> ranks_through_;  // by program
+  std::vector<int> ranks_through_;         // by program
   std::vector<std::string> lost_answers_;  // that the network gave up
   std::uint64_t wrong_ = 0;
   bool over_ = false;

@@ -50,7 +50,8 @@ class Farm {
   }
   // The source of an iteration; the PPE's part of the work is not charged, as in the sweep on CML.
   void NewSource(bool first) {
-    std::vector<double> flux(static_cast<std::size_t>(p_.i * p_.j * p_.k), 0.0), source(flux.size());
+    std::vector<double> flux(static_cast<std::size_t>(p_.i * p_.j * p_.k), 0.0),
+        source(flux.size());
     if (!first) blade_.memory().Read(flux_, flux.data(), flux.size() * 8);
     for (int c = 0; c < p_.i * p_.j * p_.k; ++c) {
       const auto at = static_cast<std::size_t>(c);
@@ -111,7 +112,8 @@ class Farm {
     return block * p_.k_block + (step_.octant & 4 ? p_.k_block - 1 - kk : kk);
   }
 
-  // A line and what it depends on, in or out: y of the line before in J, z of the one before in K, per angle.
+  // A line and what it depends on, in or out: y of the line before in J, z of the one before in K,
+  // per angle.
   Task<> Move(cell::Spe& spe, int kk, int jj, bool in) {
     const auto bytes = static_cast<std::uint32_t>(p_.i * 8);
     const int j = J(jj), k = K(kk);
@@ -132,10 +134,12 @@ class Farm {
   }
 
   void Compute(cell::Spe& spe, int, int) {
-    const auto doubles = [&spe](LsAddress at) { return reinterpret_cast<double*>(spe.local_store().at(at)); };
+    const auto doubles = [&spe](LsAddress at) {
+      return reinterpret_cast<double*>(spe.local_store().at(at));
+    };
     std::fill_n(doubles(kX), p_.angle_block, 0.0);
-    Sweep({p_.i, 1, 1, step_.octant, step_.angle_block * p_.angle_block, p_.angle_block, doubles(kX), doubles(kY),
-           doubles(kZ), doubles(kSource), doubles(kFlux)});
+    Sweep({p_.i, 1, 1, step_.octant, step_.angle_block * p_.angle_block, p_.angle_block,
+           doubles(kX), doubles(kY), doubles(kZ), doubles(kSource), doubles(kFlux)});
   }
 
   const SweepProblem& p_;
@@ -153,7 +157,8 @@ absl::StatusOr<AcceleratorResult> SweepOnAccelerator(const cell::BladeParameters
   if (absl::Status s = CheckProblem(problem, {1, 1}); !s.ok()) return s;
   if (problem.i % 2 != 0 || problem.i > 256 || problem.j > 4096 || problem.k_block > 4096) {
     return absl::InvalidArgumentError(fmt::format(
-        "lines of {} cells; the accelerator model moves lines of 2 to 256 cells, an even number", problem.i));
+        "lines of {} cells; the accelerator model moves lines of 2 to 256 cells, an even number",
+        problem.i));
   }
   auto blade = cell::Blade::Create(parameters);
   if (!blade.ok()) return blade.status();

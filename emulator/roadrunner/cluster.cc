@@ -50,7 +50,8 @@ Cluster::Node& Cluster::NodeAt(int number) {
 }
 
 absl::Status Cluster::Launch(const std::vector<Rank>& ranks, const SpeProgramImage& image,
-                             RankProgram program, const std::vector<Time>& starts, PmpiHooks hooks) {
+                             RankProgram program, const std::vector<Time>& starts,
+                             PmpiHooks hooks) {
   const auto linked = Link(image);
   if (!linked.ok()) return linked.status();
   jobs_.push_back(std::make_unique<Job>(Job{std::move(program), std::move(hooks)}));
@@ -75,13 +76,15 @@ absl::Status Cluster::Launch(const std::vector<Rank>& ranks, const SpeProgramIma
   return absl::OkStatus();
 }
 
-absl::Status Cluster::LaunchAll(const SpeProgramImage& image, RankProgram program, PmpiHooks hooks) {
+absl::Status Cluster::LaunchAll(const SpeProgramImage& image, RankProgram program,
+                                PmpiHooks hooks) {
   std::vector<Rank> all(static_cast<std::size_t>(options_.ranks));
   std::iota(all.begin(), all.end(), 0);
   return Launch(all, image, std::move(program), {}, std::move(hooks));
 }
 
-// --- Virtual time -----------------------------------------------------------------------------------
+// --- Virtual time
+// -----------------------------------------------------------------------------------
 
 const CmlDomain* Cluster::Aborted() const {
   for (const auto& [number, node] : nodes_) {
@@ -97,14 +100,16 @@ Time Cluster::next_time() const {
 }
 
 bool Cluster::finished() const {
-  return Aborted() || std::none_of(ranks_.begin(), ranks_.end(),
-                                   [](const auto& rank) { return rank.second->spe().unfinished(); });
+  return Aborted() || std::none_of(ranks_.begin(), ranks_.end(), [](const auto& rank) {
+           return rank.second->spe().unfinished();
+         });
 }
 
-// What crosses between blades and Opterons takes at least the flight of DaCS, so everything before the earliest
-// event plus that may run blade by blade.
+// What crosses between blades and Opterons takes at least the flight of DaCS, so everything before
+// the earliest event plus that may run blade by blade.
 void Cluster::RunUntil(Time end) {
-  const Time lookahead = std::max<Time>(1, parameters_.dacs.latency - 2 * parameters_.dacs.overhead);
+  const Time lookahead =
+      std::max<Time>(1, parameters_.dacs.latency - 2 * parameters_.dacs.overhead);
   for (Time next = next_time(); next < end; next = next_time()) {
     const Time window = std::min(end, next + lookahead);
     for (auto& [number, node] : nodes_) node.blade->Run(window);
@@ -114,7 +119,8 @@ void Cluster::RunUntil(Time end) {
 
 ClusterResult Cluster::Run() {
   constexpr Time kStep = kMillisecond;  // an abort ends the run about here
-  for (Time next = next_time(); next != kNever && !Aborted(); next = next_time()) RunUntil(next + kStep);
+  for (Time next = next_time(); next != kNever && !Aborted(); next = next_time())
+    RunUntil(next + kStep);
   return Result();
 }
 
@@ -129,10 +135,18 @@ void Cluster::RunHost(Time end) {
     digest_.Add(static_cast<std::uint64_t>(now_));
     digest_.Add(event.key.value);
     switch (static_cast<Step>(event.key.port())) {
-      case Step::kForward: Forward(event.data); break;
-      case Step::kArrived: HandDown(event.data); break;
-      case Step::kCall: ServeCall(event.data); break;
-      case Step::kAccess: ServeAccess(event.data); break;
+      case Step::kForward:
+        Forward(event.data);
+        break;
+      case Step::kArrived:
+        HandDown(event.data);
+        break;
+      case Step::kCall:
+        ServeCall(event.data);
+        break;
+      case Step::kAccess:
+        ServeAccess(event.data);
+        break;
     }
   }
 }
@@ -159,7 +173,8 @@ Time Cluster::SendUp(int cell, Message message, Time now) {
   return there;
 }
 
-// An Opteron core has a message: to the core of its destination. What cannot arrive is told to its sender.
+// An Opteron core has a message: to the core of its destination. What cannot arrive is told to its
+// sender.
 void Cluster::Forward(std::uint64_t number) {
   Message& message = messages_[number];
   if (options_.send_out && NodeOf(message.origin()) != NodeOf(message.destination())) {
@@ -167,8 +182,8 @@ void Cluster::Forward(std::uint64_t number) {
     options_.send_out(TakeMessage(number), given);
     return;
   }
-  const absl::StatusOr<Time> there = host_.Mpi(CellOf(message.origin()), CellOf(message.destination()),
-                                               message.data.size(), now_);
+  const absl::StatusOr<Time> there =
+      host_.Mpi(CellOf(message.origin()), CellOf(message.destination()), message.data.size(), now_);
   if (there.ok()) return Schedule(*there, Step::kArrived, number);
   if (message.kind != Message::Kind::kData) return;  // nor does its sender ever hear of it
   message.kind = Message::Kind::kFailed;
@@ -180,8 +195,7 @@ void Cluster::HandDown(std::uint64_t number) {
   const Message& message = messages_[number];
   const int cell = CellOf(message.destination());
   digest_.Add(HashBytes(message.data.data(), message.data.size()));
-  const Time there =
-      host_.DacsDown(CellOf(message.origin()), cell, message.data.size(), now_);
+  const Time there = host_.DacsDown(CellOf(message.origin()), cell, message.data.size(), now_);
   NodeAt(cell / cell::kCells).domain->Tell(cell % cell::kCells, PpeEvent::kArrived, number, there);
 }
 
@@ -216,7 +230,8 @@ void Cluster::ServeCall(std::uint64_t number) {
 
 void Cluster::Access(int cell, PendingCall call, Time now) {
   const DacsAccess& access = *call.access;
-  const Time there = access.put ? host_.DacsPut(cell, access.data.size(), now) : now + host_.DacsFlight();
+  const Time there =
+      access.put ? host_.DacsPut(cell, access.data.size(), now) : now + host_.DacsFlight();
   calls_.emplace_back(cell, std::move(call));
   Schedule(there, Step::kAccess, calls_.size() - 1);
 }
@@ -241,7 +256,8 @@ void Cluster::ServeAccess(std::uint64_t number) {
 
 PendingCall Cluster::TakeCall(std::uint64_t number) { return std::move(calls_[number].second); }
 
-// --- Results ----------------------------------------------------------------------------------------
+// --- Results
+// ----------------------------------------------------------------------------------------
 
 ClusterResult Cluster::Result() {
   ClusterResult result;
@@ -250,8 +266,9 @@ ClusterResult Cluster::Result() {
     const cell::Spe& spe = cml->spe();
     result.time = std::max(result.time, spe.time());
     if (result.status.ok() && !spe.status().ok()) {
-      result.status = absl::Status(
-          spe.status().code(), fmt::format("rank {}: {}", rank, std::string(spe.status().message())));
+      result.status =
+          absl::Status(spe.status().code(),
+                       fmt::format("rank {}: {}", rank, std::string(spe.status().message())));
     }
     if (spe.unfinished()) {
       result.blocked.push_back(fmt::format("rank {} waits for {}", rank, spe.WaitsFor()));
@@ -261,9 +278,9 @@ ClusterResult Cluster::Result() {
     digest.Add(static_cast<std::uint64_t>(number));
     digest.Add(node.blade->Result().digest);
     std::array<std::uint64_t*, 9> into = {
-        &result.cml.near_sends, &result.cml.far_sends, &result.cml.bytes, &result.cml.copied_by_ppe,
-        &result.cml.got_by_spe, &result.cml.slot_stalls, &result.cml.unexpected, &result.cml.rpcs,
-        &result.cml.opteron_calls};
+        &result.cml.near_sends,    &result.cml.far_sends,  &result.cml.bytes,
+        &result.cml.copied_by_ppe, &result.cml.got_by_spe, &result.cml.slot_stalls,
+        &result.cml.unexpected,    &result.cml.rpcs,       &result.cml.opteron_calls};
     std::size_t i = 0;
     node.domain->stats.Visit([&](const char*, std::uint64_t value) { *into[i++] += value; });
   }
@@ -278,8 +295,8 @@ ClusterResult Cluster::Result() {
     result.status = absl::AbortedError(
         fmt::format("rank {} called MPI_Abort({})", domain->aborted_by, domain->abort_code));
   } else if (result.status.ok() && !result.blocked.empty()) {
-    result.status = absl::FailedPreconditionError(
-        fmt::format("deadlock: {}", fmt::join(result.blocked, "; ")));
+    result.status =
+        absl::FailedPreconditionError(fmt::format("deadlock: {}", fmt::join(result.blocked, "; ")));
   }
   result.host = host_.stats();
   result.network = host_.network().stats();

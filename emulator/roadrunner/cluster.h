@@ -1,6 +1,6 @@
-// Roadrunner with real contents: triblades whose blades run programs on their SPEs, joined by DaCS, MPI and the
-// InfiniBand tree. Blades are made when a rank runs on them. One process, one thread; blades are partitions of
-// virtual time, and the Opteron side is one more.
+// Roadrunner with real contents: triblades whose blades run programs on their SPEs, joined by DaCS,
+// MPI and the InfiniBand tree. Blades are made when a rank runs on them. One process, one thread;
+// blades are partitions of virtual time, and the Opteron side is one more.
 //
 //   auto cluster = Cluster::Create(DefaultParameters(), {.triblades = 2});
 //   (*cluster)->Launch({0, 40}, FullImage(64 * 1024), Program);
@@ -27,20 +27,21 @@ struct ClusterOptions {
   int triblades = 1;
   int ranks = 0;  // of MPI_COMM_WORLD; 0: every SPE
   Protocol protocol = Protocol::kReceiverInitiated;
-  // Set: the triblades are joined by another network, and this process runs one of them. Takes a message for another
-  // one at the time at which the Opteron core has given it to the adapter.
+  // Set: the triblades are joined by another network, and this process runs one of them. Takes a
+  // message for another one at the time at which the Opteron core has given it to the adapter.
   std::function<void(Message, Time)> send_out = nullptr;
 };
 
 struct ClusterResult {
   Digest digest;
-  Time time = 0;                    // of the last program's end
-  absl::Status status;              // of the first rank that failed; MPI_Abort; a deadlock with who waits for what
+  Time time = 0;  // of the last program's end
+  absl::Status
+      status;  // of the first rank that failed; MPI_Abort; a deadlock with who waits for what
   std::vector<std::string> blocked;
   CmlStats cml;
   HostStats host;
   IbStats network;
-  Files files;                      // of all Opterons, `triblade0/file1`
+  Files files;  // of all Opterons, `triblade0/file1`
 };
 
 class Cluster : private HostLink {
@@ -56,10 +57,11 @@ class Cluster : private HostLink {
   const cell::Blade* blade(int number) const;
   // To break parts of it; made if no program runs on it yet.
   cell::Blade& BladeAt(int number) { return *NodeAt(number).blade; }
-  // Runs a program on these ranks, from `starts[i]` on (from 0 if empty). Errors of Link, or INVALID_ARGUMENT for
-  // a rank that does not exist or runs already.
-  absl::Status Launch(const std::vector<Rank>& ranks, const SpeProgramImage& image, RankProgram program,
-                      const std::vector<Time>& starts = {}, PmpiHooks hooks = {});
+  // Runs a program on these ranks, from `starts[i]` on (from 0 if empty). Errors of Link, or
+  // INVALID_ARGUMENT for a rank that does not exist or runs already.
+  absl::Status Launch(const std::vector<Rank>& ranks, const SpeProgramImage& image,
+                      RankProgram program, const std::vector<Time>& starts = {},
+                      PmpiHooks hooks = {});
   // On all of them.
   absl::Status LaunchAll(const SpeProgramImage& image, RankProgram program, PmpiHooks hooks = {});
   ClusterResult Run();
@@ -109,7 +111,7 @@ class Cluster : private HostLink {
   std::map<int, Node> nodes_;  // by blade
   std::map<Rank, std::unique_ptr<Cml>> ranks_;
   std::vector<std::unique_ptr<Job>> jobs_;
-  std::map<int, Files> files_;  // by triblade
+  std::map<int, Files> files_;    // by triblade
   std::map<int, Bytes> regions_;  // of Opteron cores that DaCS put and get reach, by Cell
   std::vector<Message> messages_;
   std::vector<std::uint64_t> free_messages_;

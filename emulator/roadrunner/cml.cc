@@ -21,34 +21,41 @@ std::string Name(MpiFunction f) { return std::string(kMpiNames[static_cast<std::
 
 Cml::Cml(Rank rank, cell::Spe& spe, CmlDomain& domain, const LinkedImage& image,
          const PmpiHooks* hooks)
-    : rank_(rank), spe_(spe), domain_(domain), image_(image), hooks_(hooks),
+    : rank_(rank),
+      spe_(spe),
+      domain_(domain),
+      image_(image),
+      hooks_(hooks),
       layout_(domain.parameters, CellOnBlade(rank)) {}
 
 Task<> Cml::Run(std::function<Task<>(Cml&)>* program) {
   co_await (*program)(*this);
   if (initialised_ && !finalised_) {
-    co_await Break(absl::FailedPreconditionError(
-        fmt::format("rank {} ended without MPI_Finalize", rank_)));
+    co_await Break(
+        absl::FailedPreconditionError(fmt::format("rank {} ended without MPI_Finalize", rank_)));
   }
 }
 
-// --- Calls ------------------------------------------------------------------------------------------
+// --- Calls
+// ------------------------------------------------------------------------------------------
 
 absl::Status Cml::CheckCall(MpiFunction f) const {
   if (!image_.linked[static_cast<std::size_t>(f)]) {
     return absl::FailedPreconditionError(fmt::format(
-        "{} is not linked into the program of rank {}; name it among the image's functions", Name(f), rank_));
+        "{} is not linked into the program of rank {}; name it among the image's functions",
+        Name(f), rank_));
   }
   if (f == MpiFunction::kInit ? initialised_ : !initialised_) {
     return absl::FailedPreconditionError(
         fmt::format("{} {} MPI_Init", Name(f), initialised_ ? "after" : "before"));
   }
-  if (finalised_) return absl::FailedPreconditionError(fmt::format("{} after MPI_Finalize", Name(f)));
+  if (finalised_)
+    return absl::FailedPreconditionError(fmt::format("{} after MPI_Finalize", Name(f)));
   return absl::OkStatus();
 }
 
-absl::Status Cml::CheckTransfer(MpiFunction f, LsAddress buffer, std::uint64_t bytes,
-                                Rank peer, int tag, Comm comm) const {
+absl::Status Cml::CheckTransfer(MpiFunction f, LsAddress buffer, std::uint64_t bytes, Rank peer,
+                                int tag, Comm comm) const {
   if (absl::Status s = CheckCall(f); !s.ok()) return s;
   if (f == MpiFunction::kRecv && peer == kAnySource) {
     return absl::UnimplementedError(
@@ -60,18 +67,18 @@ absl::Status Cml::CheckTransfer(MpiFunction f, LsAddress buffer, std::uint64_t b
         fmt::format("{}: rank {}; the communicator has ranks 0 to {}", Name(f), peer, size - 1));
   }
   if (tag < 0 || tag >= domain_.parameters.cml.tags) {
-    return absl::InvalidArgumentError(fmt::format(
-        "{}: tag {} is out of range; this CML was built with tags 0 to {}", Name(f), tag,
-        domain_.parameters.cml.tags - 1));
+    return absl::InvalidArgumentError(
+        fmt::format("{}: tag {} is out of range; this CML was built with tags 0 to {}", Name(f),
+                    tag, domain_.parameters.cml.tags - 1));
   }
   if (buffer % 16 != 0) {
     return absl::InvalidArgumentError(
         fmt::format("{}: buffer {:#x}; it must be a multiple of 16", Name(f), buffer));
   }
   if (bytes > kControl || buffer > kControl - bytes) {
-    return absl::InvalidArgumentError(fmt::format(
-        "{}: {} bytes at {:#x} end beyond {:#x}, where CML's control block begins", Name(f), bytes, buffer,
-        kControl));
+    return absl::InvalidArgumentError(
+        fmt::format("{}: {} bytes at {:#x} end beyond {:#x}, where CML's control block begins",
+                    Name(f), bytes, buffer, kControl));
   }
   return absl::OkStatus();
 }
@@ -127,9 +134,12 @@ std::optional<int> Cml::CommGetAttr(Attribute attribute) {
   Enter(MpiFunction::kCommGetAttr);
   Leave(MpiFunction::kCommGetAttr);
   switch (attribute) {
-    case Attribute::kTagUpperBound: return domain_.parameters.cml.tags - 1;
-    case Attribute::kMemDomainSize: return GroupOf(Comm::kMemDomain).size;
-    case Attribute::kWtimeIsGlobal: return 1;  // virtual time is
+    case Attribute::kTagUpperBound:
+      return domain_.parameters.cml.tags - 1;
+    case Attribute::kMemDomainSize:
+      return GroupOf(Comm::kMemDomain).size;
+    case Attribute::kWtimeIsGlobal:
+      return 1;  // virtual time is
   }
   return std::nullopt;
 }
@@ -147,10 +157,10 @@ double Cml::Wtick() {
   return 1 / kTimebaseHz;
 }
 
-Task<> Cml::Send(LsAddress buffer, std::uint32_t bytes, Rank destination, int tag,
-                 Comm comm) {
+Task<> Cml::Send(LsAddress buffer, std::uint32_t bytes, Rank destination, int tag, Comm comm) {
   Enter(MpiFunction::kSend);
-  if (absl::Status s = CheckTransfer(MpiFunction::kSend, buffer, bytes, destination, tag, comm); !s.ok()) {
+  if (absl::Status s = CheckTransfer(MpiFunction::kSend, buffer, bytes, destination, tag, comm);
+      !s.ok()) {
     co_await Break(std::move(s));
   }
   co_await PmpiSend(buffer, bytes, GroupOf(comm).first + destination, tag);
@@ -160,7 +170,8 @@ Task<> Cml::Send(LsAddress buffer, std::uint32_t bytes, Rank destination, int ta
 Task<ReceiveStatus> Cml::Recv(LsAddress buffer, std::uint32_t bytes, Rank source, int tag,
                               Comm comm) {
   Enter(MpiFunction::kRecv);
-  if (absl::Status s = CheckTransfer(MpiFunction::kRecv, buffer, bytes, source, tag, comm); !s.ok()) {
+  if (absl::Status s = CheckTransfer(MpiFunction::kRecv, buffer, bytes, source, tag, comm);
+      !s.ok()) {
     co_await Break(std::move(s));
   }
   ReceiveStatus status = co_await PmpiRecv(buffer, bytes, GroupOf(comm).first + source, tag);
@@ -177,16 +188,16 @@ Task<> Cml::PmpiSend(LsAddress buffer, std::uint32_t bytes, Rank destination, in
   co_await SendTo(buffer, bytes, destination, tag);
 }
 
-Task<ReceiveStatus> Cml::PmpiRecv(LsAddress buffer, std::uint32_t bytes, Rank source,
-                                  int tag) {
+Task<ReceiveStatus> Cml::PmpiRecv(LsAddress buffer, std::uint32_t bytes, Rank source, int tag) {
   if (source == rank_) {
-    co_await Break(absl::InvalidArgumentError(
-        fmt::format("MPI_Recv: rank {} receives from itself; nothing can be sent meanwhile", rank_)));
+    co_await Break(absl::InvalidArgumentError(fmt::format(
+        "MPI_Recv: rank {} receives from itself; nothing can be sent meanwhile", rank_)));
   }
   co_return co_await ReceiveFrom(buffer, bytes, source, tag);
 }
 
-// --- Point to point ---------------------------------------------------------------------------------
+// --- Point to point
+// ---------------------------------------------------------------------------------
 
 Task<> Cml::SendTo(LsAddress buffer, std::uint32_t bytes, Rank destination, int tag) {
   co_await spe_.Compute(domain_.parameters.cml.call);
@@ -200,15 +211,14 @@ Task<> Cml::SendTo(LsAddress buffer, std::uint32_t bytes, Rank destination, int 
   }
 }
 
-Task<ReceiveStatus> Cml::ReceiveFrom(LsAddress buffer, std::uint32_t bytes, Rank source,
-                                     int tag) {
+Task<ReceiveStatus> Cml::ReceiveFrom(LsAddress buffer, std::uint32_t bytes, Rank source, int tag) {
   co_await spe_.Compute(domain_.parameters.cml.call);
   const Completion done = Local(source) ? co_await ReceiveNear(buffer, bytes, source, tag)
                                         : co_await ReceiveFar(buffer, bytes, source, tag);
   if (done.status == Completion::kTruncated) {
     co_await Break(absl::OutOfRangeError(fmt::format(
-        "MPI_Recv: a message of {} bytes from rank {}, tag {}, does not fit into {} bytes", done.bytes, source,
-        tag, bytes)));
+        "MPI_Recv: a message of {} bytes from rank {}, tag {}, does not fit into {} bytes",
+        done.bytes, source, tag, bytes)));
   }
   co_return ReceiveStatus{source, tag, done.bytes};
 }
@@ -237,7 +247,8 @@ Task<> Cml::SendNear(LsAddress buffer, std::uint32_t bytes, Rank destination, in
   cell::LocalStore& store = spe_.local_store();
   if (domain_.protocol == Protocol::kSenderInitiated) {
     store.Store(kStagedDescriptor, Descriptor{0, bytes, tag, rank_, destination, ++sequence_});
-    co_await spe_.Put(kStagedDescriptor, LocalStoreAddress(there, kRequests + 64u * static_cast<unsigned>(me)), 64,
+    co_await spe_.Put(kStagedDescriptor,
+                      LocalStoreAddress(there, kRequests + 64u * static_cast<unsigned>(me)), 64,
                       kCmlTag);
   }
   const LsAddress slot = kInbound + 64u * static_cast<unsigned>(there);
@@ -252,13 +263,13 @@ Task<> Cml::SendNear(LsAddress buffer, std::uint32_t bytes, Rank destination, in
     co_await PutAll(buffer, d.target, bytes);
   }
   store.Store(kStagedCompletion, done);
-  co_await spe_.Put(kStagedCompletion, LocalStoreAddress(there, kCompletions + 16u * static_cast<unsigned>(me)),
-                    16, kCmlTag, DmaOrder::kFence);
+  co_await spe_.Put(kStagedCompletion,
+                    LocalStoreAddress(there, kCompletions + 16u * static_cast<unsigned>(me)), 16,
+                    kCmlTag, DmaOrder::kFence);
   co_await spe_.WaitTagAll(kTagMask);
 }
 
-Task<Completion> Cml::ReceiveNear(LsAddress buffer, std::uint32_t bytes, Rank source,
-                                  int tag) {
+Task<Completion> Cml::ReceiveNear(LsAddress buffer, std::uint32_t bytes, Rank source, int tag) {
   const int me = SpeOf(rank_), there = SpeOf(source);
   cell::LocalStore& store = spe_.local_store();
   waits_for_ = fmt::format("MPI_Recv from rank {}, tag {}", source, tag);
@@ -270,17 +281,20 @@ Task<Completion> Cml::ReceiveNear(LsAddress buffer, std::uint32_t bytes, Rank so
   const std::uint32_t sequence = ++sequence_;
   store.Store(kStagedDescriptor,
               Descriptor{LocalStoreAddress(me, buffer), bytes, tag, source, rank_, sequence});
-  co_await spe_.Put(kStagedDescriptor, LocalStoreAddress(there, kInbound + 64u * static_cast<unsigned>(me)), 64,
+  co_await spe_.Put(kStagedDescriptor,
+                    LocalStoreAddress(there, kInbound + 64u * static_cast<unsigned>(me)), 64,
                     kCmlTag);
   const LsAddress flag = kCompletions + 16u * static_cast<unsigned>(there);
   co_await AwaitCompletion(flag, sequence);
   co_return store.Load<Completion>(flag);
 }
 
-// Takes a slot of a queue of the own PPE: its own first, then any that was free; waits while there is none.
+// Takes a slot of a queue of the own PPE: its own first, then any that was free; waits while there
+// is none.
 Task<std::uint32_t> Cml::TakeSlot(int queue) {
   const auto& cml = domain_.parameters.cml;
-  const auto slots = static_cast<std::uint32_t>(queue == kSendQueue ? cml.send_slots : cml.receive_slots);
+  const auto slots =
+      static_cast<std::uint32_t>(queue == kSendQueue ? cml.send_slots : cml.receive_slots);
   const std::uint32_t all = slots == kSlotsMax ? ~0u : (1u << slots) - 1;
   const auto me = static_cast<std::size_t>(SpeOf(rank_));
   std::uint32_t slot = static_cast<std::uint32_t>(me) % cell::kSpesPerCell % slots;
@@ -289,7 +303,8 @@ Task<std::uint32_t> Cml::TakeSlot(int queue) {
   while (true) {
     domain_.nudged[me] = false;
     const std::uint32_t bit = 1u << slot;
-    const std::uint32_t taken = co_await spe_.Atomic(cell::AtomicOp::kOr, layout_.Taken(queue), bit);
+    const std::uint32_t taken =
+        co_await spe_.Atomic(cell::AtomicOp::kOr, layout_.Taken(queue), bit);
     if ((taken & bit) == 0) break;
     if (taken != all) {
       slot = static_cast<std::uint32_t>(std::countr_one(taken));
@@ -325,14 +340,13 @@ Task<> Cml::SendFar(LsAddress buffer, std::uint32_t bytes, Rank destination, int
   waits_for_ = fmt::format("MPI_Send to rank {}, tag {}: its receive", destination, tag);
   co_await AwaitCompletion(kFarSend, sequence);
   if (store.Load<Completion>(kFarSend).status == Completion::kFailed) {
-    co_await Break(absl::UnavailableError(fmt::format(
-        "MPI_Send to rank {}: there is no way through the network to triblade {}", destination,
-        NodeOf(destination))));
+    co_await Break(absl::UnavailableError(
+        fmt::format("MPI_Send to rank {}: there is no way through the network to triblade {}",
+                    destination, NodeOf(destination))));
   }
 }
 
-Task<Completion> Cml::ReceiveFar(LsAddress buffer, std::uint32_t bytes, Rank source,
-                                 int tag) {
+Task<Completion> Cml::ReceiveFar(LsAddress buffer, std::uint32_t bytes, Rank source, int tag) {
   cell::LocalStore& store = spe_.local_store();
   waits_for_ = fmt::format("MPI_Recv from rank {}, tag {}", source, tag);
   const std::uint32_t slot = co_await TakeSlot(kReceiveQueue);
@@ -344,7 +358,8 @@ Task<Completion> Cml::ReceiveFar(LsAddress buffer, std::uint32_t bytes, Rank sou
   waits_for_ = fmt::format("MPI_Recv from rank {}, tag {}", source, tag);
   co_await AwaitCompletion(kFarReceive, sequence);
   Completion done = store.Load<Completion>(kFarReceive);
-  if (done.status == Completion::kGet) co_await GetAll(buffer, layout_.Landing(SpeOf(rank_)), done.bytes);
+  if (done.status == Completion::kGet)
+    co_await GetAll(buffer, layout_.Landing(SpeOf(rank_)), done.bytes);
   co_return done;
 }
 
@@ -372,14 +387,15 @@ Task<> Cml::GetAll(LsAddress to, cell::EffectiveAddress from, std::uint32_t byte
   co_await spe_.WaitTagAll(kTagMask);
 }
 
-// --- Remote procedure calls -------------------------------------------------------------------------
+// --- Remote procedure calls
+// -------------------------------------------------------------------------
 
 Task<> Cml::Rpc(int number, LsAddress arguments, std::uint32_t argument_bytes, LsAddress result,
                 std::uint32_t result_bytes) {
   if (argument_bytes > kRpcBytesMax || result_bytes > kRpcBytesMax) {
-    co_await Break(absl::InvalidArgumentError(fmt::format(
-        "RPC with {} bytes of arguments and {} of results; each has at most {}", argument_bytes, result_bytes,
-        kRpcBytesMax)));
+    co_await Break(absl::InvalidArgumentError(
+        fmt::format("RPC with {} bytes of arguments and {} of results; each has at most {}",
+                    argument_bytes, result_bytes, kRpcBytesMax)));
   }
   ++domain_.stats.rpcs;
   co_await spe_.Compute(domain_.parameters.cml.call);
@@ -389,7 +405,8 @@ Task<> Cml::Rpc(int number, LsAddress arguments, std::uint32_t argument_bytes, L
   std::copy_n(at(arguments), argument_bytes, at(kStagedRpc + 128));
   co_await spe_.Put(kStagedRpc, layout_.Rpc(SpeOf(rank_)), 256, kCmlTag);
   co_await spe_.WaitTagAll(kTagMask);
-  domain_.Tell(CellOnBlade(rank_), PpeEvent::kRpc, static_cast<std::uint64_t>(SpeOf(rank_)), spe_.time());
+  domain_.Tell(CellOnBlade(rank_), PpeEvent::kRpc, static_cast<std::uint64_t>(SpeOf(rank_)),
+               spe_.time());
   waits_for_ = fmt::format("an RPC of function {}", number);
   co_await AwaitCompletion(kRpcDone, sequence);
   if (store.Load<Completion>(kRpcDone).status == Completion::kFailed) {

@@ -1,5 +1,5 @@
-// The Cell Messaging Layer on one SPE: 14 MPI functions with one rank per SPE, and remote procedure calls
-// (paper 004, Cell Messaging Layer). Programs are coroutines:
+// The Cell Messaging Layer on one SPE: 14 MPI functions with one rank per SPE, and remote procedure
+// calls (paper 004, Cell Messaging Layer). Programs are coroutines:
 //
 //   Task<> Program(Cml& mpi) {
 //     co_await mpi.Init();
@@ -8,13 +8,13 @@
 //     co_await mpi.Finalize();
 //   }
 //
-// Messages are initiated by the receiver. In one address space it puts a descriptor into the sender's local store;
-// the sender puts the data and, fenced, the flag: two latencies, and no PPE. Otherwise both take a slot of their
-// PPE's queues, and the data go by DaCS, MPI and DaCS. Send is synchronous: it returns when the receive
-// has begun to take the data.
+// Messages are initiated by the receiver. In one address space it puts a descriptor into the
+// sender's local store; the sender puts the data and, fenced, the flag: two latencies, and no PPE.
+// Otherwise both take a slot of their PPE's queues, and the data go by DaCS, MPI and DaCS. Send is
+// synchronous: it returns when the receive has begun to take the data.
 //
-// An error ends the program where it is, as MPI_ERRORS_ARE_FATAL does; status() of the rank says which rule.
-// Buffers are in the local store, on 16 bytes.
+// An error ends the program where it is, as MPI_ERRORS_ARE_FATAL does; status() of the rank says
+// which rule. Buffers are in the local store, on 16 bytes.
 #pragma once
 
 #include <functional>
@@ -43,14 +43,16 @@ struct ReceiveStatus {
   std::uint32_t bytes = 0;
 };
 
-// The PMPI interface: called around every MPI function. PMPI_ functions of Cml are the same without it.
+// The PMPI interface: called around every MPI function. PMPI_ functions of Cml are the same without
+// it.
 struct PmpiHooks {
   std::function<void(Rank, MpiFunction, Time)> enter, leave;
 };
 
 class Cml {
  public:
-  Cml(Rank rank, cell::Spe& spe, CmlDomain& domain, const LinkedImage& image, const PmpiHooks* hooks);
+  Cml(Rank rank, cell::Spe& spe, CmlDomain& domain, const LinkedImage& image,
+      const PmpiHooks* hooks);
 
   FramePool& frames() { return spe_.frames(); }
   cell::Spe& spe() { return spe_; }
@@ -61,13 +63,14 @@ class Cml {
   Task<> Init();
   Task<> Finalize();
   Task<> Abort(int code);
-  Task<> Send(LsAddress buffer, std::uint32_t bytes, Rank destination, int tag, Comm comm = Comm::kWorld);
+  Task<> Send(LsAddress buffer, std::uint32_t bytes, Rank destination, int tag,
+              Comm comm = Comm::kWorld);
   Task<ReceiveStatus> Recv(LsAddress buffer, std::uint32_t bytes, Rank source, int tag,
                            Comm comm = Comm::kWorld);
   Task<> Barrier(Comm comm = Comm::kWorld);
   Task<> Bcast(LsAddress buffer, std::uint32_t bytes, Rank root, Comm comm = Comm::kWorld);
-  Task<> Reduce(LsAddress from, LsAddress to, std::uint32_t count, OperandType type, ReduceOp op, Rank root,
-                Comm comm = Comm::kWorld);
+  Task<> Reduce(LsAddress from, LsAddress to, std::uint32_t count, OperandType type, ReduceOp op,
+                Rank root, Comm comm = Comm::kWorld);
   Task<> Allreduce(LsAddress from, LsAddress to, std::uint32_t count, OperandType type, ReduceOp op,
                    Comm comm = Comm::kWorld);
   Rank CommRank(Comm comm = Comm::kWorld);
@@ -80,7 +83,8 @@ class Cml {
   Task<> PmpiSend(LsAddress buffer, std::uint32_t bytes, Rank destination, int tag);
   Task<ReceiveStatus> PmpiRecv(LsAddress buffer, std::uint32_t bytes, Rank source, int tag);
 
-  // Calls function `number` of the PPE with `argument_bytes` at `arguments`; the result goes to `result`.
+  // Calls function `number` of the PPE with `argument_bytes` at `arguments`; the result goes to
+  // `result`.
   Task<> Rpc(int number, LsAddress arguments, std::uint32_t argument_bytes, LsAddress result,
              std::uint32_t result_bytes);
 
@@ -104,8 +108,8 @@ class Cml {
 
   // Null, or what is wrong with a call.
   absl::Status CheckCall(MpiFunction f) const;
-  absl::Status CheckTransfer(MpiFunction f, LsAddress buffer, std::uint64_t bytes, Rank peer, int tag,
-                             Comm comm) const;
+  absl::Status CheckTransfer(MpiFunction f, LsAddress buffer, std::uint64_t bytes, Rank peer,
+                             int tag, Comm comm) const;
   void Enter(MpiFunction f);
   void Leave(MpiFunction f);
   cell::Processor::Stop Break(absl::Status status) { return spe_.Break(std::move(status)); }
@@ -124,8 +128,8 @@ class Cml {
   Task<> AwaitDescriptor(LsAddress at, int tag);
 
   Task<> Down(LsAddress buffer, std::uint32_t bytes, Rank root, Comm comm);
-  Task<> Up(LsAddress from, LsAddress to, std::uint32_t count, OperandType type, ReduceOp op, Rank root,
-            Comm comm);
+  Task<> Up(LsAddress from, LsAddress to, std::uint32_t count, OperandType type, ReduceOp op,
+            Rank root, Comm comm);
   Task<> Meet(Comm comm);
 
   const Rank rank_;

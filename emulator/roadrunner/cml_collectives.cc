@@ -1,5 +1,5 @@
-// Collectives of CML: a tree whose upper part joins one SPE of each blade, so that a blade's PPEs and its chip link
-// carry one message each way, and below it one of each Cell (RR-058).
+// Collectives of CML: a tree whose upper part joins one SPE of each blade, so that a blade's PPEs
+// and its chip link carry one message each way, and below it one of each Cell (RR-058).
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -32,8 +32,8 @@ Cml::Group Cml::GroupOf(Comm comm) const {
   return {first, std::min(size, domain_.ranks - first)};
 }
 
-// Groups are whole blades or Cells, the last one cut short. A group's leader is the root if it is in it, else its
-// first rank.
+// Groups are whole blades or Cells, the last one cut short. A group's leader is the root if it is
+// in it, else its first rank.
 Cml::Family Cml::FamilyOf(Rank root, Comm comm) const {
   const Group group = GroupOf(comm);
   const Rank end = group.first + group.size;
@@ -41,7 +41,9 @@ Cml::Family Cml::FamilyOf(Rank root, Comm comm) const {
     return root / unit_ranks == unit ? root : static_cast<Rank>(unit * unit_ranks);
   };
   Family family;
-  const auto add = [&family](Rank child) { family.child[static_cast<std::size_t>(family.children++)] = child; };
+  const auto add = [&family](Rank child) {
+    family.child[static_cast<std::size_t>(family.children++)] = child;
+  };
   const int blade = BladeOf(rank_), cell = CellOf(rank_);
   const Rank of_blade = std::max(group.first, leader(blade, cell::kSpes));
   const Rank of_cell = leader(cell, cell::kSpesPerCell);
@@ -140,8 +142,8 @@ Task<> Cml::Reduce(LsAddress from, LsAddress to, std::uint32_t count, OperandTyp
   Leave(MpiFunction::kReduce);
 }
 
-Task<> Cml::Allreduce(LsAddress from, LsAddress to, std::uint32_t count, OperandType type, ReduceOp op,
-                      Comm comm) {
+Task<> Cml::Allreduce(LsAddress from, LsAddress to, std::uint32_t count, OperandType type,
+                      ReduceOp op, Comm comm) {
   Enter(MpiFunction::kAllreduce);
   absl::Status s = CheckReduction(op, type);
   const std::uint64_t bytes = std::uint64_t{count} * OperandBytes(type);

@@ -1,5 +1,5 @@
-// What the CML processes of one blade share: the SPEs that wait for slots of its two PPEs, and the way to the rest
-// of the machine.
+// What the CML processes of one blade share: the SPEs that wait for slots of its two PPEs, and the
+// way to the rest of the machine.
 #pragma once
 
 #include <array>
@@ -20,9 +20,9 @@ enum class Protocol : std::uint8_t {
 
 struct CmlStats {
   std::uint64_t near_sends = 0, far_sends = 0, bytes = 0;
-  std::uint64_t copied_by_ppe = 0, got_by_spe = 0;   // far messages, by how they reached the SPE
-  std::uint64_t slot_stalls = 0;                     // waits for a slot of a PPE's queue
-  std::uint64_t unexpected = 0;                      // far messages that came before their receive
+  std::uint64_t copied_by_ppe = 0, got_by_spe = 0;  // far messages, by how they reached the SPE
+  std::uint64_t slot_stalls = 0;                    // waits for a slot of a PPE's queue
+  std::uint64_t unexpected = 0;                     // far messages that came before their receive
   std::uint64_t rpcs = 0, opteron_calls = 0;
 
   template <typename Visitor>
@@ -53,7 +53,8 @@ constexpr std::uint64_t PpeToken(PpeEvent event, std::uint64_t number) {
 }
 
 struct CmlDomain {
-  CmlDomain(const RoadrunnerParameters& parameters, cell::Blade& blade, int ranks, Protocol protocol)
+  CmlDomain(const RoadrunnerParameters& parameters, cell::Blade& blade, int ranks,
+            Protocol protocol)
       : parameters(parameters), blade(blade), ranks(ranks), protocol(protocol) {}
 
   bool SharesMemory(Rank a, Rank b) const {
@@ -77,7 +78,8 @@ struct CmlDomain {
   const int ranks;  // of MPI_COMM_WORLD
   const Protocol protocol;
   CmlStats stats;
-  std::array<bool, cell::kSpes> polls{}, nudged{};  // by SPE: it waits for a slot; one was freed since it looked
+  std::array<bool, cell::kSpes> polls{},
+      nudged{};  // by SPE: it waits for a slot; one was freed since it looked
   // Why an RPC failed, by SPE: what the PPE would print.
   std::array<absl::Status, cell::kSpes> rpc_errors;
   bool aborted = false;

@@ -23,7 +23,10 @@ bool Matches(const Descriptor& d, const Message& m) {
 }  // namespace
 
 CmlPpe::CmlPpe(CmlDomain& domain, int cell, HostLink& host, const RpcRegistry& registry)
-    : domain_(domain), cell_(cell), host_(host), registry_(registry),
+    : domain_(domain),
+      cell_(cell),
+      host_(host),
+      registry_(registry),
       layout_(domain.parameters, cell % cell::kCells) {
   services_.memory = &domain.blade.memory();
   services_.heap = layout_.Heap();
@@ -96,7 +99,8 @@ Task<> CmlPpe::OnArrived(cell::Ppe& ppe, std::uint64_t number) {
   Message message = host_.TakeMessage(number);
   co_await ppe.Compute(domain_.parameters.dacs.overhead);
   if (message.kind != Message::Kind::kData) {
-    const auto status = message.kind == Message::Kind::kFailed ? Completion::kFailed : Completion::kDone;
+    const auto status =
+        message.kind == Message::Kind::kFailed ? Completion::kFailed : Completion::kDone;
     const Completion done{message.sequence, 0, message.tag, status, 0};
     co_await ppe.Compute(domain_.parameters.cml.ppe_store);
     co_await ppe.Sync();
@@ -112,8 +116,8 @@ Task<> CmlPpe::OnArrived(cell::Ppe& ppe, std::uint64_t number) {
   }
 }
 
-// To the SPE that posted a receive for it: small ones by the PPE itself, large ones for the SPE to get. Then the sender
-// may go on.
+// To the SPE that posted a receive for it: small ones by the PPE itself, large ones for the SPE to
+// get. Then the sender may go on.
 Task<> CmlPpe::Deliver(cell::Ppe& ppe, Message message) {
   const int spe = SpeOf(message.to);
   const Posted posted = *std::exchange(PostedBy(spe), std::nullopt);
@@ -129,7 +133,8 @@ Task<> CmlPpe::Deliver(cell::Ppe& ppe, Message message) {
     services_.memory->Write(layout_.Landing(spe), message.data.data(), bytes);
   } else {
     ++domain_.stats.copied_by_ppe;
-    ppe.Store(spe, static_cast<cell::LsAddress>(posted.descriptor.target), message.data.data(), bytes);
+    ppe.Store(spe, static_cast<cell::LsAddress>(posted.descriptor.target), message.data.data(),
+              bytes);
   }
   ppe.Store(spe, kFarReceive, &done, sizeof(done));
   Free(kReceiveQueue, posted.slot);
@@ -140,7 +145,8 @@ Task<> CmlPpe::Deliver(cell::Ppe& ppe, Message message) {
   host_.SendUp(cell_, std::move(message), ppe.time());
 }
 
-// --- Remote procedure calls -------------------------------------------------------------------------
+// --- Remote procedure calls
+// -------------------------------------------------------------------------
 
 Task<> CmlPpe::OnRpc(cell::Ppe& ppe, int spe) {
   const std::uint64_t at = layout_.Rpc(spe);
@@ -193,9 +199,9 @@ Task<> CmlPpe::BeginAccess(cell::Ppe& ppe, PendingCall pending, DacsAccess acces
   const std::uint64_t bytes = access.put ? access.data.size() : access.bytes;
   if (access.offset > kDacsRegionBytes || bytes > kDacsRegionBytes - access.offset) {
     co_await Answer(ppe, pending.spe, pending.sequence,
-                    absl::OutOfRangeError(fmt::format(
-                        "DaCS {}: bytes {} to {} of a region of {}", access.put ? "put" : "get", access.offset,
-                        access.offset + bytes, kDacsRegionBytes)));
+                    absl::OutOfRangeError(fmt::format("DaCS {}: bytes {} to {} of a region of {}",
+                                                      access.put ? "put" : "get", access.offset,
+                                                      access.offset + bytes, kDacsRegionBytes)));
     co_return;
   }
   pending.unit = 1;
@@ -218,14 +224,15 @@ Task<> CmlPpe::OnRpcBack(cell::Ppe& ppe, std::uint64_t number) {
     result = call.then ? call.then(call.bytes) : call.bytes;
   }
   if (result.ok() && result->size() != call.result_bytes) {
-    result = absl::InvalidArgumentError(fmt::format(
-        "mismatched RPC: Opteron function {} gave {} bytes; the SPE waits for {}", call.number,
-        result->size(), call.result_bytes));
+    result = absl::InvalidArgumentError(
+        fmt::format("mismatched RPC: Opteron function {} gave {} bytes; the SPE waits for {}",
+                    call.number, result->size(), call.result_bytes));
   }
   co_await Answer(ppe, call.spe, call.sequence, std::move(result));
 }
 
-Task<> CmlPpe::Answer(cell::Ppe& ppe, int spe, std::uint32_t sequence, absl::StatusOr<Bytes> result) {
+Task<> CmlPpe::Answer(cell::Ppe& ppe, int spe, std::uint32_t sequence,
+                      absl::StatusOr<Bytes> result) {
   co_await ppe.Compute(domain_.parameters.cml.ppe_store);
   co_await ppe.Sync();
   Completion done{sequence, 0, 0, Completion::kDone, 0};

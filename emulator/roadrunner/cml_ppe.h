@@ -1,6 +1,7 @@
-// CML's process on one PPE (paper 004, Cell Messaging Layer): forwards messages between its SPEs and its Opteron
-// core, puts arrived ones into local stores, and answers remote procedure calls. One thing after another: a
-// PPE is a slow core, and every event costs it `ppe_handle`, every DaCS transfer the overhead of DaCS.
+// CML's process on one PPE (paper 004, Cell Messaging Layer): forwards messages between its SPEs
+// and its Opteron core, puts arrived ones into local stores, and answers remote procedure calls.
+// One thing after another: a PPE is a slow core, and every event costs it `ppe_handle`, every DaCS
+// transfer the overhead of DaCS.
 #pragma once
 
 #include <array>
@@ -14,7 +15,8 @@
 
 namespace percs::roadrunner {
 
-// What Opteron cores carry: a message, or the answer that its receive took it (or that it cannot arrive).
+// What Opteron cores carry: a message, or the answer that its receive took it (or that it cannot
+// arrive).
 struct Message {
   enum class Kind : std::uint8_t { kData, kTaken, kFailed };
   Kind kind = Kind::kData;

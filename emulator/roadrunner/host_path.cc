@@ -23,8 +23,8 @@ HostPath::HostPath(const RoadrunnerParameters& parameters, IbTree tree)
   up_free_.resize(cells);
   down_free_.resize(cells);
   const LayerParameters& mpi = parameters.mpi;
-  mpi_flight_ = std::max<Time>(
-      0, mpi.latency - 2 * mpi.overhead - OneCrossbar(parameters.infiniband));
+  mpi_flight_ =
+      std::max<Time>(0, mpi.latency - 2 * mpi.overhead - OneCrossbar(parameters.infiniband));
 }
 
 Time HostPath::TakeCore(int cell, Time overhead, Time now) {

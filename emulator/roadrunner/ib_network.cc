@@ -19,9 +19,9 @@ bool Alive(const IbTree& tree, const IbPath& path) {
 absl::Status IbNetwork::Inject(const IbFault& fault) {
   State next = states_.back();
   if (fault.at < next.since) {
-    return absl::InvalidArgumentError(fmt::format(
-        "a fault at {} after one at {}; give them in order of time", FormatTime(fault.at),
-        FormatTime(next.since)));
+    return absl::InvalidArgumentError(
+        fmt::format("a fault at {} after one at {}; give them in order of time",
+                    FormatTime(fault.at), FormatTime(next.since)));
   }
   next.since = fault.at;
   if (fault.crossbar) {

@@ -1,11 +1,13 @@
-// Messages over the InfiniBand tree. A message holds every link of its way for its bytes at the link's rate, cut
-// through from one to the next, behind what was there before it; so links and adapters are shared in order
-// of arrival.
+// Messages over the InfiniBand tree. A message holds every link of its way for its bytes at the
+// link's rate, cut through from one to the next, behind what was there before it; so links and
+// adapters are shared in order of arrival.
 //
-// A cable or crossbar that fails swallows what is on it. Sources send again every `retry`; `sweep` after the
-// failure the forwarding tables are those of what is left, and a message goes around or fails.
+// A cable or crossbar that fails swallows what is on it. Sources send again every `retry`; `sweep`
+// after the failure the forwarding tables are those of what is left, and a message goes around or
+// fails.
 //
-// Not modelled: packets and credits of one virtual lane; a link that waits holds nothing up behind it.
+// Not modelled: packets and credits of one virtual lane; a link that waits holds nothing up behind
+// it.
 #pragma once
 
 #include <vector>
@@ -40,8 +42,8 @@ class IbNetwork {
   // Before the run, in order of time. INVALID_ARGUMENT otherwise.
   absl::Status Inject(const IbFault& fault);
 
-  // Time at which the last byte reaches triblade `to`, of a message given to the adapter of `from` now. Calls
-  // come in order of time. UNAVAILABLE: there is no way.
+  // Time at which the last byte reaches triblade `to`, of a message given to the adapter of `from`
+  // now. Calls come in order of time. UNAVAILABLE: there is no way.
   absl::StatusOr<Time> Send(int from, int to, std::uint64_t bytes, Time now);
   // Of an empty network and a message of no bytes.
   Time MinimalTime(int from, int to) const;

@@ -11,10 +11,11 @@ constexpr int kUplinkFirst = 8, kSpineFirst = 12, kInnerFirst = 12;
 constexpr int kFaceB = 12;  // first crossbar B of an inter-CU switch
 
 absl::Status TooMany(int cu, int triblades) {
-  return absl::InvalidArgumentError(fmt::format(
-      "CU {}: {} triblades; its switch of 288 ports has 24 leaves x {} uplinks = 96 ports to other CUs "
-      "and takes 1 to {} triblades",
-      cu, triblades, kUplinksPerLeaf, kTribladesPerCu));
+  return absl::InvalidArgumentError(
+      fmt::format("CU {}: {} triblades; its switch of 288 ports has 24 leaves x {} uplinks = 96 "
+                  "ports to other CUs "
+                  "and takes 1 to {} triblades",
+                  cu, triblades, kUplinksPerLeaf, kTribladesPerCu));
 }
 
 // Port of a leaf to switch s, or -1.
@@ -41,7 +42,8 @@ absl::StatusOr<IbTree> IbTree::WithCus(int cus) {
 absl::StatusOr<IbTree> IbTree::Create(const std::vector<int>& triblades) {
   auto tree = WithCus(static_cast<int>(triblades.size()));
   for (std::size_t cu = 0; tree.ok() && cu < triblades.size(); ++cu) {
-    if (triblades[cu] < 1 || triblades[cu] > kTribladesPerCu) return TooMany(static_cast<int>(cu), triblades[cu]);
+    if (triblades[cu] < 1 || triblades[cu] > kTribladesPerCu)
+      return TooMany(static_cast<int>(cu), triblades[cu]);
     for (int i = 0; i < triblades[cu]; ++i) PERCS_CHECK(tree->Attach(static_cast<int>(cu)).ok());
   }
   return tree;
@@ -57,8 +59,9 @@ int IbTree::Occupy(int place) {
 
 absl::StatusOr<int> IbTree::Attach(int cu, int leaf) {
   if (cu < 0 || cu >= cus() || leaf < -1 || leaf >= kLeaves) {
-    return absl::InvalidArgumentError(fmt::format("there is no cu{}{}; there are CUs 0 to {} with leaves 0 to {}", cu,
-                                                  leaf < 0 ? "" : fmt::format("-leaf{}", leaf), cus() - 1, kLeaves - 1));
+    return absl::InvalidArgumentError(
+        fmt::format("there is no cu{}{}; there are CUs 0 to {} with leaves 0 to {}", cu,
+                    leaf < 0 ? "" : fmt::format("-leaf{}", leaf), cus() - 1, kLeaves - 1));
   }
   int& triblades = cu_triblades_[static_cast<std::size_t>(cu)];
   if (triblades == kTribladesPerCu) return TooMany(cu, triblades + 1);
@@ -69,9 +72,10 @@ absl::StatusOr<int> IbTree::Attach(int cu, int leaf) {
     ++triblades;
     return Occupy(place);
   }
-  return absl::InvalidArgumentError(fmt::format(
-      "cu{0}-leaf{1} has {2} ports: {3} for triblades, {4} to other CUs, {5} to spines; all {3} are taken", cu, leaf,
-      kCrossbarPorts, kTribladesPerLeaf, kUplinksPerLeaf, kSpines));
+  return absl::InvalidArgumentError(
+      fmt::format("cu{0}-leaf{1} has {2} ports: {3} for triblades, {4} to other CUs, {5} to "
+                  "spines; all {3} are taken",
+                  cu, leaf, kCrossbarPorts, kTribladesPerLeaf, kUplinksPerLeaf, kSpines));
 }
 
 int IbTree::AttachGateway(int cu) { return Occupy((cu + 1) * kPlacesPerCu - 1); }
@@ -94,7 +98,8 @@ int IbTree::Peer(int crossbar, int port) const {
     if (x >= kLeaves) return Leaf(sw, port);
     if (port >= kSpineFirst) return Spine(sw, port - kSpineFirst);
     if (port < kTribladesPerLeaf) {
-      const int at = triblade_at_[static_cast<std::size_t>(sw * kPlacesPerCu + x * kTribladesPerLeaf + port)];
+      const int at =
+          triblade_at_[static_cast<std::size_t>(sw * kPlacesPerCu + x * kTribladesPerLeaf + port)];
       return at >= 0 ? -1 - at : kNothing;
     }
     if (cus() == 1) return kNothing;
@@ -140,7 +145,8 @@ void IbTree::SetCable(LinkNumber link, bool up) {
   link_down_[static_cast<std::size_t>(Reverse(link))] = !up;
 }
 
-// --- Forwarding -------------------------------------------------------------------------------------
+// --- Forwarding
+// -------------------------------------------------------------------------------------
 
 bool IbTree::Descends(int s, int cu, int leaf) const {
   return UplinkPort(leaf, s) >= 0 && alive(Out(Facing(s, cu), leaf / 2));
@@ -168,7 +174,8 @@ bool IbTree::Climbs(int s, int cu, int leaf) const {
 int IbTree::NextInside(int cu, int leaf, int target_leaf, int seed) const {
   for (int i = 0; i < kSpines; ++i) {
     const int spine = (seed + i) % kSpines;
-    if (alive(Out(Leaf(cu, leaf), kSpineFirst + spine)) && alive(Out(Spine(cu, spine), target_leaf))) {
+    if (alive(Out(Leaf(cu, leaf), kSpineFirst + spine)) &&
+        alive(Out(Spine(cu, spine), target_leaf))) {
       return kSpineFirst + spine;
     }
   }
@@ -235,16 +242,16 @@ int IbTree::NextPort(int crossbar, int to) const {
 absl::StatusOr<IbPath> IbTree::Route(int from, int to) const {
   IbPath path;
   const auto dead = [&](int crossbar) {
-    return absl::UnavailableError(fmt::format(
-        "no way from triblade {} to triblade {}: {} has no live link towards it", from, to,
-        CrossbarName(crossbar)));
+    return absl::UnavailableError(
+        fmt::format("no way from triblade {} to triblade {}: {} has no live link towards it", from,
+                    to, CrossbarName(crossbar)));
   };
   path.links[static_cast<std::size_t>(path.size++)] = FromTriblade(from);
   int crossbar = LeafOf(from);
   if (!alive(FromTriblade(from))) {
     return absl::UnavailableError(fmt::format(
-        "no way from triblade {} to triblade {}: the cable of triblade {} or {} is down", from, to, from,
-        CrossbarName(crossbar)));
+        "no way from triblade {} to triblade {}: the cable of triblade {} or {} is down", from, to,
+        from, CrossbarName(crossbar)));
   }
   while (true) {
     const int port = NextPort(crossbar, to);
@@ -259,12 +266,14 @@ absl::StatusOr<IbPath> IbTree::Route(int from, int to) const {
   }
 }
 
-// --- Names ------------------------------------------------------------------------------------------
+// --- Names
+// ------------------------------------------------------------------------------------------
 
 std::string IbTree::CrossbarName(int crossbar) const {
   const int sw = crossbar / kCrossbarsPerSwitch, x = crossbar % kCrossbarsPerSwitch;
   if (sw < cus()) {
-    return x < kLeaves ? fmt::format("cu{}-leaf{}", sw, x) : fmt::format("cu{}-spine{}", sw, x - kLeaves);
+    return x < kLeaves ? fmt::format("cu{}-leaf{}", sw, x)
+                       : fmt::format("cu{}-spine{}", sw, x - kLeaves);
   }
   return fmt::format("sw{}-{}{}", sw - cus(), "abc"[x / 12], x % 12);
 }
@@ -279,9 +288,9 @@ absl::StatusOr<int> IbTree::ParseCrossbar(const std::string& name) const {
   for (int crossbar = 0; crossbar < crossbars_; ++crossbar) {
     if (CrossbarName(crossbar) == name) return crossbar;
   }
-  return absl::NotFoundError(fmt::format(
-      "no crossbar \"{}\"; there are cu0-leaf0 to cu{}-spine11{}", name, cus() - 1,
-      cus() > 1 ? " and sw0-a0 to sw7-c11" : ""));
+  return absl::NotFoundError(
+      fmt::format("no crossbar \"{}\"; there are cu0-leaf0 to cu{}-spine11{}", name, cus() - 1,
+                  cus() > 1 ? " and sw0-a0 to sw7-c11" : ""));
 }
 
 absl::StatusOr<LinkNumber> IbTree::ParseCable(const std::string& name) const {
@@ -292,14 +301,15 @@ absl::StatusOr<LinkNumber> IbTree::ParseCable(const std::string& name) const {
   }
   const std::size_t colon = name.find(":p");
   if (colon == std::string::npos) {
-    return absl::NotFoundError(fmt::format(
-        "no cable \"{}\"; cables are named like triblade0 or cu0-leaf3:p9", name));
+    return absl::NotFoundError(
+        fmt::format("no cable \"{}\"; cables are named like triblade0 or cu0-leaf3:p9", name));
   }
   const auto crossbar = ParseCrossbar(name.substr(0, colon));
   if (!crossbar.ok()) return crossbar.status();
-  if (!absl::SimpleAtoi(name.substr(colon + 2), &number) || number < 0 || number >= kCrossbarPorts ||
-      Peer(*crossbar, number) == kNothing) {
-    return absl::NotFoundError(fmt::format("nothing is plugged into {}; ports are p0 to p23", name));
+  if (!absl::SimpleAtoi(name.substr(colon + 2), &number) || number < 0 ||
+      number >= kCrossbarPorts || Peer(*crossbar, number) == kNothing) {
+    return absl::NotFoundError(
+        fmt::format("nothing is plugged into {}; ports are p0 to p23", name));
   }
   return Out(*crossbar, number);
 }

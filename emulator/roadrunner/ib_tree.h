@@ -1,13 +1,15 @@
-// The InfiniBand tree of Roadrunner (paper 004, section Roadrunner): per compute unit (CU) one 288-port switch
-// of 24 leaf and 12 spine crossbars, and eight switches of 12 + 12 + 12 crossbars between up to 24 CUs.
+// The InfiniBand tree of Roadrunner (paper 004, section Roadrunner): per compute unit (CU) one
+// 288-port switch of 24 leaf and 12 spine crossbars, and eight switches of 12 + 12 + 12 crossbars
+// between up to 24 CUs.
 //
-// Every crossbar has 24 ports. Leaf: 0-7 triblades, 8-11 uplinks, 12-23 spines. Spine: the leaves. In switch
-// s, crossbar A k (CUs 0-11) or C k - 12 (CUs 12-23) faces CU k: ports 0-11 to its leaves, 12-23 to the
-// crossbars B; B: 0-11 to A, 12-23 to C. Leaf l has its uplinks to switches 0-3 if l is even, else 4-7: 24 x 4
-// = 96 uplinks for 180 triblades, the "2:1".
+// Every crossbar has 24 ports. Leaf: 0-7 triblades, 8-11 uplinks, 12-23 spines. Spine: the leaves.
+// In switch s, crossbar A k (CUs 0-11) or C k - 12 (CUs 12-23) faces CU k: ports 0-11 to its
+// leaves, 12-23 to the crossbars B; B: 0-11 to A, 12-23 to C. Leaf l has its uplinks to switches
+// 0-3 if l is even, else 4-7: 24 x 4 = 96 uplinks for 180 triblades, the "2:1".
 //
-// Routing is static and by destination: a crossbar looks at nothing but the destination's number. Links are
-// taken in the order leaf-spine, spine-leaf, leaf-A, A-B, B-A, A-leaf, so no cycle of links can form.
+// Routing is static and by destination: a crossbar looks at nothing but the destination's number.
+// Links are taken in the order leaf-spine, spine-leaf, leaf-A, A-B, B-A, A-leaf, so no cycle of
+// links can form.
 //
 // Not modelled: subnet management packets; tables change as a whole (IbNetwork).
 #pragma once
@@ -25,7 +27,8 @@ inline constexpr int kLeaves = 24, kSpines = 12, kCrossbarsPerSwitch = 36, kCros
 inline constexpr int kInterSwitches = 8, kUplinksPerLeaf = 4, kTribladesPerLeaf = 8;
 inline constexpr int kPlacesPerCu = kLeaves * kTribladesPerLeaf;
 
-// A directed link: what leaves a crossbar by a port (crossbar x 24 + port), or a triblade (behind those).
+// A directed link: what leaves a crossbar by a port (crossbar x 24 + port), or a triblade (behind
+// those).
 using LinkNumber = int;
 inline constexpr LinkNumber kNoLink = -1;
 
@@ -43,19 +46,21 @@ class IbTree {
   // So many triblades, CU after CU filled up.
   static absl::StatusOr<IbTree> WithTriblades(int triblades);
 
-  // CUs without triblades, which are attached one by one: to the CU's lowest free place, or to the lowest of a
-  // leaf. INVALID_ARGUMENT for the 181st of a CU, the 9th of a leaf.
+  // CUs without triblades, which are attached one by one: to the CU's lowest free place, or to the
+  // lowest of a leaf. INVALID_ARGUMENT for the 181st of a CU, the 9th of a leaf.
   static absl::StatusOr<IbTree> WithCus(int cus);
   absl::StatusOr<int> Attach(int cu, int leaf = -1);
-  // The last of the 192 - 180 = 12 places of a CU that are for no triblade takes a gateway to another network;
-  // it is numbered like a triblade.
+  // The last of the 192 - 180 = 12 places of a CU that are for no triblade takes a gateway to
+  // another network; it is numbered like a triblade.
   int AttachGateway(int cu);
 
   int triblades() const { return static_cast<int>(places_.size()); }
   int cus() const { return static_cast<int>(cu_triblades_.size()); }
   int crossbars() const { return crossbars_; }
   LinkNumber links() const { return crossbars_ * kCrossbarPorts + triblades(); }
-  int cu_of(int triblade) const { return places_[static_cast<std::size_t>(triblade)] / kPlacesPerCu; }
+  int cu_of(int triblade) const {
+    return places_[static_cast<std::size_t>(triblade)] / kPlacesPerCu;
+  }
   int LeafOf(int triblade) const;  // its crossbar
   int PortOfTriblade(int triblade) const { return IndexInCu(triblade) % kTribladesPerLeaf; }
 
@@ -63,7 +68,9 @@ class IbTree {
   static constexpr int kNothing = -1 - (1 << 24);
   int Peer(int crossbar, int port) const;
   // The port at the far end of a port that leads to another crossbar.
-  int PeerPort(int crossbar, int port) const { return Reverse(Out(crossbar, port)) % kCrossbarPorts; }
+  int PeerPort(int crossbar, int port) const {
+    return Reverse(Out(crossbar, port)) % kCrossbarPorts;
+  }
   bool IsLeaf(int crossbar) const {
     return crossbar / kCrossbarsPerSwitch < cus() && crossbar % kCrossbarsPerSwitch < kLeaves;
   }
@@ -97,7 +104,9 @@ class IbTree {
   int Spine(int cu, int spine) const { return Leaf(cu, kLeaves + spine); }
   int InterBase(int s) const { return (cus() + s) * kCrossbarsPerSwitch; }
   int Facing(int s, int cu) const { return InterBase(s) + (cu < 12 ? cu : 12 + cu); }
-  int IndexInCu(int triblade) const { return places_[static_cast<std::size_t>(triblade)] % kPlacesPerCu; }
+  int IndexInCu(int triblade) const {
+    return places_[static_cast<std::size_t>(triblade)] % kPlacesPerCu;
+  }
   int Occupy(int place);
   LinkNumber FromTriblade(int triblade) const { return crossbars_ * kCrossbarPorts + triblade; }
   LinkNumber Reverse(LinkNumber link) const;
@@ -105,7 +114,7 @@ class IbTree {
   int NextInside(int cu, int leaf, int target_leaf, int seed) const;
   int Detour(int spine, int to) const;
   int NextOnInter(int crossbar, int to) const;
-  bool Descends(int s, int cu, int leaf) const;         // from the crossbar facing `cu` to that leaf
+  bool Descends(int s, int cu, int leaf) const;  // from the crossbar facing `cu` to that leaf
   bool Crosses(int s, int from_cu, int cu, int b) const;  // over crossbar B b
   bool Reaches(int s, int from_cu, int cu, int leaf) const;
   bool Climbs(int s, int cu, int leaf) const;

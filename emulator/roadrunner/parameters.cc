@@ -21,7 +21,8 @@ absl::Status CheckParameters(const RoadrunnerParameters& p) {
       {"dacs", &p.dacs}, {"mpi", &p.mpi}, {"mpi_shared", &p.mpi_shared}};
   for (const auto& [name, layer] : layers) {
     if (!(layer->bytes_per_ns > 0)) {
-      return bad(fmt::format("{}.bytes_per_ns is {}; it must be above 0", name, layer->bytes_per_ns));
+      return bad(
+          fmt::format("{}.bytes_per_ns is {}; it must be above 0", name, layer->bytes_per_ns));
     }
     if (layer->overhead < 0 || layer->latency < 2 * layer->overhead) {
       return bad(fmt::format("{}.latency is {}; it holds the overhead of both ends, 2 x {}", name,
@@ -30,19 +31,23 @@ absl::Status CheckParameters(const RoadrunnerParameters& p) {
   }
   const CmlParameters& c = p.cml;
   const std::pair<const char*, std::int64_t> positive[] = {
-      {"cml.tags", c.tags}, {"cml.send_slots", c.send_slots}, {"cml.receive_slots", c.receive_slots},
-      {"infiniband.crossbar", p.infiniband.crossbar}, {"infiniband.retry", p.infiniband.retry}};
+      {"cml.tags", c.tags},
+      {"cml.send_slots", c.send_slots},
+      {"cml.receive_slots", c.receive_slots},
+      {"infiniband.crossbar", p.infiniband.crossbar},
+      {"infiniband.retry", p.infiniband.retry}};
   for (const auto& [name, value] : positive) {
     if (value <= 0) return bad(fmt::format("{} is {}; it must be above 0", name, value));
   }
   if (c.send_slots > 32 || c.receive_slots > 32) {
-    return bad(fmt::format("cml.send_slots {} and receive_slots {}; a queue has at most 32", c.send_slots,
-                           c.receive_slots));
+    return bad(fmt::format("cml.send_slots {} and receive_slots {}; a queue has at most 32",
+                           c.send_slots, c.receive_slots));
   }
   if (!(p.infiniband.bytes_per_ns > 0)) return bad("infiniband.bytes_per_ns must be above 0");
   if (c.mem_domain_cells != 1 && c.mem_domain_cells != 2) {
-    return bad(fmt::format("cml.mem_domain_cells is {}; a memory domain is 1 Cell or the 2 of a blade",
-                           c.mem_domain_cells));
+    return bad(
+        fmt::format("cml.mem_domain_cells is {}; a memory domain is 1 Cell or the 2 of a blade",
+                    c.mem_domain_cells));
   }
   return cell::CheckBladeParameters(p.blade);
 }

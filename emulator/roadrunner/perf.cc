@@ -52,9 +52,10 @@ absl::StatusOr<PerfResult> MeasurePerf(const RoadrunnerParameters& parameters, R
         fmt::format("a message from SPE {} to SPE {}; they must be two different ones", a, b));
   }
   if (bytes > kPerfBytesMax || round_trips < 1) {
-    return absl::InvalidArgumentError(fmt::format(
-        "{} bytes, {} round trips; at most {} bytes fit beside the program, and 1 round trip is the least", bytes,
-        round_trips, kPerfBytesMax));
+    return absl::InvalidArgumentError(
+        fmt::format("{} bytes, {} round trips; at most {} bytes fit beside the program, and 1 "
+                    "round trip is the least",
+                    bytes, round_trips, kPerfBytesMax));
   }
   auto cluster = Cluster::Create(parameters, {NodeOf(std::max(a, b)) + 1, 0, protocol});
   if (!cluster.ok()) return cluster.status();
@@ -67,7 +68,8 @@ absl::StatusOr<PerfResult> MeasurePerf(const RoadrunnerParameters& parameters, R
   }
   const ClusterResult over = (*cluster)->Run();
   if (!over.status.ok()) return over.status;
-  if (first.wrong > 0) return absl::InternalError(fmt::format("{} bytes came back wrong", first.wrong));
+  if (first.wrong > 0)
+    return absl::InternalError(fmt::format("{} bytes came back wrong", first.wrong));
   PerfResult result;
   result.distance = DistanceOf(a, b);
   if (result.distance == Distance::kNetwork) {

@@ -1,5 +1,5 @@
-// Messages between two SPEs in the manner of paper 004 (figure 6): half the round trip of a message that goes back
-// and forth.
+// Messages between two SPEs in the manner of paper 004 (figure 6): half the round trip of a message
+// that goes back and forth.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -12,13 +12,14 @@ inline constexpr std::uint32_t kPerfBytesMax = 128 * 1024;
 
 struct PerfResult {
   Distance distance = Distance::kSelf;
-  int crossbars = 0;        // passed between triblades
+  int crossbars = 0;  // passed between triblades
   Time half_round_trip = 0;
   double gigabytes_per_second = 0;
   Digest digest;
 };
 
-// Errors of Cluster; INVALID_ARGUMENT for equal ranks or more than kPerfBytesMax; INTERNAL if data came out wrong.
+// Errors of Cluster; INVALID_ARGUMENT for equal ranks or more than kPerfBytesMax; INTERNAL if data
+// came out wrong.
 absl::StatusOr<PerfResult> MeasurePerf(const RoadrunnerParameters& parameters, Rank a, Rank b,
                                        std::uint32_t bytes, int round_trips = 8,
                                        Protocol protocol = Protocol::kReceiverInitiated);

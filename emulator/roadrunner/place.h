@@ -1,5 +1,5 @@
-// Where an MPI rank is: ranks are the SPEs of the machine in order of triblade, blade, Cell, SPE. All of it
-// is arithmetic: nobody holds a table of processes (paper 004, Cell Messaging Layer).
+// Where an MPI rank is: ranks are the SPEs of the machine in order of triblade, blade, Cell, SPE.
+// All of it is arithmetic: nobody holds a table of processes (paper 004, Cell Messaging Layer).
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,11 @@ constexpr const char* DistanceName(Distance d) {
 }
 
 constexpr int NodeOf(Rank rank) { return rank / kSpesPerTriblade; }
-constexpr int BladeOf(Rank rank) { return rank / cell::kSpes; }        // of the machine
-constexpr int CellOf(Rank rank) { return rank / cell::kSpesPerCell; }  // of the machine, and its Opteron core
-constexpr int SpeOf(Rank rank) { return rank % cell::kSpes; }          // of the blade
+constexpr int BladeOf(Rank rank) { return rank / cell::kSpes; }  // of the machine
+constexpr int CellOf(Rank rank) {
+  return rank / cell::kSpesPerCell;
+}  // of the machine, and its Opteron core
+constexpr int SpeOf(Rank rank) { return rank % cell::kSpes; }  // of the blade
 constexpr int CellOnBlade(Rank rank) { return SpeOf(rank) / cell::kSpesPerCell; }
 
 constexpr Distance DistanceOf(Rank a, Rank b) {

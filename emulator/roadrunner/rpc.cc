@@ -68,8 +68,9 @@ absl::StatusOr<RpcAnswer> WriteFile(PpeServices& ppe, const Bytes& arguments) {
   const std::uint64_t address = LoadBig(arguments.data() + 8, 8);
   const std::uint64_t length = LoadBig(arguments.data() + 16, 8);
   if (!ppe.memory->holds(address, length)) {
-    return absl::InvalidArgumentError(fmt::format(
-        "{} bytes at {:#x} are not in main memory of {} bytes", length, address, ppe.memory->size()));
+    return absl::InvalidArgumentError(
+        fmt::format("{} bytes at {:#x} are not in main memory of {} bytes", length, address,
+                    ppe.memory->size()));
   }
   OpteronCall call;
   call.function = kRpcWriteFile;
@@ -107,9 +108,9 @@ absl::StatusOr<const PpeFunction*> RpcRegistry::Ppe(int number, std::size_t argu
   }
   const PpeFunction& f = found->second;
   if (arguments != f.argument_bytes || results != f.result_bytes) {
-    return absl::InvalidArgumentError(fmt::format(
-        "mismatched RPC: {} takes {} bytes and gives {}; it was called with {} and {}", f.name,
-        f.argument_bytes, f.result_bytes, arguments, results));
+    return absl::InvalidArgumentError(
+        fmt::format("mismatched RPC: {} takes {} bytes and gives {}; it was called with {} and {}",
+                    f.name, f.argument_bytes, f.result_bytes, arguments, results));
   }
   return &f;
 }
@@ -118,8 +119,8 @@ absl::StatusOr<const OpteronFunction*> RpcRegistry::Opteron(int number,
                                                             std::size_t arguments) const {
   const auto found = opteron_.find(number);
   if (found == opteron_.end()) {
-    return absl::NotFoundError(fmt::format("mismatched RPC: the Opteron has no function {}; it has {}",
-                                           number, opteron_.size()));
+    return absl::NotFoundError(fmt::format(
+        "mismatched RPC: the Opteron has no function {}; it has {}", number, opteron_.size()));
   }
   const OpteronFunction& f = found->second;
   if (arguments < f.argument_bytes_min) {
@@ -134,7 +135,8 @@ RpcRegistry DefaultRegistry() {
   RpcRegistry registry;
   (void)registry.Add(kRpcMalloc, PpeFunction{"malloc", 8, 8, 500'000, Malloc});
   (void)registry.Add(kRpcWriteFile, PpeFunction{"write_file", 24, 8, 500'000, WriteFile});
-  (void)registry.Add(kRpcWriteFile, OpteronFunction{"append", 8, 8, 2 * kMicrosecond, AppendToFile});
+  (void)registry.Add(kRpcWriteFile,
+                     OpteronFunction{"append", 8, 8, 2 * kMicrosecond, AppendToFile});
   return registry;
 }
 

@@ -11,7 +11,8 @@ namespace {
 
 constexpr double kTotal = 1.0, kScatter = 0.5;  // cross sections
 
-// Direction cosines over cell width, and weight, of angle m of an octant: a made-up but fixed quadrature.
+// Direction cosines over cell width, and weight, of angle m of an octant: a made-up but fixed
+// quadrature.
 struct Angle {
   double mu, eta, xi, weight;
 };
@@ -45,7 +46,8 @@ absl::StatusOr<RankGrid> RankGrid::ForRanks(int ranks) {
   if (ranks == cell::kSpes) return RankGrid{4, 4};
   if (ranks < 1 || ranks % kSpesPerTriblade != 0) {
     return absl::InvalidArgumentError(fmt::format(
-        "Sweep3D on {} ranks; it takes one Cell (8), one blade (16) or whole triblades (32 each)", ranks));
+        "Sweep3D on {} ranks; it takes one Cell (8), one blade (16) or whole triblades (32 each)",
+        ranks));
   }
   const int nodes = ranks / kSpesPerTriblade;
   RankGrid best{8 * nodes, 4};
@@ -85,12 +87,13 @@ absl::Status CheckProblem(const SweepProblem& p, const RankGrid& grid) {
     return bad(fmt::format("{} planes in blocks of {}; blocks must divide them", p.k, p.k_block));
   }
   if (p.angle_block < 1 || p.angles < 1 || p.angles > 6 || p.angles % p.angle_block != 0) {
-    return bad(fmt::format("{} angles in blocks of {}; there are 1 to 6, and blocks must divide them", p.angles,
-                           p.angle_block));
+    return bad(
+        fmt::format("{} angles in blocks of {}; there are 1 to 6, and blocks must divide them",
+                    p.angles, p.angle_block));
   }
   if (grid.px > p.i || grid.py > p.j) {
-    return bad(fmt::format("{} x {} ranks for {} x {} cells; every rank needs a cell", grid.px, grid.py, p.i,
-                           p.j));
+    return bad(fmt::format("{} x {} ranks for {} x {} cells; every rank needs a cell", grid.px,
+                           grid.py, p.i, p.j));
   }
   return absl::OkStatus();
 }
@@ -140,7 +143,8 @@ Flux SerialSweep(const SweepProblem& p) {
       std::vector<double> x(static_cast<std::size_t>(p.angles * p.k * p.j), 0.0);
       std::vector<double> y(static_cast<std::size_t>(p.angles * p.k * p.i), 0.0);
       std::vector<double> z(static_cast<std::size_t>(p.angles * p.j * p.i), 0.0);
-      Sweep({p.i, p.j, p.k, octant, 0, p.angles, x.data(), y.data(), z.data(), source.data(), flux.data()});
+      Sweep({p.i, p.j, p.k, octant, 0, p.angles, x.data(), y.data(), z.data(), source.data(),
+             flux.data()});
     }
   }
   return flux;
@@ -152,7 +156,10 @@ namespace {
 class SweepRank {
  public:
   SweepRank(const SweepProblem& problem, const RankGrid& grid, Rank rank)
-      : p_(problem), grid_(grid), rank_(rank), i_(PartOf(problem.i, grid.px, grid.x(rank))),
+      : p_(problem),
+        grid_(grid),
+        rank_(rank),
+        i_(PartOf(problem.i, grid.px, grid.x(rank))),
         j_(PartOf(problem.j, grid.py, grid.y(rank))) {}
 
   std::uint32_t heap() const {
@@ -177,7 +184,9 @@ class SweepRank {
   }
 
  private:
-  static std::uint32_t Room(int doubles) { return (static_cast<std::uint32_t>(doubles) * 8 + 127) / 128 * 128; }
+  static std::uint32_t Room(int doubles) {
+    return (static_cast<std::uint32_t>(doubles) * 8 + 127) / 128 * 128;
+  }
   int XCells() const { return p_.angle_block * p_.k_block * j_.size; }
   int YCells() const { return p_.angle_block * p_.k_block * i_.size; }
   int ZCells() const { return p_.angle_block * j_.size * i_.size; }
@@ -230,12 +239,13 @@ class SweepRank {
 
 }  // namespace
 
-absl::StatusOr<SweepResult> SweepOnCml(const RoadrunnerParameters& parameters, const SweepProblem& problem,
-                                       int ranks) {
+absl::StatusOr<SweepResult> SweepOnCml(const RoadrunnerParameters& parameters,
+                                       const SweepProblem& problem, int ranks) {
   const auto grid = RankGrid::ForRanks(ranks);
   if (!grid.ok()) return grid.status();
   if (absl::Status s = CheckProblem(problem, *grid); !s.ok()) return s;
-  auto cluster = Cluster::Create(parameters, {(ranks + kSpesPerTriblade - 1) / kSpesPerTriblade, ranks});
+  auto cluster =
+      Cluster::Create(parameters, {(ranks + kSpesPerTriblade - 1) / kSpesPerTriblade, ranks});
   if (!cluster.ok()) return cluster.status();
   SweepResult result;
   result.flux.resize(static_cast<std::size_t>(problem.i * problem.j * problem.k));

@@ -1,9 +1,11 @@
-// Sweep3D (paper 004, section Sweep3D): a wavefront sweep of discrete-ordinates transport over I x J x K cells. I and J
-// are split over a grid of ranks, K is done in blocks, angles in blocks; octant after octant a block needs the
-// outflow of its upstream neighbours, surfaces that go from SPE to SPE.
+// Sweep3D (paper 004, section Sweep3D): a wavefront sweep of discrete-ordinates transport over I x
+// J x K cells. I and J are split over a grid of ranks, K is done in blocks, angles in blocks;
+// octant after octant a block needs the outflow of its upstream neighbours, surfaces that go from
+// SPE to SPE.
 //
-// The arithmetic is diamond differencing with a fixed external source and isotropic scattering; a cell gets its
-// additions in the same order however it is split up, so results are the same bit by bit.
+// The arithmetic is diamond differencing with a fixed external source and isotropic scattering; a
+// cell gets its additions in the same order however it is split up, so results are the same bit by
+// bit.
 #pragma once
 
 #include <array>
@@ -16,12 +18,13 @@
 namespace percs::roadrunner {
 
 struct SweepProblem {
-  int i = 8, j = 8, k = 8;   // cells
-  int k_block = 4;           // planes of a block, mk
-  int angles = 6;            // per octant
-  int angle_block = 3;       // mmi
+  int i = 8, j = 8, k = 8;  // cells
+  int k_block = 4;          // planes of a block, mk
+  int angles = 6;           // per octant
+  int angle_block = 3;      // mmi
   int iterations = 1;
-  // An SPE's time for one cell and angle. Calibrated: 0.37 s for 10 iterations of 50 x 50 x 50 on one Cell.
+  // An SPE's time for one cell and angle. Calibrated: 0.37 s for 10 iterations of 50 x 50 x 50 on
+  // one Cell.
   Time cell_angle = 42'910;
 
   int k_blocks() const { return k / k_block; }
@@ -29,8 +32,9 @@ struct SweepProblem {
   int steps() const { return iterations * 8 * angle_blocks() * k_blocks(); }
 };
 
-// Where a rank's tile is among Px x Py. Neighbours lie close together: a Cell is 4 x 2 ranks, a blade 4 x 4, a triblade
-// 8 x 4, and triblades form a grid as square as their number allows (choice; the paper does not say).
+// Where a rank's tile is among Px x Py. Neighbours lie close together: a Cell is 4 x 2 ranks, a
+// blade 4 x 4, a triblade 8 x 4, and triblades form a grid as square as their number allows
+// (choice; the paper does not say).
 struct RankGrid {
   int px = 0, py = 0;
   int x(Rank rank) const;
@@ -64,11 +68,11 @@ struct SweepResult {
   ClusterResult cluster;
 };
 // On SPEs with CML, real data in local stores. RESOURCE_EXHAUSTED if a tile does not fit.
-absl::StatusOr<SweepResult> SweepOnCml(const RoadrunnerParameters& parameters, const SweepProblem& problem,
-                                       int ranks);
+absl::StatusOr<SweepResult> SweepOnCml(const RoadrunnerParameters& parameters,
+                                       const SweepProblem& problem, int ranks);
 
-// The arithmetic of one block of cells, in the order of its octant. Inflow arrays become outflow arrays:
-// x [angle][k][j], y [angle][k][i], z [angle][j][i].
+// The arithmetic of one block of cells, in the order of its octant. Inflow arrays become outflow
+// arrays: x [angle][k][j], y [angle][k][i], z [angle][j][i].
 struct SweepBlock {
   int ni = 0, nj = 0, nk = 0;
   int octant = 0, angle_first = 0, angles = 0;
@@ -77,7 +81,8 @@ struct SweepBlock {
   double* flux = nullptr;
 };
 void Sweep(const SweepBlock& block);
-// Source of the next iteration, from the flux of the last one (null: the first), at a cell of the whole.
+// Source of the next iteration, from the flux of the last one (null: the first), at a cell of the
+// whole.
 double SourceAt(const SweepProblem& problem, int i, int j, int k, double flux);
 
 }  // namespace percs::roadrunner

@@ -26,7 +26,9 @@ Time NearCosts::Put(std::uint64_t bytes, bool far) const {
 Time NearCosts::Message(std::uint64_t bytes, bool far) const {
   return (bytes > 0 ? Put(bytes, far) : 0) + Put(16, far);
 }
-Time NearCosts::Get(std::uint64_t bytes) const { return get_start + TransferTime(bytes, chip_rate); }
+Time NearCosts::Get(std::uint64_t bytes) const {
+  return get_start + TransferTime(bytes, chip_rate);
+}
 Time NearCosts::FarReceive() const { return call + atomic + Put(64, false); }
 Time NearCosts::FarSend(std::uint64_t bytes) const {
   return call + atomic + Put(bytes, false) + Put(64, false);
@@ -47,11 +49,17 @@ constexpr int kReceiveX = 0, kSendX = 2, kPhases = 4;  // each followed by the s
 
 class TimingMachine {
  public:
-  TimingMachine(const RoadrunnerParameters& parameters, const SweepProblem& problem, const RankGrid& grid,
-                int ranks, bool ideal, IbTree tree)
-      : p_(parameters), problem_(problem), grid_(grid), ideal_(ideal), costs_(parameters),
-        host_(parameters, std::move(tree)), ranks_(static_cast<std::size_t>(ranks)),
-        ppe_free_(static_cast<std::size_t>(host_.network().tree().triblades() * kCellsPerTriblade)) {}
+  TimingMachine(const RoadrunnerParameters& parameters, const SweepProblem& problem,
+                const RankGrid& grid, int ranks, bool ideal, IbTree tree)
+      : p_(parameters),
+        problem_(problem),
+        grid_(grid),
+        ideal_(ideal),
+        costs_(parameters),
+        host_(parameters, std::move(tree)),
+        ranks_(static_cast<std::size_t>(ranks)),
+        ppe_free_(
+            static_cast<std::size_t>(host_.network().tree().triblades() * kCellsPerTriblade)) {}
 
   absl::StatusOr<SweepTimingResult> Run();
 
@@ -66,10 +74,10 @@ class TimingMachine {
   struct RankState {
     std::int32_t step = 0;
     std::int8_t phase = kReceiveX;
-    bool receiving = false, sending = false;  // it waits in its phase
-    Rank peer = -1;                // of the pending receive or send
-    Time since = 0;                // call of the pending send or receive
-    Time posted = 0;               // the descriptor is where it is looked at
+    bool receiving = false, sending = false;    // it waits in its phase
+    Rank peer = -1;                             // of the pending receive or send
+    Time since = 0;                             // call of the pending send or receive
+    Time posted = 0;                            // the descriptor is where it is looked at
     bool arrived_x = false, arrived_y = false;  // far messages that came before their receive
   };
 
@@ -83,7 +91,8 @@ class TimingMachine {
   }
   Time Work(Rank rank) const {
     return problem_.cell_angle * PartOf(problem_.i, grid_.px, grid_.x(rank)).size *
-           PartOf(problem_.j, grid_.py, grid_.y(rank)).size * problem_.k_block * problem_.angle_block;
+           PartOf(problem_.j, grid_.py, grid_.y(rank)).size * problem_.k_block *
+           problem_.angle_block;
   }
   RankState& At(Rank rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   // The neighbour of a phase, -1 at the edge.
@@ -172,8 +181,9 @@ void TimingMachine::Near(Rank sender, Rank receiver) {
   Time sent = std::max(s.since, r.since), received = sent;
   if (!ideal_) {
     const bool across = CellOf(sender) != CellOf(receiver);
-    const Time found = std::max(s.since + costs_.call, r.since + costs_.call + costs_.Put(64, across)) +
-                       costs_.spin + costs_.match;
+    const Time found =
+        std::max(s.since + costs_.call, r.since + costs_.call + costs_.Put(64, across)) +
+        costs_.spin + costs_.match;
     sent = found + costs_.Message(Bytes(sender, s.phase == kSendX), across);
     received = sent + costs_.spin;
   }
@@ -257,7 +267,8 @@ absl::StatusOr<SweepTimingResult> TimingMachine::Run() {
         break;
       case What::kForward: {
         const Rank peer = At(rank).peer;
-        if (!OnForward(answer ? peer : rank, answer ? rank : peer, rank, answer, e.time)) return status_;
+        if (!OnForward(answer ? peer : rank, answer ? rank : peer, rank, answer, e.time))
+          return status_;
         break;
       }
       case What::kArrived: {
@@ -298,8 +309,10 @@ absl::StatusOr<SweepTimingResult> SweepTiming(const RoadrunnerParameters& parame
   const auto grid = RankGrid::ForRanks(ranks);
   if (!grid.ok()) return grid.status();
   if (absl::Status s = CheckProblem(problem, *grid); !s.ok()) return s;
-  if (parameters.cml.send_slots < cell::kSpesPerCell || parameters.cml.receive_slots < cell::kSpesPerCell) {
-    return absl::InvalidArgumentError("the timing form has no stalls: give PPE queues 8 slots or more");
+  if (parameters.cml.send_slots < cell::kSpesPerCell ||
+      parameters.cml.receive_slots < cell::kSpesPerCell) {
+    return absl::InvalidArgumentError(
+        "the timing form has no stalls: give PPE queues 8 slots or more");
   }
   auto tree = IbTree::WithTriblades((ranks + kSpesPerTriblade - 1) / kSpesPerTriblade);
   if (!tree.ok()) return tree.status();

@@ -29,9 +29,10 @@ class Validation {
     Messages();
     if (wanted({"RR-048", "RR-049", "RR-050", "RR-051"})) OneCell();
     if (wanted({"RR-052", "RR-053"})) FullScale();
-    rows_.erase(std::remove_if(rows_.begin(), rows_.end(),
-                               [&only](const ValidationRow& row) { return row.id.rfind(only, 0) != 0; }),
-                rows_.end());
+    rows_.erase(
+        std::remove_if(rows_.begin(), rows_.end(),
+                       [&only](const ValidationRow& row) { return row.id.rfind(only, 0) != 0; }),
+        rows_.end());
     if (!status_.ok()) return status_;
     std::stable_sort(rows_.begin(), rows_.end(),
                      [](const ValidationRow& a, const ValidationRow& b) { return a.id < b.id; });
@@ -39,24 +40,26 @@ class Validation {
   }
 
  private:
-  void Add(std::string id, std::string quantity, std::string published, double emulated, std::string unit,
-           Role role, Holds holds) {
-    rows_.push_back({std::move(id), std::move(quantity), std::move(published), emulated, std::move(unit), role,
-                     holds});
+  void Add(std::string id, std::string quantity, std::string published, double emulated,
+           std::string unit, Role role, Holds holds) {
+    rows_.push_back({std::move(id), std::move(quantity), std::move(published), emulated,
+                     std::move(unit), role, holds});
   }
-  void Near(std::string id, std::string quantity, double published, double emulated, std::string unit, Role role,
-            double share) {
+  void Near(std::string id, std::string quantity, double published, double emulated,
+            std::string unit, Role role, double share) {
     const bool holds = std::abs(emulated - published) <= share * published + 1e-9;
-    Add(std::move(id), std::move(quantity), fmt::format("{:g}", published), emulated, std::move(unit), role,
-        holds ? Holds::kYes : Holds::kNo);
+    Add(std::move(id), std::move(quantity), fmt::format("{:g}", published), emulated,
+        std::move(unit), role, holds ? Holds::kYes : Holds::kNo);
   }
-  void Equal(std::string id, std::string quantity, double published, double emulated, std::string unit) {
-    Near(std::move(id), std::move(quantity), published, emulated, std::move(unit), Role::kSpecified, 0);
+  void Equal(std::string id, std::string quantity, double published, double emulated,
+             std::string unit) {
+    Near(std::move(id), std::move(quantity), published, emulated, std::move(unit), Role::kSpecified,
+         0);
   }
-  void Within(std::string id, std::string quantity, std::string published, double emulated, std::string unit,
-              double low, double high) {
-    Add(std::move(id), std::move(quantity), std::move(published), emulated, std::move(unit), Role::kPredicted,
-        emulated >= low && emulated <= high ? Holds::kYes : Holds::kNo);
+  void Within(std::string id, std::string quantity, std::string published, double emulated,
+              std::string unit, double low, double high) {
+    Add(std::move(id), std::move(quantity), std::move(published), emulated, std::move(unit),
+        Role::kPredicted, emulated >= low && emulated <= high ? Holds::kYes : Holds::kNo);
   }
   template <typename T>
   T Take(absl::StatusOr<T> value) {
@@ -67,7 +70,9 @@ class Validation {
   double Microseconds(Rank a, Rank b, std::uint32_t bytes) {
     return static_cast<double>(Take(MeasurePerf(p_, a, b, bytes)).half_round_trip) * 1e-6;
   }
-  double Gigabytes(Rank a, Rank b) { return Take(MeasurePerf(p_, a, b, kPerfBytesMax)).gigabytes_per_second; }
+  double Gigabytes(Rank a, Rank b) {
+    return Take(MeasurePerf(p_, a, b, kPerfBytesMax)).gigabytes_per_second;
+  }
 
   void Structure();
   void Layers();
@@ -102,11 +107,14 @@ void Validation::Structure() {
   }
   Equal("RR-003", "nodes per CU", 180, in_first, "nodes");
   Equal("RR-004", "ports of a CU's switch", 288, external, "ports");
-  Equal("RR-005", "inter-CU switches", 8, tree.crossbars() / kCrossbarsPerSwitch - tree.cus(), "switches");
+  Equal("RR-005", "inter-CU switches", 8, tree.crossbars() / kCrossbarsPerSwitch - tree.cus(),
+        "switches");
   const bool more = IbTree::Create(std::vector<int>(25, 180)).ok();
-  Equal("RR-006", "CUs supported", 24, IbTree::Create(std::vector<int>(24, 180)).ok() && !more ? 24 : 0, "CUs");
+  Equal("RR-006", "CUs supported", 24,
+        IbTree::Create(std::vector<int>(24, 180)).ok() && !more ? 24 : 0, "CUs");
   Equal("RR-007", "crossbars per switch", 36, kCrossbarsPerSwitch, "chips");
-  Equal("RR-030", "SPEs in the system", kFullScaleRanks, tree.triblades() * kSpesPerTriblade, "SPEs");
+  Equal("RR-030", "SPEs in the system", kFullScaleRanks, tree.triblades() * kSpesPerTriblade,
+        "SPEs");
   Equal("RR-031", "total cores", 122'400,
         tree.triblades() * (kSpesPerTriblade + 2 * kCellsPerTriblade), "cores");
   Equal("RR-032", "uplinks per CU", 96, uplinks, "links");
@@ -129,11 +137,12 @@ void Validation::Structure() {
   const auto linked = Link(sweep);
   const double used = (cell::kLocalStoreBytes - kControlBytes - linked->free_bytes) / 1024.0;
   Near("RR-055", "Sweep3D's executable in the local store", 55, used, "KB", Role::kSpecified, 0.01);
-  Near("RR-056", "... and what is left of 256 KB for data, CML's control block among it", 201, 256 - used, "KB",
-       Role::kSpecified, 0.01);
+  Near("RR-056", "... and what is left of 256 KB for data, CML's control block among it", 201,
+       256 - used, "KB", Role::kSpecified, 0.01);
   Equal("RR-036", "largest message that the PPE copies", 128, p_.cml.copy_bytes_max, "B");
   Equal("RR-046", "largest benchmark message that fits", 128,
-        Link(FullImage(kPerfBytesMax)).ok() && !Link(FullImage(2 * kPerfBytesMax)).ok() ? 128 : 0, "KB");
+        Link(FullImage(kPerfBytesMax)).ok() && !Link(FullImage(2 * kPerfBytesMax)).ok() ? 128 : 0,
+        "KB");
 }
 
 // Slope of each layer over bytes: two empty machines, one message each.
@@ -143,37 +152,43 @@ void Validation::Layers() {
   const auto rate = [](Time with, Time without) {
     return static_cast<double>(kBytes) * 1000 / static_cast<double>(with - without);
   };
-  Near("RR-025", "PCIe x8, each way", 2, rate(path().DacsUp(0, kBytes, 0), path().DacsUp(0, 0, 0)), "GB/s",
-       Role::kSpecified, 0.001);
-  Near("RR-027", "InfiniBand 4X DDR, each way", 2, rate(*path().Mpi(0, 4, kBytes, 0), *path().Mpi(0, 4, 0, 0)),
+  Near("RR-025", "PCIe x8, each way", 2, rate(path().DacsUp(0, kBytes, 0), path().DacsUp(0, 0, 0)),
        "GB/s", Role::kSpecified, 0.001);
+  Near("RR-027", "InfiniBand 4X DDR, each way", 2,
+       rate(*path().Mpi(0, 4, kBytes, 0), *path().Mpi(0, 4, 0, 0)), "GB/s", Role::kSpecified,
+       0.001);
   HostPath legs = path();
   const Time up = legs.DacsUp(0, 0, p_.dacs.overhead);
   const Time down = legs.DacsDown(0, 4, 0, *legs.Mpi(0, 4, 0, up)) + p_.dacs.overhead;
-  Near("RR-038", "two DaCS and one MPI transfer", 9.24, static_cast<double>(down) * 1e-6, "us", Role::kCalibrated,
-       0.001);
+  Near("RR-038", "two DaCS and one MPI transfer", 9.24, static_cast<double>(down) * 1e-6, "us",
+       Role::kCalibrated, 0.001);
 }
 
 void Validation::Messages() {
   const double network = Microseconds(0, 32, 0);
   Near("RR-037", "CML latency between triblades", 11.77, network, "us", Role::kCalibrated, 0.005);
   Near("RR-039", "of which not DaCS or MPI", 2.53, network - 9.24, "us", Role::kCalibrated, 0.02);
-  Near("RR-040", "share of DaCS and MPI", 78.5, 9.24 / network * 100, "%", Role::kCalibrated, 0.005);
+  Near("RR-040", "share of DaCS and MPI", 78.5, 9.24 / network * 100, "%", Role::kCalibrated,
+       0.005);
   Near("RR-041", "DMA put initiation", 100, static_cast<double>(p_.blade.issue) * 3.2e-3, "cycles",
        Role::kPredicted, 1);
-  const double chip = Gigabytes(0, 1), blade = Gigabytes(0, 8), node = Gigabytes(0, 16), far = Gigabytes(0, 32);
+  const double chip = Gigabytes(0, 1), blade = Gigabytes(0, 8), node = Gigabytes(0, 16),
+               far = Gigabytes(0, 32);
   Within("RR-043", "CML bandwidth on a chip, 128 KB", "near 25.6", chip, "GB/s", 0.85 * 25.6, 25.6);
-  Within("RR-043.blade", "CML bandwidth on a blade, 128 KB", "near 6.25", blade, "GB/s", 0.85 * 6.25, 6.25);
+  Within("RR-043.blade", "CML bandwidth on a blade, 128 KB", "near 6.25", blade, "GB/s",
+         0.85 * 6.25, 6.25);
   Within("RR-044", "CML bandwidth between blades of a triblade, 128 KB", "< 2", node, "GB/s", 0, 2);
   Within("RR-045", "CML bandwidth between triblades, 128 KB", "<= 0.667", far, "GB/s", 0, 0.667);
-  Near("RR-059", "latencies of a message that the receiver begins", 2, Latencies(Protocol::kReceiverInitiated),
-       "latencies", Role::kSpecified, 0.001);
-  Near("RR-059.sender", "... and of one that the sender begins", 3, Latencies(Protocol::kSenderInitiated), "latencies",
-       Role::kSpecified, 0.001);
-  Add("RR-047", "CML latency on a chip", "", Microseconds(0, 1, 0), "us", Role::kPredicted, Holds::kUnknown);
-  Add("RR-047.blade", "CML latency on a blade", "", Microseconds(0, 8, 0), "us", Role::kPredicted, Holds::kUnknown);
-  Add("RR-047.node", "CML latency in a triblade", "", Microseconds(0, 16, 0), "us", Role::kPredicted,
+  Near("RR-059", "latencies of a message that the receiver begins", 2,
+       Latencies(Protocol::kReceiverInitiated), "latencies", Role::kSpecified, 0.001);
+  Near("RR-059.sender", "... and of one that the sender begins", 3,
+       Latencies(Protocol::kSenderInitiated), "latencies", Role::kSpecified, 0.001);
+  Add("RR-047", "CML latency on a chip", "", Microseconds(0, 1, 0), "us", Role::kPredicted,
       Holds::kUnknown);
+  Add("RR-047.blade", "CML latency on a blade", "", Microseconds(0, 8, 0), "us", Role::kPredicted,
+      Holds::kUnknown);
+  Add("RR-047.node", "CML latency in a triblade", "", Microseconds(0, 16, 0), "us",
+      Role::kPredicted, Holds::kUnknown);
 }
 
 // Of an empty message across the chip link of a blade: by how much a longer wire delays it.
@@ -197,7 +212,9 @@ double Validation::Latencies(Protocol protocol) {
       co_await mpi.Finalize();
     };
     if (!status_.ok()) return over;
-    if (absl::Status s = cluster->Launch({0, cell::kSpesPerCell}, FullImage(1024), program); !s.ok()) status_ = s;
+    if (absl::Status s = cluster->Launch({0, cell::kSpesPerCell}, FullImage(1024), program);
+        !s.ok())
+      status_ = s;
     if (const ClusterResult result = cluster->Run(); !result.status.ok()) status_ = result.status;
     return over;
   };
@@ -212,7 +229,8 @@ void Validation::OneCell() {
     return;
   }
   const double reverse = static_cast<double>(sweep->time) * 1e-12;
-  Near("RR-049", "Sweep3D on one Cell, reverse acceleration", 0.37, reverse, "s", Role::kCalibrated, 0.01);
+  Near("RR-049", "Sweep3D on one Cell, reverse acceleration", 0.37, reverse, "s", Role::kCalibrated,
+       0.01);
   // One iteration is like another.
   SweepProblem one = problem;
   one.iterations = 1;
@@ -234,10 +252,12 @@ void Validation::FullScale() {
     status_ = point.status();
     return;
   }
-  const auto share = static_cast<double>(point->real.computation) / static_cast<double>(point->real.time);
-  Near("RR-052", "Sweep3D efficiency on 97,920 SPEs: computation over run time", 20, share * 100, "%",
+  const auto share =
+      static_cast<double>(point->real.computation) / static_cast<double>(point->real.time);
+  Near("RR-052", "Sweep3D efficiency on 97,920 SPEs: computation over run time", 20, share * 100,
+       "%", Role::kPredicted, 0.2);
+  Near("RR-053", "gain of an ideal network there", 5, 1 / point->efficiency(), "x",
        Role::kPredicted, 0.2);
-  Near("RR-053", "gain of an ideal network there", 5, 1 / point->efficiency(), "x", Role::kPredicted, 0.2);
 }
 
 }  // namespace

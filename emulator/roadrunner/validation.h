@@ -1,5 +1,5 @@
-// Published figures of Roadrunner and CML beside what the emulator measures. docs/roadrunner.md says which parameters
-// were calibrated on which rows.
+// Published figures of Roadrunner and CML beside what the emulator measures. docs/roadrunner.md
+// says which parameters were calibrated on which rows.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace percs::roadrunner {
 
-// Rows whose id begins with `only`. Those of Sweep3D on 97,920 SPEs, RR-052 and RR-053, take minutes.
+// Rows whose id begins with `only`. Those of Sweep3D on 97,920 SPEs, RR-052 and RR-053, take
+// minutes.
 absl::StatusOr<std::vector<ValidationRow>> ValidateRoadrunner(const std::string& only);
 
 // 50 x 50 x 50 cells, 10 planes and 3 angles a block, 10 iterations: the comparison on one Cell.

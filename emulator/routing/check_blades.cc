@@ -42,9 +42,10 @@ absl::Status CheckBlade(const Topology& topology, NodeId blade, bool live, const
       *hub.port_indirect[socket.port] == *hub.source_indirect) {
     return absl::OkStatus();
   }
-  return Wrong(fmt::format("the table of {} differs from the source table of {}, but packets from {} "
-                           "start there",
-                           topology.LinkName(socket), topology.NodeName(socket.node), name));
+  return Wrong(
+      fmt::format("the table of {} differs from the source table of {}, but packets from {} "
+                  "start there",
+                  topology.LinkName(socket), topology.NodeName(socket.node), name));
 }
 
 }  // namespace

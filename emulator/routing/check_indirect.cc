@@ -8,7 +8,8 @@
 namespace percs {
 
 PortMask IndirectCheck::Choices(const Place& place, bool intra, int index) const {
-  return tables_[place.node]->Table(TableKind::kIndirect, place.in_port)
+  return tables_[place.node]
+      ->Table(TableKind::kIndirect, place.in_port)
       ->Entry({TableKind::kIndirect, place.in_port, intra, static_cast<std::uint16_t>(index)});
 }
 
@@ -28,8 +29,8 @@ IndirectCheck::Place IndirectCheck::Walk(const Place& place, PortId port) {
   return next;
 }
 
-// Supernodes that every walk from here over the middle one gets to. A walk that goes elsewhere first,
-// or comes to the middle one too late to leave it, gets to none.
+// Supernodes that every walk from here over the middle one gets to. A walk that goes elsewhere
+// first, or comes to the middle one too late to leave it, gets to none.
 bool IndirectCheck::FirstLeg(const Place& place, int middle, Supernodes* reaches) {
   PortMask ports = Choices(place, false, middle);
   if (!ports) return false;

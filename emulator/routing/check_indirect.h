@@ -1,5 +1,5 @@
-// Proof of the indirect tables: every packet of every live hub, over every middle supernode that its
-// tables hold open, gets to every live hub of every other supernode.
+// Proof of the indirect tables: every packet of every live hub, over every middle supernode that
+// its tables hold open, gets to every live hub of every other supernode.
 #pragma once
 
 #include <bitset>

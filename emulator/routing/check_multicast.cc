@@ -11,8 +11,8 @@ namespace {
 
 class GroupCheck {
  public:
-  GroupCheck(const Topology& topology, const LiveFabric& live, const TableSet& tables, std::size_t group,
-             ChannelGraph* channels, CheckReport* report)
+  GroupCheck(const Topology& topology, const LiveFabric& live, const TableSet& tables,
+             std::size_t group, ChannelGraph* channels, CheckReport* report)
       : topology_(topology),
         live_(live),
         tables_(tables),
@@ -39,9 +39,9 @@ class GroupCheck {
 
  private:
   absl::Status Wrong(const std::string& what) const {
-    return absl::FailedPreconditionError(fmt::format(
-        "route tables: multicast group {}: {}",
-        topology_.NodeName(topology_.nodes() + static_cast<NodeId>(group_)), what));
+    return absl::FailedPreconditionError(
+        fmt::format("route tables: multicast group {}: {}",
+                    topology_.NodeName(topology_.nodes() + static_cast<NodeId>(group_)), what));
   }
   absl::Status Deliver(NodeId node, int hops) {
     const auto& members = topology_.groups()[group_].members;
@@ -73,9 +73,9 @@ class GroupCheck {
       }
       const LinkEnd peer = topology_.Peer(node, port);
       if (reached_by_[peer.node] != kNoNode) {
-        return Wrong(fmt::format("is no tree: {} is reached from {} and from {}",
-                                 topology_.NodeName(peer.node),
-                                 topology_.NodeName(reached_by_[peer.node]), topology_.NodeName(node)));
+        return Wrong(fmt::format(
+            "is no tree: {} is reached from {} and from {}", topology_.NodeName(peer.node),
+            topology_.NodeName(reached_by_[peer.node]), topology_.NodeName(node)));
       }
       reached_by_[peer.node] = node;
       if (in != kNoPort) channels_->Add(node, in, position, port);
@@ -96,10 +96,11 @@ class GroupCheck {
 
 }  // namespace
 
-absl::Status CheckMulticast(const Topology& topology, const LiveFabric& live, const TableSet& tables,
-                            ChannelGraph* channels, CheckReport* report) {
+absl::Status CheckMulticast(const Topology& topology, const LiveFabric& live,
+                            const TableSet& tables, ChannelGraph* channels, CheckReport* report) {
   for (std::size_t group = 0; group < topology.groups().size(); ++group) {
-    if (auto s = GroupCheck(topology, live, tables, group, channels, report).Run(); !s.ok()) return s;
+    if (auto s = GroupCheck(topology, live, tables, group, channels, report).Run(); !s.ok())
+      return s;
   }
   return absl::OkStatus();
 }

@@ -7,8 +7,8 @@
 #include "emulator/routing/check_blades.h"
 #include "emulator/routing/check_indirect.h"
 #include "emulator/routing/check_multicast.h"
-#include "emulator/routing/forwarding.h"
 #include "emulator/routing/clock_plan.h"
+#include "emulator/routing/forwarding.h"
 #include "emulator/routing/legal_reach.h"
 #include "emulator/routing/live_fabric.h"
 #include "emulator/routing/planner.h"
@@ -105,8 +105,8 @@ absl::Status TableCheck::CheckShapes() const {
   };
   for (NodeId node = 0; node < topology_.hubs(); ++node) {
     const HubTables* hub = tables_[node].get();
-    bool good = hub && fits(hub->source_direct) && fits(hub->source_striped) &&
-                fits(hub->source_indirect);
+    bool good =
+        hub && fits(hub->source_direct) && fits(hub->source_striped) && fits(hub->source_indirect);
     for (std::size_t port = 0; good && port < kLinkPorts; ++port) {
       good = fits(hub->port_direct[port]) && fits(hub->port_indirect[port]);
     }
@@ -136,8 +136,7 @@ absl::Status TableCheck::CheckNoDeadPorts() const {
       for (PortMask mask : table->inter) all |= mask;
       return all & ~live_.ports(node);
     };
-    PortMask bad =
-        dead(hub.source_direct) | dead(hub.source_striped) | dead(hub.source_indirect);
+    PortMask bad = dead(hub.source_direct) | dead(hub.source_striped) | dead(hub.source_indirect);
     for (std::size_t port = 0; port < kLinkPorts; ++port) {
       bad |= dead(hub.port_direct[port]) | dead(hub.port_indirect[port]);
     }

@@ -44,23 +44,25 @@ absl::Status CheckClock(const Topology& topology, const LiveFabric& live, const 
   for (NodeId node = 0; node < topology.hubs(); ++node) {
     if (((tables[node]->clock & HubTables::kDeliverHere) != 0) == (node == source)) continue;
     return wrong(node == source ? "does not start at " + topology.NodeName(source)
-                                : fmt::format("starts at {}, not only at {}", topology.NodeName(node),
-                                              topology.NodeName(source)));
+                                : fmt::format("starts at {}, not only at {}",
+                                              topology.NodeName(node), topology.NodeName(source)));
   }
   std::vector<bool> reached(topology.hubs());
   std::vector<NodeId> order = {source};
   reached[source] = true;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const NodeId node = order[i];
-    for (PortMask ports = tables[node]->clock & ~HubTables::kDeliverHere; ports; ports &= ports - 1) {
+    for (PortMask ports = tables[node]->clock & ~HubTables::kDeliverHere; ports;
+         ports &= ports - 1) {
       const PortId port = static_cast<PortId>(std::countr_zero(ports));
       if (!live.port(node, port)) {
-        return wrong(fmt::format("takes {}, which is no live link", topology.LinkName({node, port})));
+        return wrong(
+            fmt::format("takes {}, which is no live link", topology.LinkName({node, port})));
       }
       const NodeId peer = topology.Peer(node, port).node;
       if (reached[peer]) {
-        return wrong(fmt::format("reaches {} twice, the second time from {}", topology.NodeName(peer),
-                                 topology.NodeName(node)));
+        return wrong(fmt::format("reaches {} twice, the second time from {}",
+                                 topology.NodeName(peer), topology.NodeName(node)));
       }
       reached[peer] = true;
       order.push_back(peer);

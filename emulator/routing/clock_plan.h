@@ -10,13 +10,15 @@
 
 namespace percs {
 
-// The hub that all others set their clocks by: the lowest live one with a live link; kNoNode if there is none.
+// The hub that all others set their clocks by: the lowest live one with a live link; kNoNode if
+// there is none.
 NodeId ClockSource(const Topology& topology, const LiveFabric& live);
-// HubTables::clock of every hub: a tree of fewest links from the source to every hub that it reaches.
+// HubTables::clock of every hub: a tree of fewest links from the source to every hub that it
+// reaches.
 std::vector<PortMask> PlanClock(const Topology& topology, const LiveFabric& live);
 
-// FAILED_PRECONDITION with the witness unless the tables have one source, the right one, and symbols get from
-// it to every hub that any path reaches, once and over live links.
+// FAILED_PRECONDITION with the witness unless the tables have one source, the right one, and
+// symbols get from it to every hub that any path reaches, once and over live links.
 absl::Status CheckClock(const Topology& topology, const LiveFabric& live, const TableSet& tables);
 
 }  // namespace percs

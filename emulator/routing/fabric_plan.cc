@@ -148,7 +148,8 @@ void FabricPlan::PlanPair(int from, int to) {
   for (const DLink& link : links_) {
     // A link that lands where some hubs are out of reach serves only those who have no better way.
     const HubMask landing = live_->Landing(topology_.node(to, link.landing), kD0);
-    if (std::popcount(landing) < live_->landing_max(to) || (reaches && landing != reaches)) continue;
+    if (std::popcount(landing) < live_->landing_max(to) || (reaches && landing != reaches))
+      continue;
     // After D1 one L hop is left.
     const bool all = live_->Within(topology_.node(to, link.landing), 1) == live_->hubs(to);
     closed = reaches ? closed || !all : !all;
@@ -274,9 +275,9 @@ std::shared_ptr<const RouteTable> FabricPlan::WithDetours(std::shared_ptr<const 
 std::shared_ptr<const RouteTable> FabricPlan::MakeStriped(NodeId node, const RouteTable& direct) {
   std::vector<PortMask> striped = base_[node].striped->inter;
   const int supernode = topology_.supernode_of(node);
-  const auto first = std::lower_bound(
-      entries_.begin(), entries_.end(), topology_.node(supernode, 0),
-      [](const TableEntry& entry, NodeId n) { return entry.node < n; });
+  const auto first =
+      std::lower_bound(entries_.begin(), entries_.end(), topology_.node(supernode, 0),
+                       [](const TableEntry& entry, NodeId n) { return entry.node < n; });
   for (auto entry = first;
        entry != entries_.end() && topology_.supernode_of(entry->node) == supernode; ++entry) {
     if (entry->intra || !IsL(entry->in_port)) continue;
@@ -294,7 +295,8 @@ std::shared_ptr<const RouteTable> FabricPlan::MakeStriped(NodeId node, const Rou
 void FabricPlan::MakeBase(NodeId node, const std::vector<PortMask>& intra) {
   BaseTables& base = base_[node];
   std::unique_ptr<Rows> rows = std::move(edits_[node]);
-  const auto make = [&](std::shared_ptr<const RouteTable>* table, std::vector<PortMask> Rows::*row) {
+  const auto make = [&](std::shared_ptr<const RouteTable>* table,
+                        std::vector<PortMask> Rows::*row) {
     *table = pool_.Intern({intra, rows ? std::move((*rows).*row) : (*table)->inter});
   };
   make(&base.own_d, &Rows::own_d);
@@ -339,11 +341,10 @@ std::shared_ptr<const HubTables> FabricPlan::MakeBlade(NodeId blade) {
   const auto supernodes = static_cast<std::size_t>(topology_.supernodes());
   auto tables = std::make_shared<HubTables>();
   const PortMask out = live ? PortBit(kBladePort) : 0;
-  tables->source_direct = pool_.Intern(
-      {std::vector<PortMask>(hubs, out), std::vector<PortMask>(supernodes, out)});
+  tables->source_direct =
+      pool_.Intern({std::vector<PortMask>(hubs, out), std::vector<PortMask>(supernodes, out)});
   tables->source_striped = tables->source_indirect = tables->source_direct;
-  const auto none =
-      pool_.Intern({std::vector<PortMask>(hubs), std::vector<PortMask>(supernodes)});
+  const auto none = pool_.Intern({std::vector<PortMask>(hubs), std::vector<PortMask>(supernodes)});
   tables->port_direct.fill(none);
   tables->port_indirect.fill(none);
   return tables;

@@ -1,5 +1,5 @@
-// The working state of a plan: what each pair of supernodes offers, and what follows for the tables of
-// every hub. Told of other failures, it plans anew only what they touch.
+// The working state of a plan: what each pair of supernodes offers, and what follows for the tables
+// of every hub. Told of other failures, it plans anew only what they touch.
 #pragma once
 
 #include <map>
@@ -34,8 +34,8 @@ class FabricPlan {
   const TableSet& tables() const { return tables_; }
 
  private:
-  // Ports by supernode: own D ports to it; those, or L ports to the exit hubs if there are none; both
-  // (only kept where supernodes have parallel D links).
+  // Ports by supernode: own D ports to it; those, or L ports to the exit hubs if there are none;
+  // both (only kept where supernodes have parallel D links).
   struct Rows {
     std::vector<PortMask> own_d, toward, striped;
   };
@@ -74,11 +74,11 @@ class FabricPlan {
   const Topology& topology_;
   Failures failures_;
   std::optional<LiveFabric> live_;
-  std::vector<BaseTables> base_;                     // by node
-  std::map<Pair, std::vector<NodeId>> stranded_;     // hubs with no such way to a supernode
-  std::map<Pair, bool> closed_pairs_;                // not good for the second half of an indirect way
-  std::vector<TableEntry> entries_;                  // what detours change, by node, then port
-  std::vector<ClosedMiddles> closed_;                // by source supernode
+  std::vector<BaseTables> base_;                  // by node
+  std::map<Pair, std::vector<NodeId>> stranded_;  // hubs with no such way to a supernode
+  std::map<Pair, bool> closed_pairs_;             // not good for the second half of an indirect way
+  std::vector<TableEntry> entries_;               // what detours change, by node, then port
+  std::vector<ClosedMiddles> closed_;             // by source supernode
   TableSet tables_;
 
   // Of one update.

@@ -18,7 +18,8 @@ constexpr std::size_t kListedMax = 100;   // pairs in a report
 bool Dead(const Topology& topology, const Failures& failures, LinkEnd end) {
   const LinkEnd far = topology.Peer(end.node, end.port);
   const auto name = std::min(std::pair(end.node, end.port), std::pair(far.node, far.port));
-  return failures.links.contains(name) || failures.hubs.contains(end.node) || failures.hubs.contains(far.node);
+  return failures.links.contains(name) || failures.hubs.contains(end.node) ||
+         failures.hubs.contains(far.node);
 }
 
 // The port of the leaf crossbar that an endpoint is plugged into.
@@ -72,7 +73,8 @@ void PlanForwarding(const Topology& topology, const Failures& failures, TableSet
     std::vector<PortId> ports(count, kNoPort);
     for (int to = 0; to < endpoints; ++to) {
       const LinkEnd last = LeafPort(topology, to);
-      if (!tree.alive(tree.Out(tree.LeafOf(to), tree.PortOfTriblade(to)))) continue;  // nobody can reach it
+      if (!tree.alive(tree.Out(tree.LeafOf(to), tree.PortOfTriblade(to))))
+        continue;  // nobody can reach it
       const int port = tree.NextPort(crossbar, to);
       if (port < 0 || !tree.alive(tree.Out(crossbar, port))) continue;
       ports[static_cast<std::size_t>(to)] =
@@ -102,7 +104,9 @@ namespace {
 class ForwardingCheck {
  public:
   ForwardingCheck(const Topology& topology, const Failures& failures, const TableSet& tables)
-      : topology_(topology), failures_(failures), tables_(tables),
+      : topology_(topology),
+        failures_(failures),
+        tables_(tables),
         onward_(topology.crossbars() * static_cast<std::size_t>(kLinkPorts)) {}
 
   absl::Status Run(CheckReport* report);
@@ -130,7 +134,8 @@ class ForwardingCheck {
   const Topology& topology_;
   const Failures& failures_;
   const TableSet& tables_;
-  std::vector<PortMask> onward_;  // by crossbar and the port a packet came in on: the ports it may wait for
+  std::vector<PortMask>
+      onward_;  // by crossbar and the port a packet came in on: the ports it may wait for
   std::vector<std::uint8_t> visited_;
   std::vector<NodeId> way_;
 };
@@ -139,7 +144,8 @@ absl::Status ForwardingCheck::CheckSizes() const {
   for (NodeId node = topology_.hubs(); node < topology_.nodes(); ++node) {
     if (!topology_.in_tree(node)) continue;
     if (!tables_[node] || tables_[node]->forwarding.size() != endpoints()) {
-      return Wrong(fmt::format("{} has no table of {} endpoints", topology_.NodeName(node), endpoints()));
+      return Wrong(
+          fmt::format("{} has no table of {} endpoints", topology_.NodeName(node), endpoints()));
     }
   }
   return absl::OkStatus();
@@ -155,10 +161,12 @@ absl::Status ForwardingCheck::Walk(NodeId leaf, int to, bool* reached) {
     return Wrong(fmt::format("{}{}, on the way to {}", text, what, Name(to)));
   };
   *reached = false;
-  // A packet from an endpoint holds nothing that others wait for, so where it came in is no part of a cycle.
+  // A packet from an endpoint holds nothing that others wait for, so where it came in is no part of
+  // a cycle.
   for (LinkEnd in{leaf, kNoPort};;) {
     way.push_back(in.node);
-    if (way.size() > kCrossbarsMax) return wrong(fmt::format("more than {} crossbars", kCrossbarsMax));
+    if (way.size() > kCrossbarsMax)
+      return wrong(fmt::format("more than {} crossbars", kCrossbarsMax));
     const PortId out = tables_[in.node]->forwarding[static_cast<std::size_t>(to)];
     if (out == kNoPort) return way.size() == 1 ? absl::OkStatus() : wrong("nothing");
     const LinkEnd link{in.node, out}, next = topology_.Peer(in.node, out);
@@ -207,7 +215,8 @@ std::string ForwardingCheck::FindCycle() {
   visited_.assign(onward_.size(), 0);
   std::string cycle;
   for (std::size_t i = 0; i < onward_.size(); ++i) {
-    const LinkEnd in{topology_.crossbar_node(static_cast<int>(i / kLinkPorts)), static_cast<PortId>(i % kLinkPorts)};
+    const LinkEnd in{topology_.crossbar_node(static_cast<int>(i / kLinkPorts)),
+                     static_cast<PortId>(i % kLinkPorts)};
     cycle.clear();
     if (onward_[i] != 0 && Visit(in, &cycle)) return cycle;
   }
@@ -222,7 +231,8 @@ absl::Status ForwardingCheck::Run(CheckReport* report) {
     const LinkEnd in = LeafPort(topology_, from);
     const NodeId blade = topology_.BladeAtEndpoint(from);
     const bool cabled = !Dead(topology_, failures_, in);
-    std::vector<bool>& reached_from = from_leaf[static_cast<std::size_t>(topology_.crossbar_of(in.node))];
+    std::vector<bool>& reached_from =
+        from_leaf[static_cast<std::size_t>(topology_.crossbar_of(in.node))];
     if (cabled && reached_from.empty()) {
       if (auto s = FromLeaf(in.node, &reached_from); !s.ok()) return s;
     }
@@ -250,8 +260,8 @@ absl::Status ForwardingCheck::Run(CheckReport* report) {
 
 }  // namespace
 
-absl::Status CheckForwarding(const Topology& topology, const Failures& failures, const TableSet& tables,
-                             CheckReport* report) {
+absl::Status CheckForwarding(const Topology& topology, const Failures& failures,
+                             const TableSet& tables, CheckReport* report) {
   return ForwardingCheck(topology, failures, tables).Run(report);
 }
 

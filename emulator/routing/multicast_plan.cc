@@ -5,7 +5,8 @@
 
 namespace percs {
 
-std::vector<TreeHop> LowestPositions(const Topology& topology, const LiveFabric& live, NodeId source) {
+std::vector<TreeHop> LowestPositions(const Topology& topology, const LiveFabric& live,
+                                     NodeId source) {
   std::vector<TreeHop> hops(topology.hubs());
   std::array<std::vector<NodeId>, kL2 + 2> at;  // hubs by position + 1
   if (!live.hub(source)) return hops;
@@ -30,7 +31,8 @@ std::vector<TreeHop> LowestPositions(const Topology& topology, const LiveFabric&
 
 namespace {
 
-void PlanGroup(const Topology& topology, const LiveFabric& live, std::size_t index, MulticastEntries* entries) {
+void PlanGroup(const Topology& topology, const LiveFabric& live, std::size_t index,
+               MulticastEntries* entries) {
   const MulticastGroup& group = topology.groups()[index];
   const std::vector<TreeHop> hops = LowestPositions(topology, live, group.source);
   const auto entry = [&](NodeId node) -> PortMask& {

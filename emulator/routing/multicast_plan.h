@@ -1,4 +1,5 @@
-// Plans the multicast tables: for every group one tree over live links, from its source to its members.
+// Plans the multicast tables: for every group one tree over live links, from its source to its
+// members.
 #pragma once
 
 #include <map>
@@ -9,14 +10,16 @@
 
 namespace percs {
 
-// How packets of `source` get to a hub at the lowest position; the farther hubs of a path are never at a lower
-// one, so these paths are legal and together a tree. position == kNoPosition: not at all.
+// How packets of `source` get to a hub at the lowest position; the farther hubs of a path are never
+// at a lower one, so these paths are legal and together a tree. position == kNoPosition: not at
+// all.
 struct TreeHop {
   Position position = kNoPosition;
   NodeId from = kNoNode;  // the hub before
   PortId port = kNoPort;  // ... and the port it leaves that by
 };
-std::vector<TreeHop> LowestPositions(const Topology& topology, const LiveFabric& live, NodeId source);
+std::vector<TreeHop> LowestPositions(const Topology& topology, const LiveFabric& live,
+                                     NodeId source);
 
 // Entries of all groups, for the hubs that have any.
 using MulticastEntries = std::map<NodeId, std::vector<PortMask>>;

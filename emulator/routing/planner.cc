@@ -7,10 +7,12 @@
 namespace percs {
 namespace {
 
-bool HasTrees(const Topology& topology) { return !topology.groups().empty() || topology.spec().clock; }
+bool HasTrees(const Topology& topology) {
+  return !topology.groups().empty() || topology.spec().clock;
+}
 
-// The tables with the trees of multicast groups and of the clock. Hubs whose tables come out as in `before`
-// (empty: none) keep those.
+// The tables with the trees of multicast groups and of the clock. Hubs whose tables come out as in
+// `before` (empty: none) keep those.
 TableSet WithTrees(const Topology& topology, const Failures& failures, TableSet tables,
                    const TableSet& before) {
   if (!HasTrees(topology)) return tables;

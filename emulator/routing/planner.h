@@ -27,11 +27,11 @@ class Planner {
   explicit Planner(const Topology& topology);
   ~Planner();
 
-  // Equal tables are shared. Blades need no way of their own: packets for one are routed to the hub it
-  // is plugged into, those from one start there as if that hub had sent them, always direct.
+  // Equal tables are shared. Blades need no way of their own: packets for one are routed to the hub
+  // it is plugged into, those from one start there as if that hub had sent them, always direct.
   TableSet Plan(const Failures& failures) const;
-  // The same, entry by entry, but only what differs from the last Replan is planned again; hubs that
-  // it does not touch keep their tables.
+  // The same, entry by entry, but only what differs from the last Replan is planned again; hubs
+  // that it does not touch keep their tables.
   const TableSet& Replan(const Failures& failures);
 
  private:

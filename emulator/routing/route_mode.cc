@@ -16,17 +16,18 @@ absl::Status CheckRouteSetting(const RouteSetting& setting, int supernodes) {
         mode));
   }
   if (setting.middle != kNoMiddle && setting.mode != RouteMode::kSwIndirect) {
-    return error(fmt::format(
-        "middle_supernode is for sw_indirect only, not for {}; remove it or write "
-        "`mode: sw_indirect`",
-        mode));
+    return error(
+        fmt::format("middle_supernode is for sw_indirect only, not for {}; remove it or write "
+                    "`mode: sw_indirect`",
+                    mode));
   }
   if (setting.middle != kNoMiddle && setting.middle >= supernodes) {
     return error(fmt::format("middle_supernode {} does not exist; there are supernodes 0 to {}",
                              setting.middle, supernodes - 1));
   }
   if (setting.adaptive_threshold != 0 && setting.mode != RouteMode::kAdaptive) {
-    return error(fmt::format("adaptive_threshold is for adaptive only, not for {}; remove it", mode));
+    return error(
+        fmt::format("adaptive_threshold is for adaptive only, not for {}; remove it", mode));
   }
   if ((picks || setting.mode == RouteMode::kSwIndirect) && supernodes < 3) {
     return error(fmt::format(

@@ -1,4 +1,5 @@
-// Route modes (paper 000 section VI; names of the POWER 775 manual), and how software asks for them.
+// Route modes (paper 000 section VI; names of the POWER 775 manual), and how software asks for
+// them.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ enum class RouteMode : std::uint8_t {
   kHwDirectStriped,  // every parallel D link to the destination supernode in turn
   kSwIndirect,       // over a middle supernode that software names
   kHwIndirect,       // over a middle supernode that hardware picks
-  kAdaptive,         // not in the machine: kHwDirect or kHwIndirect by the state of the source's queues
+  kAdaptive,  // not in the machine: kHwDirect or kHwIndirect by the state of the source's queues
 };
 // What packets carry: a packet of an adaptive setting carries what was chosen for it.
 inline constexpr int kPacketRouteModes = 4;

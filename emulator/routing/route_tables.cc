@@ -3,8 +3,9 @@
 //   each table: runs (length, mask as 8 bytes) over intra then inter,
 //   then one table index per use: source direct, striped and indirect, 47 direct, 47 indirect,
 //   then the number of closed middles and the distance of each from the one before,
-//   then the number of multicast groups and runs (length, mask) over their entries, and the clock's mask;
-//   of nodes of the InfiniBand tree then 'F', the number of endpoints and a byte for each: its port.
+//   then the number of multicast groups and runs (length, mask) over their entries, and the clock's
+//   mask; of nodes of the InfiniBand tree then 'F', the number of endpoints and a byte for each:
+//   its port.
 #include "emulator/routing/route_tables.h"
 
 #include <algorithm>
@@ -18,7 +19,8 @@ namespace percs {
 namespace {
 
 constexpr char kMagic[] = {'P', 'R', 'T', '3'};
-constexpr std::uint64_t kHubsMax = 32, kSupernodesMax = 513, kGroupsMax = 4096, kUses = 3 + 2 * kLinkPorts;
+constexpr std::uint64_t kHubsMax = 32, kSupernodesMax = 513, kGroupsMax = 4096,
+                        kUses = 3 + 2 * kLinkPorts;
 constexpr char kForwardingMark = 'F';
 constexpr std::uint64_t kEndpointsMax = 4321;  // 24 CUs of 180 triblades, and a gateway
 
@@ -108,7 +110,8 @@ class Reader {
     ports->assign(bytes_.begin() + static_cast<std::ptrdiff_t>(at_),
                   bytes_.begin() + static_cast<std::ptrdiff_t>(at_ + count));
     at_ += count;
-    return std::all_of(ports->begin(), ports->end(), [](PortId p) { return p < kLinkPorts || p == kNoPort; });
+    return std::all_of(ports->begin(), ports->end(),
+                       [](PortId p) { return p < kLinkPorts || p == kNoPort; });
   }
   bool done() const { return at_ == bytes_.size(); }
 
@@ -195,14 +198,17 @@ absl::StatusOr<HubTables> HubTables::Parse(absl::Span<const std::uint8_t> bytes)
     return reader.Error("closed middles are cut off, not in order or beyond the last supernode");
   }
   if (!reader.Multicast(&hub.multicast)) {
-    return reader.Error("the multicast table is cut off, of more than 4096 groups or names a port that is no link");
+    return reader.Error(
+        "the multicast table is cut off, of more than 4096 groups or names a port that is no link");
   }
   constexpr PortMask kClockPorts = (HubTables::kDeliverHere << 1) - 1;
   if (!reader.Number(0, kClockPorts, &hub.clock)) {
     return reader.Error("the ports of the clock's tree are cut off or name one that is no link");
   }
   if (!reader.Forwarding(&hub.forwarding)) {
-    return reader.Error("the forwarding table is cut off, of more than 4321 endpoints or names a port that is no link");
+    return reader.Error(
+        "the forwarding table is cut off, of more than 4321 endpoints or names a port that is no "
+        "link");
   }
   if (!reader.done()) return reader.Error("bytes after the end");
   return hub;
@@ -212,17 +218,19 @@ absl::Status CheckTableSize(int hubs_per_supernode, int supernodes, int budget) 
   const int needed = hubs_per_supernode + supernodes;
   if (needed <= budget) return absl::OkStatus();
   return absl::InvalidArgumentError(fmt::format(
-      "a route table has an entry for each of {} hubs of a supernode and each of {} supernodes, {} + {} "
+      "a route table has an entry for each of {} hubs of a supernode and each of {} supernodes, {} "
+      "+ {} "
       "= {}, but route_table_entries is {}; write at least {}",
       hubs_per_supernode, supernodes, hubs_per_supernode, supernodes, needed, budget, needed));
 }
 
 absl::Status CheckMulticastTableSize(std::size_t groups, int budget) {
   if (groups <= static_cast<std::size_t>(budget)) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format(
-      "a multicast table has an entry for each of {} groups, but multicast_table_entries is {}; write at "
-      "least {}",
-      groups, budget, groups));
+  return absl::InvalidArgumentError(
+      fmt::format("a multicast table has an entry for each of {} groups, but "
+                  "multicast_table_entries is {}; write at "
+                  "least {}",
+                  groups, budget, groups));
 }
 
 }  // namespace percs

@@ -24,7 +24,7 @@ struct TablePlace {
   TableKind kind = TableKind::kDirect;  // kStriped: source table only
   PortId port = kNoPort;                // link port; kNoPort or an HFI port: the source table
   bool intra = false;
-  std::uint16_t index = 0;              // hub in supernode (intra) or supernode; kMulticast: group
+  std::uint16_t index = 0;  // hub in supernode (intra) or supernode; kMulticast: group
 };
 
 // Routes out of one place of a hub. Immutable once installed; shared between ports and hubs when
@@ -51,17 +51,20 @@ struct HubTables {
   // destination supernode and the middle one, sorted. A supernode without an entry in
   // source_indirect is closed anyway.
   std::vector<std::uint32_t> closed_middles;
-  // By multicast group: ports that packets of the group leave by, all of them, and kDeliverHere if the hub is
-  // a member. A blade has none.
+  // By multicast group: ports that packets of the group leave by, all of them, and kDeliverHere if
+  // the hub is a member. A blade has none.
   std::vector<PortMask> multicast;
   static constexpr PortMask kDeliverHere = PortMask{1} << kHfiFirst;
-  // Of the tree of the global clock: ports that sync symbols are passed on by, kDeliverHere at the source.
+  // Of the tree of the global clock: ports that sync symbols are passed on by, kDeliverHere at the
+  // source.
   PortMask clock = 0;
-  // Of a node of the InfiniBand tree, which uses no other: the port towards each endpoint of the tree (Topology), or
-  // kNoPort.
+  // Of a node of the InfiniBand tree, which uses no other: the port towards each endpoint of the
+  // tree (Topology), or kNoPort.
   std::vector<PortId> forwarding;
 
-  PortMask Multicast(std::size_t group) const { return group < multicast.size() ? multicast[group] : 0; }
+  PortMask Multicast(std::size_t group) const {
+    return group < multicast.size() ? multicast[group] : 0;
+  }
   const std::shared_ptr<const RouteTable>& Table(TableKind kind, PortId port) const {
     if (port >= kLinkPorts) {
       return kind == TableKind::kDirect    ? source_direct
@@ -84,7 +87,8 @@ struct HubTables {
   static absl::StatusOr<HubTables> Parse(absl::Span<const std::uint8_t> bytes);
 };
 
-// INVALID_ARGUMENT with the arithmetic if a table of such a machine does not fit into `budget` entries.
+// INVALID_ARGUMENT with the arithmetic if a table of such a machine does not fit into `budget`
+// entries.
 absl::Status CheckTableSize(int hubs_per_supernode, int supernodes, int budget);
 // Likewise for the multicast table, which has an entry for each group.
 absl::Status CheckMulticastTableSize(std::size_t groups, int budget);

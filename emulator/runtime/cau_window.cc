@@ -21,13 +21,16 @@ bool CauWindow::Failed(const absl::Status& status) {
 
 std::string CauWindow::LastCall() const {
   const int kind = static_cast<int>(last_);
-  std::string call = fmt::format("{} {} of tree {}", last_ == CauOperation::kReduce ? "reduce" : "multicast",
-                                 given_[static_cast<std::size_t>(kind)] - 1, tree_);
-  if (state_ == State::kDown) call += fmt::format(" (not set up anew yet: {})", std::string(why_.message()));
+  std::string call =
+      fmt::format("{} {} of tree {}", last_ == CauOperation::kReduce ? "reduce" : "multicast",
+                  given_[static_cast<std::size_t>(kind)] - 1, tree_);
+  if (state_ == State::kDown)
+    call += fmt::format(" (not set up anew yet: {})", std::string(why_.message()));
   return call;
 }
 
-// --- Out ------------------------------------------------------------------------------------------
+// --- Out
+// ------------------------------------------------------------------------------------------
 
 void CauWindow::Contribute(NodeId root, ReduceOp op, OperandType type, const CauPayload& payload,
                            Client* client) {
@@ -35,7 +38,8 @@ void CauWindow::Contribute(NodeId root, ReduceOp op, OperandType type, const Cau
 }
 
 void CauWindow::Multicast(const CauPayload& payload, Client* client) {
-  Put({last_ = CauOperation::kMulticast, false, given_[1]++, 0, ReduceOp::kNop, OperandType::kInt32, payload, client});
+  Put({last_ = CauOperation::kMulticast, false, given_[1]++, 0, ReduceOp::kNop, OperandType::kInt32,
+       payload, client});
 }
 
 void CauWindow::Put(const Outgoing& outgoing) {
@@ -75,7 +79,8 @@ void CauWindow::Keep(const Outgoing& call) {
   kept_.push_back(call);
 }
 
-// --- In -------------------------------------------------------------------------------------------
+// --- In
+// -------------------------------------------------------------------------------------------
 
 void CauWindow::AwaitReduced(ReduceOp op, OperandType type, std::uint8_t bytes, Client* client) {
   last_ = CauOperation::kReduce;
@@ -131,7 +136,8 @@ void CauWindow::Hand(int kind) {
   std::exchange(waiting.client, nullptr)->OnCauReceived(payload);
 }
 
-// --- After a repair -------------------------------------------------------------------------------
+// --- After a repair
+// -------------------------------------------------------------------------------
 
 void CauWindow::OnFault(const absl::Status& why) {
   if (state_ == State::kFailed) return;
@@ -147,8 +153,8 @@ void CauWindow::OnCauTreeUp(CauTreeId, const std::vector<NodeId>& participants) 
   if (state_ == State::kFailed) return;
   if (participants.size() < node_.placement().nodes) {
     Failed(absl::UnavailableError(
-        fmt::format("{} of the {} nodes are left in the tree that was set up anew after: {}", participants.size(),
-                    node_.placement().nodes, std::string(why_.message()))));
+        fmt::format("{} of the {} nodes are left in the tree that was set up anew after: {}",
+                    participants.size(), node_.placement().nodes, std::string(why_.message()))));
     return;
   }
   ++ups_;
@@ -197,7 +203,8 @@ void CauWindow::Receive(CauOperation operation, std::uint32_t sequence, const Ca
   } else {
     proposed_ = payload;
     Rank& leader = node_.local_rank(0);
-    leader.Do<&CauWindow::Decide>(leader.Shared(node_.host().cau_receive + node_.host().cau_send), this, ups_);
+    leader.Do<&CauWindow::Decide>(leader.Shared(node_.host().cau_receive + node_.host().cau_send),
+                                  this, ups_);
   }
 }
 
@@ -215,14 +222,16 @@ void CauWindow::Agreed(const CauPayload& payload) {
   for (const std::size_t kind : {0, 1}) {
     origin_[kind] = std::int64_t{first[kind]} - 1;  // 0 was the agreement
     if (first[kind] >= forgotten_[kind]) continue;
-    Failed(absl::UnavailableError(fmt::format(
-        "tree {} was set up anew, but {} {} has to be given again and of all calls the last {} are kept", tree_,
-        kind == 0 ? "reduce" : "multicast", first[kind], kCallsKept)));
+    Failed(absl::UnavailableError(
+        fmt::format("tree {} was set up anew, but {} {} has to be given again and of all calls the "
+                    "last {} are kept",
+                    tree_, kind == 0 ? "reduce" : "multicast", first[kind], kCallsKept)));
     return;
   }
   state_ = State::kAgreed;
   numbered_ = true;
-  for (const Early& early : std::exchange(early_, {})) Receive(early.operation, early.sequence, early.payload);
+  for (const Early& early : std::exchange(early_, {}))
+    Receive(early.operation, early.sequence, early.payload);
   Time cost = node_.host().cau_receive;
   for (std::size_t i = 0; i < kept_.size(); ++i) {
     if (GoesAgain(kept_[i])) cost += node_.host().cau_send;

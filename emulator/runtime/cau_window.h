@@ -1,13 +1,13 @@
-// The one window through which a node takes part in a tree of CAUs, and the software around it. Only the
-// node's leader, its task 0, uses it (paper 003 section 3.6: the tasks of a node elect one that operates the
-// CAU). What comes before the leader asks for it waits in a queue by its number.
+// The one window through which a node takes part in a tree of CAUs, and the software around it.
+// Only the node's leader, its task 0, uses it (paper 003 section 3.6: the tasks of a node elect one
+// that operates the CAU). What comes before the leader asks for it waits in a queue by its number.
 //
 // Numbers of operations are not sent around: all leaders make the same calls in the same order.
 //
-// When network management has set the tree up anew, leaders agree by an allreduce on the first operation of
-// each kind that one of them has not had, give again what they gave from there on, and forget what comes a
-// second time. So a call either completes right, or is reported: if a node was left out, if calls
-// contradict each other, if the tree is gone for good.
+// When network management has set the tree up anew, leaders agree by an allreduce on the first
+// operation of each kind that one of them has not had, give again what they gave from there on, and
+// forget what comes a second time. So a call either completes right, or is reported: if a node was
+// left out, if calls contradict each other, if the tree is gone for good.
 #pragma once
 
 #include <array>
@@ -36,9 +36,10 @@ class CauWindow final : private CauListener {
   // When the node starts. An error is reported to the node.
   void Attach();
 
-  // One call at a time. While the tree is set up anew, calls wait. Errors are reported to the node, and the
-  // call never ends.
-  void Contribute(NodeId root, ReduceOp op, OperandType type, const CauPayload& payload, Client* client);
+  // One call at a time. While the tree is set up anew, calls wait. Errors are reported to the node,
+  // and the call never ends.
+  void Contribute(NodeId root, ReduceOp op, OperandType type, const CauPayload& payload,
+                  Client* client);
   void AwaitReduced(ReduceOp op, OperandType type, std::uint8_t bytes, Client* client);  // root
   void Multicast(const CauPayload& payload, Client* client);
   void AwaitMulticast(Client* client);
@@ -96,12 +97,15 @@ class CauWindow final : private CauListener {
   std::uint32_t Missing(int kind) const;
   CauPayload MissingOfBothKinds() const;
   std::uint32_t TreeNumber(const Outgoing& call) const {
-    return static_cast<std::uint32_t>(call.sequence - origin_[static_cast<std::size_t>(call.operation)]);
+    return static_cast<std::uint32_t>(call.sequence -
+                                      origin_[static_cast<std::size_t>(call.operation)]);
   }
   bool GoesAgain(const Outgoing& call) const {
     return call.sequence > origin_[static_cast<std::size_t>(call.operation)];
   }
-  bool Stale(std::uint64_t generation, State state) const { return generation != ups_ || state_ != state; }
+  bool Stale(std::uint64_t generation, State state) const {
+    return generation != ups_ || state_ != state;
+  }
   void Propose(std::uint64_t generation);
   void Decide(std::uint64_t generation);
   void Agreed(const CauPayload& first);
@@ -115,7 +119,9 @@ class CauWindow final : private CauListener {
   void OnCauMulticast(CauTreeId, std::uint32_t sequence, const CauPayload& payload) override {
     Receive(CauOperation::kMulticast, sequence, payload);
   }
-  void OnCauFailed(CauTreeId, CauOperation, std::uint32_t, const absl::Status& why) override { OnFault(why); }
+  void OnCauFailed(CauTreeId, CauOperation, std::uint32_t, const absl::Status& why) override {
+    OnFault(why);
+  }
   void OnCauTreeDown(CauTreeId, const absl::Status& why) override { OnFault(why); }
   void OnCauTreeUp(CauTreeId, const std::vector<NodeId>& participants) override;
 
@@ -123,22 +129,22 @@ class CauWindow final : private CauListener {
   const CauTreeId tree_;
   State state_ = State::kUp;
   std::array<std::uint32_t, 2> given_{};  // operations begun, by CauOperation
-  // The tree's number of an operation is its own less this: after a repair the tree counts from 0 again, and
-  // 0 is the leaders' agreement.
+  // The tree's number of an operation is its own less this: after a repair the tree counts from 0
+  // again, and 0 is the leaders' agreement.
   std::array<std::int64_t, 2> origin_{};
-  bool numbered_ = true;                  // origin_ is that of the tree as it is now
+  bool numbered_ = true;  // origin_ is that of the tree as it is now
   CauOperation last_ = CauOperation::kReduce;
   Outgoing outgoing_;
-  bool held_ = false;                          // `outgoing_` waits for the tree
-  Ring<Outgoing> kept_;                        // in order
-  std::array<std::uint32_t, 2> forgotten_{};   // of those before, some are kept no longer
+  bool held_ = false;                         // `outgoing_` waits for the tree
+  Ring<Outgoing> kept_;                       // in order
+  std::array<std::uint32_t, 2> forgotten_{};  // of those before, some are kept no longer
   std::array<std::vector<Arrived>, 2> arrived_;
   std::array<Waiting, 2> waiting_;
-  Time free_at_ = 0;                           // the window takes the next packet
+  Time free_at_ = 0;  // the window takes the next packet
   // Of a repair.
-  std::uint64_t ups_ = 0;                      // times the tree was set up anew
-  absl::Status why_;                           // kDown
-  CauPayload proposed_;                        // root of the agreement: what the others have not had
+  std::uint64_t ups_ = 0;  // times the tree was set up anew
+  absl::Status why_;       // kDown
+  CauPayload proposed_;    // root of the agreement: what the others have not had
   struct Early {
     CauOperation operation = CauOperation::kReduce;
     std::uint32_t sequence = 0;

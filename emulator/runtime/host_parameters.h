@@ -1,6 +1,6 @@
-// What software costs on a node of four POWER7 (32 cores): a few figures, each calibrated on the published
-// rows that docs/collectives.md names beside it, and on nothing else. Costs of messages between nodes are
-// send_overhead and receive_overhead of P7ihParameters.
+// What software costs on a node of four POWER7 (32 cores): a few figures, each calibrated on the
+// published rows that docs/collectives.md names beside it, and on nothing else. Costs of messages
+// between nodes are send_overhead and receive_overhead of P7ihParameters.
 #pragma once
 
 #include <array>
@@ -17,40 +17,45 @@ inline constexpr int kTasksPerNodeMax = kCoresPerNode * kThreadsPerCoreMax;
 struct HostParameters {
   HostParameters();  // the calibrated ones
 
-  // --- Threads of a core. Software on it takes so many percent of its time alone, by tasks on the core.
+  // --- Threads of a core. Software on it takes so many percent of its time alone, by tasks on the
+  // core.
   std::array<int, kThreadsPerCoreMax> smt_percent;
 
   // --- Messages.
   Time collective_entry;  // call of a collective that is made of messages
-  Time local_send;  // active message to a task of the same node
+  Time local_send;        // active message to a task of the same node
   Time local_receive;
   std::uint64_t eager_limit;  // bytes; longer messages go by rendezvous
-  Time registration;  // of one buffer of such a message; the kernel of a node serves one after the other
-  Time network_registration;  // the same for a message to or from another node: the HFI has to know it too
+  Time registration;  // of one buffer of such a message; the kernel of a node serves one after the
+                      // other
+  Time network_registration;  // the same for a message to or from another node: the HFI has to know
+                              // it too
   int registrations_kept;  // tasks whose buffer the HFI still knows, the last ones that needed it
-  Time stream_per_kib;  // one task's stream into its HFI window
+  Time stream_per_kib;     // one task's stream into its HFI window
 
   // --- Copies by one thread.
-  Time write_per_kib;  // out of its own cache
-  Time copy_per_kib;   // what another core has written, out of that core's cache
-  Time memory_per_kib;  // the same beyond what a cache holds: prefetched from memory
+  Time write_per_kib;    // out of its own cache
+  Time copy_per_kib;     // what another core has written, out of that core's cache
+  Time memory_per_kib;   // the same beyond what a cache holds: prefetched from memory
   std::uint64_t cached;  // bytes of a buffer that stay in a core's part of the L3 cache
 
-  // --- Shared memory. A counter or small record is a cache line; who reads it after another wrote it
-  // waits for the line.
+  // --- Shared memory. A counter or small record is a cache line; who reads it after another wrote
+  // it waits for the line.
   Time line_same_core;
   Time line_same_chip;
   Time line_other_chip;
-  Time line_repeat;  // a line serves its readers, and a thread its misses, one by one
-  Time shared_entry;  // call of a shared-memory collective
-  Time shared_step;  // one run of its function, off the work queue
-  Time shared_copy_per_kib;  // into a buffer that all tasks of the node read, or out of it when all do
+  Time line_repeat;          // a line serves its readers, and a thread its misses, one by one
+  Time shared_entry;         // call of a shared-memory collective
+  Time shared_step;          // one run of its function, off the work queue
+  Time shared_copy_per_kib;  // into a buffer that all tasks of the node read, or out of it when all
+                             // do
   Time shared_memory_per_kib;  // the same beyond what a cache holds of a task's own buffer
-  int spin_polls;  // before the function goes back to the work queue
+  int spin_polls;              // before the function goes back to the work queue
   Time poll;
   std::uint64_t shared_record;  // bytes of data in a 128-byte record (P7IH-302)
-  std::uint64_t shared_chunk;  // half of the large shared buffer (P7IH-301)
-  std::uint64_t shared_piece;  // what is written into one of two alternating buffers before all read it
+  std::uint64_t shared_chunk;   // half of the large shared buffer (P7IH-301)
+  std::uint64_t
+      shared_piece;  // what is written into one of two alternating buffers before all read it
   std::uint64_t two_buffers_from;  // bytes; shorter broadcasts use one buffer
 
   // --- CAU: software of a participant around one packet.
@@ -60,7 +65,9 @@ struct HostParameters {
 
   // Of `bytes` at `offset` of a buffer.
   Time CopyTime(std::uint64_t bytes) const { return Part(0, bytes, copy_per_kib, memory_per_kib); }
-  Time WriteTime(std::uint64_t bytes) const { return static_cast<Time>(bytes) * write_per_kib / 1024; }
+  Time WriteTime(std::uint64_t bytes) const {
+    return static_cast<Time>(bytes) * write_per_kib / 1024;
+  }
   Time SharedCopyTime(std::uint64_t offset, std::uint64_t bytes) const {
     return Part(offset, bytes, shared_copy_per_kib, shared_memory_per_kib);
   }

@@ -26,9 +26,7 @@ Envelope MessagePort::EnvelopeOf(std::uint32_t tag) {
           static_cast<std::uint16_t>(tag & (kPhases - 1))};
 }
 
-Time MessagePort::Copy(std::uint64_t bytes) const {
-  return node_.host().CopyTime(bytes);
-}
+Time MessagePort::Copy(std::uint64_t bytes) const { return node_.host().CopyTime(bytes); }
 
 Time MessagePort::Register(const Rank& rank, bool local) {
   const HostParameters& host = node_.host();
@@ -40,7 +38,8 @@ Time MessagePort::Register(const Rank& rank, bool local) {
     if (known) return 0;
     if (static_cast<int>(kept_.size()) > host.registrations_kept) kept_.erase(kept_.begin());
   }
-  registered_ = std::max(registered_, node_.now()) + (local ? host.registration : host.network_registration);
+  registered_ =
+      std::max(registered_, node_.now()) + (local ? host.registration : host.network_registration);
   return registered_ - node_.now();
 }
 
@@ -48,13 +47,21 @@ Endpoint& MessagePort::EndpointOf(Rank& rank, const Envelope& envelope) {
   return node_.endpoint(rank, envelope.channel);
 }
 
-// --- Sender ---------------------------------------------------------------------------------------
+// --- Sender
+// ---------------------------------------------------------------------------------------
 
 void MessagePort::Send(Rank& from, std::uint32_t to, const Envelope& envelope, std::uint64_t bytes,
                        Content content, Endpoint* sender) {
   const HostParameters& host = node_.host();
   Transfer* t = Take();
-  *t = {&from, to, from.number(), envelope, bytes, 0, std::move(content), sender,
+  *t = {&from,
+        to,
+        from.number(),
+        envelope,
+        bytes,
+        0,
+        std::move(content),
+        sender,
         bytes > host.eager_limit};
   const Time overhead =
       node_.IsLocal(to) ? host.local_send : node_.hub().context().parameters->send_overhead;
@@ -72,7 +79,8 @@ void MessagePort::OnSendDone(std::uint64_t transfer) {
   t.sender->OnSent(t.envelope);
   if (node_.IsLocal(t.to)) {
     Rank& to = node_.rank(t.to);
-    const Time overhead = node_.LineLatency(from.core(), to.core()) + to.Shared(node_.host().local_receive);
+    const Time overhead =
+        node_.LineLatency(from.core(), to.core()) + to.Shared(node_.host().local_receive);
     to.Do<&MessagePort::Received>(overhead + Copy(t.bytes), this, transfer);
   } else if (t.bytes <= kFlitBytes) {  // immediate send: the thread itself has put it into the HFI
     ToNetwork(from, t.to, Kind::kData, t.envelope, t.bytes, std::move(t.content));
@@ -88,7 +96,8 @@ void MessagePort::Ask(std::uint64_t transfer) {
   if (node_.IsLocal(t.to)) {
     Rank& to = node_.rank(t.to);
     to.Do<&MessagePort::Requested>(
-        node_.LineLatency(from.core(), to.core()) + to.Shared(node_.host().local_receive), this, transfer);
+        node_.LineLatency(from.core(), to.core()) + to.Shared(node_.host().local_receive), this,
+        transfer);
     return;
   }
   asked_.push_back(&t);
@@ -115,7 +124,8 @@ void MessagePort::Stream(Transfer& transfer) {
 void MessagePort::NextSegment(Rank& rank) {
   const Transfer& t = *streams_[rank.local()].front();
   const std::uint64_t segment = std::min(kSegmentBytes, t.bytes - t.streamed);
-  node_.WakeStream(rank, node_.now() + static_cast<Time>(segment) * node_.host().stream_per_kib / 1024);
+  node_.WakeStream(rank,
+                   node_.now() + static_cast<Time>(segment) * node_.host().stream_per_kib / 1024);
 }
 
 void MessagePort::OnStreamTimer(Rank& rank) {
@@ -126,9 +136,11 @@ void MessagePort::OnStreamTimer(Rank& rank) {
   Content content = t.content;
   if (content && segment < t.bytes) {
     const auto from = t.content->begin() + static_cast<std::ptrdiff_t>(t.streamed);
-    content = std::make_shared<std::vector<std::uint8_t>>(from, from + static_cast<std::ptrdiff_t>(segment));
+    content = std::make_shared<std::vector<std::uint8_t>>(
+        from, from + static_cast<std::ptrdiff_t>(segment));
   }
-  ToNetwork(rank, t.to, last ? Kind::kData : Kind::kSegment, t.envelope, segment, std::move(content));
+  ToNetwork(rank, t.to, last ? Kind::kData : Kind::kSegment, t.envelope, segment,
+            std::move(content));
   t.streamed += segment;
   if (last) {
     stream.pop_front();
@@ -153,7 +165,8 @@ void MessagePort::Released(std::uint64_t transfer) {
   sender->OnSent(envelope);
 }
 
-// --- Receiver -------------------------------------------------------------------------------------
+// --- Receiver
+// -------------------------------------------------------------------------------------
 
 void MessagePort::Received(std::uint64_t transfer) {
   Transfer* t = reinterpret_cast<Transfer*>(transfer);
@@ -212,7 +225,8 @@ void MessagePort::Pulled(std::uint64_t transfer) {
 MessagePort::Inbound* MessagePort::FindInbound(std::uint32_t source, std::uint32_t local,
                                                const Envelope& envelope) {
   for (Inbound& inbound : inbound_) {
-    if (inbound.source == source && inbound.local == local && inbound.envelope == envelope) return &inbound;
+    if (inbound.source == source && inbound.local == local && inbound.envelope == envelope)
+      return &inbound;
   }
   return nullptr;
 }
@@ -237,7 +251,8 @@ void MessagePort::OnMessage(const DeliveredMessage& message, Content content) {
     return;
   }
   Transfer* t = Take();
-  *t = {nullptr, at.number(), source, envelope, message.bytes, 0, std::move(content), nullptr, false};
+  *t = {nullptr, at.number(),        source,  envelope, message.bytes,
+        0,       std::move(content), nullptr, false};
   if (kind == Kind::kRequest) {
     std::memcpy(&t->bytes, t->content->data(), sizeof(t->bytes));
     at.Do<&MessagePort::Requested>(overhead, this, Handle(t));

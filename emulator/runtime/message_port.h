@@ -1,12 +1,12 @@
-// Active messages between tasks (paper 003 section 3.3): through shared memory on a node, over the reliable
-// message layer of the HFIs between nodes.
+// Active messages between tasks (paper 003 section 3.3): through shared memory on a node, over the
+// reliable message layer of the HFIs between nodes.
 //
-// Short messages are eager: the sender copies them out, the receiver copies them in. Long ones go by
-// rendezvous: a request, the receiver's answer once it has a buffer, and then one copy, by the receiver's
-// thread on a node and by the HFI (no thread) between nodes; both buffers are registered with the kernel
-// first. The HFI may keep the registrations of few tasks: then a leader's stays, those of all tasks of a node do not.
-// A task's stream into its HFI window is slower than any link, so messages enter the network in segments at its
-// rate.
+// Short messages are eager: the sender copies them out, the receiver copies them in. Long ones go
+// by rendezvous: a request, the receiver's answer once it has a buffer, and then one copy, by the
+// receiver's thread on a node and by the HFI (no thread) between nodes; both buffers are registered
+// with the kernel first. The HFI may keep the registrations of few tasks: then a leader's stays,
+// those of all tasks of a node do not. A task's stream into its HFI window is slower than any link,
+// so messages enter the network in segments at its rate.
 #pragma once
 
 #include <cstdint>
@@ -114,7 +114,8 @@ class MessagePort {
   std::vector<Inbound> inbound_;
   std::vector<Ring<Transfer*>> streams_;  // by local task
   Time registered_ = 0;                   // the kernel is free for the next registration
-  std::vector<std::uint32_t> kept_;       // local tasks whose buffer the HFI knows, the last used at the end
+  std::vector<std::uint32_t>
+      kept_;  // local tasks whose buffer the HFI knows, the last used at the end
 };
 
 }  // namespace percs

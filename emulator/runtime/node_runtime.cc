@@ -7,15 +7,16 @@
 
 namespace percs {
 
-NodeRuntime::NodeRuntime(const HostParameters& host, const TaskPlacement& placement, HubServices& hub)
+NodeRuntime::NodeRuntime(const HostParameters& host, const TaskPlacement& placement,
+                         HubServices& hub)
     : host_(host), placement_(placement), hub_(hub), node_(hub.context().node), port_(*this) {
   if (node_ >= placement_.nodes) return;
   for (std::uint32_t local = 0; local < placement_.tasks_per_node; ++local) {
     const int core = placement_.CoreOf(local);
     const int sharing = placement_.TasksOnCore(core);
-    ranks_.push_back(std::make_unique<Rank>(
-        *this, node_ * placement_.tasks_per_node + local, local, core,
-        host_.smt_percent[static_cast<std::size_t>(sharing - 1)]));
+    ranks_.push_back(
+        std::make_unique<Rank>(*this, node_ * placement_.tasks_per_node + local, local, core,
+                               host_.smt_percent[static_cast<std::size_t>(sharing - 1)]));
   }
   endpoints_.resize(ranks_.size() * kChannels);
 }
@@ -26,12 +27,14 @@ void NodeRuntime::SetEndpoint(Rank& rank, std::uint8_t channel, Endpoint* endpoi
 }
 
 WindowId NodeRuntime::WindowOf(std::uint32_t local) const {
-  const std::uint32_t per_hfi = static_cast<std::uint32_t>(hub_.context().parameters->windows_per_hfi);
+  const std::uint32_t per_hfi =
+      static_cast<std::uint32_t>(hub_.context().parameters->windows_per_hfi);
   return static_cast<WindowId>(local % kHfisPerHub * per_hfi + local / kHfisPerHub);
 }
 
 std::uint32_t NodeRuntime::LocalAt(WindowId window) const {
-  const std::uint32_t per_hfi = static_cast<std::uint32_t>(hub_.context().parameters->windows_per_hfi);
+  const std::uint32_t per_hfi =
+      static_cast<std::uint32_t>(hub_.context().parameters->windows_per_hfi);
   return window % per_hfi * kHfisPerHub + window / per_hfi;
 }
 
@@ -77,7 +80,8 @@ void NodeRuntime::OnPayload(const PacketHeader& header) {
 }
 
 void NodeRuntime::OnArrived() {
-  for (std::size_t i = 0; i < arrived_.size(); ++i) port_.OnMessage(arrived_[i], TakeContent(arrived_[i]));
+  for (std::size_t i = 0; i < arrived_.size(); ++i)
+    port_.OnMessage(arrived_[i], TakeContent(arrived_[i]));
   arrived_.clear();
 }
 

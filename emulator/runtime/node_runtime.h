@@ -1,5 +1,5 @@
-// The tasks of one node in virtual time: their threads, the memory they share and their way to the network.
-// All state is the node's own, so that where nodes run does not matter.
+// The tasks of one node in virtual time: their threads, the memory they share and their way to the
+// network. All state is the node's own, so that where nodes run does not matter.
 #pragma once
 
 #include <functional>
@@ -32,11 +32,13 @@ class NodeRuntime : public HubWorkload {
   const TaskPlacement& placement() const { return placement_; }
   MessagePort& port() { return port_; }
   SharedMemory& memory() { return memory_; }
-  // Makes the leader of this node a participant of `tree`, by a window of its own; the tree has to be there when
-  // the node starts. May be called for several trees.
+  // Makes the leader of this node a participant of `tree`, by a window of its own; the tree has to
+  // be there when the node starts. May be called for several trees.
   void UseTree(CauTreeId tree) { cau_windows_.push_back(std::make_unique<CauWindow>(*this, tree)); }
   // The window on the `i`th of them; null if there are not so many, as for tasks of one node.
-  CauWindow* cau_window(std::size_t i = 0) { return i < cau_windows_.size() ? cau_windows_[i].get() : nullptr; }
+  CauWindow* cau_window(std::size_t i = 0) {
+    return i < cau_windows_.size() ? cau_windows_[i].get() : nullptr;
+  }
   std::vector<std::unique_ptr<Rank>>& local_ranks() { return ranks_; }
 
   bool IsLocal(std::uint32_t task) const { return placement_.NodeOf(task) == node_; }
@@ -45,7 +47,8 @@ class NodeRuntime : public HubWorkload {
   // Of a line that moves between two cores.
   Time LineLatency(int core, int other) const {
     if (core == other) return host_.line_same_core;
-    return core / kCoresPerChip == other / kCoresPerChip ? host_.line_same_chip : host_.line_other_chip;
+    return core / kCoresPerChip == other / kCoresPerChip ? host_.line_same_chip
+                                                         : host_.line_other_chip;
   }
 
   // One endpoint per task and channel.

@@ -1,5 +1,5 @@
-// Where tasks run: nodes in blocks, and on a node one task per hardware thread by one of the two mappings
-// of paper 003 section 3.5.
+// Where tasks run: nodes in blocks, and on a node one task per hardware thread by one of the two
+// mappings of paper 003 section 3.5.
 #pragma once
 
 #include <string>

@@ -1,9 +1,9 @@
-// One task of a parallel program on one hardware thread: its program (a coroutine), what its thread has to
-// do next, and its work queue (PAMI's context, paper 003 sections 3.1 and 3.2).
+// One task of a parallel program on one hardware thread: its program (a coroutine), what its thread
+// has to do next, and its work queue (PAMI's context, paper 003 sections 3.1 and 3.2).
 //
-// The thread does one thing at a time. Whatever comes in (a message, a completion) queues behind what it is
-// at; between two things it looks at the work queue, as PAMI_Context_advance does. Waiting costs nothing:
-// the thread polls.
+// The thread does one thing at a time. Whatever comes in (a message, a completion) queues behind
+// what it is at; between two things it looks at the work queue, as PAMI_Context_advance does.
+// Waiting costs nothing: the thread polls.
 #pragma once
 
 #include <coroutine>
@@ -24,8 +24,8 @@ class Rank;
 class Work {
  public:
   virtual ~Work() = default;
-  // True if it can be done now; `ready_at` is then when its thread has read all that it needs. False:
-  // some flag it looked at has the rank as its watcher.
+  // True if it can be done now; `ready_at` is then when its thread has read all that it needs.
+  // False: some flag it looked at has the rank as its watcher.
   virtual bool Check(Rank& rank, Time* ready_at) = 0;
   virtual void Run(Rank& rank) = 0;
 };
@@ -47,7 +47,9 @@ class Rank {
   void Do(Time cost, Function run, void* object, std::uint64_t argument = 0);
   template <auto kMember, typename T>
   void Do(Time cost, T* object, std::uint64_t argument = 0) {
-    Do(cost, [](void* o, std::uint64_t a) { (static_cast<T*>(o)->*kMember)(a); }, object, argument);
+    Do(
+        cost, [](void* o, std::uint64_t a) { (static_cast<T*>(o)->*kMember)(a); }, object,
+        argument);
   }
   // Software's time on a core that it shares with other tasks.
   Time Shared(Time cost) const { return cost * smt_percent_ / 100; }
@@ -81,9 +83,12 @@ class Rank {
       Time time;
       bool await_ready() const { return time <= 0; }
       void await_suspend(std::coroutine_handle<> h) {
-        rank.Do(rank.Shared(time), [](void* frame, std::uint64_t) {
-          std::coroutine_handle<>::from_address(frame).resume();
-        }, h.address());
+        rank.Do(
+            rank.Shared(time),
+            [](void* frame, std::uint64_t) {
+              std::coroutine_handle<>::from_address(frame).resume();
+            },
+            h.address());
       }
       void await_resume() const {}
     };

@@ -1,7 +1,8 @@
-// A cache line that tasks of one node share: a counter that only grows and the small record beside it
-// (128 bytes on POWER7). What it costs is the coherence protocol: who reads it after a write waits for the
-// line to come from the writer's core; a line serves such readers one after the other, and a thread has its
-// misses one after the other, overlapped but for `line_repeat`. A reader that waits polls its own copy.
+// A cache line that tasks of one node share: a counter that only grows and the small record beside
+// it (128 bytes on POWER7). What it costs is the coherence protocol: who reads it after a write
+// waits for the line to come from the writer's core; a line serves such readers one after the
+// other, and a thread has its misses one after the other, overlapped but for `line_repeat`. A
+// reader that waits polls its own copy.
 //
 // Not modelled: false sharing, and lines that leave a cache for want of room.
 #pragma once

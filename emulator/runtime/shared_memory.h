@@ -1,5 +1,5 @@
-// The memory region that all tasks of a node reserve at start (paper 003 section 3.4): for every instance of
-// a shared-memory collective a line per task and two large buffers.
+// The memory region that all tasks of a node reserve at start (paper 003 section 3.4): for every
+// instance of a shared-memory collective a line per task and two large buffers.
 //
 // Copies take a thread's time at a fixed rate; contents are real where the caller has any.
 #pragma once
@@ -30,8 +30,8 @@ struct SharedArea {
   std::array<Buffer, 2> buffers;
 };
 
-// The structure of every process that the others reach directly (paper 002 section IV): its buffers, and
-// counters of calls entered, turns taken and work finished.
+// The structure of every process that the others reach directly (paper 002 section IV): its
+// buffers, and counters of calls entered, turns taken and work finished.
 struct SmartmapArea {
   struct Info {
     SharedLine entered, turn, finished;

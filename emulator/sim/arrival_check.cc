@@ -6,23 +6,26 @@
 
 namespace percs {
 
-absl::Status ArrivalCheck::CheckEnd(const char* what, LinkEnd end, VcId vc, Time arrival, Time now) const {
+absl::Status ArrivalCheck::CheckEnd(const char* what, LinkEnd end, VcId vc, Time arrival,
+                                    Time now) const {
   if (!HubAt(end.node)) {
-    return absl::InvalidArgumentError(fmt::format("{} for node {}, which is not in this process", what, end.node));
+    return absl::InvalidArgumentError(
+        fmt::format("{} for node {}, which is not in this process", what, end.node));
   }
   if (end.port >= kLinkPorts || !hubs_[end.node]->isr().output(end.port).connected) {
     return absl::InvalidArgumentError(
-        fmt::format("{} for port {} of {}, where no link is plugged in", what, end.port, topology_.NodeName(end.node)));
+        fmt::format("{} for port {} of {}, where no link is plugged in", what, end.port,
+                    topology_.NodeName(end.node)));
   }
   const int vcs = hubs_[end.node]->isr().output(end.port).vcs;
   if (vc >= vcs) {
-    return absl::InvalidArgumentError(fmt::format("{} for VC {} of {}, which has VCs 0..{}", what, vc,
-                                                  topology_.LinkName(end), vcs - 1));
+    return absl::InvalidArgumentError(fmt::format("{} for VC {} of {}, which has VCs 0..{}", what,
+                                                  vc, topology_.LinkName(end), vcs - 1));
   }
   if (arrival < now) {
-    return absl::InvalidArgumentError(fmt::format("{} for {} arrives at {}, but virtual time is already {}", what,
-                                                  topology_.LinkName(end), FormatTime(arrival),
-                                                  FormatTime(now)));
+    return absl::InvalidArgumentError(
+        fmt::format("{} for {} arrives at {}, but virtual time is already {}", what,
+                    topology_.LinkName(end), FormatTime(arrival), FormatTime(now)));
   }
   return absl::OkStatus();
 }
@@ -30,11 +33,13 @@ absl::Status ArrivalCheck::CheckEnd(const char* what, LinkEnd end, VcId vc, Time
 absl::Status ArrivalCheck::CheckOperation(NodeId node, Time at, Time now) const {
   if (node >= topology_.hubs()) {
     return absl::InvalidArgumentError(
-        fmt::format("an operation for a window of node {}, which is no hub; hubs are 0..{}", node, topology_.hubs() - 1));
+        fmt::format("an operation for a window of node {}, which is no hub; hubs are 0..{}", node,
+                    topology_.hubs() - 1));
   }
   if (at >= now) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format("an operation for a window at {} is in the past: virtual time is {}",
-                                                FormatTime(at), FormatTime(now)));
+  return absl::InvalidArgumentError(
+      fmt::format("an operation for a window at {} is in the past: virtual time is {}",
+                  FormatTime(at), FormatTime(now)));
 }
 
 absl::Status ArrivalCheck::CheckRun(const FlitRun& run) const {
@@ -43,20 +48,24 @@ absl::Status ArrivalCheck::CheckRun(const FlitRun& run) const {
   const PacketHeader& h = run.header;
   if (run.count == 0 || last > kPacketFlitsMax + 1 || run.spacing < 0) {
     return absl::InvalidArgumentError(
-        fmt::format("a run of flits {}..{} of a packet; a packet has 1..{}", run.first, last - 1, kPacketFlitsMax));
+        fmt::format("a run of flits {}..{} of a packet; a packet has 1..{}", run.first, last - 1,
+                    kPacketFlitsMax));
   }
-  if ((run.vc == kServiceVc) != (h.kind == PacketKind::kService) || (run.vc == kServiceVc && last != 1)) {
+  if ((run.vc == kServiceVc) != (h.kind == PacketKind::kService) ||
+      (run.vc == kServiceVc && last != 1)) {
     return absl::InvalidArgumentError("management packets have one flit, and a VC for themselves");
   }
   if (run.first == 0 &&
       (h.destination >= topology_.destinations() || h.source >= topology_.nodes() || h.flits == 0 ||
        h.flits > kPacketFlitsMax || h.bytes > kPacketBytesMax || h.source_window >= windows ||
-       h.destination_window >= windows || (IsIndirect(h.mode) && h.middle >= topology_.supernodes()))) {
-    return absl::InvalidArgumentError(
-        fmt::format("a packet header from node {} window {} over supernode {} to node {} window {} of {} flits and "
-                    "{} bytes; nodes are 0..{}, windows 0..{}, supernodes 0..{}, flits 1..16, bytes 0..2048",
-                    h.source, h.source_window, h.middle, h.destination, h.destination_window, h.flits, h.bytes,
-                    topology_.destinations() - 1, windows - 1, topology_.supernodes() - 1));
+       h.destination_window >= windows ||
+       (IsIndirect(h.mode) && h.middle >= topology_.supernodes()))) {
+    return absl::InvalidArgumentError(fmt::format(
+        "a packet header from node {} window {} over supernode {} to node {} window {} of {} flits "
+        "and "
+        "{} bytes; nodes are 0..{}, windows 0..{}, supernodes 0..{}, flits 1..16, bytes 0..2048",
+        h.source, h.source_window, h.middle, h.destination, h.destination_window, h.flits, h.bytes,
+        topology_.destinations() - 1, windows - 1, topology_.supernodes() - 1));
   }
   return absl::OkStatus();
 }
@@ -71,42 +80,58 @@ bool ArrivalCheck::TreeFits(const ControlItem& item) const {
 absl::Status ArrivalCheck::Check(const Outbox& incoming, bool manages, Time now) const {
   for (const FlitRun& run : incoming.flits) {
     const VcId vc = run.vc == kServiceVc ? VcId{0} : run.vc;  // that one every link has
-    if (absl::Status s = CheckEnd("flits", {run.node, run.port}, vc, run.arrival, now); !s.ok()) return s;
+    if (absl::Status s = CheckEnd("flits", {run.node, run.port}, vc, run.arrival, now); !s.ok())
+      return s;
     if (absl::Status s = CheckRun(run); !s.ok()) return s;
   }
   for (const CreditRun& run : incoming.credits) {
     const bool service = run.vc == kServiceVc;
-    if (absl::Status s = CheckEnd("credits", {run.node, run.port}, service ? 0 : run.vc, run.arrival, now); !s.ok()) return s;
+    if (absl::Status s =
+            CheckEnd("credits", {run.node, run.port}, service ? 0 : run.vc, run.arrival, now);
+        !s.ok())
+      return s;
     const P7ihParameters& p = scenario_.ParametersOf(topology_, run.node);
     const int slots = service ? p.service_buffer_flits : p.link(ClassOf(run.port)).buffer_flits;
     if (run.count == 0 || run.count > slots || run.spacing < 0) {
-      return absl::InvalidArgumentError(fmt::format("{} credits for {}, whose buffers hold {} flits", run.count,
-                                                    topology_.LinkName({run.node, run.port}), slots));
+      return absl::InvalidArgumentError(
+          fmt::format("{} credits for {}, whose buffers hold {} flits", run.count,
+                      topology_.LinkName({run.node, run.port}), slots));
     }
   }
   for (const PoisonMark& mark : incoming.marks) {
-    if (absl::Status s = CheckEnd("a poison mark", {mark.node, mark.port}, mark.vc, mark.arrival, now); !s.ok()) return s;
+    if (absl::Status s =
+            CheckEnd("a poison mark", {mark.node, mark.port}, mark.vc, mark.arrival, now);
+        !s.ok())
+      return s;
   }
   for (const ControlItem& item : incoming.control) {
     const bool to_manager = item.target == kManagerNode;
     const bool here = to_manager ? manages : HubAt(item.target) != nullptr;
-    const bool meant = to_manager ? item.for_manager() && item.source < topology_.nodes() : item.for_hub();
-    const bool of_port = item.kind == ControlItem::Kind::kAlert || item.kind == ControlItem::Kind::kWiringAlert;
+    const bool meant =
+        to_manager ? item.for_manager() && item.source < topology_.nodes() : item.for_hub();
+    const bool of_port =
+        item.kind == ControlItem::Kind::kAlert || item.kind == ControlItem::Kind::kWiringAlert;
     if (to_manager && of_port && item.source < topology_.nodes() &&
         (item.port >= kLinkPorts || !topology_.connected(item.source, item.port))) {
       return absl::InvalidArgumentError(
-          fmt::format("an alert of port {} of {}, where no link is plugged in", item.port, topology_.NodeName(item.source)));
+          fmt::format("an alert of port {} of {}, where no link is plugged in", item.port,
+                      topology_.NodeName(item.source)));
     }
     const bool linked = item.kind != ControlItem::Kind::kLinkLost ||
                         (here && !to_manager && item.port < kLinkPorts &&
                          hubs_[item.target]->isr().output(item.port).connected);
     if (item.kind == ControlItem::Kind::kClock) {
-      if (absl::Status s = CheckEnd("a sync symbol", {item.target, item.port}, 0, item.arrival, now); !s.ok()) return s;
+      if (absl::Status s =
+              CheckEnd("a sync symbol", {item.target, item.port}, 0, item.arrival, now);
+          !s.ok())
+        return s;
       if (HubAt(item.target)->has_clock()) continue;
     }
-    if (!here || !meant || !linked || item.kind == ControlItem::Kind::kClock || item.arrival < now || !TreeFits(item)) {
-      return absl::InvalidArgumentError(fmt::format("a control message for {} at {}; virtual time is {}", item.target,
-                                                    FormatTime(item.arrival), FormatTime(now)));
+    if (!here || !meant || !linked || item.kind == ControlItem::Kind::kClock ||
+        item.arrival < now || !TreeFits(item)) {
+      return absl::InvalidArgumentError(
+          fmt::format("a control message for {} at {}; virtual time is {}", item.target,
+                      FormatTime(item.arrival), FormatTime(now)));
     }
   }
   return absl::OkStatus();

@@ -1,5 +1,6 @@
-// Looks at what another process says has crossed, before any hub of this one believes it: places that are there, times
-// that have not passed, numbers in their ranges. INVALID_ARGUMENT says what is wrong with it.
+// Looks at what another process says has crossed, before any hub of this one believes it: places
+// that are there, times that have not passed, numbers in their ranges. INVALID_ARGUMENT says what
+// is wrong with it.
 #pragma once
 
 #include <vector>

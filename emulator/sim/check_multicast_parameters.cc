@@ -9,7 +9,8 @@ absl::Status CheckMulticastParameters(std::size_t groups, const P7ihParameters& 
   for (const LinkClass c : {LinkClass::kLl, LinkClass::kLr, LinkClass::kD}) {
     if (parameters.link(c).buffer_flits >= kPacketFlitsMax) continue;
     return absl::InvalidArgumentError(fmt::format(
-        "multicast packets are replicated from buffers that hold them whole, {} flits, but those of {} links "
+        "multicast packets are replicated from buffers that hold them whole, {} flits, but those "
+        "of {} links "
         "hold {}; write at least {}",
         kPacketFlitsMax, ClassName(c), parameters.link(c).buffer_flits, kPacketFlitsMax));
   }

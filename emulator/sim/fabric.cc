@@ -25,8 +25,8 @@ struct Shard {
   WorkCounters work;
   std::vector<std::unique_ptr<Hub>> hubs;
   std::vector<std::unique_ptr<EdgeNode>> blades;
-  std::vector<Outbox> to_shard;    // other threads of this process
-  std::vector<Outbox> to_process;  // other processes
+  std::vector<Outbox> to_shard;      // other threads of this process
+  std::vector<Outbox> to_process;    // other processes
   Outbox nowhere;                    // what severed hubs send
   std::vector<ControlItem> control;  // of its hubs, to network management and to other hubs
 };
@@ -34,7 +34,9 @@ struct Shard {
 class FabricImpl : public Fabric {
  public:
   FabricImpl(const Scenario& scenario, const Topology& topology, const Placement& placement)
-      : scenario_(WithInfiniband(WithCollectiveTree(scenario))), topology_(topology), placement_(placement) {}
+      : scenario_(WithInfiniband(WithCollectiveTree(scenario))),
+        topology_(topology),
+        placement_(placement) {}
 
   absl::Status Build(int threads);
 
@@ -87,37 +89,50 @@ class FabricImpl : public Fabric {
     return next;
   }
   void RunWindow(Time end, const Executor* executor) override;
-  Outbox& outbox(int process) override { return shards_[0].to_process[static_cast<std::size_t>(process)]; }
+  Outbox& outbox(int process) override {
+    return shards_[0].to_process[static_cast<std::size_t>(process)];
+  }
   absl::Status Accept(Outbox&& incoming) override;
-  absl::Status InjectLinkFault(const LinkFault& fault) override { return injector_.Inject(fault, now_); }
+  absl::Status InjectLinkFault(const LinkFault& fault) override {
+    return injector_.Inject(fault, now_);
+  }
   absl::Status InjectLinkImpairment(const LinkImpairment& impairment) override {
     return injector_.Inject(impairment, now_);
   }
-  absl::Status InjectBladeFault(const BladeFault& fault) override { return injector_.Inject(fault, now_); }
-  absl::Status InjectTableFault(const TableFault& fault) override { return injector_.Inject(fault, now_); }
+  absl::Status InjectBladeFault(const BladeFault& fault) override {
+    return injector_.Inject(fault, now_);
+  }
+  absl::Status InjectTableFault(const TableFault& fault) override {
+    return injector_.Inject(fault, now_);
+  }
   absl::Status Inject(const FaultAction& action) override { return injector_.Inject(action, now_); }
   FaultService* faults() override { return faults_.get(); }
   const EventLog& events() const override { return events_; }
   Failures known_failures() const override { return manager_ ? manager_->failures() : Failures(); }
   absl::StatusOr<LoadedRoutes> LoadRoutes(TableSet tables, Time at) override {
-    if (!manager_) return absl::FailedPreconditionError("network management lives in another process");
+    if (!manager_)
+      return absl::FailedPreconditionError("network management lives in another process");
     return manager_->Load(std::move(tables), at);
   }
   absl::StatusOr<CauTreeId> CreateTree(const TreeSpec& tree, Time at) override {
-    if (!manager_) return absl::FailedPreconditionError("network management lives in another process");
+    if (!manager_)
+      return absl::FailedPreconditionError("network management lives in another process");
     return manager_->CreateTree(tree, at);
   }
   absl::Status DeleteTree(CauTreeId tree, Time at) override {
-    if (!manager_) return absl::FailedPreconditionError("network management lives in another process");
+    if (!manager_)
+      return absl::FailedPreconditionError("network management lives in another process");
     return manager_->DeleteTree(tree, at);
   }
   void Sever(const SeveredHubs& severed) override;
   void Lose(const LostHubs& lost) override;
   const LossRecord& losses() const override { return losses_; }
-  absl::StatusOr<RejoinedHubs> Readmit(std::uint32_t loss, const std::string& who, Time at) override;
+  absl::StatusOr<RejoinedHubs> Readmit(std::uint32_t loss, const std::string& who,
+                                       Time at) override;
   void Rejoin(const RejoinedHubs& rejoined) override;
   void Adopt(const LossRecord& losses) override;
-  absl::Status Issue(NodeId node, Time at, WindowOperation operation, WindowListener* listener) override;
+  absl::Status Issue(NodeId node, Time at, WindowOperation operation,
+                     WindowListener* listener) override;
   void StopWorkload(Time) override {
     for (Hub* hub : local_) hub->Stop();
   }
@@ -132,7 +147,8 @@ class FabricImpl : public Fabric {
 
   Time now() const override { return now_; }
   WorkLeft work_left() const override {
-    WorkLeft left{manager_work_.unfinished + (faults_ ? faults_->unfinished() : 0), manager_work_.resident};
+    WorkLeft left{manager_work_.unfinished + (faults_ ? faults_->unfinished() : 0),
+                  manager_work_.resident};
     for (const Shard& shard : shards_) {
       left.unfinished += shard.work.unfinished;
       left.resident_packets += shard.work.resident;
@@ -154,7 +170,9 @@ class FabricImpl : public Fabric {
     return hubs_[node]->isr().router().first_rerouted();
   }
   bool link_up(LinkEnd end) const override { return hubs_[end.node]->isr().output(end.port).up; }
-  std::uint32_t link_downs(LinkEnd end) const override { return hubs_[end.node]->isr().output(end.port).downs; }
+  std::uint32_t link_downs(LinkEnd end) const override {
+    return hubs_[end.node]->isr().output(end.port).downs;
+  }
   std::vector<WaitEdge> WaitEdges() const override {
     std::vector<WaitEdge> edges;
     for (Hub* hub : local_) hub->isr().CollectWaits(&edges);
@@ -206,8 +224,9 @@ class FabricImpl : public Fabric {
   Lookahead lookahead_;
   DeliveryObserver on_delivery_;
   std::vector<Shard> shards_;
-  std::vector<Hub*> hubs_;   // by node, of a blade its network side; null where another process has it
-  std::vector<Hub*> local_;  // in node order
+  std::vector<Hub*>
+      hubs_;  // by node, of a blade its network side; null where another process has it
+  std::vector<Hub*> local_;                       // in node order
   std::vector<EdgeNode*> blades_, local_blades_;  // likewise; by blade
   std::vector<std::size_t> shard_of_;
   FaultInjector injector_{topology_, scenario_.parameters, hubs_, blades_};
@@ -229,15 +248,16 @@ absl::Status FabricImpl::Build(int threads) {
   }
   lookahead_ = FindLookahead(topology_, scenario_);
   if (placement_.processes > 1 && lookahead_.time < kDistributedLookaheadMin) {
-    return absl::InvalidArgumentError(
-        fmt::format("the lookahead of a distributed run is {} ({}); at least {} are needed",
-                    FormatTime(lookahead_.time), lookahead_.source, FormatTime(kDistributedLookaheadMin)));
+    return absl::InvalidArgumentError(fmt::format(
+        "the lookahead of a distributed run is {} ({}); at least {} are needed",
+        FormatTime(lookahead_.time), lookahead_.source, FormatTime(kDistributedLookaheadMin)));
   }
   std::vector<NodeId> nodes;
   for (NodeId node = 0; node < topology_.nodes(); ++node) {
     if (placement_.process_of_node[node] == placement_.self) nodes.push_back(node);
   }
-  const std::size_t count = std::clamp<std::size_t>(nodes.size(), 1, static_cast<std::size_t>(threads));
+  const std::size_t count =
+      std::clamp<std::size_t>(nodes.size(), 1, static_cast<std::size_t>(threads));
   shards_ = std::vector<Shard>(count);
   hubs_.resize(topology_.nodes());
   blades_.resize(topology_.blades());
@@ -262,11 +282,13 @@ absl::Status FabricImpl::Build(int threads) {
 }
 
 void FabricImpl::MakeManagement() {
-  manager_ = std::make_unique<NetworkManager>(topology_, scenario_.parameters, scenario_.reroute, &manager_work_,
-                                              &events_, [this](ControlItem&& item) { RouteControl(std::move(item)); });
+  manager_ = std::make_unique<NetworkManager>(
+      topology_, scenario_.parameters, scenario_.reroute, &manager_work_, &events_,
+      [this](ControlItem&& item) { RouteControl(std::move(item)); });
   Time longest_wire = 0;
   for (const Cable& cable : scenario_.cables) longest_wire = std::max(longest_wire, cable.wire);
-  faults_ = std::make_unique<FaultService>(topology_, scenario_.parameters, scenario_.seed, longest_wire, &events_);
+  faults_ = std::make_unique<FaultService>(topology_, scenario_.parameters, scenario_.seed,
+                                           longest_wire, &events_);
 }
 
 absl::Status FabricImpl::SetUpFaults() {
@@ -279,7 +301,8 @@ absl::Status FabricImpl::SetUpFaults() {
 }
 
 Hub* FabricImpl::MakeHub(NodeId node, Shard& shard) {
-  shard.hubs.push_back(std::make_unique<Hub>(node, scenario_, topology_, &shard.work, &on_delivery_));
+  shard.hubs.push_back(
+      std::make_unique<Hub>(node, scenario_, topology_, &shard.work, &on_delivery_));
   return shard.hubs.back().get();
 }
 
@@ -311,7 +334,8 @@ absl::Status FabricImpl::SetUpTrees() {
     std::vector<NodeId> hubs;
     for (const TreeVertex& v : shared->vertices) {
       if (++used[v.node] > kCauTrees) {
-        return ToStatus({TreeProblem::Code::kFull, CauOperation::kReduce, 0, v.node}, shared->id, topology_);
+        return ToStatus({TreeProblem::Code::kFull, CauOperation::kReduce, 0, v.node}, shared->id,
+                        topology_);
       }
       if (HubAt(v.node)) hubs.push_back(v.node);
     }
@@ -330,7 +354,8 @@ Hub::WayTo FabricImpl::WayTo(NodeId from, NodeId to) {
   if (losses_.Severed(from, to)) return {nullptr, &shard.nowhere};
   Hub* other = HubAt(to);
   if (!other) return {nullptr, &shard.to_process[placement_.process_of_node[to]]};
-  return {shard_of_[to] == shard_of_[from] ? &other->isr() : nullptr, &shard.to_shard[shard_of_[to]]};
+  return {shard_of_[to] == shard_of_[from] ? &other->isr() : nullptr,
+          &shard.to_shard[shard_of_[to]]};
 }
 
 void FabricImpl::Wire(Hub* hub) {
@@ -373,7 +398,8 @@ void FabricImpl::RunWindow(Time end, const Executor* executor) {
   if (manager_ && manager_->next_time() < end) manager_->Run(end);
   now_ = end;
   Exchange(executor);
-  if (!losses_.any_severed()) [[likely]] return;
+  if (!losses_.any_severed()) [[likely]]
+    return;
   for (Shard& shard : shards_) shard.nowhere.Clear();
 }
 
@@ -411,7 +437,8 @@ void FabricImpl::RouteControl(ControlItem&& item) {
   // A sync symbol says where it goes, not where it comes from.
   const bool symbol = item.kind == ControlItem::Kind::kClock;
   if (losses_.any_severed() &&
-      losses_.Severed(symbol ? topology_.Peer(item.target, item.port).node : item.source, item.target)) {
+      losses_.Severed(symbol ? topology_.Peer(item.target, item.port).node : item.source,
+                      item.target)) {
     return;
   }
   const int process = item.target == kManagerNode ? placement_.manager_process
@@ -452,9 +479,12 @@ void FabricImpl::Adopt(const LossRecord& losses) {
 }
 
 void FabricImpl::TakeAway(const std::vector<NodeId>& nodes) {
-  const auto is_lost = [&](NodeId node) { return std::find(nodes.begin(), nodes.end(), node) != nodes.end(); };
+  const auto is_lost = [&](NodeId node) {
+    return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+  };
   std::erase_if(local_, [&](Hub* hub) { return is_lost(hub->context().node); });
-  std::erase_if(local_blades_, [&](EdgeNode* blade) { return is_lost(blade->network().context().node); });
+  std::erase_if(local_blades_,
+                [&](EdgeNode* blade) { return is_lost(blade->network().context().node); });
   for (Shard& shard : shards_) {
     for (auto& hub : shard.hubs) {
       if (is_lost(hub->context().node)) gone_.push_back(std::move(hub));
@@ -467,8 +497,10 @@ void FabricImpl::TakeAway(const std::vector<NodeId>& nodes) {
   }
 }
 
-absl::StatusOr<RejoinedHubs> FabricImpl::Readmit(std::uint32_t loss, const std::string& who, Time at) {
-  if (!manager_) return absl::FailedPreconditionError("network management lives in another process");
+absl::StatusOr<RejoinedHubs> FabricImpl::Readmit(std::uint32_t loss, const std::string& who,
+                                                 Time at) {
+  if (!manager_)
+    return absl::FailedPreconditionError("network management lives in another process");
   auto rejoined = losses_.Returning(loss, topology_);
   if (!rejoined.ok()) return rejoined;
   const auto generation = faults_->NewGeneration();
@@ -502,7 +534,8 @@ void FabricImpl::TakeBack(const RejoinedHubs& rejoined) {
     hubs_[node] = MakeHub(node, shards_[shard_of_[node]]);
     local_.push_back(hubs_[node]);
   }
-  std::sort(local_.begin(), local_.end(), [](Hub* a, Hub* b) { return a->context().node < b->context().node; });
+  std::sort(local_.begin(), local_.end(),
+            [](Hub* a, Hub* b) { return a->context().node < b->context().node; });
   FaultAction peer_anew;
   peer_anew.kind = FaultAction::Kind::kPeerAnew;
   peer_anew.at = rejoined.at;
@@ -526,13 +559,15 @@ void FabricImpl::TakeBack(const RejoinedHubs& rejoined) {
     hub->isr().router().Install(rejoined.tables[i], rejoined.epoch);
     hub->Rejoin(rejoined);
   }
-  for (const FaultAction& action : ActionsOf(rejoined, topology_, [this](NodeId node) { return losses_.IsLost(node); })) {
+  for (const FaultAction& action :
+       ActionsOf(rejoined, topology_, [this](NodeId node) { return losses_.IsLost(node); })) {
     PERCS_CHECK(injector_.Inject(action, now_).ok());
   }
   PERCS_CHECK(injector_.TellAgain(rejoined, now_).ok());
 }
 
-absl::Status FabricImpl::Issue(NodeId node, Time at, WindowOperation operation, WindowListener* listener) {
+absl::Status FabricImpl::Issue(NodeId node, Time at, WindowOperation operation,
+                               WindowListener* listener) {
   if (absl::Status status = arrivals_.CheckOperation(node, at, now_); !status.ok()) return status;
   if (std::find(local_.begin(), local_.end(), hubs_[node]) == local_.end()) return absl::OkStatus();
   hubs_[node]->Issue(at, std::move(operation), listener);
@@ -547,7 +582,8 @@ void FabricImpl::Apply(Outbox& box) {
 }
 
 absl::Status FabricImpl::Accept(Outbox&& incoming) {
-  if (absl::Status status = arrivals_.Check(incoming, manager_ != nullptr, now_); !status.ok()) return status;
+  if (absl::Status status = arrivals_.Check(incoming, manager_ != nullptr, now_); !status.ok())
+    return status;
   for (const ControlItem& item : incoming.control) {
     if (item.target == kManagerNode) {
       manager_->Receive(item);
@@ -567,25 +603,27 @@ Placement Placement::Single(NodeId nodes) {
   return placement;
 }
 
-absl::StatusOr<std::unique_ptr<Fabric>> Fabric::Create(const Scenario& scenario, const Placement& placement,
-                                                       int threads) {
+absl::StatusOr<std::unique_ptr<Fabric>> Fabric::Create(const Scenario& scenario,
+                                                       const Placement& placement, int threads) {
   auto topology = Topology::Create(scenario.topology);
   if (!topology.ok()) return topology.status();
   if (placement.process_of_node.size() != topology->nodes()) {
     return absl::InvalidArgumentError(fmt::format("a placement of {} nodes for a topology of {}",
-                                                  placement.process_of_node.size(), topology->nodes()));
+                                                  placement.process_of_node.size(),
+                                                  topology->nodes()));
   }
   absl::Status status = CheckMulticastParameters(topology->groups().size(), scenario.parameters);
   if (!status.ok()) return status;
   for (const Cable& cable : scenario.cables) {
     const bool plugged = topology->Peer(cable.link.node, cable.link.port).node != kNoNode;
-    if (plugged && cable.wire >= 0 && cable.wire + scenario.parameters.credit_processing > 0) continue;
+    if (plugged && cable.wire >= 0 && cable.wire + scenario.parameters.credit_processing > 0)
+      continue;
     return absl::InvalidArgumentError(fmt::format(
-        "a wire of {} for {}: the link has to be plugged in, and its credits to take time", FormatTime(cable.wire),
-        topology->LinkName(cable.link)));
+        "a wire of {} for {}: the link has to be plugged in, and its credits to take time",
+        FormatTime(cable.wire), topology->LinkName(cable.link)));
   }
   status = CheckTableSize(topology->hubs_per_supernode(), topology->supernodes(),
-                                       scenario.parameters.route_table_entries);
+                          scenario.parameters.route_table_entries);
   for (const RouteSetting& setting : {scenario.routing.fifo, scenario.routing.rdma}) {
     if (status.ok()) status = CheckRouteSetting(setting, topology->supernodes());
   }

@@ -12,8 +12,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "emulator/base/digest.h"
-#include "emulator/collectives/loop_workload.h"
 #include "emulator/clock/hub_clock.h"
+#include "emulator/collectives/loop_workload.h"
 #include "emulator/engine/outbox.h"
 #include "emulator/fault/event_log.h"
 #include "emulator/fault/fault_service.h"
@@ -39,15 +39,16 @@ struct Placement {
   static Placement Single(NodeId nodes);
 };
 
-// Runs body(0..count-1), possibly at the same time, and returns when all are done. Threads live with
-// the caller, never in emulator/.
+// Runs body(0..count-1), possibly at the same time, and returns when all are done. Threads live
+// with the caller, never in emulator/.
 using Executor = std::function<void(int count, absl::FunctionRef<void(int)> body)>;
 
 // What is left to do. Things are counted where they begin and where they end, so the numbers of one
-// process may be negative: only the sums over all processes, taken at the same window, mean something.
-// A run ends when both sums are zero.
+// process may be negative: only the sums over all processes, taken at the same window, mean
+// something. A run ends when both sums are zero.
 struct WorkLeft {
-  std::int64_t unfinished = 0;        // tasks, messages, phases, commands to come, alerts, plans in flight
+  std::int64_t unfinished =
+      0;  // tasks, messages, phases, commands to come, alerts, plans in flight
   std::int64_t resident_packets = 0;  // created or synthesised, not yet delivered or dropped
   bool done() const { return unfinished == 0 && resident_packets == 0; }
   WorkLeft& operator+=(const WorkLeft& other) {
@@ -76,29 +77,33 @@ struct NodeResult {
   CollectiveResult collective;
   std::vector<CauTaskResult> cau_tasks;
   std::vector<WindowProgramResult> window_programs;
-  // By epoch: when this hub first routed a packet by a table entry that the epoch changed. Not in the
-  // digest (every delivery already is).
+  // By epoch: when this hub first routed a packet by a table entry that the epoch changed. Not in
+  // the digest (every delivery already is).
   std::vector<std::pair<Epoch, Time>> first_rerouted;
-  std::vector<FaultTally> tallies;    // what faults cost at this node; not in the digest, like all below
-  Time workload_started = 0;          // the last time
-  Digest workload;                    // deliveries and counters since the workload began the last time, by its time
+  std::vector<FaultTally>
+      tallies;                // what faults cost at this node; not in the digest, like all below
+  Time workload_started = 0;  // the last time
+  Digest workload;  // deliveries and counters since the workload began the last time, by its time
   std::array<std::uint64_t, kLinkPorts> link_flits{};  // sent since then
-  std::vector<ClockSample> clock;     // at every period of the global clock; in the digest of the run
-  std::uint64_t credits_missing = 0;  // after a drained run, over all live links: a leak if not zero
+  std::vector<ClockSample> clock;  // at every period of the global clock; in the digest of the run
+  std::uint64_t credits_missing =
+      0;  // after a drained run, over all live links: a leak if not zero
   std::uint64_t flits_out_of_order = 0;  // runs of flits that did not go on where their packet was
   std::uint64_t flits_without_credit = 0;  // runs of flits that came in without a free slot
-  std::uint64_t vcs_out_of_place = 0;    // packets that came in on a VC out of its place (rule 10)
+  std::uint64_t vcs_out_of_place = 0;  // packets that came in on a VC out of its place (rule 10)
 };
 
-// INVALID_ARGUMENT unless every link buffer holds a whole packet and the table an entry for each group.
+// INVALID_ARGUMENT unless every link buffer holds a whole packet and the table an entry for each
+// group.
 absl::Status CheckMulticastParameters(std::size_t groups, const P7ihParameters& parameters);
 
 class Fabric {
  public:
-  // INVALID_ARGUMENT for a scenario the machine cannot be built from. `threads` partitions the nodes of
-  // this process for RunWindow's executor.
+  // INVALID_ARGUMENT for a scenario the machine cannot be built from. `threads` partitions the
+  // nodes of this process for RunWindow's executor.
   static absl::StatusOr<std::unique_ptr<Fabric>> Create(const Scenario& scenario,
-                                                        const Placement& placement, int threads = 1);
+                                                        const Placement& placement,
+                                                        int threads = 1);
   virtual ~Fabric() = default;
 
   virtual const Topology& topology() const = 0;
@@ -127,24 +132,26 @@ class Fabric {
   virtual Time NextEventTime() const = 0;
   // Without background events, which only keep the clock (docs/semantics.md rule 6).
   virtual Time NextForegroundTime() const = 0;
-  // Runs all local events before `end`. REQUIRES: everything that arrives before `end` was accepted.
+  // Runs all local events before `end`. REQUIRES: everything that arrives before `end` was
+  // accepted.
   virtual void RunWindow(Time end, const Executor* executor = nullptr) = 0;
   // What the last windows left for another process; the caller empties it with Clear().
   virtual Outbox& outbox(int process) = 0;
-  // Takes in what another process sent. INVALID_ARGUMENT names an item that cannot be: a node that is
-  // not here, a port that is not connected, a VC out of range, an arrival before the current window.
-  // Nothing of a refused outbox is applied.
+  // Takes in what another process sent. INVALID_ARGUMENT names an item that cannot be: a node that
+  // is not here, a port that is not connected, a VC out of range, an arrival before the current
+  // window. Nothing of a refused outbox is applied.
   virtual absl::Status Accept(Outbox&& incoming) = 0;
 
   // Commands of a link fault for those of its two ends that live here (and none else).
   virtual absl::Status InjectLinkFault(const LinkFault& fault) = 0;
   // For those of the link's ends that live here and have to know.
   virtual absl::Status InjectLinkImpairment(const LinkImpairment& impairment) = 0;
-  // If the blade lives here. INVALID_ARGUMENT for a part it does not have, FAILED_PRECONDITION if the
-  // blade cannot go on without it.
+  // If the blade lives here. INVALID_ARGUMENT for a part it does not have, FAILED_PRECONDITION if
+  // the blade cannot go on without it.
   virtual absl::Status InjectBladeFault(const BladeFault& fault) = 0;
-  // What a fault does to one place, for those of its hubs that live here. RunWindow does so by itself with the
-  // faults of faults(); a process that takes what is due from there instead gives it to the others with this.
+  // What a fault does to one place, for those of its hubs that live here. RunWindow does so by
+  // itself with the faults of faults(); a process that takes what is due from there instead gives
+  // it to the others with this.
   virtual absl::Status Inject(const FaultAction& action) = 0;
   // Faults as resources; null where network management does not live.
   virtual FaultService* faults() = 0;
@@ -163,31 +170,36 @@ class Fabric {
   virtual absl::Status DeleteTree(CauTreeId tree, Time at) = 0;
   // What local hubs of `severed` send from now on is lost on its way.
   virtual void Sever(const SeveredHubs& severed) = 0;
-  // Hubs stop now: those that live here are no local nodes any more, and network management goes on without them. The
-  // links to them are not touched (ActionsOf). REQUIRES: lost.at == now() or later, before the next event.
+  // Hubs stop now: those that live here are no local nodes any more, and network management goes on
+  // without them. The links to them are not touched (ActionsOf). REQUIRES: lost.at == now() or
+  // later, before the next event.
   virtual void Lose(const LostHubs& lost) = 0;
   virtual const LossRecord& losses() const = 0;
   const std::vector<LostHubs>& lost() const { return losses().lost(); }
-  // What the hubs of a loss need to be there again from `at` on. NOT_FOUND; FAILED_PRECONDITION where network management
-  // does not live, and if they are there already; RESOURCE_EXHAUSTED after too many. REQUIRES: at >= everything that has
-  // run.
-  virtual absl::StatusOr<RejoinedHubs> Readmit(std::uint32_t loss, const std::string& who, Time at) = 0;
-  // They begin now, in the process that has them, and every process takes notice: links to them come up, nothing of
-  // the incarnation before reaches anybody any more. REQUIRES: what Readmit returned, at its time, before the next event.
+  // What the hubs of a loss need to be there again from `at` on. NOT_FOUND; FAILED_PRECONDITION
+  // where network management does not live, and if they are there already; RESOURCE_EXHAUSTED after
+  // too many. REQUIRES: at >= everything that has run.
+  virtual absl::StatusOr<RejoinedHubs> Readmit(std::uint32_t loss, const std::string& who,
+                                               Time at) = 0;
+  // They begin now, in the process that has them, and every process takes notice: links to them
+  // come up, nothing of the incarnation before reaches anybody any more. REQUIRES: what Readmit
+  // returned, at its time, before the next event.
   virtual void Rejoin(const RejoinedHubs& rejoined) = 0;
-  // Instead of Start, in a process that begins in the middle of a run: what has happened so far. All its hubs are lost,
-  // until they rejoin.
+  // Instead of Start, in a process that begins in the middle of a run: what has happened so far.
+  // All its hubs are lost, until they rejoin.
   virtual void Adopt(const LossRecord& losses) = 0;
-  // A command of a program outside for a window of `node`, at `at` (not before now()), if the hub lives here and is not
-  // lost. What it leads to goes to the listener from within RunWindow, which may be null and has to outlive the fabric;
-  // it is the same whoever listens. Of one hub and instant, operations are issued in the order of the calls.
-  // INVALID_ARGUMENT for a node that is no hub, and a time that has passed.
-  virtual absl::Status Issue(NodeId node, Time at, WindowOperation operation, WindowListener* listener) = 0;
+  // A command of a program outside for a window of `node`, at `at` (not before now()), if the hub
+  // lives here and is not lost. What it leads to goes to the listener from within RunWindow, which
+  // may be null and has to outlive the fabric; it is the same whoever listens. Of one hub and
+  // instant, operations are issued in the order of the calls. INVALID_ARGUMENT for a node that is
+  // no hub, and a time that has passed.
+  virtual absl::Status Issue(NodeId node, Time at, WindowOperation operation,
+                             WindowListener* listener) = 0;
   // Ends workloads that run until stopped.
   virtual void StopWorkload(Time at) = 0;
 
-  // The workload once more, at `at`, on a fabric in which nothing is to happen any more before that. UNIMPLEMENTED for
-  // workloads that cannot begin later than at 0.
+  // The workload once more, at `at`, on a fabric in which nothing is to happen any more before
+  // that. UNIMPLEMENTED for workloads that cannot begin later than at 0.
   virtual absl::Status RepeatWorkload(Time at) = 0;
 
   virtual Time now() const = 0;  // end of the last window

@@ -8,8 +8,8 @@ namespace percs {
 
 absl::Status FaultInjector::CheckTime(Time at, Time now) const {
   if (at >= now) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      fmt::format("a fault at {} of virtual time, which is already {}", FormatTime(at), FormatTime(now)));
+  return absl::InvalidArgumentError(fmt::format(
+      "a fault at {} of virtual time, which is already {}", FormatTime(at), FormatTime(now)));
 }
 
 template <typename Command>
@@ -56,7 +56,8 @@ absl::Status FaultInjector::Inject(const LinkImpairment& impairment, Time now) {
   if (absl::Status s = CheckImpairment(impairment, topology_, parameters_); !s.ok()) return s;
   if (absl::Status status = CheckTime(impairment.at, now); !status.ok()) return status;
   if (only_ == nullptr) commands_.Note(impairment, now);
-  // Errors are the sender's business; how many lanes there are and how long it takes, both ends know.
+  // Errors are the sender's business; how many lanes there are and how long it takes, both ends
+  // know.
   const bool both = impairment.kind == LinkImpairment::Kind::kLanesLost ||
                     impairment.kind == LinkImpairment::Kind::kLatency;
   for (const LinkEnd& end : {sender, topology_.Peer(sender.node, sender.port)}) {
@@ -94,15 +95,17 @@ absl::Status FaultInjector::CheckPlace(NodeId node, const TablePlace& place) con
                                     : topology_.supernodes();
   if (node < topology_.nodes() && topology_.in_tree(node)) {
     return absl::InvalidArgumentError(fmt::format(
-        "{} has a forwarding table, whose entries have no parity; damage tables of hubs", topology_.NodeName(node)));
+        "{} has a forwarding table, whose entries have no parity; damage tables of hubs",
+        topology_.NodeName(node)));
   }
-  const bool striped_port = (multicast || place.kind == TableKind::kStriped) && place.port != kNoPort;
+  const bool striped_port =
+      (multicast || place.kind == TableKind::kStriped) && place.port != kNoPort;
   if (node >= topology_.nodes() || (place.port != kNoPort && place.port >= kLinkPorts) ||
       place.index >= entries || striped_port) {
-    return absl::InvalidArgumentError(
-        fmt::format("entry {} of a table of port {} of node {} cannot be damaged: there are nodes 0..{}, link "
-                    "ports 0..{}, {} entries here, a striped table at the source only, and one multicast table",
-                    place.index, place.port, node, topology_.nodes() - 1, kLinkPorts - 1, entries));
+    return absl::InvalidArgumentError(fmt::format(
+        "entry {} of a table of port {} of node {} cannot be damaged: there are nodes 0..{}, link "
+        "ports 0..{}, {} entries here, a striped table at the source only, and one multicast table",
+        place.index, place.port, node, topology_.nodes() - 1, kLinkPorts - 1, entries));
   }
   return absl::OkStatus();
 }
@@ -123,18 +126,25 @@ absl::Status FaultInjector::Inject(const TableFault& fault, Time now) {
 }
 
 absl::Status FaultInjector::CheckOfHub(const FaultAction& action) const {
-  if (action.kind == FaultAction::Kind::kTableDamaged) return CheckPlace(action.end.node, action.place);
-  if (action.kind == FaultAction::Kind::kResetArbiters || action.kind == FaultAction::Kind::kPeerAnew) return absl::OkStatus();
-  const std::uint32_t hfis = kHfisPerHub, windows = hfis * static_cast<std::uint32_t>(parameters_.windows_per_hfi);
-  const bool there = action.end.node < topology_.hubs() &&
-                     (action.kind != FaultAction::Kind::kHfiDown || action.count < hfis) &&
-                     (action.kind != FaultAction::Kind::kWindowDown || action.count < windows) &&
-                     (action.kind != FaultAction::Kind::kClockDrift || topology_.spec().clock.has_value()) &&
-                     (action.kind != FaultAction::Kind::kPcieUnplugged ||
-                      (action.count < kPciePorts && topology_.DeviceAt(action.end.node, static_cast<int>(action.count))));
+  if (action.kind == FaultAction::Kind::kTableDamaged)
+    return CheckPlace(action.end.node, action.place);
+  if (action.kind == FaultAction::Kind::kResetArbiters ||
+      action.kind == FaultAction::Kind::kPeerAnew)
+    return absl::OkStatus();
+  const std::uint32_t hfis = kHfisPerHub,
+                      windows = hfis * static_cast<std::uint32_t>(parameters_.windows_per_hfi);
+  const bool there =
+      action.end.node < topology_.hubs() &&
+      (action.kind != FaultAction::Kind::kHfiDown || action.count < hfis) &&
+      (action.kind != FaultAction::Kind::kWindowDown || action.count < windows) &&
+      (action.kind != FaultAction::Kind::kClockDrift || topology_.spec().clock.has_value()) &&
+      (action.kind != FaultAction::Kind::kPcieUnplugged ||
+       (action.count < kPciePorts &&
+        topology_.DeviceAt(action.end.node, static_cast<int>(action.count))));
   if (there) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("number {} of node {}: a hub has HFIs 0..{}, windows 0..{}, a clock if one is distributed, and the "
+      fmt::format("number {} of node {}: a hub has HFIs 0..{}, windows 0..{}, a clock if one is "
+                  "distributed, and the "
                   "devices in PCI Express ports that the scenario gives it",
                   action.count, action.end.node, hfis - 1, windows - 1));
 }
@@ -146,8 +156,9 @@ absl::Status FaultInjector::CheckRewiring(const FaultAction& action) const {
       topology_.connected(peer.node, peer.port) && ClassOf(peer.port) == ClassOf(action.end.port)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(fmt::format("a cable from {} to port {} of node {}, where it does not fit",
-                                                topology_.LinkName(action.end), peer.port, peer.node));
+  return absl::InvalidArgumentError(
+      fmt::format("a cable from {} to port {} of node {}, where it does not fit",
+                  topology_.LinkName(action.end), peer.port, peer.node));
 }
 
 absl::Status FaultInjector::Inject(const FaultAction& action, Time now) {
@@ -158,10 +169,12 @@ absl::Status FaultInjector::Inject(const FaultAction& action, Time now) {
   }
   if (absl::Status s = action.of_hub() ? CheckOfHub(action) : absl::OkStatus(); !s.ok()) return s;
   if (!action.of_hub() && (end.port >= kLinkPorts || !topology_.connected(end.node, end.port))) {
-    return absl::InvalidArgumentError(fmt::format("{}: nothing is plugged in there", topology_.LinkName(end)));
+    return absl::InvalidArgumentError(
+        fmt::format("{}: nothing is plugged in there", topology_.LinkName(end)));
   }
   if (!(action.rate >= 0 && action.rate <= 1)) {
-    return absl::InvalidArgumentError(fmt::format("a flit error rate of {}; it is a probability, 0 to 1", action.rate));
+    return absl::InvalidArgumentError(
+        fmt::format("a flit error rate of {}; it is a probability, 0 to 1", action.rate));
   }
   if (absl::Status status = CheckRewiring(action); !status.ok()) return status;
   if (absl::Status status = CheckTime(action.at, now); !status.ok()) return status;

@@ -1,6 +1,6 @@
-// Gives what goes wrong to the nodes of this process that it concerns, at its virtual time. All of these are for
-// every process: a node that is not here is another one's business. INVALID_ARGUMENT for a place that is not
-// there and for a time before `now`.
+// Gives what goes wrong to the nodes of this process that it concerns, at its virtual time. All of
+// these are for every process: a node that is not here is another one's business. INVALID_ARGUMENT
+// for a place that is not there and for a time before `now`.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace percs {
 class FaultInjector {
  public:
   // `hubs` by node and `blades` by blade; null where another process has it.
-  FaultInjector(const Topology& topology, const P7ihParameters& parameters, const std::vector<Hub*>& hubs,
-                const std::vector<EdgeNode*>& blades)
+  FaultInjector(const Topology& topology, const P7ihParameters& parameters,
+                const std::vector<Hub*>& hubs, const std::vector<EdgeNode*>& blades)
       : topology_(topology), parameters_(parameters), hubs_(hubs), blades_(blades) {}
 
   // All that a scenario has, at its beginning.
@@ -38,7 +38,8 @@ class FaultInjector {
 
  private:
   Hub* HubAt(NodeId node) const {
-    const bool told = only_ == nullptr || std::find(only_->begin(), only_->end(), node) != only_->end();
+    const bool told =
+        only_ == nullptr || std::find(only_->begin(), only_->end(), node) != only_->end();
     return told && node < hubs_.size() ? hubs_[node] : nullptr;
   }
   EdgeNode* BladeAt(NodeId node) const {

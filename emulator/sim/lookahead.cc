@@ -13,11 +13,12 @@ Lookahead FindLookahead(const Topology& topology, const Scenario& scenario) {
     const Time flit_time = parameters.link(link_class).flit_time;
     const bool ib = link_class == LinkClass::kIb;
     const Time credit = wire + parameters.credit_processing;
-    const Time latency = ib ? std::max<Time>(0, parameters.ib_crossbar - flit_time) : parameters.isr_latency;
+    const Time latency =
+        ib ? std::max<Time>(0, parameters.ib_crossbar - flit_time) : parameters.isr_latency;
     const Time flit = latency + flit_time + wire;
     if (credit < best.time) {
-      best = {credit, fmt::format("credit on {}: wire {} + credit processing {}", name, FormatTime(wire),
-                                  FormatTime(parameters.credit_processing))};
+      best = {credit, fmt::format("credit on {}: wire {} + credit processing {}", name,
+                                  FormatTime(wire), FormatTime(parameters.credit_processing))};
     }
     if (flit < best.time) {
       best = {flit, fmt::format("flit on {}: ISR latency {} + flit time {} + wire {}", name,

@@ -1,5 +1,5 @@
-// How far windows of virtual time may reach: the shortest time in which anything crosses between two
-// partitions (docs/semantics.md rules 4 and 5).
+// How far windows of virtual time may reach: the shortest time in which anything crosses between
+// two partitions (docs/semantics.md rules 4 and 5).
 #pragma once
 
 #include <string>

@@ -8,8 +8,8 @@
 namespace percs {
 namespace {
 
-void Utilisation(const Scenario& scenario, const Topology& topology, const std::vector<NodeResult>& nodes,
-                 RunResult& result) {
+void Utilisation(const Scenario& scenario, const Topology& topology,
+                 const std::vector<NodeResult>& nodes, RunResult& result) {
   for (const NodeResult& node : nodes) {
     for (PortId port = 0; port < kServicePort; ++port) {
       const LinkClass link_class = topology.ClassOfLink({node.node, port});
@@ -19,7 +19,8 @@ void Utilisation(const Scenario& scenario, const Topology& topology, const std::
       const std::uint64_t flits = node.stats.ports[port].sum().flits;
       const double busy = static_cast<double>(flits) *
                           static_cast<double>(scenario.parameters.link(link_class).flit_time);
-      const double share = result.virtual_time > 0 ? busy / static_cast<double>(result.virtual_time) : 0;
+      const double share =
+          result.virtual_time > 0 ? busy / static_cast<double>(result.virtual_time) : 0;
       ++result.links[c];
       result.utilisation_mean[c] += share;
       result.utilisation_max[c] = std::max(result.utilisation_max[c], share);
@@ -33,8 +34,8 @@ void Utilisation(const Scenario& scenario, const Topology& topology, const std::
 }
 
 // Samples beyond the end of the run depend on the last window, so they count for nothing.
-void Clocks(const Scenario& scenario, const Topology& topology, const std::vector<NodeResult>& nodes,
-            DigestStream& digest, RunResult& result) {
+void Clocks(const Scenario& scenario, const Topology& topology,
+            const std::vector<NodeResult>& nodes, DigestStream& digest, RunResult& result) {
   if (!topology.spec().clock) return;
   const ClockSettings& settings = *topology.spec().clock;
   std::vector<const std::vector<ClockSample>*> samples;
@@ -52,8 +53,9 @@ void Clocks(const Scenario& scenario, const Topology& topology, const std::vecto
   }
   result.clock = ReportClocks(settings, delay_max, result.virtual_time, samples);
   if (result.clock.skew_max > result.clock.bound) {
-    result.violations.push_back(fmt::format("clocks: two that were synchronised differed by {}; the bound is {}",
-                                            FormatTime(result.clock.skew_max), FormatTime(result.clock.bound)));
+    result.violations.push_back(
+        fmt::format("clocks: two that were synchronised differed by {}; the bound is {}",
+                    FormatTime(result.clock.skew_max), FormatTime(result.clock.bound)));
   }
 }
 
@@ -64,45 +66,58 @@ void CheckConservation(const Scenario& scenario, RunResult& result) {
     return std::accumulate(values.begin(), values.end(), std::uint64_t{0});
   };
   const auto balance = [&](const char* what, std::uint64_t created, std::uint64_t synthesised,
-                           std::uint64_t replicated, std::uint64_t delivered, std::uint64_t dropped) {
+                           std::uint64_t replicated, std::uint64_t delivered,
+                           std::uint64_t dropped) {
     const std::uint64_t in = created + synthesised + replicated, out = delivered + dropped;
     if (in == out || (scenario.stop_at > 0 && in > out)) return;
     result.violations.push_back(
-        fmt::format("conservation of {}: {} created + {} synthesised + {} replicated, but {} delivered + {} dropped",
+        fmt::format("conservation of {}: {} created + {} synthesised + {} replicated, but {} "
+                    "delivered + {} dropped",
                     what, created, synthesised, replicated, delivered, dropped));
   };
-  balance("flits", t.flits_created, t.flits_synthesised, t.flits_replicated, t.flits_delivered, sum(t.flits_dropped));
-  balance("packets", t.packets_created, t.packets_synthesised, t.packets_replicated, t.packets_delivered, sum(t.packets_dropped));
-  if (t.messages_acknowledged > t.messages_delivered || t.messages_delivered > t.messages_sent) {  // rule 20
-    result.violations.push_back(fmt::format("messages: {} sent, {} reported as delivered, but {} delivered",
-                                            t.messages_sent, t.messages_acknowledged, t.messages_delivered));
+  balance("flits", t.flits_created, t.flits_synthesised, t.flits_replicated, t.flits_delivered,
+          sum(t.flits_dropped));
+  balance("packets", t.packets_created, t.packets_synthesised, t.packets_replicated,
+          t.packets_delivered, sum(t.packets_dropped));
+  if (t.messages_acknowledged > t.messages_delivered ||
+      t.messages_delivered > t.messages_sent) {  // rule 20
+    result.violations.push_back(
+        fmt::format("messages: {} sent, {} reported as delivered, but {} delivered",
+                    t.messages_sent, t.messages_acknowledged, t.messages_delivered));
   }
 }
 
-// Payload bytes as they were sent, flits in order, VCs in their place, credits back where they belong.
-void CheckNodes(const Scenario& scenario, const Topology& topology, const std::vector<NodeResult>& nodes,
-                RunResult& result) {
-  const auto violation = [&result](std::string text) { result.violations.push_back(std::move(text)); };
+// Payload bytes as they were sent, flits in order, VCs in their place, credits back where they
+// belong.
+void CheckNodes(const Scenario& scenario, const Topology& topology,
+                const std::vector<NodeResult>& nodes, RunResult& result) {
+  const auto violation = [&result](std::string text) {
+    result.violations.push_back(std::move(text));
+  };
   if (result.total.payload_errors > 0) {
-    violation(fmt::format("payload: {} packets arrived with wrong bytes", result.total.payload_errors));
+    violation(
+        fmt::format("payload: {} packets arrived with wrong bytes", result.total.payload_errors));
   }
   if (result.collective.wrong > 0) {
-    violation(fmt::format("collectives: {} results were not the expected ones", result.collective.wrong));
+    violation(
+        fmt::format("collectives: {} results were not the expected ones", result.collective.wrong));
   }
   if (const std::uint64_t wrong = result.total.Cau(CauCounter::kResultsWrong); wrong > 0) {
     violation(fmt::format("CAU: {} results differ from the serial reference", wrong));
   }
   for (const WindowProgramResult& program : result.window_programs) {
     if (program.wrong > 0) {
-      violation(fmt::format("windows: {} results of program {} were not the expected ones; the first: {}",
-                            program.wrong, program.name, program.problem));
+      violation(
+          fmt::format("windows: {} results of program {} were not the expected ones; the first: {}",
+                      program.wrong, program.name, program.problem));
     }
   }
   for (const NodeResult& node : nodes) {
     const std::string name = topology.NodeName(node.node);
     if (node.flits_out_of_order > 0) {
-      violation(fmt::format("order of flits: {} runs of flits reached {} out of their place in a packet",
-                            node.flits_out_of_order, name));
+      violation(
+          fmt::format("order of flits: {} runs of flits reached {} out of their place in a packet",
+                      node.flits_out_of_order, name));
     }
     if (node.flits_without_credit > 0) {
       violation(fmt::format("credits: {} runs of flits reached {} with no credit for them",
@@ -114,16 +129,19 @@ void CheckNodes(const Scenario& scenario, const Topology& topology, const std::v
     }
     // A run cut short still has packets that hold credits.
     if (node.credits_missing > 0 && scenario.stop_at == 0) {
-      violation(fmt::format("conservation of credits: {} is off by {}", name, node.credits_missing));
+      violation(
+          fmt::format("conservation of credits: {} is off by {}", name, node.credits_missing));
     }
   }
 }
 
 }  // namespace
 
-RunResult MergeResults(const Scenario& scenario, const Topology& topology, std::vector<NodeResult> nodes,
-                       std::vector<Reroute> reroutes, std::uint64_t windows, const LossRecord& losses) {
-  std::sort(nodes.begin(), nodes.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
+RunResult MergeResults(const Scenario& scenario, const Topology& topology,
+                       std::vector<NodeResult> nodes, std::vector<Reroute> reroutes,
+                       std::uint64_t windows, const LossRecord& losses) {
+  std::sort(nodes.begin(), nodes.end(),
+            [](const auto& a, const auto& b) { return a.node < b.node; });
   RunResult result;
   result.scenario = scenario.name;
   result.nodes = nodes.size();
@@ -135,7 +153,8 @@ RunResult MergeResults(const Scenario& scenario, const Topology& topology, std::
   for (NodeResult& node : nodes) {
     workload.Add(node.workload);
     result.workload_started = std::max(result.workload_started, node.workload_started);
-    for (const FaultTally& tally : node.tallies) FaultTallies::Of(&result.tallies, tally.fault) += tally.losses;
+    for (const FaultTally& tally : node.tallies)
+      FaultTallies::Of(&result.tallies, tally.fault) += tally.losses;
     digest.Add(node.node);
     digest.Add(node.digest);
     result.total.Add(node.stats);
@@ -145,10 +164,12 @@ RunResult MergeResults(const Scenario& scenario, const Topology& topology, std::
     result.programs.insert(result.programs.end(), node.programs.begin(), node.programs.end());
     if (!node.collective.empty()) result.collective.Merge(node.collective);
     result.cau_tasks.insert(result.cau_tasks.end(), node.cau_tasks.begin(), node.cau_tasks.end());
-    for (WindowProgramResult& program : node.window_programs) result.window_programs.push_back(std::move(program));
+    for (WindowProgramResult& program : node.window_programs)
+      result.window_programs.push_back(std::move(program));
     NoteFirstPackets(node.first_rerouted, &result.reroutes);
   }
-  std::sort(result.tallies.begin(), result.tallies.end(), [](const auto& a, const auto& b) { return a.fault < b.fault; });
+  std::sort(result.tallies.begin(), result.tallies.end(),
+            [](const auto& a, const auto& b) { return a.fault < b.fault; });
   std::sort(result.ranks.begin(), result.ranks.end(),
             [](const RankResult& a, const RankResult& b) { return a.rank < b.rank; });
   losses.Fold(digest);

@@ -62,10 +62,12 @@ void TakeManagement(Fabric& fabric, RunResult* result) {
 // Longer than anything is under way, and any timer runs, when the work is done.
 constexpr Time kDrain = 20 * kMillisecond;
 
-// The workload has ended: gives the fabric time to come to rest, and starts it once more. Returns when.
+// The workload has ended: gives the fabric time to come to rest, and starts it once more. Returns
+// when.
 absl::StatusOr<Time> Repeat(Fabric& fabric, const RunOptions& options) {
   const Time at = fabric.now() + kDrain;
-  if (options.again == RunOptions::Again::kWithArbitersReset) fabric.faults()->ResetArbiters(at - 1);
+  if (options.again == RunOptions::Again::kWithArbitersReset)
+    fabric.faults()->ResetArbiters(at - 1);
   for (Time next = fabric.NextEventTime(); next < at; next = fabric.NextEventTime()) {
     fabric.RunWindow(std::min(next + fabric.lookahead(), at), options.executor);
   }
@@ -87,7 +89,8 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
         CheckTables(*topology, Failures(), *options.tables, scenario.parameters.vc_policy);
     if (!proof.ok()) return absl::InvalidArgumentError(proof.status().message());
   }
-  const TableSet tables = options.tables ? *options.tables : Planner(fabric.topology()).Plan(Failures());
+  const TableSet tables =
+      options.tables ? *options.tables : Planner(fabric.topology()).Plan(Failures());
   for (NodeId node = 0; node < topology->nodes(); ++node) fabric.InstallTables(node, tables[node]);
   if (options.trace) fabric.Trace(*options.trace);
   const auto save_trace = absl::MakeCleanup([&] {
@@ -111,7 +114,9 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     }
     const Time next = fabric.NextEventTime();
     if (commanded && command->at <= next) {
-      if (absl::Status s = command->act(fabric, command->at); s.code() == absl::StatusCode::kDataLoss) return s;
+      if (absl::Status s = command->act(fabric, command->at);
+          s.code() == absl::StatusCode::kDataLoss)
+        return s;
       ++command;
       continue;
     }
@@ -125,7 +130,8 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     if (commanded) end = std::min(end, command->at);
     fabric.RunWindow(end, options.executor);
     if (++windows % options.progress_every_windows != 0) continue;
-    if (options.cancelled && options.cancelled()) return absl::CancelledError("the run was cancelled");
+    if (options.cancelled && options.cancelled())
+      return absl::CancelledError("the run was cancelled");
     if (options.progress) {
       std::uint64_t delivered = 0;
       for (NodeId node : fabric.local_nodes()) delivered += fabric.stats(node).packets_delivered;
@@ -137,7 +143,8 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     nodes.push_back(fabric.Result(node));
     if (options.on_result) options.on_result(nodes.back());
   }
-  RunResult result = MergeResults(scenario, fabric.topology(), std::move(nodes), fabric.reroutes(), windows, fabric.losses());
+  RunResult result = MergeResults(scenario, fabric.topology(), std::move(nodes), fabric.reroutes(),
+                                  windows, fabric.losses());
   TakeManagement(fabric, &result);
   return result;
 }
@@ -147,10 +154,10 @@ absl::Status DeadlockError(const Topology& topology, const WorkLeft& left, Time 
   std::stable_sort(edges.begin(), edges.end(),
                    [](const WaitEdge& a, const WaitEdge& b) { return a.node < b.node; });
   const std::string cycle = DescribeDeadlock(topology, edges);
-  std::string text =
-      fmt::format("deadlock at {} of virtual time: {} packets are in the fabric, {} tasks are unfinished{}",
-                  FormatTime(now), left.resident_packets, left.unfinished,
-                  cycle.empty() ? "; no packet waits for another" : "; wait-for cycle: " + cycle);
+  std::string text = fmt::format(
+      "deadlock at {} of virtual time: {} packets are in the fabric, {} tasks are unfinished{}",
+      FormatTime(now), left.resident_packets, left.unfinished,
+      cycle.empty() ? "; no packet waits for another" : "; wait-for cycle: " + cycle);
   constexpr std::size_t kListedMax = 8;
   for (std::size_t i = 0; i < std::min(blocked.size(), kListedMax); ++i) text += "; " + blocked[i];
   if (blocked.size() > kListedMax) {
@@ -160,8 +167,8 @@ absl::Status DeadlockError(const Topology& topology, const WorkLeft& left, Time 
 }
 
 std::string DescribeDeadlock(const Topology& topology, const std::vector<WaitEdge>& edges) {
-  // An input (node, port, VC) waits for the inputs behind its outputs, (peer, peer port, output VC):
-  // for several, when packets for several outputs are in it.
+  // An input (node, port, VC) waits for the inputs behind its outputs, (peer, peer port, output
+  // VC): for several, when packets for several outputs are in it.
   using Place = std::tuple<NodeId, PortId, VcId>;
   struct Visit {
     std::vector<const WaitEdge*> edges;
@@ -194,8 +201,9 @@ std::string DescribeDeadlock(const Topology& topology, const std::vector<WaitEdg
       std::string text;
       for (auto at = std::find(path.begin(), path.end(), behind); at != path.end(); ++at) {
         const WaitEdge& wait = *(*at)->second.edges[(*at)->second.next - 1];
-        text += fmt::format("{} VC {} -> {} VC {}; ", topology.LinkName({wait.node, wait.input}),
-                            wait.input_vc, topology.LinkName({wait.node, wait.output}), wait.output_vc);
+        text +=
+            fmt::format("{} VC {} -> {} VC {}; ", topology.LinkName({wait.node, wait.input}),
+                        wait.input_vc, topology.LinkName({wait.node, wait.output}), wait.output_vc);
       }
       return text.substr(0, text.size() - 2);
     }

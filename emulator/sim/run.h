@@ -20,28 +20,29 @@ struct RunResult {
   Time virtual_time = 0;  // last foreground event
   std::uint64_t nodes = 0;
   NodeStats total;
-  std::uint64_t flit_hops = 0;                                // over LL, LR and D links
+  std::uint64_t flit_hops = 0;  // over LL, LR and D links
   std::uint64_t packet_hops = 0;
-  std::uint64_t hfi_flits = 0;                                // into HFI ports, reported apart
-  std::array<double, kLinkClasses> utilisation_mean{};        // of connected links, share of the run
+  std::uint64_t hfi_flits = 0;                          // into HFI ports, reported apart
+  std::array<double, kLinkClasses> utilisation_mean{};  // of connected links, share of the run
   std::array<double, kLinkClasses> utilisation_max{};
-  std::array<std::uint64_t, kLinkClasses> links{};            // directed
+  std::array<std::uint64_t, kLinkClasses> links{};  // directed
   std::vector<FailedMessage> failed;
   std::vector<RankResult> ranks;
-  std::vector<BladeProgramResult> programs;  // of blades, in node order
-  CollectiveResult collective;               // of all tasks
-  std::vector<CauTaskResult> cau_tasks;      // by node, then tree
+  std::vector<BladeProgramResult> programs;          // of blades, in node order
+  CollectiveResult collective;                       // of all tasks
+  std::vector<CauTaskResult> cau_tasks;              // by node, then tree
   std::vector<WindowProgramResult> window_programs;  // in the order of the workload
   std::vector<Reroute> reroutes;
   ClockReport clock;
-  std::vector<TreeStatus> trees;             // by number
-  std::vector<FaultStatus> faults;           // in the order of their creation
-  std::vector<FabricEvent> events;           // in process only, those that are still kept
-  std::vector<FaultTally> tallies;           // what they cost, by their numbers
-  Digest workload;               // by the time since it began: the same for the same workload on an intact fabric
-  Time workload_started = 0;     // the last time
-  std::vector<LostHubs> lost;                // in the order of their loss; they count for nothing
-  std::vector<RejoinedHubs> rejoined;        // likewise; these count from then on
+  std::vector<TreeStatus> trees;    // by number
+  std::vector<FaultStatus> faults;  // in the order of their creation
+  std::vector<FabricEvent> events;  // in process only, those that are still kept
+  std::vector<FaultTally> tallies;  // what they cost, by their numbers
+  Digest
+      workload;  // by the time since it began: the same for the same workload on an intact fabric
+  Time workload_started = 0;           // the last time
+  std::vector<LostHubs> lost;          // in the order of their loss; they count for nothing
+  std::vector<RejoinedHubs> rejoined;  // likewise; these count from then on
   std::uint64_t windows = 0;
   std::vector<std::string> violations;  // what the checkers found; empty is right
 };
@@ -53,7 +54,8 @@ struct RunProgress {
   std::uint64_t packets_delivered = 0;
 };
 
-// Something from outside at a virtual time: everything before it has happened, nothing at or after it.
+// Something from outside at a virtual time: everything before it has happened, nothing at or after
+// it.
 struct TimedCommand {
   Time at = 0;
   std::function<absl::Status(Fabric& fabric, Time at)> act;
@@ -65,29 +67,32 @@ struct RunOptions {
   std::function<void(const RunProgress&)> progress;
   std::function<bool()> cancelled;
   std::uint64_t progress_every_windows = 256;
-  DeliveryObserver on_delivery;                        // every delivery; one thread only
-  std::optional<TraceSelection> trace;                 // packets to follow
-  std::vector<TraceEvent>* traced = nullptr;           // ... and what became of them, also of a deadlock
-  const TableSet* tables = nullptr;                    // of epoch 1, proven first; else as planned
-  // In order of time. What one of them refuses is refused, and the run goes on; it ends no sooner than the last.
+  DeliveryObserver on_delivery;               // every delivery; one thread only
+  std::optional<TraceSelection> trace;        // packets to follow
+  std::vector<TraceEvent>* traced = nullptr;  // ... and what became of them, also of a deadlock
+  const TableSet* tables = nullptr;           // of epoch 1, proven first; else as planned
+  // In order of time. What one of them refuses is refused, and the run goes on; it ends no sooner
+  // than the last.
   std::vector<TimedCommand> commands;
-  // When everything is done, faults included, the workload runs once more, on the fabric as it is then: with all round
-  // robin begun anew or not. RunResult::workload is then that of the second time.
+  // When everything is done, faults included, the workload runs once more, on the fabric as it is
+  // then: with all round robin begun anew or not. RunResult::workload is then that of the second
+  // time.
   enum class Again : std::uint8_t { kNo, kWithArbitersReset, kAsItIs };
   Again again = Again::kNo;
-  std::function<void(const NodeResult&)> on_result;    // every node's result, in node order
+  std::function<void(const NodeResult&)> on_result;  // every node's result, in node order
 };
 
 // Runs to the end. DEADLINE/FAILED_PRECONDITION style errors: deadlock with the wait-for cycle
 // (FAILED_PRECONDITION), cancelled (CANCELLED).
 absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions& options);
 
-// Merges node results (any order; sorted here) and checks conservation, which nobody can tell when hubs were lost.
+// Merges node results (any order; sorted here) and checks conservation, which nobody can tell when
+// hubs were lost.
 RunResult MergeResults(const Scenario& scenario, const Topology& topology,
                        std::vector<NodeResult> nodes, std::vector<Reroute> reroutes,
                        std::uint64_t windows, const LossRecord& losses = {});
-// FAILED_PRECONDITION: where virtual time stands, what is left, the wait-for cycle, and the programs of
-// blades that wait. `edges` in any order of nodes.
+// FAILED_PRECONDITION: where virtual time stands, what is left, the wait-for cycle, and the
+// programs of blades that wait. `edges` in any order of nodes.
 absl::Status DeadlockError(const Topology& topology, const WorkLeft& left, Time now,
                            std::vector<WaitEdge> edges, const std::vector<std::string>& blocked);
 // The wait-for cycle among `edges`, as text, or "" if there is none.

@@ -24,17 +24,27 @@
 namespace percs {
 
 enum class Pattern : std::uint8_t {
-  kUniform, kHotspot, kNeighbor, kTornado, kTranspose, kBitcomp, kRandperm, kSupernodePair,
+  kUniform,
+  kHotspot,
+  kNeighbor,
+  kTornado,
+  kTranspose,
+  kBitcomp,
+  kRandperm,
+  kSupernodePair,
   kMulticast,
 };
 enum class Schedule : std::uint8_t { kSpread, kLinear };
-enum class PayloadMode : std::uint8_t { kLengths, kVerified };  // verified: real bytes, checked on arrival
+enum class PayloadMode : std::uint8_t {
+  kLengths,
+  kVerified
+};  // verified: real bytes, checked on arrival
 
 // Every hub sends `bytes` to every other hub, once.
 struct AllToAllWorkload {
   std::uint64_t bytes = 65536;  // per pair
   Schedule schedule = Schedule::kSpread;
-  bool reliable = true;         // message layer; otherwise raw packets
+  bool reliable = true;  // message layer; otherwise raw packets
   PayloadMode payload = PayloadMode::kVerified;
 };
 
@@ -44,12 +54,13 @@ struct PatternWorkload {
   std::uint64_t message_bytes = 2048;
   // Either a fixed count per hub (count > 0, offered back to back or at `load`), or phases.
   std::uint64_t count = 0;
-  double load = 0.5;             // of 96 GB/s per hub; 0 = as fast as the HFI takes them (with count)
-  Time warm_up = 0, measure = 0; // phases; drain follows. measure == 0 and count == 0: until stopped
+  double load = 0.5;  // of 96 GB/s per hub; 0 = as fast as the HFI takes them (with count)
+  Time warm_up = 0,
+       measure = 0;  // phases; drain follows. measure == 0 and count == 0: until stopped
   bool reliable = false;
   PayloadMode payload = PayloadMode::kLengths;
-  NodeId hotspot = 0;            // kHotspot
-  double hotspot_fraction = 0.2; // kHotspot: this share goes to `hotspot`, the rest is uniform
+  NodeId hotspot = 0;             // kHotspot
+  double hotspot_fraction = 0.2;  // kHotspot: this share goes to `hotspot`, the rest is uniform
   int source_supernode = 0, destination_supernode = 1;  // kSupernodePair
 };
 
@@ -71,7 +82,7 @@ struct GoalOp {
   Kind kind = Kind::kCalc;
   std::uint32_t peer = 0, tag = 0;
   std::uint32_t cpu = 0, nic = 0;
-  std::uint64_t size = 0;                 // bytes, or nanoseconds of calc
+  std::uint64_t size = 0;                   // bytes, or nanoseconds of calc
   std::vector<std::uint32_t> after_finish;  // operations that require this one's end
   std::vector<std::uint32_t> after_start;   // operations that irequire this one's start
   std::uint32_t dependencies = 0;           // of this operation, both kinds
@@ -94,8 +105,8 @@ struct TickWorkload {
   std::uint64_t count = 1000;  // per hub
 };
 
-// Participants of trees run the same steps again and again, all at once on several trees, and compare
-// every result with a serial reference.
+// Participants of trees run the same steps again and again, all at once on several trees, and
+// compare every result with a serial reference.
 enum class CauStep : std::uint8_t { kReduce, kMulticast, kBarrier, kAllreduce };
 struct CauWorkload {
   std::vector<CauTreeId> trees;                        // empty: all of the scenario
@@ -103,10 +114,10 @@ struct CauWorkload {
   std::uint64_t iterations = 1000;
   ReduceOp op = ReduceOp::kSum;
   OperandType type = OperandType::kDouble;
-  int operands = 1;                                    // 1..64 bytes of them
-  bool rotate_root = true;                             // to the next participant with every step
-  int in_flight = 1;                                   // steps a participant may have begun
-  Time compute_max = 0;                                // drawn between its steps, at most this
+  int operands = 1;         // 1..64 bytes of them
+  bool rotate_root = true;  // to the next participant with every step
+  int in_flight = 1;        // steps a participant may have begun
+  Time compute_max = 0;     // drawn between its steps, at most this
 };
 
 // SPEs 0..spes-1 of a blade call one collective again and again.
@@ -145,11 +156,12 @@ struct BladeFault {
   double share = 1;  // kChipLinkDegraded: what is left of the rate
 };
 
-using Workload = std::variant<std::monostate, AllToAllWorkload, PatternWorkload, ScriptedWorkload,
-                              TraceWorkload, TickWorkload, CollectiveWorkload, CauWorkload, WindowWorkload>;
+using Workload =
+    std::variant<std::monostate, AllToAllWorkload, PatternWorkload, ScriptedWorkload, TraceWorkload,
+                 TickWorkload, CollectiveWorkload, CauWorkload, WindowWorkload>;
 
-// What the service software of hubs asks others for over the service ports (docs/semantics.md B.10). Every request
-// is answered by the hub that gets it.
+// What the service software of hubs asks others for over the service ports (docs/semantics.md
+// B.10). Every request is answered by the hub that gets it.
 struct ServicePing {
   NodeId from = 0, to = 0;  // hubs
   Time at = 0;
@@ -168,14 +180,14 @@ struct ServiceTraffic {
 
 struct LinkFault {
   Time at = 0;
-  LinkEnd link;      // either end
-  bool up = false;   // false: link down
+  LinkEnd link;     // either end
+  bool up = false;  // false: link down
 };
 
 // A link whose propagation is not that of its class.
 struct Cable {
-  LinkEnd link;  // either end
-  Time wire = 0; // one way
+  LinkEnd link;   // either end
+  Time wire = 0;  // one way
 };
 
 // An entry of a route table loses its parity.
@@ -191,7 +203,8 @@ struct Scenario {
   TopologySpec topology;
   P7ihParameters parameters;
   Workload workload;
-  std::optional<PatternWorkload> background;  // beside the workload (emulator/workload/background.h)
+  std::optional<PatternWorkload>
+      background;  // beside the workload (emulator/workload/background.h)
   // The synthetic traffic, if any.
   const PatternWorkload* pattern() const {
     return background ? &*background : std::get_if<PatternWorkload>(&workload);
@@ -199,7 +212,8 @@ struct Scenario {
   std::vector<Cable> cables;
   std::vector<LinkFault> faults;
   std::vector<LinkImpairment> impairments;  // those of one instant in this order
-  std::vector<BladeConfig> blades;  // of topology.blades, in their order; those beyond it are default
+  std::vector<BladeConfig>
+      blades;  // of topology.blades, in their order; those beyond it are default
   std::vector<BladeFault> blade_faults;
   std::vector<TableFault> table_faults;
   std::vector<FaultSpec> fault_specs;  // created before the run starts
@@ -212,8 +226,8 @@ struct Scenario {
   const P7ihParameters& ParametersOf(const Topology& machine, NodeId node) const {
     return !machine.in_tree(node) ? parameters : machine.is_crossbar(node) ? crossbar : adapter;
   }
-  bool reroute = true;    // network management answers alerts
-  Time stop_at = 0;       // 0: when everything is done
+  bool reroute = true;  // network management answers alerts
+  Time stop_at = 0;     // 0: when everything is done
 };
 
 }  // namespace percs

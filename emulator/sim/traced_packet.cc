@@ -7,17 +7,20 @@ namespace percs {
 namespace {
 
 auto Order(const TraceEvent& e) {
-  return std::tuple(e.source, e.sequence, e.time, e.step, e.node, e.in, e.out, e.first, e.flits, e.reason);
+  return std::tuple(e.source, e.sequence, e.time, e.step, e.node, e.in, e.out, e.first, e.flits,
+                    e.reason);
 }
 
 class PacketBuilder {
  public:
-  PacketBuilder(const P7ihParameters& parameters, TracedPacket* packet) : parameters_(parameters), packet_(packet) {}
+  PacketBuilder(const P7ihParameters& parameters, TracedPacket* packet)
+      : parameters_(parameters), packet_(packet) {}
 
   void Add(const TraceEvent& e) {
     switch (e.step) {
       case TraceStep::kCreated:
-        *packet_ = {e.source, e.destination, e.sequence, e.bytes, e.flits, e.mode, e.time, 0, {}, {}, {}};
+        *packet_ = {
+            e.source, e.destination, e.sequence, e.bytes, e.flits, e.mode, e.time, 0, {}, {}, {}};
         return;
       case TraceStep::kEntered:
         packet_->hfi_wait = e.time - packet_->created - packet_->flits * parameters_.hfi.flit_time;
@@ -66,7 +69,8 @@ class PacketBuilder {
 
 }  // namespace
 
-std::vector<TracedPacket> MergeTrace(const P7ihParameters& parameters, std::vector<TraceEvent> events) {
+std::vector<TracedPacket> MergeTrace(const P7ihParameters& parameters,
+                                     std::vector<TraceEvent> events) {
   std::sort(events.begin(), events.end(),
             [](const TraceEvent& a, const TraceEvent& b) { return Order(a) < Order(b); });
   std::vector<TracedPacket> packets;
@@ -75,13 +79,16 @@ std::vector<TracedPacket> MergeTrace(const P7ihParameters& parameters, std::vect
     TracedPacket packet;
     PacketBuilder builder(parameters, &packet);
     const bool created = first.step == TraceStep::kCreated;
-    for (; i < events.size() && events[i].source == first.source && events[i].sequence == first.sequence; ++i) {
+    for (; i < events.size() && events[i].source == first.source &&
+           events[i].sequence == first.sequence;
+         ++i) {
       builder.Add(events[i]);
     }
     if (created) packets.push_back(std::move(packet));
   }
   std::sort(packets.begin(), packets.end(), [](const TracedPacket& a, const TracedPacket& b) {
-    return std::tuple(a.created, a.source, a.sequence) < std::tuple(b.created, b.source, b.sequence);
+    return std::tuple(a.created, a.source, a.sequence) <
+           std::tuple(b.created, b.source, b.sequence);
   });
   return packets;
 }

@@ -1,4 +1,5 @@
-// The records of all hubs put together: the way of each traced packet, hop by hop, and what it waited for.
+// The records of all hubs put together: the way of each traced packet, hop by hop, and what it
+// waited for.
 #pragma once
 
 #include <array>
@@ -14,18 +15,18 @@ namespace percs {
 
 // Flits of a packet that an output sent in one go.
 struct TracedGrant {
-  Time at = 0, until = 0;              // the first begins, the last has left
+  Time at = 0, until = 0;  // the first begins, the last has left
   int first = 0, flits = 0;
-  std::array<Time, kWaits> waited{};   // by Wait, before it began
+  std::array<Time, kWaits> waited{};  // by Wait, before it began
 };
 
 struct TracedHop {
-  LinkEnd in, out;                     // of the same hub
+  LinkEnd in, out;  // of the same hub
   VcId in_vc = 0, out_vc = 0;
-  bool injected = false;               // `in` is an HFI port
-  bool branch = false;                 // of a multicast packet, which has a hop to kReplication before
-  Time arrived = 0;                    // of the head; injected or branch: it is there as a whole
-  std::vector<TracedGrant> grants;     // in order
+  bool injected = false;            // `in` is an HFI port
+  bool branch = false;              // of a multicast packet, which has a hop to kReplication before
+  Time arrived = 0;                 // of the head; injected or branch: it is there as a whole
+  std::vector<TracedGrant> grants;  // in order
 };
 
 struct TracedDrop {
@@ -41,15 +42,16 @@ struct TracedPacket {
   int bytes = 0, flits = 0;
   RouteMode mode = RouteMode::kHwDirect;
   Time created = 0;
-  Time hfi_wait = 0;                   // in a send queue, before an HFI began to hand it over
-  std::vector<TracedHop> hops;         // by arrival
+  Time hfi_wait = 0;            // in a send queue, before an HFI began to hand it over
+  std::vector<TracedHop> hops;  // by arrival
   std::vector<std::pair<Time, NodeId>> deliveries;
   std::vector<TracedDrop> drops;
   bool ended() const { return !deliveries.empty() || !drops.empty(); }
 };
 
-// Of every packet whose creation is among the events, by creation, then source and sequence. The events may
-// come in any order.
-std::vector<TracedPacket> MergeTrace(const P7ihParameters& parameters, std::vector<TraceEvent> events);
+// Of every packet whose creation is among the events, by creation, then source and sequence. The
+// events may come in any order.
+std::vector<TracedPacket> MergeTrace(const P7ihParameters& parameters,
+                                     std::vector<TraceEvent> events);
 
 }  // namespace percs

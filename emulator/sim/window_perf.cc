@@ -25,7 +25,8 @@ class Side {
     program_.node = node;
     program_.name = fmt::format("perf of node {}", node);
     Add(WindowOp::kReserve).window = 0;
-    const auto slots = static_cast<std::uint32_t>(std::max<std::uint64_t>(packets_ * in_flight, 2) + 2);
+    const auto slots =
+        static_cast<std::uint32_t>(std::max<std::uint64_t>(packets_ * in_flight, 2) + 2);
     WindowOperation& fifos = Add(WindowOp::kRegister);
     fifos.address = kFifos;
     fifos.bytes = 2 * PacketFifo::BytesOf(slots);
@@ -52,7 +53,9 @@ class Side {
     return program_.steps.back();
   }
   void Mark() { Step(WindowStep::Kind::kMark); }
-  void Repeat(std::uint64_t steps, std::uint64_t times) { Step(WindowStep::Kind::kRepeat, times).steps = steps; }
+  void Repeat(std::uint64_t steps, std::uint64_t times) {
+    Step(WindowStep::Kind::kRepeat, times).steps = steps;
+  }
 
   // One message, not waited for.
   void Message(bool notify) {
@@ -68,7 +71,8 @@ class Side {
     }
     for (std::uint64_t done = 0, i = 0; i < packets_; ++i) {
       const std::uint64_t piece = std::min<std::uint64_t>(bytes_ - done, kPacketBytesMax);
-      WindowOperation& send = Add(format_ == PerfFormat::kFifo ? WindowOp::kFifoSend : WindowOp::kImmediateSend);
+      WindowOperation& send =
+          Add(format_ == PerfFormat::kFifo ? WindowOp::kFifoSend : WindowOp::kImmediateSend);
       send.node = peer_;
       send.data = PatternBytes(piece, i);
       program_.steps.back().wait = false;
@@ -77,7 +81,8 @@ class Side {
   }
   void AwaitMessages(std::uint64_t count) {
     const bool rdma = format_ == PerfFormat::kRdma;
-    Step(rdma ? WindowStep::Kind::kAwaitNotified : WindowStep::Kind::kAwaitReceived, rdma ? count : count * packets_);
+    Step(rdma ? WindowStep::Kind::kAwaitNotified : WindowStep::Kind::kAwaitReceived,
+         rdma ? count : count * packets_);
   }
   void AwaitAll() { Step(WindowStep::Kind::kAwaitAll); }
   void Acknowledge() {
@@ -107,22 +112,27 @@ absl::StatusOr<std::vector<Time>> Play(const Scenario& machine, const Side& a, c
   const auto result = RunScenario(scenario, {});
   if (!result.ok()) return result.status();
   for (const WindowProgramResult& program : result->window_programs) {
-    if (program.wrong > 0) return absl::InternalError(fmt::format("{}: {}", program.name, program.problem));
+    if (program.wrong > 0)
+      return absl::InternalError(fmt::format("{}: {}", program.name, program.problem));
   }
   return result->window_programs[0].marks;
 }
 
-absl::Status Check(const Scenario& machine, NodeId from, NodeId to, std::uint64_t bytes, PerfFormat format) {
+absl::Status Check(const Scenario& machine, NodeId from, NodeId to, std::uint64_t bytes,
+                   PerfFormat format) {
   const auto topology = Topology::Create(machine.topology);
   if (!topology.ok()) return topology.status();
   if (from >= topology->hubs() || to >= topology->hubs() || from == to) {
-    return absl::InvalidArgumentError(fmt::format("node {} to node {}; take two of the hubs 0..{}", from, to, topology->hubs() - 1));
+    return absl::InvalidArgumentError(fmt::format("node {} to node {}; take two of the hubs 0..{}",
+                                                  from, to, topology->hubs() - 1));
   }
   if (bytes > PerfBytesMax(format)) {
-    return absl::InvalidArgumentError(fmt::format("{} bytes are too many for {}, which takes messages of up to {}", bytes,
-                                                  PerfFormatName(format), PerfBytesMax(format)));
+    return absl::InvalidArgumentError(
+        fmt::format("{} bytes are too many for {}, which takes messages of up to {}", bytes,
+                    PerfFormatName(format), PerfBytesMax(format)));
   }
-  if (bytes == 0 && format == PerfFormat::kRdma) return absl::InvalidArgumentError("RDMA of no bytes; write at least 1");
+  if (bytes == 0 && format == PerfFormat::kRdma)
+    return absl::InvalidArgumentError("RDMA of no bytes; write at least 1");
   return absl::OkStatus();
 }
 
@@ -145,8 +155,9 @@ std::uint64_t PerfBytesMax(PerfFormat format) {
   return 0;
 }
 
-absl::StatusOr<std::vector<Time>> PingWindows(const Scenario& machine, NodeId from, NodeId to, std::uint64_t bytes,
-                                              std::uint64_t count, Time period, PerfFormat format) {
+absl::StatusOr<std::vector<Time>> PingWindows(const Scenario& machine, NodeId from, NodeId to,
+                                              std::uint64_t bytes, std::uint64_t count, Time period,
+                                              PerfFormat format) {
   if (absl::Status status = Check(machine, from, to, bytes, format); !status.ok()) return status;
   if (count == 0) return absl::InvalidArgumentError("no round trip at all; write at least 1");
   Side a(from, to, bytes, 1, format), b(to, from, bytes, 1, format);
@@ -165,18 +176,20 @@ absl::StatusOr<std::vector<Time>> PingWindows(const Scenario& machine, NodeId fr
   const auto marks = Play(machine, a, b);
   if (!marks.ok()) return marks.status();
   std::vector<Time> trips;
-  for (std::size_t i = 0; i + 1 < marks->size(); i += 2) trips.push_back((*marks)[i + 1] - (*marks)[i]);
+  for (std::size_t i = 0; i + 1 < marks->size(); i += 2)
+    trips.push_back((*marks)[i + 1] - (*marks)[i]);
   return trips;
 }
 
-// Several messages, then all of them have to be there: of RDMA the sender knows by itself, of packets the receiver
-// says so with an immediate send. The first round warms up.
-static absl::StatusOr<double> Stream(const Scenario& machine, NodeId from, NodeId to, std::uint64_t bytes,
-                                     const PerfOptions& options, bool both) {
+// Several messages, then all of them have to be there: of RDMA the sender knows by itself, of
+// packets the receiver says so with an immediate send. The first round warms up.
+static absl::StatusOr<double> Stream(const Scenario& machine, NodeId from, NodeId to,
+                                     std::uint64_t bytes, const PerfOptions& options, bool both) {
   const std::uint64_t room = static_cast<std::uint64_t>(machine.parameters.windows.operations) - 2;
   std::uint64_t in_flight = std::min(options.in_flight, room / PacketsOf(options.format, bytes));
   if (options.format == PerfFormat::kImmediate) {
-    in_flight = std::min(in_flight, static_cast<std::uint64_t>(machine.parameters.windows.immediate_buffers) / 2);
+    in_flight = std::min(
+        in_flight, static_cast<std::uint64_t>(machine.parameters.windows.immediate_buffers) / 2);
   }
   // Of long messages two are as good as 64.
   if (bytes > 0) in_flight = std::min(in_flight, std::max<std::uint64_t>(kRoundBytes / bytes, 2));
@@ -209,14 +222,19 @@ static absl::StatusOr<double> Stream(const Scenario& machine, NodeId from, NodeI
   const Time time = marks->back() - (*marks)[1];
   const double moved = static_cast<double>(bytes * in_flight * options.iterations);
   const double messages = static_cast<double>(in_flight * options.iterations);
-  return (both ? 2 * moved : bytes == 0 ? messages : moved) / (static_cast<double>(time) / static_cast<double>(kSecond));
+  return (both         ? 2 * moved
+          : bytes == 0 ? messages
+                       : moved) /
+         (static_cast<double>(time) / static_cast<double>(kSecond));
 }
 
-absl::StatusOr<PerfPoint> MeasurePoint(const Scenario& machine, NodeId from, NodeId to, std::uint64_t bytes,
-                                       const PerfOptions& options) {
-  const auto trips = PingWindows(machine, from, to, bytes, options.iterations + 1, 0, options.format);
+absl::StatusOr<PerfPoint> MeasurePoint(const Scenario& machine, NodeId from, NodeId to,
+                                       std::uint64_t bytes, const PerfOptions& options) {
+  const auto trips =
+      PingWindows(machine, from, to, bytes, options.iterations + 1, 0, options.format);
   if (!trips.ok()) return trips.status();
-  if (options.iterations == 0) return absl::InvalidArgumentError("no iteration at all; write at least 1");
+  if (options.iterations == 0)
+    return absl::InvalidArgumentError("no iteration at all; write at least 1");
   PerfPoint point;
   point.bytes = bytes;
   point.latency_min = kNever;

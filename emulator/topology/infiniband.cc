@@ -1,5 +1,5 @@
-// The InfiniBand tree as part of a topology: where blades and the gateway are plugged in, and what is at the other end
-// of a crossbar's port. Endpoint 0 is the gateway, if there is one.
+// The InfiniBand tree as part of a topology: where blades and the gateway are plugged in, and what
+// is at the other end of a crossbar's port. Endpoint 0 is the gateway, if there is one.
 #include <charconv>
 
 #include "absl/status/status.h"
@@ -12,15 +12,19 @@ namespace percs {
 absl::Status Topology::AddTree() {
   const InfinibandSpec& spec = *spec_.infiniband;
   auto tree = roadrunner::IbTree::WithCus(spec.cus);
-  if (!tree.ok()) return absl::InvalidArgumentError(fmt::format("topology.infiniband.cus: {}", std::string(tree.status().message())));
+  if (!tree.ok())
+    return absl::InvalidArgumentError(
+        fmt::format("topology.infiniband.cus: {}", std::string(tree.status().message())));
   if (!spec.gateway.empty()) {
     const auto hub = ParseNode(spec.gateway);
     if (!hub.ok()) {
-      return absl::InvalidArgumentError(fmt::format("topology.infiniband.gateway: {}", std::string(hub.status().message())));
+      return absl::InvalidArgumentError(
+          fmt::format("topology.infiniband.gateway: {}", std::string(hub.status().message())));
     }
     const auto socket = FreeDPort(*hub, "the gateway");
     if (!socket.ok()) {
-      return absl::InvalidArgumentError(fmt::format("topology.infiniband.gateway: {}", std::string(socket.status().message())));
+      return absl::InvalidArgumentError(
+          fmt::format("topology.infiniband.gateway: {}", std::string(socket.status().message())));
     }
     gateway_ = *socket;
     blades_at_hub_ports_[Key(gateway_)] = kNoNode;
@@ -37,13 +41,15 @@ absl::StatusOr<int> Topology::AttachToTree(const std::string& place) {
   const char* const end = place.data() + place.size();
   auto read = std::from_chars(place.data() + 2, end, cu);
   constexpr std::size_t kLeafWord = 5;
-  if (read.ec == std::errc() && place.compare(static_cast<std::size_t>(read.ptr - place.data()), kLeafWord, "-leaf") == 0) {
+  if (read.ec == std::errc() &&
+      place.compare(static_cast<std::size_t>(read.ptr - place.data()), kLeafWord, "-leaf") == 0) {
     read = std::from_chars(read.ptr + kLeafWord, end, leaf);
     if (leaf < 0) read.ec = std::errc::invalid_argument;
   }
   if (read.ec != std::errc() || read.ptr != end) {
     return absl::InvalidArgumentError(
-        fmt::format("\"{}\" is no place in the InfiniBand tree; write a CU or one of its leaf crossbars, cu0 or "
+        fmt::format("\"{}\" is no place in the InfiniBand tree; write a CU or one of its leaf "
+                    "crossbars, cu0 or "
                     "cu0-leaf0",
                     place));
   }
@@ -53,7 +59,8 @@ absl::StatusOr<int> Topology::AttachToTree(const std::string& place) {
 LinkEnd Topology::BladePeer(NodeId blade) const {
   const int endpoint = EndpointOf(blade);
   if (endpoint < 0) return blade_peers_[blade - hubs_];
-  return {crossbar_node(tree_->LeafOf(endpoint)), static_cast<PortId>(kIbFirst + tree_->PortOfTriblade(endpoint))};
+  return {crossbar_node(tree_->LeafOf(endpoint)),
+          static_cast<PortId>(kIbFirst + tree_->PortOfTriblade(endpoint))};
 }
 
 LinkEnd Topology::CrossbarPeer(NodeId node, PortId port) const {
@@ -66,7 +73,8 @@ LinkEnd Topology::CrossbarPeer(NodeId node, PortId port) const {
   if (peer == roadrunner::IbTree::kNothing) return {};
   if (peer < 0) {
     const NodeId blade = BladeAtEndpoint(-1 - peer);
-    return blade == kNoNode ? LinkEnd{} : LinkEnd{blade, kBladePort};  // the gateway's link is at kBladePort
+    return blade == kNoNode ? LinkEnd{}
+                            : LinkEnd{blade, kBladePort};  // the gateway's link is at kBladePort
   }
   return {crossbar_node(peer), static_cast<PortId>(kIbFirst + tree_->PeerPort(crossbar, own))};
 }

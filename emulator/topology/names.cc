@@ -77,8 +77,10 @@ std::optional<int> TakeNumber(std::string_view& text, std::string_view prefix) {
   return value;
 }
 
-absl::Status NoneNamed(const std::string& name, const std::vector<std::string>& names, const char* what) {
-  return absl::NotFoundError(fmt::format("no {} is named \"{}\"; the nearest are {}", what, name, Nearest(name, names)));
+absl::Status NoneNamed(const std::string& name, const std::vector<std::string>& names,
+                       const char* what) {
+  return absl::NotFoundError(
+      fmt::format("no {} is named \"{}\"; the nearest are {}", what, name, Nearest(name, names)));
 }
 
 }  // namespace
@@ -112,9 +114,13 @@ absl::StatusOr<NodeId> Topology::ParseNode(const std::string& name) const {
     if (spec_.blades[blade].name == name) return hubs_ + blade;
   }
   if (tree_ && (name.rfind("cu", 0) == 0 || name.rfind("sw", 0) == 0)) {
-    if (const auto crossbar = tree_->ParseCrossbar(name); crossbar.ok()) return crossbar_node(*crossbar);
+    if (const auto crossbar = tree_->ParseCrossbar(name); crossbar.ok())
+      return crossbar_node(*crossbar);
   }
-  return NoneNamed(name, NodeNames(), tree_ ? "hub, blade or crossbar" : blades() > 0 ? "hub or blade" : "hub");
+  return NoneNamed(name, NodeNames(),
+                   tree_          ? "hub, blade or crossbar"
+                   : blades() > 0 ? "hub or blade"
+                                  : "hub");
 }
 
 absl::StatusOr<NodeId> Topology::ParseDestination(const std::string& name) const {
@@ -125,7 +131,8 @@ absl::StatusOr<NodeId> Topology::ParseDestination(const std::string& name) const
   if (node.ok() || groups_.empty()) return node;
   std::vector<std::string> names = NodeNames();
   for (const auto& group : spec_.multicast) names.push_back(group.name);
-  return NoneNamed(name, names, blades() > 0 ? "hub, blade or multicast group" : "hub or multicast group");
+  return NoneNamed(name, names,
+                   blades() > 0 ? "hub, blade or multicast group" : "hub or multicast group");
 }
 
 std::vector<std::string> Topology::NodeNames() const {

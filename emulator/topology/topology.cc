@@ -86,7 +86,8 @@ absl::StatusOr<Topology> Topology::Create(const TopologySpec& spec) {
 absl::Status Topology::AddGroup(const MulticastSite& site) {
   if (!IsName(site.name)) {
     return Invalid(fmt::format(
-        "\"{}\" is no name for a multicast group; it is made of letters, digits and dashes", site.name));
+        "\"{}\" is no name for a multicast group; it is made of letters, digits and dashes",
+        site.name));
   }
   if (ParseDestination(site.name).ok()) {
     return Invalid(fmt::format("there is a {} already; write another name for the multicast group",
@@ -96,8 +97,9 @@ absl::Status Topology::AddGroup(const MulticastSite& site) {
     const auto node = ParseNode(name);
     if (node.ok() && *node < hubs()) return *node;
     return Invalid(fmt::format("multicast group {}, {}: {}", site.name, what,
-                               node.ok() ? name + " is a blade; only hubs send and receive multicasts"
-                                         : std::string(node.status().message())));
+                               node.ok()
+                                   ? name + " is a blade; only hubs send and receive multicasts"
+                                   : std::string(node.status().message())));
   };
   const auto source = hub(site.source, "source");
   if (!source.ok()) return source.status();
@@ -113,7 +115,8 @@ absl::Status Topology::AddGroup(const MulticastSite& site) {
   std::sort(group.members.begin(), group.members.end());
   const auto twice = std::adjacent_find(group.members.begin(), group.members.end());
   if (twice != group.members.end()) {
-    return Invalid(fmt::format("multicast group {}: {} is a member twice", site.name, NodeName(*twice)));
+    return Invalid(
+        fmt::format("multicast group {}: {} is a member twice", site.name, NodeName(*twice)));
   }
   spec_.multicast.push_back(site);
   groups_.push_back(std::move(group));
@@ -122,20 +125,25 @@ absl::Status Topology::AddGroup(const MulticastSite& site) {
 
 absl::Status Topology::AddDevice(const PcieDevice& device) {
   if (device.hub >= hubs()) {
-    return Invalid(fmt::format("a PCI Express device at {}, which is no hub", NodeName(device.hub)));
+    return Invalid(
+        fmt::format("a PCI Express device at {}, which is no hub", NodeName(device.hub)));
   }
-  const std::string what = fmt::format("PCI Express port {} of {}", device.port, NodeName(device.hub));
+  const std::string what =
+      fmt::format("PCI Express port {} of {}", device.port, NodeName(device.hub));
   if (device.port < 0 || device.port >= kPciePorts) {
     return Invalid(fmt::format("there is no {}; a hub has 0..{}", what, kPciePorts - 1));
   }
   if (!IsPcieWidth(device.lanes)) {
-    return Invalid(fmt::format("{}: a device of {} lanes; there are 1, 4, 8 and 16", what, device.lanes));
+    return Invalid(
+        fmt::format("{}: a device of {} lanes; there are 1, 4, 8 and 16", what, device.lanes));
   }
   if (device.bytes < 1 || device.bytes > PcieDevice::kBytesMax) {
-    return Invalid(fmt::format("{}: a device of {} bytes; 1 to {}", what, device.bytes, PcieDevice::kBytesMax));
+    return Invalid(fmt::format("{}: a device of {} bytes; 1 to {}", what, device.bytes,
+                               PcieDevice::kBytesMax));
   }
   if (device.latency < 0 || device.latency > PcieDevice::kLatencyMax) {
-    return Invalid(fmt::format("{}: a latency of {} ps; 0 to {}", what, device.latency, PcieDevice::kLatencyMax));
+    return Invalid(fmt::format("{}: a latency of {} ps; 0 to {}", what, device.latency,
+                               PcieDevice::kLatencyMax));
   }
   if (DeviceAt(device.hub, device.port)) {
     return Invalid(fmt::format("{} has a device already; a port takes one", what));
@@ -162,8 +170,10 @@ absl::StatusOr<LinkEnd> Topology::FindSocket(const BladeSite& site) const {
   const auto node = ParseNode(site.attach);
   if (!node.ok()) return node.status();
   if (is_crossbar(*node)) {
-    return Invalid(fmt::format("{} has cables to other crossbars alone; attach {} to a CU or to one of its leaves, "
-                               "cu0 or cu0-leaf0", site.attach, site.name));
+    return Invalid(fmt::format(
+        "{} has cables to other crossbars alone; attach {} to a CU or to one of its leaves, "
+        "cu0 or cu0-leaf0",
+        site.attach, site.name));
   }
   if (is_blade(*node)) {
     if (BladePeer(*node).node == kNoNode) return LinkEnd{*node, kBladePort};
@@ -181,15 +191,16 @@ absl::StatusOr<LinkEnd> Topology::FreeDPort(NodeId hub, const std::string& what)
     const LinkEnd socket{hub, static_cast<PortId>(p)};
     if (!blades_at_hub_ports_.contains(Key(socket))) return socket;
   }
-  return Invalid(fmt::format(
-      "{} has {} D ports: {} carry D links to other supernodes + {} blades = {}; none is free for {}", NodeName(hub),
-      kDPorts, links, taken, links + taken, what));
+  return Invalid(
+      fmt::format("{} has {} D ports: {} carry D links to other supernodes + {} blades = {}; none "
+                  "is free for {}",
+                  NodeName(hub), kDPorts, links, taken, links + taken, what));
 }
 
 absl::Status Topology::AddBlade(const BladeSite& site) {
   if (!IsName(site.name)) {
-    return Invalid(fmt::format("\"{}\" is no name for a blade; it is made of letters, digits and dashes",
-                               site.name));
+    return Invalid(fmt::format(
+        "\"{}\" is no name for a blade; it is made of letters, digits and dashes", site.name));
   }
   if (ParseNode(site.name).ok()) {
     return Invalid(fmt::format("there is a {} already; write another name", site.name));
@@ -241,7 +252,8 @@ LinkEnd Topology::Peer(NodeId node, PortId port) const {
   if (!blades_at_hub_ports_.empty()) {
     const auto blade = blades_at_hub_ports_.find(Key({node, port}));
     if (blade != blades_at_hub_ports_.end()) {
-      return {blade->second == kNoNode ? crossbar_node(tree_->LeafOf(0)) : blade->second, kBladePort};
+      return {blade->second == kNoNode ? crossbar_node(tree_->LeafOf(0)) : blade->second,
+              kBladePort};
     }
   }
   if (spec_.supernodes == 1) return {};

@@ -1,8 +1,8 @@
-// The two-level direct network (paper 000 section V): supernodes x drawers x hubs, and Cell blades at
-// its edge. Every neighbour of a hub among hubs is computed, never stored, so a topology of 513
-// supernodes costs nothing to hold. Beside it, or joined to it by a gateway link, the InfiniBand tree of Roadrunner
-// (paper 004, section Roadrunner; emulator/roadrunner/ib_tree.h). Nodes are the hubs, then the blades in the order they
-// were given, then the crossbars of the tree.
+// The two-level direct network (paper 000 section V): supernodes x drawers x hubs, and Cell blades
+// at its edge. Every neighbour of a hub among hubs is computed, never stored, so a topology of 513
+// supernodes costs nothing to hold. Beside it, or joined to it by a gateway link, the InfiniBand
+// tree of Roadrunner (paper 004, section Roadrunner; emulator/roadrunner/ib_tree.h). Nodes are the
+// hubs, then the blades in the order they were given, then the crossbars of the tree.
 #pragma once
 
 #include <optional>
@@ -19,17 +19,19 @@
 namespace percs {
 
 // A Cell blade as the network sees it: a node with one port, N0, that switches nothing. The port is
-// plugged into the lowest free D port of a hub, into the port of another blade, or into a leaf crossbar.
+// plugged into the lowest free D port of a hub, into the port of another blade, or into a leaf
+// crossbar.
 struct BladeSite {
-  std::string name;    // letters, digits and dashes
-  std::string attach;  // hub, blade given before, `cu0` or `cu0-leaf3`; empty: nothing is plugged in
+  std::string name;  // letters, digits and dashes
+  std::string
+      attach;  // hub, blade given before, `cu0` or `cu0-leaf3`; empty: nothing is plugged in
   bool operator==(const BladeSite&) const = default;
 };
 
 // A multicast group with its one sender: hubs that every packet of `source` to the group reaches.
 struct MulticastSite {
-  std::string name;    // letters, digits and dashes
-  std::string source;  // hub
+  std::string name;                  // letters, digits and dashes
+  std::string source;                // hub
   std::vector<std::string> members;  // hubs; empty: all
   bool operator==(const MulticastSite&) const = default;
 };
@@ -38,8 +40,8 @@ struct MulticastGroup {
   std::vector<NodeId> members;  // ascending
 };
 
-// The InfiniBand tree: its CUs, and the hub whose lowest free D port a gateway link joins to it, if any. The other end
-// is the last port of the last leaf of CU 0.
+// The InfiniBand tree: its CUs, and the hub whose lowest free D port a gateway link joins to it, if
+// any. The other end is the last port of the last leaf of CU 0.
 struct InfinibandSpec {
   int cus = 1;          // 1..24
   std::string gateway;  // hub; empty: the tree is a network of its own
@@ -47,10 +49,11 @@ struct InfinibandSpec {
 };
 
 struct TopologySpec {
-  int supernodes = 1;          // 1..513
-  int drawers = 4;             // per supernode, 1..4
-  int hubs = 8;                // per drawer, 1..8
-  int d_links_per_pair = 1;    // parallel D links between every two supernodes; >= 1 if supernodes > 1
+  int supernodes = 1;  // 1..513
+  int drawers = 4;     // per supernode, 1..4
+  int hubs = 8;        // per drawer, 1..8
+  int d_links_per_pair =
+      1;  // parallel D links between every two supernodes; >= 1 if supernodes > 1
   std::vector<BladeSite> blades = {};
   std::optional<InfinibandSpec> infiniband = {};
   std::vector<MulticastSite> multicast = {};
@@ -74,7 +77,8 @@ class Topology {
   static absl::StatusOr<Topology> Create(const TopologySpec& spec);
   // Adds a blade after those there are. INVALID_ARGUMENT or NOT_FOUND says why it cannot be.
   absl::Status AddBlade(const BladeSite& site);
-  // Adds a multicast group. REQUIRES: all blades are there. INVALID_ARGUMENT says which name is wrong.
+  // Adds a multicast group. REQUIRES: all blades are there. INVALID_ARGUMENT says which name is
+  // wrong.
   absl::Status AddGroup(const MulticastSite& site);
   // Plugs a device into a PCI Express port of a hub. INVALID_ARGUMENT says what does not fit.
   absl::Status AddDevice(const PcieDevice& device);
@@ -105,15 +109,15 @@ class Topology {
     return static_cast<NodeId>(supernode * hubs_per_supernode_ + hub);
   }
 
-  // Where packets for a node leave the network of hubs: the hub itself, the one that a blade is plugged into, or
-  // that of the gateway to the tree; kNoNode for a node that no hub reaches.
+  // Where packets for a node leave the network of hubs: the hub itself, the one that a blade is
+  // plugged into, or that of the gateway to the tree; kNoNode for a node that no hub reaches.
   NodeId ExitHub(NodeId node) const {
     if (node < hubs_) return node;
     const NodeId peer = Socket(node).node;
     return peer < hubs_ ? peer : kNoNode;
   }
-  // Of a node that is no hub: the port that packets for it from elsewhere come out of: of a hub, or of the blade at the
-  // other end of a cable between two. Nothing is sent to a crossbar.
+  // Of a node that is no hub: the port that packets for it from elsewhere come out of: of a hub, or
+  // of the blade at the other end of a cable between two. Nothing is sent to a crossbar.
   LinkEnd Socket(NodeId node) const {
     return is_crossbar(node) ? LinkEnd{} : EndpointOf(node) < 0 ? BladePeer(node) : gateway_;
   }
@@ -122,21 +126,27 @@ class Topology {
 
   // --- InfiniBand. The rest of this part REQUIRES a tree.
   bool has_tree() const { return tree_.has_value(); }
-  bool in_tree(NodeId node) const { return is_crossbar(node) || (is_blade(node) && EndpointOf(node) >= 0); }
+  bool in_tree(NodeId node) const {
+    return is_crossbar(node) || (is_blade(node) && EndpointOf(node) >= 0);
+  }
   const roadrunner::IbTree& tree() const { return *tree_; }
-  NodeId crossbar_node(int crossbar) const { return hubs_ + blades() + static_cast<NodeId>(crossbar); }
+  NodeId crossbar_node(int crossbar) const {
+    return hubs_ + blades() + static_cast<NodeId>(crossbar);
+  }
   int crossbar_of(NodeId node) const { return static_cast<int>(node - hubs_ - blades()); }
   // The hub's end of the gateway link; kNoNode: there is none.
   LinkEnd gateway() const { return gateway_; }
-  // The endpoint of the tree that a blade is, -1 if it is none; and the one that packets for a node go to, the
-  // gateway's for what is no part of it, -1 if there is none.
+  // The endpoint of the tree that a blade is, -1 if it is none; and the one that packets for a node
+  // go to, the gateway's for what is no part of it, -1 if there is none.
   int EndpointOf(NodeId blade) const { return blade_endpoints_[blade - hubs_]; }
   int DestinationEndpoint(NodeId node) const {
     if (is_crossbar(node)) return -1;
     return in_tree(node) ? EndpointOf(node) : gateway_.node != kNoNode ? 0 : -1;
   }
   // The blade that an endpoint is; kNoNode: it is the gateway.
-  NodeId BladeAtEndpoint(int endpoint) const { return endpoint_blades_[static_cast<std::size_t>(endpoint)]; }
+  NodeId BladeAtEndpoint(int endpoint) const {
+    return endpoint_blades_[static_cast<std::size_t>(endpoint)];
+  }
   // Of any node's port, unlike percs::ClassOf.
   LinkClass ClassOfLink(LinkEnd end) const;
 
@@ -154,7 +164,8 @@ class Topology {
   // All links once, from the end with the lower (node, port).
   std::vector<LinkEnd> Links() const;
 
-  // `sn0-d1-h3`, `sn0-d1-h3:LR12`, `blade0`, `blade0:N0`, `cu0-leaf3`, `cu0-leaf3:p9`, `cu0-leaf23:G0` (gateway).
+  // `sn0-d1-h3`, `sn0-d1-h3:LR12`, `blade0`, `blade0:N0`, `cu0-leaf3`, `cu0-leaf3:p9`,
+  // `cu0-leaf23:G0` (gateway).
   std::string NodeName(NodeId node) const;
   std::string LinkName(LinkEnd end) const;
   // NOT_FOUND names the nearest existing names. A link also answers to its two ends,
@@ -187,10 +198,11 @@ class Topology {
   int hubs_per_supernode_;
   NodeId hubs_;
   std::vector<MulticastGroup> groups_;
-  std::vector<LinkEnd> blade_peers_;                               // by blade; of those of the tree not used
-  std::vector<int> blade_endpoints_;                               // by blade; -1: not of the tree
-  std::vector<NodeId> endpoint_blades_;                            // by endpoint; kNoNode: the gateway
-  absl::flat_hash_map<std::uint64_t, NodeId> blades_at_hub_ports_;  // by Key of the hub's end; kNoNode: the gateway
+  std::vector<LinkEnd> blade_peers_;     // by blade; of those of the tree not used
+  std::vector<int> blade_endpoints_;     // by blade; -1: not of the tree
+  std::vector<NodeId> endpoint_blades_;  // by endpoint; kNoNode: the gateway
+  absl::flat_hash_map<std::uint64_t, NodeId>
+      blades_at_hub_ports_;  // by Key of the hub's end; kNoNode: the gateway
   std::optional<roadrunner::IbTree> tree_;
   LinkEnd gateway_;
 };

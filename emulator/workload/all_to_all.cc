@@ -2,7 +2,8 @@
 
 namespace percs {
 
-NodeId AllToAllDestination(const Topology& topology, NodeId node, std::uint32_t step, Schedule schedule) {
+NodeId AllToAllDestination(const Topology& topology, NodeId node, std::uint32_t step,
+                           Schedule schedule) {
   if (schedule == Schedule::kLinear) return step;
   const std::uint32_t supernodes = static_cast<std::uint32_t>(topology.supernodes());
   const std::uint32_t hubs = static_cast<std::uint32_t>(topology.hubs_per_supernode());
@@ -11,7 +12,8 @@ NodeId AllToAllDestination(const Topology& topology, NodeId node, std::uint32_t 
   const std::uint32_t i = step % supernodes, j = step / supernodes;
   // 5: hubs of one drawer, which share a place in every arbitration, start far from each other.
   const std::uint32_t start = 5 * h % hubs * supernodes / hubs;
-  return topology.node(static_cast<int>((s + start + i) % supernodes), static_cast<int>((h + j) % hubs));
+  return topology.node(static_cast<int>((s + start + i) % supernodes),
+                       static_cast<int>((h + j) % hubs));
 }
 
 void AllToAll::Start() {

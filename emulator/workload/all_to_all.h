@@ -6,11 +6,12 @@
 namespace percs {
 
 // Destination of step 0..nodes-1 of a hub's schedule; one of them is the hub itself. `linear` goes
-// through all hubs in node order, so everyone aims at the same hub at once. `spread` changes supernode
-// at every step and starts the hubs of a supernode evenly over all supernodes, so that every D link has
-// work from the first step to the last; no two hubs anywhere aim at the same hub, and what one supernode
-// sends to another goes to all its hubs in turn.
-NodeId AllToAllDestination(const Topology& topology, NodeId node, std::uint32_t step, Schedule schedule);
+// through all hubs in node order, so everyone aims at the same hub at once. `spread` changes
+// supernode at every step and starts the hubs of a supernode evenly over all supernodes, so that
+// every D link has work from the first step to the last; no two hubs anywhere aim at the same hub,
+// and what one supernode sends to another goes to all its hubs in turn.
+NodeId AllToAllDestination(const Topology& topology, NodeId node, std::uint32_t step,
+                           Schedule schedule);
 
 class AllToAll : public HubWorkload {
  public:

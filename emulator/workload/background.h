@@ -1,4 +1,5 @@
-// Synthetic traffic of a hub beside its workload: what a collective meets on a machine that others use, too.
+// Synthetic traffic of a hub beside its workload: what a collective meets on a machine that others
+// use, too.
 #pragma once
 
 #include <memory>
@@ -11,14 +12,16 @@ namespace percs {
 // Above every token of a workload that it may go beside; the event queue keeps 40 bits of one.
 inline constexpr std::uint64_t kBackgroundToken = std::uint64_t{1} << 39;
 
-// INVALID_ARGUMENT unless nothing that reaches a hub could belong to either: only workloads of CAUs leave all messages to
-// the background; beside collectives and traces it sends raw packets without content.
+// INVALID_ARGUMENT unless nothing that reaches a hub could belong to either: only workloads of CAUs
+// leave all messages to the background; beside collectives and traces it sends raw packets without
+// content.
 absl::Status CheckBackground(const Scenario& scenario);
 
 class Background final : public HubWorkload {
  public:
   // `traffic` sets its timers with kBackgroundToken.
-  Background(std::unique_ptr<HubWorkload> own, std::unique_ptr<HubWorkload> traffic, bool takes_messages)
+  Background(std::unique_ptr<HubWorkload> own, std::unique_ptr<HubWorkload> traffic,
+             bool takes_messages)
       : own_(std::move(own)), traffic_(std::move(traffic)), takes_messages_(takes_messages) {}
 
   void Start() override {

@@ -15,8 +15,8 @@ std::uint64_t Word(CauTreeId tree, std::uint64_t step, NodeId node, int i) {
          Mix64(0x5eedull << 32 | node);
 }
 
-// A floating-point operand of which any order of combining gives the same, exact result: sums of small
-// integers, products of few powers of two.
+// A floating-point operand of which any order of combining gives the same, exact result: sums of
+// small integers, products of few powers of two.
 template <typename T>
 T Exact(ReduceOp op, NodeId node, std::uint64_t word) {
   if (op != ReduceOp::kProd) return static_cast<T>(static_cast<int>(word % 129) - 64);
@@ -38,8 +38,8 @@ void PutOperand(ReduceOp op, OperandType type, NodeId node, std::uint64_t word, 
 
 }  // namespace
 
-CauLoopTask::CauLoopTask(const CauWorkload& workload, CauTreeId tree, std::uint64_t token, std::uint64_t seed,
-                         HubServices& hub)
+CauLoopTask::CauLoopTask(const CauWorkload& workload, CauTreeId tree, std::uint64_t token,
+                         std::uint64_t seed, HubServices& hub)
     : workload_(workload),
       tree_(tree),
       token_(token),
@@ -52,7 +52,8 @@ CauLoopTask::CauLoopTask(const CauWorkload& workload, CauTreeId tree, std::uint6
   result_.tree = tree;
 }
 
-// --- Life -----------------------------------------------------------------------------------------
+// --- Life
+// -----------------------------------------------------------------------------------------
 
 void CauLoopTask::Start(CauListener* listener) {
   if (const absl::Status status = cau_.Attach(tree_, listener); !status.ok()) return Reject(status);
@@ -122,7 +123,8 @@ void CauLoopTask::OnUp(const std::vector<NodeId>& participants) {
   CauPayload mine;
   mine.size = sizeof(asked_);
   std::memcpy(mine.bytes.data(), asked_.data(), sizeof(asked_));
-  const absl::Status status = cau_.Reduce(tree_, 0, root, ReduceOp::kMin, OperandType::kUint64, mine);
+  const absl::Status status =
+      cau_.Reduce(tree_, 0, root, ReduceOp::kMin, OperandType::kUint64, mine);
   if (!status.ok()) Reject(status);
 }
 
@@ -135,8 +137,10 @@ void CauLoopTask::Agree() {
   CauPayload lowest = it->second;
   arrived.erase(it);
   if (root) {
-    Combine(ReduceOp::kMin, OperandType::kUint64, asked_.size(), asked_.data(), lowest.bytes.data());
-    if (const absl::Status status = cau_.Multicast(tree_, 0, lowest); !status.ok()) return Reject(status);
+    Combine(ReduceOp::kMin, OperandType::kUint64, asked_.size(), asked_.data(),
+            lowest.bytes.data());
+    if (const absl::Status status = cau_.Multicast(tree_, 0, lowest); !status.ok())
+      return Reject(status);
   }
   std::memcpy(asked_.data(), lowest.bytes.data(), sizeof(asked_));
   next_step_ = asked_[0] != kNoStep ? asked_[0] : asked_[1];
@@ -144,7 +148,8 @@ void CauLoopTask::Agree() {
   Pump();
 }
 
-// --- Steps ----------------------------------------------------------------------------------------
+// --- Steps
+// ----------------------------------------------------------------------------------------
 
 void CauLoopTask::OnTimer() {
   computing_ = false;
@@ -177,7 +182,9 @@ void CauLoopTask::Pump() {
 }
 
 bool CauLoopTask::BeginStep() {
-  if (computing_ || next_step_ == steps_ || open_.size() >= static_cast<std::size_t>(workload_.in_flight)) return false;
+  if (computing_ || next_step_ == steps_ ||
+      open_.size() >= static_cast<std::size_t>(workload_.in_flight))
+    return false;
   Step step;
   step.number = next_step_++;
   step.kind = workload_.steps[step.number % workload_.steps.size()];
@@ -219,8 +226,9 @@ void CauLoopTask::Advance(Step& step) {
   if (!root) {
     const auto it = received_.find(step.multicast);
     if (it == received_.end()) return;
-    End(step, step.kind == CauStep::kMulticast ? it->second.bytes == Message(step).bytes && it->second.size == Message(step).size
-                                               : Right(step, it->second, true));
+    End(step, step.kind == CauStep::kMulticast
+                  ? it->second.bytes == Message(step).bytes && it->second.size == Message(step).size
+                  : Right(step, it->second, true));
     received_.erase(it);
     return;
   }
@@ -234,7 +242,8 @@ void CauLoopTask::Advance(Step& step) {
     step.payload = it->second;
     step.has_payload = true;
     const CauPayload mine = Contribution(step, context_.node);
-    Combine(op(step), type(step), mine.size / OperandBytes(type(step)), mine.bytes.data(), step.payload.bytes.data());
+    Combine(op(step), type(step), mine.size / OperandBytes(type(step)), mine.bytes.data(),
+            step.payload.bytes.data());
     if (!right) End(step, false);
   }
   reduced_.erase(it);
@@ -247,7 +256,8 @@ void CauLoopTask::SendInOrder() {
     if (!step.sends) continue;
     if (!step.has_payload) return;
     step.sends = false;
-    if (const absl::Status status = cau_.Multicast(tree_, step.multicast, step.payload); !status.ok()) {
+    if (const absl::Status status = cau_.Multicast(tree_, step.multicast, step.payload);
+        !status.ok()) {
       return Reject(status);
     }
     if (!step.done) End(step, step.kind == CauStep::kMulticast || Right(step, step.payload, true));
@@ -260,7 +270,8 @@ void CauLoopTask::End(Step& step, bool right) {
   ++(right ? result_.steps_right : result_.steps_wrong);
 }
 
-// --- The serial reference -------------------------------------------------------------------------
+// --- The serial reference
+// -------------------------------------------------------------------------
 
 CauPayload CauLoopTask::Contribution(const Step& step, NodeId node) const {
   CauPayload payload;
@@ -285,7 +296,8 @@ bool CauLoopTask::Right(const Step& step, const CauPayload& got, bool with_root)
     if (first) {
       all = one;
     } else {
-      Combine(op(step), type(step), one.size / OperandBytes(type(step)), one.bytes.data(), all.bytes.data());
+      Combine(op(step), type(step), one.size / OperandBytes(type(step)), one.bytes.data(),
+              all.bytes.data());
     }
     first = false;
   }
@@ -297,22 +309,27 @@ CauTaskResult CauLoopTask::result() const { return result_; }
 
 std::string CauLoopTask::Blocked() const {
   if (!counted_) return "";
-  const std::string who = fmt::format("{} in tree {}", context_.topology->NodeName(context_.node), tree_);
+  const std::string who =
+      fmt::format("{} in tree {}", context_.topology->NodeName(context_.node), tree_);
   if (state_ == State::kWaiting) return who + " waits for network management to set the tree up";
   if (open_.empty()) return fmt::format("{} waits before step {}", who, next_step_);
   const Step& step = open_.front();
-  return fmt::format("{} waits in step {} with root {}", who, step.number, context_.topology->NodeName(step.root));
+  return fmt::format("{} waits in step {} with root {}", who, step.number,
+                     context_.topology->NodeName(step.root));
 }
 
-// --- All trees of a hub ---------------------------------------------------------------------------
+// --- All trees of a hub
+// ---------------------------------------------------------------------------
 
 absl::Status CauLoop::Check(const CauWorkload& workload, std::size_t trees) {
   for (const CauTreeId tree : workload.trees) {
     if (tree >= trees) {
-      return absl::InvalidArgumentError(fmt::format("there is no tree {}; the scenario has {}", tree, trees));
+      return absl::InvalidArgumentError(
+          fmt::format("there is no tree {}; the scenario has {}", tree, trees));
     }
   }
-  if (trees == 0) return absl::InvalidArgumentError("a workload on trees, but the scenario has no tree");
+  if (trees == 0)
+    return absl::InvalidArgumentError("a workload on trees, but the scenario has no tree");
   if (workload.steps.empty()) return absl::InvalidArgumentError("an iteration without a step");
   const bool moves_data = std::any_of(workload.steps.begin(), workload.steps.end(),
                                       [](CauStep step) { return step != CauStep::kBarrier; });
@@ -321,8 +338,8 @@ absl::Status CauLoop::Check(const CauWorkload& workload, std::size_t trees) {
                            workload.operands * static_cast<int>(OperandBytes(workload.type)));
 }
 
-CauLoop::CauLoop(const CauWorkload& workload, const std::vector<TreeSpec>& trees, std::uint64_t seed,
-                 HubServices& hub) {
+CauLoop::CauLoop(const CauWorkload& workload, const std::vector<TreeSpec>& trees,
+                 std::uint64_t seed, HubServices& hub) {
   for (CauTreeId tree = 0; tree < trees.size(); ++tree) {
     const auto& wanted = workload.trees;
     const auto& members = trees[tree].members;
@@ -356,7 +373,8 @@ std::vector<std::string> CauLoop::Blocked() const {
 }
 
 CauLoopTask& CauLoop::Task(CauTreeId tree) {
-  return **std::find_if(tasks_.begin(), tasks_.end(), [tree](const auto& task) { return task->tree() == tree; });
+  return **std::find_if(tasks_.begin(), tasks_.end(),
+                        [tree](const auto& task) { return task->tree() == tree; });
 }
 
 }  // namespace percs

@@ -1,6 +1,7 @@
-// The participants of one hub in trees of CAUs: each runs the steps of the workload one after the other
-// and compares every result with a serial reference. When network management has set a tree up anew, its
-// participants agree by an allreduce on the first step that one of them has not done, and go on there.
+// The participants of one hub in trees of CAUs: each runs the steps of the workload one after the
+// other and compares every result with a serial reference. When network management has set a tree
+// up anew, its participants agree by an allreduce on the first step that one of them has not done,
+// and go on there.
 #pragma once
 
 #include <array>
@@ -49,7 +50,7 @@ class CauLoopTask {
     std::uint32_t reduce = 0, multicast = 0;  // sequences
     bool sends = false;                       // its multicast is this hub's, and not given yet
     bool has_payload = false, done = false;
-    CauPayload payload;                       // to be multicast
+    CauPayload payload;  // to be multicast
   };
 
   void Begin(const std::vector<NodeId>& participants);
@@ -63,7 +64,9 @@ class CauLoopTask {
   bool Right(const Step& step, const CauPayload& got, bool with_root) const;
   void Reject(const absl::Status& status);
 
-  ReduceOp op(const Step& step) const { return step.kind == CauStep::kBarrier ? ReduceOp::kNop : workload_.op; }
+  ReduceOp op(const Step& step) const {
+    return step.kind == CauStep::kBarrier ? ReduceOp::kNop : workload_.op;
+  }
   OperandType type(const Step& step) const {
     return step.kind == CauStep::kBarrier ? OperandType::kInt32 : workload_.type;
   }
@@ -97,7 +100,8 @@ class CauLoop final : public HubWorkload, private CauListener {
   // INVALID_ARGUMENT for a reduction that a CAU does not have, and for trees that there are not.
   static absl::Status Check(const CauWorkload& workload, std::size_t trees);
   // REQUIRES: Check is OK, the hub has a CAU.
-  CauLoop(const CauWorkload& workload, const std::vector<TreeSpec>& trees, std::uint64_t seed, HubServices& hub);
+  CauLoop(const CauWorkload& workload, const std::vector<TreeSpec>& trees, std::uint64_t seed,
+          HubServices& hub);
 
   void Start() override;
   void OnTimer(std::uint64_t token) override { tasks_[token]->OnTimer(); }

@@ -26,12 +26,15 @@ bool ExchangesWithBlades(const Scenario& scenario, NodeId hub) {
   return false;
 }
 
-absl::StatusOr<std::unique_ptr<HubWorkload>> MakePattern(const PatternWorkload& pattern, std::uint64_t token,
-                                                         const Scenario& scenario, HubServices& hub) {
+absl::StatusOr<std::unique_ptr<HubWorkload>> MakePattern(const PatternWorkload& pattern,
+                                                         std::uint64_t token,
+                                                         const Scenario& scenario,
+                                                         HubServices& hub) {
   auto destinations =
       DestinationPattern::Create(pattern, scenario.topology, scenario.seed, hub.context().node);
   if (!destinations.ok()) return destinations.status();
-  return std::make_unique<PatternTraffic>(pattern, *std::move(destinations), scenario.seed, hub, token);
+  return std::make_unique<PatternTraffic>(pattern, *std::move(destinations), scenario.seed, hub,
+                                          token);
 }
 
 absl::StatusOr<std::unique_ptr<HubWorkload>> MakeOwn(const Scenario& scenario,
@@ -49,18 +52,21 @@ absl::StatusOr<std::unique_ptr<HubWorkload>> MakeOwn(const Scenario& scenario,
     return TraceTraffic::Create(*trace, topology, hub);
   }
   if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
-    if (absl::Status status = CheckCollectiveTree(*collective, scenario.trees); !status.ok()) return status;
+    if (absl::Status status = CheckCollectiveTree(*collective, scenario.trees); !status.ok())
+      return status;
     return CollectiveLoop::Create(*collective, topology, hub);
   }
   if (const auto* ticks = std::get_if<TickWorkload>(&scenario.workload)) {
     return std::make_unique<Ticks>(*ticks, hub);
   }
   if (const auto* loop = std::get_if<CauWorkload>(&scenario.workload)) {
-    if (absl::Status status = CauLoop::Check(*loop, scenario.trees.size()); !status.ok()) return status;
+    if (absl::Status status = CauLoop::Check(*loop, scenario.trees.size()); !status.ok())
+      return status;
     return std::make_unique<CauLoop>(*loop, scenario.trees, scenario.seed, hub);
   }
   if (const auto* windows = std::get_if<WindowWorkload>(&scenario.workload)) {
-    if (absl::Status status = WindowPrograms::Check(*windows, topology); !status.ok()) return status;
+    if (absl::Status status = WindowPrograms::Check(*windows, topology); !status.ok())
+      return status;
     return std::make_unique<WindowPrograms>(*windows, hub);
   }
   return std::unique_ptr<HubWorkload>();
@@ -69,14 +75,17 @@ absl::StatusOr<std::unique_ptr<HubWorkload>> MakeOwn(const Scenario& scenario,
 }  // namespace
 
 absl::Status CheckBackground(const Scenario& scenario) {
-  if (!scenario.background || std::holds_alternative<CauWorkload>(scenario.workload)) return absl::OkStatus();
+  if (!scenario.background || std::holds_alternative<CauWorkload>(scenario.workload))
+    return absl::OkStatus();
   if (!std::holds_alternative<CollectiveWorkload>(scenario.workload) &&
       !std::holds_alternative<TraceWorkload>(scenario.workload)) {
-    return absl::InvalidArgumentError("goes beside cau, collective or trace; this workload is traffic itself");
+    return absl::InvalidArgumentError(
+        "goes beside cau, collective or trace; this workload is traffic itself");
   }
   if (scenario.background->reliable || scenario.background->payload == PayloadMode::kVerified) {
     return absl::InvalidArgumentError(
-        "beside collective and trace, whose messages have content of their own, it is raw packets: leave out "
+        "beside collective and trace, whose messages have content of their own, it is raw packets: "
+        "leave out "
         "reliable and payload");
   }
   return absl::OkStatus();
@@ -96,8 +105,9 @@ absl::StatusOr<std::unique_ptr<HubWorkload>> MakeHubWorkload(const Scenario& sce
     auto traffic = MakePattern(*scenario.background, kBackgroundToken, scenario, hub);
     if (!traffic.ok()) return traffic.status();
     own = *own == nullptr ? std::move(traffic)
-                          : std::make_unique<Background>(*std::move(own), *std::move(traffic),
-                                                         std::holds_alternative<CauWorkload>(scenario.workload));
+                          : std::make_unique<Background>(
+                                *std::move(own), *std::move(traffic),
+                                std::holds_alternative<CauWorkload>(scenario.workload));
   }
   if (!own.ok() || !ExchangesWithBlades(scenario, node)) return own;
   return std::make_unique<BladeAnswers>(topology, hub, *std::move(own));

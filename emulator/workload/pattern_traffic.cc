@@ -8,14 +8,16 @@
 namespace percs {
 
 double NegativeLog(double u) {
-  // u = m x 2^e with m in [1, 2); ln m by the series of atanh, which converges by 1/9 per term here.
+  // u = m x 2^e with m in [1, 2); ln m by the series of atanh, which converges by 1/9 per term
+  // here.
   const std::uint64_t bits = std::bit_cast<std::uint64_t>(u);
   const int e = static_cast<int>((bits >> 52) & 0x7ff) - 1023;
   const double m = std::bit_cast<double>((bits & 0x000fffffffffffffull) | 0x3ff0000000000000ull);
   const double z = (m - 1.0) / (m + 1.0), z2 = z * z;
   // Divided by the compiler: thirteen divisions would cost more than all else here.
-  static constexpr double kTerms[] = {1.0 / 25, 1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13,
-                                      1.0 / 11, 1.0 / 9,  1.0 / 7,  1.0 / 5,  1.0 / 3,  1.0};
+  static constexpr double kTerms[] = {1.0 / 25, 1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17,
+                                      1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9,  1.0 / 7,
+                                      1.0 / 5,  1.0 / 3,  1.0};
   double sum = 0;
 #pragma GCC unroll 13
   for (const double term : kTerms) sum = sum * z2 + term;

@@ -25,8 +25,8 @@ class PatternTraffic final : public HubWorkload {
  private:
   static constexpr std::size_t kBacklog = 128;
   void SendOne(NodeId to);
-  // Destination of the next packet and the gap after it: drawn one packet ahead, so that no event has to
-  // wait for the logarithm.
+  // Destination of the next packet and the gap after it: drawn one packet ahead, so that no event
+  // has to wait for the logarithm.
   void DrawAhead() {
     to_ = pattern_.Draw(random_);
     hub_.Expect(to_, SpreadWindow(sent_, *context_.parameters));

@@ -144,7 +144,8 @@ absl::StatusOr<std::vector<NodeId>> GroupsOf(const PatternWorkload& w, const Top
                                              NodeId node) {
   if (spec.multicast.empty()) {
     return absl::InvalidArgumentError(
-        "pattern multicast needs a multicast group; this scenario has none, right would be a list under "
+        "pattern multicast needs a multicast group; this scenario has none, right would be a list "
+        "under "
         "`multicast:`");
   }
   if (w.reliable) {
@@ -191,9 +192,9 @@ absl::StatusOr<NodeId> FixedDestination(const PatternWorkload& workload,
 }  // namespace
 
 const char* PatternName(Pattern pattern) {
-  constexpr const char* kNames[] = {"uniform",   "hotspot", "neighbor", "tornado",
-                                    "transpose", "bitcomp", "randperm", "supernode_pair",
-                                    "multicast"};
+  constexpr const char* kNames[] = {"uniform",  "hotspot",        "neighbor",
+                                    "tornado",  "transpose",      "bitcomp",
+                                    "randperm", "supernode_pair", "multicast"};
   PERCS_CHECK(static_cast<std::size_t>(pattern) < std::size(kNames));
   return kNames[static_cast<int>(pattern)];
 }

@@ -13,7 +13,8 @@
 //                   and the same on every hub: a permutation in which nobody sends to itself;
 //   supernode_pair  hub i of `source_supernode` to hub i of `destination_supernode`, all other hubs
 //                   are silent; S > 1;
-//   multicast       the source of multicast groups to each of them in turn; all other hubs are silent.
+//   multicast       the source of multicast groups to each of them in turn; all other hubs are
+//   silent.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +41,8 @@ class DestinationPattern {
 
   // This hub never sends: Draw returns kNoNode.
   bool silent() const { return kind_ == Kind::kFixed && fixed_ == kNoNode; }
-  // The next destination, a hub but never this one, or a multicast group. Draws from `random` only for uniform (once) and
-  // hotspot (once, and once more when the uniform share is hit).
+  // The next destination, a hub but never this one, or a multicast group. Draws from `random` only
+  // for uniform (once) and hotspot (once, and once more when the uniform share is hit).
   NodeId Draw(RandomStream& random) {
     if (kind_ == Kind::kFixed) return fixed_;
     if (kind_ == Kind::kGroups) return groups_[next_group_++ % groups_.size()];

@@ -6,13 +6,16 @@ namespace percs {
 namespace {
 
 // Number of a rank among those of its hub, and back.
-std::uint32_t LocalIndex(const TraceWorkload& workload, std::uint32_t rank, std::uint32_t ranks, NodeId nodes) {
-  return workload.mapping == RankMapping::kRoundRobin ? rank / nodes : rank % ((ranks + nodes - 1) / nodes);
+std::uint32_t LocalIndex(const TraceWorkload& workload, std::uint32_t rank, std::uint32_t ranks,
+                         NodeId nodes) {
+  return workload.mapping == RankMapping::kRoundRobin ? rank / nodes
+                                                      : rank % ((ranks + nodes - 1) / nodes);
 }
-std::uint32_t RankOf(const TraceWorkload& workload, NodeId node, std::uint32_t index, std::uint32_t ranks,
-                     NodeId nodes) {
-  return workload.mapping == RankMapping::kRoundRobin ? index * nodes + node
-                                                      : node * ((ranks + nodes - 1) / nodes) + index;
+std::uint32_t RankOf(const TraceWorkload& workload, NodeId node, std::uint32_t index,
+                     std::uint32_t ranks, NodeId nodes) {
+  return workload.mapping == RankMapping::kRoundRobin
+             ? index * nodes + node
+             : node * ((ranks + nodes - 1) / nodes) + index;
 }
 
 }  // namespace
@@ -21,19 +24,20 @@ absl::StatusOr<std::unique_ptr<HubWorkload>> TraceTraffic::Create(const TraceWor
                                                                   const Topology& topology,
                                                                   HubServices& hub) {
   const std::uint32_t ranks = static_cast<std::uint32_t>(workload.trace.ranks.size());
-  std::vector<std::uint32_t> here = RanksOfNode(workload.mapping, hub.context().node, ranks, topology.hubs());
+  std::vector<std::uint32_t> here =
+      RanksOfNode(workload.mapping, hub.context().node, ranks, topology.hubs());
   const std::size_t windows =
       static_cast<std::size_t>(kHfisPerHub * hub.context().parameters->windows_per_hfi);
   if (here.size() > windows) {
     return absl::InvalidArgumentError(
-        fmt::format("a trace of {} ranks puts {} on each of {} hubs; a hub has {} windows", ranks, here.size(),
-                    topology.hubs(), windows));
+        fmt::format("a trace of {} ranks puts {} on each of {} hubs; a hub has {} windows", ranks,
+                    here.size(), topology.hubs(), windows));
   }
   return std::unique_ptr<HubWorkload>(new TraceTraffic(workload, topology, hub, std::move(here)));
 }
 
-TraceTraffic::TraceTraffic(const TraceWorkload& workload, const Topology& topology, HubServices& hub,
-                           std::vector<std::uint32_t> ranks_here)
+TraceTraffic::TraceTraffic(const TraceWorkload& workload, const Topology& topology,
+                           HubServices& hub, std::vector<std::uint32_t> ranks_here)
     : workload_(workload),
       topology_(topology),
       hub_(hub),
@@ -55,7 +59,8 @@ void TraceTraffic::OnTimer(std::uint64_t token) {
 
 void TraceTraffic::OnMessage(const DeliveredMessage& message) {
   replay_.OnMessage(hub_.context().now, RankAt(message.source, message.source_window),
-                    RankAt(hub_.context().node, message.destination_window), message.tag, message.bytes, *this);
+                    RankAt(hub_.context().node, message.destination_window), message.tag,
+                    message.bytes, *this);
   NoteDone();
 }
 
@@ -66,20 +71,22 @@ void TraceTraffic::NoteDone() {
   hub_.context().last_event = hub_.context().now;
 }
 
-void TraceTraffic::SendMessage(std::uint32_t source_rank, std::uint32_t destination_rank, std::uint32_t tag,
-                               std::uint64_t bytes) {
+void TraceTraffic::SendMessage(std::uint32_t source_rank, std::uint32_t destination_rank,
+                               std::uint32_t tag, std::uint64_t bytes) {
   hub_.SendMessage({NodeOfRank(workload_.mapping, destination_rank, rank_count_, topology_.hubs()),
                     WindowOf(source_rank), WindowOf(destination_rank), bytes, tag, false});
 }
 
 WindowId TraceTraffic::WindowOf(std::uint32_t rank) const {
   const std::uint32_t index = LocalIndex(workload_, rank, rank_count_, topology_.hubs());
-  const std::uint32_t per_hfi = static_cast<std::uint32_t>(hub_.context().parameters->windows_per_hfi);
+  const std::uint32_t per_hfi =
+      static_cast<std::uint32_t>(hub_.context().parameters->windows_per_hfi);
   return static_cast<WindowId>(index % kHfisPerHub * per_hfi + index / kHfisPerHub);
 }
 
 std::uint32_t TraceTraffic::RankAt(NodeId node, WindowId window) const {
-  const std::uint32_t per_hfi = static_cast<std::uint32_t>(hub_.context().parameters->windows_per_hfi);
+  const std::uint32_t per_hfi =
+      static_cast<std::uint32_t>(hub_.context().parameters->windows_per_hfi);
   return RankOf(workload_, node, window % per_hfi * kHfisPerHub + window / per_hfi, rank_count_,
                 topology_.hubs());
 }

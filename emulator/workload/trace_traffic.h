@@ -1,5 +1,5 @@
-// The ranks of a trace on one hub, connected to its message layer. A rank's window tells it apart on its
-// hub, so a message needs no more than windows and tag.
+// The ranks of a trace on one hub, connected to its message layer. A rank's window tells it apart
+// on its hub, so a message needs no more than windows and tag.
 #pragma once
 
 #include "emulator/workload/hub_workload.h"
@@ -11,7 +11,8 @@ class TraceTraffic : public HubWorkload, private TraceActions {
  public:
   // INVALID_ARGUMENT if a hub would get more ranks than it has windows.
   static absl::StatusOr<std::unique_ptr<HubWorkload>> Create(const TraceWorkload& workload,
-                                                             const Topology& topology, HubServices& hub);
+                                                             const Topology& topology,
+                                                             HubServices& hub);
 
   void Start() override;
   void OnTimer(std::uint64_t token) override;

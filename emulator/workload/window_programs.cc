@@ -44,7 +44,8 @@ class WindowPrograms::Runner final : public WindowListener {
   const WindowProgramResult& result() const { return result_; }
   std::string Blocked() const {
     return fmt::format("window program {} of {} is at its step {} of {}", program_.name,
-                       hub_.context().topology->NodeName(program_.node), step_ + 1, program_.steps.size());
+                       hub_.context().topology->NodeName(program_.node), step_ + 1,
+                       program_.steps.size());
   }
 
  private:
@@ -109,7 +110,8 @@ class WindowPrograms::Runner final : public WindowListener {
     WindowOperation operation = step.operation;
     operation.id = next_id_++;
     if (operation.job == 0) operation.job = program_.job;
-    if (operation.window == kAnyWindow && operation.op != WindowOp::kReserve) operation.window = window_;
+    if (operation.window == kAnyWindow && operation.op != WindowOp::kReserve)
+      operation.window = window_;
     open_.push_back({step_, operation.id});
     waiting_ = step.wait;
     hub_.windows()->Issue(std::move(operation), this);
@@ -119,21 +121,24 @@ class WindowPrograms::Runner final : public WindowListener {
   }
 
   void OnCompletion(const WindowEvent& event) {
-    const auto open = std::find_if(open_.begin(), open_.end(), [&](const Open& o) { return o.id == event.id; });
+    const auto open =
+        std::find_if(open_.begin(), open_.end(), [&](const Open& o) { return o.id == event.id; });
     if (open == open_.end()) return;  // of a slot that was given back
     const WindowStep& step = program_.steps[open->step];
     const bool waited_for = waiting_ && open->step == step_ && event.id + 1 == next_id_;
     open_.erase(open);
     ++result_.operations;
     if (event.op == WindowOp::kReserve && event.status == WindowStatus::kOk) window_ = event.window;
-    const bool right = event.status == step.expect || step.any_status || (step.or_ok && event.status == WindowStatus::kOk);
+    const bool right = event.status == step.expect || step.any_status ||
+                       (step.or_ok && event.status == WindowStatus::kOk);
     if (!right) {
-      Wrong(fmt::format("{} ended with {}, not {}", WindowOpName(event.op), WindowStatusName(event.status),
-                        WindowStatusName(step.expect)));
+      Wrong(fmt::format("{} ended with {}, not {}", WindowOpName(event.op),
+                        WindowStatusName(event.status), WindowStatusName(step.expect)));
     } else if (event.status == WindowStatus::kOk) {
       Compare(step, event);
     }
-    if (step.keep_values) result_.values.insert(result_.values.end(), event.values.begin(), event.values.end());
+    if (step.keep_values)
+      result_.values.insert(result_.values.end(), event.values.begin(), event.values.end());
     if (!waited_for) return;
     waiting_ = false;
     ++step_;
@@ -141,19 +146,23 @@ class WindowPrograms::Runner final : public WindowListener {
 
   void Compare(const WindowStep& step, const WindowEvent& event) {
     if (!step.expect_data.empty() && event.data != step.expect_data) {
-      const auto at = std::mismatch(event.data.begin(), event.data.end(), step.expect_data.begin(), step.expect_data.end());
-      Wrong(fmt::format("{} brought other bytes than expected, from byte {} of {} on", WindowOpName(event.op),
-                        at.first - event.data.begin(), step.expect_data.size()));
+      const auto at = std::mismatch(event.data.begin(), event.data.end(), step.expect_data.begin(),
+                                    step.expect_data.end());
+      Wrong(fmt::format("{} brought other bytes than expected, from byte {} of {} on",
+                        WindowOpName(event.op), at.first - event.data.begin(),
+                        step.expect_data.size()));
     }
     if (!step.expect_values.empty() && event.values != step.expect_values) {
-      Wrong(fmt::format("an atomic brought {}, not {}", event.values.empty() ? 0 : event.values.front(),
+      Wrong(fmt::format("an atomic brought {}, not {}",
+                        event.values.empty() ? 0 : event.values.front(),
                         step.expect_values.front()));
     }
   }
 
   void Take(const WindowStep& step) {
     for (std::uint64_t i = 0; i < step.count; ++i) {
-      if (!step.expect_data.empty() && received_.front().data != step.expect_data) Wrong("a packet brought other bytes than expected");
+      if (!step.expect_data.empty() && received_.front().data != step.expect_data)
+        Wrong("a packet brought other bytes than expected");
       received_.pop_front();
     }
     if (step.keep_slots) return;
@@ -168,7 +177,8 @@ class WindowPrograms::Runner final : public WindowListener {
 
   void Wrong(const std::string& what) {
     if (result_.wrong++ == 0) {
-      result_.problem = fmt::format("step {} at {}: {}", step_ + 1, FormatTime(hub_.context().now), what);
+      result_.problem =
+          fmt::format("step {} at {}: {}", step_ + 1, FormatTime(hub_.context().now), what);
     }
   }
 
@@ -192,17 +202,21 @@ absl::Status WindowPrograms::Check(const WindowWorkload& workload, const Topolog
   for (const WindowProgram& program : workload.programs) {
     if (program.node >= topology.hubs()) {
       return absl::InvalidArgumentError(
-          fmt::format("window program {} is for node {}, which is no hub; hubs are 0..{}", program.name, program.node,
-                      topology.hubs() - 1));
+          fmt::format("window program {} is for node {}, which is no hub; hubs are 0..{}",
+                      program.name, program.node, topology.hubs() - 1));
     }
     if (program.job == 0) {
-      return absl::InvalidArgumentError(fmt::format("window program {} has job 0; jobs are 1..65535", program.name));
+      return absl::InvalidArgumentError(
+          fmt::format("window program {} has job 0; jobs are 1..65535", program.name));
     }
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
       const WindowStep& step = program.steps[i];
-      if (step.kind != WindowStep::Kind::kRepeat || (step.steps >= 1 && step.steps <= i && step.count >= 1)) continue;
+      if (step.kind != WindowStep::Kind::kRepeat ||
+          (step.steps >= 1 && step.steps <= i && step.count >= 1))
+        continue;
       return absl::InvalidArgumentError(
-          fmt::format("step {} of window program {} repeats {} steps; {} come before it", i + 1, program.name, step.steps, i));
+          fmt::format("step {} of window program {} repeats {} steps; {} come before it", i + 1,
+                      program.name, step.steps, i));
     }
   }
   return absl::OkStatus();
@@ -212,7 +226,8 @@ WindowPrograms::WindowPrograms(const WindowWorkload& workload, HubServices& hub)
   for (std::size_t i = 0; i < workload.programs.size(); ++i) {
     const WindowProgram& program = workload.programs[i];
     if (program.node != hub.context().node) continue;
-    runners_.push_back(std::make_unique<Runner>(program, static_cast<std::uint32_t>(i), runners_.size(), hub));
+    runners_.push_back(
+        std::make_unique<Runner>(program, static_cast<std::uint32_t>(i), runners_.size(), hub));
   }
 }
 

@@ -11,7 +11,8 @@ namespace percs {
 
 class WindowPrograms final : public HubWorkload {
  public:
-  // INVALID_ARGUMENT for a program of a node that is no hub, or a step that repeats what is not there.
+  // INVALID_ARGUMENT for a program of a node that is no hub, or a step that repeats what is not
+  // there.
   static absl::Status Check(const WindowWorkload& workload, const Topology& topology);
 
   WindowPrograms(const WindowWorkload& workload, HubServices& hub);

@@ -73,21 +73,22 @@ class ProgramBuilder {
     if (message.has_bytes()) program.bytes = static_cast<std::uint32_t>(message.bytes());
     if (message.has_rounds()) program.rounds = static_cast<std::uint64_t>(message.rounds());
     if (program.bytes % 16 != 0) {
-      errors_.Add(at + ".bytes", fmt::format("{} bytes are not a multiple of 16, which one DMA moves",
-                                             program.bytes));
+      errors_.Add(
+          at + ".bytes",
+          fmt::format("{} bytes are not a multiple of 16, which one DMA moves", program.bytes));
     }
     const auto peer = topology_.ParseNode(message.peer());
     program.peer = peer.ok() ? *peer : kNoNode;
     if (!peer.ok()) {
       errors_.Add(at + ".peer", Text(peer.status()));
     } else if (!Reaches(*peer)) {
-      errors_.Add(at + ".peer",
-                  *peer == node_
-                      ? fmt::format("{} cannot exchange with itself; write another node",
-                                    message.peer())
-                      : fmt::format("no network joins {} and {}; attach both to a hub, or one to "
-                                    "the other",
-                                    topology_.NodeName(node_), message.peer()));
+      errors_.Add(
+          at + ".peer",
+          *peer == node_
+              ? fmt::format("{} cannot exchange with itself; write another node", message.peer())
+              : fmt::format("no network joins {} and {}; attach both to a hub, or one to "
+                            "the other",
+                            topology_.NodeName(node_), message.peer()));
     }
     return program;
   }
@@ -103,7 +104,8 @@ class ProgramBuilder {
     if (message.has_iterations()) {
       program.iterations = static_cast<std::uint64_t>(message.iterations());
     }
-    const absl::Status status = triblade_ ? CheckTribladeProgram(program) : CheckCollective(program);
+    const absl::Status status =
+        triblade_ ? CheckTribladeProgram(program) : CheckCollective(program);
     if (!status.ok()) errors_.Add(at, Text(status));
     return program;
   }
@@ -228,10 +230,11 @@ std::vector<BladeConfig> BuildBlades(const v1::Scenario& message, const Topology
       if (!exchange || exchange->peer == node || !topology.is_blade(exchange->peer)) continue;
       const BladeConfig& other = configs[exchange->peer - topology.hubs()];
       if (Match(ExchangesWith(configs[b], exchange->peer), ExchangesWith(other, node))) continue;
-      errors->Add(paths[b] + ".programs",
-                  fmt::format("{0} exchanges with {1}, but {1} has not the same exchanges with {0} "
-                              "(SPEs, bytes, rounds), so one would wait for ever; give both the same",
-                              topology.NodeName(node), topology.NodeName(exchange->peer)));
+      errors->Add(
+          paths[b] + ".programs",
+          fmt::format("{0} exchanges with {1}, but {1} has not the same exchanges with {0} "
+                      "(SPEs, bytes, rounds), so one would wait for ever; give both the same",
+                      topology.NodeName(node), topology.NodeName(exchange->peer)));
       break;
     }
   }
@@ -254,13 +257,15 @@ absl::StatusOr<BladeFault> BuildBladeFault(const v1::Fault& message, const Topol
   BladeFault fault;
   fault.at = message.at();
   if (message.has_spe_down()) {
-    const auto part = ParsePart(message.spe_down(), {"SPE"}, {blades_in(message.spe_down()) * cell::kSpes}, topology);
+    const auto part = ParsePart(message.spe_down(), {"SPE"},
+                                {blades_in(message.spe_down()) * cell::kSpes}, topology);
     if (!part.ok()) return part.status();
     fault.node = part->first;
     fault.unit = part->second[0];
   } else if (message.has_eib_ring_lost()) {
-    const auto part = ParsePart(message.eib_ring_lost(), {"CELL", "RING"},
-                                {blades_in(message.eib_ring_lost()) * cell::kCells, cell::kRings}, topology);
+    const auto part =
+        ParsePart(message.eib_ring_lost(), {"CELL", "RING"},
+                  {blades_in(message.eib_ring_lost()) * cell::kCells, cell::kRings}, topology);
     if (!part.ok()) return part.status();
     fault.kind = BladeFault::Kind::kRingLost;
     fault.node = part->first;
@@ -281,17 +286,16 @@ absl::StatusOr<BladeFault> BuildBladeFault(const v1::Fault& message, const Topol
     }
     fault.share = message.chip_link_degraded().share();
     if (!(fault.share > 0 && fault.share <= 1)) {
-      return absl::InvalidArgumentError(
-          fmt::format("a share of {} of the chip link's rate; it is above 0 and at most 1",
-                      fault.share));
+      return absl::InvalidArgumentError(fmt::format(
+          "a share of {} of the chip link's rate; it is above 0 and at most 1", fault.share));
     }
   } else {
     return absl::InvalidArgumentError("this fault is not one of part of a blade");
   }
   if (topology.is_blade(fault.node)) return fault;
-  return absl::InvalidArgumentError(
-      fmt::format("{} is no blade; only blades have SPEs, chip links and element interconnect buses",
-                  topology.NodeName(fault.node)));
+  return absl::InvalidArgumentError(fmt::format(
+      "{} is no blade; only blades have SPEs, chip links and element interconnect buses",
+      topology.NodeName(fault.node)));
 }
 
 std::string DescribeBladeFault(const BladeFault& fault, const Topology& topology) {
@@ -314,13 +318,14 @@ absl::Status CheckLastBladeFault(const std::vector<BladeFault>& faults, const To
     if (before.kind != last.kind || before.node != last.node || before.unit != last.unit) continue;
     if (last.kind == BladeFault::Kind::kChipLinkDegraded) continue;
     if (last.kind == BladeFault::Kind::kSpeDown || before.ring == last.ring) {
-      return absl::InvalidArgumentError(fmt::format("{} twice; remove one of the two",
-                                                    DescribeBladeFault(last, topology)));
+      return absl::InvalidArgumentError(
+          fmt::format("{} twice; remove one of the two", DescribeBladeFault(last, topology)));
     }
     if ((before.ring ^ 1) == last.ring) {
-      return absl::InvalidArgumentError(fmt::format(
-          "{0}:CELL{1} would lose RING{2} and RING{3}, both rings of one direction; one has to stay",
-          topology.NodeName(last.node), last.unit, before.ring, last.ring));
+      return absl::InvalidArgumentError(
+          fmt::format("{0}:CELL{1} would lose RING{2} and RING{3}, both rings of one direction; "
+                      "one has to stay",
+                      topology.NodeName(last.node), last.unit, before.ring, last.ring));
     }
   }
   return absl::OkStatus();

@@ -23,14 +23,14 @@ std::vector<BladeConfig> BuildBlades(const v1::Scenario& message, const Topology
 
 // A fault of part of a blade. NOT_FOUND or INVALID_ARGUMENT says which part there is.
 bool IsBladeFault(const v1::Fault& fault);
-// A triblade has the parts of two blades. Without `blades`, one per blade, any may be a triblade: then a blade says itself
-// what it does not have.
+// A triblade has the parts of two blades. Without `blades`, one per blade, any may be a triblade:
+// then a blade says itself what it does not have.
 absl::StatusOr<BladeFault> BuildBladeFault(const v1::Fault& fault, const Topology& topology,
                                            const std::vector<BladeConfig>* blades = nullptr);
 // "blade0:SPE3 down".
 std::string DescribeBladeFault(const BladeFault& fault, const Topology& topology);
-// Whether the last of `faults` is possible after the others: nothing dies twice, and every bus keeps
-// a ring in each direction. INVALID_ARGUMENT if not.
+// Whether the last of `faults` is possible after the others: nothing dies twice, and every bus
+// keeps a ring in each direction. INVALID_ARGUMENT if not.
 absl::Status CheckLastBladeFault(const std::vector<BladeFault>& faults, const Topology& topology);
 
 // Results of programs on the wire.

@@ -9,8 +9,8 @@
 #include "absl/strings/str_split.h"
 #include "emulator/node/service_agent.h"
 #include "emulator/sim/fabric.h"
-#include "emulator/workload/goal.h"
 #include "emulator/workload/background.h"
+#include "emulator/workload/goal.h"
 #include "emulator/workload/patterns.h"
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
@@ -163,7 +163,8 @@ class Builder {
       if (from.has_lanes()) device.lanes = from.lanes();
       if (from.has_bytes()) device.bytes = static_cast<std::uint64_t>(from.bytes());
       if (from.has_latency()) device.latency = from.latency();
-      if (absl::Status status = topology_->AddDevice(device); !status.ok()) errors_.Add(path, Text(status));
+      if (absl::Status status = topology_->AddDevice(device); !status.ok())
+        errors_.Add(path, Text(status));
     }
   }
 
@@ -202,9 +203,8 @@ class Builder {
 
   void CheckBudget(const P7ihParameters& parameters) {
     if (!topology_) return;
-    const absl::Status status =
-        CheckTableSize(topology_->hubs_per_supernode(), topology_->supernodes(),
-                       parameters.route_table_entries);
+    const absl::Status status = CheckTableSize(
+        topology_->hubs_per_supernode(), topology_->supernodes(), parameters.route_table_entries);
     if (!status.ok()) errors_.Add("parameters.route_table_entries", Text(status));
     const absl::Status multicast = CheckMulticastParameters(topology_->groups().size(), parameters);
     if (!multicast.ok()) errors_.Add("multicast", Text(multicast));
@@ -226,7 +226,8 @@ class Builder {
       case v1::Workload::kCau:
         return BuildCauLoop(workload.cau(), *trees_, &errors_);
       case v1::Workload::kCollective:
-        return BuildCollective(workload.collective(), *trees_, topology_ ? topology_->hubs() : 0, &errors_);
+        return BuildCollective(workload.collective(), *trees_, topology_ ? topology_->hubs() : 0,
+                               &errors_);
       case v1::Workload::kWindows:
         if (topology_) return BuildWindows(workload.windows(), *topology_, &errors_);
         break;
@@ -270,7 +271,8 @@ class Builder {
     return w;
   }
 
-  void CheckPattern(const v1::PatternTraffic& message, const PatternWorkload& w, const std::string& path) {
+  void CheckPattern(const v1::PatternTraffic& message, const PatternWorkload& w,
+                    const std::string& path) {
     for (const auto& [given, name] : {std::pair(message.has_warm_up(), "warm_up"),
                                       std::pair(message.has_measure(), "measure")}) {
       if (!given || !message.has_count()) continue;
@@ -345,7 +347,7 @@ class Builder {
   }
 
   void BuildPartFault(const v1::Fault& from, int index, Scenario* scenario) {
-    const char* action = from.has_spe_down()            ? "spe_down"
+    const char* action = from.has_spe_down()             ? "spe_down"
                          : from.has_chip_link_degraded() ? "chip_link_degraded"
                                                          : "eib_ring_lost";
     const std::string path = fmt::format("faults[{}].{}", index, action);
@@ -371,11 +373,13 @@ class Builder {
       const LinkEnd lower = Canonical(*link);
       const auto [it, first] = seen.try_emplace({lower.node, lower.port}, i);
       if (!first) {
-        errors_.Add(path + ".link", fmt::format("{} has its wire from cables[{}] already; remove one",
-                                                topology_->LinkName(lower), it->second));
+        errors_.Add(path + ".link",
+                    fmt::format("{} has its wire from cables[{}] already; remove one",
+                                topology_->LinkName(lower), it->second));
       }
       if (cable.wire() + scenario->parameters.credit_processing == 0) {
-        errors_.Add(path + ".wire", "a credit would take wire + credit_processing = 0ps; raise one of the two");
+        errors_.Add(path + ".wire",
+                    "a credit would take wire + credit_processing = 0ps; raise one of the two");
       }
       scenario->cables.push_back({lower, cable.wire()});
     }
@@ -401,7 +405,9 @@ class Builder {
     const auto targets = SelectTargets(*spec, *topology_, FaultSeed(*spec, scenario->seed));
     if (!targets.ok()) return errors_.Add(path, Text(targets.status()));
     if (spec->period > 0 && spec->repeats == 0 && spec->duration == 0 && scenario->stop_at == 0) {
-      errors_.Add(path, "it comes again and again, and the run would never end; write `repeats` or `duration`");
+      errors_.Add(
+          path,
+          "it comes again and again, and the run would never end; write `repeats` or `duration`");
     }
     scenario->fault_specs.push_back(*spec);
   }

@@ -62,7 +62,8 @@ absl::StatusOr<std::vector<ClockSample>> UnpackSamples(const PackedSamples& pack
   std::vector<ClockSample> samples;
   for (int i = 0; i < packed.size(); i += kPerSample) {
     samples.push_back({packed[i], packed[i + 1] < 0 ? kNever : packed[i + 1],
-                       static_cast<NodeId>(packed[i + 2]), static_cast<std::uint32_t>(packed[i + 3])});
+                       static_cast<NodeId>(packed[i + 2]),
+                       static_cast<std::uint32_t>(packed[i + 3])});
   }
   return samples;
 }

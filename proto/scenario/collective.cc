@@ -20,7 +20,8 @@ void SetPlacement(const v1::TaskCollective& message, std::uint32_t hubs, TaskPla
   if (message.mapping() == v1::THREAD_MAPPING_CPU) placement->mapping = ThreadMapping::kCpu;
 }
 
-std::uint16_t TreeNamed(const std::string& name, const std::vector<TreeSpec>& trees, ErrorList* errors) {
+std::uint16_t TreeNamed(const std::string& name, const std::vector<TreeSpec>& trees,
+                        ErrorList* errors) {
   std::vector<std::string> known;
   for (const TreeSpec& tree : trees) known.push_back(tree.name);
   const auto it = std::find(known.begin(), known.end(), name);
@@ -35,7 +36,8 @@ std::uint16_t TreeNamed(const std::string& name, const std::vector<TreeSpec>& tr
 void CheckHostParameters(const HostParameters& p, ErrorList* errors) {
   if (p.shared_piece <= p.shared_chunk) return;
   errors->Add(fmt::format("{}.host.shared_piece", kPath),
-              fmt::format("shared_piece = {} B is more than half of the shared buffer, shared_chunk = {} B; write at most "
+              fmt::format("shared_piece = {} B is more than half of the shared buffer, "
+                          "shared_chunk = {} B; write at most "
                           "that",
                           p.shared_piece, p.shared_chunk));
 }
@@ -82,8 +84,9 @@ HostParameters BuildHostParameters(const v1::HostParameters& message) {
   return p;
 }
 
-CollectiveWorkload BuildCollective(const v1::TaskCollective& message, const std::vector<TreeSpec>& trees,
-                                   std::uint32_t hubs, ErrorList* errors) {
+CollectiveWorkload BuildCollective(const v1::TaskCollective& message,
+                                   const std::vector<TreeSpec>& trees, std::uint32_t hubs,
+                                   ErrorList* errors) {
   static_assert(v1::TASK_OPERATION_BARRIER == static_cast<int>(Operation::kBarrier) + 1 &&
                 v1::TASK_OPERATION_ALLTOALL == static_cast<int>(Operation::kAlltoall) + 1 &&
                 v1::REDUCE_OPERATION_MINLOC == static_cast<int>(ReduceOp::kMinLoc) + 1 &&
@@ -95,8 +98,10 @@ CollectiveWorkload BuildCollective(const v1::TaskCollective& message, const std:
   w.algorithm = message.algorithm();
   SetPlacement(message, hubs, &w.placement);
   if (message.has_bytes()) w.bytes = static_cast<std::uint64_t>(message.bytes());
-  if (message.op() != v1::REDUCE_OPERATION_UNSPECIFIED) w.op = static_cast<ReduceOp>(message.op() - 1);
-  if (message.type() != v1::OPERAND_TYPE_UNSPECIFIED) w.type = static_cast<OperandType>(message.type() - 1);
+  if (message.op() != v1::REDUCE_OPERATION_UNSPECIFIED)
+    w.op = static_cast<ReduceOp>(message.op() - 1);
+  if (message.type() != v1::OPERAND_TYPE_UNSPECIFIED)
+    w.type = static_cast<OperandType>(message.type() - 1);
   w.root = static_cast<std::uint32_t>(message.root());
   w.rotate_root = message.rotate_root();
   if (message.has_warm_up()) w.warm_up = static_cast<std::uint64_t>(message.warm_up());

@@ -14,8 +14,9 @@ namespace percs {
 // Defaults where a field is unset.
 HostParameters BuildHostParameters(const v1::HostParameters& message);
 // `hubs` of the machine, 0 if that is not known; every problem goes to the list.
-CollectiveWorkload BuildCollective(const v1::TaskCollective& message, const std::vector<TreeSpec>& trees,
-                                   std::uint32_t hubs, ErrorList* errors);
+CollectiveWorkload BuildCollective(const v1::TaskCollective& message,
+                                   const std::vector<TreeSpec>& trees, std::uint32_t hubs,
+                                   ErrorList* errors);
 
 void CollectiveToProto(const CollectiveResult& result, v1::TaskCollectiveResult* message);
 CollectiveResult CollectiveFromProto(const v1::TaskCollectiveResult& message);

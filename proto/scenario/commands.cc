@@ -24,8 +24,8 @@ absl::Status SetFault(const v1::Fault& fault, FaultCommand command, Fabric& mana
 
 absl::Status CheckNotPast(Time at, Time now) {
   if (at >= now) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      fmt::format("a fault at {} is in the past: virtual time is {}", FormatTime(at), FormatTime(now)));
+  return absl::InvalidArgumentError(fmt::format("a fault at {} is in the past: virtual time is {}",
+                                                FormatTime(at), FormatTime(now)));
 }
 
 absl::Status InjectLink(const v1::InjectLinkFaultRequest& request, Fabric& fabric, Time at) {
@@ -64,7 +64,8 @@ absl::Status FollowPackets(const v1::TraceSelection& message, Fabric& fabric) {
 }
 
 absl::Status Lose(const v1::LostDaemon& message, Fabric& fabric, Time at) {
-  if (absl::Status status = CheckNodes(message.nodes(), fabric.topology()); !status.ok()) return status;
+  if (absl::Status status = CheckNodes(message.nodes(), fabric.topology()); !status.ok())
+    return status;
   const LostHubs lost = LostFromProto(message, at);
   for (const FaultAction& action : ActionsOf(lost, fabric.topology())) {
     if (absl::Status status = fabric.Inject(action); !status.ok()) return status;
@@ -89,17 +90,21 @@ absl::Status Sever(const v1::SeveredHubs& message, Fabric& fabric) {
 
 }  // namespace
 
-absl::Status CheckNodes(const google::protobuf::RepeatedField<std::uint32_t>& nodes, const Topology& topology) {
+absl::Status CheckNodes(const google::protobuf::RepeatedField<std::uint32_t>& nodes,
+                        const Topology& topology) {
   for (const std::uint32_t node : nodes) {
     if (node >= topology.nodes()) {
-      return absl::InvalidArgumentError(fmt::format("node {} is lost, and there are {}", node, topology.nodes()));
+      return absl::InvalidArgumentError(
+          fmt::format("node {} is lost, and there are {}", node, topology.nodes()));
     }
   }
   return absl::OkStatus();
 }
 
 SeveredHubs SeveredFromProto(const v1::SeveredHubs& message) {
-  return {{message.from().begin(), message.from().end()}, {message.to().begin(), message.to().end()}, message.management()};
+  return {{message.from().begin(), message.from().end()},
+          {message.to().begin(), message.to().end()},
+          message.management()};
 }
 
 LostHubs LostFromProto(const v1::LostDaemon& message, Time at) {
@@ -140,7 +145,8 @@ std::vector<v1::JournalRecord> ForReplay(const std::vector<v1::JournalRecord>& c
     if (record.has_rejoin()) all.back().mutable_rejoin()->clear_process();
     if (record.has_endpoint()) all.back().mutable_endpoint()->clear_process();
   }
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.at() < b.at(); });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.at() < b.at(); });
   return all;
 }
 
@@ -150,8 +156,9 @@ absl::StatusOr<CauTreeId> FindTree(const std::vector<TreeStatus>& trees, const s
     if (tree->name == name) return tree->id;
     if (tree->state != TreeState::kDeleted) names.push_back(tree->name);
   }
-  return absl::NotFoundError(fmt::format("there is no tree \"{}\"; trees: {}", name,
-                                         names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+  return absl::NotFoundError(
+      fmt::format("there is no tree \"{}\"; trees: {}", name,
+                  names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
 }
 
 bool IsManagement(const v1::JournalRecord& record) {

@@ -15,8 +15,8 @@ absl::Status ActOnManagement(const v1::JournalRecord& record, Fabric& manager, T
 // Any command. REQUIRES: `fabric` has all nodes and network management.
 absl::Status ActOnFabric(const v1::JournalRecord& record, Fabric& fabric, Time at);
 
-// Commands of a journal as a replay takes them, in the order of time: what a daemon that was lost had not got through
-// to others by then is a command of its own.
+// Commands of a journal as a replay takes them, in the order of time: what a daemon that was lost
+// had not got through to others by then is a command of its own.
 std::vector<v1::JournalRecord> ForReplay(const std::vector<v1::JournalRecord>& commands);
 SeveredHubs SeveredFromProto(const v1::SeveredHubs& message);
 LostHubs LostFromProto(const v1::LostDaemon& message, Time at);
@@ -24,7 +24,8 @@ LostHubs LostFromProto(const v1::LostDaemon& message, Time at);
 void RejoinedToProto(const RejoinedHubs& rejoined, v1::RejoinedHubs* message);
 RejoinedHubs RejoinedFromProto(const v1::RejoinedHubs& message);
 // INVALID_ARGUMENT for nodes that do not exist.
-absl::Status CheckNodes(const google::protobuf::RepeatedField<std::uint32_t>& nodes, const Topology& topology);
+absl::Status CheckNodes(const google::protobuf::RepeatedField<std::uint32_t>& nodes,
+                        const Topology& topology);
 
 // Of trees of one name, all but the last are deleted. NOT_FOUND names those there are.
 absl::StatusOr<CauTreeId> FindTree(const std::vector<TreeStatus>& trees, const std::string& name);

@@ -14,7 +14,8 @@ static_assert(v1::EndpointOperation::OP_FENCE - 1 == static_cast<int>(WindowOp::
 static_assert(kWindowOps == v1::EndpointOperation::Op_ARRAYSIZE - 1);
 static_assert(v1::WINDOW_STATUS_OK + kWindowStatuses - 1 == v1::WINDOW_STATUS_ON_DEVICE);
 static_assert(v1::ATOMIC_OPERATION_ADD + kAtomicOps - 1 == v1::ATOMIC_OPERATION_COMPARE_SWAP);
-static_assert(v1::EndpointEvent::KIND_NOTIFICATION - 1 == static_cast<int>(WindowEvent::Kind::kNotification));
+static_assert(v1::EndpointEvent::KIND_NOTIFICATION - 1 ==
+              static_cast<int>(WindowEvent::Kind::kNotification));
 
 std::string ToText(const std::vector<std::uint8_t>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -29,14 +30,16 @@ class Reader {
   To Small(std::uint64_t value, const char* field) {
     constexpr std::uint64_t kMax = std::numeric_limits<To>::max();
     if (value > kMax && status_.ok()) {
-      status_ = absl::InvalidArgumentError(fmt::format("{} = {}; it is at most {}", field, value, kMax));
+      status_ =
+          absl::InvalidArgumentError(fmt::format("{} = {}; it is at most {}", field, value, kMax));
     }
     return static_cast<To>(value);
   }
   template <typename To>
   To Named(int value, int first, int count, const char* field) {
     if ((value < first || value >= first + count) && status_.ok()) {
-      status_ = absl::InvalidArgumentError(fmt::format("{} = {}, which this version does not have", field, value));
+      status_ = absl::InvalidArgumentError(
+          fmt::format("{} = {}, which this version does not have", field, value));
     }
     return static_cast<To>(value - first);
   }
@@ -47,20 +50,22 @@ class Reader {
   }
   void Entries(int count, const char* field) {
     if (count <= kListMax || !status_.ok()) return;
-    status_ = absl::ResourceExhaustedError(
-        fmt::format("{} has {} entries in one operation; it takes at most {}", field, count, kListMax));
+    status_ = absl::ResourceExhaustedError(fmt::format(
+        "{} has {} entries in one operation; it takes at most {}", field, count, kListMax));
   }
   const absl::Status& status() const { return status_; }
 
  private:
-  static constexpr int kListMax = 256;  // the HFI, which has its own limits, has to see what is beyond them
+  static constexpr int kListMax =
+      256;  // the HFI, which has its own limits, has to see what is beyond them
   absl::Status status_;
 };
 
 void UpdatesToProto(const WindowOperation& o, Wire* m) {
   for (const AtomicUpdate& update : o.updates) {
     v1::EndpointUpdate* u = m->add_updates();
-    u->set_operation(static_cast<v1::AtomicOperation>(v1::ATOMIC_OPERATION_ADD + static_cast<int>(update.op)));
+    u->set_operation(
+        static_cast<v1::AtomicOperation>(v1::ATOMIC_OPERATION_ADD + static_cast<int>(update.op)));
     u->set_size(update.size);
     u->set_fetch(update.fetch);
     u->set_address(update.address);
@@ -80,12 +85,13 @@ void SegmentsToProto(const WindowOperation& o, Wire* m) {
 
 void ReadLists(const Wire& m, Reader& read, WindowOperation* o) {
   for (const v1::EndpointSegment& segment : m.segments()) {
-    o->segments.push_back(
-        {read.Small<ContextId>(segment.context(), "segments.context"), segment.address(), segment.bytes()});
+    o->segments.push_back({read.Small<ContextId>(segment.context(), "segments.context"),
+                           segment.address(), segment.bytes()});
   }
   for (const v1::EndpointUpdate& u : m.updates()) {
     AtomicUpdate& update = o->updates.emplace_back();
-    update.op = read.Named<AtomicOp>(u.operation(), v1::ATOMIC_OPERATION_ADD, kAtomicOps, "updates.operation");
+    update.op = read.Named<AtomicOp>(u.operation(), v1::ATOMIC_OPERATION_ADD, kAtomicOps,
+                                     "updates.operation");
     update.size = read.Small<std::uint8_t>(u.size(), "updates.size");
     update.fetch = u.fetch();
     update.address = u.address();
@@ -106,15 +112,18 @@ Meaning MeaningOf(WindowStatus status) {
     case WindowStatus::kOk:
       return {Code::kOk, ""};
     case WindowStatus::kNoWindowFree:
-      return {Code::kResourceExhausted, "all windows of the hub are reserved; detach a program, or raise windows_per_hfi"};
+      return {Code::kResourceExhausted,
+              "all windows of the hub are reserved; detach a program, or raise windows_per_hfi"};
     case WindowStatus::kWindowTaken:
       return {Code::kAlreadyExists, "this window is reserved; take another one, or any"};
     case WindowStatus::kNoSuchWindow:
-      return {Code::kOutOfRange, "no window of the hub has this number; they are 0 to 2 x windows_per_hfi - 1"};
+      return {Code::kOutOfRange,
+              "no window of the hub has this number; they are 0 to 2 x windows_per_hfi - 1"};
     case WindowStatus::kWindowClosed:
       return {Code::kAborted, "the window is not reserved any more"};
     case WindowStatus::kNotConfigured:
-      return {Code::kFailedPrecondition, "the window has no FIFO of the kind that this needs; configure it"};
+      return {Code::kFailedPrecondition,
+              "the window has no FIFO of the kind that this needs; configure it"};
     case WindowStatus::kWrongKey:
       return {Code::kPermissionDenied, "the window or its memory belongs to another job"};
     case WindowStatus::kNotRegistered:
@@ -126,41 +135,53 @@ Meaning MeaningOf(WindowStatus status) {
     case WindowStatus::kOverlap:
       return {Code::kAlreadyExists, "a region of the context has some of these addresses"};
     case WindowStatus::kNoMemory:
-      return {Code::kResourceExhausted, "more than a hub may have registered (parameters.windows.registered_bytes)"};
+      return {Code::kResourceExhausted,
+              "more than a hub may have registered (parameters.windows.registered_bytes)"};
     case WindowStatus::kTooLarge:
-      return {Code::kInvalidArgument,
-              "more bytes than the format carries: 127 immediate, 2,048 by FIFO, 65,535 a datagram"};
+      return {
+          Code::kInvalidArgument,
+          "more bytes than the format carries: 127 immediate, 2,048 by FIFO, 65,535 a datagram"};
     case WindowStatus::kEmpty:
       return {Code::kInvalidArgument, "no bytes, no update, no segment"};
     case WindowStatus::kUnaligned:
       return {Code::kInvalidArgument, "the address of an atomic is a multiple of its size"};
     case WindowStatus::kBadSize:
-      return {Code::kInvalidArgument, "an atomic is of 1, 2, 4 or 8 bytes, and at most four go together"};
+      return {Code::kInvalidArgument,
+              "an atomic is of 1, 2, 4 or 8 bytes, and at most four go together"};
     case WindowStatus::kNoSuchNode:
       return {Code::kNotFound, "there is no such hub or multicast group"};
     case WindowStatus::kSendFifoFull:
       return {Code::kResourceExhausted, "the send FIFO has no slot free; wait for a completion"};
     case WindowStatus::kReceiveFifoFull:
-      return {Code::kResourceExhausted, "the receive FIFO had no slot for it, or fewer slots are in use than are returned"};
+      return {Code::kResourceExhausted,
+              "the receive FIFO had no slot for it, or fewer slots are in use than are returned"};
     case WindowStatus::kNoImmediateBuffer:
-      return {Code::kResourceExhausted, "all immediate buffers of the HFI are in use; wait for a completion"};
+      return {Code::kResourceExhausted,
+              "all immediate buffers of the HFI are in use; wait for a completion"};
     case WindowStatus::kTooManyOperations:
-      return {Code::kResourceExhausted, "the window has as many operations under way as it may; wait for a completion"};
+      return {Code::kResourceExhausted,
+              "the window has as many operations under way as it may; wait for a completion"};
     case WindowStatus::kNoRoute:
       return {Code::kUnavailable, "there was no way out of the hub, nothing was sent"};
     case WindowStatus::kUnreachable:
-      return {Code::kUnavailable, "given up after the last retransmission; it may have been done, in part or as a whole"};
+      return {
+          Code::kUnavailable,
+          "given up after the last retransmission; it may have been done, in part or as a whole"};
     case WindowStatus::kNoAnswer:
-      return {Code::kUnavailable, "acknowledged, but no answer came in time; it may have been done"};
+      return {Code::kUnavailable,
+              "acknowledged, but no answer came in time; it may have been done"};
     case WindowStatus::kRemoteWindowClosed:
-      return {Code::kFailedPrecondition, "nobody has reserved the window over there: its program is not there, or gone"};
+      return {Code::kFailedPrecondition,
+              "nobody has reserved the window over there: its program is not there, or gone"};
     case WindowStatus::kInvalid:
       return {Code::kInvalidArgument, "fields that contradict each other"};
     case WindowStatus::kNoDevice:
       return {Code::kUnavailable,
-              "nothing is plugged into the PCI Express port, or it was unplugged meanwhile; it may have been done in part"};
+              "nothing is plugged into the PCI Express port, or it was unplugged meanwhile; it may "
+              "have been done in part"};
     case WindowStatus::kOnDevice:
-      return {Code::kInvalidArgument, "atomics, FIFOs and datagrams are in main memory, not on a device"};
+      return {Code::kInvalidArgument,
+              "atomics, FIFOs and datagrams are in main memory, not on a device"};
   }
   return {Code::kUnknown, "a status that this version does not have"};
 }
@@ -252,7 +273,8 @@ void EventToProto(const WindowEvent& e, v1::EndpointEvent* m) {
 absl::StatusOr<WindowEvent> EventFromProto(const v1::EndpointEvent& m) {
   Reader read;
   WindowEvent e;
-  e.kind = read.Named<WindowEvent::Kind>(m.kind(), 1, v1::EndpointEvent::Kind_ARRAYSIZE - 1, "kind");
+  e.kind =
+      read.Named<WindowEvent::Kind>(m.kind(), 1, v1::EndpointEvent::Kind_ARRAYSIZE - 1, "kind");
   e.at = m.at();
   e.id = m.id();
   e.op = read.Named<WindowOp>(m.op(), 1, kWindowOps, "op");
@@ -271,14 +293,17 @@ absl::StatusOr<WindowEvent> EventFromProto(const v1::EndpointEvent& m) {
 absl::Status ToStatus(WindowOp op, WindowStatus status) {
   if (status == WindowStatus::kOk) return absl::OkStatus();
   const Meaning meaning = MeaningOf(status);
-  return absl::Status(meaning.code, fmt::format("{}: {}: {}", WindowOpName(op), WindowStatusName(status), meaning.text));
+  return absl::Status(meaning.code, fmt::format("{}: {}: {}", WindowOpName(op),
+                                                WindowStatusName(status), meaning.text));
 }
 
-absl::Status IssueSubmission(const v1::EndpointSubmission& submission, Fabric& fabric, Time at, WindowListener* listener) {
+absl::Status IssueSubmission(const v1::EndpointSubmission& submission, Fabric& fabric, Time at,
+                             WindowListener* listener) {
   for (const Wire& message : submission.operations()) {
     auto operation = OperationFromProto(message);
     if (!operation.ok()) return absl::DataLossError(operation.status().message());
-    if (absl::Status status = fabric.Issue(submission.node(), at, *std::move(operation), listener); !status.ok()) {
+    if (absl::Status status = fabric.Issue(submission.node(), at, *std::move(operation), listener);
+        !status.ok()) {
       return status;
     }
   }

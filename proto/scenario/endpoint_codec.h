@@ -14,31 +14,36 @@
 
 namespace percs {
 
-// Of the Endpoint protocol: raised when a program and a percsd of different builds would misunderstand each other.
+// Of the Endpoint protocol: raised when a program and a percsd of different builds would
+// misunderstand each other.
 inline constexpr std::uint32_t kEndpointVersion = 1;
 
-// Of `data` in one operation, and of what one reads of its own memory; the client library cuts what is longer.
+// Of `data` in one operation, and of what one reads of its own memory; the client library cuts what
+// is longer.
 inline constexpr std::uint64_t kOperationBytesMax = 4 << 20;
 // Of data in the journal; longer data is a payload beside it.
 inline constexpr std::size_t kJournalledBytesMax = 4096;
 
 void OperationToProto(const WindowOperation& operation, v1::EndpointOperation* message);
-// INVALID_ARGUMENT for numbers that no field of an operation holds, RESOURCE_EXHAUSTED for more bytes than
-// kOperationBytesMax; both name the field. Everything else is the HFI's to judge.
+// INVALID_ARGUMENT for numbers that no field of an operation holds, RESOURCE_EXHAUSTED for more
+// bytes than kOperationBytesMax; both name the field. Everything else is the HFI's to judge.
 absl::StatusOr<WindowOperation> OperationFromProto(const v1::EndpointOperation& message);
 
 void EventToProto(const WindowEvent& event, v1::EndpointEvent* message);
 // INVALID_ARGUMENT for an event of a newer version.
 absl::StatusOr<WindowEvent> EventFromProto(const v1::EndpointEvent& message);
 
-// What an operation that ended with `status` tells its caller: OK, or a code with the name of the status, what it
-// means and what would be right.
+// What an operation that ended with `status` tells its caller: OK, or a code with the name of the
+// status, what it means and what would be right.
 absl::Status ToStatus(WindowOp op, WindowStatus status);
 
-// All of its operations at `at`, in their order. DATA_LOSS for what is no operation, else as Fabric::Issue.
-absl::Status IssueSubmission(const v1::EndpointSubmission& submission, Fabric& fabric, Time at, WindowListener* listener);
+// All of its operations at `at`, in their order. DATA_LOSS for what is no operation, else as
+// Fabric::Issue.
+absl::Status IssueSubmission(const v1::EndpointSubmission& submission, Fabric& fabric, Time at,
+                             WindowListener* listener);
 
-// The record of a submission with its long data kept by `store`, which returns the name of bytes; and with it again.
+// The record of a submission with its long data kept by `store`, which returns the name of bytes;
+// and with it again.
 using StoreBytes = absl::FunctionRef<absl::StatusOr<std::uint64_t>(const std::string&)>;
 using FindBytes = absl::FunctionRef<absl::StatusOr<std::string>(std::uint64_t)>;
 absl::Status StoreData(v1::EndpointSubmission* submission, StoreBytes store);

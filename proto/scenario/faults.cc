@@ -13,7 +13,8 @@ constexpr std::size_t kNamesListed = 64;
 
 static_assert(v1::FAULT_KIND_LINK_DOWN == static_cast<int>(FaultKind::kLinkDown) + 1 &&
               v1::FAULT_KIND_CORRUPT_NEXT == static_cast<int>(FaultKind::kCorruptNext) + 1 &&
-              v1::FAULT_KIND_ALERT_SUPPRESSED == static_cast<int>(FaultKind::kAlertSuppressed) + 1 &&
+              v1::FAULT_KIND_ALERT_SUPPRESSED ==
+                  static_cast<int>(FaultKind::kAlertSuppressed) + 1 &&
               v1::FAULT_KIND_LATENCY == static_cast<int>(FaultKind::kLatency) + 1 &&
               v1::FAULT_KIND_PCIE_UNPLUGGED == static_cast<int>(FaultKind::kPcieUnplugged) + 1 &&
               v1::FaultKind_MAX == kFaultKinds);
@@ -22,7 +23,8 @@ static_assert(v1::FAULT_DIRECTION_BACKWARD == static_cast<int>(FaultDirection::k
 static_assert(v1::FAULT_LINK_CLASS_D == static_cast<int>(LinkClass::kD) + 1 &&
               v1::FAULT_LINK_CLASS_IB == static_cast<int>(LinkClass::kIb) + 1);
 
-absl::Status BuildSelector(const v1::FaultSelector& from, const Topology& topology, FaultSelector* select) {
+absl::Status BuildSelector(const v1::FaultSelector& from, const Topology& topology,
+                           FaultSelector* select) {
   if (from.has_link()) {
     const auto link = topology.ParseLink(from.link());
     if (!link.ok()) return link.status();
@@ -31,7 +33,8 @@ absl::Status BuildSelector(const v1::FaultSelector& from, const Topology& topolo
   if (from.link_class() != v1::FAULT_LINK_CLASS_UNSPECIFIED) {
     select->link_class = static_cast<LinkClass>(from.link_class() - 1);
   }
-  for (const auto& [names, hubs] : {std::pair(from.in(), &select->in), std::pair(from.to(), &select->to)}) {
+  for (const auto& [names, hubs] :
+       {std::pair(from.in(), &select->in), std::pair(from.to(), &select->to)}) {
     auto parsed = ParseHubs(names, topology);
     if (!parsed.ok()) return parsed.status();
     *hubs = *std::move(parsed);
@@ -45,7 +48,8 @@ absl::Status BuildInjection(const v1::Injection& from, const Topology& topology,
   CheckFields(from, &errors);
   if (!errors.empty()) return errors.ToStatus();
   spec->kind = static_cast<FaultKind>(from.kind() - 1);
-  if (from.mode() != v1::FAULT_MODE_UNSPECIFIED) spec->mode = static_cast<FaultMode>(from.mode() - 1);
+  if (from.mode() != v1::FAULT_MODE_UNSPECIFIED)
+    spec->mode = static_cast<FaultMode>(from.mode() - 1);
   if (from.has_count()) spec->count = from.count();
   spec->percent = from.percent();
   if (from.has_seed()) spec->seed = from.seed();
@@ -58,9 +62,11 @@ absl::Status BuildInjection(const v1::Injection& from, const Topology& topology,
   spec->repeats = from.repeats();
   spec->lanes = static_cast<std::uint32_t>(from.lanes());
   if (from.has_flit_error_rate() && from.has_bit_error_rate()) {
-    return absl::InvalidArgumentError("flit_error_rate and bit_error_rate exclude each other; remove one");
+    return absl::InvalidArgumentError(
+        "flit_error_rate and bit_error_rate exclude each other; remove one");
   }
-  spec->flit_error_rate = from.has_bit_error_rate() ? FlitErrorRate(from.bit_error_rate()) : from.flit_error_rate();
+  spec->flit_error_rate =
+      from.has_bit_error_rate() ? FlitErrorRate(from.bit_error_rate()) : from.flit_error_rate();
   spec->corrupt = static_cast<std::uint32_t>(from.corrupt_next());
   if (from.has_destination()) {
     const auto hub = topology.ParseNode(from.destination());
@@ -80,7 +86,8 @@ absl::Status BuildInjection(const v1::Injection& from, const Topology& topology,
   return BuildSelector(from.select(), topology, &spec->select);
 }
 
-absl::Status SelectLink(const std::string& link, const std::string& from, const Topology& topology, FaultSpec* spec) {
+absl::Status SelectLink(const std::string& link, const std::string& from, const Topology& topology,
+                        FaultSpec* spec) {
   const auto end = topology.ParseLink(link);
   if (!end.ok()) return end.status();
   spec->select.link = *end;
@@ -90,7 +97,8 @@ absl::Status SelectLink(const std::string& link, const std::string& from, const 
   const LinkEnd far = topology.Peer(end->node, end->port);
   if (*node != end->node && *node != far.node) {
     return absl::InvalidArgumentError(fmt::format("{} is no end of {}; write {} or {}", from, link,
-                                                  topology.NodeName(end->node), topology.NodeName(far.node)));
+                                                  topology.NodeName(end->node),
+                                                  topology.NodeName(far.node)));
   }
   spec->direction = *node == end->node ? FaultDirection::kForward : FaultDirection::kBackward;
   return absl::OkStatus();
@@ -99,7 +107,8 @@ absl::Status SelectLink(const std::string& link, const std::string& from, const 
 absl::Status BuildErrors(const v1::LinkErrors& from, const Topology& topology, FaultSpec* spec) {
   spec->kind = from.has_corrupt_next() ? FaultKind::kCorruptNext : FaultKind::kBitErrors;
   spec->corrupt = static_cast<std::uint32_t>(from.corrupt_next());
-  spec->flit_error_rate = from.has_bit_error_rate() ? FlitErrorRate(from.bit_error_rate()) : from.flit_error_rate();
+  spec->flit_error_rate =
+      from.has_bit_error_rate() ? FlitErrorRate(from.bit_error_rate()) : from.flit_error_rate();
   return SelectLink(from.link(), from.from(), topology, spec);
 }
 
@@ -121,7 +130,8 @@ absl::StatusOr<std::vector<NodeId>> ParseHubs(const std::string& names, const To
       hubs.push_back(*node);
       continue;
     }
-    return absl::InvalidArgumentError(fmt::format("{} is no hub; name hubs, drawers (sn0-d1) or supernodes (sn0)", name));
+    return absl::InvalidArgumentError(
+        fmt::format("{} is no hub; name hubs, drawers (sn0-d1) or supernodes (sn0)", name));
   }
   std::sort(hubs.begin(), hubs.end());
   hubs.erase(std::unique(hubs.begin(), hubs.end()), hubs.end());
@@ -163,7 +173,8 @@ void FaultToProto(const FaultStatus& fault, const Topology& topology, v1::FaultS
   message->set_phase(FaultPhaseName(fault.phase));
   message->set_seed(fault.seed);
   const auto list = [&](const std::string& name) {
-    if (static_cast<std::size_t>(message->targets_size()) < kNamesListed) message->add_targets(name);
+    if (static_cast<std::size_t>(message->targets_size()) < kNamesListed)
+      message->add_targets(name);
   };
   for (const LinkEnd& link : fault.targets.links) list(topology.LinkName(link));
   for (const NodeId hub : fault.targets.hubs) list(topology.NodeName(hub));
@@ -223,10 +234,12 @@ void ActionToProto(const FaultAction& action, v1::FaultActionCommand* message) {
 }
 
 absl::StatusOr<FaultAction> ActionFromProto(const v1::FaultActionCommand& message) {
-  if (message.kind() >= kFaultActionKinds || message.port() > kNoPort || message.table_port() > kNoPort ||
-      message.table_kind() > kTableKinds || message.table_index() > 0xffff) {
-    return absl::InvalidArgumentError(fmt::format("an action of kind {} at port {} of node {}, table {}", message.kind(),
-                                                  message.port(), message.node(), message.table_kind()));
+  if (message.kind() >= kFaultActionKinds || message.port() > kNoPort ||
+      message.table_port() > kNoPort || message.table_kind() > kTableKinds ||
+      message.table_index() > 0xffff) {
+    return absl::InvalidArgumentError(
+        fmt::format("an action of kind {} at port {} of node {}, table {}", message.kind(),
+                    message.port(), message.node(), message.table_kind()));
   }
   FaultAction action;
   action.at = message.at();

@@ -15,10 +15,12 @@
 
 namespace percs {
 
-// Also of the actions link_down, link_errors and lanes_lost, which are faults without an end. NOT_FOUND or
-// INVALID_ARGUMENT say what would be right; what only the machine can refuse, FaultService does.
+// Also of the actions link_down, link_errors and lanes_lost, which are faults without an end.
+// NOT_FOUND or INVALID_ARGUMENT say what would be right; what only the machine can refuse,
+// FaultService does.
 absl::StatusOr<FaultSpec> BuildFaultSpec(const v1::Fault& fault, const Topology& topology);
-// Hubs named like `sn0-d1-h3`, `sn0-d1`, `sn0` or `all`, several with spaces or commas between them.
+// Hubs named like `sn0-d1-h3`, `sn0-d1`, `sn0` or `all`, several with spaces or commas between
+// them.
 absl::StatusOr<std::vector<NodeId>> ParseHubs(const std::string& names, const Topology& topology);
 
 void FaultToProto(const FaultStatus& fault, const Topology& topology, v1::FaultStatus* message);

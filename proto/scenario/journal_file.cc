@@ -23,17 +23,20 @@ constexpr std::size_t kMagicSize = 8, kHeaderSize = kMagicSize + 8, kFrameSize =
 constexpr std::uint32_t kRecordMax = 64 << 20;
 
 void AddNumber(std::uint32_t value, std::string* to) {
-  for (int shift = 0; shift < 32; shift += 8) to->push_back(static_cast<char>(value >> shift & 0xff));
+  for (int shift = 0; shift < 32; shift += 8)
+    to->push_back(static_cast<char>(value >> shift & 0xff));
 }
 
 std::uint32_t NumberAt(const std::string& bytes, std::size_t at) {
   std::uint32_t value = 0;
-  for (int i = 3; i >= 0; --i) value = value << 8 | static_cast<unsigned char>(bytes[at + static_cast<std::size_t>(i)]);
+  for (int i = 3; i >= 0; --i)
+    value = value << 8 | static_cast<unsigned char>(bytes[at + static_cast<std::size_t>(i)]);
   return value;
 }
 
 std::uint32_t Crc(const char* bytes, std::size_t size) {
-  return static_cast<std::uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(bytes), static_cast<uInt>(size)));
+  return static_cast<std::uint32_t>(
+      crc32(0, reinterpret_cast<const Bytef*>(bytes), static_cast<uInt>(size)));
 }
 
 std::string Header() {
@@ -74,12 +77,13 @@ int WriteAll(int file, const char* bytes, std::size_t size, off_t at) {
 absl::Status CheckHeader(const std::string& bytes, const std::string& file) {
   if (bytes.size() < kHeaderSize || bytes.compare(0, kMagicSize, kMagic) != 0 ||
       NumberAt(bytes, kMagicSize + 4) != Crc(bytes.data(), kMagicSize + 4)) {
-    return absl::DataLossError(fmt::format("{} is no journal: its first {} bytes are not a journal's", file, kHeaderSize));
+    return absl::DataLossError(
+        fmt::format("{} is no journal: its first {} bytes are not a journal's", file, kHeaderSize));
   }
   const std::uint32_t format = NumberAt(bytes, kMagicSize);
   if (format <= kJournalFormat) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      fmt::format("{} has format {}, and this software reads formats up to {}", file, format, kJournalFormat));
+  return absl::FailedPreconditionError(fmt::format(
+      "{} has format {}, and this software reads formats up to {}", file, format, kJournalFormat));
 }
 
 void SyncFolder(const std::string& folder) {
@@ -103,7 +107,9 @@ absl::StatusOr<JournalContents> ReadJournal(const std::string& path) {
     if (size > kRecordMax || bytes->size() - at - kFrameSize < size) break;
     const char* record = bytes->data() + at + kFrameSize;
     v1::JournalRecord message;
-    if (Crc(record, size) != NumberAt(*bytes, at + 4) || !message.ParseFromArray(record, static_cast<int>(size))) break;
+    if (Crc(record, size) != NumberAt(*bytes, at + 4) ||
+        !message.ParseFromArray(record, static_cast<int>(size)))
+      break;
     contents.records.push_back(std::move(message));
     at += kFrameSize + size;
   }
@@ -117,7 +123,8 @@ absl::StatusOr<std::string> ReadPayload(const std::string& path, std::uint64_t h
   auto bytes = ReadWholeFile(file);
   if (!bytes.ok()) return bytes.status();
   if (HashBytes(bytes->data(), bytes->size()) != hash) {
-    return absl::DataLossError(fmt::format("{} is damaged: it does not have the hash in its name", file));
+    return absl::DataLossError(
+        fmt::format("{} is damaged: it does not have the hash in its name", file));
   }
   return bytes;
 }
@@ -140,18 +147,22 @@ absl::Status JournalFile::Open(const std::string& folder, std::uint64_t size_max
     if (!contents.ok()) return contents.status();
     size_ = contents->whole;
     cut_off_ = contents->cut_off;
-    for (const v1::JournalRecord& record : contents->records) last_run_ = std::max(last_run_, record.run());
+    for (const v1::JournalRecord& record : contents->records)
+      last_run_ = std::max(last_run_, record.run());
   }
   file_ = open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (file_ < 0) {
-    return absl::UnavailableError(fmt::format("cannot write a journal into {}: {}", folder, std::strerror(errno)));
+    return absl::UnavailableError(
+        fmt::format("cannot write a journal into {}: {}", folder, std::strerror(errno)));
   }
   payloads_ = 0;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().filename().string().rfind("payload-", 0) == 0) payloads_ += entry.file_size(error);
+    if (entry.path().filename().string().rfind("payload-", 0) == 0)
+      payloads_ += entry.file_size(error);
   }
   if (exists) {
-    if (cut_off_ > 0 && ftruncate(file_, static_cast<off_t>(size_)) != 0) return DiskError("cutting it off", errno);
+    if (cut_off_ > 0 && ftruncate(file_, static_cast<off_t>(size_)) != 0)
+      return DiskError("cutting it off", errno);
     return absl::OkStatus();
   }
   size_ = 0;
@@ -163,7 +174,8 @@ absl::Status JournalFile::Open(const std::string& folder, std::uint64_t size_max
 absl::Status JournalFile::CheckRoom(std::uint64_t bytes) const {
   if (size_ + payloads_ + bytes <= size_max_) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      fmt::format("the journal has reached {} of at most {} bytes; nothing is ever dropped from it, so no command is "
+      fmt::format("the journal has reached {} of at most {} bytes; nothing is ever dropped from "
+                  "it, so no command is "
                   "accepted: raise --journal-limit, or begin another --state-dir",
                   size_ + payloads_, size_max_));
 }
@@ -173,7 +185,8 @@ absl::Status JournalFile::Write(const std::string& bytes) {
   int error = WriteAll(file_, bytes.data(), bytes.size(), static_cast<off_t>(size_));
   if (error == 0 && fdatasync(file_) != 0) error = errno;
   if (error != 0) {
-    if (ftruncate(file_, static_cast<off_t>(size_)) != 0) return DiskError("taking a record back", errno);
+    if (ftruncate(file_, static_cast<off_t>(size_)) != 0)
+      return DiskError("taking a record back", errno);
     return DiskError("writing", error);
   }
   size_ += bytes.size();
@@ -185,7 +198,8 @@ absl::Status JournalFile::Append(absl::Span<const v1::JournalRecord> records) {
   for (const v1::JournalRecord& record : records) {
     const std::string text = record.SerializeAsString();
     if (text.size() > kRecordMax) {
-      return absl::ResourceExhaustedError(fmt::format("a command of {} bytes; the journal takes {}", text.size(), kRecordMax));
+      return absl::ResourceExhaustedError(
+          fmt::format("a command of {} bytes; the journal takes {}", text.size(), kRecordMax));
     }
     AddNumber(static_cast<std::uint32_t>(text.size()), &bytes);
     AddNumber(Crc(text.data(), text.size()), &bytes);

@@ -1,9 +1,10 @@
-// The journal of a controller on disk: every command from outside with the virtual time at which it took effect.
+// The journal of a controller on disk: every command from outside with the virtual time at which it
+// took effect.
 //
-// `journal` begins with eight letters, the version of the format and their CRC; then records follow, each
-// a length and a CRC (4 bytes each, little-endian) and a percs.v1.JournalRecord. What is large is kept once,
-// beside it, in `payload-HASH`. A record is there as a whole or not at all: what a crash left half written
-// is cut off when the journal is opened again.
+// `journal` begins with eight letters, the version of the format and their CRC; then records
+// follow, each a length and a CRC (4 bytes each, little-endian) and a percs.v1.JournalRecord. What
+// is large is kept once, beside it, in `payload-HASH`. A record is there as a whole or not at all:
+// what a crash left half written is cut off when the journal is opened again.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ struct JournalContents {
   std::uint64_t cut_off = 0;  // bytes after it that are no whole record
 };
 
-// `path`: the file, or the folder it is in. NOT_FOUND; DATA_LOSS if it is no journal; FAILED_PRECONDITION with
-// both numbers for a newer format.
+// `path`: the file, or the folder it is in. NOT_FOUND; DATA_LOSS if it is no journal;
+// FAILED_PRECONDITION with both numbers for a newer format.
 absl::StatusOr<JournalContents> ReadJournal(const std::string& path);
 // From the folder of the journal at `path`. NOT_FOUND; DATA_LOSS if it is not what its hash says.
 absl::StatusOr<std::string> ReadPayload(const std::string& path, std::uint64_t hash);
@@ -37,8 +38,9 @@ class JournalFile {
   JournalFile(const JournalFile&) = delete;
   JournalFile& operator=(const JournalFile&) = delete;
 
-  // Goes on with the journal in `folder`, after its last whole record, or begins one. `size_max` in bytes,
-  // payloads included. Errors as ReadJournal, and UNAVAILABLE if the folder cannot be written to.
+  // Goes on with the journal in `folder`, after its last whole record, or begins one. `size_max` in
+  // bytes, payloads included. Errors as ReadJournal, and UNAVAILABLE if the folder cannot be
+  // written to.
   absl::Status Open(const std::string& folder, std::uint64_t size_max);
   bool is_open() const { return file_ >= 0; }
   void Close();
@@ -47,8 +49,9 @@ class JournalFile {
   // The highest number of a run that was in it when it was opened.
   std::uint64_t last_run() const { return last_run_; }
 
-  // All of them, durable when it returns: one write and one sync. RESOURCE_EXHAUSTED above `size_max` and when the
-  // disk is full, UNAVAILABLE for other trouble with it; then nothing was written.
+  // All of them, durable when it returns: one write and one sync. RESOURCE_EXHAUSTED above
+  // `size_max` and when the disk is full, UNAVAILABLE for other trouble with it; then nothing was
+  // written.
   absl::Status Append(absl::Span<const v1::JournalRecord> records);
   // Returns the name of `bytes`. Errors as Append. Equal bytes are kept once.
   absl::StatusOr<std::uint64_t> Store(const std::string& bytes);

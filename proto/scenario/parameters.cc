@@ -57,13 +57,14 @@ void ReadWindows(const v1::P7ihParameters::Windows& message, WindowParameters* p
 
 void CheckWindows(const WindowParameters& p, ErrorList* errors) {
   if ((p.page_bytes & (p.page_bytes - 1)) != 0) {
-    errors->Add("parameters.windows.page_bytes",
-                fmt::format("{} bytes are no power of two; write 4KiB, 64KiB or 16MiB", p.page_bytes));
+    errors->Add(
+        "parameters.windows.page_bytes",
+        fmt::format("{} bytes are no power of two; write 4KiB, 64KiB or 16MiB", p.page_bytes));
   }
   if (p.nmmu_entries % 8 != 0) {
     errors->Add("parameters.windows.nmmu_entries",
-                fmt::format("{} is no multiple of 8, the ways of the cache; write {}", p.nmmu_entries,
-                            (p.nmmu_entries + 7) / 8 * 8));
+                fmt::format("{} is no multiple of 8, the ways of the cache; write {}",
+                            p.nmmu_entries, (p.nmmu_entries + 7) / 8 * 8));
   }
 }
 
@@ -80,10 +81,11 @@ void ApplyPreset(v1::ManagementPreset preset, P7ihParameters* p) {
 void CheckLink(const char* name, const LinkParameters& link, const P7ihParameters& p,
                ErrorList* errors) {
   if (link.lanes_min > link.lanes) {
-    errors->Add(fmt::format("parameters.{}.lanes_min", name),
-                fmt::format("lanes_min = {} is more than lanes = {}, so the link would never be up; write "
-                            "at most {}",
-                            link.lanes_min, link.lanes, link.lanes));
+    errors->Add(
+        fmt::format("parameters.{}.lanes_min", name),
+        fmt::format("lanes_min = {} is more than lanes = {}, so the link would never be up; write "
+                    "at most {}",
+                    link.lanes_min, link.lanes, link.lanes));
   }
   if (link.wire + p.credit_processing > 0) return;
   errors->Add(
@@ -179,7 +181,8 @@ void CheckParameters(const P7ihParameters& p, ErrorList* errors) {
   CheckWindows(p.windows, errors);
   if (p.ib_crossbar < p.ib.flit_time) {
     errors->Add("parameters.ib_crossbar",
-                fmt::format("ib_crossbar = {} is less than the {} that a flit of 128 bytes takes on a cable; write at "
+                fmt::format("ib_crossbar = {} is less than the {} that a flit of 128 bytes takes "
+                            "on a cable; write at "
                             "least that, or raise ib.rate",
                             PrintTime(p.ib_crossbar), PrintTime(p.ib.flit_time)));
   }

@@ -80,10 +80,13 @@ class ReferenceWriter {
       text_ += fmt::format("| `{}` | {} | {} | {} | {} |\n", field->name(), ValueColumn(field),
                            DefaultColumn(field), RangeText(field), MeaningColumn(field));
     }
-    // Kinds of which one is chosen come first: a type that is used beside them, too, is looked for there.
+    // Kinds of which one is chosen come first: a type that is used beside them, too, is looked for
+    // there.
     for (const bool chosen : {true, false}) {
       for (const FieldDescriptor* field : VisibleFields(type)) {
-        if (field->message_type() == nullptr || (field->real_containing_oneof() != nullptr) != chosen) continue;
+        if (field->message_type() == nullptr ||
+            (field->real_containing_oneof() != nullptr) != chosen)
+          continue;
         const std::string name = field->name() + (field->is_repeated() ? "[]" : "");
         Section(field->message_type(), path.empty() ? name : path + "." + name);
       }

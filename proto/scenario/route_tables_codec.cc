@@ -24,8 +24,8 @@ absl::StatusOr<TableSet> TablesFromProto(const NodeTablesList& list, NodeId node
   TableSet tables;
   for (const v1::NodeTables& entry : list) {
     if (entry.node() != tables.size()) {
-      return absl::InvalidArgumentError(fmt::format("route tables of node {} where those of node {} are due",
-                                                    entry.node(), tables.size()));
+      return absl::InvalidArgumentError(fmt::format(
+          "route tables of node {} where those of node {} are due", entry.node(), tables.size()));
     }
     std::shared_ptr<const HubTables> hub = tables.empty() ? nullptr : tables.back();
     if (!entry.tables().empty()) {
@@ -35,8 +35,9 @@ absl::StatusOr<TableSet> TablesFromProto(const NodeTablesList& list, NodeId node
       hub = std::make_shared<const HubTables>(*std::move(parsed));
     }
     if (!hub || hub->Hash() != entry.hash()) {
-      return absl::DataLossError(fmt::format("route tables of node {} have hash {:016x}, not {:016x}",
-                                             entry.node(), hub ? hub->Hash() : 0, entry.hash()));
+      return absl::DataLossError(
+          fmt::format("route tables of node {} have hash {:016x}, not {:016x}", entry.node(),
+                      hub ? hub->Hash() : 0, entry.hash()));
     }
     tables.push_back(std::move(hub));
   }

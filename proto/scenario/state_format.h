@@ -1,4 +1,5 @@
-// Version of a controller's database (daemon/controller/state_store.h). Older ones are read, newer ones refused.
+// Version of a controller's database (daemon/controller/state_store.h). Older ones are read, newer
+// ones refused.
 #pragma once
 
 #include <cstdint>

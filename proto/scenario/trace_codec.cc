@@ -89,10 +89,10 @@ absl::StatusOr<std::vector<TraceEvent>> EventsFromProto(const TraceEventList& li
     if (m.node() >= topology.nodes() || m.source() >= topology.nodes() || m.input() >= kPorts ||
         m.step() >= kTraceSteps || m.reason() >= kDropReasons || m.mode() >= kPacketRouteModes ||
         (m.waited_size() != 0 && m.waited_size() != kWaits)) {
-      return absl::InvalidArgumentError(
-          fmt::format("a trace record of node {} port {} about a packet of node {}, with step {} and {} "
-                      "waits, which no hub of {} can have made",
-                      m.node(), m.input(), m.source(), m.step(), m.waited_size(), topology.nodes()));
+      return absl::InvalidArgumentError(fmt::format(
+          "a trace record of node {} port {} about a packet of node {}, with step {} and {} "
+          "waits, which no hub of {} can have made",
+          m.node(), m.input(), m.source(), m.step(), m.waited_size(), topology.nodes()));
     }
     TraceEvent& e = events.emplace_back();
     e.time = m.time();

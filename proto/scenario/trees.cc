@@ -28,7 +28,8 @@ std::vector<std::string> Names(const std::string& list) {
 absl::Status AddHubs(const std::string& name, const Topology& topology, std::vector<NodeId>* hubs) {
   const std::size_t before = hubs->size();
   for (NodeId node = 0; node < topology.hubs(); ++node) {
-    if (name == "all" || topology.NodeName(node) == name || topology.NodeName(node).rfind(name + "-", 0) == 0) {
+    if (name == "all" || topology.NodeName(node) == name ||
+        topology.NodeName(node).rfind(name + "-", 0) == 0) {
       hubs->push_back(node);
     }
   }
@@ -64,7 +65,8 @@ absl::StatusOr<TreeSpec> BuildTree(const v1::Tree& message, const Topology& topo
   return spec;
 }
 
-std::vector<TreeSpec> BuildTrees(const v1::Scenario& message, const Topology& topology, ErrorList* errors) {
+std::vector<TreeSpec> BuildTrees(const v1::Scenario& message, const Topology& topology,
+                                 ErrorList* errors) {
   std::vector<TreeSpec> trees;
   std::map<NodeId, int> used;
   for (int i = 0; i < message.trees_size(); ++i) {
@@ -77,16 +79,19 @@ std::vector<TreeSpec> BuildTrees(const v1::Scenario& message, const Topology& to
     const auto plan = PlanTree(topology, *tree, [](NodeId, NodeId) { return true; });
     for (const TreeVertex& v : plan->vertices) {
       if (++used[v.node] != kCauTrees + 1) continue;
-      errors->Add(path, fmt::format("the CAU of {} has {} indexes, and this tree needs one more; take the hub "
-                                    "out of a tree",
-                                    topology.NodeName(v.node), kCauTrees));
+      errors->Add(
+          path,
+          fmt::format("the CAU of {} has {} indexes, and this tree needs one more; take the hub "
+                      "out of a tree",
+                      topology.NodeName(v.node), kCauTrees));
     }
     trees.push_back(*tree);
   }
   return trees;
 }
 
-CauWorkload BuildCauLoop(const v1::CauLoop& message, const std::vector<TreeSpec>& trees, ErrorList* errors) {
+CauWorkload BuildCauLoop(const v1::CauLoop& message, const std::vector<TreeSpec>& trees,
+                         ErrorList* errors) {
   static_assert(v1::REDUCE_OPERATION_NOP == static_cast<int>(ReduceOp::kNop) + 1 &&
                 v1::REDUCE_OPERATION_MINLOC == static_cast<int>(ReduceOp::kMinLoc) + 1 &&
                 v1::OPERAND_TYPE_DOUBLE == static_cast<int>(OperandType::kDouble) + 1);
@@ -97,7 +102,8 @@ CauWorkload BuildCauLoop(const v1::CauLoop& message, const std::vector<TreeSpec>
   for (const std::string& name : Names(message.trees())) {
     const auto it = std::find(known.begin(), known.end(), name);
     if (it == known.end()) {
-      errors->Add(path + ".trees", fmt::format("there is no tree \"{}\"{}", name, DidYouMean(name, known)));
+      errors->Add(path + ".trees",
+                  fmt::format("there is no tree \"{}\"{}", name, DidYouMean(name, known)));
     } else {
       w.trees.push_back(static_cast<CauTreeId>(it - known.begin()));
     }
@@ -108,21 +114,24 @@ CauWorkload BuildCauLoop(const v1::CauLoop& message, const std::vector<TreeSpec>
     for (const std::string& name : Names(message.steps())) {
       const auto it = std::find(steps.begin(), steps.end(), name);
       if (it == steps.end()) {
-        errors->Add(path + ".steps", fmt::format("\"{}\" is no step{}; steps: {}", name, DidYouMean(name, steps),
-                                                 fmt::join(steps, ", ")));
+        errors->Add(path + ".steps", fmt::format("\"{}\" is no step{}; steps: {}", name,
+                                                 DidYouMean(name, steps), fmt::join(steps, ", ")));
         return w;
       }
       w.steps.push_back(static_cast<CauStep>(it - steps.begin()));
     }
   }
   if (message.has_iterations()) w.iterations = static_cast<std::uint64_t>(message.iterations());
-  if (message.operation() != v1::REDUCE_OPERATION_UNSPECIFIED) w.op = static_cast<ReduceOp>(message.operation() - 1);
-  if (message.type() != v1::OPERAND_TYPE_UNSPECIFIED) w.type = static_cast<OperandType>(message.type() - 1);
+  if (message.operation() != v1::REDUCE_OPERATION_UNSPECIFIED)
+    w.op = static_cast<ReduceOp>(message.operation() - 1);
+  if (message.type() != v1::OPERAND_TYPE_UNSPECIFIED)
+    w.type = static_cast<OperandType>(message.type() - 1);
   if (message.has_operands()) w.operands = message.operands();
   if (message.has_rotate_root()) w.rotate_root = message.rotate_root();
   if (message.has_in_flight()) w.in_flight = message.in_flight();
   if (message.has_compute_max()) w.compute_max = message.compute_max();
-  if (absl::Status status = CauLoop::Check(w, trees.size()); !status.ok()) errors->Add(path, Text(status));
+  if (absl::Status status = CauLoop::Check(w, trees.size()); !status.ok())
+    errors->Add(path, Text(status));
   return w;
 }
 
@@ -150,7 +159,8 @@ CauTaskResult CauTaskFromProto(const v1::CauTaskResult& message) {
   return result;
 }
 
-void TreeToProto(const TreeStatus& tree, const Topology& topology, bool vertices, v1::TreeStatus* message) {
+void TreeToProto(const TreeStatus& tree, const Topology& topology, bool vertices,
+                 v1::TreeStatus* message) {
   message->set_id(tree.id);
   message->set_name(tree.name);
   message->set_state(TreeStateName(tree.state));

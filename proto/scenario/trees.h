@@ -16,11 +16,14 @@ namespace percs {
 // INVALID_ARGUMENT or NOT_FOUND for names and sizes that cannot be.
 absl::StatusOr<TreeSpec> BuildTree(const v1::Tree& message, const Topology& topology);
 // Every problem goes to the list.
-std::vector<TreeSpec> BuildTrees(const v1::Scenario& message, const Topology& topology, ErrorList* errors);
-CauWorkload BuildCauLoop(const v1::CauLoop& message, const std::vector<TreeSpec>& trees, ErrorList* errors);
+std::vector<TreeSpec> BuildTrees(const v1::Scenario& message, const Topology& topology,
+                                 ErrorList* errors);
+CauWorkload BuildCauLoop(const v1::CauLoop& message, const std::vector<TreeSpec>& trees,
+                         ErrorList* errors);
 
 void CauTaskToProto(const CauTaskResult& result, v1::CauTaskResult* message);
 CauTaskResult CauTaskFromProto(const v1::CauTaskResult& message);
-void TreeToProto(const TreeStatus& tree, const Topology& topology, bool vertices, v1::TreeStatus* message);
+void TreeToProto(const TreeStatus& tree, const Topology& topology, bool vertices,
+                 v1::TreeStatus* message);
 
 }  // namespace percs

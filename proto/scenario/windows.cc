@@ -10,16 +10,20 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-static_assert(v1::WINDOW_STATUS_ON_DEVICE - v1::WINDOW_STATUS_OK == static_cast<int>(WindowStatus::kOnDevice) &&
-              v1::WINDOW_STATUS_UNALIGNED - v1::WINDOW_STATUS_OK == static_cast<int>(WindowStatus::kUnaligned) &&
-              v1::ATOMIC_OPERATION_COMPARE_SWAP - v1::ATOMIC_OPERATION_ADD == static_cast<int>(AtomicOp::kCompareSwap));
+static_assert(v1::WINDOW_STATUS_ON_DEVICE - v1::WINDOW_STATUS_OK ==
+                  static_cast<int>(WindowStatus::kOnDevice) &&
+              v1::WINDOW_STATUS_UNALIGNED - v1::WINDOW_STATUS_OK ==
+                  static_cast<int>(WindowStatus::kUnaligned) &&
+              v1::ATOMIC_OPERATION_COMPARE_SWAP - v1::ATOMIC_OPERATION_ADD ==
+                  static_cast<int>(AtomicOp::kCompareSwap));
 
 constexpr Address kDefaultAddress = 16 << 20, kDefaultFifos = 64 << 10;
 
 // Steps of one program; every problem goes to the list.
 class StepBuilder {
  public:
-  StepBuilder(const Topology& topology, std::string path, ErrorList* errors, std::vector<WindowStep>* steps)
+  StepBuilder(const Topology& topology, std::string path, ErrorList* errors,
+              std::vector<WindowStep>* steps)
       : topology_(topology), path_(std::move(path)), errors_(*errors), steps_(*steps) {}
 
   void Build(const v1::WindowStep& message) {
@@ -41,8 +45,9 @@ class StepBuilder {
   bool OfWindow(const v1::WindowStep& message) {
     switch (message.kind_case()) {
       case v1::WindowStep::kReserve:
-        Add(WindowOp::kReserve).window =
-            message.reserve().has_window() ? static_cast<WindowId>(message.reserve().window()) : kAnyWindow;
+        Add(WindowOp::kReserve).window = message.reserve().has_window()
+                                             ? static_cast<WindowId>(message.reserve().window())
+                                             : kAnyWindow;
         return true;
       case v1::WindowStep::kFifos:
         Fifos(message.fifos());
@@ -67,8 +72,10 @@ class StepBuilder {
         Await(message.await());
         return true;
       case v1::WindowStep::kRepeat:
-        Step(WindowStep::Kind::kRepeat).count = static_cast<std::uint64_t>(message.repeat().times());
-        steps_.back().steps = message.repeat().has_steps() ? static_cast<std::uint64_t>(message.repeat().steps()) : 1;
+        Step(WindowStep::Kind::kRepeat).count =
+            static_cast<std::uint64_t>(message.repeat().times());
+        steps_.back().steps =
+            message.repeat().has_steps() ? static_cast<std::uint64_t>(message.repeat().steps()) : 1;
         return true;
       default:
         return false;
@@ -90,7 +97,8 @@ class StepBuilder {
       case v1::WindowStep::kIpReceive:
         Add(WindowOp::kIpReceive).segments = {
             {0, static_cast<Address>(message.ip_receive().address()),
-             static_cast<std::uint32_t>(message.ip_receive().has_bytes() ? message.ip_receive().bytes() : 64000)}};
+             static_cast<std::uint32_t>(
+                 message.ip_receive().has_bytes() ? message.ip_receive().bytes() : 64000)}};
         return true;
       case v1::WindowStep::kJoin:
         Join(WindowOp::kJoin, message.join());
@@ -143,9 +151,11 @@ class StepBuilder {
   void Fifos(const v1::WindowFifos& message) {
     const auto send = static_cast<std::uint32_t>(message.has_send() ? message.send() : 16);
     const auto receive = static_cast<std::uint32_t>(message.has_receive() ? message.receive() : 16);
-    const Address address = message.has_address() ? static_cast<Address>(message.address()) : kDefaultFifos;
+    const Address address =
+        message.has_address() ? static_cast<Address>(message.address()) : kDefaultFifos;
     if (send + receive == 0) {
-      errors_.Add(path_ + ".fifos", "a window without any FIFO needs no `fifos`; leave the step out");
+      errors_.Add(path_ + ".fifos",
+                  "a window without any FIFO needs no `fifos`; leave the step out");
       return;
     }
     WindowOperation& memory = Add(WindowOp::kRegister);
@@ -169,15 +179,19 @@ class StepBuilder {
   }
 
   Bytes DataOf(const v1::WindowBytes& message, const char* field) {
-    const std::uint64_t bytes = message.has_bytes() ? static_cast<std::uint64_t>(message.bytes()) : 8;
+    const std::uint64_t bytes =
+        message.has_bytes() ? static_cast<std::uint64_t>(message.bytes()) : 8;
     if (!message.has_number()) {
-      return message.has_pattern() ? PatternBytes(bytes, static_cast<std::uint64_t>(message.pattern())) : Bytes(bytes);
+      return message.has_pattern()
+                 ? PatternBytes(bytes, static_cast<std::uint64_t>(message.pattern()))
+                 : Bytes(bytes);
     }
     if (bytes > 8 || message.has_pattern()) {
       errors_.Add(path_ + "." + field, "a number has 1, 2, 4 or 8 bytes, and no pattern beside it");
     }
     Bytes data(bytes);
-    for (std::size_t i = 0; i < data.size() && i < 8; ++i) data[i] = static_cast<std::uint8_t>(message.number() >> 8 * i);
+    for (std::size_t i = 0; i < data.size() && i < 8; ++i)
+      data[i] = static_cast<std::uint8_t>(message.number() >> 8 * i);
     return data;
   }
 
@@ -199,12 +213,17 @@ class StepBuilder {
     WindowOperation& send = Add(op);
     send.node = to;
     send.peer_window = static_cast<WindowId>(message.window());
-    const std::uint64_t bytes = message.has_bytes() ? static_cast<std::uint64_t>(message.bytes()) : 64;
+    const std::uint64_t bytes =
+        message.has_bytes() ? static_cast<std::uint64_t>(message.bytes()) : 64;
     if (message.has_from()) {
-      if (op != WindowOp::kIpSend) errors_.Add(path_ + "." + field + ".from", "only datagrams are gathered; write ip_send");
-      send.segments = {{0, static_cast<Address>(message.from()), static_cast<std::uint32_t>(bytes)}};
+      if (op != WindowOp::kIpSend)
+        errors_.Add(path_ + "." + field + ".from", "only datagrams are gathered; write ip_send");
+      send.segments = {
+          {0, static_cast<Address>(message.from()), static_cast<std::uint32_t>(bytes)}};
     } else {
-      send.data = message.has_pattern() ? PatternBytes(bytes, static_cast<std::uint64_t>(message.pattern())) : Bytes(bytes);
+      send.data = message.has_pattern()
+                      ? PatternBytes(bytes, static_cast<std::uint64_t>(message.pattern()))
+                      : Bytes(bytes);
     }
   }
 
@@ -215,9 +234,11 @@ class StepBuilder {
     transfer.peer_window = static_cast<WindowId>(message.window());
     transfer.bytes = message.has_bytes() ? static_cast<std::uint64_t>(message.bytes()) : 65536;
     transfer.context = static_cast<ContextId>(message.context());
-    transfer.address = message.has_address() ? static_cast<Address>(message.address()) : kDefaultAddress;
+    transfer.address =
+        message.has_address() ? static_cast<Address>(message.address()) : kDefaultAddress;
     transfer.peer_context = static_cast<ContextId>(message.there_context());
-    transfer.peer_address = message.has_there() ? static_cast<Address>(message.there()) : kDefaultAddress;
+    transfer.peer_address =
+        message.has_there() ? static_cast<Address>(message.there()) : kDefaultAddress;
     transfer.to_fifo = message.to_fifo();
     transfer.notify = message.notify();
     transfer.cached = message.cached();
@@ -242,10 +263,13 @@ class StepBuilder {
       update.compare = static_cast<std::uint64_t>(from.compare());
       atomic.updates.push_back(update);
     }
-    for (const absl::string_view text : absl::StrSplit(message.expect(), ',', absl::SkipWhitespace())) {
+    for (const absl::string_view text :
+         absl::StrSplit(message.expect(), ',', absl::SkipWhitespace())) {
       std::uint64_t value = 0;
       if (!absl::SimpleAtoi(text, &value)) {
-        errors_.Add(path_ + ".atomic.expect", fmt::format("\"{}\" is no whole number; write for example \"0, 7\"", std::string(text)));
+        errors_.Add(path_ + ".atomic.expect",
+                    fmt::format("\"{}\" is no whole number; write for example \"0, 7\"",
+                                std::string(text)));
       }
       steps_.back().expect_values.push_back(value);
     }
@@ -260,13 +284,15 @@ class StepBuilder {
         WindowStep& step = Step(WindowStep::Kind::kAwaitReceived);
         step.count = static_cast<std::uint64_t>(message.packets());
         if (message.has_pattern()) {
-          const std::uint64_t bytes = message.has_bytes() ? static_cast<std::uint64_t>(message.bytes()) : 64;
+          const std::uint64_t bytes =
+              message.has_bytes() ? static_cast<std::uint64_t>(message.bytes()) : 64;
           step.expect_data = PatternBytes(bytes, static_cast<std::uint64_t>(message.pattern()));
         }
         break;
       }
       case v1::WindowAwait::kNotifications:
-        Step(WindowStep::Kind::kAwaitNotified).count = static_cast<std::uint64_t>(message.notifications());
+        Step(WindowStep::Kind::kAwaitNotified).count =
+            static_cast<std::uint64_t>(message.notifications());
         break;
       case v1::WindowAwait::kTime:
         Step(WindowStep::Kind::kCompute).time = message.time();
@@ -289,7 +315,8 @@ class StepBuilder {
 
 }  // namespace
 
-WindowWorkload BuildWindows(const v1::WindowPrograms& message, const Topology& topology, ErrorList* errors) {
+WindowWorkload BuildWindows(const v1::WindowPrograms& message, const Topology& topology,
+                            ErrorList* errors) {
   WindowWorkload workload;
   const std::string path = "workload.windows";
   for (int i = 0; i < message.programs_size(); ++i) {
@@ -307,13 +334,15 @@ WindowWorkload BuildWindows(const v1::WindowPrograms& message, const Topology& t
     std::vector<std::size_t> firsts;  // step of the machine that each step of the file begins with
     for (int s = 0; s < from.steps_size(); ++s) {
       firsts.push_back(program.steps.size());
-      StepBuilder(topology, fmt::format("{}.steps[{}]", at, s), errors, &program.steps).Build(from.steps(s));
+      StepBuilder(topology, fmt::format("{}.steps[{}]", at, s), errors, &program.steps)
+          .Build(from.steps(s));
       if (!from.steps(s).has_repeat() || program.steps.empty()) continue;
       // Steps of the file may be several of the machine.
       WindowStep& repeat = program.steps.back();
       if (repeat.steps > static_cast<std::uint64_t>(s)) {
-        errors->Add(fmt::format("{}.steps[{}].repeat.steps", at, s),
-                    fmt::format("{} steps are to be done again, but {} come before it", repeat.steps, s));
+        errors->Add(
+            fmt::format("{}.steps[{}].repeat.steps", at, s),
+            fmt::format("{} steps are to be done again, but {} come before it", repeat.steps, s));
         continue;
       }
       repeat.steps = firsts.back() - firsts[static_cast<std::size_t>(s) - repeat.steps];

@@ -8,7 +8,8 @@
 
 namespace percs {
 
-WindowWorkload BuildWindows(const v1::WindowPrograms& message, const Topology& topology, ErrorList* errors);
+WindowWorkload BuildWindows(const v1::WindowPrograms& message, const Topology& topology,
+                            ErrorList* errors);
 
 void WindowProgramToProto(const WindowProgramResult& result, v1::WindowProgramResult* message);
 WindowProgramResult WindowProgramFromProto(const v1::WindowProgramResult& message);

@@ -7,8 +7,8 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
-#include <openssl/x509v3.h>
 #include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -92,21 +92,26 @@ bool AddExtension(X509* certificate, X509* issuer, int kind, const std::string& 
 }
 
 // A certificate for `key` that lacks only extensions and signature.
-Certificate Draft(EVP_PKEY* key, const std::string& name, X509* issuer, std::chrono::hours lifetime) {
+Certificate Draft(EVP_PKEY* key, const std::string& name, X509* issuer,
+                  std::chrono::hours lifetime) {
   Certificate certificate(X509_new());
   const Number serial(BN_new());
   X509* const c = certificate.get();
   // An expired one was valid once: its start is as far before its end.
   const auto end = std::chrono::seconds(lifetime);
-  const auto start = std::min(-std::chrono::seconds(kClockSkew), end - std::chrono::seconds(kClockSkew));
+  const auto start =
+      std::min(-std::chrono::seconds(kClockSkew), end - std::chrono::seconds(kClockSkew));
   X509_NAME* const subject = X509_get_subject_name(c);
   const bool good =
       serial && BN_rand(serial.get(), kSerialBits, BN_RAND_TOP_ANY, BN_RAND_BOTTOM_ANY) == 1 &&
       BN_to_ASN1_INTEGER(serial.get(), X509_get_serialNumber(c)) != nullptr &&
-      X509_set_version(c, kVersion3) == 1 && X509_gmtime_adj(X509_getm_notBefore(c), start.count()) != nullptr &&
-      X509_gmtime_adj(X509_getm_notAfter(c), end.count()) != nullptr && X509_set_pubkey(c, key) == 1 &&
-      X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>(name.c_str()),
-                                 -1, -1, 0) == 1 &&
+      X509_set_version(c, kVersion3) == 1 &&
+      X509_gmtime_adj(X509_getm_notBefore(c), start.count()) != nullptr &&
+      X509_gmtime_adj(X509_getm_notAfter(c), end.count()) != nullptr &&
+      X509_set_pubkey(c, key) == 1 &&
+      X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC,
+                                 reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1,
+                                 0) == 1 &&
       X509_set_issuer_name(c, issuer != nullptr ? X509_get_subject_name(issuer) : subject) == 1;
   if (!good) certificate.reset();
   return certificate;
@@ -151,7 +156,8 @@ absl::StatusOr<Identity> Issue(const Authority& authority, Role role, std::chron
 
 // The role whose name is the certificate's DNS name.
 absl::StatusOr<Role> NamedRole(X509* certificate) {
-  const Names names(static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
+  const Names names(static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
   for (int i = 0; names && i < sk_GENERAL_NAME_num(names.get()); ++i) {
     const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), i);
     if (name->type != GEN_DNS) continue;
@@ -184,7 +190,8 @@ std::vector<std::string> Blocks(const std::string& text, const std::string& labe
 
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  if (!file)
+    return absl::NotFoundError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
   return std::string((std::istreambuf_iterator<char>(file)), {});
 }
 
@@ -197,7 +204,8 @@ absl::Status WriteText(const std::string& path, const std::string& text) {
   unlink(next.c_str());
   const int fd = open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly);
   if (fd < 0) return failed();
-  const bool whole = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(fd) == 0;
+  const bool whole =
+      write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(fd) == 0;
   close(fd);
   if (!whole || std::rename(next.c_str(), path.c_str()) != 0) return failed();
   return absl::OkStatus();
@@ -205,7 +213,8 @@ absl::Status WriteText(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-absl::StatusOr<std::map<Role, Identity>> IssueIdentities(std::chrono::hours lifetime, const Lifetimes& own) {
+absl::StatusOr<std::map<Role, Identity>> IssueIdentities(std::chrono::hours lifetime,
+                                                         const Lifetimes& own) {
   const auto authority = MakeAuthority(lifetime);
   if (!authority.ok()) return authority.status();
   std::map<Role, Identity> identities;
@@ -218,7 +227,8 @@ absl::StatusOr<std::map<Role, Identity>> IssueIdentities(std::chrono::hours life
   return identities;
 }
 
-absl::StatusOr<Role> VerifyCertificate(const std::string& certificate, const std::string& authority) {
+absl::StatusOr<Role> VerifyCertificate(const std::string& certificate,
+                                       const std::string& authority) {
   const Certificate own = ReadCertificate(certificate), ca = ReadCertificate(authority);
   if (!own) return absl::UnauthenticatedError("the certificate cannot be read");
   if (!ca) return absl::UnauthenticatedError("the authority's certificate cannot be read");
@@ -230,11 +240,13 @@ absl::StatusOr<Role> VerifyCertificate(const std::string& certificate, const std
     const int error = X509_STORE_CTX_get_error(context.get());
     ERR_clear_error();
     if (error == X509_V_ERR_CERT_HAS_EXPIRED) {
-      return absl::UnauthenticatedError(fmt::format("the certificate has expired, on {}; `percsctl ca` makes new ones",
-                                                    TextOf(X509_get0_notAfter(own.get()))));
+      return absl::UnauthenticatedError(
+          fmt::format("the certificate has expired, on {}; `percsctl ca` makes new ones",
+                      TextOf(X509_get0_notAfter(own.get()))));
     }
-    return absl::UnauthenticatedError(fmt::format("the certificate is none of this fabric's authority ({})",
-                                                  X509_verify_cert_error_string(error)));
+    return absl::UnauthenticatedError(
+        fmt::format("the certificate is none of this fabric's authority ({})",
+                    X509_verify_cert_error_string(error)));
   }
   return NamedRole(own.get());
 }
@@ -251,13 +263,17 @@ absl::StatusOr<Role> VerifyIdentity(const Identity& identity) {
   return role;
 }
 
-std::string ToBundle(const Identity& identity) { return identity.key + identity.certificate + identity.authority; }
+std::string ToBundle(const Identity& identity) {
+  return identity.key + identity.certificate + identity.authority;
+}
 
 absl::StatusOr<Identity> FromBundle(const std::string& text) {
-  const std::vector<std::string> keys = Blocks(text, "PRIVATE KEY"), certificates = Blocks(text, "CERTIFICATE");
+  const std::vector<std::string> keys = Blocks(text, "PRIVATE KEY"),
+                                 certificates = Blocks(text, "CERTIFICATE");
   if (keys.size() != 1 || certificates.size() != 2) {
     return absl::InvalidArgumentError(
-        fmt::format("expected a PRIVATE KEY, its CERTIFICATE and the authority's CERTIFICATE in PEM; there are {} keys "
+        fmt::format("expected a PRIVATE KEY, its CERTIFICATE and the authority's CERTIFICATE in "
+                    "PEM; there are {} keys "
                     "and {} certificates",
                     keys.size(), certificates.size()));
   }
@@ -267,7 +283,9 @@ absl::StatusOr<Identity> FromBundle(const std::string& text) {
 absl::Status WriteIdentity(const std::string& folder, const Identity& identity) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return absl::UnavailableError(fmt::format("cannot make the folder {}: {}", folder, error.message()));
+  if (error)
+    return absl::UnavailableError(
+        fmt::format("cannot make the folder {}: {}", folder, error.message()));
   if (absl::Status s = WriteText(folder + kAuthorityFile, identity.authority); !s.ok()) return s;
   return WriteText(folder + kIdentityFile, identity.key + identity.certificate);
 }
@@ -277,17 +295,19 @@ absl::StatusOr<Identity> ReadIdentity(const std::string& folder) {
   const auto own = ReadText(path), authority = ReadText(folder + kAuthorityFile);
   for (const auto* part : {&own, &authority}) {
     if (part->ok()) continue;
-    return absl::NotFoundError(fmt::format("{}; `percsctl ca` makes a folder per role with ca.pem and identity.pem",
-                                           std::string(part->status().message())));
+    return absl::NotFoundError(
+        fmt::format("{}; `percsctl ca` makes a folder per role with ca.pem and identity.pem",
+                    std::string(part->status().message())));
   }
   struct stat info;
   if (stat(path.c_str(), &info) == 0 && (info.st_mode & kOthers) != 0) {
-    return absl::PermissionDeniedError(
-        fmt::format("{} has a private key and may be read or changed by others; chmod o= it", path));
+    return absl::PermissionDeniedError(fmt::format(
+        "{} has a private key and may be read or changed by others; chmod o= it", path));
   }
   auto identity = FromBundle(*own + *authority);
   if (!identity.ok()) {
-    return absl::InvalidArgumentError(fmt::format("{}: {}", folder, std::string(identity.status().message())));
+    return absl::InvalidArgumentError(
+        fmt::format("{}: {}", folder, std::string(identity.status().message())));
   }
   return identity;
 }

@@ -1,5 +1,5 @@
-// Key pairs and certificates (X.509, P-256), by OpenSSL. One authority signs one certificate per role; its key
-// is not kept.
+// Key pairs and certificates (X.509, P-256), by OpenSSL. One authority signs one certificate per
+// role; its key is not kept.
 #pragma once
 
 #include <chrono>
@@ -19,14 +19,17 @@ struct Identity {
   std::string key;          // private
 };
 
-// An authority and an identity for every role, valid from a little before now until `lifetime` from now, but for
-// roles that have one of their own; a lifetime below zero gives an expired certificate.
+// An authority and an identity for every role, valid from a little before now until `lifetime` from
+// now, but for roles that have one of their own; a lifetime below zero gives an expired
+// certificate.
 using Lifetimes = std::map<Role, std::chrono::hours>;
-absl::StatusOr<std::map<Role, Identity>> IssueIdentities(std::chrono::hours lifetime, const Lifetimes& own = {});
+absl::StatusOr<std::map<Role, Identity>> IssueIdentities(std::chrono::hours lifetime,
+                                                         const Lifetimes& own = {});
 
 // The role that `certificate` (PEM) proves to those who trust `authority` (PEM).
 // UNAUTHENTICATED: it is none of this authority, has expired or names no role.
-absl::StatusOr<Role> VerifyCertificate(const std::string& certificate, const std::string& authority);
+absl::StatusOr<Role> VerifyCertificate(const std::string& certificate,
+                                       const std::string& authority);
 
 // OK if key, certificate and authority belong together and are valid now.
 absl::StatusOr<Role> VerifyIdentity(const Identity& identity);
@@ -35,7 +38,8 @@ absl::StatusOr<Role> VerifyIdentity(const Identity& identity);
 std::string ToBundle(const Identity& identity);
 absl::StatusOr<Identity> FromBundle(const std::string& text);
 
-// A folder with ca.pem and identity.pem (private key and certificate), readable for their owner only.
+// A folder with ca.pem and identity.pem (private key and certificate), readable for their owner
+// only.
 absl::Status WriteIdentity(const std::string& folder, const Identity& identity);
 absl::StatusOr<Identity> ReadIdentity(const std::string& folder);
 

@@ -14,6 +14,7 @@ inline constexpr int kMessageBytesMax = 256 * 1024 * 1024;
 
 // A channel of its own (connections are not shared) that comes back quickly after a loss.
 // `server`: the role that has to answer there.
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Credentials& credentials, Role server);
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
+                                           const Credentials& credentials, Role server);
 
 }  // namespace percs

@@ -14,10 +14,12 @@ namespace {
 
 std::array<std::atomic<std::uint64_t>, kRefusals> refusals{};
 
-void Count(Refusal refusal) { refusals[static_cast<std::size_t>(refusal)].fetch_add(1, std::memory_order_relaxed); }
+void Count(Refusal refusal) {
+  refusals[static_cast<std::size_t>(refusal)].fetch_add(1, std::memory_order_relaxed);
+}
 
-// gRPC tells nobody that a handshake failed (plaintext, another authority), but logs it; nothing else of what it
-// logs is kept, our own messages say it better.
+// gRPC tells nobody that a handshake failed (plaintext, another authority), but logs it; nothing
+// else of what it logs is kept, our own messages say it better.
 void OnGrpcLog(gpr_log_func_args* line) {
   if (std::strstr(line->message, "Handshake failed") != nullptr) Count(Refusal::kHandshake);
 }
@@ -36,8 +38,8 @@ std::string Property(const grpc::AuthContext* context, const char* name) {
   return values.empty() ? std::string() : std::string(values[0].data(), values[0].size());
 }
 
-// In the name of the certificate that came with the connection. It runs inside of gRPC's threads, before any
-// service sees the call.
+// In the name of the certificate that came with the connection. It runs inside of gRPC's threads,
+// before any service sees the call.
 class RoleCheck final : public grpc::AuthMetadataProcessor {
  public:
   explicit RoleCheck(std::string authority) : authority_(std::move(authority)) {}
@@ -46,10 +48,13 @@ class RoleCheck final : public grpc::AuthMetadataProcessor {
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context, OutputMetadata*,
                        OutputMetadata*) override {
     const auto path = metadata.find(":path");
-    const std::string method = path == metadata.end() ? "" : std::string(path->second.data(), path->second.size());
-    const absl::Status status = CheckCaller(method, Property(context, GRPC_X509_PEM_CERT_PROPERTY_NAME), authority_);
+    const std::string method =
+        path == metadata.end() ? "" : std::string(path->second.data(), path->second.size());
+    const absl::Status status =
+        CheckCaller(method, Property(context, GRPC_X509_PEM_CERT_PROPERTY_NAME), authority_);
     return status.ok() ? grpc::Status::OK
-                       : grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
+                       : grpc::Status(static_cast<grpc::StatusCode>(status.code()),
+                                      std::string(status.message()));
   }
 
  private:
@@ -62,10 +67,12 @@ std::uint64_t RefusalCount(Refusal refusal) {
   return refusals[static_cast<std::size_t>(refusal)].load(std::memory_order_relaxed);
 }
 
-absl::Status CheckCaller(const std::string& method, const std::string& certificate, const std::string& authority) {
+absl::Status CheckCaller(const std::string& method, const std::string& certificate,
+                         const std::string& authority) {
   if (certificate.empty()) {
     Count(Refusal::kNoCertificate);
-    return absl::UnauthenticatedError("no certificate: every caller shows that of its role (percsctl --tls FOLDER)");
+    return absl::UnauthenticatedError(
+        "no certificate: every caller shows that of its role (percsctl --tls FOLDER)");
   }
   const auto role = VerifyCertificate(certificate, authority);
   if (!role.ok()) {
@@ -79,8 +86,9 @@ absl::Status CheckCaller(const std::string& method, const std::string& certifica
   }
   if (entry->roles.Has(*role)) return absl::OkStatus();
   Count(Refusal::kRole);
-  return absl::PermissionDeniedError(fmt::format("{} is for the role {}; the certificate proves the role {}", method,
-                                                 entry->roles.ToString(), RoleName(*role)));
+  return absl::PermissionDeniedError(
+      fmt::format("{} is for the role {}; the certificate proves the role {}", method,
+                  entry->roles.ToString(), RoleName(*role)));
 }
 
 absl::StatusOr<Credentials> Credentials::Load(const std::string& folder, RoleSet roles) {
@@ -88,11 +96,12 @@ absl::StatusOr<Credentials> Credentials::Load(const std::string& folder, RoleSet
   if (!identity.ok()) return identity.status();
   const auto role = VerifyIdentity(*identity);
   if (!role.ok()) {
-    return absl::Status(role.status().code(), fmt::format("{}: {}", folder, std::string(role.status().message())));
+    return absl::Status(role.status().code(),
+                        fmt::format("{}: {}", folder, std::string(role.status().message())));
   }
   if (!roles.Has(*role)) {
-    return absl::InvalidArgumentError(
-        fmt::format("{} has the identity of the role {}; expected {}", folder, RoleName(*role), roles.ToString()));
+    return absl::InvalidArgumentError(fmt::format("{} has the identity of the role {}; expected {}",
+                                                  folder, RoleName(*role), roles.ToString()));
   }
   Credentials credentials;
   credentials.role_ = *role;
@@ -100,8 +109,8 @@ absl::StatusOr<Credentials> Credentials::Load(const std::string& folder, RoleSet
   return credentials;
 }
 
-std::shared_ptr<grpc::ChannelCredentials> Credentials::ForChannel(Role server,
-                                                                  grpc::ChannelArguments* arguments) const {
+std::shared_ptr<grpc::ChannelCredentials> Credentials::ForChannel(
+    Role server, grpc::ChannelArguments* arguments) const {
   if (!encrypted()) return grpc::InsecureChannelCredentials();
   arguments->SetSslTargetNameOverride(RoleHost(server));
   grpc::SslCredentialsOptions options;
@@ -114,8 +123,9 @@ std::shared_ptr<grpc::ChannelCredentials> Credentials::ForChannel(Role server,
 std::shared_ptr<grpc::ServerCredentials> Credentials::ForServer() const {
   if (!encrypted()) return grpc::InsecureServerCredentials();
   CountHandshakes();
-  // gRPC asks for a certificate and sees that its owner has the key; whether it is worth anything is for
-  // RoleCheck to say, in words that the caller gets, where a failed handshake would say nothing.
+  // gRPC asks for a certificate and sees that its owner has the key; whether it is worth anything
+  // is for RoleCheck to say, in words that the caller gets, where a failed handshake would say
+  // nothing.
   grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
   options.pem_root_certs = identity_->authority;
   options.pem_key_cert_pairs = {{identity_->key, identity_->certificate}};

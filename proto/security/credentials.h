@@ -1,5 +1,5 @@
-// How a process proves its role and what it asks of others: mutual TLS with an identity (certificate.h), or
-// plaintext without one.
+// How a process proves its role and what it asks of others: mutual TLS with an identity
+// (certificate.h), or plaintext without one.
 #pragma once
 
 #include <array>
@@ -19,7 +19,8 @@ namespace percs {
 
 // Why callers were turned away, counted for the whole process.
 enum class Refusal : std::uint8_t { kHandshake, kNoCertificate, kCertificate, kRole, kMethod };
-inline constexpr const char* kRefusalNames[] = {"handshake", "no_certificate", "certificate", "role", "method"};
+inline constexpr const char* kRefusalNames[] = {"handshake", "no_certificate", "certificate",
+                                                "role", "method"};
 inline constexpr std::size_t kRefusals = std::size(kRefusalNames);
 std::uint64_t RefusalCount(Refusal refusal);
 
@@ -33,9 +34,10 @@ class Credentials {
   // That it proves; only if encrypted().
   Role role() const { return role_; }
   // For a channel to a server of this role; names the server in the arguments.
-  std::shared_ptr<grpc::ChannelCredentials> ForChannel(Role server, grpc::ChannelArguments* arguments) const;
-  // Every call is held to the table of roles: UNAUTHENTICATED without a valid certificate, PERMISSION_DENIED with
-  // that of another role.
+  std::shared_ptr<grpc::ChannelCredentials> ForChannel(Role server,
+                                                       grpc::ChannelArguments* arguments) const;
+  // Every call is held to the table of roles: UNAUTHENTICATED without a valid certificate,
+  // PERMISSION_DENIED with that of another role.
   std::shared_ptr<grpc::ServerCredentials> ForServer() const;
 
  private:
@@ -43,7 +45,9 @@ class Credentials {
   Role role_ = Role::kViewer;
 };
 
-// The answer to a call of `method` by who has `certificate` (PEM, "": none), and counts it if that is a refusal.
-absl::Status CheckCaller(const std::string& method, const std::string& certificate, const std::string& authority);
+// The answer to a call of `method` by who has `certificate` (PEM, "": none), and counts it if that
+// is a refusal.
+absl::Status CheckCaller(const std::string& method, const std::string& certificate,
+                         const std::string& authority);
 
 }  // namespace percs

@@ -14,9 +14,11 @@ constexpr const char* kRoleNames[] = {"viewer", "operator", "daemon", "endpoint"
 constexpr RoleSet kLook(Role::kViewer, Role::kOperator);
 constexpr RoleSet kChange(Role::kOperator);
 constexpr RoleSet kJoin(Role::kDaemon);
-constexpr RoleSet kAttach(Role::kEndpoint, Role::kOperator, Role::kDaemon);  // percsd --tun, at itself
+constexpr RoleSet kAttach(Role::kEndpoint, Role::kOperator,
+                          Role::kDaemon);  // percsd --tun, at itself
 constexpr RoleSet kFind(Role::kViewer, Role::kOperator, Role::kEndpoint);
-constexpr RoleSet kAnybody(Role::kViewer, Role::kOperator, Role::kDaemon, Role::kEndpoint, Role::kController);
+constexpr RoleSet kAnybody(Role::kViewer, Role::kOperator, Role::kDaemon, Role::kEndpoint,
+                           Role::kController);
 
 constexpr MethodRoles kMethods[] = {
     {"/percs.v1.Control/Version", kLook},

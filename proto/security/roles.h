@@ -1,4 +1,5 @@
-// Who may call what. A certificate proves one role; the table in roles.cc has every method there is.
+// Who may call what. A certificate proves one role; the table in roles.cc has every method there
+// is.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +23,15 @@ inline constexpr Role kAllRoles[] = {Role::kViewer, Role::kOperator, Role::kDaem
 const char* RoleName(Role role);
 // INVALID_ARGUMENT lists the roles there are.
 absl::StatusOr<Role> ParseRole(const std::string& name);
-// The name in the certificate that a client compares: certificates prove roles, and addresses of containers
-// and jobs are not known beforehand.
+// The name in the certificate that a client compares: certificates prove roles, and addresses of
+// containers and jobs are not known beforehand.
 std::string RoleHost(Role role);
 
 class RoleSet {
  public:
   template <typename... Roles>
-  explicit constexpr RoleSet(Roles... roles) : bits_((0u | ... | (1u << static_cast<unsigned>(roles)))) {}
+  explicit constexpr RoleSet(Roles... roles)
+      : bits_((0u | ... | (1u << static_cast<unsigned>(roles)))) {}
   constexpr bool Has(Role role) const { return (bits_ >> static_cast<unsigned>(role) & 1u) != 0; }
   std::string ToString() const;  // "viewer or operator"
 

@@ -116,8 +116,8 @@ int Main() {
       "\"route_seconds\": {:.2f}, \"run_seconds\": {:.2f}, \"packets_delivered\": {}, "
       "\"plan_seconds\": {:.2f}, \"check_seconds\": {:.2f}, \"replan_d_seconds\": {:.2f}, "
       "\"replan_l_seconds\": {:.2f}, \"check_failed_seconds\": {:.2f}}}\n",
-      topology->nodes(), built_mib, run_mib, build, route, run, delivered,
-      plan.plan, plan.check, plan.replan_d, plan.replan_l, plan.check_failed);
+      topology->nodes(), built_mib, run_mib, build, route, run, delivered, plan.plan, plan.check,
+      plan.replan_d, plan.replan_l, plan.check_failed);
   return 0;
 }
 

@@ -21,7 +21,8 @@ void Loop(benchmark::State& state, CollectiveLoop loop, std::uint64_t iterations
   }
   state.counters["spe_operations"] =
       benchmark::Counter(static_cast<double>(operations), benchmark::Counter::kIsRate);
-  state.counters["calls"] = benchmark::Counter(static_cast<double>(calls), benchmark::Counter::kIsRate);
+  state.counters["calls"] =
+      benchmark::Counter(static_cast<double>(calls), benchmark::Counter::kIsRate);
 }
 
 // Argument: the Algorithm. One iteration is 10,000 barriers of 16 SPEs.

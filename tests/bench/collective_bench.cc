@@ -6,8 +6,8 @@
 namespace percs {
 namespace {
 
-// 4,096 tasks on 128 hubs of four supernodes; one iteration is the paper's loop with 1,000 calls, results
-// checked. Argument: 0 with CAUs between leaders, 1 with messages.
+// 4,096 tasks on 128 hubs of four supernodes; one iteration is the paper's loop with 1,000 calls,
+// results checked. Argument: 0 with CAUs between leaders, 1 with messages.
 void BM_HybridAllreduce4096(benchmark::State& state) {
   CollectiveWorkload w;
   w.operation = Operation::kAllreduce;

@@ -1,5 +1,5 @@
-// How many operations of a program outside a fabric of daemons takes per second of wall time: RDMA writes of 64 bytes
-// between windows of two hubs, many under way and one at a time. Prints JSON.
+// How many operations of a program outside a fabric of daemons takes per second of wall time: RDMA
+// writes of 64 bytes between windows of two hubs, many under way and one at a time. Prints JSON.
 //
 //   endpoint_rate CONTROLLER HUB HUB OPERATIONS
 #include <chrono>
@@ -68,6 +68,7 @@ int main(int argc, char** argv) {
   const double many = Measure(*from, peer, operations, 128);
   const double microseconds = static_cast<double>(from->now() - began) / percs::kMicrosecond;
   const double one = Measure(*from, peer, operations / 20, 1);
-  std::printf("{\"many_under_way\": %.1f, \"one_at_a_time\": %.1f, \"virtual_us\": %.3f}\n", many, one, microseconds);
+  std::printf("{\"many_under_way\": %.1f, \"one_at_a_time\": %.1f, \"virtual_us\": %.3f}\n", many,
+              one, microseconds);
   return 0;
 }

@@ -85,7 +85,8 @@ Outcome RunBoth(const Scenario& scenario, bool random_tables) {
   input.routing = scenario.routing;
   outcome.reference = RunReference(input);
   outcome.differences = Differences(outcome.reference, engine->observed);
-  for (std::string& v : Violations(scenario, topology, outcome.reference)) outcome.differences.push_back(v);
+  for (std::string& v : Violations(scenario, topology, outcome.reference))
+    outcome.differences.push_back(v);
   for (const std::string& v : engine->violations) outcome.differences.push_back("engine: " + v);
   return outcome;
 }

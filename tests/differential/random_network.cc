@@ -89,12 +89,14 @@ class Generator {
     RandomStream random(scenario_.seed, "groups");
     if (random.Below(3) != 0) return;
     const Topology topology = Topology::Create(scenario_.topology).value();
-    for (LinkParameters* link : {&scenario_.parameters.ll, &scenario_.parameters.lr, &scenario_.parameters.d}) {
+    for (LinkParameters* link :
+         {&scenario_.parameters.ll, &scenario_.parameters.lr, &scenario_.parameters.d}) {
       link->buffer_flits = std::max(link->buffer_flits, kPacketFlitsMax);
     }
     const std::uint32_t count = 1 + random.Below(3);
     for (std::uint32_t g = 0; g < count; ++g) {
-      MulticastSite group{fmt::format("group{}", g), topology.NodeName(random.Below(topology.hubs())), {}};
+      MulticastSite group{
+          fmt::format("group{}", g), topology.NodeName(random.Below(topology.hubs())), {}};
       for (NodeId hub = 0; hub < topology.hubs(); ++hub) {
         if (random.Below(3) != 0) group.members.push_back(topology.NodeName(hub));
       }
@@ -242,7 +244,8 @@ class Generator {
     }
     for (std::uint32_t k = 1 + random.Below(6); k > 0; --k) {
       LinkImpairment impairment;
-      impairment.at = static_cast<Time>(random.Below(static_cast<std::uint32_t>(span_ + 100))) * 1000;
+      impairment.at =
+          static_cast<Time>(random.Below(static_cast<std::uint32_t>(span_ + 100))) * 1000;
       impairment.sender = links[random.Below(static_cast<std::uint32_t>(links.size()))];
       if (random.Below(2) == 0) {
         impairment.sender = topology.Peer(impairment.sender.node, impairment.sender.port);
@@ -254,7 +257,8 @@ class Generator {
       } else if (kind < 2) {
         const LinkParameters& link = scenario_.parameters.link(ClassOf(impairment.sender.port));
         impairment.kind = LinkImpairment::Kind::kLanesLost;
-        impairment.count = random.Below(static_cast<std::uint32_t>(link.lanes + link.spare_lanes + 1));
+        impairment.count =
+            random.Below(static_cast<std::uint32_t>(link.lanes + link.spare_lanes + 1));
       } else if (kind == 2) {
         impairment.kind = LinkImpairment::Kind::kCorruptNext;
         impairment.count = 1 + random.Below(random.Below(2) == 0 ? 3 : 12);
@@ -264,7 +268,8 @@ class Generator {
       }
       scenario_.impairments.push_back(impairment);
       if (impairment.kind != LinkImpairment::Kind::kLatency || impairment.latency == 0) continue;
-      // It falls again while there is traffic: what is sent then must not overtake. No new number is drawn for it.
+      // It falls again while there is traffic: what is sent then must not overtake. No new number
+      // is drawn for it.
       impairment.at += 1000 * (1 + impairment.latency % (span_ + 1));
       impairment.latency /= 8;
       scenario_.impairments.push_back(impairment);
@@ -276,8 +281,11 @@ class Generator {
     RandomStream random(scenario_.seed, "service");
     if (random.Below(3) != 0) return;
     P7ihParameters& p = scenario_.parameters;
-    const auto hubs = static_cast<std::uint32_t>(Topology::Create(scenario_.topology).value().hubs());
-    const auto duration = [&](std::uint32_t thousands) { return 1 + static_cast<Time>(random.Below(thousands)) * 1000; };
+    const auto hubs =
+        static_cast<std::uint32_t>(Topology::Create(scenario_.topology).value().hubs());
+    const auto duration = [&](std::uint32_t thousands) {
+      return 1 + static_cast<Time>(random.Below(thousands)) * 1000;
+    };
     p.service_buffer_flits = 1 + static_cast<int>(random.Below(4));
     p.service_wait = duration(random.Below(2) == 0 ? 40 : 2000);
     ServiceTraffic& service = scenario_.service;
@@ -289,7 +297,9 @@ class Generator {
       service.probe_period = duration(random.Below(2) == 0 ? 20 : 400);
     }
     for (std::uint32_t k = random.Below(6); k > 0 && hubs > 1; --k) {
-      ServicePing ping{.from = random.Below(hubs), .to = 0, .at = duration(static_cast<std::uint32_t>(span_ + 1))};
+      ServicePing ping{.from = random.Below(hubs),
+                       .to = 0,
+                       .at = duration(static_cast<std::uint32_t>(span_ + 1))};
       ping.to = (ping.from + 1 + random.Below(hubs - 1)) % hubs;
       ping.count = 1 + random.Below(30);
       ping.period = duration(random.Below(2) == 0 ? 4 : 100);
@@ -382,7 +392,8 @@ std::string Describe(const Scenario& s) {
                   s.name, s.topology.supernodes, s.topology.drawers, s.topology.hubs,
                   s.topology.d_links_per_pair, s.reroute);
   for (const BladeSite& blade : s.topology.blades) {
-    text += fmt::format("  {} at {}\n", blade.name, blade.attach.empty() ? "nothing" : blade.attach);
+    text +=
+        fmt::format("  {} at {}\n", blade.name, blade.attach.empty() ? "nothing" : blade.attach);
   }
   for (const MulticastSite& group : s.topology.multicast) {
     text += fmt::format("  {} from {} to", group.name, group.source);
@@ -402,8 +413,8 @@ std::string Describe(const Scenario& s) {
                       s.routing.workload == TrafficClass::kRdma ? "rdma" : "fifo");
   if (const auto* script = std::get_if<ScriptedWorkload>(&s.workload)) {
     for (const ScriptedPacket& k : script->packets) {
-      text += fmt::format("  at {} from {}.{} to {}.{} bytes {}{}\n", k.at, k.source, k.source_window,
-                          k.destination, k.destination_window, k.bytes,
+      text += fmt::format("  at {} from {}.{} to {}.{} bytes {}{}\n", k.at, k.source,
+                          k.source_window, k.destination, k.destination_window, k.bytes,
                           k.route ? " " + DescribeRoute(*k.route) : "");
     }
   }
@@ -416,13 +427,15 @@ std::string Describe(const Scenario& s) {
   }
   const ServiceTraffic& service = s.service;
   if (service.any()) {
-    text += fmt::format("  service_buffer_flits={} service_wait={} timeout={} tries={} probes {} from {} every {}\n",
-                        p.service_buffer_flits, p.service_wait, service.timeout, service.tries, service.probe_rounds,
-                        service.probe_at, service.probe_period);
+    text += fmt::format(
+        "  service_buffer_flits={} service_wait={} timeout={} tries={} probes {} from {} every "
+        "{}\n",
+        p.service_buffer_flits, p.service_wait, service.timeout, service.tries,
+        service.probe_rounds, service.probe_at, service.probe_period);
   }
   for (const ServicePing& ping : service.pings) {
-    text += fmt::format("  from {} every {} {} pings from {} to {}\n", ping.at, ping.period, ping.count, ping.from,
-                        ping.to);
+    text += fmt::format("  from {} every {} {} pings from {} to {}\n", ping.at, ping.period,
+                        ping.count, ping.from, ping.to);
   }
   if (!s.impairments.empty()) {
     text += fmt::format("  link_replay={} replay_limit={}\n", p.link_replay, p.replay_limit);

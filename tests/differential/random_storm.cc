@@ -13,7 +13,8 @@
 namespace percs::reference {
 namespace {
 
-// A hub on the way of a packet: the link it comes in by and the one it leaves by, as this hub's ports.
+// A hub on the way of a packet: the link it comes in by and the one it leaves by, as this hub's
+// ports.
 struct Transit {
   NodeId hub;
   PortId in, out;
@@ -21,12 +22,14 @@ struct Transit {
 
 std::optional<Transit> TransitOf(const Topology& topology, const ScriptedPacket& packet) {
   const NodeId from = packet.source, to = packet.destination;
-  if (from == to || topology.is_group(to) || topology.is_blade(from) || topology.is_blade(to)) return std::nullopt;
+  if (from == to || topology.is_group(to) || topology.is_blade(from) || topology.is_blade(to))
+    return std::nullopt;
   const auto tables = Planner(topology).Plan({});
   const auto next = [&](NodeId hub, const std::shared_ptr<const RouteTable>& table) {
     const bool intra = topology.supernode_of(hub) == topology.supernode_of(to);
-    const PortMask ports = intra ? table->intra[static_cast<std::size_t>(topology.hub_in_supernode(to))]
-                                 : table->inter[static_cast<std::size_t>(topology.supernode_of(to))];
+    const PortMask ports =
+        intra ? table->intra[static_cast<std::size_t>(topology.hub_in_supernode(to))]
+              : table->inter[static_cast<std::size_t>(topology.supernode_of(to))];
     return topology.Peer(hub, static_cast<PortId>(std::countr_zero(ports)));
   };
   const LinkEnd first = next(from, tables[from]->source_direct);
@@ -72,13 +75,18 @@ class Storm {
   }
 
  private:
-  const LinkParameters& Parameters(LinkEnd end) const { return scenario_.parameters.link(ClassOf(end.port)); }
-  Time Below(Time limit) { return static_cast<Time>(random_.Below(static_cast<std::uint32_t>(limit))); }
+  const LinkParameters& Parameters(LinkEnd end) const {
+    return scenario_.parameters.link(ClassOf(end.port));
+  }
+  Time Below(Time limit) {
+    return static_cast<Time>(random_.Below(static_cast<std::uint32_t>(limit)));
+  }
   Time At() { return begin_ + Below(length_ + 1); }
 
   void MakeLanes() {
     if (!scenario_.impairments.empty()) return;  // they fit the lanes there are
-    for (LinkParameters* link : {&scenario_.parameters.ll, &scenario_.parameters.lr, &scenario_.parameters.d}) {
+    for (LinkParameters* link :
+         {&scenario_.parameters.ll, &scenario_.parameters.lr, &scenario_.parameters.d}) {
       link->lanes = 2 + static_cast<int>(random_.Below(5));
       link->spare_lanes = static_cast<int>(random_.Below(2));
       link->lanes_min = 1;
@@ -101,7 +109,8 @@ class Storm {
     scenario_.faults.push_back({down + pause, link, true});
   }
 
-  // Packets come in slowly and wait until they can leave without an underrun, at a rate that changes meanwhile.
+  // Packets come in slowly and wait until they can leave without an underrun, at a rate that
+  // changes meanwhile.
   void ChangeRateOfWaiting() {
     const LinkEnd before = topology_.Peer(in_.node, in_.port);
     LoseLanes(before, begin_, Spare(before));
@@ -127,13 +136,15 @@ class Storm {
   void GiveUp() {
     const LinkEnd link = random_.Below(2) == 0 ? topology_.Peer(in_.node, in_.port) : out_;
     const int limit = scenario_.parameters.replay_limit;
-    const Time round = Parameters(link).flit_time + 2 * Parameters(link).wire + scenario_.parameters.credit_processing;
+    const Time round = Parameters(link).flit_time + 2 * Parameters(link).wire +
+                       scenario_.parameters.credit_processing;
     for (std::uint32_t k = 1 + random_.Below(4); k > 0; --k) {
       const Time at = At();
-      scenario_.impairments.push_back({.at = at,
-                                       .sender = link,
-                                       .kind = LinkImpairment::Kind::kCorruptNext,
-                                       .count = static_cast<std::uint32_t>(limit) + random_.Below(3)});
+      scenario_.impairments.push_back(
+          {.at = at,
+           .sender = link,
+           .kind = LinkImpairment::Kind::kCorruptNext,
+           .count = static_cast<std::uint32_t>(limit) + random_.Below(3)});
       Flap(link, at + Below(limit * round), 1 + Below(2 * round));
     }
   }

@@ -16,7 +16,8 @@ void Network::ApplyImpairment(const LinkImpairment& impairment) {
   LinkAt(sender.node, sender.port).lanes_lost[sender.node] = static_cast<int>(impairment.count);
   const LinkParameters& link = ClassParameters(sender.port);
   if (WorkingLanes(sender.node, sender.port) < link.lanes) ++result_.coverage.rates_reduced;
-  if (WorkingLanes(sender.node, sender.port) < link.lanes_min) ++result_.coverage.links_without_lanes;
+  if (WorkingLanes(sender.node, sender.port) < link.lanes_min)
+    ++result_.coverage.links_without_lanes;
   result_.coverage.fronts_moved_by_rate += fronts != RequestInstants(sender.node, sender.port);
   UpdateLink(sender);
   Wake(sender.node, now_);
@@ -30,7 +31,8 @@ void Network::ApplyLatency(const LinkImpairment& impairment) {
   if (impairment.latency > 0) ++result_.coverage.latencies_added;
 }
 
-// Of the fronts for one output that have not begun: from when on each requests, or now if that has passed.
+// Of the fronts for one output that have not begun: from when on each requests, or now if that has
+// passed.
 std::vector<Time> Network::RequestInstants(NodeId node, PortId output) {
   std::vector<Time> instants;
   for (const auto& [key, buffer] : hubs_[node].buffers) {
@@ -109,7 +111,8 @@ Transmission Network::Transmit(Hub& hub, PortId port, int certain) {
     return sent;
   }
   const LinkEnd far = topology_.Peer(hub.id, port);
-  const Time f = FlitTime(hub.id, port), delays = Propagation(hub.id, port) + Propagation(far.node, far.port);
+  const Time f = FlitTime(hub.id, port),
+             delays = Propagation(hub.id, port) + Propagation(far.node, far.port);
   Time round = 0;  // in whole flits: those sent until the sender hears of the first
   while (round < f + delays + parameters_.credit_processing) round += f;
   int replays = 0;

@@ -27,7 +27,8 @@ void Network::UpdateLink(LinkEnd one) {
     Hub& hub = hubs_[end.node];
     if (up) {
       ReceiverUp(hub, end.port);
-      SendServiceCredits(hub.id, end.port, parameters_.service_buffer_flits - hub.service[end.port].held);
+      SendServiceCredits(hub.id, end.port,
+                         parameters_.service_buffer_flits - hub.service[end.port].held);
     } else {
       ServiceLinkDown(hub, end.port);
       ReceiverDown(hub, end.port);
@@ -142,7 +143,8 @@ void Network::ReceiverUp(Hub& hub, PortId port) {
       if (times.empty()) continue;
       const Time spacing = times.size() > 1 ? times[1] - times[0] : 0;
       const PortId output = buffer.packets[i]->output;
-      result_.coverage.credits_of_changed_rate += spacing != 0 && spacing != FlitTime(hub.id, output);
+      result_.coverage.credits_of_changed_rate +=
+          spacing != 0 && spacing != FlitTime(hub.id, output);
       SendCredits(hub.id, port, vc, times[0], spacing, static_cast<int>(times.size()));
     }
     result_.coverage.credits_after_up += leaving.size();

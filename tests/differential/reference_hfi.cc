@@ -94,7 +94,8 @@ void Network::HandOver(Hub& hub, int hfi_port, PortId output) {
     buffer.lane = packet->output;
     buffer.packets.push_back(packet);
     // A packet from the send queue meets the state of its port when it enters the ISR (B.7).
-    if (packet->output != kReplication && !LinkUp(node, packet->output)) packet->drop = DropReason::kLinkDown;
+    if (packet->output != kReplication && !LinkUp(node, packet->output))
+      packet->drop = DropReason::kLinkDown;
     Wake(node, now_);
   });
 }

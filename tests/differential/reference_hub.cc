@@ -54,7 +54,8 @@ void Network::SettleBuffer(Hub& hub, Buffer& buffer) {
   const std::deque<std::shared_ptr<QueuedPacket>> packets = buffer.packets;
   for (const auto& packet : packets) {
     const bool waits = packet->output == kReplication && packet->branches.empty() && !packet->drop;
-    if (waits && packet->complete() && packet->flits.back()->arrival <= now_) Replicate(hub, buffer, packet);
+    if (waits && packet->complete() && packet->flits.back()->arrival <= now_)
+      Replicate(hub, buffer, packet);
   }
   int present = 0;
   for (auto it = buffer.packets.begin(); it != buffer.packets.end();) {
@@ -102,7 +103,8 @@ void Network::Replicate(Hub& hub, Buffer& buffer, std::shared_ptr<QueuedPacket> 
     branch->output = bit;
     if (bit == kHfiFirst) {
       const int window = p.script.destination_window;
-      branch->output = static_cast<PortId>(kHfiFirst + 4 * (window / parameters_.windows_per_hfi) + window % 4);
+      branch->output =
+          static_cast<PortId>(kHfiFirst + 4 * (window / parameters_.windows_per_hfi) + window % 4);
     } else if (parameters_.vc_policy == VcPolicy::kPosition) {
       const Position here =
           IsHfi(buffer.port) ? kInjected : PositionOf(buffer.port, static_cast<VcId>(buffer.lane));
@@ -205,7 +207,7 @@ void Network::ArbitrateOutput(Hub& hub, PortId port, Output& output) {
     UpdateStall(hub, port, output, {});
     return;
   }
-  std::set<int> lack_only_credit;  // output VCs
+  std::set<int> lack_only_credit;                        // output VCs
   std::map<int, std::map<int, Buffer*>> can_be_granted;  // by output VC, then by index
   Buffer* continues = nullptr;
   for (auto& [key, buffer] : hub.buffers) {
@@ -319,12 +321,13 @@ void Network::SendFlits(Hub& hub, PortId port, QueuedPacket& packet,
   std::vector<std::shared_ptr<Flit>> flits;
   for (int i = 0; i < sent.flits; ++i) {
     const auto& flit = packet.flits[first + i];
-    flits.push_back(std::make_shared<Flit>(Flit{.packet = packet.packet,
-                                                .arrival = sent.start + i * f + delay,
-                                                .flit_time = f,
-                                                .tail = flit->tail,
-                                                .corrupted = sent.corrupted[static_cast<std::size_t>(i)],
-                                                .from = flit}));
+    flits.push_back(
+        std::make_shared<Flit>(Flit{.packet = packet.packet,
+                                    .arrival = sent.start + i * f + delay,
+                                    .flit_time = f,
+                                    .tail = flit->tail,
+                                    .corrupted = sent.corrupted[static_cast<std::size_t>(i)],
+                                    .from = flit}));
   }
   const LinkEnd peer = topology_.Peer(hub.id, port);
   Schedule(sent.start + delay, kFlit, peer.node, peer.port, packet.output_vc,

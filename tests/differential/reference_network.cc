@@ -63,7 +63,8 @@ void Network::ScheduleInput(const ReferenceInput& input) {
   for (std::size_t i = 0; i < packets_.size(); ++i) {
     Schedule(packets_[i].at, kCreate, packets_[i].source, 0, 0, [this, i] { Create(i); });
   }
-  for (const Cable& cable : input.cables) LinkAt(cable.link.node, cable.link.port).wire = cable.wire;
+  for (const Cable& cable : input.cables)
+    LinkAt(cable.link.node, cable.link.port).wire = cable.wire;
   for (const LinkFault& fault : input.faults) {
     ScheduleFault(fault);
   }
@@ -88,8 +89,8 @@ LinkEnd Network::LowerEnd(LinkEnd end) const {
   return std::pair(peer.node, peer.port) < std::pair(end.node, end.port) ? peer : end;
 }
 
-// What happens to a link is scheduled under its lower end: of one instant it goes down, comes up, and then
-// gets its errors and lanes.
+// What happens to a link is scheduled under its lower end: of one instant it goes down, comes up,
+// and then gets its errors and lanes.
 void Network::ScheduleFault(const LinkFault& fault) {
   const LinkEnd lower = LowerEnd(fault.link);
   Schedule(fault.at, kFault, lower.node, lower.port, fault.up ? 1 : 0,

@@ -54,7 +54,8 @@ struct QueuedPacket {
   Time commitment_end = 0;
   bool begun = false;
   bool truncated_here = false;
-  // Multicast (B.9): a packet that waits to be whole, then for its branches, which have no slots of their own.
+  // Multicast (B.9): a packet that waits to be whole, then for its branches, which have no slots of
+  // their own.
   bool branch = false;
   std::vector<std::shared_ptr<QueuedPacket>> branches;
 
@@ -99,7 +100,8 @@ struct ServicePacket {
   bool corrupted = false;
 };
 
-// Of one port: packets that wait for it as an output, and slots of its far end; slots in use of it as an input.
+// Of one port: packets that wait for it as an output, and slots of its far end; slots in use of it
+// as an input.
 struct ServiceLane {
   std::deque<std::shared_ptr<ServicePacket>> waiting;
   int credits = 0, credits_under_way = 0;
@@ -121,8 +123,8 @@ struct Output {
   Time ahead = 0;  // nothing sent later may be at the other end of the wire before this
   QueuedPacket* last = nullptr;  // packet of the last commitment, if that ended without the tail
   int last_vc = -1;              // round robin over output VCs
-  Time stalled_since = kNever;  // or when that was last looked at
-  std::set<int> stalled;        // VCs
+  Time stalled_since = kNever;   // or when that was last looked at
+  std::set<int> stalled;         // VCs
 };
 
 struct HfiPort {
@@ -157,14 +159,15 @@ struct Link {
   bool commanded_up = true;
   std::map<NodeId, int> lanes_lost;  // by the sending end
   std::map<NodeId, Time> latency;    // added, by the sending end
-  std::uint64_t generation = 0;  // changes at every down and up
+  std::uint64_t generation = 0;      // changes at every down and up
 };
 
 // Errors on the wire of one output (B.8).
 struct Wire {
   RandomStream errors;
   double rate = 0;
-  std::optional<std::uint64_t> intact;  // transmissions up to the next corrupted one; none: for ever
+  std::optional<std::uint64_t>
+      intact;  // transmissions up to the next corrupted one; none: for ever
   std::uint64_t corrupt_next = 0;
 };
 
@@ -182,7 +185,19 @@ class Network {
 
  private:
   // Order of events at one instant (rule 2); a hub settles and arbitrates after all its inputs.
-  enum Class { kFault, kEpoch, kCredit, kFlit, kSettle, kArbitrate, kEject, kServiceOut, kService, kCreate, kInject };
+  enum Class {
+    kFault,
+    kEpoch,
+    kCredit,
+    kFlit,
+    kSettle,
+    kArbitrate,
+    kEject,
+    kServiceOut,
+    kService,
+    kCreate,
+    kInject
+  };
   struct Key {
     Time time;
     int order;
@@ -220,7 +235,8 @@ class Network {
   bool IsOpen(const Hub& hub, int middle, int destination);
   int OpenFrom(const Hub& hub, int first, int destination);
   int OtherSupernode(const Hub& hub, int number, int destination);
-  int IndirectCandidate(Hub& hub, PortId hfi_port, const Packet& packet, const RouteSetting& setting);
+  int IndirectCandidate(Hub& hub, PortId hfi_port, const Packet& packet,
+                        const RouteSetting& setting);
   bool AdaptiveTakesIndirect(Hub& hub, PortId hfi_port, int destination, int middle, int threshold);
   PortMask Entry(const Hub& hub, PortId input, TableKind table, bool intra, int index);
   PortId Choose(Hub& hub, PortId input, TableKind table, int supernode, PortMask mask, bool move);
@@ -265,7 +281,8 @@ class Network {
   void ScheduleService(const ServiceTraffic& traffic);
   void ServiceDue(Hub& hub, std::size_t number);
   void CreateService(Hub& hub, ServicePacket packet, PortId output);
-  void ServiceArrives(NodeId node, PortId port, std::uint64_t generation, std::shared_ptr<ServicePacket> packet);
+  void ServiceArrives(NodeId node, PortId port, std::uint64_t generation,
+                      std::shared_ptr<ServicePacket> packet);
   void DropService(NodeId node, DropReason reason);
   void FreeServiceSlot(Hub& hub, PortId input);
   void SendServiceCredits(NodeId node, PortId port, int count);

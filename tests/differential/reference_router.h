@@ -91,8 +91,8 @@ struct Coverage {
   std::uint64_t route_choices = 0;     // round robin over parallel ports
   std::uint64_t striped = 0, sw_indirect = 0, indirect_round_robin = 0, indirect_random = 0;
   std::uint64_t striped_choices = 0, middle_l_hops = 0;  // D, L and D through a middle supernode
-  std::uint64_t middles_closed = 0;  // a candidate that was not open
-  std::uint64_t indirect_went_direct = 0;  // no middle was open
+  std::uint64_t middles_closed = 0;                      // a candidate that was not open
+  std::uint64_t indirect_went_direct = 0;                // no middle was open
   std::uint64_t adaptive_direct = 0, adaptive_indirect = 0;
   std::uint64_t multicasts = 0, branches = 0;  // replicated
   std::uint64_t branches_dropped = 0;          // at once
@@ -101,13 +101,16 @@ struct Coverage {
   std::uint64_t runs_split_by_error = 0;
   std::uint64_t given_up_too_late = 0;  // the link had gone down before
   std::uint64_t rates_reduced = 0, links_without_lanes = 0;
-  std::uint64_t fronts_moved_by_rate = 0, latencies_added = 0, held_behind_latency = 0;     // they request earlier or later than before it changed
-  std::uint64_t credits_of_changed_rate = 0;  // up: of a commitment granted at another rate than the present one
+  std::uint64_t fronts_moved_by_rate = 0, latencies_added = 0,
+                held_behind_latency = 0;  // they request earlier or later than before it changed
+  std::uint64_t credits_of_changed_rate =
+      0;  // up: of a commitment granted at another rate than the present one
   std::uint64_t corrupted_packets = 0;  // with replay switched off
   std::uint64_t truncated = 0, no_route = 0, no_vc_position = 0;
   std::uint64_t service_grants = 0, service_waits = 0;  // a data commitment was in the way
   std::uint64_t service_made_way = 0;                   // for data: it had gone last
-  std::uint64_t service_lacked_credit = 0, service_no_slot = 0, service_timeouts = 0, service_link_down = 0;
+  std::uint64_t service_lacked_credit = 0, service_no_slot = 0, service_timeouts = 0,
+                service_link_down = 0;
   std::uint64_t service_answers = 0, service_repeats = 0, service_unanswered = 0;
 
   void Add(const Coverage& other);

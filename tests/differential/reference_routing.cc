@@ -20,7 +20,8 @@ PortMask Network::Entry(const Hub& hub, PortId input, TableKind table, bool intr
   return static_cast<std::size_t>(index) < entries.size() ? entries[index] : 0;
 }
 
-// The lowest port of a set above the pointer, cyclically; a pointer moves only if there is a choice.
+// The lowest port of a set above the pointer, cyclically; a pointer moves only if there is a
+// choice.
 PortId Network::Choose(Hub& hub, PortId input, TableKind table, int supernode, PortMask mask,
                        bool move) {
   std::vector<int> ports;
@@ -77,8 +78,8 @@ void Network::RoutePacket(Hub& hub, PortId input, int input_vc, QueuedPacket* qu
   const bool intra = destination == here;
   int supernode = destination;
   if (indirect && !intra && here != packet.middle) supernode = packet.middle;
-  const PortMask mask = Entry(hub, input, table, intra,
-                              intra ? topology_.hub_in_supernode(exit) : supernode);
+  const PortMask mask =
+      Entry(hub, input, table, intra, intra ? topology_.hub_in_supernode(exit) : supernode);
   if (mask == 0) {
     queued->drop = DropReason::kNoRoute;
     ++result_.coverage.no_route;
@@ -185,9 +186,9 @@ void Network::ChooseMode(Hub& hub, PortId hfi_port, Packet& packet) {
   } else if (setting.mode != RouteMode::kHwDirect && topology_.supernodes() > 2) {
     const int middle = IndirectCandidate(hub, hfi_port, packet, setting);
     const bool adaptive = setting.mode == RouteMode::kAdaptive;
-    const bool taken = middle >= 0 && (!adaptive || AdaptiveTakesIndirect(
-                                                        hub, hfi_port, destination, middle,
-                                                        setting.adaptive_threshold));
+    const bool taken =
+        middle >= 0 && (!adaptive || AdaptiveTakesIndirect(hub, hfi_port, destination, middle,
+                                                           setting.adaptive_threshold));
     if (adaptive) ++(taken ? coverage.adaptive_indirect : coverage.adaptive_direct);
     if (middle < 0) ++coverage.indirect_went_direct;
     if (!taken) return;

@@ -27,7 +27,8 @@ void Network::ScheduleService(const ServiceTraffic& traffic) {
       }
     }
     for (std::size_t i = 0; i < at[node].size(); ++i) {
-      Schedule(at[node][i], kService, node, 0, static_cast<int>(i), [this, node, i] { ServiceDue(hubs_[node], i); });
+      Schedule(at[node][i], kService, node, 0, static_cast<int>(i),
+               [this, node, i] { ServiceDue(hubs_[node], i); });
     }
   }
 }
@@ -100,14 +101,16 @@ void Network::ServiceArrives(NodeId node, PortId port, std::uint64_t generation,
     return DropService(node, DropReason::kNoVcPosition);
   } else if (!packet->directed) {
     const bool intra = topology_.supernode_of(packet->destination) == topology_.supernode_of(node);
-    const int index = intra ? topology_.hub_in_supernode(packet->destination) : topology_.supernode_of(packet->destination);
+    const int index = intra ? topology_.hub_in_supernode(packet->destination)
+                            : topology_.supernode_of(packet->destination);
     const PortMask mask = Entry(hub, port, TableKind::kDirect, intra, index);
     if (mask == 0) {
       ++result_.coverage.no_route;
       FreeServiceSlot(hub, port);
       return DropService(node, DropReason::kNoRoute);
     }
-    packet->output = Choose(hub, port, TableKind::kDirect, topology_.supernode_of(packet->destination), mask, true);
+    packet->output = Choose(hub, port, TableKind::kDirect,
+                            topology_.supernode_of(packet->destination), mask, true);
   }
   if (packet->output != kServicePort && !LinkUp(node, packet->output)) {
     FreeServiceSlot(hub, port);
@@ -130,20 +133,22 @@ void Network::SendServiceCredits(NodeId node, PortId port, int count) {
   ServiceLane& lane = hubs_[peer.node].service[peer.port];
   lane.credits_under_way += count;
   const Time at = now_ + Propagation(node, port) + parameters_.credit_processing;
-  Schedule(at, kCredit, peer.node, peer.port, kServiceVc, [this, peer, count, generation = link.generation] {
-    const Link& now = LinkAt(peer.node, peer.port);
-    if (!now.up || now.generation != generation) return;
-    ServiceLane& lane = hubs_[peer.node].service[peer.port];
-    lane.credits += count;
-    lane.credits_under_way -= count;
-    Wake(peer.node, now_);
-  });
+  Schedule(at, kCredit, peer.node, peer.port, kServiceVc,
+           [this, peer, count, generation = link.generation] {
+             const Link& now = LinkAt(peer.node, peer.port);
+             if (!now.up || now.generation != generation) return;
+             ServiceLane& lane = hubs_[peer.node].service[peer.port];
+             lane.credits += count;
+             lane.credits_under_way -= count;
+             Wake(peer.node, now_);
+           });
 }
 
 // After all inputs of an instant.
 void Network::ExpireService(Hub& hub) {
   for (ServiceLane& lane : hub.service) {
-    while (!lane.waiting.empty() && lane.waiting.front()->arrived + parameters_.service_wait <= now_) {
+    while (!lane.waiting.empty() &&
+           lane.waiting.front()->arrived + parameters_.service_wait <= now_) {
       FreeServiceSlot(hub, lane.waiting.front()->input);
       lane.waiting.pop_front();
       DropService(hub.id, DropReason::kServiceTimeout);
@@ -185,7 +190,8 @@ bool Network::GrantService(Hub& hub, PortId port, Output& output, bool data_can_
   ++packet->hops;
   packet->corrupted = packet->corrupted || sent.corrupted[0];
   const LinkEnd peer = topology_.Peer(hub.id, port);
-  Schedule(output.busy_until + parameters_.isr_latency + Propagation(hub.id, port), kFlit, peer.node, peer.port, kServiceVc,
+  Schedule(output.busy_until + parameters_.isr_latency + Propagation(hub.id, port), kFlit,
+           peer.node, peer.port, kServiceVc,
            [this, peer, packet, generation = LinkAt(hub.id, port).generation] {
              ServiceArrives(peer.node, peer.port, generation, packet);
            });
@@ -199,7 +205,8 @@ void Network::ServiceDelivered(NodeId node, std::shared_ptr<ServicePacket> packe
   ++stats.packets_delivered;
   ++stats.flits_delivered;
   stats.hops_delivered += packet->hops;
-  result_.nodes[node].deliveries.push_back({now_, packet->source, packet->sequence, 1, packet->path});
+  result_.nodes[node].deliveries.push_back(
+      {now_, packet->source, packet->sequence, 1, packet->path});
   if (!packet->answer) {
     ServicePacket answer;
     answer.destination = packet->source;

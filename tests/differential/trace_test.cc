@@ -1,5 +1,5 @@
-// Tracing on random networks: it records the very grants that the reference router makes, its waits leave
-// nothing of a packet's time unexplained, and it changes nothing.
+// Tracing on random networks: it records the very grants that the reference router makes, its waits
+// leave nothing of a packet's time unexplained, and it changes nothing.
 #include <map>
 
 #include "emulator/sim/run.h"
@@ -35,8 +35,8 @@ std::vector<Grant> GrantsOf(const std::vector<TracedPacket>& packets) {
   for (const TracedPacket& p : packets) {
     for (const TracedHop& hop : p.hops) {
       for (const TracedGrant& g : hop.grants) {
-        grants.emplace_back(g.at, hop.in.node, hop.in.port, hop.out.port, p.source, p.sequence, g.first,
-                            g.flits);
+        grants.emplace_back(g.at, hop.in.node, hop.in.port, hop.out.port, p.source, p.sequence,
+                            g.first, g.flits);
       }
     }
   }
@@ -48,7 +48,8 @@ std::vector<Grant> GrantsOf(const ReferenceResult& result) {
   std::vector<Grant> grants;
   for (NodeId node = 0; node < result.nodes.size(); ++node) {
     for (const ReferenceGrant& g : result.nodes[node].grants) {
-      grants.emplace_back(g.time, node, g.input, g.output, g.source, g.sequence, g.first_flit, g.flits);
+      grants.emplace_back(g.time, node, g.input, g.output, g.source, g.sequence, g.first_flit,
+                          g.flits);
     }
   }
   std::sort(grants.begin(), grants.end());
@@ -100,7 +101,8 @@ TEST(Trace, RecordsTheGrantsOfTheReferenceRouterAndExplainsEveryWait) {
     }
     if (HasFailure()) return;
   }
-  for (std::size_t w = 0; w < kWaits; ++w) EXPECT_GT(waited[w], 0) << WaitName(static_cast<Wait>(w));
+  for (std::size_t w = 0; w < kWaits; ++w)
+    EXPECT_GT(waited[w], 0) << WaitName(static_cast<Wait>(w));
 }
 
 }  // namespace

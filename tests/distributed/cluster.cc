@@ -43,8 +43,10 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
   }
   controller_ = *std::move(started);
   Credentials credentials;
-  if (!options_.tls.empty()) credentials = *Credentials::Load(IdentityOf(Role::kOperator), RoleSet(Role::kOperator));
-  control_ = v1::Control::NewStub(MakeChannel(controller_->address(), credentials, Role::kController));
+  if (!options_.tls.empty())
+    credentials = *Credentials::Load(IdentityOf(Role::kOperator), RoleSet(Role::kOperator));
+  control_ =
+      v1::Control::NewStub(MakeChannel(controller_->address(), credentials, Role::kController));
   for (std::uint32_t i = 0; i < options_.daemons; ++i) {
     const absl::Status status = AddDaemon();
     EXPECT_TRUE(status.ok()) << status;

@@ -42,7 +42,8 @@ class Cluster {
   const std::string& controller_address() const { return controller_->address(); }
   // One method of Control, within a minute.
   template <typename Request, typename Reply>
-  grpc::Status Call(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
+  grpc::Status Call(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*, const Request&,
+                                                              Reply*),
                     const Request& request, Reply* reply) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
@@ -72,7 +73,8 @@ class Cluster {
   std::unique_ptr<v1::Control::Stub> control_;
 };
 
-// Between two questions of a loop that waits: an address may ask only so often (requests_per_second).
+// Between two questions of a loop that waits: an address may ask only so often
+// (requests_per_second).
 void WaitABit();
 // A scenario file below the source tree as a request, with its files inlined.
 v1::ApplyRequest RequestFromFile(const std::string& path);

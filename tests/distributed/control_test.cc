@@ -60,13 +60,14 @@ TEST_F(ControlTest, RouteTablesAreDumpedProvenAndLoaded) {
     auto hub = std::make_shared<HubTables>(*(*tables)[0]);
     hub->source_direct = hub->source_striped = source;
     v1::LoadRoutesRequest request;
-    TablesToProto({0, 1, 2, 3},
-                  [&](NodeId node) { return node == 0 ? hub : (*tables)[node]; },
-                  request.mutable_tables());
+    TablesToProto(
+        {0, 1, 2, 3}, [&](NodeId node) { return node == 0 ? hub : (*tables)[node]; },
+        request.mutable_tables());
     return request;
   };
   v1::LoadRoutesReply loaded;
-  const grpc::Status hole = cluster_.Call(&v1::Control::Stub::LoadRoutes, with_first_hop(0), &loaded);
+  const grpc::Status hole =
+      cluster_.Call(&v1::Control::Stub::LoadRoutes, with_first_hop(0), &loaded);
   EXPECT_EQ(hole.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(hole.error_message(), HasSubstr("sn0-d0-h0 to sn0-d0-h1: sn0-d0-h0 has no route"));
   v1::LoadRoutesRequest short_of_one = with_first_hop(PortBit(1));
@@ -74,7 +75,8 @@ TEST_F(ControlTest, RouteTablesAreDumpedProvenAndLoaded) {
   const grpc::Status missing = cluster_.Call(&v1::Control::Stub::LoadRoutes, short_of_one, &loaded);
   EXPECT_EQ(missing.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(missing.error_message(), HasSubstr("of 3 nodes, but the machine has 4"));
-  const grpc::Status good = cluster_.Call(&v1::Control::Stub::LoadRoutes, with_first_hop(PortBit(1)), &loaded);
+  const grpc::Status good =
+      cluster_.Call(&v1::Control::Stub::LoadRoutes, with_first_hop(PortBit(1)), &loaded);
   ASSERT_TRUE(good.ok()) << good.error_message();
   EXPECT_EQ(loaded.epoch(), 2u);
   EXPECT_EQ(loaded.hubs_changed(), 1u);
@@ -129,7 +131,8 @@ TEST_F(ControlTest, TreesAreCreatedListedAndDeleted) {
   ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::DeleteTree, gone, &reply).ok());
   EXPECT_EQ(reply.id(), 9u);
   gone.set_name("tree99");
-  EXPECT_EQ(cluster_.Call(&v1::Control::Stub::DeleteTree, gone, &reply).error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(cluster_.Call(&v1::Control::Stub::DeleteTree, gone, &reply).error_code(),
+            grpc::StatusCode::NOT_FOUND);
   while (list("tree9").trees(0).state() != "deleted") WaitABit();
   EXPECT_TRUE(create("one more", "sn0-d0-h2, sn0-d0-h3").ok());
   Stop();
@@ -354,8 +357,9 @@ TEST_F(ControlTest, WhatNeedsAScenarioSaysSoWithoutOne) {
   EXPECT_EQ(status.error_code(), grpc::FAILED_PRECONDITION);
   EXPECT_EQ(status.error_message(), "no scenario is applied");
   v1::GetResultReply result;
-  EXPECT_EQ(cluster_.Call(&v1::Control::Stub::GetResult, v1::GetResultRequest(), &result).error_code(),
-            grpc::NOT_FOUND);
+  EXPECT_EQ(
+      cluster_.Call(&v1::Control::Stub::GetResult, v1::GetResultRequest(), &result).error_code(),
+      grpc::NOT_FOUND);
 }
 
 TEST_F(ControlTest, ALimitOfWindowsEndsARunWithAnError) {

@@ -1,7 +1,8 @@
-// What a program at a window has beside messages and RDMA of memory: multicast, datagrams that are gathered and
-// scattered, memory of devices, FIFOs as the target of RDMA, notifications as callbacks. Method: a controller and two
-// daemons in this process and the client library; programs at hubs of both compare what they get byte for byte, each
-// call that cannot be has its error, and the journal's replay has the digest of the live run.
+// What a program at a window has beside messages and RDMA of memory: multicast, datagrams that are
+// gathered and scattered, memory of devices, FIFOs as the target of RDMA, notifications as
+// callbacks. Method: a controller and two daemons in this process and the client library; programs
+// at hubs of both compare what they get byte for byte, each call that cannot be has its error, and
+// the journal's replay has the digest of the live run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +22,8 @@ using Status = WindowStatus;
 constexpr char kHub2[] = "sn0-d0-h2", kHub3[] = "sn0-d0-h3";
 constexpr std::uint64_t kDeviceBytes = 1 << 20;
 
-// Two hubs in each daemon, a group of whom the first hub is the source, and devices at a hub of each daemon.
+// Two hubs in each daemon, a group of whom the first hub is the source, and devices at a hub of
+// each daemon.
 v1::ApplyRequest FourHubs() {
   v1::ApplyRequest request = TwoHubs();
   v1::Scenario* scenario = request.mutable_scenario();
@@ -66,14 +68,16 @@ class EndpointCalls : public EndpointTest {
     }
     return data;
   }
-  static void WriteAll(client::Endpoint& at, const std::vector<MemorySegment>& segments, const Bytes& data) {
+  static void WriteAll(client::Endpoint& at, const std::vector<MemorySegment>& segments,
+                       const Bytes& data) {
     auto from = data.begin();
     for (const MemorySegment& s : segments) {
       ExpectOk(at.Write(s.address, Bytes(from, from + s.bytes)));
       from += s.bytes;
     }
   }
-  // A place for a datagram that is there when this returns: operations of a program begin in their order.
+  // A place for a datagram that is there when this returns: operations of a program begin in their
+  // order.
   static client::Pending Place(client::Endpoint& at, std::vector<MemorySegment> segments) {
     client::Pending place = at.ReceiveIp(std::move(segments));
     ExpectOk(at.Fence());
@@ -89,7 +93,8 @@ class EndpointCalls : public EndpointTest {
 };
 
 TEST_F(EndpointCalls, MulticastReachesTheWindowsThatJoinedUntilTheyLeave) {
-  const EndpointPtr source = Attach(kHub0, 0), near = Attach(kHub1, 5), far = Attach(kHub2, 6), alone = Attach(kHub3, 7);
+  const EndpointPtr source = Attach(kHub0, 0), near = Attach(kHub1, 5), far = Attach(kHub2, 6),
+                    alone = Attach(kHub3, 7);
   ASSERT_TRUE(source && near && far && alone);
   const auto group = source->FindNode("everybody");
   ASSERT_TRUE(group.ok()) << group.status();
@@ -101,7 +106,7 @@ TEST_F(EndpointCalls, MulticastReachesTheWindowsThatJoinedUntilTheyLeave) {
 
   ExpectOk(near->JoinMulticast(*group));
   ExpectOk(far->JoinMulticast(*group));
-  ExpectOk(far->JoinMulticast(*group));  // once is enough
+  ExpectOk(far->JoinMulticast(*group));     // once is enough
   ExpectOk(alone->LeaveMulticast(*group));  // who has not joined is not in it either
   for (const std::size_t size : {std::size_t{1}, std::size_t{2048}}) {
     const Bytes data = Pattern(size, size);
@@ -128,7 +133,8 @@ TEST_F(EndpointCalls, MulticastReachesTheWindowsThatJoinedUntilTheyLeave) {
   ExpectOk(source->SendIp({*group, 0}, later));
   EXPECT_EQ(Next(*near).data, later) << "back again";
 
-  ExpectError(far->SendIp({*group, 0}, later), Status::kNoRoute, Code::kUnavailable);  // only its source sends to a group
+  ExpectError(far->SendIp({*group, 0}, later), Status::kNoRoute,
+              Code::kUnavailable);  // only its source sends to a group
   ExpectError(source->SendFifo({*group, 0}, later), Status::kNoSuchNode, Code::kNotFound);
   for (const NodeId wrong : {far->node(), *group + 1}) {
     ExpectError(far->JoinMulticast(wrong), Status::kNoSuchNode, Code::kNotFound);
@@ -140,8 +146,10 @@ TEST_F(EndpointCalls, MulticastReachesTheWindowsThatJoinedUntilTheyLeave) {
 TEST_F(EndpointCalls, DatagramsAreGatheredFromMemoryAndScatteredAtTheOtherDaemon) {
   const EndpointPtr a = Attach(kHub0, 0), b = Attach(kHub3, 2), c = Attach(kHub1, 4);
   ASSERT_TRUE(a && b && c);
-  for (client::Endpoint* program : {a.get(), b.get(), c.get()}) ExpectOk(program->Register(kHere, 1 << 17));
-  const auto segments = [](const client::Endpoint& of, std::vector<std::pair<Address, std::uint32_t>> pieces) {
+  for (client::Endpoint* program : {a.get(), b.get(), c.get()})
+    ExpectOk(program->Register(kHere, 1 << 17));
+  const auto segments = [](const client::Endpoint& of,
+                           std::vector<std::pair<Address, std::uint32_t>> pieces) {
     std::vector<MemorySegment> list;
     for (const auto& [at, bytes] : pieces) list.push_back({of.context(), kHere + at, bytes});
     return list;
@@ -160,7 +168,8 @@ TEST_F(EndpointCalls, DatagramsAreGatheredFromMemoryAndScatteredAtTheOtherDaemon
   EXPECT_EQ(ReadAll(*b, to), big);
   EXPECT_EQ(b->Read(kHere + 8, 92).Wait().data, Bytes(92, 0)) << "between the places";
 
-  // One that finds no room, as that of the first place is too small, is lost; the next one that fits gets it.
+  // One that finds no room, as that of the first place is too small, is lost; the next one that
+  // fits gets it.
   const auto small = segments(*b, {{60'000, 2'000}, {63'000, 500}});
   const client::Pending little = Place(*b, small);
   ExpectOk(a->SendIp(Of(*b), segments(*a, {{70'000, 2'501}})));
@@ -168,7 +177,8 @@ TEST_F(EndpointCalls, DatagramsAreGatheredFromMemoryAndScatteredAtTheOtherDaemon
   EXPECT_EQ(little.Wait(kSoon).bytes, 2'222u);
   const Bytes head(big.begin(), big.begin() + 2'222);
   Bytes there = ReadAll(*b, small);
-  EXPECT_EQ(Bytes(there.begin() + 2'222, there.end()), Bytes(278, 0)) << "no more than the datagram";
+  EXPECT_EQ(Bytes(there.begin() + 2'222, there.end()), Bytes(278, 0))
+      << "no more than the datagram";
   there.resize(2'222);
   EXPECT_EQ(there, head);
   // One packet by way of the FIFO needs no place.
@@ -223,7 +233,8 @@ TEST_F(EndpointCalls, DatagramsThatCannotBeHaveTheirErrors) {
     ExpectError(a->SendIp(Of(*b), c.segments), c.status, c.code);
     ExpectError(a->ReceiveIp(c.segments), c.status, c.code);
   }
-  ExpectError(a->ReceiveIp({{own, kHere + (1 << 20), 8}}), Status::kReadOnly, Code::kPermissionDenied);
+  ExpectError(a->ReceiveIp({{own, kHere + (1 << 20), 8}}), Status::kReadOnly,
+              Code::kPermissionDenied);
   ExpectOk(a->SendIp(Of(*b), std::vector<MemorySegment>{{own, kHere + (1 << 20), 8}}));
   ExpectError(a->SendIp(Of(*b), Bytes(2'049)), Status::kTooLarge, Code::kInvalidArgument);
   ExpectError(a->SendIp({99, 0}, Bytes(1)), Status::kNoSuchNode, Code::kNotFound);
@@ -254,11 +265,14 @@ TEST_F(EndpointCalls, MemoryOfDevicesMovesBetweenDaemonsAndStaysInTheDevice) {
   ExpectOk(a->RegisterDevice(kThere, 1'000, 1, 4'096 + 100));
   EXPECT_EQ(a->Read(kThere, 1'000).Wait().data, Bytes(more.begin(), more.begin() + 1'000));
 
-  ExpectError(a->RegisterDevice(1 << 24, 4'096, 0), Status::kNoDevice, Code::kUnavailable);  // nothing was ever there
+  ExpectError(a->RegisterDevice(1 << 24, 4'096, 0), Status::kNoDevice,
+              Code::kUnavailable);  // nothing was ever there
   ExpectError(a->RegisterDevice(1 << 24, 4'096, 3), Status::kNoDevice, Code::kUnavailable);
-  ExpectError(a->RegisterDevice(1 << 24, 2, 1, kDeviceBytes - 1), Status::kOutOfRange, Code::kOutOfRange);
+  ExpectError(a->RegisterDevice(1 << 24, 2, 1, kDeviceBytes - 1), Status::kOutOfRange,
+              Code::kOutOfRange);
   ExpectError(a->RegisterDevice(kThere + 8, 8, 1), Status::kOverlap, Code::kAlreadyExists);
-  ExpectError(other->RegisterDevice(kHere, 8, 0, kSize - 1), Status::kWrongKey, Code::kPermissionDenied);
+  ExpectError(other->RegisterDevice(kHere, 8, 0, kSize - 1), Status::kWrongKey,
+              Code::kPermissionDenied);
   ExpectError(a->Atomic(Of(*b), AddTo(kThere + 8, 1)), Status::kOnDevice, Code::kInvalidArgument);
 
   v1::CreateFaultRequest unplug;
@@ -272,29 +286,35 @@ TEST_F(EndpointCalls, MemoryOfDevicesMovesBetweenDaemonsAndStaysInTheDevice) {
   ExpectOk(a->Register(1 << 25, 4'096));
   ExpectError(b->Read(kThere, 8), Status::kNoDevice, Code::kUnavailable);
   ExpectError(b->RegisterDevice(1 << 24, 8, 0, kSize), Status::kNoDevice, Code::kUnavailable);
-  ExpectError(b->RdmaWrite(Of(*a), 1 << 25, kThere, 8), Status::kNoDevice, Code::kUnavailable);  // here
-  ExpectError(a->RdmaWrite(Of(*b), kThere, 1 << 25, 8), Status::kNoDevice, Code::kUnavailable);  // there
+  ExpectError(b->RdmaWrite(Of(*a), 1 << 25, kThere, 8), Status::kNoDevice,
+              Code::kUnavailable);  // here
+  ExpectError(a->RdmaWrite(Of(*b), kThere, 1 << 25, 8), Status::kNoDevice,
+              Code::kUnavailable);  // there
   ExpectError(a->RdmaRead(Of(*b), kThere, 1 << 25, 8), Status::kNoDevice, Code::kUnavailable);
   v1::DeleteFaultRequest plug;
   plug.set_id("unplug");
   status = cluster_.Call(&v1::Control::Stub::DeleteFault, plug, &fault);
   ASSERT_TRUE(status.ok()) << status.error_message();
   ExpectOk(a->RdmaRead(Of(*b), kThere + 7, 1 << 25, 4'096));
-  EXPECT_EQ(a->Read(1 << 25, 4'096).Wait().data, Bytes(more.begin(), more.begin() + 4'096)) << "what it had before";
+  EXPECT_EQ(a->Read(1 << 25, 4'096).Wait().data, Bytes(more.begin(), more.begin() + 4'096))
+      << "what it had before";
   EndAndReplay({a.get(), b.get(), other.get()});
 }
 
 // Packets of one RDMA operation into a FIFO, put together again.
-Bytes Together(client::Endpoint& at, std::uint64_t bytes, WindowOp format, const client::Endpoint& peer) {
+Bytes Together(client::Endpoint& at, std::uint64_t bytes, WindowOp format,
+               const client::Endpoint& peer) {
   Bytes data(bytes);
   for (std::uint64_t left = bytes; left > 0;) {
     const auto packet = at.Receive(kSoon);
     EXPECT_TRUE(packet.ok()) << packet.status();
-    if (!packet.ok() || packet->offset + packet->data.size() > bytes || packet->data.size() > left) return {};
+    if (!packet.ok() || packet->offset + packet->data.size() > bytes || packet->data.size() > left)
+      return {};
     EXPECT_EQ(packet->format, format);
     EXPECT_EQ(packet->peer, peer.node());
     EXPECT_EQ(packet->peer_window, peer.window());
-    std::copy(packet->data.begin(), packet->data.end(), data.begin() + static_cast<std::ptrdiff_t>(packet->offset));
+    std::copy(packet->data.begin(), packet->data.end(),
+              data.begin() + static_cast<std::ptrdiff_t>(packet->offset));
     left -= packet->data.size();
   }
   return data;
@@ -304,9 +324,11 @@ TEST_F(EndpointCalls, RdmaIntoFifosBringsPacketsOrSaysThatThereWasNoRoom) {
   EndpointOptions few = At(kHub3, 1), none = At(kHub3, 2);
   few.receive_slots = 2;
   none.send_slots = none.receive_slots = 0;
-  const EndpointPtr a = Attach(kHub0, 0), b = Attach(kHub2, 3), little = Attach(few), bare = Attach(none);
+  const EndpointPtr a = Attach(kHub0, 0), b = Attach(kHub2, 3), little = Attach(few),
+                    bare = Attach(none);
   ASSERT_TRUE(a && b && little && bare);
-  constexpr std::uint64_t kSize = 32 * 2'048;  // half of the FIFO, which is free when all that came was received
+  constexpr std::uint64_t kSize =
+      32 * 2'048;  // half of the FIFO, which is free when all that came was received
   const Bytes data = Pattern(kSize, 5);
   ExpectOk(a->Register(kHere, kSize));
   ExpectOk(a->Write(kHere, data));
@@ -319,17 +341,21 @@ TEST_F(EndpointCalls, RdmaIntoFifosBringsPacketsOrSaysThatThereWasNoRoom) {
     EXPECT_EQ(Together(*b, bytes, WindowOp::kRdmaRead, *a), head);
   }
 
-  ExpectError(a->RdmaWrite(Of(*little), 0, kHere, 3 * 2'048, {.to_fifo = true}), Status::kReceiveFifoFull,
-              Code::kResourceExhausted);
+  ExpectError(a->RdmaWrite(Of(*little), 0, kHere, 3 * 2'048, {.to_fifo = true}),
+              Status::kReceiveFifoFull, Code::kResourceExhausted);
   for (int i = 0; i < 2; ++i) {
     const client::Packet packet = Next(*little);
     const auto at = data.begin() + static_cast<std::ptrdiff_t>(packet.offset);
     EXPECT_EQ(packet.data, Bytes(at, at + 2'048)) << "those that had room";
   }
-  ExpectError(a->RdmaWrite(Of(*bare), 0, kHere, 8, {.to_fifo = true}), Status::kNotConfigured, Code::kFailedPrecondition);
-  ExpectError(bare->RdmaRead(Of(*a), kHere, 0, 8, {.to_fifo = true}), Status::kNotConfigured, Code::kFailedPrecondition);
-  ExpectError(bare->SendFifo(Of(*a), "no send FIFO"), Status::kNotConfigured, Code::kFailedPrecondition);
-  ExpectError(a->RdmaRead(Of(*b), 0x777, 0, 8, {.to_fifo = true}), Status::kNotRegistered, Code::kNotFound);
+  ExpectError(a->RdmaWrite(Of(*bare), 0, kHere, 8, {.to_fifo = true}), Status::kNotConfigured,
+              Code::kFailedPrecondition);
+  ExpectError(bare->RdmaRead(Of(*a), kHere, 0, 8, {.to_fifo = true}), Status::kNotConfigured,
+              Code::kFailedPrecondition);
+  ExpectError(bare->SendFifo(Of(*a), "no send FIFO"), Status::kNotConfigured,
+              Code::kFailedPrecondition);
+  ExpectError(a->RdmaRead(Of(*b), 0x777, 0, 8, {.to_fifo = true}), Status::kNotRegistered,
+              Code::kNotFound);
   EndAndReplay({a.get(), b.get(), little.get(), bare.get()});
 }
 
@@ -352,15 +378,18 @@ TEST_F(EndpointCalls, NotificationsAreCalledBackOnceEachWithThoseThatWaited) {
     if (heard.size() == 4) all.set_value();
   });
   ExpectOk(a->RdmaWrite(to_b, kThere + 5'000, kHere + 5'000, 4'000));  // asks for none
-  ExpectError(a->RdmaWrite(to_b, kThere + (1 << 16) - 4, kHere, 8, {.notify = true}), Status::kOutOfRange, Code::kOutOfRange);
+  ExpectError(a->RdmaWrite(to_b, kThere + (1 << 16) - 4, kHere, 8, {.notify = true}),
+              Status::kOutOfRange, Code::kOutOfRange);
   const std::vector<AtomicUpdate> group = {AddTo(counter, 1), AddTo(counter + 8, 2)};
   EXPECT_TRUE(a->Atomic(to_b, AddTo(counter, 1), /*notify=*/true).Wait().status.ok());
-  EXPECT_EQ(a->PackedAtomics(to_b, group, /*notify=*/true).Wait().values, (std::vector<std::uint64_t>{1, 0}));
+  EXPECT_EQ(a->PackedAtomics(to_b, group, /*notify=*/true).Wait().values,
+            (std::vector<std::uint64_t>{1, 0}));
   ExpectOk(a->Fence());
   ExpectOk(a->RdmaWrite(to_b, kThere + 9'000, kHere + 9'000, 1'000, {.notify = true}));
   ASSERT_EQ(all.get_future().wait_for(kSoon), std::future_status::ready);
   // The operations followed each other.
-  const WindowOp expected[] = {WindowOp::kRdmaWrite, WindowOp::kAtomic, WindowOp::kAtomic, WindowOp::kRdmaWrite};
+  const WindowOp expected[] = {WindowOp::kRdmaWrite, WindowOp::kAtomic, WindowOp::kAtomic,
+                               WindowOp::kRdmaWrite};
   Time last = 0;
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(heard[i].op, expected[i]) << i;
@@ -373,7 +402,8 @@ TEST_F(EndpointCalls, NotificationsAreCalledBackOnceEachWithThoseThatWaited) {
   EXPECT_EQ(heard[3].bytes, 1'000u);
   EXPECT_GE(b->now(), last);
   EXPECT_EQ(b->Read(kThere, data.size()).Wait().data, data) << "all of it is there";
-  EXPECT_EQ(b->WaitNotification(Duration(20)).status().code(), Code::kDeadlineExceeded) << "they were called back";
+  EXPECT_EQ(b->WaitNotification(Duration(20)).status().code(), Code::kDeadlineExceeded)
+      << "they were called back";
   EndAndReplay({a.get(), b.get()});
   EXPECT_EQ(heard.size(), 4u) << "and no other";
 }

@@ -56,10 +56,12 @@ inline AtomicUpdate AddTo(Address address, std::uint64_t operand) {
 class EndpointTest : public ::testing::Test {
  protected:
   explicit EndpointTest(std::optional<std::chrono::milliseconds> loss_deadline = {})
-      : folder_(std::filesystem::temp_directory_path() / ("percs-endpoints-" + std::to_string(getpid()))),
+      : folder_(std::filesystem::temp_directory_path() /
+                ("percs-endpoints-" + std::to_string(getpid()))),
         cluster_(Options(folder_, loss_deadline)) {}
   ~EndpointTest() override { std::filesystem::remove_all(folder_); }
-  static ClusterOptions Options(const std::string& folder, std::optional<std::chrono::milliseconds> loss_deadline) {
+  static ClusterOptions Options(const std::string& folder,
+                                std::optional<std::chrono::milliseconds> loss_deadline) {
     std::filesystem::remove_all(folder);
     ClusterOptions options;
     options.state_dir = folder;
@@ -78,11 +80,16 @@ class EndpointTest : public ::testing::Test {
   }
   EndpointPtr Attach(const EndpointOptions& options) {
     auto endpoint = client::Endpoint::Attach(options);
-    EXPECT_TRUE(endpoint.ok()) << options.hub << " window " << options.window << ": " << endpoint.status();
+    EXPECT_TRUE(endpoint.ok()) << options.hub << " window " << options.window << ": "
+                               << endpoint.status();
     return endpoint.ok() ? *std::move(endpoint) : nullptr;
   }
-  EndpointPtr Attach(const std::string& hub, WindowId window, JobKey job = 1) { return Attach(At(hub, window, job)); }
-  static Peer Of(const client::Endpoint& endpoint) { return {endpoint.node(), endpoint.window(), endpoint.context()}; }
+  EndpointPtr Attach(const std::string& hub, WindowId window, JobKey job = 1) {
+    return Attach(At(hub, window, job));
+  }
+  static Peer Of(const client::Endpoint& endpoint) {
+    return {endpoint.node(), endpoint.window(), endpoint.context()};
+  }
 
   absl::StatusOr<v1::GetResultReply> StopAndWait() {
     v1::StopReply reply;
@@ -97,8 +104,9 @@ class EndpointTest : public ::testing::Test {
     *again.mutable_scenario() = run->scenario;
     for (const v1::JournalRecord& record : run->commands) {
       *again.add_replay() = record;
-      options.commands.push_back(
-          {record.at(), [&record](Fabric& fabric, Time at) { return ActOnFabric(record, fabric, at); }});
+      options.commands.push_back({record.at(), [&record](Fabric& fabric, Time at) {
+                                    return ActOnFabric(record, fabric, at);
+                                  }});
     }
     const auto scenario = BuildScenario(run->scenario, "");
     ASSERT_TRUE(scenario.ok()) << scenario.status();
@@ -112,7 +120,8 @@ class EndpointTest : public ::testing::Test {
 
   // The windows that are attached at daemon `index`.
   v1::ListWindowsReply Windows(std::size_t index) {
-    const auto stub = v1::Endpoint::NewStub(MakeChannel(cluster_.daemon_address(index), {}, Role::kDaemon));
+    const auto stub =
+        v1::Endpoint::NewStub(MakeChannel(cluster_.daemon_address(index), {}, Role::kDaemon));
     grpc::ClientContext context;
     v1::ListWindowsReply reply;
     const grpc::Status status = stub->ListWindows(&context, {}, &reply);

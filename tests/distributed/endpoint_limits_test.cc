@@ -1,5 +1,6 @@
-// What programs at windows may cost a percsd and each other: bytes, messages, attempts. Method: a fabric in this process,
-// the client library, and plain gRPC streams that do what the library would not.
+// What programs at windows may cost a percsd and each other: bytes, messages, attempts. Method: a
+// fabric in this process, the client library, and plain gRPC streams that do what the library would
+// not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +20,8 @@ using ::testing::HasSubstr;
 class PlainProgram {
  public:
   PlainProgram(const std::string& daemon, const std::string& hub, WindowId window)
-      : stub_(v1::Endpoint::NewStub(MakeChannel(daemon, {}, Role::kDaemon))), stream_(stub_->Attach(&context_)) {
+      : stub_(v1::Endpoint::NewStub(MakeChannel(daemon, {}, Role::kDaemon))),
+        stream_(stub_->Attach(&context_)) {
     v1::FromProgram message;
     v1::EndpointHello* hello = message.mutable_hello();
     hello->set_version(kEndpointVersion);
@@ -51,7 +53,8 @@ class PlainProgram {
     std::size_t ended = 0;
     v1::FromHub answer;
     while (ended < wanted && stream_->Read(&answer)) {
-      for (const v1::EndpointEvent& event : answer.events()) ended += event.kind() == v1::EndpointEvent::KIND_COMPLETION;
+      for (const v1::EndpointEvent& event : answer.events())
+        ended += event.kind() == v1::EndpointEvent::KIND_COMPLETION;
       ended += static_cast<std::size_t>(answer.refusals_size());
     }
     return ended;
@@ -110,7 +113,8 @@ TEST_F(EndpointLimits, AHoldEndsHoweverMuchOthersAskForMeanwhile) {
   const EndpointPtr slow = Attach(options);
   ASSERT_TRUE(slow);
   while (cluster_.Status().programs_owing() != 1) WaitABit();
-  constexpr std::size_t kMessages = 1500;  // more than a daemon keeps for a controller that does not acknowledge
+  constexpr std::size_t kMessages =
+      1500;  // more than a daemon keeps for a controller that does not acknowledge
   for (std::size_t i = 0; i < kMessages; ++i) {
     v1::FromProgram message;
     busy.Add(&message, WindowOp::kReadMemory)->set_bytes(1);
@@ -150,7 +154,8 @@ TEST_F(EndpointLimits, AMessageHasOnlySoManyOperationsAndAnOperationOnlySoManyPa
   ASSERT_TRUE(a);
   const Completion parts = a->ReceiveIp(std::vector<MemorySegment>(1000)).Wait();
   EXPECT_EQ(parts.status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(parts.status.message()), HasSubstr("segments has 1000 entries in one operation"));
+  EXPECT_THAT(std::string(parts.status.message()),
+              HasSubstr("segments has 1000 entries in one operation"));
 }
 
 TEST_F(EndpointLimits, WhoWaitsMayDoSoLongerThanTheEndpointIsThere) {
@@ -160,7 +165,8 @@ TEST_F(EndpointLimits, WhoWaitsMayDoSoLongerThanTheEndpointIsThere) {
   const client::Pending never = a->ReceiveIp({{a->context(), client::kFifoAddress, 2048}});
   EXPECT_EQ(never.Wait(Duration(20)).status.code(), absl::StatusCode::kDeadlineExceeded);
   std::vector<std::future<Completion>> waiting;
-  for (int i = 0; i < 4; ++i) waiting.push_back(std::async(std::launch::async, [never] { return never.Wait(kSoon); }));
+  for (int i = 0; i < 4; ++i)
+    waiting.push_back(std::async(std::launch::async, [never] { return never.Wait(kSoon); }));
   std::this_thread::sleep_for(Duration(50));
   a.reset();
   for (auto& one : waiting) EXPECT_EQ(one.get().status.code(), absl::StatusCode::kAborted);

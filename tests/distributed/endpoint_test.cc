@@ -1,6 +1,7 @@
-// Programs outside that use windows of a running fabric. Method: a controller and two daemons in this process, the
-// client library and, where something has to be wrong, plain gRPC streams; what arrives is compared byte for byte, and
-// the journal's replay, in process and over the daemons, has to have the digest of the live run.
+// Programs outside that use windows of a running fabric. Method: a controller and two daemons in
+// this process, the client library and, where something has to be wrong, plain gRPC streams; what
+// arrives is compared byte for byte, and the journal's replay, in process and over the daemons, has
+// to have the digest of the live run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +47,8 @@ TEST_F(EndpointTest, ProgramsAtTwoDaemonsExchangeMessagesRdmaAndAtomicsAndTheJou
   const Peer to_a = Of(*a), to_b = Of(*b);
   Exchange(*a, *b, to_a, to_b);
 
-  constexpr std::size_t kSize = 3 << 20;  // three pieces on the wire, and payloads beside the journal
+  constexpr std::size_t kSize =
+      3 << 20;  // three pieces on the wire, and payloads beside the journal
   const Bytes data = Pattern(kSize, 7);
   ASSERT_TRUE(a->Register(kHere, kSize).Wait().status.ok());
   ASSERT_TRUE(b->Register(kThere, kSize).Wait().status.ok());
@@ -71,7 +73,8 @@ TEST_F(EndpointTest, ProgramsAtTwoDaemonsExchangeMessagesRdmaAndAtomicsAndTheJou
     ASSERT_TRUE(add.status.ok()) << add.status;
     EXPECT_EQ(add.values, std::vector<std::uint64_t>{i});
   }
-  const std::vector<AtomicUpdate> group = {AddTo(kThere, 5), AddTo(kThere + 8, 6), AddTo(kThere, 7)};
+  const std::vector<AtomicUpdate> group = {AddTo(kThere, 5), AddTo(kThere + 8, 6),
+                                           AddTo(kThere, 7)};
   EXPECT_EQ(a->PackedAtomics(to_b, group).Wait().values, (std::vector<std::uint64_t>{50, 0, 55}));
   EXPECT_TRUE(a->Fence().Wait().status.ok());
   EXPECT_TRUE(a->Detach().ok());
@@ -86,7 +89,8 @@ TEST_F(EndpointTest, AProgramThatDiesLeavesTheOtherWithAnErrorAndTheFabricRunnin
   const EndpointPtr a = Attach(kHub0, 0);
   ASSERT_TRUE(a);
   // One that says nothing when it goes.
-  const auto stub = v1::Endpoint::NewStub(MakeChannel(cluster_.daemon_address(1), {}, Role::kDaemon));
+  const auto stub =
+      v1::Endpoint::NewStub(MakeChannel(cluster_.daemon_address(1), {}, Role::kDaemon));
   grpc::ClientContext context;
   const auto stream = stub->Attach(&context);
   v1::FromProgram hello;
@@ -104,7 +108,9 @@ TEST_F(EndpointTest, AProgramThatDiesLeavesTheOtherWithAnErrorAndTheFabricRunnin
   ASSERT_EQ(Windows(1).windows_size(), 1);
   ASSERT_TRUE(a->Register(kHere, 4096).Wait().status.ok());
   EXPECT_TRUE(a->Write(kHere, Bytes(8, 1)).Wait().status.ok());
-  EXPECT_EQ(a->RdmaWrite({1, 0}, kThere, kHere, 8).Wait().window_status, WindowStatus::kNotRegistered) << "it is there";
+  EXPECT_EQ(a->RdmaWrite({1, 0}, kThere, kHere, 8).Wait().window_status,
+            WindowStatus::kNotRegistered)
+      << "it is there";
   context.TryCancel();
   while (Windows(1).windows_size() > 0) WaitABit();
   const Completion late = a->RdmaWrite({1, 0}, kThere, kHere, 8).Wait();
@@ -141,7 +147,8 @@ TEST_F(LosingTest, ADaemonThatIsLostIsNamedToItsProgramsAndUnreachableToOthers) 
   const auto nothing = b->Receive(kSoon);
   EXPECT_EQ(nothing.status().code(), absl::StatusCode::kUnavailable) << nothing.status();
   EXPECT_THAT(std::string(nothing.status().message()), HasSubstr(kHub1));
-  EXPECT_EQ(b->Fence().Wait().status.code(), absl::StatusCode::kUnavailable) << "and so is every call from now on";
+  EXPECT_EQ(b->Fence().Wait().status.code(), absl::StatusCode::kUnavailable)
+      << "and so is every call from now on";
   const Completion put = a->RdmaWrite(to_b, kThere, kHere, 64).Wait(Duration(60'000));
   EXPECT_EQ(put.status.code(), absl::StatusCode::kUnavailable) << put.status;
   EXPECT_TRUE(a->status().ok());
@@ -151,20 +158,25 @@ TEST_F(LosingTest, ADaemonThatIsLostIsNamedToItsProgramsAndUnreachableToOthers) 
 
 TEST_F(EndpointTest, JobsOnOneHubCannotReachEachOther) {
   ASSERT_TRUE(cluster_.Apply(TwoHubs()).ok());
-  const EndpointPtr mine = Attach(kHub0, 0, 1), other = Attach(kHub0, 1, 2), far = Attach(kHub1, 0, 1);
+  const EndpointPtr mine = Attach(kHub0, 0, 1), other = Attach(kHub0, 1, 2),
+                    far = Attach(kHub1, 0, 1);
   ASSERT_TRUE(mine && other && far);
   ASSERT_TRUE(other->Register(kHere, 4096).Wait().status.ok());
   const Bytes secret = Pattern(64, 3);
   ASSERT_TRUE(other->Write(kHere, secret).Wait().status.ok());
-  ASSERT_TRUE(mine->Register(kHere, 4096).Wait().status.ok()) << "the same addresses, in a context of its own";
+  ASSERT_TRUE(mine->Register(kHere, 4096).Wait().status.ok())
+      << "the same addresses, in a context of its own";
   ASSERT_TRUE(far->Register(kHere, 4096).Wait().status.ok());
-  const auto refused = [](const Completion& done) { return done.window_status == WindowStatus::kWrongKey; };
+  const auto refused = [](const Completion& done) {
+    return done.window_status == WindowStatus::kWrongKey;
+  };
   const Peer theirs = Of(*other);
   for (client::Endpoint* from : {mine.get(), far.get()}) {
     EXPECT_TRUE(refused(from->RdmaRead(theirs, kHere, kHere, 64).Wait()));
     EXPECT_TRUE(refused(from->RdmaWrite(theirs, kHere, kHere, 64).Wait()));
     EXPECT_TRUE(refused(from->Atomic(theirs, AddTo(kHere, 1)).Wait()));
-    EXPECT_TRUE(refused(from->RdmaRead({theirs.node, mine->window(), theirs.context}, kHere, kHere, 64).Wait()))
+    EXPECT_TRUE(refused(
+        from->RdmaRead({theirs.node, mine->window(), theirs.context}, kHere, kHere, 64).Wait()))
         << "by way of a window of its own job";
     EXPECT_EQ(from->Read(kHere, 64).Wait().data, Bytes(64, 0));
   }
@@ -178,7 +190,8 @@ TEST_F(EndpointTest, JobsOnOneHubCannotReachEachOther) {
   EXPECT_TRUE(refused(intruder->Write(kHere, Bytes(1, 1)).Wait()));
   EXPECT_TRUE(refused(intruder->Register(kThere, 64).Wait()));
   EXPECT_TRUE(refused(intruder->Deregister(kHere).Wait()));
-  EXPECT_EQ(client::Endpoint::Attach(At(kHub0, 1, 1)).status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(client::Endpoint::Attach(At(kHub0, 1, 1)).status().code(),
+            absl::StatusCode::kAlreadyExists);
   // Packets of another job are dropped, which their sender does not hear, and not received.
   EXPECT_TRUE(mine->SendFifo(theirs, secret).Wait().status.ok());
   EXPECT_EQ(other->Receive(Duration(200)).status().code(), absl::StatusCode::kDeadlineExceeded);
@@ -200,9 +213,11 @@ TEST_F(EndpointTest, EveryWrongOperationHasAnErrorOfItsOwn) {
   ASSERT_TRUE(cluster_.Apply(request).ok());
   const EndpointPtr a = Attach(kHub0, 0), b = Attach(kHub1, 1), c = Attach(kHub0, 1, 2);
   ASSERT_TRUE(a && b && c);
-  EXPECT_EQ(client::Endpoint::Attach(At(kHub0, kAnyWindow)).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(client::Endpoint::Attach(At(kHub0, kAnyWindow)).status().code(),
+            absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(client::Endpoint::Attach(At(kHub0, 2)).status().code(), absl::StatusCode::kOutOfRange);
-  EXPECT_EQ(client::Endpoint::Attach(At("sn0-d0-h7", 0)).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(client::Endpoint::Attach(At("sn0-d0-h7", 0)).status().code(),
+            absl::StatusCode::kNotFound);
   const Peer to_b = Of(*b);
   ASSERT_TRUE(a->Register(kHere, 4096).Wait().status.ok());
   ASSERT_TRUE(b->Register(kThere, 4096).Wait().status.ok());
@@ -213,17 +228,25 @@ TEST_F(EndpointTest, EveryWrongOperationHasAnErrorOfItsOwn) {
   using S = WindowStatus;
   using C = absl::StatusCode;
   const Wrong wrong[] = {
-      {"immediate of a cache line", a->SendImmediate(to_b, Bytes(128)).Wait(), S::kTooLarge, C::kInvalidArgument},
-      {"more than a packet", a->SendFifo(to_b, Bytes(2049)).Wait(), S::kTooLarge, C::kInvalidArgument},
+      {"immediate of a cache line", a->SendImmediate(to_b, Bytes(128)).Wait(), S::kTooLarge,
+       C::kInvalidArgument},
+      {"more than a packet", a->SendFifo(to_b, Bytes(2049)).Wait(), S::kTooLarge,
+       C::kInvalidArgument},
       {"unaligned atomic", a->Atomic(to_b, crooked).Wait(), S::kUnaligned, C::kInvalidArgument},
       {"atomic of three bytes", a->Atomic(to_b, odd).Wait(), S::kBadSize, C::kInvalidArgument},
       {"five atomics", a->PackedAtomics(to_b, five).Wait(), S::kBadSize, C::kInvalidArgument},
-      {"not registered here", a->RdmaWrite(to_b, kThere, 0x777, 8).Wait(), S::kNotRegistered, C::kNotFound},
-      {"not registered there", a->RdmaWrite(to_b, 0x777, kHere, 8).Wait(), S::kNotRegistered, C::kNotFound},
-      {"beyond the end", a->RdmaWrite(to_b, kThere + 4090, kHere, 8).Wait(), S::kOutOfRange, C::kOutOfRange},
-      {"read-only", a->RdmaWrite(to_b, kThere + 8192, kHere, 8).Wait(), S::kReadOnly, C::kPermissionDenied},
-      {"foreign key", a->RdmaWrite(Of(*c), kThere, kHere, 8).Wait(), S::kWrongKey, C::kPermissionDenied},
-      {"nobody there", a->RdmaWrite({1, 0}, kThere, kHere, 8).Wait(), S::kRemoteWindowClosed, C::kFailedPrecondition},
+      {"not registered here", a->RdmaWrite(to_b, kThere, 0x777, 8).Wait(), S::kNotRegistered,
+       C::kNotFound},
+      {"not registered there", a->RdmaWrite(to_b, 0x777, kHere, 8).Wait(), S::kNotRegistered,
+       C::kNotFound},
+      {"beyond the end", a->RdmaWrite(to_b, kThere + 4090, kHere, 8).Wait(), S::kOutOfRange,
+       C::kOutOfRange},
+      {"read-only", a->RdmaWrite(to_b, kThere + 8192, kHere, 8).Wait(), S::kReadOnly,
+       C::kPermissionDenied},
+      {"foreign key", a->RdmaWrite(Of(*c), kThere, kHere, 8).Wait(), S::kWrongKey,
+       C::kPermissionDenied},
+      {"nobody there", a->RdmaWrite({1, 0}, kThere, kHere, 8).Wait(), S::kRemoteWindowClosed,
+       C::kFailedPrecondition},
       {"no such hub", a->RdmaWrite({77, 0}, kThere, kHere, 8).Wait(), S::kNoSuchNode, C::kNotFound},
       {"overlap", a->Register(kHere + 64, 64).Wait(), S::kOverlap, C::kAlreadyExists},
       {"no bytes", a->RdmaWrite(to_b, kThere, kHere, 0).Wait(), S::kEmpty, C::kInvalidArgument},
@@ -231,9 +254,11 @@ TEST_F(EndpointTest, EveryWrongOperationHasAnErrorOfItsOwn) {
   for (const Wrong& w : wrong) {
     EXPECT_EQ(w.done.window_status, w.status) << w.what << ": " << w.done.status;
     EXPECT_EQ(w.done.status.code(), w.code) << w.what << ": " << w.done.status;
-    EXPECT_THAT(std::string(w.done.status.message()), HasSubstr(WindowStatusName(w.status))) << w.what;
+    EXPECT_THAT(std::string(w.done.status.message()), HasSubstr(WindowStatusName(w.status)))
+        << w.what;
   }
-  EXPECT_EQ(a->Read(kHere, 5 << 20).Wait().window_status, S::kOutOfRange) << "in pieces, of which the first is wrong";
+  EXPECT_EQ(a->Read(kHere, 5 << 20).Wait().window_status, S::kOutOfRange)
+      << "in pieces, of which the first is wrong";
   ASSERT_TRUE(a->Detach().ok());
   EXPECT_EQ(a->SendFifo(to_b, "late").Wait().status.code(), C::kAborted) << "closed window";
   EndpointOptions nonsense = At(kHub0, 0, 0);
@@ -257,7 +282,8 @@ grpc::Status Say(const std::string& address, const std::vector<v1::FromProgram>&
     }
     if (!stream->Write(message)) break;
     // The window first, so that what follows is of a program that has one.
-    while (std::exchange(first, false) && message.has_hello() && stream->Read(&answer) && !answer.has_attached()) {
+    while (std::exchange(first, false) && message.has_hello() && stream->Read(&answer) &&
+           !answer.has_attached()) {
     }
   }
   while (stream->Read(&answer)) {
@@ -338,7 +364,8 @@ TEST_F(EndpointTest, VirtualTimeWaitsForProgramsAndRunsAreRepeatable) {
         if (!packet.ok()) return packet.status();
         b->SendFifo(Of(*a), packet->data);
       }
-      if (absl::Status status = b->WaitAll(kSoon); !status.ok()) return status;  // detaching would end the last one
+      if (absl::Status status = b->WaitAll(kSoon); !status.ok())
+        return status;  // detaching would end the last one
       return b->Detach();
     });
     for (std::uint64_t i = 0; i < 20; ++i) {
@@ -363,7 +390,8 @@ TEST_F(EndpointTest, VirtualTimeWaitsForProgramsAndRunsAreRepeatable) {
     for (const v1::JournalRecord& record : run->commands) {
       for (const auto& o : record.endpoint().operations()) {
         if (o.op() == v1::EndpointOperation::OP_RELEASE) continue;
-        commands += fmt::format("{}: {} {} {}\n", record.at(), record.endpoint().node(), o.window(), static_cast<int>(o.op()));
+        commands += fmt::format("{}: {} {} {}\n", record.at(), record.endpoint().node(), o.window(),
+                                static_cast<int>(o.op()));
       }
     }
     if (round > 0) {

@@ -80,7 +80,8 @@ TEST(FailureTest, WhoeverListensAtTheAddressOfOneThatHasGoneTakesItsPlace) {
   request.set_link_address(cluster.Status().processes(0).link_address());
   EXPECT_FALSE(Join(cluster.controller_address(), request).ok()) << "it is there";
   cluster.KillDaemon(0);
-  while (cluster.Status().processes_size() > 0 && cluster.Status().processes(0).connected()) WaitABit();
+  while (cluster.Status().processes_size() > 0 && cluster.Status().processes(0).connected())
+    WaitABit();
   EXPECT_TRUE(Join(cluster.controller_address(), request).ok());
   EXPECT_EQ(cluster.Status().processes(0).name(), "stranger");
 }
@@ -88,7 +89,8 @@ TEST(FailureTest, WhoeverListensAtTheAddressOfOneThatHasGoneTakesItsPlace) {
 TEST(FailureTest, ALinkStreamOfAStrangerIsRefusedAsMiswired) {
   Cluster cluster{ClusterOptions{}};
   ASSERT_TRUE(cluster.Run(RequestFromFile("deploy/scenarios/two-hubs.yaml")).ok());
-  const auto stub = v1::Link::NewStub(MakeChannel(cluster.Status().processes(1).link_address(), {}, Role::kDaemon));
+  const auto stub = v1::Link::NewStub(
+      MakeChannel(cluster.Status().processes(1).link_address(), {}, Role::kDaemon));
   grpc::ClientContext context;
   const auto stream = stub->Exchange(&context);
   v1::LinkMessage hello;
@@ -110,7 +112,8 @@ TEST(FailureTest, ALinkStreamOfAStrangerIsRefusedAsMiswired) {
 TEST(FailureTest, GarbageOnALinkStreamEndsTheStreamNotTheProcess) {
   Cluster cluster{ClusterOptions{}};
   ASSERT_TRUE(cluster.WaitUntilJoined());
-  const auto stub = v1::Link::NewStub(MakeChannel(cluster.Status().processes(0).link_address(), {}, Role::kDaemon));
+  const auto stub = v1::Link::NewStub(
+      MakeChannel(cluster.Status().processes(0).link_address(), {}, Role::kDaemon));
   grpc::ClientContext context;
   const auto stream = stub->Exchange(&context);
   v1::LinkMessage garbage;
@@ -188,7 +191,9 @@ TEST(FailureTest, ALostDaemonIsListedAndItsPlaceCanBeTakenAgain) {
   ASSERT_TRUE(result.ok()) << result.status();
   ASSERT_EQ(result->result().lost_size(), 1);
   EXPECT_THAT(result->result().lost(0).who(), HasSubstr("percsd-1 in place 1"));
-  EXPECT_EQ(result->result().nodes() + static_cast<std::uint64_t>(result->result().lost(0).nodes_size()), 4u);
+  EXPECT_EQ(
+      result->result().nodes() + static_cast<std::uint64_t>(result->result().lost(0).nodes_size()),
+      4u);
   EXPECT_EQ(cluster.Status().state(), v1::FABRIC_STATE_JOINING);
   ASSERT_TRUE(cluster.AddDaemon().ok());
   EXPECT_TRUE(cluster.Run(RequestFromFile("deploy/scenarios/two-hubs.yaml")).ok());

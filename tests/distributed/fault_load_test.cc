@@ -1,6 +1,6 @@
-// Many commands and many watchers at once. Method: a journalled controller and four daemons of a supernode in this
-// process, carrying traffic; threads create and delete faults as fast as they are answered, a hundred clients follow the
-// events, and one of them does not read.
+// Many commands and many watchers at once. Method: a journalled controller and four daemons of a
+// supernode in this process, carrying traffic; threads create and delete faults as fast as they are
+// answered, a hundred clients follow the events, and one of them does not read.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -53,7 +53,9 @@ struct Follower {
 
 class FaultLoad : public ::testing::Test {
  protected:
-  FaultLoad() : folder_(std::filesystem::temp_directory_path() / ("percs-load-" + std::to_string(getpid()))) {
+  FaultLoad()
+      : folder_(std::filesystem::temp_directory_path() /
+                ("percs-load-" + std::to_string(getpid()))) {
     std::filesystem::remove_all(folder_);
     ClusterOptions options;
     options.daemons = 4;
@@ -91,8 +93,10 @@ class FaultLoad : public ::testing::Test {
     for (const v1::JournalRecord& record : journal->records) {
       EXPECT_GE(record.at(), at);
       at = record.at();
-      if (record.has_create_fault()) commands.push_back("fault_selected " + record.create_fault().id());
-      if (record.event_case() == v1::JournalRecord::kDeleteFault) commands.push_back("fault_deleted " + record.delete_fault());
+      if (record.has_create_fault())
+        commands.push_back("fault_selected " + record.create_fault().id());
+      if (record.event_case() == v1::JournalRecord::kDeleteFault)
+        commands.push_back("fault_deleted " + record.delete_fault());
     }
     return commands;
   }
@@ -108,12 +112,13 @@ TEST_F(FaultLoad, EveryOperationIsTakenInTheOrderOfTheJournalAndASleepingWatcher
   for (Follower& follower : followers) {
     watchers.emplace_back([&] { follower.Follow(cluster_->control()); });
   }
-  // The sleeper has a connection for itself, and little room on it: a flow-control window that grows with use could
-  // hold all there is.
+  // The sleeper has a connection for itself, and little room on it: a flow-control window that
+  // grows with use could hold all there is.
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 16 * 1024);
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  const auto channel = grpc::CreateCustomChannel(cluster_->controller_address(), grpc::InsecureChannelCredentials(), arguments);
+  const auto channel = grpc::CreateCustomChannel(cluster_->controller_address(),
+                                                 grpc::InsecureChannelCredentials(), arguments);
   const auto sleeper = v1::Control::NewStub(channel);
   grpc::ClientContext asleep;
   v1::WatchEventsRequest watch;
@@ -139,7 +144,8 @@ TEST_F(FaultLoad, EveryOperationIsTakenInTheOrderOfTheJournalAndASleepingWatcher
   for (std::thread& client : clients) client.join();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - from;
   constexpr int kOperations = 2 * kClients * kFaultsOfEach;
-  fmt::print("{} operations in {:.2f} s: {:.0f} per second\n", kOperations, took.count(), kOperations / took.count());
+  fmt::print("{} operations in {:.2f} s: {:.0f} per second\n", kOperations, took.count(),
+             kOperations / took.count());
   RecordProperty("operations_per_second", static_cast<int>(kOperations / took.count()));
   EXPECT_EQ(refused, 0);
 
@@ -170,13 +176,16 @@ TEST_F(FaultLoad, EveryOperationIsTakenInTheOrderOfTheJournalAndASleepingWatcher
   EXPECT_LT(seen, all) << "what it was sent before it was cut off";
   const grpc::Status cut = unread->Finish();
   EXPECT_EQ(cut.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(cut.error_message(), ::testing::HasSubstr(fmt::format("watch again after number {},", last)));
-  fmt::print("{} events; the sleeper got {} of them, then: {} {}\n", all, seen, static_cast<int>(cut.error_code()),
-             cut.error_message());
+  EXPECT_THAT(cut.error_message(),
+              ::testing::HasSubstr(fmt::format("watch again after number {},", last)));
+  fmt::print("{} events; the sleeper got {} of them, then: {} {}\n", all, seen,
+             static_cast<int>(cut.error_code()), cut.error_message());
 
   const std::vector<std::string> journalled = Journalled();
-  EXPECT_EQ(journalled.size(), static_cast<std::size_t>(kOperations)) << "all of them, in order of time";
-  for (const Follower& follower : followers) EXPECT_EQ(follower.commands, journalled) << "what took effect, in that order";
+  EXPECT_EQ(journalled.size(), static_cast<std::size_t>(kOperations))
+      << "all of them, in order of time";
+  for (const Follower& follower : followers)
+    EXPECT_EQ(follower.commands, journalled) << "what took effect, in that order";
 }
 
 TEST_F(FaultLoad, TheOperationsOfOneWindowAreAppliedInOrderAndAnsweredByOneReplan) {
@@ -187,7 +196,8 @@ TEST_F(FaultLoad, TheOperationsOfOneWindowAreAppliedInOrderAndAnsweredByOneRepla
   constexpr int kFaults = 64;
   std::vector<std::string> expected;
   for (int i = 0; i < kFaults; ++i) {
-    ASSERT_TRUE(Create(fmt::format("f{}", i), fmt::format("sn0-d0-h{}:LR{}", i % 8, i % 24)).ok()) << i;
+    ASSERT_TRUE(Create(fmt::format("f{}", i), fmt::format("sn0-d0-h{}:LR{}", i % 8, i % 24)).ok())
+        << i;
     expected.push_back(fmt::format("fault_selected f{}", i));
   }
   EXPECT_EQ(Journalled(), expected) << "durable when answered";
@@ -195,7 +205,8 @@ TEST_F(FaultLoad, TheOperationsOfOneWindowAreAppliedInOrderAndAnsweredByOneRepla
   v1::HealthReply health;
   do {
     WaitABit();
-    ASSERT_TRUE(cluster_->Call(&v1::Control::Stub::GetHealth, v1::GetHealthRequest(), &health).ok());
+    ASSERT_TRUE(
+        cluster_->Call(&v1::Control::Stub::GetHealth, v1::GetHealthRequest(), &health).ok());
   } while (health.reroutes_count() == 0);
   grpc::ClientContext context;
   const auto stream = cluster_->control().WatchEvents(&context, v1::WatchEventsRequest());
@@ -203,7 +214,8 @@ TEST_F(FaultLoad, TheOperationsOfOneWindowAreAppliedInOrderAndAnsweredByOneRepla
   int reroutes = 0;
   for (v1::EventBatch batch; stream->Read(&batch);) {
     for (const v1::FabricEvent& event : batch.events()) {
-      if (event.kind() == "fault_selected") selected.push_back(event.kind() + " " + event.subject());
+      if (event.kind() == "fault_selected")
+        selected.push_back(event.kind() + " " + event.subject());
       reroutes += event.kind() == "reroute";
     }
   }

@@ -1,5 +1,6 @@
-// Faults as resources on a live fabric. Method: two daemons in this process; what is created, updated, deleted
-// and previewed over gRPC, and the same faults in a scenario in process and distributed.
+// Faults as resources on a live fabric. Method: two daemons in this process; what is created,
+// updated, deleted and previewed over gRPC, and the same faults in a scenario in process and
+// distributed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +38,8 @@ class FaultResourcesTest : public ::testing::Test {
   }
   v1::ListFaultsReply List() {
     v1::ListFaultsReply reply;
-    EXPECT_TRUE(cluster_.Call(&v1::Control::Stub::ListFaults, v1::ListFaultsRequest(), &reply).ok());
+    EXPECT_TRUE(
+        cluster_.Call(&v1::Control::Stub::ListFaults, v1::ListFaultsRequest(), &reply).ok());
     return reply;
   }
   bool LinkUp(const std::string& name) {
@@ -128,7 +130,8 @@ TEST_F(FaultResourcesTest, ResetEndsAllOfThem) {
   ASSERT_TRUE(Create(LinkDown("a", "sn0-d0-h0:LL0"), &reply).ok());
   ASSERT_TRUE(Create(LinkDown("b", "sn0-d0-h0:LL1"), &reply).ok());
   v1::ResetFaultsReply reset;
-  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::ResetFaults, v1::ResetFaultsRequest(), &reset).ok());
+  ASSERT_TRUE(
+      cluster_.Call(&v1::Control::Stub::ResetFaults, v1::ResetFaultsRequest(), &reset).ok());
   EXPECT_EQ(reset.deleted(), 2u);
   EXPECT_EQ(List().faults_size(), 0);
   PassTime(kMicrosecond);
@@ -143,7 +146,8 @@ TEST_F(FaultResourcesTest, APreviewTellsWhatWouldBeTouched) {
   v1::PreviewFaultReply reply;
   ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::PreviewFault, request, &reply).ok());
   const v1::FaultPreview& link = reply.preview();
-  EXPECT_THAT(link.pair_names(), ::testing::ElementsAre("sn0-d0-h1 to sn0-d0-h2", "sn0-d0-h2 to sn0-d0-h1"));
+  EXPECT_THAT(link.pair_names(),
+              ::testing::ElementsAre("sn0-d0-h1 to sn0-d0-h2", "sn0-d0-h2 to sn0-d0-h1"));
   EXPECT_EQ(link.routes(), 2u);
   EXPECT_EQ(link.pairs_unreachable(), 0u);
   EXPECT_EQ(link.jobs_size(), 1);
@@ -185,7 +189,8 @@ TEST_F(FaultResourcesTest, ALeaseEndsAFaultThatNobodyHolds) {
   EXPECT_TRUE(LinkUp("sn0-d0-h0:LL0"));
   ASSERT_TRUE(Create(LinkDown("stays", "sn0-d0-h0:LL0"), &reply).ok());
   hold.set_id("stays");
-  EXPECT_THAT(cluster_.Call(&v1::Control::Stub::HoldFault, hold, &held).error_message(), HasSubstr("has no lease"));
+  EXPECT_THAT(cluster_.Call(&v1::Control::Stub::HoldFault, hold, &held).error_message(),
+              HasSubstr("has no lease"));
   ASSERT_TRUE(StopAndWait().ok());
 }
 
@@ -202,7 +207,8 @@ TEST_F(FaultResourcesTest, TimeStandsStillGoesOnForAWhileAndGoesOn) {
   EXPECT_EQ(cluster_.Status().packets_delivered(), packets);
   EXPECT_TRUE(LinkUp("sn0-d0-h0:LL0")) << "and wait for time to go on";
   v1::StepTimeRequest step;
-  EXPECT_EQ(cluster_.Call(&v1::Control::Stub::StepTime, step, &paused).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(cluster_.Call(&v1::Control::Stub::StepTime, step, &paused).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
   step.set_by(2 * kMicrosecond);
   ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::StepTime, step, &paused).ok());
   EXPECT_EQ(paused.at(), reply.at() + 2 * kMicrosecond);
@@ -242,7 +248,8 @@ TEST_F(FaultResourcesTest, EventsAndHealthTellOfFaultAlertAndReroute) {
   while (stream->Read(&batch)) {
   }
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
-  EXPECT_THAT(kinds, ::testing::ElementsAre("fault_selected", "fault_injected", "alert", "alert", "reroute"));
+  EXPECT_THAT(kinds, ::testing::ElementsAre("fault_selected", "fault_injected", "alert", "alert",
+                                            "reroute"));
 
   ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::GetHealth, v1::GetHealthRequest(), &health).ok());
   EXPECT_FALSE(health.healthy());
@@ -251,7 +258,8 @@ TEST_F(FaultResourcesTest, EventsAndHealthTellOfFaultAlertAndReroute) {
   EXPECT_EQ(health.faults_size(), 1);
   EXPECT_GT(health.packets_dropped().at("link_down"), 0u);
   v1::ResetFaultsReply reset;
-  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::ResetFaults, v1::ResetFaultsRequest(), &reset).ok());
+  ASSERT_TRUE(
+      cluster_.Call(&v1::Control::Stub::ResetFaults, v1::ResetFaultsRequest(), &reset).ok());
   do {
     WaitABit();
     ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::GetHealth, v1::GetHealthRequest(), &health).ok());
@@ -274,7 +282,8 @@ TEST_F(FaultResourcesTest, BadInputIsRefusedWithTheReasonAndTheNextGoodOneIsTake
     EXPECT_THAT(status.error_message(), HasSubstr(why));
     EXPECT_TRUE(Create(LinkDown("good-" + std::to_string(++good), "sn2-d0-h0:LL0"), &reply).ok());
   };
-  refused(LinkDown("a", "sn0-d0-h9:LL0"), grpc::StatusCode::NOT_FOUND, "no hub is named \"sn0-d0-h9\"; the nearest are");
+  refused(LinkDown("a", "sn0-d0-h9:LL0"), grpc::StatusCode::NOT_FOUND,
+          "no hub is named \"sn0-d0-h9\"; the nearest are");
   v1::Fault nothing = LinkDown("b", "sn0-d0-h0:LL0");
   nothing.mutable_inject()->mutable_select()->set_link_class(v1::FAULT_LINK_CLASS_D);
   refused(nothing, grpc::StatusCode::NOT_FOUND, "its selector fits no link of this machine");
@@ -289,17 +298,21 @@ TEST_F(FaultResourcesTest, BadInputIsRefusedWithTheReasonAndTheNextGoodOneIsTake
   swap.mutable_inject()->mutable_select()->set_link("sn0-d0-h0:D0");
   swap.mutable_inject()->set_with("sn0-d0-h1:D0");
   ASSERT_TRUE(Create(swap, &reply).ok());
-  refused(LinkDown("d", "sn0-d0-h0:D0"), grpc::StatusCode::FAILED_PRECONDITION, "conflicts with fault swap (miswired, ");
+  refused(LinkDown("d", "sn0-d0-h0:D0"), grpc::StatusCode::FAILED_PRECONDITION,
+          "conflicts with fault swap (miswired, ");
   const grpc::Status gone = Delete("nobody", &reply);
   EXPECT_EQ(gone.error_code(), grpc::StatusCode::NOT_FOUND);
-  EXPECT_THAT(gone.error_message(), HasSubstr("there is no fault \"nobody\", or it is deleted already; faults: good-1"));
+  EXPECT_THAT(gone.error_message(),
+              HasSubstr("there is no fault \"nobody\", or it is deleted already; faults: good-1"));
   v1::HoldFaultRequest hold;
   hold.set_id("swap");
   v1::HoldFaultReply held;
-  EXPECT_THAT(cluster_.Call(&v1::Control::Stub::HoldFault, hold, &held).error_message(), HasSubstr("has no lease"));
+  EXPECT_THAT(cluster_.Call(&v1::Control::Stub::HoldFault, hold, &held).error_message(),
+              HasSubstr("has no lease"));
   ASSERT_TRUE(Delete("swap", &reply).ok());
   v1::ResetArbitersReply reset;
-  ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::ResetArbiters, v1::ResetArbitersRequest(), &reset).ok());
+  ASSERT_TRUE(
+      cluster_.Call(&v1::Control::Stub::ResetArbiters, v1::ResetArbitersRequest(), &reset).ok());
   EXPECT_GT(reset.at(), 0);
   const auto result = StopAndWait();
   ASSERT_TRUE(result.ok()) << result.status();

@@ -19,7 +19,8 @@ std::string ToString(const grpc::ByteBuffer& buffer) {
   std::vector<grpc::Slice> slices;
   if (!buffer.Dump(&slices).ok()) return "";
   std::string bytes;
-  for (const grpc::Slice& s : slices) bytes.append(reinterpret_cast<const char*>(s.begin()), s.size());
+  for (const grpc::Slice& s : slices)
+    bytes.append(reinterpret_cast<const char*>(s.begin()), s.size());
   return bytes;
 }
 
@@ -55,8 +56,10 @@ grpc::Status GenericCall(const std::shared_ptr<grpc::Channel>& channel, const st
   return status;
 }
 
-grpc::Status Reflect(const std::shared_ptr<grpc::Channel>& channel, const std::string& request, std::string* reply) {
-  return GenericCall(channel, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", request, reply);
+grpc::Status Reflect(const std::shared_ptr<grpc::Channel>& channel, const std::string& request,
+                     std::string* reply) {
+  return GenericCall(channel, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                     request, reply);
 }
 
 }  // namespace percs::test

@@ -17,6 +17,7 @@ grpc::Status GenericCall(const std::shared_ptr<grpc::Channel>& channel, const st
                          const std::string& request, std::string* reply, int deadline_ms = 20'000);
 
 // The answer of server reflection to a request in bytes.
-grpc::Status Reflect(const std::shared_ptr<grpc::Channel>& channel, const std::string& request, std::string* reply);
+grpc::Status Reflect(const std::shared_ptr<grpc::Channel>& channel, const std::string& request,
+                     std::string* reply);
 
 }  // namespace percs::test

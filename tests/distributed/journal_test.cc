@@ -1,5 +1,6 @@
-// What a controller journals, and that it replays. Method: two daemons in this process, traffic, and commands of
-// every kind at times nobody chose; the journal's replay in process and over the daemons has the live digest.
+// What a controller journals, and that it replays. Method: two daemons in this process, traffic,
+// and commands of every kind at times nobody chose; the journal's replay in process and over the
+// daemons has the live digest.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -40,7 +41,8 @@ class JournalTest : public ::testing::Test {
     request.mutable_scenario()->mutable_workload()->mutable_pattern()->set_reliable(true);
     return request;
   }
-  grpc::Status Create(const std::string& id, v1::FaultKind kind, Time duration, v1::FaultReply* reply) {
+  grpc::Status Create(const std::string& id, v1::FaultKind kind, Time duration,
+                      v1::FaultReply* reply) {
     v1::CreateFaultRequest request;
     request.mutable_fault()->set_id(id);
     v1::Injection* inject = request.mutable_fault()->mutable_inject();
@@ -90,7 +92,8 @@ TEST_F(JournalTest, ReplaysToTheLiveDigestInProcessAndDistributed) {
   v1::DeleteFaultRequest gone;
   gone.set_id("cut");
   ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::DeleteFault, gone, &fault).ok());
-  EXPECT_FALSE(cluster_.Call(&v1::Control::Stub::DeleteFault, gone, &fault).ok()) << "refused now, and in the replay";
+  EXPECT_FALSE(cluster_.Call(&v1::Control::Stub::DeleteFault, gone, &fault).ok())
+      << "refused now, and in the replay";
   PassTime(30 * kMicrosecond);
   const auto live = StopAndWait();
   ASSERT_TRUE(live.ok()) << live.status();
@@ -108,8 +111,9 @@ TEST_F(JournalTest, ReplaysToTheLiveDigestInProcessAndDistributed) {
   for (std::size_t i = 1; i + 1 < journal->records.size(); ++i) {
     const v1::JournalRecord& record = journal->records[i];
     *again.add_replay() = record;
-    options.commands.push_back(
-        {record.at(), [&record](Fabric& fabric, Time at) { return ActOnFabric(record, fabric, at); }});
+    options.commands.push_back({record.at(), [&record](Fabric& fabric, Time at) {
+                                  return ActOnFabric(record, fabric, at);
+                                }});
   }
   const auto scenario = BuildScenario(again.scenario(), "");
   ASSERT_TRUE(scenario.ok()) << scenario.status();
@@ -129,7 +133,8 @@ TEST_F(JournalTest, AReplayThatIsNoneIsRefused) {
   request.set_hold(false);
   request.mutable_replay(0)->set_at(5);
   request.add_replay()->set_stop(true);
-  EXPECT_EQ(cluster_.Apply(request).status().code(), absl::StatusCode::kInvalidArgument) << "back in time";
+  EXPECT_EQ(cluster_.Apply(request).status().code(), absl::StatusCode::kInvalidArgument)
+      << "back in time";
   request.clear_replay();
   request.add_replay()->mutable_end();
   EXPECT_EQ(cluster_.Apply(request).status().code(), absl::StatusCode::kInvalidArgument);
@@ -145,7 +150,10 @@ TEST_F(FullJournalTest, RefusesCommandsAndTheFabricGoesOn) {
   v1::FaultReply reply;
   grpc::Status status;
   int taken = 0;
-  while ((status = Create("fault-" + std::to_string(taken), v1::FAULT_KIND_ALERT_SUPPRESSED, 0, &reply)).ok()) ++taken;
+  while ((status =
+              Create("fault-" + std::to_string(taken), v1::FAULT_KIND_ALERT_SUPPRESSED, 0, &reply))
+             .ok())
+    ++taken;
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(status.error_message(), HasSubstr("nothing is ever dropped from it"));
   EXPECT_GT(taken, 1);

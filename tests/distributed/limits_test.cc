@@ -1,5 +1,6 @@
-// What one caller may ask of a controller and of daemons, and what is counted of it. Method: a fabric in this process,
-// called by plain gRPC clients until it refuses; then every method there is.
+// What one caller may ask of a controller and of daemons, and what is counted of it. Method: a
+// fabric in this process, called by plain gRPC clients until it refuses; then every method there
+// is.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +53,8 @@ TEST(Limits, WhoAsksTooOftenIsRefusedByEveryMethod) {
   std::uint64_t refused = 0;
   for (const MethodRoles& entry : AllMethodRoles()) {
     const std::string method = entry.method;
-    const bool ours = method.rfind("/percs.v1.Control/", 0) == 0, joins = method.rfind("/percs.v1.Sync/", 0) == 0;
+    const bool ours = method.rfind("/percs.v1.Control/", 0) == 0,
+               joins = method.rfind("/percs.v1.Sync/", 0) == 0;
     if (!ours && !joins) continue;
     std::string reply;
     const grpc::Status status = GenericCall(channel, method, "", &reply);
@@ -63,7 +65,8 @@ TEST(Limits, WhoAsksTooOftenIsRefusedByEveryMethod) {
   }
   EXPECT_GE(ExcessCount(Excess::kRate), before + refused);
   std::string reply;
-  EXPECT_TRUE(GenericCall(channel, "/grpc.health.v1.Health/Check", "", &reply).ok()) << "health is never refused";
+  EXPECT_TRUE(GenericCall(channel, "/grpc.health.v1.Health/Check", "", &reply).ok())
+      << "health is never refused";
 }
 
 TEST(Limits, ADaemonRefusesStreamsOfWhoOpensTooMany) {
@@ -93,7 +96,8 @@ TEST_F(TwoDaemons, AConnectionHasSoManyCallsAndTheNextWaits) {
   }
   const auto ask = [&](int milliseconds) {
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(milliseconds));
+    context.set_deadline(std::chrono::system_clock::now() +
+                         std::chrono::milliseconds(milliseconds));
     v1::StatusReply reply;
     return watcher->Status(&context, {}, &reply).error_code();
   };
@@ -111,8 +115,10 @@ std::uint64_t Ended(const std::string& path, grpc::StatusCode code) {
 
 // Its end is counted a little after the answer has come.
 void ExpectEnded(const std::string& path, grpc::StatusCode code, std::uint64_t times) {
-  for (int i = 0; i < 1000 && Ended(path, code) < times; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_EQ(Ended(path, code), times) << path << " with " << kGrpcCodeNames[static_cast<std::size_t>(code)];
+  for (int i = 0; i < 1000 && Ended(path, code) < times; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(Ended(path, code), times)
+      << path << " with " << kGrpcCodeNames[static_cast<std::size_t>(code)];
 }
 
 TEST_F(TwoDaemons, CallsAreCountedByMethodAndByHowTheyEnded) {
@@ -120,7 +126,8 @@ TEST_F(TwoDaemons, CallsAreCountedByMethodAndByHowTheyEnded) {
   const MethodCalls& watch = CallsOf("/percs.v1.Control/WatchRun");
   const std::string apply = "/percs.v1.Control/Apply";
   const std::uint64_t applied = Ended(apply, grpc::StatusCode::OK), watched = watch.sent;
-  const std::uint64_t reports = session.received, grants = session.sent, batches = exchange.received;
+  const std::uint64_t reports = session.received, grants = session.sent,
+                      batches = exchange.received;
   ASSERT_TRUE(cluster_.Run(RequestFromFile("deploy/scenarios/two-hubs.yaml")).ok());
   ExpectEnded(apply, grpc::StatusCode::OK, applied + 1);
   EXPECT_GT(watch.sent, watched);
@@ -134,13 +141,16 @@ TEST_F(TwoDaemons, CallsAreCountedByMethodAndByHowTheyEnded) {
   std::string reply;
   for (const char* nobodys : {"/percs.v1.Control/Nothing", "/a.b/C", "/x"}) {
     const std::uint64_t before = Ended(nobodys, grpc::StatusCode::UNIMPLEMENTED);
-    EXPECT_EQ(GenericCall(channel, nobodys, "", &reply).error_code(), grpc::StatusCode::UNIMPLEMENTED) << nobodys;
+    EXPECT_EQ(GenericCall(channel, nobodys, "", &reply).error_code(),
+              grpc::StatusCode::UNIMPLEMENTED)
+        << nobodys;
     ExpectEnded(nobodys, grpc::StatusCode::UNIMPLEMENTED, before + 1);
     EXPECT_EQ(&CallsOf(nobodys), &CallsOf("unknown"));
   }
   const std::string stop = "/percs.v1.Control/Stop";  // of a run that has ended
   const std::uint64_t before = Ended(stop, grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_EQ(GenericCall(channel, stop, "", &reply).error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(GenericCall(channel, stop, "", &reply).error_code(),
+            grpc::StatusCode::FAILED_PRECONDITION);
   ExpectEnded(stop, grpc::StatusCode::FAILED_PRECONDITION, before + 1);
 }
 

@@ -58,11 +58,13 @@ const Case kCases[] = {
      "  {at: 0s, source: sn0-d0-h0, destination: sn1-d0-h3}]}"},
     {"CollectiveOfTasks",
      "topology: {drawers: 4, hubs: 2}\n"
-     "workload: {collective: {operation: allreduce, algorithm: \"hybrid:p2p\", tasks_per_node: 5, bytes: 200B,\n"
+     "workload: {collective: {operation: allreduce, algorithm: \"hybrid:p2p\", tasks_per_node: 5, "
+     "bytes: 200B,\n"
      "                        rotate_root: true, iterations: 12}}"},
     {"HybridAllreduceOn1024Tasks",
      "topology: {drawers: 4, hubs: 8}\n"
-     "workload: {collective: {algorithm: \"hybrid:cau\", tasks_per_node: 32, warm_up: 1, iterations: 4}}"},
+     "workload: {collective: {algorithm: \"hybrid:cau\", tasks_per_node: 32, warm_up: 1, "
+     "iterations: 4}}"},
     {"StopsInTheMiddle",
      "stop_at: 7us\n"
      "topology: {supernodes: 2, drawers: 2, hubs: 4}\n"
@@ -76,7 +78,8 @@ const Case kCases[] = {
      "  - collective: {algorithm: ATOBarB, iterations: 20}\n"
      "  - exchange: {peer: blade1, bytes: 4KiB, rounds: 2}\n"
      "  - exchange: {peer: sn0-d0-h5, spes: 3, bytes: 1KiB, rounds: 2}\n"
-     "- {attach: sn0-d0-h7, type: QS22, programs: [{exchange: {peer: blade0, bytes: 4KiB, rounds: 2}}]}\n"
+     "- {attach: sn0-d0-h7, type: QS22, programs: [{exchange: {peer: blade0, bytes: 4KiB, rounds: "
+     "2}}]}\n"
      "faults:\n"
      "- {at: 90us, spe_down: 'blade0:SPE3'}\n"
      "- {at: 10us, chip_link_degraded: {blade: blade1, share: 0.5}}\n"
@@ -141,10 +144,10 @@ TEST(PlacementTest, DocumentedScenariosGiveTheDigestOfOneProcess) {
   ClusterOptions options;
   options.daemons = 4;
   Cluster cluster(options);
-  for (const char* file : {"two-hubs", "one-drawer", "supernode-alltoall", "link-failure",
-                           "cell-blades", "cau-tree", "triblades", "roadrunner", "collective-repair",
-                           "supernode-collective", "hfi-rdma", "hfi-jobs", "hfi-full-fifo",
-                           "hfi-pcie"}) {
+  for (const char* file :
+       {"two-hubs", "one-drawer", "supernode-alltoall", "link-failure", "cell-blades", "cau-tree",
+        "triblades", "roadrunner", "collective-repair", "supernode-collective", "hfi-rdma",
+        "hfi-jobs", "hfi-full-fifo", "hfi-pcie"}) {
     SCOPED_TRACE(file);
     const v1::ApplyRequest request =
         RequestFromFile("deploy/scenarios/" + std::string(file) + ".yaml");
@@ -171,14 +174,12 @@ TEST(PlacementTest, ADeadlockHasTheVirtualTimeAndTheCycleOfOneProcess) {
     const auto here = RunScenario(*scenario, {});
     ASSERT_EQ(here.status().code(), absl::StatusCode::kFailedPrecondition) << here.status();
     EXPECT_THAT(std::string(here.status().message()),
-                testing::AllOf(testing::HasSubstr("deadlock at "),
-                               testing::HasSubstr("us of virtual time"),
-                               testing::HasSubstr("wait-for cycle: sn"),
-                               testing::HasSubstr(":D0 VC 0 -> ")));
+                testing::AllOf(
+                    testing::HasSubstr("deadlock at "), testing::HasSubstr("us of virtual time"),
+                    testing::HasSubstr("wait-for cycle: sn"), testing::HasSubstr(":D0 VC 0 -> ")));
     const auto there = cluster.Run(request);
     EXPECT_EQ(there.status().code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_EQ(there.status().message(),
-              "WatchRun: " + std::string(here.status().message()));
+    EXPECT_EQ(there.status().message(), "WatchRun: " + std::string(here.status().message()));
   }
   const auto after = cluster.Run(RequestFromFile("deploy/scenarios/two-hubs.yaml"));
   EXPECT_TRUE(after.ok()) << after.status();

@@ -1,4 +1,5 @@
-// The workload once more on a fabric that had every kind of fault, over daemons; and streams that break on request.
+// The workload once more on a fabric that had every kind of fault, over daemons; and streams that
+// break on request.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -24,17 +25,21 @@ class RepeatTest : public ::testing::Test {
     EXPECT_TRUE(result.ok()) << result.status();
     return result.ok() ? result->result() : v1::RunResult();
   }
-  // The result of a workload that was run again on the fabric of the example with every kind of fault.
+  // The result of a workload that was run again on the fabric of the example with every kind of
+  // fault.
   v1::RunResult Repeated(const v1::ApplyRequest& request, bool reset) {
     EXPECT_TRUE(cluster_.Apply(request).ok());
     WaitUntilIdle();
     if (reset) {
       v1::ResetArbitersReply reply;
-      EXPECT_TRUE(cluster_.Call(&v1::Control::Stub::ResetArbiters, v1::ResetArbitersRequest(), &reply).ok());
+      EXPECT_TRUE(
+          cluster_.Call(&v1::Control::Stub::ResetArbiters, v1::ResetArbitersRequest(), &reply)
+              .ok());
       WaitUntilIdle();
     }
     v1::RepeatWorkloadReply again;
-    const grpc::Status status = cluster_.Call(&v1::Control::Stub::RepeatWorkload, v1::RepeatWorkloadRequest(), &again);
+    const grpc::Status status =
+        cluster_.Call(&v1::Control::Stub::RepeatWorkload, v1::RepeatWorkloadRequest(), &again);
     EXPECT_TRUE(status.ok()) << status.error_message();
     WaitUntilIdle();
     v1::RunResult result = StopAndWait();
@@ -53,7 +58,8 @@ TEST_F(RepeatTest, AfterFaultsOfEveryKindAndAResetItIsThatOfAFreshFabric) {
   work->set_payload(v1::PAYLOAD_LENGTHS);  // content tells the number of its message, which goes on
   broken.mutable_scenario()->clear_clock();  // it goes on while the fabric is idle
   auto* faults = broken.mutable_scenario()->mutable_faults();
-  faults->erase(std::remove_if(faults->begin(), faults->end(), [](const v1::Fault& f) { return f.id() == "drift"; }),
+  faults->erase(std::remove_if(faults->begin(), faults->end(),
+                               [](const v1::Fault& f) { return f.id() == "drift"; }),
                 faults->end());
   v1::ApplyRequest fresh = broken;
   fresh.set_hold(false);
@@ -65,13 +71,15 @@ TEST_F(RepeatTest, AfterFaultsOfEveryKindAndAResetItIsThatOfAFreshFabric) {
   const v1::RunResult reset = Repeated(broken, true), left = Repeated(broken, false);
   EXPECT_EQ(reset.workload_digest(), first->result().workload_digest());
   EXPECT_NE(reset.digest(), first->result().digest());
-  EXPECT_NE(left.workload_digest(), first->result().workload_digest()) << "what decides by turns stands elsewhere";
+  EXPECT_NE(left.workload_digest(), first->result().workload_digest())
+      << "what decides by turns stands elsewhere";
 }
 
 TEST_F(RepeatTest, OnlyWhatIsIdleAndCanBeginLaterIsRepeated) {
   v1::RepeatWorkloadReply again;
   ASSERT_TRUE(cluster_.Apply(Traffic(1, 4)).ok());
-  grpc::Status status = cluster_.Call(&v1::Control::Stub::RepeatWorkload, v1::RepeatWorkloadRequest(), &again);
+  grpc::Status status =
+      cluster_.Call(&v1::Control::Stub::RepeatWorkload, v1::RepeatWorkloadRequest(), &again);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(status.error_message(), HasSubstr("when a run that was applied with hold is idle"));
   StopAndWait();

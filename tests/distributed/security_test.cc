@@ -1,6 +1,6 @@
-// Mutual TLS and roles, from outside. Method: a fabric over TCP with identities made for it, called by plain gRPC
-// clients that show those identities, none, an expired one, that of a stranger, or speak plaintext. What methods
-// there are is asked from the servers themselves, by reflection.
+// Mutual TLS and roles, from outside. Method: a fabric over TCP with identities made for it, called
+// by plain gRPC clients that show those identities, none, an expired one, that of a stranger, or
+// speak plaintext. What methods there are is asked from the servers themselves, by reflection.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,8 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr std::chrono::hours kDay(24);
-constexpr int kShortMs = 500;  // for streams that go on for ever, which is the answer: nobody was refused
+constexpr int kShortMs =
+    500;  // for streams that go on for ever, which is the answer: nobody was refused
 constexpr int kLongMs = 20'000;
 constexpr char kStatus[] = "/percs.v1.Control/Status";
 constexpr char kShutdown[] = "/percs.v1.Control/Shutdown";
@@ -57,9 +58,9 @@ class SecurityTest : public ::testing::Test {
     grpc::ChannelArguments arguments;
     arguments.SetSslTargetNameOverride(RoleHost(Role::kController));
     std::string reply;
-    return GenericCall(
-        grpc::CreateCustomChannel(cluster_.controller_address(), grpc::SslCredentials(options), arguments), kStatus, "",
-        &reply);
+    return GenericCall(grpc::CreateCustomChannel(cluster_.controller_address(),
+                                                 grpc::SslCredentials(options), arguments),
+                       kStatus, "", &reply);
   }
   // "/package.Service/Method" of everything that the server at `address` offers.
   std::set<std::string> MethodsAt(const std::string& address, Role server) const;
@@ -75,7 +76,8 @@ std::set<std::string> SecurityTest::MethodsAt(const std::string& address, Role s
   EXPECT_TRUE(status.ok()) << status.error_message();
   std::set<std::string> methods;
   const auto* const pool = google::protobuf::DescriptorPool::generated_pool();
-  for (const char* known : {"percs.v1.Control", "percs.v1.Sync", "percs.v1.Link", "percs.v1.Endpoint"}) {
+  for (const char* known :
+       {"percs.v1.Control", "percs.v1.Sync", "percs.v1.Link", "percs.v1.Endpoint"}) {
     if (list.find(known) == std::string::npos) continue;
     const auto* const service = pool->FindServiceByName(known);
     for (int i = 0; i < service->method_count(); ++i) {
@@ -94,13 +96,15 @@ std::set<std::string> SecurityTest::MethodsAt(const std::string& address, Role s
     const auto size = at + 1 < list.size() ? static_cast<std::size_t>(list[at + 1]) : 0u;
     if (at + 2 + size > list.size() || size < 8) continue;
     const std::string name = list.substr(at + 2, size);
-    if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.") != std::string::npos) {
+    if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.") !=
+        std::string::npos) {
       continue;
     }
     ++services;
     const std::string prefix = "/" + name + "/";
     const auto next = methods.lower_bound(prefix);
-    EXPECT_TRUE(next != methods.end() && next->rfind(prefix, 0) == 0) << "a service that nobody thought of: " << name;
+    EXPECT_TRUE(next != methods.end() && next->rfind(prefix, 0) == 0)
+        << "a service that nobody thought of: " << name;
   }
   EXPECT_GE(services, 3u);
   return methods;
@@ -110,7 +114,8 @@ TEST_F(SecurityTest, EveryMethodHasItsRolesAndEveryRoleIsHeldToThem) {
   const std::string daemon = cluster_.daemon_address(0);
   std::set<std::string> seen;
   for (const auto& [address, server] :
-       {std::pair(daemon, Role::kDaemon), std::pair(cluster_.controller_address(), Role::kController)}) {
+       {std::pair(daemon, Role::kDaemon),
+        std::pair(cluster_.controller_address(), Role::kController)}) {
     const std::set<std::string> methods = MethodsAt(address, server);
     seen.insert(methods.begin(), methods.end());
     for (const std::string& method : methods) {
@@ -123,7 +128,8 @@ TEST_F(SecurityTest, EveryMethodHasItsRolesAndEveryRoleIsHeldToThem) {
         const grpc::Status status =
             GenericCall(As(role, address, server), method, "", &reply, may ? kShortMs : kLongMs);
         EXPECT_NE(status.error_code(), grpc::UNAUTHENTICATED) << status.error_message();
-        EXPECT_NE(status.error_code(), grpc::UNAVAILABLE) << method << ": " << status.error_message();
+        EXPECT_NE(status.error_code(), grpc::UNAVAILABLE)
+            << method << ": " << status.error_message();
         EXPECT_EQ(status.error_code() == grpc::PERMISSION_DENIED, !may)
             << method << " by " << RoleName(role) << ": " << status.error_message();
       }
@@ -133,8 +139,9 @@ TEST_F(SecurityTest, EveryMethodHasItsRolesAndEveryRoleIsHeldToThem) {
     EXPECT_EQ(seen.count(entry.method), 1u) << entry.method << " has roles, and nobody serves it";
   }
   std::string reply;
-  EXPECT_TRUE(
-      GenericCall(As(Role::kOperator, cluster_.controller_address(), Role::kController), kShutdown, "", &reply).ok());
+  EXPECT_TRUE(GenericCall(As(Role::kOperator, cluster_.controller_address(), Role::kController),
+                          kShutdown, "", &reply)
+                  .ok());
 }
 
 TEST_F(SecurityTest, NoCertificateIsRefusedAndCounted) {
@@ -169,8 +176,9 @@ TEST_F(SecurityTest, AStrangersCertificateIsRefused) {
 TEST_F(SecurityTest, PlaintextIsRefusedAndCounted) {
   const std::uint64_t before = RefusalCount(Refusal::kHandshake);
   std::string reply;
-  const grpc::Status status = GenericCall(MakeChannel(cluster_.controller_address(), {}, Role::kController), kStatus,
-                                          "", &reply, kLongMs);
+  const grpc::Status status =
+      GenericCall(MakeChannel(cluster_.controller_address(), {}, Role::kController), kStatus, "",
+                  &reply, kLongMs);
   EXPECT_EQ(status.error_code(), grpc::UNAVAILABLE) << status.error_message();
   EXPECT_GT(RefusalCount(Refusal::kHandshake), before);
 }
@@ -179,7 +187,8 @@ TEST_F(SecurityTest, AServerOfAnotherRoleIsNotBelieved) {
   // A daemon's certificate does not make a controller.
   std::string reply;
   const grpc::Status status =
-      GenericCall(As(Role::kOperator, cluster_.daemon_address(0), Role::kController), kStatus, "", &reply, kLongMs);
+      GenericCall(As(Role::kOperator, cluster_.daemon_address(0), Role::kController), kStatus, "",
+                  &reply, kLongMs);
   EXPECT_EQ(status.error_code(), grpc::UNAVAILABLE) << status.error_message();
 }
 

@@ -14,11 +14,13 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::shared_ptr<grpc::Channel> Channel(const std::string& address) { return MakeChannel(address, {}, Role::kDaemon); }
+std::shared_ptr<grpc::Channel> Channel(const std::string& address) {
+  return MakeChannel(address, {}, Role::kDaemon);
+}
 
 grpc::Status Health(const std::string& address, const std::string& service, std::string* reply) {
-  return GenericCall(Channel(address), "/grpc.health.v1.Health/Check", service.empty() ? "" : TextField(1, service),
-                     reply);
+  return GenericCall(Channel(address), "/grpc.health.v1.Health/Check",
+                     service.empty() ? "" : TextField(1, service), reply);
 }
 
 std::string Reflect(const std::string& address, const std::string& request) {

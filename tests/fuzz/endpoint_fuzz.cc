@@ -1,5 +1,6 @@
-// Arbitrary bytes as what a program outside sends to the hub of its window. What decodes is issued, by turns at two hubs
-// that both have a window of one job: the run ends, nothing is out of order, and every operation ends exactly once.
+// Arbitrary bytes as what a program outside sends to the hub of its window. What decodes is issued,
+// by turns at two hubs that both have a window of one job: the run ends, nothing is out of order,
+// and every operation ends exactly once.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +25,11 @@ class Count : public percs::WindowListener {
   std::map<std::uint64_t, int> completions;
 };
 
-percs::TimedCommand Issue(percs::NodeId node, percs::Time at, const percs::WindowOperation& operation, Count* count) {
-  return {at, [=](percs::Fabric& fabric, percs::Time when) { return fabric.Issue(node, when, operation, count); }};
+percs::TimedCommand Issue(percs::NodeId node, percs::Time at,
+                          const percs::WindowOperation& operation, Count* count) {
+  return {at, [=](percs::Fabric& fabric, percs::Time when) {
+            return fabric.Issue(node, when, operation, count);
+          }};
 }
 
 void Play(const percs::v1::FromProgram& message) {

@@ -1,7 +1,5 @@
 // Arbitrary text as a GOAL trace. What is accepted keeps the promises of goal.h, so that a replay
 // can neither index out of range nor wait for ever; what is refused says where.
-#include "emulator/workload/goal.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "emulator/base/check.h"
+#include "emulator/workload/goal.h"
 
 namespace percs {
 namespace {

@@ -1,6 +1,7 @@
-// Arbitrary bytes as a journal on disk. The first byte decides whether they are a whole file, or what follows is put
-// into records with the right lengths and checksums, so that what is in a record is reached, too. What is read is
-// records, then at most one end that a crash left; anything else is refused.
+// Arbitrary bytes as a journal on disk. The first byte decides whether they are a whole file, or
+// what follows is put into records with the right lengths and checksums, so that what is in a
+// record is reached, too. What is read is records, then at most one end that a crash left; anything
+// else is refused.
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -18,7 +19,8 @@ namespace {
 constexpr std::size_t kRecordBytes = 64;
 
 void AddNumber(std::uint32_t value, std::string* to) {
-  for (int shift = 0; shift < 32; shift += 8) to->push_back(static_cast<char>(value >> shift & 0xff));
+  for (int shift = 0; shift < 32; shift += 8)
+    to->push_back(static_cast<char>(value >> shift & 0xff));
 }
 
 std::uint32_t Crc(const std::string& bytes) {

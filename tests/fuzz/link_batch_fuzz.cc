@@ -12,8 +12,9 @@ namespace {
 
 constexpr std::size_t kOpenPacketsMax = 8;
 
-// With PERCS_PLANTED_BUG in the environment this target has a bug that only a batch can reach that decodes, has two
-// runs of flits, and the second of them shorter than the first: does the fuzzer find such things?
+// With PERCS_PLANTED_BUG in the environment this target has a bug that only a batch can reach that
+// decodes, has two runs of flits, and the second of them shorter than the first: does the fuzzer
+// find such things?
 const bool planted = std::getenv("PERCS_PLANTED_BUG") != nullptr;
 
 void PlantedBug(const percs::Outbox& batch) {

@@ -1,5 +1,6 @@
-// Messages of the Control service as a hostile client may send them: bytes that protobuf accepts as the message that
-// the first byte chooses. What they ask for is either built or refused with a reason, on a small machine.
+// Messages of the Control service as a hostile client may send them: bytes that protobuf accepts as
+// the message that the first byte chooses. What they ask for is either built or refused with a
+// reason, on a small machine.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,8 +16,8 @@
 namespace {
 
 const percs::Topology& Small() {
-  static const auto* const topology =
-      new percs::Topology(*percs::Topology::Create({.supernodes = 2, .drawers = 2, .hubs = 2, .d_links_per_pair = 2}));
+  static const auto* const topology = new percs::Topology(
+      *percs::Topology::Create({.supernodes = 2, .drawers = 2, .hubs = 2, .d_links_per_pair = 2}));
   return *topology;
 }
 
@@ -39,13 +40,15 @@ void Try(int which, const std::string& bytes) {
       if (fault.ParseFromString(bytes)) Explained(percs::BuildFaultSpec(fault.fault(), Small()));
       break;
     case 2:
-      if (trace.ParseFromString(bytes)) Explained(percs::SelectionFromProto(trace.selection(), Small()));
+      if (trace.ParseFromString(bytes))
+        Explained(percs::SelectionFromProto(trace.selection(), Small()));
       break;
     case 3:
       if (tree.ParseFromString(bytes)) Explained(percs::BuildTree(tree.tree(), Small()));
       break;
     default:
-      if (routes.ParseFromString(bytes)) Explained(percs::TablesFromProto(routes.tables(), Small().nodes()));
+      if (routes.ParseFromString(bytes))
+        Explained(percs::TablesFromProto(routes.tables(), Small().nodes()));
       break;
   }
 }
@@ -54,6 +57,7 @@ void Try(int which, const std::string& bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr int kMessages = 5;
-  if (size > 0) Try(data[0] % kMessages, std::string(reinterpret_cast<const char*>(data) + 1, size - 1));
+  if (size > 0)
+    Try(data[0] % kMessages, std::string(reinterpret_cast<const char*>(data) + 1, size - 1));
   return 0;
 }

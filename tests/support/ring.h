@@ -1,5 +1,5 @@
-// Three packets chase each other round a ring of three hubs, each too long for the buffers: with one
-// VC a deadlock, with VCs by position none.
+// Three packets chase each other round a ring of three hubs, each too long for the buffers: with
+// one VC a deadlock, with VCs by position none.
 #pragma once
 
 #include <memory>

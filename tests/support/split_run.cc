@@ -41,12 +41,14 @@ class Split {
       }
       if (Done(left) || (scenario_.stop_at > 0 && next >= scenario_.stop_at)) break;
       if (next == kNever) return absl::FailedPreconditionError("deadlock");
-      if (absl::Status status = Window(next + fabrics_[0]->lookahead()); !status.ok()) return status;
+      if (absl::Status status = Window(next + fabrics_[0]->lookahead()); !status.ok())
+        return status;
       ++windows;
     }
     // Credits still under way at the end count as credits.
     for (Batch& batch : in_flight_) {
-      absl::Status status = fabrics_[static_cast<std::size_t>(batch.to)]->Accept(std::move(batch.box));
+      absl::Status status =
+          fabrics_[static_cast<std::size_t>(batch.to)]->Accept(std::move(batch.box));
       if (!status.ok()) return status;
     }
     return Merge(windows);
@@ -61,15 +63,17 @@ class Split {
     placement.manager_process = options_.processes;
     for (NodeId node = 0; node < topology->nodes(); ++node) {
       placement.process_of_node.push_back(static_cast<std::uint16_t>(
-          options_.process_of ? options_.process_of(node)
-                              : static_cast<int>(node) * options_.processes / static_cast<int>(topology->nodes())));
+          options_.process_of
+              ? options_.process_of(node)
+              : static_cast<int>(node) * options_.processes / static_cast<int>(topology->nodes())));
     }
     const auto tables = Planner(*topology).Plan(Failures());
     for (placement.self = 0; placement.self < placement.processes; ++placement.self) {
       auto fabric = Fabric::Create(scenario_, placement);
       if (!fabric.ok()) return fabric.status();
       fabrics_.push_back(*std::move(fabric));
-      for (NodeId node = 0; node < topology->nodes(); ++node) fabrics_.back()->InstallTables(node, tables[node]);
+      for (NodeId node = 0; node < topology->nodes(); ++node)
+        fabrics_.back()->InstallTables(node, tables[node]);
     }
     for (std::size_t p = 0; p < fabrics_.size(); ++p) {
       fabrics_[p]->Start();
@@ -81,9 +85,9 @@ class Split {
   bool Done(const WorkLeft& left) const {
     if (changes_done_ < options_.changes.size()) return false;
     if (options_.changes.empty()) return left.done();
-    return in_flight_.empty() && std::all_of(fabrics_.begin(), fabrics_.end(), [](const auto& fabric) {
-             return fabric->NextForegroundTime() == kNever;
-           });
+    return in_flight_.empty() &&
+           std::all_of(fabrics_.begin(), fabrics_.end(),
+                       [](const auto& fabric) { return fabric->NextForegroundTime() == kNever; });
   }
 
   absl::Status Change(const SplitOptions::Change& change) {
@@ -116,7 +120,8 @@ class Split {
   }
 
   absl::Status Window(Time end) {
-    if (changes_done_ < options_.changes.size()) end = std::min(end, options_.changes[changes_done_].at);
+    if (changes_done_ < options_.changes.size())
+      end = std::min(end, options_.changes[changes_done_].at);
     if (scenario_.stop_at > 0) end = std::min(end, scenario_.stop_at);
     // Only what this window needs has to be in; of the rest, chance decides.
     for (std::size_t i = in_flight_.size(); i > 1; --i) {
@@ -128,7 +133,8 @@ class Split {
         later.push_back(std::move(batch));
         continue;
       }
-      absl::Status status = fabrics_[static_cast<std::size_t>(batch.to)]->Accept(std::move(batch.box));
+      absl::Status status =
+          fabrics_[static_cast<std::size_t>(batch.to)]->Accept(std::move(batch.box));
       if (!status.ok()) return status;
     }
     in_flight_ = std::move(later);
@@ -166,8 +172,9 @@ class Split {
     for (const auto& fabric : fabrics_) {
       for (NodeId node : fabric->local_nodes()) nodes.push_back(fabric->Result(node));
     }
-    RunResult result = MergeResults(scenario_, fabrics_[0]->topology(), std::move(nodes),
-                                    fabrics_.back()->reroutes(), windows, fabrics_.back()->losses());
+    RunResult result =
+        MergeResults(scenario_, fabrics_[0]->topology(), std::move(nodes),
+                     fabrics_.back()->reroutes(), windows, fabrics_.back()->losses());
     result.trees = fabrics_.back()->trees();
     result.faults = fabrics_.back()->faults()->List();
     return result;

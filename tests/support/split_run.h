@@ -1,6 +1,6 @@
-// Runs a scenario as several processes would, inside one: a Fabric per process, batches handed over in a
-// random order and as late as rule 5 of docs/semantics.md allows. The cheapest test of the determinism
-// contract across placements.
+// Runs a scenario as several processes would, inside one: a Fabric per process, batches handed over
+// in a random order and as late as rule 5 of docs/semantics.md allows. The cheapest test of the
+// determinism contract across placements.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct SplitOptions {
   std::uint64_t seed = 1;  // of the order of batches
   // Sees every outbox before it is delivered, and may spoil it.
   std::function<void(int from, int to, Outbox&)> tamper;
-  // In order of time: a process dies, or another takes its place. The losses are numbered in this order.
+  // In order of time: a process dies, or another takes its place. The losses are numbered in this
+  // order.
   struct Change {
     Time at = 0;
     int process = 0;

@@ -49,7 +49,8 @@ absl::StatusOr<AlgorithmSpec> AlgorithmNamed(Collective collective, std::string_
   AlgorithmSpec spec;
   std::string_view base = name;
   if (const auto d = name.rfind(" D"); d != std::string_view::npos) {
-    if (!absl::SimpleAtoi(absl::string_view(name.data() + d + 2, name.size() - d - 2), &spec.degree) ||
+    if (!absl::SimpleAtoi(absl::string_view(name.data() + d + 2, name.size() - d - 2),
+                          &spec.degree) ||
         spec.degree < 2 || spec.degree >= kSpes) {
       return absl::InvalidArgumentError(
           fmt::format("'{}': the degree of a tree is 2 to {}", std::string(name), kSpes - 1));
@@ -92,7 +93,8 @@ TreePlace PlaceInTree(const AlgorithmSpec& spec, int spes, int rank, bool linked
   return place;
 }
 
-// Where the forms change over on a QS20 (docs/cell.md); a test holds them to what the emulator measures.
+// Where the forms change over on a QS20 (docs/cell.md); a test holds them to what the emulator
+// measures.
 AlgorithmSpec BestAlgorithm(Collective collective, int spes, std::uint32_t bytes) {
   constexpr AlgorithmSpec kAto{Algorithm::kAllToOne, 2}, kAtoB{Algorithm::kAllToOneBlade, 2};
   constexpr AlgorithmSpec kTtB2{Algorithm::kTreeBlade, 2}, kTtB3{Algorithm::kTreeBlade, 3};

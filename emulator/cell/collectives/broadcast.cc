@@ -1,5 +1,5 @@
-// Broadcasts from SPE 0. The plain forms finish each phase before the next; the forms for blades start
-// each child's DMA as soon as that child is ready.
+// Broadcasts from SPE 0. The plain forms finish each phase before the next; the forms for blades
+// start each child's DMA as soon as that child is ready.
 #include <bit>
 
 #include "emulator/cell/collectives/collectives.h"

@@ -14,9 +14,9 @@ absl::StatusOr<CollectiveGroup> CollectiveGroup::Create(int spes, LsAddress buff
         fmt::format("a group of {} SPEs; a blade has {}, so it is 1 to {}", spes, kSpes, kSpes));
   }
   if (buffer % kLineBytes != 0 || buffer > kLocalStoreBytes - kCollectiveBufferBytes) {
-    return absl::InvalidArgumentError(
-        fmt::format("buffer at {:#x}; its {} bytes must lie in the local store from a multiple of {} on",
-                    buffer, kCollectiveBufferBytes, kLineBytes));
+    return absl::InvalidArgumentError(fmt::format(
+        "buffer at {:#x}; its {} bytes must lie in the local store from a multiple of {} on",
+        buffer, kCollectiveBufferBytes, kLineBytes));
   }
   if (signal_register < 1 || signal_register > 2) {
     return absl::InvalidArgumentError(
@@ -83,9 +83,9 @@ Task<std::uint32_t> Collectives::WaitForAny(std::uint32_t bits) {
   co_return come >> shift_;
 }
 
-// Halves that take turns keep two calls apart only while everybody's partners stay the same: after a
-// broadcast or a reduction an SPE may be two calls ahead of one it did not speak to. So before partners
-// change, a barrier goes over the old tree.
+// Halves that take turns keep two calls apart only while everybody's partners stay the same: after
+// a broadcast or a reduction an SPE may be two calls ahead of one it did not speak to. So before
+// partners change, a barrier goes over the old tree.
 Task<> Collectives::Settle(AlgorithmSpec next) {
   if (!last_rooted_ || next == last_) co_return;
   Begin(last_, /*linked=*/true);

@@ -1,6 +1,6 @@
-// Collectives among the SPEs of a blade as paper 001 section 3 has them: one signal register in OR mode,
-// in which SPE i is bit i of a half, the halves taking turns between calls; one buffer of 16 KiB at the
-// same place of every local store; one group of all SPEs; phases ready, transfer, go.
+// Collectives among the SPEs of a blade as paper 001 section 3 has them: one signal register in OR
+// mode, in which SPE i is bit i of a half, the halves taking turns between calls; one buffer of 16
+// KiB at the same place of every local store; one group of all SPEs; phases ready, transfer, go.
 //
 //   Task<> Program(Spe& spe) {
 //     Collectives group(spe, *CollectiveGroup::Create(16));
@@ -25,7 +25,7 @@ enum class ReduceOp : std::uint8_t { kAdd, kMin, kMax };
 enum class ReduceType : std::uint8_t { kInt, kFloat };
 
 inline constexpr std::uint32_t kCollectiveBufferBytes = kDmaBytesMax;
-inline constexpr std::uint32_t kAllToOneElementsMax = 512;   // eight senders fill the buffer
+inline constexpr std::uint32_t kAllToOneElementsMax = 512;  // eight senders fill the buffer
 inline constexpr std::uint32_t kTreeElementsMax = 2048;
 
 class CollectiveGroup {
@@ -111,7 +111,7 @@ class Collectives {
   int shift_ = 0;
   AlgorithmSpec last_;
   bool last_linked_ = false;
-  bool last_rooted_ = false;   // the last call was a broadcast or a reduction
+  bool last_rooted_ = false;  // the last call was a broadcast or a reduction
   TreePlace place_;
 };
 

@@ -16,7 +16,8 @@ constexpr Time kSlot = 200 * kMicrosecond;  // of an aligned call, with delays: 
 
 // Small whole numbers: their sums are exact in float, whatever the order.
 std::int32_t Element(std::uint64_t call, int rank, std::uint32_t i) {
-  return static_cast<std::int32_t>(Mix64(call * 64 + static_cast<std::uint64_t>(rank) * 8191 + i) % 2001) -
+  return static_cast<std::int32_t>(Mix64(call * 64 + static_cast<std::uint64_t>(rank) * 8191 + i) %
+                                   2001) -
          1000;
 }
 std::uint8_t MessageByte(std::uint64_t call, std::uint32_t i) {
@@ -73,9 +74,10 @@ bool Right(const RunningLoop& m, Spe& spe, std::uint64_t call) {
   if (spe.index() != 0) return true;
   for (std::uint32_t i = 0; i < loop.elements; ++i) {
     const std::int32_t right = Reference(loop, call, i);
-    const bool same = loop.type == ReduceType::kInt
-                          ? spe.local_store().Load<std::int32_t>(kVector + 4 * i) == right
-                          : spe.local_store().Load<float>(kVector + 4 * i) == static_cast<float>(right);
+    const bool same =
+        loop.type == ReduceType::kInt
+            ? spe.local_store().Load<std::int32_t>(kVector + 4 * i) == right
+            : spe.local_store().Load<float>(kVector + 4 * i) == static_cast<float>(right);
     if (!same) return false;
   }
   return true;
@@ -88,8 +90,8 @@ absl::Status Outcome(const RunningLoop& m, const BladeResult& result) {
                                          absl::StrJoin(result.blocked, "; "));
   }
   if (m.loop->mode == LoopMode::kAligned && m.longest >= kSlot) {
-    return absl::OutOfRangeError(
-        fmt::format("a call took {} ps, more than the {} ps between two aligned calls", m.longest, kSlot));
+    return absl::OutOfRangeError(fmt::format(
+        "a call took {} ps, more than the {} ps between two aligned calls", m.longest, kSlot));
   }
   return absl::OkStatus();
 }
@@ -111,8 +113,12 @@ Task<> RunLoop(Spe& spe, RunningLoop* m) {
     Prepare(*m, spe, call);
     m->calls[rank] = call + 1;
     switch (loop.collective) {
-      case Collective::kBarrier: co_await group.Barrier(loop.spec); break;
-      case Collective::kBroadcast: co_await group.Broadcast(loop.bytes, loop.spec); break;
+      case Collective::kBarrier:
+        co_await group.Barrier(loop.spec);
+        break;
+      case Collective::kBroadcast:
+        co_await group.Broadcast(loop.bytes, loop.spec);
+        break;
       case Collective::kReduce:
         co_await group.Reduce(kVector, loop.elements, loop.op, loop.type, loop.spec);
         break;

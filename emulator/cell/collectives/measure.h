@@ -1,5 +1,5 @@
-// The measurement loop of paper 001 section 4: every SPE of the group makes the same call again and again;
-// and every call's data are checked against a serial reference.
+// The measurement loop of paper 001 section 4: every SPE of the group makes the same call again and
+// again; and every call's data are checked against a serial reference.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace percs::cell {
 
 enum class LoopMode : std::uint8_t {
   kBackToBack,  // an SPE makes its next call as soon as it has left the last; time per call
-  kAligned,     // all enter a call at one instant, after all have left the last; until the last leaves
+  kAligned,  // all enter a call at one instant, after all have left the last; until the last leaves
 };
 
 struct CollectiveLoop {
@@ -32,10 +32,10 @@ struct CollectiveLoop {
 };
 
 struct CollectiveTiming {
-  double nanoseconds = 0;       // per call
+  double nanoseconds = 0;           // per call
   double gigabytes_per_second = 0;  // broadcasts: what all others receive, over the time
-  std::uint64_t wrong = 0;      // calls after which data were not what the reference says, or a barrier
-                                // that somebody left before all had entered
+  std::uint64_t wrong = 0;  // calls after which data were not what the reference says, or a barrier
+                            // that somebody left before all had entered
   BladeResult blade;
 };
 

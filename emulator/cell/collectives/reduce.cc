@@ -1,5 +1,6 @@
-// Reductions into SPE 0. A parent fetches each child's vector into its buffer and combines it with its
-// own; a buffer that cannot hold all children's vectors is used again once one has been combined.
+// Reductions into SPE 0. A parent fetches each child's vector into its buffer and combines it with
+// its own; a buffer that cannot hold all children's vectors is used again once one has been
+// combined.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -13,9 +14,12 @@ namespace {
 template <typename T>
 T Apply(ReduceOp op, T a, T b) {
   switch (op) {
-    case ReduceOp::kMin: return std::min(a, b);
-    case ReduceOp::kMax: return std::max(a, b);
-    case ReduceOp::kAdd: break;
+    case ReduceOp::kMin:
+      return std::min(a, b);
+    case ReduceOp::kMax:
+      return std::max(a, b);
+    case ReduceOp::kAdd:
+      break;
   }
   if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
@@ -46,8 +50,8 @@ Task<> Collectives::FetchFromChild(int child, Vector v, int slot) {
 Task<> Collectives::Combine(Vector v, int slot) {
   co_await spe_.WaitTagAll(1u << slot);
   std::uint8_t* const own = spe_.local_store().at(v.at);
-  const std::uint8_t* const other = spe_.local_store().at(
-      group_.buffer() + static_cast<std::uint32_t>(slot) * v.slot_bytes);
+  const std::uint8_t* const other =
+      spe_.local_store().at(group_.buffer() + static_cast<std::uint32_t>(slot) * v.slot_bytes);
   if (v.type == ReduceType::kInt) {
     CombineInto<std::int32_t>(own, other, v.elements, v.op);
   } else {
@@ -130,10 +134,10 @@ Task<> Collectives::Reduce(LsAddress vector, std::uint32_t elements, ReduceOp op
   v.type = type;
   if (vector % 16 != 0 || vector > kLocalStoreBytes || v.dma_bytes > kLocalStoreBytes - vector ||
       (vector < buffer() + kCollectiveBufferBytes && vector + v.dma_bytes > buffer())) {
-    co_await spe_.Break(absl::InvalidArgumentError(
-        fmt::format("reduce rule: a vector of {} bytes at {:#x}; it must lie in the local store, outside "
-                    "the buffer, from a multiple of 16 on",
-                    v.dma_bytes, vector)));
+    co_await spe_.Break(absl::InvalidArgumentError(fmt::format(
+        "reduce rule: a vector of {} bytes at {:#x}; it must lie in the local store, outside "
+        "the buffer, from a multiple of 16 on",
+        v.dma_bytes, vector)));
   }
   co_await Settle(spec);
   Begin(spec, /*linked=*/true);

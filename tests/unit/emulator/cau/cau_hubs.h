@@ -1,5 +1,5 @@
-// Some hubs of one supernode with trees over them, driven by hand: calls of CauPort, what listeners hear,
-// and what is told to network management.
+// Some hubs of one supernode with trees over them, driven by hand: calls of CauPort, what listeners
+// hear, and what is told to network management.
 #pragma once
 
 #include <algorithm>
@@ -26,11 +26,14 @@ class Ear final : public CauListener {
     multicast[{tree, sequence}] = payload;
     order.push_back(sequence);
   }
-  void OnCauFailed(CauTreeId tree, CauOperation operation, std::uint32_t sequence, const absl::Status& why) override {
+  void OnCauFailed(CauTreeId tree, CauOperation operation, std::uint32_t sequence,
+                   const absl::Status& why) override {
     failed[{tree, operation, sequence}] = why;
   }
   void OnCauTreeDown(CauTreeId, const absl::Status& why) override { down.push_back(why); }
-  void OnCauTreeUp(CauTreeId, const std::vector<NodeId>& participants) override { up.push_back(participants); }
+  void OnCauTreeUp(CauTreeId, const std::vector<NodeId>& participants) override {
+    up.push_back(participants);
+  }
 
   std::map<std::pair<CauTreeId, std::uint32_t>, CauPayload> reduced, multicast;
   std::map<std::tuple<CauTreeId, CauOperation, std::uint32_t>, absl::Status> failed;
@@ -42,19 +45,23 @@ class Ear final : public CauListener {
 class CauHubs {
  public:
   explicit CauHubs(NodeId count, P7ihParameters parameters = {})
-      : topology_(*Topology::Create({.supernodes = 1, .drawers = 1, .hubs = static_cast<int>(count)})), ears(count) {
+      : topology_(
+            *Topology::Create({.supernodes = 1, .drawers = 1, .hubs = static_cast<int>(count)})),
+        ears(count) {
     scenario_.topology = topology_.spec();
     scenario_.parameters = parameters;
     const TableSet tables = Planner(topology_).Plan(Failures());
     for (NodeId node = 0; node < count; ++node) {
       hubs_.push_back(std::make_unique<Hub>(node, scenario_, topology_, &work_, &observer_));
       hubs_[node]->isr().router().Install(tables[node], 1);
-      hubs_[node]->SetControlOutbox([this](ControlItem&& item) { told.push_back(std::move(item)); });
+      hubs_[node]->SetControlOutbox(
+          [this](ControlItem&& item) { told.push_back(std::move(item)); });
     }
     for (NodeId node = 0; node < count; ++node) {
       for (PortId port = 0; port < kLinkPorts; ++port) {
         const LinkEnd peer = topology_.Peer(node, port);
-        if (peer.node != kNoNode) hubs_[node]->isr().Connect(port, peer, &hubs_[peer.node]->isr(), &outbox_);
+        if (peer.node != kNoNode)
+          hubs_[node]->isr().Connect(port, peer, &hubs_[peer.node]->isr(), &outbox_);
       }
     }
   }

@@ -14,11 +14,12 @@ constexpr OperandType kFloating[] = {OperandType::kFloat, OperandType::kDouble};
 
 TEST(CauReduction, FixedPointHasNopSumMinMaxAndBitsButNoProduct) {
   for (const OperandType type : kFixed) {
-    for (const ReduceOp op : {ReduceOp::kNop, ReduceOp::kSum, ReduceOp::kMin, ReduceOp::kMax, ReduceOp::kAnd,
-                              ReduceOp::kOr, ReduceOp::kXor}) {
+    for (const ReduceOp op : {ReduceOp::kNop, ReduceOp::kSum, ReduceOp::kMin, ReduceOp::kMax,
+                              ReduceOp::kAnd, ReduceOp::kOr, ReduceOp::kXor}) {
       EXPECT_TRUE(CheckCauReduction(op, type, 8).ok()) << OpName(op) << " " << TypeName(type);
     }
-    EXPECT_EQ(CheckCauReduction(ReduceOp::kProd, type, 8).code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(CheckCauReduction(ReduceOp::kProd, type, 8).code(),
+              absl::StatusCode::kInvalidArgument);
   }
 }
 

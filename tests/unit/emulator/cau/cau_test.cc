@@ -1,5 +1,5 @@
-// Method: hubs with real ISRs and HFIs, trees over them, calls by hand; results against the operation
-// applied one by one, and what must be refused or reported.
+// Method: hubs with real ISRs and HFIs, trees over them, calls by hand; results against the
+// operation applied one by one, and what must be refused or reported.
 #include "emulator/cau/cau.h"
 
 #include <gtest/gtest.h>
@@ -64,10 +64,12 @@ TEST(Cau, EveryOperationOnEveryTypeIsWhatTheOperandsGive) {
       hubs.Run();
       CauPayload right = given[0];
       for (std::size_t i = 1; i < given.size(); ++i) {
-        Combine(op, type, right.size / OperandBytes(type), given[i].bytes.data(), right.bytes.data());
+        Combine(op, type, right.size / OperandBytes(type), given[i].bytes.data(),
+                right.bytes.data());
       }
       ASSERT_TRUE((hubs.ears[0].reduced.contains({3, sequence})));
-      EXPECT_EQ((hubs.ears[0].reduced[{3, sequence}].bytes), right.bytes) << OpName(op) << " " << TypeName(type);
+      EXPECT_EQ((hubs.ears[0].reduced[{3, sequence}].bytes), right.bytes)
+          << OpName(op) << " " << TypeName(type);
       EXPECT_EQ((hubs.ears[0].reduced[{3, sequence}].size), bytes);
       EXPECT_EQ(hubs.hub(0).context().stats.CauReduction(op, type), 1u);
       ++sequence;
@@ -103,8 +105,10 @@ TEST(Cau, ManyReducesAtOnceComeInOrderEach) {
   for (std::uint32_t n = 0; n < 200; ++n) {
     for (NodeId node = 0; node < 6; ++node) {
       if (node == 5) continue;
-      ASSERT_TRUE(hubs.cau(node).Reduce(0, n, 5, ReduceOp::kSum, OperandType::kInt32,
-                                        PayloadOf<std::int32_t>({static_cast<int>(n + node), 1})).ok());
+      ASSERT_TRUE(hubs.cau(node)
+                      .Reduce(0, n, 5, ReduceOp::kSum, OperandType::kInt32,
+                              PayloadOf<std::int32_t>({static_cast<int>(n + node), 1}))
+                      .ok());
     }
   }
   hubs.Run();
@@ -127,13 +131,16 @@ TEST(Cau, RelaysWithoutParticipantAndTwoIndexesOfOneCau) {
     const std::uint32_t n = root / 2;
     for (const NodeId node : spec.members) {
       if (node == root) continue;
-      ASSERT_TRUE(hubs.cau(node).Reduce(9, n, root, ReduceOp::kMax, OperandType::kInt64,
-                                        PayloadOf<std::int64_t>({-1 - static_cast<int>(node)})).ok());
+      ASSERT_TRUE(hubs.cau(node)
+                      .Reduce(9, n, root, ReduceOp::kMax, OperandType::kInt64,
+                              PayloadOf<std::int64_t>({-1 - static_cast<int>(node)}))
+                      .ok());
     }
     ASSERT_TRUE(hubs.cau(root).Multicast(9, n, CauPayload()).ok());
     hubs.Run();
     EXPECT_EQ(ValueOf<std::int64_t>(hubs.ears[root].reduced[{9, n}]), root == 1 ? -3 : -2);
-    for (const NodeId node : spec.members) EXPECT_EQ(hubs.ears[node].multicast.contains({9, n}), node != root);
+    for (const NodeId node : spec.members)
+      EXPECT_EQ(hubs.ears[node].multicast.contains({9, n}), node != root);
   }
 }
 
@@ -158,15 +165,19 @@ TEST(Cau, TheEndOfAnEarlierGenerationLeavesTheTreeThatReplacedIt) {
 
 TEST(Cau, SixtyFourTreesWorkAtOnceAndThe65thIsRefused) {
   CauHubs hubs(4);
-  for (CauTreeId id = 0; id < 64; ++id) ASSERT_TRUE(hubs.AddTree(id, CauHubs::First(4, 1 + id % 8)).ok());
+  for (CauTreeId id = 0; id < 64; ++id)
+    ASSERT_TRUE(hubs.AddTree(id, CauHubs::First(4, 1 + id % 8)).ok());
   const absl::Status one_more = hubs.AddTree(64, CauHubs::First(4));
   EXPECT_EQ(one_more.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_NE(one_more.message().find("all 64 indexes of the CAU of sn0-d0-h0"), std::string::npos) << one_more;
+  EXPECT_NE(one_more.message().find("all 64 indexes of the CAU of sn0-d0-h0"), std::string::npos)
+      << one_more;
   for (CauTreeId id = 0; id < 64; ++id) {
     for (NodeId node = 0; node < 4; ++node) {
       if (node == id % 4u) continue;
-      ASSERT_TRUE(hubs.cau(node).Reduce(id, 0, id % 4u, ReduceOp::kXor, OperandType::kUint64,
-                                        PayloadOf<std::uint64_t>({std::uint64_t{1} << node, id})).ok());
+      ASSERT_TRUE(hubs.cau(node)
+                      .Reduce(id, 0, id % 4u, ReduceOp::kXor, OperandType::kUint64,
+                              PayloadOf<std::uint64_t>({std::uint64_t{1} << node, id}))
+                      .ok());
     }
   }
   hubs.Run();
@@ -187,9 +198,11 @@ TEST(Cau, CallsThatCannotBeAreRefusedWithTheReason) {
     return hubs.cau(node).Reduce(0, n, root, ReduceOp::kSum, OperandType::kDouble, payload);
   };
   EXPECT_EQ(reduce(0, 0, 1, much).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(reduce(0, 0, 3, eight).code(), absl::StatusCode::kInvalidArgument);  // root not in the tree
+  EXPECT_EQ(reduce(0, 0, 3, eight).code(),
+            absl::StatusCode::kInvalidArgument);  // root not in the tree
   EXPECT_EQ(reduce(0, 0, 0, eight).code(), absl::StatusCode::kInvalidArgument);  // the root itself
-  EXPECT_EQ(reduce(3, 0, 0, eight).code(), absl::StatusCode::kFailedPrecondition);  // node not in the tree
+  EXPECT_EQ(reduce(3, 0, 0, eight).code(),
+            absl::StatusCode::kFailedPrecondition);  // node not in the tree
   EXPECT_EQ(hubs.cau(0).Multicast(1, 0, eight).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(hubs.cau(0).Multicast(0, 0, much).code(), absl::StatusCode::kInvalidArgument);
   ASSERT_TRUE(reduce(0, 1, 1, eight).ok());
@@ -220,7 +233,8 @@ TEST(Cau, ParticipantsThatDisagreeFailTheTreeWithTheReason) {
       {"different operations", [&](CauHubs& h) { give(h, 1, 0), give(h, 2, 0, ReduceOp::kMax); }},
       {"different operand types",
        [&](CauHubs& h) { give(h, 1, 0), give(h, 2, 0, ReduceOp::kSum, OperandType::kUint32); }},
-      {"different sizes", [&](CauHubs& h) { give(h, 1, 0), give(h, 2, 0, ReduceOp::kSum, OperandType::kInt32, 2); }},
+      {"different sizes",
+       [&](CauHubs& h) { give(h, 1, 0), give(h, 2, 0, ReduceOp::kSum, OperandType::kInt32, 2); }},
       {"one sender only",
        [&](CauHubs& h) {
          ASSERT_TRUE(h.cau(1).Multicast(0, 0, one).ok());
@@ -266,14 +280,17 @@ TEST(Cau, LostPacketsAreSentAgainAndNothingComesTwice) {
   constexpr std::uint32_t kOperations = 400;
   for (std::uint32_t n = 0; n < kOperations; ++n) {
     for (NodeId node = 1; node < 4; ++node) {
-      ASSERT_TRUE(hubs.cau(node).Reduce(0, n, 0, ReduceOp::kSum, OperandType::kUint64,
-                                        PayloadOf<std::uint64_t>({n * node})).ok());
+      ASSERT_TRUE(hubs.cau(node)
+                      .Reduce(0, n, 0, ReduceOp::kSum, OperandType::kUint64,
+                              PayloadOf<std::uint64_t>({n * node}))
+                      .ok());
     }
     ASSERT_TRUE(hubs.cau(3).Multicast(0, n, PayloadOf<std::uint64_t>({n})).ok());
   }
   hubs.Run();
   ASSERT_EQ(hubs.ears[0].reduced.size(), kOperations);
-  for (const auto& [key, payload] : hubs.ears[0].reduced) EXPECT_EQ(ValueOf<std::uint64_t>(payload), 6 * key.second);
+  for (const auto& [key, payload] : hubs.ears[0].reduced)
+    EXPECT_EQ(ValueOf<std::uint64_t>(payload), 6 * key.second);
   for (NodeId node = 0; node < 3; ++node) {
     ASSERT_EQ(hubs.ears[node].order.size(), kOperations);
     EXPECT_TRUE(std::is_sorted(hubs.ears[node].order.begin(), hubs.ears[node].order.end()));
@@ -296,13 +313,17 @@ TEST(Cau, ALinkThatStaysSilentFailsWhatIsOnItsWay) {
   EXPECT_FALSE((hubs.ears[1].multicast.contains({0, 0})));
   const auto& failed = hubs.ears[0].failed;
   ASSERT_TRUE((failed.contains({0, kMulticast, 1})));
-  EXPECT_NE((failed.at({0, kReduce, 0}).message().find("sn0-d0-h0 got no acknowledgement from sn0-d0-h1")),
+  EXPECT_NE((failed.at({0, kReduce, 0})
+                 .message()
+                 .find("sn0-d0-h0 got no acknowledgement from sn0-d0-h1")),
             std::string::npos);
-  EXPECT_EQ(hubs.cau(0).Multicast(0, 1, CauPayload()).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(hubs.cau(0).Multicast(0, 1, CauPayload()).code(),
+            absl::StatusCode::kFailedPrecondition);
 }
 
 // Bits of a sum of doubles at root 0 when the participants give theirs in that order of time.
-std::uint64_t SumBits(OperandOrder order, const std::vector<NodeId>& nodes, const std::vector<double>& values) {
+std::uint64_t SumBits(OperandOrder order, const std::vector<NodeId>& nodes,
+                      const std::vector<double>& values) {
   CauHubs hubs(8);
   TreeSpec spec = CauHubs::First(8);
   spec.order = order;
@@ -310,8 +331,10 @@ std::uint64_t SumBits(OperandOrder order, const std::vector<NodeId>& nodes, cons
   Time at = 0;
   for (const NodeId node : nodes) {
     hubs.Run(at += 3 * kMicrosecond);
-    EXPECT_TRUE(hubs.cau(node).Reduce(0, 0, 0, ReduceOp::kSum, OperandType::kDouble,
-                                      PayloadOf<double>({values[node]})).ok());
+    EXPECT_TRUE(hubs.cau(node)
+                    .Reduce(0, 0, 0, ReduceOp::kSum, OperandType::kDouble,
+                            PayloadOf<double>({values[node]}))
+                    .ok());
   }
   hubs.Run();
   return ValueOf<std::uint64_t>(hubs.ears[0].reduced.at({0, 0}));

@@ -1,4 +1,5 @@
-// Method: plans over whole machines and random sets of hubs; what every tree must be is checked on each.
+// Method: plans over whole machines and random sets of hubs; what every tree must be is checked on
+// each.
 #include "emulator/cau/tree_plan.h"
 
 #include <gtest/gtest.h>
@@ -155,11 +156,13 @@ TEST(TreePlan, DamagedBytesAreRefused) {
   TreePlan plan = *PlanTree(Machine(1), First(20), kAll);
   std::string bytes = plan.Serialize();
   bytes.pop_back();
-  EXPECT_FALSE(TreePlan::Parse({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}).ok());
+  EXPECT_FALSE(
+      TreePlan::Parse({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}).ok());
   plan.vertices.assign(11, {1, 0, true});  // ten children of one
   plan.vertices[0].parent = kNoVertex;
   bytes = plan.Serialize();
-  EXPECT_FALSE(TreePlan::Parse({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}).ok());
+  EXPECT_FALSE(
+      TreePlan::Parse({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}).ok());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-// Method: whole scenarios whose participants check every result against a serial reference, with links
-// and hubs lost on the way. Every operation has to end right or fail with a reason, nothing may hang (a
-// run that hangs ends as a deadlock, which is an error), and every placement has to tell the same.
+// Method: whole scenarios whose participants check every result against a serial reference, with
+// links and hubs lost on the way. Every operation has to end right or fail with a reason, nothing
+// may hang (a run that hangs ends as a deadlock, which is an error), and every placement has to
+// tell the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +17,8 @@ namespace percs {
 namespace {
 
 TreeSpec Over(std::vector<NodeId> members, int fan_out = 8) {
-  return {.name = "t" + std::to_string(members.size()) + std::to_string(fan_out), .members = std::move(members),
+  return {.name = "t" + std::to_string(members.size()) + std::to_string(fan_out),
+          .members = std::move(members),
           .fan_out = fan_out};
 }
 std::vector<NodeId> Nodes(NodeId from, NodeId to) {
@@ -57,8 +59,10 @@ void CutOff(Scenario& s, NodeId node, Time at) {
 }
 
 TEST(TreeRepair, AllStepsOfAllTreesAreRightInAQuietFabric) {
-  for (const OperandType type : {OperandType::kInt32, OperandType::kUint64, OperandType::kFloat, OperandType::kDouble}) {
-    Scenario s = Loop({2, 2, 4, 1}, {Over(Nodes(0, 16)), Over({1, 5, 6, 12, 15}, 2), Over({3, 9}, 1)}, 50);
+  for (const OperandType type :
+       {OperandType::kInt32, OperandType::kUint64, OperandType::kFloat, OperandType::kDouble}) {
+    Scenario s =
+        Loop({2, 2, 4, 1}, {Over(Nodes(0, 16)), Over({1, 5, 6, 12, 15}, 2), Over({3, 9}, 1)}, 50);
     std::get<CauWorkload>(s.workload).type = type;
     RunResult result = Checked(s);
     for (const CauTaskResult& task : result.cau_tasks) {
@@ -66,7 +70,8 @@ TEST(TreeRepair, AllStepsOfAllTreesAreRightInAQuietFabric) {
       EXPECT_EQ(task.steps_failed, 0u);
     }
     EXPECT_EQ(result.cau_tasks.size(), 23u);
-    EXPECT_EQ(Of(result, CauCounter::kResultsRight), 50u * 23 * 3 + 50 * 3);  // one result per reduce
+    EXPECT_EQ(Of(result, CauCounter::kResultsRight),
+              50u * 23 * 3 + 50 * 3);  // one result per reduce
     EXPECT_EQ(Of(result, CauCounter::kPacketsResent), 0u);
     EXPECT_EQ(result.total.payload_errors, 0u);
   }
@@ -184,7 +189,8 @@ TEST(TreeRepair, WithoutNewRoutesASilentMemberComesBackWithItsLinks) {
 TEST(TreeRepair, ATreeThatCouldNotBeLaidIsLaidWhenItCanBe) {
   Scenario s = Loop({1, 1, 4, 1}, {Over({0, 1}), Over({2, 3})}, 1000);
   const Topology topology = *Topology::Create(s.topology);
-  for (const auto& [a, b] : std::vector<std::pair<NodeId, NodeId>>{{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}}) {
+  for (const auto& [a, b] :
+       std::vector<std::pair<NodeId, NodeId>>{{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}}) {
     s.faults.push_back({30 * kMicrosecond, {a, topology.LPort(a, b)}, false});
     s.faults.push_back({500 * kMicrosecond, {a, topology.LPort(a, b)}, true});
   }
@@ -214,10 +220,11 @@ TEST(TreeRepair, AFabricThatFallsApartEndsWithReasonsNotInAHang) {
   for (const CauTaskResult& task : result.cau_tasks) EXPECT_NE(task.problem, "");
 }
 
-// A tree over some of the hubs, faults that come and go: whatever happens, the run ends, no result is
-// wrong, and who did not do all says why.
+// A tree over some of the hubs, faults that come and go: whatever happens, the run ends, no result
+// is wrong, and who did not do all says why.
 Scenario RandomScenario(RandomStream& random) {
-  const TopologySpec shapes[] = {{1, 1, 6, 1}, {1, 2, 4, 1}, {2, 2, 2, 2}, {3, 1, 3, 1}, {1, 4, 8, 1}};
+  const TopologySpec shapes[] = {
+      {1, 1, 6, 1}, {1, 2, 4, 1}, {2, 2, 2, 2}, {3, 1, 3, 1}, {1, 4, 8, 1}};
   const TopologySpec shape = shapes[random.Below(5)];
   const Topology topology = *Topology::Create(shape);
   std::vector<TreeSpec> trees;
@@ -252,9 +259,11 @@ Scenario RandomScenario(RandomStream& random) {
     const Time at = 1 + static_cast<Time>(random.Below(80'000'000));
     down[link] = at;
     s.faults.push_back({at, links[link], false});
-    if (random.Below(2)) s.faults.push_back({at + 1 + static_cast<Time>(random.Below(90'000'000)), links[link], true});
+    if (random.Below(2))
+      s.faults.push_back({at + 1 + static_cast<Time>(random.Below(90'000'000)), links[link], true});
   }
-  if (random.Below(4) == 0 && down.empty()) CutOff(s, random.Below(topology.hubs()), random.Below(60'000'000));
+  if (random.Below(4) == 0 && down.empty())
+    CutOff(s, random.Below(topology.hubs()), random.Below(60'000'000));
   return s;
 }
 
@@ -293,7 +302,8 @@ TEST(TreeRepair, RandomTreesUnderRandomFaultsAreRightOrSayWhy) {
   EXPECT_GT(resent, 0u);
 }
 
-// --- Commands -------------------------------------------------------------------------------------
+// --- Commands
+// -------------------------------------------------------------------------------------
 
 TEST(TreeService, CreatesListsAndDeletesTreesInVirtualTime) {
   Scenario s;

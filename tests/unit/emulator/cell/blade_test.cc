@@ -23,9 +23,7 @@ TEST(BladeTest, SignalRoundTripsAreThoseCalibratedOn) {
   EXPECT_NEAR(SignalRoundTrip(*ParametersOfBlade("QS20"), 8), 619.4, 0.001);
 }
 
-TEST(BladeTest, OneStreamRunsAtTheRateOfAPort) {
-  EXPECT_NEAR(Rate("QS20", {{0, 2}}), 25.6, 0.2);
-}
+TEST(BladeTest, OneStreamRunsAtTheRateOfAPort) { EXPECT_NEAR(Rate("QS20", {{0, 2}}), 25.6, 0.2); }
 
 TEST(BladeTest, NeighboursTogetherReachAlmostTheCommandLimit) {
   // Every SPE sends to its neighbour on the ring and receives from it: no two paths conflict.
@@ -48,7 +46,8 @@ TEST(BladeTest, StreamsIntoOneLocalStoreShareItsPort) {
 TEST(BladeTest, DmaThatIsNotAlignedToALineIsSlower) {
   const BladeParameters p = *ParametersOfBlade("QS20");
   for (const std::uint32_t offset : {16u, 64u, 112u}) {
-    EXPECT_NEAR(StreamRate(p, {{0, 1}}, 1024, offset) / StreamRate(p, {{0, 1}}, 1024), 8.0 / 9, 0.02);
+    EXPECT_NEAR(StreamRate(p, {{0, 1}}, 1024, offset) / StreamRate(p, {{0, 1}}, 1024), 8.0 / 9,
+                0.02);
   }
 }
 

@@ -1,4 +1,5 @@
-// Every algorithm of every collective, for every count of SPEs, with real data against a serial reference.
+// Every algorithm of every collective, for every count of SPEs, with real data against a serial
+// reference.
 #include "emulator/cell/collectives/collectives.h"
 
 #include <gmock/gmock.h>
@@ -19,8 +20,8 @@ using ::testing::HasSubstr;
 BladeParameters Qs20() { return *ParametersOfBlade("QS20"); }
 
 std::vector<AlgorithmSpec> SpecsOf(Collective collective) {
-  std::vector<AlgorithmSpec> specs = {{Algorithm::kAuto, 2}, {Algorithm::kAllToOne, 2},
-                                      {Algorithm::kAllToOneBlade, 2}};
+  std::vector<AlgorithmSpec> specs = {
+      {Algorithm::kAuto, 2}, {Algorithm::kAllToOne, 2}, {Algorithm::kAllToOneBlade, 2}};
   for (int degree : {2, 3, 4, 7}) {
     specs.push_back({Algorithm::kTree, degree});
     specs.push_back({Algorithm::kTreeBlade, degree});
@@ -80,8 +81,8 @@ TEST(CollectivesTest, ReductionsAgreeWithTheSerialReference) {
   for (const AlgorithmSpec& spec : SpecsOf(Collective::kReduce)) {
     for (int spes = 1; spes <= kSpes; ++spes) {
       for (std::uint32_t elements : {1u, 2u, 3u, 32u, 512u, 2048u}) {
-        const bool all_to_one = spec.algorithm == Algorithm::kAllToOne ||
-                                spec.algorithm == Algorithm::kAllToOneBlade;
+        const bool all_to_one =
+            spec.algorithm == Algorithm::kAllToOne || spec.algorithm == Algorithm::kAllToOneBlade;
         if (all_to_one && elements > kAllToOneElementsMax) continue;
         CollectiveLoop loop;
         loop.collective = Collective::kReduce;
@@ -106,7 +107,8 @@ struct RandomCalls {
 Task<> MakeRandomCalls(Spe& spe, RandomCalls* calls) {
   constexpr LsAddress kVector = 0x20000;
   Collectives group(spe, *CollectiveGroup::Create(calls->spes));
-  RandomStream choice(calls->seed, "calls"), delay(calls->seed, "delay" + std::to_string(spe.index()));
+  RandomStream choice(calls->seed, "calls"),
+      delay(calls->seed, "delay" + std::to_string(spe.index()));
   for (int call = 0; call < 60; ++call) {
     const auto collective = static_cast<Collective>(choice.Below(3));
     const std::vector<AlgorithmSpec> specs = SpecsOf(collective);
@@ -196,8 +198,9 @@ TEST(CollectivesTest, AutoIsNeverFarFromTheBest) {
           if (spec.algorithm == Algorithm::kAuto) automatic = timing->nanoseconds;
         }
         EXPECT_GT(automatic, 0) << spes << " SPEs, " << bytes << " bytes";
-        EXPECT_LE(automatic, 1.15 * best) << NameOf(collective, BestAlgorithm(collective, spes, bytes))
-                                          << ", " << spes << " SPEs, " << bytes << " bytes";
+        EXPECT_LE(automatic, 1.15 * best)
+            << NameOf(collective, BestAlgorithm(collective, spes, bytes)) << ", " << spes
+            << " SPEs, " << bytes << " bytes";
       }
     }
   }

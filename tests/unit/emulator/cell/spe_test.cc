@@ -1,4 +1,5 @@
-// SPE and PPE programs: DMA and its rules, tags, fences, lists, mailboxes, signals, atomics, faults.
+// SPE and PPE programs: DMA and its rules, tags, fences, lists, mailboxes, signals, atomics,
+// faults.
 #include "emulator/cell/spe.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +34,8 @@ TEST(SpeTest, DataTravelFromMemoryThroughLocalStoresAndBack) {
   for (int round = 0; round < 50; ++round) {
     auto blade = MakeBlade();
     const std::uint32_t size = 16 * (1 + random.Below(1024));
-    const EffectiveAddress from = 16 * random.Below(4096), to = (600u << 20) + 16 * random.Below(4096);
+    const EffectiveAddress from = 16 * random.Below(4096),
+                           to = (600u << 20) + 16 * random.Below(4096);
     const LsAddress ls = 16 * random.Below(8192), other = 16 * random.Below(8192);
     std::vector<std::uint8_t> data(size), back(size);
     for (auto& b : data) b = static_cast<std::uint8_t>(random.Below(256));
@@ -130,38 +132,46 @@ TEST(SpeTest, ListsGatherAndScatter) {
 
 TEST(SpeTest, ABadListNamesItsElement) {
   auto blade = MakeBlade();
-  EXPECT_THAT(RunAlone(*blade, [](Spe& spe) -> Task<> {
-                spe.local_store().Store(0x100, DmaListElement{16, 0});
-                spe.local_store().Store(0x108, DmaListElement{24, 16});
-                co_await spe.GetList(0, 0, 0x100, 2, 0);
-              }).message(),
+  EXPECT_THAT(RunAlone(*blade,
+                       [](Spe& spe) -> Task<> {
+                         spe.local_store().Store(0x100, DmaListElement{16, 0});
+                         spe.local_store().Store(0x108, DmaListElement{24, 16});
+                         co_await spe.GetList(0, 0, 0x100, 2, 0);
+                       })
+                  .message(),
               HasSubstr("list element 1: DMA size rule: 24 bytes"));
   auto misplaced = MakeBlade();
-  EXPECT_THAT(RunAlone(*misplaced, [](Spe& spe) -> Task<> {
-                co_await spe.GetList(0, 0, 0x104, 2, 0);
-              }).message(),
-              HasSubstr("DMA list rule"));
+  EXPECT_THAT(
+      RunAlone(*misplaced, [](Spe& spe) -> Task<> { co_await spe.GetList(0, 0, 0x104, 2, 0); })
+          .message(),
+      HasSubstr("DMA list rule"));
   auto too_long = MakeBlade();
-  EXPECT_THAT(RunAlone(*too_long, [](Spe& spe) -> Task<> {
-                co_await spe.GetList(0, 0, 0x100, 2049, 0);
-              }).message(),
-              HasSubstr("1 to 2048 elements"));
+  EXPECT_THAT(
+      RunAlone(*too_long, [](Spe& spe) -> Task<> { co_await spe.GetList(0, 0, 0x100, 2049, 0); })
+          .message(),
+      HasSubstr("1 to 2048 elements"));
 }
 
-// A long put of data and a short put of a flag behind it, with this order; the receiver looks at the
-// data when the flag comes.
+// A long put of data and a short put of a flag behind it, with this order; the receiver looks at
+// the data when the flag comes.
 std::uint32_t SeenBehindTheFlag(DmaOrder order, int flag_tag) {
   auto blade = MakeBlade();
   std::uint32_t seen = 0;
-  EXPECT_TRUE(blade->RunSpe(0, [=](Spe& spe) -> Task<> {
-    spe.local_store().Store<std::uint32_t>(0x1000 + 16384 - 4, 4711);
-    co_await spe.Put(0x1000, LocalStoreAddress(1, 0x1000), 16384, 1);
-    co_await spe.SendSignal(1, 2, 1, flag_tag, order);
-  }).ok());
-  EXPECT_TRUE(blade->RunSpe(1, [&seen](Spe& spe) -> Task<> {
-    co_await spe.ReadSignal(2);
-    seen = spe.local_store().Load<std::uint32_t>(0x1000 + 16384 - 4);
-  }).ok());
+  EXPECT_TRUE(blade
+                  ->RunSpe(0,
+                           [=](Spe& spe) -> Task<> {
+                             spe.local_store().Store<std::uint32_t>(0x1000 + 16384 - 4, 4711);
+                             co_await spe.Put(0x1000, LocalStoreAddress(1, 0x1000), 16384, 1);
+                             co_await spe.SendSignal(1, 2, 1, flag_tag, order);
+                           })
+                  .ok());
+  EXPECT_TRUE(blade
+                  ->RunSpe(1,
+                           [&seen](Spe& spe) -> Task<> {
+                             co_await spe.ReadSignal(2);
+                             seen = spe.local_store().Load<std::uint32_t>(0x1000 + 16384 - 4);
+                           })
+                  .ok());
   blade->Run(kNever);
   EXPECT_TRUE(blade->done());
   return seen;
@@ -223,14 +233,19 @@ TEST(SpeTest, SignalsCombineInOrModeAndReplaceInOverwriteMode) {
     blade->spe(0).SetSignalMode(2, mode);
     std::uint32_t value = 0;
     for (const int sender : {1, 9}) {
-      ASSERT_TRUE(blade->RunSpe(sender, [=](Spe& spe) -> Task<> {
-        co_await spe.SendSignal(0, 2, 1u << sender, 0);
-      }).ok());
+      ASSERT_TRUE(
+          blade
+              ->RunSpe(sender,
+                       [=](Spe& spe) -> Task<> { co_await spe.SendSignal(0, 2, 1u << sender, 0); })
+              .ok());
     }
-    ASSERT_TRUE(blade->RunSpe(0, [&](Spe& spe) -> Task<> {
-      co_await spe.SleepUntil(2 * kMicrosecond);
-      value = co_await spe.ReadSignal(2);
-    }).ok());
+    ASSERT_TRUE(blade
+                    ->RunSpe(0,
+                             [&](Spe& spe) -> Task<> {
+                               co_await spe.SleepUntil(2 * kMicrosecond);
+                               value = co_await spe.ReadSignal(2);
+                             })
+                    .ok());
     blade->Run(kNever);
     EXPECT_EQ(value, mode == SignalMode::kOr ? 0x202u : 0x200u);  // SPE 9's comes last
   }
@@ -238,10 +253,12 @@ TEST(SpeTest, SignalsCombineInOrModeAndReplaceInOverwriteMode) {
 
 TEST(SpeTest, SignalRulesAreNamed) {
   auto blade = MakeBlade();
-  EXPECT_THAT(RunAlone(*blade, [](Spe& s) -> Task<> { co_await s.SendSignal(16, 1, 1, 0); }).message(),
-              HasSubstr("another one of 0 to 15"));
-  EXPECT_THAT(RunAlone(*blade, [](Spe& s) -> Task<> { co_await s.SendSignal(1, 3, 1, 0); }).message(),
-              HasSubstr("registers 1 and 2"));
+  EXPECT_THAT(
+      RunAlone(*blade, [](Spe& s) -> Task<> { co_await s.SendSignal(16, 1, 1, 0); }).message(),
+      HasSubstr("another one of 0 to 15"));
+  EXPECT_THAT(
+      RunAlone(*blade, [](Spe& s) -> Task<> { co_await s.SendSignal(1, 3, 1, 0); }).message(),
+      HasSubstr("registers 1 and 2"));
   EXPECT_THAT(RunAlone(*blade, [](Spe& s) -> Task<> { co_await s.ReadSignal(0); }).message(),
               HasSubstr("registers 1 and 2"));
 }
@@ -250,17 +267,23 @@ TEST(SpeTest, TheFifthInboundMessageWaitsUntilOneIsRead) {
   auto blade = MakeBlade();
   Time fourth = 0, fifth = 0;
   std::vector<std::uint32_t> got;
-  ASSERT_TRUE(blade->RunPpe(0, [&](Ppe& ppe) -> Task<> {
-    for (std::uint32_t i = 1; i <= 5; ++i) {
-      co_await ppe.WriteInMbox(3, i);
-      if (i == 4) fourth = ppe.time();
-    }
-    fifth = ppe.time();
-  }).ok());
-  ASSERT_TRUE(blade->RunSpe(3, [&](Spe& spe) -> Task<> {
-    co_await spe.SleepUntil(kMillisecond);
-    for (int i = 0; i < 5; ++i) got.push_back(co_await spe.ReadInMbox());
-  }).ok());
+  ASSERT_TRUE(blade
+                  ->RunPpe(0,
+                           [&](Ppe& ppe) -> Task<> {
+                             for (std::uint32_t i = 1; i <= 5; ++i) {
+                               co_await ppe.WriteInMbox(3, i);
+                               if (i == 4) fourth = ppe.time();
+                             }
+                             fifth = ppe.time();
+                           })
+                  .ok());
+  ASSERT_TRUE(blade
+                  ->RunSpe(3,
+                           [&](Spe& spe) -> Task<> {
+                             co_await spe.SleepUntil(kMillisecond);
+                             for (int i = 0; i < 5; ++i) got.push_back(co_await spe.ReadInMbox());
+                           })
+                  .ok());
   blade->Run(kNever);
   EXPECT_LT(fourth, 100 * kMicrosecond);
   EXPECT_GE(fifth, kMillisecond);
@@ -271,20 +294,27 @@ TEST(SpeTest, OutboundMailboxesHoldOneMessageAndBlock) {
   auto blade = MakeBlade();
   Time written = 0;
   std::vector<std::uint32_t> got;
-  ASSERT_TRUE(blade->RunSpe(0, [&](Spe& spe) -> Task<> {
-    co_await spe.WriteOutMbox(1);
-    co_await spe.WriteOutIntrMbox(2);
-    co_await spe.WriteOutMbox(3);
-    written = spe.time();
-    co_await spe.WriteInMbox(1, 9);
-  }).ok());
-  ASSERT_TRUE(blade->RunSpe(1, [&](Spe& s) -> Task<> { got.push_back(co_await s.ReadInMbox()); }).ok());
-  ASSERT_TRUE(blade->RunPpe(0, [&](Ppe& ppe) -> Task<> {
-    co_await ppe.SleepUntil(50 * kMicrosecond);
-    got.push_back(co_await ppe.ReadOutIntrMbox(0));
-    got.push_back(co_await ppe.ReadOutMbox(0));
-    got.push_back(co_await ppe.ReadOutMbox(0));
-  }).ok());
+  ASSERT_TRUE(blade
+                  ->RunSpe(0,
+                           [&](Spe& spe) -> Task<> {
+                             co_await spe.WriteOutMbox(1);
+                             co_await spe.WriteOutIntrMbox(2);
+                             co_await spe.WriteOutMbox(3);
+                             written = spe.time();
+                             co_await spe.WriteInMbox(1, 9);
+                           })
+                  .ok());
+  ASSERT_TRUE(
+      blade->RunSpe(1, [&](Spe& s) -> Task<> { got.push_back(co_await s.ReadInMbox()); }).ok());
+  ASSERT_TRUE(blade
+                  ->RunPpe(0,
+                           [&](Ppe& ppe) -> Task<> {
+                             co_await ppe.SleepUntil(50 * kMicrosecond);
+                             got.push_back(co_await ppe.ReadOutIntrMbox(0));
+                             got.push_back(co_await ppe.ReadOutMbox(0));
+                             got.push_back(co_await ppe.ReadOutMbox(0));
+                           })
+                  .ok());
   blade->Run(kNever);
   EXPECT_GE(written, 50 * kMicrosecond);
   EXPECT_THAT(got, ::testing::UnorderedElementsAre(2, 1, 3, 9));
@@ -295,9 +325,13 @@ TEST(SpeTest, AtomicsOnOneWordAreNeverLostAndTakeTurns) {
   auto blade = MakeBlade();
   std::vector<std::uint32_t> seen;
   for (int i = 0; i < kSpes; ++i) {
-    ASSERT_TRUE(blade->RunSpe(i, [&](Spe& spe) -> Task<> {
-      for (int k = 0; k < 10; ++k) seen.push_back(co_await spe.AtomicAddReturn(0x80, 1));
-    }).ok());
+    ASSERT_TRUE(blade
+                    ->RunSpe(i,
+                             [&](Spe& spe) -> Task<> {
+                               for (int k = 0; k < 10; ++k)
+                                 seen.push_back(co_await spe.AtomicAddReturn(0x80, 1));
+                             })
+                    .ok());
   }
   blade->Run(kNever);
   EXPECT_EQ(blade->memory().Load32(0x80), 160u);
@@ -305,21 +339,28 @@ TEST(SpeTest, AtomicsOnOneWordAreNeverLostAndTakeTurns) {
   for (std::uint32_t i = 0; i < 160; ++i) EXPECT_EQ(seen[i], i);
   EXPECT_GE(blade->now(), 160 * blade->parameters().atomic_service);
   auto lone = MakeBlade();
-  EXPECT_THAT(RunAlone(*lone, [](Spe& s) -> Task<> { co_await s.AtomicAddReturn(0x82, 1); }).message(),
-              HasSubstr("atomic rule"));
+  EXPECT_THAT(
+      RunAlone(*lone, [](Spe& s) -> Task<> { co_await s.AtomicAddReturn(0x82, 1); }).message(),
+      HasSubstr("atomic rule"));
 }
 
 TEST(SpeTest, ThePpeStartsAndJoinsPrograms) {
   auto blade = MakeBlade();
   bool well = false, badly = true;
-  ASSERT_TRUE(blade->RunPpe(1, [&](Ppe& ppe) -> Task<> {
-    co_await ppe.StartSpe(4, [](Spe& spe) -> Task<> { co_await spe.Compute(kMicrosecond); });
-    co_await ppe.StartSpe(5, [](Spe& spe) -> Task<> { co_await spe.Put(0, 0, 5, 0); });
-    well = co_await ppe.JoinSpe(4);
-    badly = co_await ppe.JoinSpe(5);
-    co_await ppe.SendSignal(6, 1, 1);
-    co_await ppe.StartSpe(17, [](Spe& spe) -> Task<> { co_await spe.Compute(1); });
-  }).ok());
+  ASSERT_TRUE(blade
+                  ->RunPpe(1,
+                           [&](Ppe& ppe) -> Task<> {
+                             co_await ppe.StartSpe(
+                                 4, [](Spe& spe) -> Task<> { co_await spe.Compute(kMicrosecond); });
+                             co_await ppe.StartSpe(
+                                 5, [](Spe& spe) -> Task<> { co_await spe.Put(0, 0, 5, 0); });
+                             well = co_await ppe.JoinSpe(4);
+                             badly = co_await ppe.JoinSpe(5);
+                             co_await ppe.SendSignal(6, 1, 1);
+                             co_await ppe.StartSpe(
+                                 17, [](Spe& spe) -> Task<> { co_await spe.Compute(1); });
+                           })
+                  .ok());
   blade->Run(kNever);
   EXPECT_TRUE(well);
   EXPECT_FALSE(badly);
@@ -329,9 +370,12 @@ TEST(SpeTest, ThePpeStartsAndJoinsPrograms) {
 TEST(SpeTest, EventsFromOutsideReachThePpeInOrder) {
   auto blade = MakeBlade();
   std::vector<std::uint64_t> got;
-  ASSERT_TRUE(blade->RunPpe(0, [&](Ppe& ppe) -> Task<> {
-    for (int i = 0; i < 3; ++i) got.push_back(co_await ppe.WaitEvent());
-  }).ok());
+  ASSERT_TRUE(blade
+                  ->RunPpe(0,
+                           [&](Ppe& ppe) -> Task<> {
+                             for (int i = 0; i < 3; ++i) got.push_back(co_await ppe.WaitEvent());
+                           })
+                  .ok());
   blade->Post(0, 8, 3000);
   blade->Post(0, 7, 3000);
   blade->Post(0, 9, 2000);
@@ -354,12 +398,20 @@ TEST(SpeTest, ProgramsThatWaitForEverSayForWhat) {
 
 TEST(SpeTest, AnSpeThatGoesDownEndsItsProgramAndRefusesCommands) {
   auto blade = MakeBlade();
-  ASSERT_TRUE(blade->RunSpe(1, [](Spe& s) -> Task<> { co_await s.Put(0, 0, 16384, 0);
-                                                       co_await s.ReadSignal(1); }).ok());
-  ASSERT_TRUE(blade->RunSpe(0, [](Spe& s) -> Task<> {
-    co_await s.SleepUntil(kMicrosecond);
-    co_await s.SendSignal(1, 1, 1, 0);
-  }).ok());
+  ASSERT_TRUE(blade
+                  ->RunSpe(1,
+                           [](Spe& s) -> Task<> {
+                             co_await s.Put(0, 0, 16384, 0);
+                             co_await s.ReadSignal(1);
+                           })
+                  .ok());
+  ASSERT_TRUE(blade
+                  ->RunSpe(0,
+                           [](Spe& s) -> Task<> {
+                             co_await s.SleepUntil(kMicrosecond);
+                             co_await s.SendSignal(1, 1, 1, 0);
+                           })
+                  .ok());
   ASSERT_TRUE(blade->FailSpe(1, 500 * kNanosecond).ok());
   blade->Run(kNever);
   EXPECT_EQ(blade->spe(1).status().code(), absl::StatusCode::kUnavailable);
@@ -379,9 +431,15 @@ TEST(SpeTest, ADegradedChipLinkAndALostRingSlowDmaDown) {
     auto blade = MakeBlade();
     fault(*blade);
     for (const int spe : {4, 2, 0}) {
-      EXPECT_TRUE(blade->RunSpe(spe, [=](Spe& s) {
-        return PutSome(s, LocalStoreAddress(target + (spe == 4 ? 0 : spe == 2 ? 2 : 4), 0));
-      }).ok());
+      EXPECT_TRUE(blade
+                      ->RunSpe(spe,
+                               [=](Spe& s) {
+                                 return PutSome(s, LocalStoreAddress(target + (spe == 4   ? 0
+                                                                               : spe == 2 ? 2
+                                                                                          : 4),
+                                                                     0));
+                               })
+                      .ok());
     }
     blade->Run(kNever);
     EXPECT_TRUE(blade->done());
@@ -405,12 +463,16 @@ TEST(SpeTest, TheDigestIsTheSameForAnyWindowsAndTellsRunsApart) {
   const auto digest_of = [](Time window, std::uint32_t value) {
     auto blade = MakeBlade();
     for (int i = 0; i < kSpes; ++i) {
-      EXPECT_TRUE(blade->RunSpe(i, [=](Spe& spe) -> Task<> {
-        spe.local_store().Store(0, value);
-        co_await spe.Put(0, LocalStoreAddress((i + 5) % kSpes, 0x8000), 4096, 0);
-        co_await spe.WaitTagAll(1);
-        co_await spe.AtomicAddReturn(0, 1);
-      }).ok());
+      EXPECT_TRUE(blade
+                      ->RunSpe(i,
+                               [=](Spe& spe) -> Task<> {
+                                 spe.local_store().Store(0, value);
+                                 co_await spe.Put(0, LocalStoreAddress((i + 5) % kSpes, 0x8000),
+                                                  4096, 0);
+                                 co_await spe.WaitTagAll(1);
+                                 co_await spe.AtomicAddReturn(0, 1);
+                               })
+                      .ok());
     }
     for (Time end = window; blade->next_time() < kNever; end += window) blade->Run(end);
     return blade->Result().digest;

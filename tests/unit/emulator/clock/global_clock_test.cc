@@ -137,8 +137,9 @@ TEST(GlobalClock, TheCheckerRefusesWhatIsNoTreeFromItsSource) {
             "route tables: the clock's tree starts at sn0-d0-h2, not only at sn0-d0-h0");
   EXPECT_EQ(refusal(0, HubTables::kDeliverHere | PortBit(0)),
             "route tables: the clock's tree does not reach sn0-d0-h2");
-  EXPECT_EQ(refusal(1, PortBit(topology.LPort(1, 2))),
-            "route tables: the clock's tree reaches sn0-d0-h2 twice, the second time from sn0-d0-h1");
+  EXPECT_EQ(
+      refusal(1, PortBit(topology.LPort(1, 2))),
+      "route tables: the clock's tree reaches sn0-d0-h2 twice, the second time from sn0-d0-h1");
 }
 
 }  // namespace

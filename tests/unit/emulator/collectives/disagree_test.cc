@@ -1,5 +1,5 @@
-// Method: the tasks of a few nodes call one collective with arguments that do not go together. It has to be
-// reported as what it is, and nothing may go on or give a result.
+// Method: the tasks of a few nodes call one collective with arguments that do not go together. It
+// has to be reported as what it is, and nothing may go on or give a result.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,8 @@ class Calls {
     const auto shared = std::make_shared<const TreePlan>(*plan);
     for (NodeId node = 0; node < kNodes; ++node) {
       EXPECT_TRUE(hubs_.hub(node).AddTree(shared).ok());
-      auto runtime = std::make_unique<NodeRuntime>(host_, TaskPlacement{.nodes = kNodes}, hubs_.hub(node));
+      auto runtime =
+          std::make_unique<NodeRuntime>(host_, TaskPlacement{.nodes = kNodes}, hubs_.hub(node));
       runtime->UseTree(0);
       CollectiveCall call;
       call.bytes = bytes;
@@ -96,7 +97,8 @@ TEST(DisagreementTest, CallsThatAgreeComplete) {
 }
 
 TEST(DisagreementTest, RootsOfAReduceOnATree) {
-  const Calls calls(OnTree(Operation::kReduce), [](std::uint32_t task, CollectiveCall& call) { call.root = task == 3; });
+  const Calls calls(OnTree(Operation::kReduce),
+                    [](std::uint32_t task, CollectiveCall& call) { call.root = task == 3; });
   EXPECT_THAT(calls.said(), testing::HasSubstr("root")) << calls.said();
   EXPECT_LT(calls.done(), 4);
 }
@@ -120,32 +122,38 @@ TEST(DisagreementTest, CountsOfABroadcastOnATree) {
   const Calls calls(OnTree(Operation::kBroadcast), [](std::uint32_t task, CollectiveCall& call) {
     if (task == 2) call.bytes = 16;
   });
-  EXPECT_THAT(calls.said(), testing::HasSubstr("task 2 got 8 bytes and expects 16: the counts disagree"));
+  EXPECT_THAT(calls.said(),
+              testing::HasSubstr("task 2 got 8 bytes and expects 16: the counts disagree"));
   EXPECT_EQ(calls.done(), 3);
 }
 
 TEST(DisagreementTest, TwoRootsAndNoRootOfABroadcastOnATree) {
-  const Calls two(OnTree(Operation::kBroadcast), [](std::uint32_t task, CollectiveCall& call) { call.root = task == 3 ? 3 : 0; });
+  const Calls two(OnTree(Operation::kBroadcast),
+                  [](std::uint32_t task, CollectiveCall& call) { call.root = task == 3 ? 3 : 0; });
   EXPECT_THAT(two.said(), testing::HasSubstr("multicast")) << two.said();
   // Task 0 takes 1 for the root, and 1 takes 0: nobody sends.
-  const Calls none(OnTree(Operation::kBroadcast), [](std::uint32_t task, CollectiveCall& call) { call.root = task == 0; });
+  const Calls none(OnTree(Operation::kBroadcast),
+                   [](std::uint32_t task, CollectiveCall& call) { call.root = task == 0; });
   EXPECT_EQ(none.done(), 0);
   EXPECT_THAT(none.waits(), testing::HasSubstr("task 1 waits in multicast 0 of tree 0"));
 }
 
 TEST(DisagreementTest, AnOperationThatTheCauDoesNotHave) {
-  const Calls calls(OnTree(Operation::kReduce), [](std::uint32_t, CollectiveCall& call) { call.op = ReduceOp::kProd; });
+  const Calls calls(OnTree(Operation::kReduce),
+                    [](std::uint32_t, CollectiveCall& call) { call.op = ReduceOp::kProd; });
   EXPECT_THAT(calls.said(), testing::HasSubstr("a CAU has no prod of int64 operands"));
   EXPECT_EQ(calls.done(), 0);
 }
 
 TEST(DisagreementTest, RootsAndCountsOfMessages) {
-  const Calls roots(ByMessages(Operation::kReduce), [](std::uint32_t task, CollectiveCall& call) { call.root = task == 3; });
+  const Calls roots(ByMessages(Operation::kReduce),
+                    [](std::uint32_t task, CollectiveCall& call) { call.root = task == 3; });
   EXPECT_THAT(roots.said() + roots.waits(), testing::HasSubstr("task"));
   EXPECT_LT(roots.done(), 4);
-  const Calls counts(ByMessages(Operation::kBroadcast), [](std::uint32_t task, CollectiveCall& call) {
-    if (task == 2) call.bytes = 16;
-  });
+  const Calls counts(ByMessages(Operation::kBroadcast),
+                     [](std::uint32_t task, CollectiveCall& call) {
+                       if (task == 2) call.bytes = 16;
+                     });
   EXPECT_THAT(counts.said(), testing::HasSubstr("it expects 16 bytes: the counts disagree"));
 }
 

@@ -1,5 +1,6 @@
-// Method: the benchmark loop on small fabrics with real bytes; every result is checked by the loop against
-// what a serial program gives. Sizes, counts, roots, ops, types and placements are drawn at random.
+// Method: the benchmark loop on small fabrics with real bytes; every result is checked by the loop
+// against what a serial program gives. Sizes, counts, roots, ops, types and placements are drawn at
+// random.
 #include "emulator/collectives/loop.h"
 
 #include <gmock/gmock.h>
@@ -23,10 +24,10 @@ Scenario LoopScenario(const CollectiveWorkload& workload, std::uint32_t drawers 
 }
 
 std::string Describe(const CollectiveWorkload& w) {
-  return fmt::format("{} {} on {} x {} tasks, smt {}, {} B, {} of {}, root {}{}", OperationName(w.operation),
-                     w.algorithm, w.placement.nodes, w.placement.tasks_per_node,
-                     w.placement.threads_per_core, w.bytes, OpName(w.op), TypeName(w.type), w.root,
-                     w.rotate_root ? " rotating" : "");
+  return fmt::format("{} {} on {} x {} tasks, smt {}, {} B, {} of {}, root {}{}",
+                     OperationName(w.operation), w.algorithm, w.placement.nodes,
+                     w.placement.tasks_per_node, w.placement.threads_per_core, w.bytes,
+                     OpName(w.op), TypeName(w.type), w.root, w.rotate_root ? " rotating" : "");
 }
 
 // Three supernodes, packets of one message on many ways, and links that lose some of them.
@@ -107,7 +108,8 @@ std::string TestName(const testing::TestParamInfo<CollectiveName>& info) {
   }
   return name;
 }
-INSTANTIATE_TEST_SUITE_P(Collectives, EveryAlgorithm, testing::ValuesIn(CollectiveNames()), TestName);
+INSTANTIATE_TEST_SUITE_P(Collectives, EveryAlgorithm, testing::ValuesIn(CollectiveNames()),
+                         TestName);
 
 CollectiveWorkload Small(Operation operation, std::uint32_t nodes, std::uint32_t tasks) {
   CollectiveWorkload w;
@@ -120,7 +122,8 @@ CollectiveWorkload Small(Operation operation, std::uint32_t nodes, std::uint32_t
 }
 
 TEST(CollectiveLoopTest, AWrongResultWouldBeSeen) {
-  const CollectivePattern pattern(Operation::kAllreduce, ReduceOp::kSum, OperandType::kInt32, 7, 12);
+  const CollectivePattern pattern(Operation::kAllreduce, ReduceOp::kSum, OperandType::kInt32, 7,
+                                  12);
   std::vector<std::uint8_t> input(12), sum(12, 0);
   for (std::uint32_t task = 0; task < 7; ++task) {
     pattern.Fill(5, task, 0, input.data(), nullptr);
@@ -187,7 +190,8 @@ TEST(CollectiveLoopTest, LevelsOfTheHybridsAreTimed) {
     names.push_back(level.level);
     EXPECT_GT(level.total, 0) << level.level;
   }
-  EXPECT_THAT(names, testing::ElementsAre("shm reduce", "CAU reduce", "CAU broadcast", "shm broadcast"));
+  EXPECT_THAT(names,
+              testing::ElementsAre("shm reduce", "CAU reduce", "CAU broadcast", "shm broadcast"));
 }
 
 TEST(CollectiveLoopTest, RefusesWhatATreeOfCausCannotDo) {
@@ -201,7 +205,8 @@ TEST(CollectiveLoopTest, RefusesWhatATreeOfCausCannotDo) {
   };
   EXPECT_EQ(error(), "");
   w.bytes = 72;
-  EXPECT_THAT(error(), testing::HasSubstr("cau allreduce of 72 bytes: a CAU packet has at most 64"));
+  EXPECT_THAT(error(),
+              testing::HasSubstr("cau allreduce of 72 bytes: a CAU packet has at most 64"));
   w.bytes = 8;
   w.op = ReduceOp::kProd;
   EXPECT_THAT(error(), testing::HasSubstr("a CAU has no prod of int64 operands"));
@@ -213,7 +218,8 @@ TEST(CollectiveLoopTest, RefusesWhatATreeOfCausCannotDo) {
   EXPECT_THAT(error(), testing::HasSubstr("one participant per node, so take hybrid:cau"));
   w.placement.tasks_per_node = 1;
   trees = {{.name = "few", .members = {0, 1, 3}}};
-  EXPECT_THAT(error(), testing::HasSubstr("the 3 participants of tree 0 ('few') are not the nodes with tasks"));
+  EXPECT_THAT(error(), testing::HasSubstr(
+                           "the 3 participants of tree 0 ('few') are not the nodes with tasks"));
   trees = {{.name = "all", .members = {0, 1, 2, 3}}};
   EXPECT_EQ(error(), "");
   w.cau_tree = 1;
@@ -230,7 +236,8 @@ TEST(CollectiveLoopTest, RefusesWhatCannotBeRun) {
   };
   CollectiveWorkload w = Small(Operation::kAllreduce, 4, 2);
   w.algorithm = "telepathy";
-  EXPECT_THAT(error(w), testing::HasSubstr("no allreduce algorithm 'telepathy'; there are p2p:butterfly"));
+  EXPECT_THAT(error(w),
+              testing::HasSubstr("no allreduce algorithm 'telepathy'; there are p2p:butterfly"));
   w = Small(Operation::kAllreduce, 9, 2);
   EXPECT_THAT(error(w), testing::HasSubstr("9 nodes: the fabric has 8 hubs"));
   w = Small(Operation::kAllreduce, 4, 33);
@@ -246,10 +253,12 @@ TEST(CollectiveLoopTest, RefusesWhatCannotBeRun) {
   w.algorithm = "smartmap:parallel";
   w.op = ReduceOp::kMinLoc;
   w.bytes = 2048;
-  EXPECT_THAT(error(w), testing::HasSubstr("with minloc: who works out a part has not got the value"));
+  EXPECT_THAT(error(w),
+              testing::HasSubstr("with minloc: who works out a part has not got the value"));
   w.algorithm = "p2p";
   w.bytes = 24;
-  EXPECT_THAT(error(w), testing::HasSubstr("24 bytes are no multiple of the 16 bytes of a pair of int64"));
+  EXPECT_THAT(error(w),
+              testing::HasSubstr("24 bytes are no multiple of the 16 bytes of a pair of int64"));
   w = Small(Operation::kReduce, 4, 2);
   w.bytes = 12;
   EXPECT_THAT(error(w), testing::HasSubstr("12 bytes are no multiple of the 8 bytes of a int64"));

@@ -1,5 +1,6 @@
 // Method: published rows that take seconds. Of those that set a parameter and of those that were
-// predicted, the ones known to miss are named, so that a change which makes another one miss is noticed.
+// predicted, the ones known to miss are named, so that a change which makes another one miss is
+// noticed.
 #include "emulator/collectives/validation.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +17,8 @@ namespace {
 std::vector<std::string> Missed(const std::vector<ValidationRow>& rows, ValidationRole role) {
   std::vector<std::string> missed;
   for (const ValidationRow& row : rows) {
-    fmt::print("{} {} {:.3f} {}: {}\n", row.id, row.published, row.emulated, row.unit, row.quantity);
+    fmt::print("{} {} {:.3f} {}: {}\n", row.id, row.published, row.emulated, row.unit,
+               row.quantity);
     if (row.role == role && row.holds == ValidationRow::Holds::kNo) missed.push_back(row.id);
   }
   return missed;
@@ -27,7 +29,8 @@ TEST(P7ihValidationTest, RowsOfOneNodeHold) {
   ASSERT_TRUE(ten.ok()) << ten.status();
   EXPECT_EQ(ten->size(), 9u);
   EXPECT_THAT(Missed(*ten, ValidationRole::kCalibrated), testing::ElementsAre("P7IH-019"));
-  EXPECT_THAT(Missed(*ten, ValidationRole::kPredicted), testing::ElementsAre("P7IH-011", "P7IH-017"));
+  EXPECT_THAT(Missed(*ten, ValidationRole::kPredicted),
+              testing::ElementsAre("P7IH-011", "P7IH-017"));
 }
 
 TEST(P7ihValidationTest, RowsOfManyNodesHold) {

@@ -1,5 +1,6 @@
-// A seeded campaign: faults of every kind, at random places and times, several at once, under reliable traffic on a
-// supernode. Whatever breaks, nothing is delivered twice or lost in silence, and everything heals.
+// A seeded campaign: faults of every kind, at random places and times, several at once, under
+// reliable traffic on a supernode. Whatever breaks, nothing is delivered twice or lost in silence,
+// and everything heals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,9 +29,11 @@ FaultSpec RandomFault(FaultKind kind, int number, const Topology& topology, Rand
     spec.duty = 0.1 + 0.8 * random.Unit();
     if (spec.duty >= 0.9) spec.duty = 0.5;
   }
-  if (random.Below(2) == 0 && !IsOfHubs(kind)) spec.select.link_class = random.Below(2) == 0 ? LinkClass::kLl : LinkClass::kLr;
+  if (random.Below(2) == 0 && !IsOfHubs(kind))
+    spec.select.link_class = random.Below(2) == 0 ? LinkClass::kLl : LinkClass::kLr;
   const bool one_way = kind == FaultKind::kPortDown;
-  if (one_way) spec.direction = random.Below(2) == 0 ? FaultDirection::kForward : FaultDirection::kBackward;
+  if (one_way)
+    spec.direction = random.Below(2) == 0 ? FaultDirection::kForward : FaultDirection::kBackward;
   if (kind == FaultKind::kLaneLoss) spec.lanes = 1 + random.Below(6);
   if (kind == FaultKind::kBitErrors) spec.flit_error_rate = 0.001 + 0.2 * random.Unit();
   if (kind == FaultKind::kCorruptNext) spec.corrupt = 1 + random.Below(40);
@@ -41,7 +44,8 @@ FaultSpec RandomFault(FaultKind kind, int number, const Topology& topology, Rand
   if (kind == FaultKind::kClockDrift) spec.drift_ppb = 1 + random.Below(1'000'000);
   if (kind == FaultKind::kTableDamage) spec.destination = random.Below(topology.hubs());
   if (kind == FaultKind::kPartition) {
-    spec.select.in = {random.Below(topology.hubs() / 2), topology.hubs() / 2 + random.Below(topology.hubs() / 2)};
+    spec.select.in = {random.Below(topology.hubs() / 2),
+                      topology.hubs() / 2 + random.Below(topology.hubs() / 2)};
     spec.select.link_class = std::nullopt;
     spec.mode = FaultMode::kAll;
     spec.duration = 5 * kMicrosecond;
@@ -65,11 +69,13 @@ TEST(FaultCampaign, NothingIsLostInSilenceAndEverythingHeals) {
   Scenario s;
   s.seed = test::Seed();
   s.topology = {.supernodes = 1, .drawers = 4, .hubs = 8, .clock = ClockSettings()};
-  for (NodeId hub = 0; hub < 32; ++hub) s.topology.pcie.push_back({.hub = hub, .port = static_cast<int>(hub % 3)});
+  for (NodeId hub = 0; hub < 32; ++hub)
+    s.topology.pcie.push_back({.hub = hub, .port = static_cast<int>(hub % 3)});
   const Topology topology = *Topology::Create(s.topology);
   s.workload = AllToAllWorkload{256 * 1024, Schedule::kSpread, true, PayloadMode::kVerified};
   for (int kind = 0; kind < kFaultKinds; ++kind) {
-    if (static_cast<FaultKind>(kind) == FaultKind::kMiswired) continue;  // there are no D cables here
+    if (static_cast<FaultKind>(kind) == FaultKind::kMiswired)
+      continue;  // there are no D cables here
     for (int number = 0; number < kOfEachKind; ++number) {
       s.fault_specs.push_back(RandomFault(static_cast<FaultKind>(kind), number, topology, random));
     }
@@ -88,7 +94,8 @@ TEST(FaultCampaign, NothingIsLostInSilenceAndEverythingHeals) {
   const NodeStats& total = result->total;
   const std::uint64_t sent = 32ull * 31;
   EXPECT_EQ(total.messages_sent, sent);
-  EXPECT_EQ(total.messages_acknowledged + total.messages_failed, sent) << "every message is reported";
+  EXPECT_EQ(total.messages_acknowledged + total.messages_failed, sent)
+      << "every message is reported";
   EXPECT_EQ(result->failed.size(), total.messages_failed) << "a failure has a reason";
   EXPECT_GE(total.messages_delivered, total.messages_acknowledged) << "success is delivery";
   EXPECT_LE(total.messages_delivered, sent) << "once";

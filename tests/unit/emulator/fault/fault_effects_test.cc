@@ -1,4 +1,5 @@
-// Every kind of fault in a run: what it does to packets, and that it does so no longer when it is over.
+// Every kind of fault in a run: what it does to packets, and that it does so no longer when it is
+// over.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -84,7 +85,8 @@ TEST(FaultEffects, ADarkPortIsGivenUpByReplayAndRetrainedAfterwards) {
   fault.direction = FaultDirection::kForward;
   const RunResult dark = ResultOf(Steady(fault));
   EXPECT_NEAR(static_cast<double>(Dropped(dark, DropReason::kLinkDown)), 40, 3);
-  EXPECT_EQ(dark.total.packets_delivered + Dropped(dark, DropReason::kLinkDown), static_cast<std::uint64_t>(kPackets));
+  EXPECT_EQ(dark.total.packets_delivered + Dropped(dark, DropReason::kLinkDown),
+            static_cast<std::uint64_t>(kPackets));
   EXPECT_EQ(dark.total.ports[0].replays, 16u) << "replay_limit, once";
   EXPECT_EQ(dark.total.alerts_raised, 4u);
   // Nothing is sent the other way, so nobody notices.
@@ -114,7 +116,8 @@ TEST(FaultEffects, LaneLossSlowsALinkDownAndTwoOfThemAddUp) {
   const RunResult slow = ResultOf(s);
   EXPECT_EQ(slow.total.packets_delivered, static_cast<std::uint64_t>(kPackets));
   // 16 flits at half the rate: as many flit times more.
-  EXPECT_NEAR(static_cast<double>(latency(slow)), static_cast<double>(latency(ResultOf(clean))) + 16 * 5334, 2 * 5334);
+  EXPECT_NEAR(static_cast<double>(latency(slow)),
+              static_cast<double>(latency(ResultOf(clean))) + 16 * 5334, 2 * 5334);
   EXPECT_EQ(slow.total.ports[0].lanes_lost, 0u) << "repaired";
   FaultSpec more = s.fault_specs[0];
   more.id = "more";
@@ -183,7 +186,8 @@ TEST(FaultEffects, WithoutItsAlertADeadLinkIsNotReroutedUntilTheAlertComesThroug
   s.fault_specs[0].duration = 100 * kUs;
   const RunResult heard = ResultOf(s);
   const std::uint64_t before_reroute = Dropped(heard, DropReason::kLinkDown);
-  EXPECT_EQ(before_reroute, 27u) << "from the one on its way to detect + plan + install of 26us later";
+  EXPECT_EQ(before_reroute, 27u)
+      << "from the one on its way to detect + plan + install of 26us later";
   FaultSpec mute = OnLink(FaultKind::kAlertSuppressed);
   mute.id = "mute";
   mute.at = 10 * kUs;

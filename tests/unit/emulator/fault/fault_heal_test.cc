@@ -1,4 +1,5 @@
-// What is left of a fault when it is over: nothing, once arbiters are reset; and what is told of it afterwards.
+// What is left of a fault when it is over: nothing, once arbiters are reset; and what is told of it
+// afterwards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +19,12 @@ constexpr Time kUs = kMicrosecond;
 // Three supernodes of two drawers of two hubs, two cables between every two supernodes.
 Scenario Base(bool reliable, std::uint64_t packets = 32) {
   Scenario s;
-  s.topology = {.supernodes = 3, .drawers = 2, .hubs = 2, .d_links_per_pair = 2, .clock = ClockSettings(), .pcie = {{.hub = 5}, {.hub = 7}}};
+  s.topology = {.supernodes = 3,
+                .drawers = 2,
+                .hubs = 2,
+                .d_links_per_pair = 2,
+                .clock = ClockSettings(),
+                .pcie = {{.hub = 5}, {.hub = 7}}};
   s.workload = AllToAllWorkload{packets * 2048, Schedule::kSpread, reliable, PayloadMode::kLengths};
   s.service.probe_rounds = 4;
   s.service.probe_period = 30 * kUs;
@@ -62,7 +68,8 @@ Second RunTwice(const Scenario& scenario, Again again) {
   RunOptions options;
   options.again = again;
   options.on_result = [&second](const NodeResult& node) {
-    second.link_flits.insert(second.link_flits.end(), node.link_flits.begin(), node.link_flits.end());
+    second.link_flits.insert(second.link_flits.end(), node.link_flits.begin(),
+                             node.link_flits.end());
   };
   auto result = RunScenario(scenario, options);
   EXPECT_TRUE(result.ok()) << result.status();
@@ -82,18 +89,20 @@ TEST_P(Healed, TheWorkloadOnceMoreIsThatOfAFreshFabricWhenArbitersAreReset) {
     fresh.service = {};  // so that its first time is the workload alone
     Scenario broken = Base(reliable);
     broken.fault_specs = {OfKind(kind)};
-    const Second first = RunTwice(fresh, Again::kNo), second = RunTwice(broken, Again::kWithArbitersReset);
+    const Second first = RunTwice(fresh, Again::kNo),
+                 second = RunTwice(broken, Again::kWithArbitersReset);
     EXPECT_NE(first.result.digest, second.result.digest);
     EXPECT_GT(second.result.workload_started, 63 * kUs);
-    EXPECT_EQ(first.result.workload, second.result.workload) << FaultKindName(kind) << (reliable ? ", messages" : "");
+    EXPECT_EQ(first.result.workload, second.result.workload)
+        << FaultKindName(kind) << (reliable ? ", messages" : "");
     EXPECT_EQ(first.link_flits, second.link_flits);
   }
 }
 
 TEST_P(Healed, WithoutTheResetLinkLoadsAreEqualAndTheDurationWithinAPercent) {
   const auto kind = static_cast<FaultKind>(GetParam());
-  // 256 KiB per pair. Another order in which things end costs a microsecond or two: of 64 KiB up to 1.1 %, of 128 KiB
-  // up to 1.4 %.
+  // 256 KiB per pair. Another order in which things end costs a microsecond or two: of 64 KiB up
+  // to 1.1 %, of 128 KiB up to 1.4 %.
   Scenario fresh = Base(false, 128);
   fresh.service = {};
   Scenario broken = Base(false, 128);
@@ -105,10 +114,12 @@ TEST_P(Healed, WithoutTheResetLinkLoadsAreEqualAndTheDurationWithinAPercent) {
       << FaultKindName(kind);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryKind, Healed, testing::Range(0, kFaultKinds),
-                         [](const auto& info) { return std::string(FaultKindName(static_cast<FaultKind>(info.param))); });
+INSTANTIATE_TEST_SUITE_P(EveryKind, Healed, testing::Range(0, kFaultKinds), [](const auto& info) {
+  return std::string(FaultKindName(static_cast<FaultKind>(info.param)));
+});
 
-TEST(FaultTimelines, ALinkThatDiesIsDetectedAlertedPlannedAndCommittedAndThenAPacketGoesAnotherWay) {
+TEST(FaultTimelines,
+     ALinkThatDiesIsDetectedAlertedPlannedAndCommittedAndThenAPacketGoesAnotherWay) {
   Scenario s;
   s.topology = {1, 1, 4, 1};
   s.workload = AllToAllWorkload{1 << 20, Schedule::kSpread, true, PayloadMode::kVerified};

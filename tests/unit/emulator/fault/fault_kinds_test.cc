@@ -1,5 +1,6 @@
-// Faults that are neither of a whole link nor of its errors: latency, CAUs, windows, clocks, cables. What each does, that it
-// does so no longer when it is over, and that every placement tells the same.
+// Faults that are neither of a whole link nor of its errors: latency, CAUs, windows, clocks,
+// cables. What each does, that it does so no longer when it is over, and that every placement tells
+// the same.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -101,9 +102,11 @@ TEST(FaultKinds, LatencyDelaysWhatOneDirectionCarriesByJustSoMuch) {
   const RunResult fast = Checked(clean);
   EXPECT_EQ(slow.total.packets_delivered, static_cast<std::uint64_t>(kPackets));
   EXPECT_EQ(slow.total.packet_latency.max, fast.total.packet_latency.max + 700'000);
-  EXPECT_EQ(slow.total.packet_latency.sum, fast.total.packet_latency.sum + 40 * 700'000ull) << "of 40 packets";
+  EXPECT_EQ(slow.total.packet_latency.sum, fast.total.packet_latency.sum + 40 * 700'000ull)
+      << "of 40 packets";
   fault.direction = FaultDirection::kBackward;
-  EXPECT_EQ(Checked(Steady(fault)).total.packet_latency.max, fast.total.packet_latency.max) << "only credits go there";
+  EXPECT_EQ(Checked(Steady(fault)).total.packet_latency.max, fast.total.packet_latency.max)
+      << "only credits go there";
 }
 
 TEST(FaultKinds, WhenLatencyEndsNothingOvertakesWhatIsUnderWay) {
@@ -193,19 +196,25 @@ TEST(FaultKinds, MessagesOfAWindowThatStaysDownFailWithTheirReason) {
   fault.window = SpreadWindow(1, P7ihParameters());  // between hubs 2 and 1, both ways
   const RunResult result = Checked(Messages(fault));
   EXPECT_EQ(result.total.messages_failed, 2u);
-  EXPECT_EQ(result.total.messages_delivered, 11u) << "what it gave to the HFI before is there; only nobody hears of it";
+  EXPECT_EQ(result.total.messages_delivered, 11u)
+      << "what it gave to the HFI before is there; only nobody hears of it";
   std::map<NodeId, DropReason> reasons;
   for (const FailedMessage& message : result.failed) reasons[message.source] = message.reason;
   EXPECT_EQ(reasons[2], DropReason::kWindowDown) << "the sender knows its own window";
-  EXPECT_EQ(reasons[1], DropReason::kUnacknowledged) << "of the other end it knows that nothing comes back";
+  EXPECT_EQ(reasons[1], DropReason::kUnacknowledged)
+      << "of the other end it knows that nothing comes back";
 }
 
-// Two hubs send each other seven messages at once, from one window after the other. Windows of hub 0 that are down
-// leave gaps in the flow from hub 1, of which it has to hear although nothing new follows.
+// Two hubs send each other seven messages at once, from one window after the other. Windows of hub
+// 0 that are down leave gaps in the flow from hub 1, of which it has to hear although nothing new
+// follows.
 Scenario Gaps(const std::vector<int>& down) {
   Scenario s;
   s.topology = {1, 1, 2, 1};
-  s.workload = PatternWorkload{.message_bytes = 3000, .count = 7, .load = 0, .reliable = true,
+  s.workload = PatternWorkload{.message_bytes = 3000,
+                               .count = 7,
+                               .load = 0,
+                               .reliable = true,
                                .payload = PayloadMode::kVerified};
   s.parameters.retransmit_tries = 2;
   for (const int window : down) {
@@ -225,7 +234,8 @@ constexpr Time kGivenUpAfter = 350 * kUs;
 TEST(FaultKinds, MessagesBehindThoseGivenUpAreDelivered) {
   for (const std::vector<int>& down : {std::vector{1}, {0, 2}, {1, 2, 3}}) {
     const RunResult result = Checked(Gaps(down));
-    EXPECT_EQ(result.total.messages_failed, down.size()) << "what hub 0 sends has left it, and later answers are for all";
+    EXPECT_EQ(result.total.messages_failed, down.size())
+        << "what hub 0 sends has left it, and later answers are for all";
     EXPECT_EQ(result.total.messages_acknowledged, 14 - down.size());
     EXPECT_EQ(result.total.messages_delivered, 14 - down.size());
     EXPECT_LT(result.virtual_time, kGivenUpAfter + 10 * kUs);
@@ -250,7 +260,8 @@ TEST(FaultKinds, AClockThatDriftsLeavesTheOthersUntilItIsSetAfterwards) {
   fault.drift_ppb = 10'000'000;  // a hundredth: 1 us in every period
   Scenario s = Steady(fault);
   s.topology.clock = ClockSettings();
-  for (int i = 0; i < 10; ++i) std::get<ScriptedWorkload>(s.workload).packets.push_back({i * 100 * kUs, 0, 1});
+  for (int i = 0; i < 10; ++i)
+    std::get<ScriptedWorkload>(s.workload).packets.push_back({i * 100 * kUs, 0, 1});
   const RunResult drifts = Checked(s);
   EXPECT_GT(drifts.clock.skew_max_ever, 900'000);
   EXPECT_LE(drifts.clock.skew_max, drifts.clock.bound) << "of those that nobody tampers with";
@@ -322,7 +333,8 @@ TEST(FaultKinds, WithoutProbesNobodyNoticesSwappedCables) {
 TEST(FaultKinds, SwappedCablesGoDownAndComeBackTogether) {
   Scenario s = Cables(Swap());
   const Topology topology = *Topology::Create(s.topology);
-  const auto targets = SelectTargets(s.fault_specs[0], topology, FaultSeed(s.fault_specs[0], s.seed));
+  const auto targets =
+      SelectTargets(s.fault_specs[0], topology, FaultSeed(s.fault_specs[0], s.seed));
   ASSERT_TRUE(targets.ok());
   // Commands by the topology's name for the cable, while it is elsewhere and after.
   s.faults = {{50 * kUs, targets->links[0], false}, {500 * kUs, targets->links[0], true}};
@@ -349,7 +361,8 @@ TEST(FaultKinds, WhatCannotBeIsRefusedWithTheReason) {
   pcie.pcie_port = 1;
   EXPECT_THAT(WhyNot(pcie, s), HasSubstr("its selector fits no hub"));
   pcie.select.in = {0};
-  EXPECT_THAT(WhyNot(pcie, s), HasSubstr("has no device in PCI Express port 1; add one under `pcie`"));
+  EXPECT_THAT(WhyNot(pcie, s),
+              HasSubstr("has no device in PCI Express port 1; add one under `pcie`"));
   FaultSpec clock = Fault(FaultKind::kClockDrift);
   clock.drift_ppb = 1;
   EXPECT_THAT(WhyNot(clock, s), HasSubstr("no clock is distributed"));
@@ -379,7 +392,8 @@ TEST(FaultKinds, OtherFaultsOnASwappedCableAreRefusedAndTheNextOneIsNot) {
   down.select.link = created->targets.links[1];
   const auto refused = faults.Create(down, 0);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("conflicts with fault fault (miswired, scheduled)"));
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("conflicts with fault fault (miswired, scheduled)"));
   down.select.link.reset();
   down.select.link_class = LinkClass::kLl;
   EXPECT_TRUE(faults.Create(down, 0).ok()) << "elsewhere";
@@ -389,7 +403,8 @@ TEST(FaultKinds, OtherFaultsOnASwappedCableAreRefusedAndTheNextOneIsNot) {
   later.select.link_class.reset();
   later.select.link = created->targets.links[1];
   EXPECT_TRUE(faults.Create(later, 0).ok()) << "when the cables are right";
-  EXPECT_EQ(faults.Create(swap, 0).status().code(), absl::StatusCode::kFailedPrecondition) << "and the other way round";
+  EXPECT_EQ(faults.Create(swap, 0).status().code(), absl::StatusCode::kFailedPrecondition)
+      << "and the other way round";
 }
 
 }  // namespace

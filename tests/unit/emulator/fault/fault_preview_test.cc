@@ -1,7 +1,8 @@
-// What a preview says against what the fault then touches. Method: random faults of every kind, one in each run, over
-// uniform traffic whose every packet is followed and trees of CAUs at work; the preview is taken when the fault is
-// created. Each packet that dies of the fault has to be of a pair that the preview names, each tree that is repaired of
-// its trees, each window that drops of its hubs.
+// What a preview says against what the fault then touches. Method: random faults of every kind, one
+// in each run, over uniform traffic whose every packet is followed and trees of CAUs at work; the
+// preview is taken when the fault is created. Each packet that dies of the fault has to be of a
+// pair that the preview names, each tree that is repaired of its trees, each window that drops of
+// its hubs.
 #include "emulator/fault/fault_preview.h"
 
 #include <gmock/gmock.h>
@@ -30,11 +31,17 @@ bool Drawn(RandomStream& random) { return random.Below(2) == 0; }
 Scenario Traffic(std::uint64_t seed, RandomStream& random) {
   Scenario s;
   s.seed = seed;
-  s.topology = {.supernodes = 3, .drawers = 2, .hubs = 2, .d_links_per_pair = 2, .clock = ClockSettings(), .pcie = {{.hub = 5}, {.hub = 7}}};
+  s.topology = {.supernodes = 3,
+                .drawers = 2,
+                .hubs = 2,
+                .d_links_per_pair = 2,
+                .clock = ClockSettings(),
+                .pcie = {{.hub = 5}, {.hub = 7}}};
   s.parameters.plan = s.parameters.install = 4 * kUs;
   s.parameters.retransmit_timeout = 10 * kUs;
   s.background = PatternWorkload{.count = 120, .load = 0.12};
-  s.workload = CauWorkload{.steps = {CauStep::kAllreduce, CauStep::kMulticast}, .iterations = 60, .compute_max = kUs};
+  s.workload = CauWorkload{
+      .steps = {CauStep::kAllreduce, CauStep::kMulticast}, .iterations = 60, .compute_max = kUs};
   for (const char* name : {"a", "b", "c"}) {
     TreeSpec tree{name};
     for (NodeId hub = 0; hub < 12; ++hub) {
@@ -55,10 +62,13 @@ FaultSpec RandomFault(FaultKind kind, RandomStream& random) {
   spec.duration = (10 + random.Below(20)) * kUs;
   if (kind == FaultKind::kFlap) spec.period = 8 * kUs;
   const bool one_way = kind == FaultKind::kPortDown;
-  if (one_way) spec.direction = Drawn(random) ? FaultDirection::kForward : FaultDirection::kBackward;
-  if (kind == FaultKind::kLaneLoss) spec.lanes = 1 + random.Below(6);  // from 3 on an LR link is down, from 5 on a D link
+  if (one_way)
+    spec.direction = Drawn(random) ? FaultDirection::kForward : FaultDirection::kBackward;
+  if (kind == FaultKind::kLaneLoss)
+    spec.lanes = 1 + random.Below(6);  // from 3 on an LR link is down, from 5 on a D link
   if (kind == FaultKind::kBitErrors) spec.flit_error_rate = 0.05 * random.Unit();
-  if (kind == FaultKind::kCorruptNext) spec.corrupt = 1 + random.Below(40);  // 16 in a row take the link down
+  if (kind == FaultKind::kCorruptNext)
+    spec.corrupt = 1 + random.Below(40);  // 16 in a row take the link down
   if (kind == FaultKind::kTableDamage) spec.destination = random.Below(12);
   if (kind == FaultKind::kLatency) spec.latency = (1 + random.Below(2'000)) * kNanosecond;
   if (kind == FaultKind::kHfiDown) spec.hfi = static_cast<int>(random.Below(2));
@@ -66,7 +76,8 @@ FaultSpec RandomFault(FaultKind kind, RandomStream& random) {
   if (kind == FaultKind::kPcieUnplugged) spec.pcie_port = 0, spec.count = 1;
   if (kind == FaultKind::kClockDrift) {
     spec.drift_ppb = 1'000'000;
-    spec.select.in = {6, 7, 8, 9, 10, 11};  // not the source, whose jump the others show one symbol later
+    spec.select.in = {6, 7,  8,
+                      9, 10, 11};  // not the source, whose jump the others show one symbol later
   }
   if (kind == FaultKind::kPartition) {
     spec.mode = FaultMode::kAll;
@@ -80,7 +91,7 @@ struct Told {
   FaultPreview preview;
   RunResult result;
   std::set<std::pair<NodeId, NodeId>> pairs;  // of packets that died on links and at table entries
-  std::set<NodeId> silent;                    // hubs that dropped a packet because a window was down
+  std::set<NodeId> silent;  // hubs that dropped a packet because a window was down
 };
 
 Told RunWith(const Scenario& s, const FaultSpec& spec) {
@@ -89,14 +100,15 @@ Told RunWith(const Scenario& s, const FaultSpec& spec) {
   RunOptions options;
   options.trace = TraceSelection{.count = kTracedPacketsMax};
   options.traced = &events;
-  options.commands = {{5 * kUs, [&](Fabric& fabric, Time at) {
-                         auto preview = PreviewFault(
-                             spec, {fabric.topology(), s.parameters, s.seed, fabric.known_failures(),
-                                    [&fabric](NodeId node) { return fabric.tables(node); }, fabric.trees()});
-                         if (!preview.ok()) return preview.status();
-                         told.preview = *std::move(preview);
-                         return fabric.faults()->Create(spec, at).status();
-                       }}};
+  options.commands = {
+      {5 * kUs, [&](Fabric& fabric, Time at) {
+         auto preview = PreviewFault(
+             spec, {fabric.topology(), s.parameters, s.seed, fabric.known_failures(),
+                    [&fabric](NodeId node) { return fabric.tables(node); }, fabric.trees()});
+         if (!preview.ok()) return preview.status();
+         told.preview = *std::move(preview);
+         return fabric.faults()->Create(spec, at).status();
+       }}};
   auto result = RunScenario(s, options);
   EXPECT_TRUE(result.ok()) << result.status();
   if (!result.ok()) return told;
@@ -108,7 +120,9 @@ Told RunWith(const Scenario& s, const FaultSpec& spec) {
   for (const TraceEvent& e : events) {
     if (e.step != TraceStep::kDropped) continue;
     if (e.reason == DropReason::kWindowDown) told.silent.insert(e.node);
-    if (e.reason != DropReason::kLinkDown && e.reason != DropReason::kTruncated && e.reason != DropReason::kTableParity) continue;
+    if (e.reason != DropReason::kLinkDown && e.reason != DropReason::kTruncated &&
+        e.reason != DropReason::kTableParity)
+      continue;
     told.pairs.insert({e.source, destinations.at({e.source, e.sequence})});
   }
   return told;
@@ -135,7 +149,8 @@ void CheckTold(const Told& told, const Topology& topology) {
     EXPECT_GT(preview.windows, 0u);
   }
   for (const FaultTally& tally : told.result.tallies) {
-    EXPECT_TRUE(tally.fault != fault.number || tally.losses.lost == 0 || preview.loses_packets) << tally.losses.lost;
+    EXPECT_TRUE(tally.fault != fault.number || tally.losses.lost == 0 || preview.loses_packets)
+        << tally.losses.lost;
   }
   for (const Reroute& reroute : told.result.reroutes) {
     EXPECT_LE(reroute.unreachable_pairs, preview.unreachable_pairs);
@@ -159,8 +174,10 @@ TEST(FaultPreview, NothingIsTouchedThatItHasNotSaid) {
     for (const TreeStatus& tree : told.result.trees) repaired += tree.repairs.size();
   }
   // Or nothing was compared.
-  for (const FaultKind kind : {FaultKind::kLinkDown, FaultKind::kPortDown, FaultKind::kFlap, FaultKind::kLaneLoss,
-                               FaultKind::kCorruptNext, FaultKind::kHubDown, FaultKind::kPartition, FaultKind::kTableDamage, FaultKind::kMiswired}) {
+  for (const FaultKind kind :
+       {FaultKind::kLinkDown, FaultKind::kPortDown, FaultKind::kFlap, FaultKind::kLaneLoss,
+        FaultKind::kCorruptNext, FaultKind::kHubDown, FaultKind::kPartition,
+        FaultKind::kTableDamage, FaultKind::kMiswired}) {
     EXPECT_GT(lost[kind], 0u) << FaultKindName(kind);
   }
   EXPECT_GT(repaired, 0u);
@@ -173,14 +190,17 @@ TEST(FaultPreview, ItNamesThePairsTreesAndWindowsOfASmallMachine) {
   const Topology topology = *Topology::Create(s.topology);
   const TableSet tables = Planner(topology).Plan({});
   std::vector<TreeStatus> trees;
-  for (const auto& [name, members] : std::map<std::string, std::vector<NodeId>>{{"left", {0, 1}}, {"right", {0, 2}}}) {
+  for (const auto& [name, members] :
+       std::map<std::string, std::vector<NodeId>>{{"left", {0, 1}}, {"right", {0, 2}}}) {
     TreeStatus tree;
     tree.name = name;
     tree.state = TreeState::kReady;
-    tree.plan = std::make_shared<const TreePlan>(*PlanTree(topology, {name, members}, [](NodeId, NodeId) { return true; }));
+    tree.plan = std::make_shared<const TreePlan>(
+        *PlanTree(topology, {name, members}, [](NodeId, NodeId) { return true; }));
     trees.push_back(tree);
   }
-  const FabricView view{topology, s.parameters, s.seed, {}, [&](NodeId node) { return tables[node]; }, trees};
+  const FabricView view{
+      topology, s.parameters, s.seed, {}, [&](NodeId node) { return tables[node]; }, trees};
   FaultSpec cut;
   cut.id = "cut";
   cut.select.link = LinkEnd{0, 0};  // hub 0 to hub 1
@@ -199,7 +219,8 @@ TEST(FaultPreview, ItNamesThePairsTreesAndWindowsOfASmallMachine) {
   gone.select.in = {2};
   const auto hub = PreviewFault(gone, view);
   ASSERT_TRUE(hub.ok()) << hub.status();
-  EXPECT_THAT(hub->pairs, ElementsAre(std::pair(0u, 2u), std::pair(1u, 2u), std::pair(2u, 0u), std::pair(2u, 1u)));
+  EXPECT_THAT(hub->pairs, ElementsAre(std::pair(0u, 2u), std::pair(1u, 2u), std::pair(2u, 0u),
+                                      std::pair(2u, 1u)));
   EXPECT_THAT(hub->trees, ElementsAre("right"));
   EXPECT_THAT(hub->cut_off, ElementsAre(2u));
   EXPECT_EQ(hub->windows, static_cast<std::uint64_t>(kHfisPerHub * s.parameters.windows_per_hfi));

@@ -1,4 +1,5 @@
-// Faults as resources: names, times, repetition, selection, and what each of them tells to happen when.
+// Faults as resources: names, times, repetition, selection, and what each of them tells to happen
+// when.
 #include "emulator/fault/fault_service.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +16,8 @@ constexpr Time kUs = kMicrosecond;
 
 class FaultServiceTest : public testing::Test {
  protected:
-  FaultServiceTest() : topology_(*Topology::Create({2, 2, 2, 2})), service_(topology_, parameters_, 1, 0, &log_) {}
+  FaultServiceTest()
+      : topology_(*Topology::Create({2, 2, 2, 2})), service_(topology_, parameters_, 1, 0, &log_) {}
 
   static FaultSpec Down(const std::string& id, LinkEnd link) {
     FaultSpec spec;
@@ -27,10 +29,13 @@ class FaultServiceTest : public testing::Test {
     std::vector<FaultAction> actions;
     service_.Run(end, &actions);
     std::vector<Time> times;
-    for (const FaultAction& action : actions) times.push_back(action.begins ? action.at : -action.at);
+    for (const FaultAction& action : actions)
+      times.push_back(action.begins ? action.at : -action.at);
     return times;
   }
-  absl::Status CreateError(const FaultSpec& spec) { return service_.Create(spec, 10 * kUs).status(); }
+  absl::Status CreateError(const FaultSpec& spec) {
+    return service_.Create(spec, 10 * kUs).status();
+  }
 
   P7ihParameters parameters_;
   Topology topology_;
@@ -50,7 +55,8 @@ TEST_F(FaultServiceTest, AFaultStaysUntilItIsDeleted) {
   EXPECT_THAT(service_.List(), IsEmpty());
   const absl::Status again = service_.Delete("cut", 300 * kUs);
   EXPECT_EQ(again.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(again.message()), HasSubstr("no fault \"cut\", or it is deleted already; faults: none"));
+  EXPECT_THAT(std::string(again.message()),
+              HasSubstr("no fault \"cut\", or it is deleted already; faults: none"));
 }
 
 TEST_F(FaultServiceTest, ADurationEndsIt) {
@@ -73,7 +79,8 @@ TEST_F(FaultServiceTest, AFlapHasADutyCycleAndANumberOfTimes) {
   spec.duty = 0.3;
   spec.repeats = 3;
   ASSERT_TRUE(service_.Create(spec, 0).ok());
-  EXPECT_THAT(TimesUpTo(kSecond), ElementsAre(kUs, -4 * kUs, 11 * kUs, -14 * kUs, 21 * kUs, -24 * kUs));
+  EXPECT_THAT(TimesUpTo(kSecond),
+              ElementsAre(kUs, -4 * kUs, 11 * kUs, -14 * kUs, 21 * kUs, -24 * kUs));
   EXPECT_EQ(service_.Get("flap")->injections, 3u);
 }
 
@@ -118,7 +125,8 @@ TEST_F(FaultServiceTest, AnUpdateEndsWhatWasAndBeginsWhatShallBe) {
   EXPECT_TRUE(actions[1].begins);
   EXPECT_EQ(actions[1].end, (LinkEnd{0, kLrFirst}));
   EXPECT_EQ(service_.List().size(), 1u);
-  EXPECT_EQ(service_.Update(Down("none", {0, kLrFirst}), 4 * kUs).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(service_.Update(Down("none", {0, kLrFirst}), 4 * kUs).status().code(),
+            absl::StatusCode::kNotFound);
 }
 
 TEST_F(FaultServiceTest, ResetEndsAll) {
@@ -147,12 +155,15 @@ TEST_F(FaultServiceTest, AfterErrorsALinkThatWasGivenUpIsRetrainedOnceNoReplayCa
   EXPECT_EQ(actions[2].kind, FaultAction::Kind::kRetrain);
   EXPECT_EQ(actions[2].at, 5 * kUs);
   EXPECT_EQ(actions[3].kind, FaultAction::Kind::kRetrain);
-  const Time round = 2 * parameters_.d.wire + 2 * 16'000 + parameters_.credit_processing;  // of the longest links
+  const Time round =
+      2 * parameters_.d.wire + 2 * 16'000 + parameters_.credit_processing;  // of the longest links
   EXPECT_EQ(actions[3].at, 5 * kUs + parameters_.replay_limit * round + 1);
 }
 
 TEST_F(FaultServiceTest, SelectorsNameClassesDrawersPairsAndCuts) {
-  const auto count = [&](const FaultSpec& spec) { return SelectTargets(spec, topology_, 1)->size(); };
+  const auto count = [&](const FaultSpec& spec) {
+    return SelectTargets(spec, topology_, 1)->size();
+  };
   FaultSpec spec;
   spec.id = "f";
   EXPECT_EQ(count(spec), topology_.Links().size());
@@ -170,7 +181,8 @@ TEST_F(FaultServiceTest, SelectorsNameClassesDrawersPairsAndCuts) {
   spec.select.in = {5};
   spec.kind = FaultKind::kHubDown;
   EXPECT_EQ(count(spec), 1u);
-  EXPECT_EQ(ActionsOf(spec, *SelectTargets(spec, topology_, 1), topology_).size(), 4u) << "its links";
+  EXPECT_EQ(ActionsOf(spec, *SelectTargets(spec, topology_, 1), topology_).size(), 4u)
+      << "its links";
 }
 
 TEST_F(FaultServiceTest, DrawsFollowFromTheSeedThatIsTold) {
@@ -184,7 +196,8 @@ TEST_F(FaultServiceTest, DrawsFollowFromTheSeedThatIsTold) {
   spec.seed = first->seed;
   EXPECT_EQ(*SelectTargets(spec, topology_, FaultSeed(spec, 99)), first->targets);
   int different = 0;
-  for (std::uint64_t seed = 0; seed < 10; ++seed) different += *SelectTargets(spec, topology_, seed) != first->targets;
+  for (std::uint64_t seed = 0; seed < 10; ++seed)
+    different += *SelectTargets(spec, topology_, seed) != first->targets;
   EXPECT_GT(different, 5);
   spec.mode = FaultMode::kPercent;
   spec.percent = 50;

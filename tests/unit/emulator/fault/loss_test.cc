@@ -1,5 +1,5 @@
-// Hubs that are lost in the middle of a run (docs/semantics.md rule 21): the others go on without them. Method: a
-// drawer pair in one process, hubs lost and severed by commands at given times.
+// Hubs that are lost in the middle of a run (docs/semantics.md rule 21): the others go on without
+// them. Method: a drawer pair in one process, hubs lost and severed by commands at given times.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -79,9 +79,11 @@ TEST(Loss, WhatASeveredHubSendsArrivesNowhereAndTheOthersAreNotTouched) {
   constexpr Time kSevered = 2 * kUs, kGone = 8 * kUs;
   for (const int threads : {1, 3}) {
     RunOptions options;
-    std::set<std::pair<NodeId, NodeId>> late;  // (source, destination) of what came over the severed way
+    std::set<std::pair<NodeId, NodeId>>
+        late;  // (source, destination) of what came over the severed way
     options.on_delivery = [&](NodeId node, const Delivery& delivery) {
-      if (delivery.source == kLost && delivery.time > kSevered + 3 * kUs && delivery.time < kGone) late.insert({kLost, node});
+      if (delivery.source == kLost && delivery.time > kSevered + 3 * kUs && delivery.time < kGone)
+        late.insert({kLost, node});
     };
     if (threads > 1) options.on_delivery = nullptr;
     options.commands = {{kSevered,
@@ -122,7 +124,8 @@ TEST(Loss, ASwappedCableThatLedToALostHubGoesBackToWhereItBelongs) {
     options.commands = {{4 * kUs, [](Fabric& fabric, Time now) {
                            const LostHubs lost{{kFar}, "somebody", 1, now};
                            for (const FaultAction& action : ActionsOf(lost, fabric.topology())) {
-                             if (absl::Status status = fabric.Inject(action); !status.ok()) return status;
+                             if (absl::Status status = fabric.Inject(action); !status.ok())
+                               return status;
                            }
                            fabric.Lose(lost);
                            return fabric.faults()->Get("swap")->phase == FaultPhase::kActive
@@ -135,7 +138,8 @@ TEST(Loss, ASwappedCableThatLedToALostHubGoesBackToWhereItBelongs) {
     ASSERT_EQ(result->faults.size(), 1u);
     EXPECT_EQ(result->faults[0].recovered_at, 4 * kUs);
     for (const FailedMessage& failed : result->failed) EXPECT_EQ(failed.destination, kFar);
-    EXPECT_EQ(result->total.messages_acknowledged + result->failed.size(), result->total.messages_sent)
+    EXPECT_EQ(result->total.messages_acknowledged + result->failed.size(),
+              result->total.messages_sent)
         << "nobody waits for credits of a cable that leads nowhere";
     if (threads == 1) digest = result->digest;
     EXPECT_EQ(result->digest, digest);
@@ -148,17 +152,20 @@ TEST(Loss, TwoAtOnceAndOneWhileARerouteIsInFlight) {
     return TimedCommand{at, [node, number](Fabric& fabric, Time now) {
                           const LostHubs lost{{node}, "somebody", number, now};
                           for (const FaultAction& action : ActionsOf(lost, fabric.topology())) {
-                            if (absl::Status status = fabric.Inject(action); !status.ok()) return status;
+                            if (absl::Status status = fabric.Inject(action); !status.ok())
+                              return status;
                           }
                           fabric.Lose(lost);
                           return absl::OkStatus();
                         }};
   };
   // The first loss is planned at 3 + 1 + 2 us; prepares are then on their way to hub 4.
-  options.commands = {lose(1, 1, 3 * kUs), lose(2, 2, 3 * kUs), lose(4, 3, 6 * kUs + 300 * kNanosecond)};
+  options.commands = {lose(1, 1, 3 * kUs), lose(2, 2, 3 * kUs),
+                      lose(4, 3, 6 * kUs + 300 * kNanosecond)};
   const RunResult result = ResultOf(options);
   EXPECT_EQ(result.nodes, 3u);
-  EXPECT_GE(result.reroutes.size(), 2u) << "the one in flight was committed, and the last loss rerouted";
+  EXPECT_GE(result.reroutes.size(), 2u)
+      << "the one in flight was committed, and the last loss rerouted";
   EXPECT_EQ(result.digest, ResultOf(options, 3).digest);
 }
 

@@ -1,5 +1,5 @@
-// Network management by itself: what it has installed, and what not. Method: alerts are handed to it, hubs answer at
-// once, and it plans as the test wants.
+// Network management by itself: what it has installed, and what not. Method: alerts are handed to
+// it, hubs answer at once, and it plans as the test wants.
 #include "emulator/fault/network_manager.h"
 
 #include <gmock/gmock.h>
@@ -19,11 +19,13 @@ constexpr Time kUs = kMicrosecond;
 
 class Management {
  public:
-  Management(const TopologySpec& spec, std::function<TableSet(const Topology&, const Failures&)> plan)
+  Management(const TopologySpec& spec,
+             std::function<TableSet(const Topology&, const Failures&)> plan)
       : topology_(*Topology::Create(spec)),
-        manager_(topology_, parameters_, /*reroute=*/true, &work_, &log_,
-                 [this](ControlItem&& item) { sent_.push_back(std::move(item)); },
-                 [this, plan](const Failures& failures) { return plan(topology_, failures); }) {
+        manager_(
+            topology_, parameters_, /*reroute=*/true, &work_, &log_,
+            [this](ControlItem&& item) { sent_.push_back(std::move(item)); },
+            [this, plan](const Failures& failures) { return plan(topology_, failures); }) {
     const TableSet tables = Planner(topology_).Plan({});
     for (NodeId node = 0; node < topology_.nodes(); ++node) manager_.SetTables(node, tables[node]);
   }
@@ -92,7 +94,8 @@ TEST(NetworkManager, APlanThatFailsTheCheckIsNotInstalledAndTheNextOneIsPlannedF
   std::vector<std::size_t> planned_for;
   Management m({1, 1, 4, 1}, [&](const Topology& topology, const Failures& failures) {
     planned_for.push_back(failures.links.size());
-    return Planner(topology).Plan(bad ? Failures() : failures);  // the bad one leads over the dead link
+    return Planner(topology).Plan(bad ? Failures()
+                                      : failures);  // the bad one leads over the dead link
   });
   const auto before = m.manager().tables(0);
 
@@ -115,7 +118,8 @@ TEST(NetworkManager, APlanThatFailsTheCheckIsNotInstalledAndTheNextOneIsPlannedF
   EXPECT_EQ(m.Sent(ControlItem::Kind::kCommit), 4u);
   EXPECT_EQ(m.manager().installed_epoch(), 2u);
   const TableSet right = Planner(m.topology()).Plan(m.manager().failures());
-  for (NodeId node = 0; node < 4; ++node) EXPECT_EQ(m.manager().tables(node)->Hash(), right[node]->Hash());
+  for (NodeId node = 0; node < 4; ++node)
+    EXPECT_EQ(m.manager().tables(node)->Hash(), right[node]->Hash());
   ASSERT_EQ(m.manager().reroutes().size(), 1u);
   EXPECT_THAT(m.Events("reroute"), ElementsAre(HasSubstr("0 pairs unreachable")));
   EXPECT_EQ(m.unfinished(), 0);
@@ -142,8 +146,9 @@ TEST(NetworkManager, AMachineThatIsTooLargeForTheCheckSaysThatNothingWasChecked)
   });
   ASSERT_GT(m.topology().nodes(), NetworkManager::kCheckedNodesMax);
   m.Alert({0, 0}, false, 10 * kUs, 50 * kUs);
-  EXPECT_THAT(m.Events("reroute"),
-              ElementsAre(HasSubstr("not checked above 2112 nodes, unreachable pairs not counted")));
+  EXPECT_THAT(
+      m.Events("reroute"),
+      ElementsAre(HasSubstr("not checked above 2112 nodes, unreachable pairs not counted")));
 }
 
 }  // namespace

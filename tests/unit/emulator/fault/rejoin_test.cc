@@ -1,6 +1,7 @@
-// Hubs that were lost get their place back within the run (docs/semantics.md rule 21). Method: small fabrics under
-// open-loop traffic, hubs lost and taken back at given or drawn times; the same in one process, in several threads and
-// in several processes, of which one dies and another takes its place.
+// Hubs that were lost get their place back within the run (docs/semantics.md rule 21). Method:
+// small fabrics under open-loop traffic, hubs lost and taken back at given or drawn times; the same
+// in one process, in several threads and in several processes, of which one dies and another takes
+// its place.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +21,8 @@ using testing::IsEmpty;
 
 constexpr Time kUs = kMicrosecond;
 
-// Two supernodes of three hubs with one D link, hub 0 - hub 3: whoever goes from one to the other goes through these.
+// Two supernodes of three hubs with one D link, hub 0 - hub 3: whoever goes from one to the other
+// goes through these.
 constexpr NodeId kGate = 0, kOtherGate = 3;
 
 Scenario Traffic(std::uint64_t messages, bool reliable) {
@@ -80,7 +82,8 @@ TEST(Rejoin, TrafficFlowsThroughTheHubAgain) {
   constexpr Time kLost = 20 * kUs, kBack = 60 * kUs;
   const Scenario s = Traffic(400, true);
   RunOptions options;
-  std::map<NodeId, Time> first;  // by node of supernode 1: of a packet from hub 1 or 2 that was sent after kBack
+  std::map<NodeId, Time>
+      first;  // by node of supernode 1: of a packet from hub 1 or 2 that was sent after kBack
   NodeStats at_end;
   options.on_delivery = [&](NodeId node, const Delivery& delivery) {
     const bool crosses = node >= 3 && (delivery.source == 1 || delivery.source == 2);
@@ -115,7 +118,8 @@ TEST(Rejoin, TrafficFlowsThroughTheHubAgain) {
   EXPECT_GT(at_end.messages_delivered, 0u) << "it is sent messages again";
   EXPECT_EQ(at_end.tables_installed, 1u);
   // Survivors: every message is reported.
-  EXPECT_EQ(result.total.messages_acknowledged + result.total.messages_failed, result.total.messages_sent);
+  EXPECT_EQ(result.total.messages_acknowledged + result.total.messages_failed,
+            result.total.messages_sent);
   for (const FailedMessage& failed : result.failed) EXPECT_NE(failed.source, kGate);
 }
 
@@ -142,10 +146,11 @@ TEST(Rejoin, ThreadsAndProcessesDoNotShowInTheResult) {
 TEST(Rejoin, AtOnceWhileAPlanIsInFlightAndTwice) {
   const Scenario s = Traffic(300, true);
   // The loss is planned at 20 + 1 + 2 us, prepared 1 us later, committed at 3 us after that.
-  for (const Time after : {Time{0}, 200 * kNanosecond, 1500 * kNanosecond, 3500 * kNanosecond, 5500 * kNanosecond}) {
+  for (const Time after :
+       {Time{0}, 200 * kNanosecond, 1500 * kNanosecond, 3500 * kNanosecond, 5500 * kNanosecond}) {
     RunOptions options;
-    options.commands = {Lose(20 * kUs, {kGate, 1}), Rejoin(20 * kUs + after), Lose(50 * kUs, {kGate}, 2),
-                        Rejoin(60 * kUs, 2)};
+    options.commands = {Lose(20 * kUs, {kGate, 1}), Rejoin(20 * kUs + after),
+                        Lose(50 * kUs, {kGate}, 2), Rejoin(60 * kUs, 2)};
     const RunResult result = ResultOf(s, options);
     EXPECT_THAT(result.violations, IsEmpty());
     EXPECT_EQ(result.nodes, 6u);
@@ -157,20 +162,23 @@ TEST(Rejoin, AtOnceWhileAPlanIsInFlightAndTwice) {
   }
 }
 
-// Both ends of the one D link, lost one after the other and taken back in both orders: the link is up when both are there.
+// Both ends of the one D link, lost one after the other and taken back in both orders: the link is
+// up when both are there.
 TEST(Rejoin, NeighboursLostByTwoLosses) {
   const Scenario s = Traffic(300, true);
   for (const bool in_order : {true, false}) {
     RunOptions options;
     bool up_with_one = true, up_with_both = false;
     const auto look = [](Time at, bool* up) {
-      return TimedCommand{at, [up](Fabric& fabric, Time) {
-                            *up = fabric.link_up({kGate, kDFirst}) && fabric.link_up({kOtherGate, kDFirst});
-                            return absl::OkStatus();
-                          }};
+      return TimedCommand{
+          at, [up](Fabric& fabric, Time) {
+            *up = fabric.link_up({kGate, kDFirst}) && fabric.link_up({kOtherGate, kDFirst});
+            return absl::OkStatus();
+          }};
     };
-    options.commands = {Lose(20 * kUs, {kGate}, 1), Lose(22 * kUs, {kOtherGate}, 2), Rejoin(40 * kUs, in_order ? 1 : 2),
-                        look(45 * kUs, &up_with_one), Rejoin(50 * kUs, in_order ? 2 : 1), look(55 * kUs, &up_with_both)};
+    options.commands = {Lose(20 * kUs, {kGate}, 1),         Lose(22 * kUs, {kOtherGate}, 2),
+                        Rejoin(40 * kUs, in_order ? 1 : 2), look(45 * kUs, &up_with_one),
+                        Rejoin(50 * kUs, in_order ? 2 : 1), look(55 * kUs, &up_with_both)};
     const RunResult result = ResultOf(s, options);
     EXPECT_THAT(result.violations, IsEmpty());
     EXPECT_FALSE(up_with_one);
@@ -180,8 +188,9 @@ TEST(Rejoin, NeighboursLostByTwoLosses) {
   }
 }
 
-// A program at hub 1 writes to hub 0 when its hub is lost; the next one there does the same, with the same request as
-// far as it knows. What hub 0 has kept of the first write must not end the second one early.
+// A program at hub 1 writes to hub 0 when its hub is lost; the next one there does the same, with
+// the same request as far as it knows. What hub 0 has kept of the first write must not end the
+// second one early.
 TEST(Rejoin, AWriteOfTheNewIncarnationIsNotTakenForOneOfTheOld) {
   Scenario s = Traffic(0, true);
   s.workload = ScriptedWorkload{};
@@ -201,7 +210,8 @@ TEST(Rejoin, AWriteOfTheNewIncarnationIsNotTakenForOneOfTheOld) {
   struct Heard : WindowListener {
     void OnWindowEvent(const WindowEvent& event) override {
       if (event.kind != WindowEvent::Kind::kCompletion) return;
-      EXPECT_EQ(event.status, WindowStatus::kOk) << event.id << ": " << WindowStatusName(event.status);
+      EXPECT_EQ(event.status, WindowStatus::kOk)
+          << event.id << ": " << WindowStatusName(event.status);
       at[event.id] = event.at;
     }
     std::map<std::uint64_t, Time> at;
@@ -212,27 +222,30 @@ TEST(Rejoin, AWriteOfTheNewIncarnationIsNotTakenForOneOfTheOld) {
                         }};
   };
   const auto program = [&](Time at, std::uint64_t id) {
-    return std::vector<TimedCommand>{issue(at, 1, id, WindowOp::kReserve), issue(at, 1, id + 1, WindowOp::kRegister),
+    return std::vector<TimedCommand>{issue(at, 1, id, WindowOp::kReserve),
+                                     issue(at, 1, id + 1, WindowOp::kRegister),
                                      issue(at, 1, id + 2, WindowOp::kRdmaWrite)};
   };
   RunOptions options;
   options.commands = program(0, 11);
-  options.commands.insert(options.commands.begin(), {issue(0, 0, 1, WindowOp::kReserve), issue(0, 0, 2, WindowOp::kRegister)});
+  options.commands.insert(options.commands.begin(), {issue(0, 0, 1, WindowOp::kReserve),
+                                                     issue(0, 0, 2, WindowOp::kRegister)});
   const RunResult undisturbed = ResultOf(s, options);
   const Time took = heard.at[13];
   ASSERT_GT(took, 12 * kUs);
   heard.at.clear();
   options.commands.push_back(Lose(took / 2, {1}));
   options.commands.push_back(Rejoin(2 * took));
-  for (TimedCommand& command : program(3 * took, 21)) options.commands.push_back(std::move(command));
+  for (TimedCommand& command : program(3 * took, 21))
+    options.commands.push_back(std::move(command));
   const RunResult result = ResultOf(s, options);
   EXPECT_THAT(result.violations, IsEmpty());
   EXPECT_FALSE(heard.at.contains(13)) << "nobody is left to hear of it";
   EXPECT_GE(heard.at[23], 4 * took) << "as long as it takes";
 }
 
-// One hub sends long messages to a hub that is lost and comes back in the middle of one: what the old incarnation had of
-// it is no part of what the new one gets.
+// One hub sends long messages to a hub that is lost and comes back in the middle of one: what the
+// old incarnation had of it is no part of what the new one gets.
 TEST(Rejoin, AMessageThatTwoIncarnationsHadAPartOfHasFailed) {
   Scenario s = Traffic(0, true);
   AllToAllWorkload work;
@@ -248,7 +261,8 @@ TEST(Rejoin, AMessageThatTwoIncarnationsHadAPartOfHasFailed) {
                          delivered_before = fabric.stats(1).messages_delivered;
                          return absl::OkStatus();
                        }},
-                      Lose(5 * kUs, {1}), Rejoin(7 * kUs)};
+                      Lose(5 * kUs, {1}),
+                      Rejoin(7 * kUs)};
   const RunResult result = ResultOf(s, options);
   EXPECT_THAT(result.violations, IsEmpty());
   EXPECT_EQ(delivered_before, 0u) << "in the middle of the first ones";
@@ -264,7 +278,8 @@ TEST(Rejoin, AMessageThatTwoIncarnationsHadAPartOfHasFailed) {
     EXPECT_EQ(failed.reason, DropReason::kOldIncarnation);
     EXPECT_EQ(failed.at, 7 * kUs);
   }
-  EXPECT_GT(Dropped(result, DropReason::kOldIncarnation), 0u) << "what was on its way to or from the old one";
+  EXPECT_GT(Dropped(result, DropReason::kOldIncarnation), 0u)
+      << "what was on its way to or from the old one";
 }
 
 // Everything is still when the hub is lost, so all that was ever created is known.
@@ -286,7 +301,8 @@ TEST(Rejoin, PacketsAreConserved) {
                          before = fabric.stats(kGate);
                          return absl::OkStatus();
                        }},
-                      Lose(100 * kUs, {kGate}), Rejoin(170 * kUs)};
+                      Lose(100 * kUs, {kGate}),
+                      Rejoin(170 * kUs)};
   const RunResult result = ResultOf(s, options);
   EXPECT_THAT(result.violations, IsEmpty());
   NodeStats all = result.total;
@@ -303,7 +319,8 @@ TEST(Rejoin, PacketsAreConserved) {
 TEST(Rejoin, CommandsAndFaultsStillHoldForTheNewHub) {
   Scenario s = Traffic(600, true);
   s.topology.d_links_per_pair = 3;
-  s.faults = {{5 * kUs, {kGate, 0}, false}, {90 * kUs, {kGate, 0}, true}, {40 * kUs, {kGate, 1}, false}};
+  s.faults = {
+      {5 * kUs, {kGate, 0}, false}, {90 * kUs, {kGate, 0}, true}, {40 * kUs, {kGate, 1}, false}};
   LinkImpairment lanes{5 * kUs, {kGate, kDFirst}};
   lanes.kind = LinkImpairment::Kind::kLanesLost;
   lanes.count = 4;
@@ -331,15 +348,20 @@ TEST(Rejoin, CommandsAndFaultsStillHoldForTheNewHub) {
   };
   RunOptions options;
   std::uint64_t lanes_lost = 0;
-  options.commands = {Lose(20 * kUs, {kGate, 1}), Rejoin(30 * kUs), look(35 * kUs, "command", {kGate, 0}),
-                      look(35 * kUs, "fault", {1, 1}), look(35 * kUs, "to come", {kGate, 1}),
-                      look(35 * kUs, "slow", {kGate, kDFirst}), look(45 * kUs, "came", {kGate, 1}),
+  options.commands = {Lose(20 * kUs, {kGate, 1}),
+                      Rejoin(30 * kUs),
+                      look(35 * kUs, "command", {kGate, 0}),
+                      look(35 * kUs, "fault", {1, 1}),
+                      look(35 * kUs, "to come", {kGate, 1}),
+                      look(35 * kUs, "slow", {kGate, kDFirst}),
+                      look(45 * kUs, "came", {kGate, 1}),
                       {45 * kUs,
                        [&](Fabric& fabric, Time) {
                          lanes_lost = fabric.stats(kGate).ports[kDFirst].lanes_lost;
                          return absl::OkStatus();
                        }},
-                      look(85 * kUs, "fault over", {1, 1}), look(95 * kUs, "command over", {kGate, 0})};
+                      look(85 * kUs, "fault over", {1, 1}),
+                      look(95 * kUs, "command over", {kGate, 0})};
   const RunResult result = ResultOf(s, options);
   EXPECT_THAT(result.violations, IsEmpty());
   EXPECT_FALSE(seen["command"]);
@@ -384,7 +406,8 @@ TEST(Rejoin, ItsClockIsSetAgainAndItsServiceAnswers) {
     EXPECT_EQ(result.digest, ResultOf(s, options, 3).digest);
     test::SplitOptions split;
     split.processes = 6;
-    split.changes = {{100 * kUs, static_cast<int>(node), 0}, {155 * kUs, static_cast<int>(node), 1}};
+    split.changes = {{100 * kUs, static_cast<int>(node), 0},
+                     {155 * kUs, static_cast<int>(node), 1}};
     const auto processes = test::SplitRun(s, split);
     ASSERT_TRUE(processes.ok()) << processes.status();
     EXPECT_EQ(result.digest, processes->digest);
@@ -395,33 +418,39 @@ TEST(Rejoin, TreesThatHadItGoOnWithoutIt) {
   Scenario s = Traffic(300, true);
   s.trees = {{"world", {0, 1, 2, 3, 4, 5}}};
   RunOptions options;
-  options.commands = {Lose(20 * kUs, {4}), Rejoin(40 * kUs), {70 * kUs, [](Fabric& fabric, Time now) {
-                        return fabric.CreateTree({"anew", {2, 4, 5}}, now).status();
-                      }}};
+  options.commands = {Lose(20 * kUs, {4}),
+                      Rejoin(40 * kUs),
+                      {70 * kUs, [](Fabric& fabric, Time now) {
+                         return fabric.CreateTree({"anew", {2, 4, 5}}, now).status();
+                       }}};
   const RunResult result = ResultOf(s, options);
   EXPECT_THAT(result.violations, IsEmpty());
   ASSERT_EQ(result.trees.size(), 2u);
   EXPECT_EQ(result.trees[0].state, TreeState::kReady);
   EXPECT_THAT(result.trees[0].plan->Participants(), ElementsAre(0, 1, 2, 3, 5));
   EXPECT_EQ(result.trees[1].state, TreeState::kReady);
-  EXPECT_THAT(result.trees[1].plan->Participants(), ElementsAre(2, 4, 5)) << "a new one may have it";
+  EXPECT_THAT(result.trees[1].plan->Participants(), ElementsAre(2, 4, 5))
+      << "a new one may have it";
 }
 
 TEST(Rejoin, WhatCannotBeIsRefused) {
   RunOptions options;
-  options.commands = {Lose(20 * kUs, {kGate}), {30 * kUs, [](Fabric& fabric, Time now) {
-                        EXPECT_EQ(fabric.Readmit(2, "x", now).status().code(), absl::StatusCode::kNotFound);
-                        const auto right = fabric.Readmit(1, "x", now);
-                        EXPECT_TRUE(right.ok());
-                        fabric.Rejoin(*right);
-                        EXPECT_EQ(fabric.Readmit(1, "x", now).status().code(), absl::StatusCode::kFailedPrecondition);
-                        return absl::OkStatus();
-                      }}};
+  options.commands = {Lose(20 * kUs, {kGate}),
+                      {30 * kUs, [](Fabric& fabric, Time now) {
+                         EXPECT_EQ(fabric.Readmit(2, "x", now).status().code(),
+                                   absl::StatusCode::kNotFound);
+                         const auto right = fabric.Readmit(1, "x", now);
+                         EXPECT_TRUE(right.ok());
+                         fabric.Rejoin(*right);
+                         EXPECT_EQ(fabric.Readmit(1, "x", now).status().code(),
+                                   absl::StatusCode::kFailedPrecondition);
+                         return absl::OkStatus();
+                       }}};
   EXPECT_THAT(ResultOf(Traffic(100, true), options).violations, IsEmpty());
 }
 
-// Faults of many kinds at drawn times, hubs lost and taken back among them: nothing that a checker sees, every message is
-// told of, and the same in several threads and processes.
+// Faults of many kinds at drawn times, hubs lost and taken back among them: nothing that a checker
+// sees, every message is told of, and the same in several threads and processes.
 TEST(Rejoin, AmongRandomFaults) {
   PERCS_TRACE_SEED();
   RandomStream random(test::Seed(), "rejoin");
@@ -429,8 +458,9 @@ TEST(Rejoin, AmongRandomFaults) {
     Scenario s = Traffic(500, true);
     s.seed = test::Seed() + static_cast<std::uint64_t>(round);
     s.topology = {.supernodes = 2, .drawers = 2, .hubs = 2, .d_links_per_pair = 3};
-    const FaultKind kinds[] = {FaultKind::kLinkDown, FaultKind::kFlap,    FaultKind::kLaneLoss,  FaultKind::kBitErrors,
-                               FaultKind::kLatency,  FaultKind::kHubDown, FaultKind::kWindowDown, FaultKind::kPortDown};
+    const FaultKind kinds[] = {FaultKind::kLinkDown,   FaultKind::kFlap,    FaultKind::kLaneLoss,
+                               FaultKind::kBitErrors,  FaultKind::kLatency, FaultKind::kHubDown,
+                               FaultKind::kWindowDown, FaultKind::kPortDown};
     for (const FaultKind kind : kinds) {
       FaultSpec spec;
       spec.kind = kind;
@@ -448,21 +478,25 @@ TEST(Rejoin, AmongRandomFaults) {
       s.fault_specs.push_back(spec);
     }
     const NodeId hubs = 8, first = random.Below(hubs / 2) * 2;
-    const Time lost = (10 + random.Below(30)) * kUs, back = lost + random.Below(40'000) * kNanosecond;
-    const Time again = back + (5 + random.Below(20)) * kUs, back_again = again + random.Below(30'000) * kNanosecond;
+    const Time lost = (10 + random.Below(30)) * kUs,
+               back = lost + random.Below(40'000) * kNanosecond;
+    const Time again = back + (5 + random.Below(20)) * kUs,
+               back_again = again + random.Below(30'000) * kNanosecond;
     RunOptions options;
-    options.commands = {Lose(lost, {first, first + 1}), Rejoin(back), Lose(again, {first, first + 1}, 2),
-                        Rejoin(back_again, 2)};
+    options.commands = {Lose(lost, {first, first + 1}), Rejoin(back),
+                        Lose(again, {first, first + 1}, 2), Rejoin(back_again, 2)};
     const RunResult result = ResultOf(s, options);
     EXPECT_THAT(result.violations, IsEmpty());
-    EXPECT_EQ(result.total.messages_acknowledged + result.total.messages_failed, result.total.messages_sent);
+    EXPECT_EQ(result.total.messages_acknowledged + result.total.messages_failed,
+              result.total.messages_sent);
     EXPECT_EQ(result.failed.size(), result.total.messages_failed);
     EXPECT_EQ(result.digest, ResultOf(s, options, 3).digest);
     test::SplitOptions split;
     split.seed = test::Seed();
     split.processes = 4;
     const int process = static_cast<int>(first / 2);
-    split.changes = {{lost, process, 0}, {back, process, 1}, {again, process, 0}, {back_again, process, 2}};
+    split.changes = {
+        {lost, process, 0}, {back, process, 1}, {again, process, 0}, {back_again, process, 2}};
     const auto processes = test::SplitRun(s, split);
     ASSERT_TRUE(processes.ok()) << processes.status();
     EXPECT_EQ(result.digest, processes->digest) << round;

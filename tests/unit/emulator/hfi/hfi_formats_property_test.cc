@@ -1,7 +1,8 @@
-// RDMA by way of FIFOs, datagrams that are gathered and scattered, multicast. Method: programs outside ask for random
-// operations at random times on a machine that corrupts, cuts and reorders; what is due at a window is written down
-// when it is asked for, and crossed out when it comes. Nothing else may come, nor anything twice; what is reliable is
-// all there in the end, and what is not is counted packet by packet.
+// RDMA by way of FIFOs, datagrams that are gathered and scattered, multicast. Method: programs
+// outside ask for random operations at random times on a machine that corrupts, cuts and reorders;
+// what is due at a window is written down when it is asked for, and crossed out when it comes.
+// Nothing else may come, nor anything twice; what is reliable is all there in the end, and what is
+// not is counted packet by packet.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +30,9 @@ constexpr std::uint64_t kMemoryBytes = 1 << 19;  // of a hub, in context 0
 constexpr WindowId kOtherJob = 2;                // a window with this number is job 2's
 
 JobKey JobOf(WindowId window) { return window == kOtherJob ? 2 : 1; }
-std::uint64_t PacketsOf(std::uint64_t bytes) { return (bytes + kPacketBytesMax - 1) / kPacketBytesMax; }
+std::uint64_t PacketsOf(std::uint64_t bytes) {
+  return (bytes + kPacketBytesMax - 1) / kPacketBytesMax;
+}
 
 // A packet in a receive FIFO, or a datagram where it was to be scattered.
 struct Arrival {
@@ -76,7 +79,8 @@ class Campaign final : public WindowListener {
     a.operation.job = JobOf(window);
     return a;
   }
-  Asked& AskPeer(Time at, NodeId node, WindowId window, WindowOp op, NodeId peer, WindowId peer_window) {
+  Asked& AskPeer(Time at, NodeId node, WindowId window, WindowOp op, NodeId peer,
+                 WindowId peer_window) {
     Asked& a = Ask(at, node, window, op);
     a.operation.node = peer;
     a.operation.peer_window = peer_window;
@@ -108,7 +112,8 @@ class Campaign final : public WindowListener {
     while (bytes > 0) {
       const std::uint32_t piece = segments.size() == 6 ? bytes : 1 + random.Below(bytes);
       segments.push_back({0, kMemory + Take(node, piece), piece});
-      std::swap(segments.back(), segments[random.Below(static_cast<std::uint32_t>(segments.size()))]);
+      std::swap(segments.back(),
+                segments[random.Below(static_cast<std::uint32_t>(segments.size()))]);
       bytes -= piece;
     }
     return segments;
@@ -123,7 +128,8 @@ class Campaign final : public WindowListener {
     return data;
   }
   // A transfer comes packet by packet, in any order.
-  void DueAt(NodeId node, WindowId window, WindowOp format, NodeId from, WindowId from_window, const Bytes& data) {
+  void DueAt(NodeId node, WindowId window, WindowOp format, NodeId from, WindowId from_window,
+             const Bytes& data) {
     for (std::uint64_t done = 0; done < data.size(); done += kPacketBytesMax) {
       const std::uint64_t end = std::min<std::uint64_t>(done + kPacketBytesMax, data.size());
       due[{node, window}].insert({format, from, from_window, done,
@@ -150,8 +156,9 @@ class Campaign final : public WindowListener {
     }
     RunOptions options;
     for (const Asked& a : asked) {
-      options.commands.push_back(
-          {a.at, [this, &a](Fabric& fabric, Time at) { return fabric.Issue(a.node, at, a.operation, this); }});
+      options.commands.push_back({a.at, [this, &a](Fabric& fabric, Time at) {
+                                    return fabric.Issue(a.node, at, a.operation, this);
+                                  }});
     }
     std::stable_sort(options.commands.begin(), options.commands.end(),
                      [](const TimedCommand& a, const TimedCommand& b) { return a.at < b.at; });
@@ -169,9 +176,11 @@ class Campaign final : public WindowListener {
       }
       const bool right = a.ended->status == Status::kOk || a.ended->status == a.may_be;
       EXPECT_TRUE(right) << name << ": " << WindowStatusName(a.ended->status);
-      EXPECT_TRUE(a.at == kCalm || a.ended->at < kCalm) << name << " is not over when memory is looked at";
+      EXPECT_TRUE(a.at == kCalm || a.ended->at < kCalm)
+          << name << " is not over when memory is looked at";
     }
-    for (const std::size_t read : reads) memory_at_last.push_back(asked[read].ended ? asked[read].ended->data : Bytes());
+    for (const std::size_t read : reads)
+      memory_at_last.push_back(asked[read].ended ? asked[read].ended->data : Bytes());
     return *result;
   }
 
@@ -180,19 +189,22 @@ class Campaign final : public WindowListener {
     auto& here = due[{node, window}];
     const auto found = here.find(arrival);
     if (found != here.end()) return (void)here.erase(found);
-    ADD_FAILURE() << WindowOpName(arrival.format) << " of " << arrival.data.size() << " bytes from window "
-                  << arrival.from_window << " of " << arrival.from << " at window " << window << " of " << node
+    ADD_FAILURE() << WindowOpName(arrival.format) << " of " << arrival.data.size()
+                  << " bytes from window " << arrival.from_window << " of " << arrival.from
+                  << " at window " << window << " of " << node
                   << ": damaged, there before, or never sent";
   }
   void AllReceivedCame() {
-    for (const WindowEvent& e : received) Came(e.node, e.window, {e.op, e.peer, e.peer_window, e.offset, e.data});
+    for (const WindowEvent& e : received)
+      Came(e.node, e.window, {e.op, e.peer, e.peer_window, e.offset, e.data});
   }
   // Of a transfer.
   bool SomeAreDue(NodeId node, WindowId window, NodeId from, const Bytes& data) {
     const auto& here = due[{node, window}];
     return std::any_of(here.begin(), here.end(), [&](const Arrival& a) {
       return a.from == from && a.offset + a.data.size() <= data.size() &&
-             std::equal(a.data.begin(), a.data.end(), data.begin() + static_cast<std::ptrdiff_t>(a.offset));
+             std::equal(a.data.begin(), a.data.end(),
+                        data.begin() + static_cast<std::ptrdiff_t>(a.offset));
     });
   }
   std::uint64_t StillDue() const {
@@ -201,8 +213,8 @@ class Campaign final : public WindowListener {
     return packets;
   }
 
-  // Every place to which a datagram came has all of it, where nothing was to come there is what was there before, and
-  // each datagram came once. Returns how many.
+  // Every place to which a datagram came has all of it, where nothing was to come there is what was
+  // there before, and each datagram came once. Returns how many.
   std::uint64_t DatagramsCame() {
     std::uint64_t came = 0;
     std::vector<Bytes> expected = memory;
@@ -220,9 +232,11 @@ class Campaign final : public WindowListener {
       ++came;
       EXPECT_LE(a.ended->bytes, place.size());
       place.resize(std::min<std::uint64_t>(a.ended->bytes, place.size()));
-      Came(a.node, a.operation.window, {WindowOp::kIpReceive, a.ended->peer, a.ended->peer_window, 0, place});
+      Came(a.node, a.operation.window,
+           {WindowOp::kIpReceive, a.ended->peer, a.ended->peer_window, 0, place});
     }
-    for (NodeId node = 0; node < kHubs; ++node) EXPECT_TRUE(expected[node] == memory_at_last[node]) << "around places of " << node;
+    for (NodeId node = 0; node < kHubs; ++node)
+      EXPECT_TRUE(expected[node] == memory_at_last[node]) << "around places of " << node;
     return came;
   }
 
@@ -240,7 +254,8 @@ class Campaign final : public WindowListener {
   std::vector<std::uint64_t> cursor_;
 };
 
-// A packet that a link cut in two is dropped twice: its front, and its rest as one that was synthesised.
+// A packet that a link cut in two is dropped twice: its front, and its rest as one that was
+// synthesised.
 std::uint64_t DroppedInAll(const RunResult& result) {
   std::uint64_t dropped = 0;
   for (const std::uint64_t packets : result.total.packets_dropped) dropped += packets;
@@ -250,12 +265,13 @@ std::uint64_t DroppedInAll(const RunResult& result) {
 std::uint64_t Attempted(const NodeStats& of) {
   NodeStats stats = of;
   std::uint64_t packets = 0;
-  for (const int hfi : {0, 1}) packets += stats.Hfi(hfi, HfiCounter::kSent) + stats.Hfi(hfi, HfiCounter::kSendDropped);
+  for (const int hfi : {0, 1})
+    packets += stats.Hfi(hfi, HfiCounter::kSent) + stats.Hfi(hfi, HfiCounter::kSendDropped);
   return packets;
 }
 
-// From FIFOs to memory, from memory to FIFOs of others and to the own one, from FIFO to FIFO; and more than a small FIFO
-// has room for, where every packet is in a slot or its operation failed.
+// From FIFOs to memory, from memory to FIFOs of others and to the own one, from FIFO to FIFO; and
+// more than a small FIFO has room for, where every packet is in a slot or its operation failed.
 TEST(HfiFormatsPropertyTest, RdmaByWayOfFifosBringsEveryPacketOnceOrSaysThatItFailed) {
   PERCS_TRACE_SEED();
   constexpr WindowId kSmall = 1;
@@ -268,14 +284,16 @@ TEST(HfiFormatsPropertyTest, RdmaByWayOfFifosBringsEveryPacketOnceOrSaysThatItFa
     std::vector<Bytes> expected = campaign.memory;
     std::multiset<std::tuple<NodeId, NodeId, std::uint64_t>> notifications;
     std::map<NodeId, std::uint64_t> small_packets;  // by hub
-    std::vector<std::pair<const Campaign::Asked*, Bytes>> small;  // operations, with what they bring
+    std::vector<std::pair<const Campaign::Asked*, Bytes>>
+        small;  // operations, with what they bring
     for (NodeId node = 0; node < kHubs; ++node) {
       for (int i = 0; i < 60; ++i) {
         const NodeId peer = (node + 1 + random.Below(kHubs - 1)) % kHubs;
         const int kind = static_cast<int>(random.Below(5));
         const WindowId window = kind == 4 ? kSmall : WindowId{0};
         const WindowOp op = kind == 2 ? WindowOp::kRdmaRead : WindowOp::kRdmaWrite;
-        Campaign::Asked& a = campaign.AskPeer(kLater + random.Below(90'000) * kNanosecond, node, 0, op, peer, window);
+        Campaign::Asked& a = campaign.AskPeer(kLater + random.Below(90'000) * kNanosecond, node, 0,
+                                              op, peer, window);
         WindowOperation& operation = a.operation;
         operation.to_fifo = kind != 0;
         const NodeId source = kind == 2 ? peer : node;
@@ -284,15 +302,18 @@ TEST(HfiFormatsPropertyTest, RdmaByWayOfFifosBringsEveryPacketOnceOrSaysThatItFa
           data = operation.data = Pattern(1 + random.Below(kPacketBytesMax), random.Next());
         } else {
           operation.bytes = 1 + random.Below(9'000);
-          const std::uint64_t from = random.Below(static_cast<std::uint32_t>(kMemoryBytes / 2 - operation.bytes));
+          const std::uint64_t from =
+              random.Below(static_cast<std::uint32_t>(kMemoryBytes / 2 - operation.bytes));
           (kind == 2 ? operation.peer_address : operation.address) = kMemory + from;
-          data = campaign.Gathered(source, {{0, kMemory + from, static_cast<std::uint32_t>(operation.bytes)}});
+          data = campaign.Gathered(
+              source, {{0, kMemory + from, static_cast<std::uint32_t>(operation.bytes)}});
         }
         if (kind == 0) {
           // The lower half is what others send.
           const std::uint64_t to = kMemoryBytes / 2 + campaign.Take(peer, data.size());
           operation.peer_address = kMemory + to;
-          std::copy(data.begin(), data.end(), expected[peer].begin() + static_cast<std::ptrdiff_t>(to));
+          std::copy(data.begin(), data.end(),
+                    expected[peer].begin() + static_cast<std::ptrdiff_t>(to));
         } else if (kind == 2) {
           campaign.DueAt(node, 0, op, peer, 0, data);
         } else {
@@ -310,10 +331,12 @@ TEST(HfiFormatsPropertyTest, RdmaByWayOfFifosBringsEveryPacketOnceOrSaysThatItFa
     }
     const RunResult result = campaign.Run(0.005);
     resent += result.total.packets_resent;
-    for (NodeId node = 0; node < kHubs; ++node) EXPECT_TRUE(campaign.memory_at_last[node] == expected[node]) << node;
+    for (NodeId node = 0; node < kHubs; ++node)
+      EXPECT_TRUE(campaign.memory_at_last[node] == expected[node]) << node;
     campaign.AllReceivedCame();
     std::uint64_t refused = 0;
-    for (const auto& [node, packets] : small_packets) refused += packets - std::min<std::uint64_t>(packets, kSmallSlots);
+    for (const auto& [node, packets] : small_packets)
+      refused += packets - std::min<std::uint64_t>(packets, kSmallSlots);
     EXPECT_GT(refused, 0u);
     EXPECT_EQ(campaign.StillDue(), refused) << "packets for FIFOs with room are all there";
     EXPECT_EQ(Counted(result, HfiCounter::kFaults), refused) << "and the others are counted";
@@ -331,7 +354,8 @@ TEST(HfiFormatsPropertyTest, RdmaByWayOfFifosBringsEveryPacketOnceOrSaysThatItFa
   EXPECT_GT(resent, 0u) << "nothing was lost: the test shows nothing";
 }
 
-// A datagram comes as a whole, to one place, or its lost parts are counted and its place goes to the next.
+// A datagram comes as a whole, to one place, or its lost parts are counted and its place goes to
+// the next.
 TEST(HfiFormatsPropertyTest, GatheredDatagramsArriveOnceAndWholeOrAreCounted) {
   PERCS_TRACE_SEED();
   std::uint64_t lost_in_all = 0;
@@ -353,7 +377,8 @@ TEST(HfiFormatsPropertyTest, GatheredDatagramsArriveOnceAndWholeOrAreCounted) {
     for (NodeId node = 0; node < kHubs; ++node) {
       for (int i = 0; i < 20; ++i, ++sent) {
         const NodeId peer = (node + 1 + random.Below(kHubs - 1)) % kHubs;
-        const auto from = static_cast<WindowId>(random.Below(2)), to = static_cast<WindowId>(random.Below(2));
+        const auto from = static_cast<WindowId>(random.Below(2)),
+                   to = static_cast<WindowId>(random.Below(2));
         const Time at = kLater + random.Below(i < 12 ? 90'000 : 900'000) * kNanosecond;
         Campaign::Asked& a = campaign.AskPeer(at, node, from, WindowOp::kIpSend, peer, to);
         a.may_be = Status::kNoRoute;
@@ -372,7 +397,8 @@ TEST(HfiFormatsPropertyTest, GatheredDatagramsArriveOnceAndWholeOrAreCounted) {
     EXPECT_EQ(Counted(result, HfiCounter::kReceived) + dropped, attempted) << "every part of one";
     EXPECT_EQ(Counted(result, HfiCounter::kDatagrams), came);
     EXPECT_EQ(campaign.StillDue(), sent - came);
-    // Of a datagram that did not come parts are missing, and if there were others, its place was given up.
+    // Of a datagram that did not come parts are missing, and if there were others, its place was
+    // given up.
     EXPECT_GE(dropped, sent - came);
     EXPECT_LE(Counted(result, HfiCounter::kDatagramsLost), sent - came);
     EXPECT_TRUE(campaign.received.empty());
@@ -388,8 +414,8 @@ struct GroupSent {
   std::uint64_t packets = 0, datagrams = 0;
 };
 
-// Two groups; one packet by way of the FIFO, or several that are gathered. Window 0 of every hub has joined both, window
-// 1 the first until `kLeave`, and a window of another job the first.
+// Two groups; one packet by way of the FIFO, or several that are gathered. Window 0 of every hub
+// has joined both, window 1 the first until `kLeave`, and a window of another job the first.
 TEST(HfiFormatsPropertyTest, MulticastReachesWhoJoinedAtMostOnceAndLossesAreCounted) {
   PERCS_TRACE_SEED();
   constexpr Time kLeave = kLater + 200 * kMicrosecond;
@@ -397,10 +423,11 @@ TEST(HfiFormatsPropertyTest, MulticastReachesWhoJoinedAtMostOnceAndLossesAreCoun
   for (std::uint64_t round = 0; round < 4; ++round) {
     Campaign campaign(test::Seed() + 60 + round);
     RandomStream& random = campaign.random;
-    campaign.scenario.topology.multicast = {{"all", "sn0-d0-h0", {}},
-                                            {"some", "sn1-d0-h1", {"sn0-d0-h1", "sn0-d1-h0", "sn1-d1-h0"}}};
+    campaign.scenario.topology.multicast = {
+        {"all", "sn0-d0-h0", {}}, {"some", "sn1-d0-h1", {"sn0-d0-h1", "sn0-d1-h0", "sn1-d1-h0"}}};
     GroupSent groups[] = {{0, {1, 2, 3, 4, 5, 6, 7}}, {5, {1, 2, 6}}};
-    const auto join = [&campaign](Time at, NodeId node, WindowId window, WindowOp op, NodeId group) {
+    const auto join = [&campaign](Time at, NodeId node, WindowId window, WindowOp op,
+                                  NodeId group) {
       campaign.Ask(at, node, window, op).operation.node = kHubs + group;
     };
     for (NodeId node = 0; node < kHubs; ++node) {
@@ -413,7 +440,8 @@ TEST(HfiFormatsPropertyTest, MulticastReachesWhoJoinedAtMostOnceAndLossesAreCoun
       join(kMicrosecond, node, 0, WindowOp::kJoin, 1);
       join(kLeave, node, 1, WindowOp::kLeave, 0);
       for (int place = 0; place < 50; ++place) {
-        campaign.Ask(kMicrosecond, node, 0, WindowOp::kIpReceive).operation.segments = campaign.TakeSegments(node, 6'000);
+        campaign.Ask(kMicrosecond, node, 0, WindowOp::kIpReceive).operation.segments =
+            campaign.TakeSegments(node, 6'000);
       }
     }
     std::map<Bytes, Time> sent_at;
@@ -436,7 +464,8 @@ TEST(HfiFormatsPropertyTest, MulticastReachesWhoJoinedAtMostOnceAndLossesAreCoun
         for (const NodeId member : group.members) {
           const WindowOp format = gathered ? WindowOp::kIpReceive : WindowOp::kIpSend;
           campaign.due[{member, 0}].insert({format, group.source, 0, 0, data});
-          if (g == 0 && !gathered && at < kLeave) campaign.due[{member, 1}].insert({format, group.source, 0, 0, data});
+          if (g == 0 && !gathered && at < kLeave)
+            campaign.due[{member, 1}].insert({format, group.source, 0, 0, data});
         }
       }
     }
@@ -447,15 +476,18 @@ TEST(HfiFormatsPropertyTest, MulticastReachesWhoJoinedAtMostOnceAndLossesAreCoun
     std::map<NodeId, std::set<Bytes>> window0, window1;
     std::uint64_t of_window1 = 0;
     for (const WindowEvent& e : campaign.received) {
-      if (e.window == 0 && e.peer == groups[0].source && e.at < kLeave) window0[e.node].insert(e.data);
+      if (e.window == 0 && e.peer == groups[0].source && e.at < kLeave)
+        window0[e.node].insert(e.data);
       if (e.window == 1) ++of_window1, window1[e.node].insert(e.data);
     }
     for (const auto& [node, packets] : window0) {
-      EXPECT_TRUE(std::includes(window1[node].begin(), window1[node].end(), packets.begin(), packets.end())) << node;
+      EXPECT_TRUE(
+          std::includes(window1[node].begin(), window1[node].end(), packets.begin(), packets.end()))
+          << node;
     }
     EXPECT_GT(of_window1, 0u);
-    // Each packet that was sent is a copy for every member; a copy that is dropped on its way has been all of those that
-    // would have been made of it.
+    // Each packet that was sent is a copy for every member; a copy that is dropped on its way has
+    // been all of those that would have been made of it.
     std::uint64_t copies = 0, datagrams = 0;
     for (const GroupSent& group : groups) {
       copies += Attempted(campaign.stats[group.source]) * group.members.size();

@@ -1,6 +1,7 @@
-// Method: random programs on a machine that spoils what it can: links that corrupt flits, links that go down and come
-// back, packets that take different ways. Every result is compared with a plain model: memory is a byte array, an
-// update a line of arithmetic. Exactly once means that the sums are right to the last unit.
+// Method: random programs on a machine that spoils what it can: links that corrupt flits, links
+// that go down and come back, packets that take different ways. Every result is compared with a
+// plain model: memory is a byte array, an update a line of arithmetic. Exactly once means that the
+// sums are right to the last unit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +31,9 @@ constexpr int kHubs = 8;
 
 TopologySpec TwoSupernodes() { return {2, 2, 2, 2}; }
 
-std::uint64_t Cut(std::uint64_t value, int size) { return size == 8 ? value : value & ((1ull << 8 * size) - 1); }
+std::uint64_t Cut(std::uint64_t value, int size) {
+  return size == 8 ? value : value & ((1ull << 8 * size) - 1);
+}
 
 // Some machines lose nothing; of three in a row one does not replay what is corrupted.
 class Losses {
@@ -46,8 +49,8 @@ class Losses {
   std::uint64_t resent_ = 0;
 };
 
-// One hub after the other updates its own place at every other hub, with every operation, size and kind: the model
-// follows it step by step, so each value that comes back is known.
+// One hub after the other updates its own place at every other hub, with every operation, size and
+// kind: the model follows it step by step, so each value that comes back is known.
 TEST(HfiPropertyTest, EveryAtomicDoesWhatArithmeticDoes) {
   PERCS_TRACE_SEED();
   Losses losses;
@@ -77,11 +80,21 @@ TEST(HfiPropertyTest, EveryAtomicDoesWhatArithmeticDoes) {
               u.compare = random.Below(2) ? old : random.Next();
               std::uint64_t now = 0;
               switch (u.op) {
-                case AtomicOp::kAdd: now = old + u.operand; break;
-                case AtomicOp::kAnd: now = old & u.operand; break;
-                case AtomicOp::kOr: now = old | u.operand; break;
-                case AtomicOp::kXor: now = old ^ u.operand; break;
-                case AtomicOp::kCompareSwap: now = old == Cut(u.compare, size) ? u.operand : old; break;
+                case AtomicOp::kAdd:
+                  now = old + u.operand;
+                  break;
+                case AtomicOp::kAnd:
+                  now = old & u.operand;
+                  break;
+                case AtomicOp::kOr:
+                  now = old | u.operand;
+                  break;
+                case AtomicOp::kXor:
+                  now = old ^ u.operand;
+                  break;
+                case AtomicOp::kCompareSwap:
+                  now = old == Cut(u.compare, size) ? u.operand : old;
+                  break;
               }
               std::memcpy(&memory[target][u.address - kMemory], &now, u.size);
               if (fetch) before.push_back(old);
@@ -101,12 +114,14 @@ TEST(HfiPropertyTest, EveryAtomicDoesWhatArithmeticDoes) {
     for (NodeId node = 0; node < kHubs; ++node) {
       scripts[node].Expect(kMemory, memory[node]);
     }
-    const RunResult result = losses.Play(Spoiled(Machine(TwoSupernodes(), scripts), test::Seed() + round));
+    const RunResult result =
+        losses.Play(Spoiled(Machine(TwoSupernodes(), scripts), test::Seed() + round));
     EXPECT_GE(Counted(result, HfiCounter::kAtomics), kHubs * 40u);
   }
 }
 
-// All hubs add to one counter at once, without waiting: the values that come back are 0, 1, 2, ..., each once.
+// All hubs add to one counter at once, without waiting: the values that come back are 0, 1, 2, ...,
+// each once.
 TEST(HfiPropertyTest, FetchAndAddHandsOutEveryNumberOnce) {
   PERCS_TRACE_SEED();
   Losses losses;
@@ -124,9 +139,11 @@ TEST(HfiPropertyTest, FetchAndAddHandsOutEveryNumberOnce) {
       script.AwaitAll();
       scripts.push_back(script);
     }
-    const RunResult result = losses.Play(Spoiled(Machine(TwoSupernodes(), scripts), test::Seed() + 10 + round));
+    const RunResult result =
+        losses.Play(Spoiled(Machine(TwoSupernodes(), scripts), test::Seed() + 10 + round));
     std::vector<std::uint64_t> values;
-    for (const auto& program : result.window_programs) values.insert(values.end(), program.values.begin(), program.values.end());
+    for (const auto& program : result.window_programs)
+      values.insert(values.end(), program.values.begin(), program.values.end());
     std::sort(values.begin(), values.end());
     ASSERT_EQ(values.size(), kHubs * kEach);
     for (std::uint64_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], i);
@@ -176,14 +193,15 @@ TEST(HfiPropertyTest, RdmaMovesEveryByteOnceAndToItsPlace) {
       script.Get(other, 0, kMemory, kMemory + 2 * kHubs * kArea, kHubs * kArea);
       script.Expect(kMemory + 2 * kHubs * kArea, memory[other]);
     }
-    const RunResult result = losses.Play(Spoiled(Machine(TwoSupernodes(), scripts), test::Seed() + 20 + round));
+    const RunResult result =
+        losses.Play(Spoiled(Machine(TwoSupernodes(), scripts), test::Seed() + 20 + round));
     EXPECT_EQ(Counted(result, HfiCounter::kRdmaBytesWritten), written);
     EXPECT_EQ(Counted(result, HfiCounter::kRdmaBytesRead), kHubs * kHubs * kArea);
   }
 }
 
-// Immediate, FIFO and IP packets are lost where links lose them, and never doubled or changed. What was neither
-// delivered nor dropped with a reason would be missing from the sums.
+// Immediate, FIFO and IP packets are lost where links lose them, and never doubled or changed. What
+// was neither delivered nor dropped with a reason would be missing from the sums.
 TEST(HfiPropertyTest, UnreliablePacketsArriveOnceOrAreCounted) {
   PERCS_TRACE_SEED();
   std::uint64_t dropped_in_all = 0;
@@ -204,20 +222,23 @@ TEST(HfiPropertyTest, UnreliablePacketsArriveOnceOrAreCounted) {
       script.At(10 * kMillisecond);
       scripts.push_back(script);
     }
-    const RunResult result = test::PlayPrograms(Spoiled(Machine(TwoSupernodes(), scripts), test::Seed() + 30 + round));
+    const RunResult result =
+        test::PlayPrograms(Spoiled(Machine(TwoSupernodes(), scripts), test::Seed() + 30 + round));
     std::uint64_t received = 0;
     for (const auto& program : result.window_programs) received += program.received;
     std::uint64_t dropped = 0;
     for (const std::uint64_t packets : result.total.packets_dropped) dropped += packets;
     EXPECT_EQ(received + dropped, kHubs * kEach);
-    EXPECT_EQ(Counted(result, HfiCounter::kSent) + Counted(result, HfiCounter::kSendDropped), kHubs * kEach);
+    EXPECT_EQ(Counted(result, HfiCounter::kSent) + Counted(result, HfiCounter::kSendDropped),
+              kHubs * kEach);
     dropped_in_all += dropped;
     EXPECT_GT(received, kHubs * kEach / 2);
   }
   EXPECT_GT(dropped_in_all, 0u) << "nothing was lost: the test shows nothing";
 }
 
-// The same in one thread, in three, and split over processes: digests, results and values are equal.
+// The same in one thread, in three, and split over processes: digests, results and values are
+// equal.
 TEST(HfiPropertyTest, PlacementChangesNothing) {
   PERCS_TRACE_SEED();
   RandomStream random(test::Seed(), "placement");
@@ -230,9 +251,11 @@ TEST(HfiPropertyTest, PlacementChangesNothing) {
       const NodeId to = (node + 1 + random.Below(kHubs - 1)) % kHubs;
       const auto window = static_cast<WindowId>(to);
       script.Put(to, window, kMemory, kMemory + 65536, 1 + random.Below(20000)).wait = false;
-      script.Get(to, window, kMemory, kMemory + 65536, 1 + random.Below(20000)).wait = random.Below(2);
+      script.Get(to, window, kMemory, kMemory + 65536, 1 + random.Below(20000)).wait =
+          random.Below(2);
       script.Send(WindowOp::kFifoSend, to, window, Pattern(random.Below(2048), 1)).wait = false;
-      WindowStep& add = script.Update(to, window, {{AtomicOp::kAdd, 8, true, kMemory + 8 * random.Below(8), 1}});
+      WindowStep& add =
+          script.Update(to, window, {{AtomicOp::kAdd, 8, true, kMemory + 8 * random.Below(8), 1}});
       add.keep_values = true;
       script.Fence(random.Below(2), true).wait = false;
     }

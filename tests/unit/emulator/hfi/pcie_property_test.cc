@@ -1,5 +1,6 @@
-// Method: random RDMA between main memory and devices of all widths at several hubs, on a machine that corrupts flits, cuts
-// links and unplugs devices. The model of a device is a byte array; what ended well, and nothing else, is in it.
+// Method: random RDMA between main memory and devices of all widths at several hubs, on a machine
+// that corrupts flits, cuts links and unplugs devices. The model of a device is a byte array; what
+// ended well, and nothing else, is in it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -67,8 +68,8 @@ Scenario Spoiled(Scenario scenario, std::uint64_t seed, bool unplug) {
   return scenario;
 }
 
-// Every hub writes to its areas of all devices, some of it out of its own device; then, when all is calm, once more with
-// other bytes, reads everything of another's device, and looks at its own.
+// Every hub writes to its areas of all devices, some of it out of its own device; then, when all is
+// calm, once more with other bytes, reads everything of another's device, and looks at its own.
 Scenario Campaign(std::uint64_t seed, bool unplug, std::uint64_t area = kArea) {
   const std::uint64_t all = kHubs * area;
   RandomStream random(seed, "devices");
@@ -120,7 +121,8 @@ Scenario Campaign(std::uint64_t seed, bool unplug, std::uint64_t area = kArea) {
 
 RunResult PlayCampaign(const Scenario& scenario) {
   const RunResult result = test::PlayPrograms(scenario);
-  for (const auto& program : result.window_programs) EXPECT_EQ(program.wrong, 0u) << program.name << ": " << program.problem;
+  for (const auto& program : result.window_programs)
+    EXPECT_EQ(program.wrong, 0u) << program.name << ": " << program.problem;
   EXPECT_GT(result.total.packets_resent, 0u) << "nothing was lost: the test shows nothing";
   return result;
 }
@@ -141,13 +143,15 @@ TEST(PciePropertyTest, EveryByteIsInItsPlaceHoweverSlowTheDevice) {
   }
 }
 
-// What was refused, or lost on its way into a device, is never done later over what was written since.
+// What was refused, or lost on its way into a device, is never done later over what was written
+// since.
 TEST(PciePropertyTest, UnpluggedDevicesKeepTheirBytesAndTakeNothingLate) {
   PERCS_TRACE_SEED();
   for (std::uint64_t round = 0; round < 3; ++round) {
     RunResult result = PlayCampaign(Campaign(test::Seed() + 10 + round, true));
     std::uint64_t refused = 0;
-    for (int port = 0; port < kPciePorts; ++port) refused += result.total.Pcie(port, PcieCounter::kRefused);
+    for (int port = 0; port < kPciePorts; ++port)
+      refused += result.total.Pcie(port, PcieCounter::kRefused);
     EXPECT_GT(refused, 0u) << "nothing was unplugged in time: the test shows nothing";
   }
 }

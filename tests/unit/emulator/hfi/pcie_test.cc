@@ -1,5 +1,6 @@
-// Method: the block by itself against arithmetic; then RDMA from and to devices on a drawer, whose times are those of the
-// PCI Express links to the picosecond; devices unplugged under it; and everything that cannot be.
+// Method: the block by itself against arithmetic; then RDMA from and to devices on a drawer, whose
+// times are those of the PCI Express links to the picosecond; devices unplugged under it; and
+// everything that cannot be.
 #include "emulator/hfi/pcie.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +31,9 @@ TopologySpec Drawer(std::vector<PcieDevice> devices) {
   return spec;
 }
 
-std::uint64_t CountedAt(RunResult result, int port, PcieCounter counter) { return result.total.Pcie(port, counter); }
+std::uint64_t CountedAt(RunResult result, int port, PcieCounter counter) {
+  return result.total.Pcie(port, counter);
+}
 
 FaultSpec Unplug(NodeId hub, int port, Time at, Time duration) {
   FaultSpec fault;
@@ -43,7 +46,8 @@ FaultSpec Unplug(NodeId hub, int port, Time at, Time duration) {
   return fault;
 }
 
-// --- The block --------------------------------------------------------------------------------------------------
+// --- The block
+// --------------------------------------------------------------------------------------------------
 
 TEST(PcieTest, ALinkIsAsWideAsPortAndDeviceBothAre) {
   for (int port = 0; port < kPciePorts; ++port) {
@@ -52,7 +56,8 @@ TEST(PcieTest, ALinkIsAsWideAsPortAndDeviceBothAre) {
       Pcie pcie({{.port = port, .lanes = lanes}}, kLaneFlit, stats);
       const int width = std::min(lanes, port == 2 ? 8 : 16);
       EXPECT_EQ(pcie.LinkTime(port, 2048), 16 * kLaneFlit / width) << port << " " << lanes;
-      EXPECT_EQ(pcie.LinkTime(port, 1), (kLaneFlit + 128 * width - 1) / (128 * width)) << "rounded up";
+      EXPECT_EQ(pcie.LinkTime(port, 1), (kLaneFlit + 128 * width - 1) / (128 * width))
+          << "rounded up";
     }
   }
 }
@@ -60,7 +65,8 @@ TEST(PcieTest, ALinkIsAsWideAsPortAndDeviceBothAre) {
 // 16 + 16 + 8 lanes, both ways at once, for a while: PERCS-021 has 40 GB/s.
 TEST(PcieTest, TheThreePortsTogetherHaveFortyGigabytesPerSecond) {
   NodeStats stats;
-  Pcie pcie({{.port = 0, .lanes = 16}, {.port = 1, .lanes = 16}, {.port = 2, .lanes = 8}}, kLaneFlit, stats);
+  Pcie pcie({{.port = 0, .lanes = 16}, {.port = 1, .lanes = 16}, {.port = 2, .lanes = 8}},
+            kLaneFlit, stats);
   std::uint64_t bytes = 0;
   for (int port = 0; port < kPciePorts; ++port) {
     for (const PcieWay way : {PcieWay::kFromDevice, PcieWay::kToDevice}) {
@@ -75,10 +81,12 @@ TEST(PcieTest, TransfersOfOneWayFollowEachOtherAndWaysDoNotDisturb) {
   Pcie pcie({{.port = 1, .lanes = 4, .latency = 700}}, kLaneFlit, stats);
   const Time each = pcie.LinkTime(1, 2048);
   EXPECT_EQ(pcie.Begin(PcieWay::kFromDevice, 1, 2048, 1000).done, 1000 + each + 700);
-  EXPECT_EQ(pcie.Begin(PcieWay::kFromDevice, 1, 2048, 1000, false).done, 1000 + 2 * each) << "of a stream";
+  EXPECT_EQ(pcie.Begin(PcieWay::kFromDevice, 1, 2048, 1000, false).done, 1000 + 2 * each)
+      << "of a stream";
   EXPECT_EQ(pcie.Begin(PcieWay::kToDevice, 1, 2048, 1500).done, 1500 + each + 700);
   EXPECT_EQ(pcie.Begin(PcieWay::kToDevice, 1, 2048, 1500, false).done, 1500 + 2 * each + 700);
-  EXPECT_EQ(pcie.Begin(PcieWay::kFromDevice, 1, 2048, 10 * each).done, 11 * each + 700) << "after a pause";
+  EXPECT_EQ(pcie.Begin(PcieWay::kFromDevice, 1, 2048, 10 * each).done, 11 * each + 700)
+      << "after a pause";
 }
 
 TEST(PcieTest, WhatIsUnderWayWhenItIsUnpluggedIsLostAndTheBytesStay) {
@@ -95,7 +103,8 @@ TEST(PcieTest, WhatIsUnderWayWhenItIsUnpluggedIsLostAndTheBytesStay) {
   EXPECT_EQ(pcie.CheckRange(2, 0, 1), Status::kNoDevice);
   EXPECT_EQ(pcie.Begin(PcieWay::kToDevice, 2, 2048, 77).done, 77) << "nothing to wait for";
   pcie.SetUnplugged(0);
-  EXPECT_EQ(pcie.End(PcieWay::kToDevice, 2, before, 2048), Status::kNoDevice) << "it was away meanwhile";
+  EXPECT_EQ(pcie.End(PcieWay::kToDevice, 2, before, 2048), Status::kNoDevice)
+      << "it was away meanwhile";
   EXPECT_EQ(pcie.CheckRange(2, 200'000, 0), Status::kOk);
   EXPECT_EQ(pcie.CheckRange(2, 199'999, 2), Status::kOutOfRange);
   EXPECT_EQ(pcie.CheckRange(2, ~std::uint64_t{0}, 2), Status::kOutOfRange);
@@ -111,7 +120,8 @@ TEST(PcieTest, WhatIsUnderWayWhenItIsUnpluggedIsLostAndTheBytesStay) {
   EXPECT_EQ(stats.Pcie(2, PcieCounter::kRefused), 3u);
 }
 
-// --- RDMA -------------------------------------------------------------------------------------------------------
+// --- RDMA
+// -------------------------------------------------------------------------------------------------------
 
 enum class Moves { kWriteFrom, kWriteTo, kReadFrom, kReadTo };
 
@@ -139,13 +149,15 @@ Time Duration(Moves moves, const PcieDevice& device, std::uint64_t bytes) {
   const RunResult result = PlayPrograms(Machine(Drawer({plugged}), {a, b}));
   EXPECT_EQ(result.window_programs[0].wrong + result.window_programs[1].wrong, 0u);
   const bool from = moves == Moves::kWriteFrom || moves == Moves::kReadFrom;
-  EXPECT_EQ(CountedAt(result, device.port, from ? PcieCounter::kBytesIn : PcieCounter::kBytesOut), 2 * bytes);
+  EXPECT_EQ(CountedAt(result, device.port, from ? PcieCounter::kBytesIn : PcieCounter::kBytesOut),
+            2 * bytes);
   EXPECT_EQ(result.total.packets_resent, 0u) << "however slow the device is";
   const std::vector<Time>& marks = result.window_programs[0].marks;
   return marks.size() == 2 ? marks[1] - marks[0] : 0;
 }
 
-// What it takes more for twice as much is what the link to the device takes for that: x1 0.5 GB/s, x4 2, x8 4, x16 8.
+// What it takes more for twice as much is what the link to the device takes for that: x1 0.5 GB/s,
+// x4 2, x8 4, x16 8.
 TEST(PcieTest, ADevicePacesWhateverMovesItsBytes) {
   const std::uint64_t bytes = 512 << 10;
   for (const int lanes : {1, 4, 8, 16}) {
@@ -155,18 +167,25 @@ TEST(PcieTest, ADevicePacesWhateverMovesItsBytes) {
       EXPECT_EQ(Duration(moves, device, 2 * bytes) - Duration(moves, device, bytes), link)
           << lanes << " lanes, " << static_cast<int>(moves);
     }
-    const Time read = Duration(Moves::kReadFrom, device, 2 * bytes) - Duration(Moves::kReadFrom, device, bytes);
-    EXPECT_NEAR(static_cast<double>(read), static_cast<double>(link), 0.01 * static_cast<double>(link)) << lanes;
+    const Time read =
+        Duration(Moves::kReadFrom, device, 2 * bytes) - Duration(Moves::kReadFrom, device, bytes);
+    EXPECT_NEAR(static_cast<double>(read), static_cast<double>(link),
+                0.01 * static_cast<double>(link))
+        << lanes;
   }
 }
 
-// A short write from a device takes the place of memory_read with its latency and link; into it, that of memory_write.
+// A short write from a device takes the place of memory_read with its latency and link; into it,
+// that of memory_write.
 TEST(PcieTest, LatencyIsTheSumOfTheParameters) {
-  const PcieDevice fast{.port = 1, .lanes = 16, .latency = 0}, slow{.port = 1, .lanes = 16, .latency = 3 * kMicrosecond};
+  const PcieDevice fast{.port = 1, .lanes = 16, .latency = 0},
+      slow{.port = 1, .lanes = 16, .latency = 3 * kMicrosecond};
   for (const Moves moves : {Moves::kWriteFrom, Moves::kWriteTo, Moves::kReadFrom, Moves::kReadTo}) {
-    EXPECT_EQ(Duration(moves, slow, 128) - Duration(moves, fast, 128), 3 * kMicrosecond) << static_cast<int>(moves);
+    EXPECT_EQ(Duration(moves, slow, 128) - Duration(moves, fast, 128), 3 * kMicrosecond)
+        << static_cast<int>(moves);
     const PcieDevice narrow{.port = 1, .lanes = 1, .latency = 0};
-    EXPECT_EQ(Duration(moves, narrow, 128) - Duration(moves, fast, 128), kLaneFlit - kLaneFlit / 16);
+    EXPECT_EQ(Duration(moves, narrow, 128) - Duration(moves, fast, 128),
+              kLaneFlit - kLaneFlit / 16);
   }
   const auto memory = [](bool write) {
     Script a(0, 1), b(1, 1);
@@ -178,7 +197,8 @@ TEST(PcieTest, LatencyIsTheSumOfTheParameters) {
       write ? a.Put(1, 0, kMemory, kMemory, 128) : a.Get(1, 0, kMemory, kMemory, 128);
     }
     a.Mark();
-    const std::vector<Time> marks = PlayPrograms(Machine(Drawer({}), {a, b})).window_programs[0].marks;
+    const std::vector<Time> marks =
+        PlayPrograms(Machine(Drawer({}), {a, b})).window_programs[0].marks;
     return marks[1] - marks[0];
   };
   const WindowParameters w;
@@ -189,8 +209,10 @@ TEST(PcieTest, LatencyIsTheSumOfTheParameters) {
   EXPECT_EQ(Duration(Moves::kReadTo, fast, 128) - memory(false), link - w.memory_write);
 }
 
-// Hub 0 has devices; `puts` write out of them, each from its own window, to its own hub. Times they take.
-std::vector<Time> Writes(const std::vector<PcieDevice>& devices, const std::vector<int>& ports, bool back_at_once = false) {
+// Hub 0 has devices; `puts` write out of them, each from its own window, to its own hub. Times they
+// take.
+std::vector<Time> Writes(const std::vector<PcieDevice>& devices, const std::vector<int>& ports,
+                         bool back_at_once = false) {
   const std::uint64_t bytes = 1 << 20;
   std::vector<Script> scripts;
   for (std::size_t i = 0; i < ports.size(); ++i) {
@@ -212,7 +234,8 @@ std::vector<Time> Writes(const std::vector<PcieDevice>& devices, const std::vect
     scripts.push_back(b);
   }
   std::vector<Time> took;
-  for (const WindowProgramResult& program : PlayPrograms(Machine(Drawer(devices), scripts)).window_programs) {
+  for (const WindowProgramResult& program :
+       PlayPrograms(Machine(Drawer(devices), scripts)).window_programs) {
     EXPECT_EQ(program.wrong, 0u) << program.problem;
     took.push_back(program.marks[1] - program.marks[0]);
   }
@@ -223,16 +246,24 @@ TEST(PcieTest, RegionsOfOnePortShareItAndPortsAndWaysDoNot) {
   const std::vector<PcieDevice> devices = {{.port = 0, .lanes = 8}, {.port = 1, .lanes = 8}};
   const Time alone = Writes(devices, {0})[0];
   const Time link = 8192 * kLaneFlit / 8;
-  EXPECT_NEAR(static_cast<double>(alone), static_cast<double>(link), 0.03 * static_cast<double>(link));
+  EXPECT_NEAR(static_cast<double>(alone), static_cast<double>(link),
+              0.03 * static_cast<double>(link));
   const std::vector<Time> both = Writes(devices, {0, 0});
-  for (const std::size_t i : {0, 2}) EXPECT_NEAR(static_cast<double>(both[i]), 2.0 * static_cast<double>(link), 0.03 * static_cast<double>(link));
+  for (const std::size_t i : {0, 2})
+    EXPECT_NEAR(static_cast<double>(both[i]), 2.0 * static_cast<double>(link),
+                0.03 * static_cast<double>(link));
   const std::vector<Time> apart = Writes(devices, {0, 1});
-  for (const std::size_t i : {0, 2}) EXPECT_NEAR(static_cast<double>(apart[i]), static_cast<double>(link), 0.03 * static_cast<double>(link));
+  for (const std::size_t i : {0, 2})
+    EXPECT_NEAR(static_cast<double>(apart[i]), static_cast<double>(link),
+                0.03 * static_cast<double>(link));
   const std::vector<Time> ways = Writes(devices, {0}, true);
-  for (const Time took : ways) EXPECT_NEAR(static_cast<double>(took), static_cast<double>(link), 0.03 * static_cast<double>(link));
+  for (const Time took : ways)
+    EXPECT_NEAR(static_cast<double>(took), static_cast<double>(link),
+                0.03 * static_cast<double>(link));
 }
 
-// A device of one lane at a hub that many write to: what waits for it stays bounded, and everybody is served.
+// A device of one lane at a hub that many write to: what waits for it stays bounded, and everybody
+// is served.
 TEST(PcieTest, ManyWritersToOneSlowDeviceAreAllServed) {
   std::vector<Script> scripts;
   Script disk(0, 1, "disk");
@@ -250,7 +281,8 @@ TEST(PcieTest, ManyWritersToOneSlowDeviceAreAllServed) {
     scripts.push_back(writer);
   }
   const RunResult result = PlayPrograms(Machine(Drawer({{.port = 0, .lanes = 1}}), scripts));
-  for (const auto& program : result.window_programs) EXPECT_EQ(program.wrong, 0u) << program.problem;
+  for (const auto& program : result.window_programs)
+    EXPECT_EQ(program.wrong, 0u) << program.problem;
   EXPECT_EQ(result.total.packets_resent, 0u);
   const Time link = 3 * 8192 * kLaneFlit;
   // Whoever has written first reads while others still write.
@@ -258,14 +290,16 @@ TEST(PcieTest, ManyWritersToOneSlowDeviceAreAllServed) {
   EXPECT_GT(result.virtual_time, link + link * 9 / 10);
 }
 
-// --- Hot plug ---------------------------------------------------------------------------------------------------
+// --- Hot plug
+// ---------------------------------------------------------------------------------------------------
 
 struct Unplugged {
   RunResult result;
   std::vector<Time> marks;
 };
 
-// One operation on a device of 1 MiB that is unplugged in the middle, one while it is away, one when it is back.
+// One operation on a device of 1 MiB that is unplugged in the middle, one while it is away, one
+// when it is back.
 Unplugged RunUnplugged(Moves moves, Time at, Time away) {
   Script a(0, 1), b(1, 1);
   const bool here = moves == Moves::kWriteFrom || moves == Moves::kReadTo;
@@ -278,7 +312,8 @@ Unplugged RunUnplugged(Moves moves, Time at, Time away) {
   (write ? a : b).Write(write ? here_at : there_at, data);
   a.At(kLater);
   const auto move = [&]() -> WindowStep& {
-    return write ? a.Put(1, 0, here_at, there_at, 1 << 20) : a.Get(1, 0, there_at, here_at, 1 << 20);
+    return write ? a.Put(1, 0, here_at, there_at, 1 << 20)
+                 : a.Get(1, 0, there_at, here_at, 1 << 20);
   };
   move().expect = Status::kNoDevice;
   a.Mark();
@@ -294,11 +329,13 @@ Unplugged RunUnplugged(Moves moves, Time at, Time away) {
   a.Mark();
   (write ? b : a).At(20 * kMillisecond);
   (write ? b : a).Expect(write ? there_at : here_at, data);
-  Scenario scenario = Machine(Drawer({{.hub = static_cast<NodeId>(here ? 0 : 1), .port = 0, .lanes = 8}}), {a, b});
+  Scenario scenario =
+      Machine(Drawer({{.hub = static_cast<NodeId>(here ? 0 : 1), .port = 0, .lanes = 8}}), {a, b});
   scenario.fault_specs = {Unplug(here ? 0 : 1, 0, at, away)};
   Unplugged unplugged;
   unplugged.result = PlayPrograms(scenario);
-  for (const auto& program : unplugged.result.window_programs) EXPECT_EQ(program.wrong, 0u) << program.problem;
+  for (const auto& program : unplugged.result.window_programs)
+    EXPECT_EQ(program.wrong, 0u) << program.problem;
   unplugged.marks = unplugged.result.window_programs[0].marks;
   return unplugged;
 }
@@ -315,7 +352,8 @@ TEST(PcieTest, WhatIsUnderWayEndsWhenTheDeviceIsUnpluggedAndWorksWhenItIsBack) {
   }
 }
 
-// What has left for a device of one lane when that is unplugged, and is not in it, is what may be on its way.
+// What has left for a device of one lane when that is unplugged, and is not in it, is what may be
+// on its way.
 TEST(PcieTest, AWriterIsToldToWait) {
   Script a(0, 1), b(1, 1);
   a.Open(0, 1 << 20).At(kLater);
@@ -337,7 +375,8 @@ TEST(PcieTest, AWriterIsToldToWait) {
 // Too short to be noticed by a packet that waits: what was on its way is lost all the same.
 TEST(PcieTest, ABlinkOfTheDeviceEndsWhatIsUnderWay) {
   for (const Moves moves : {Moves::kWriteFrom, Moves::kWriteTo, Moves::kReadFrom, Moves::kReadTo}) {
-    const Unplugged unplugged = RunUnplugged(moves, kLater + 100 * kMicrosecond, 1 + 50 * kMicrosecond);
+    const Unplugged unplugged =
+        RunUnplugged(moves, kLater + 100 * kMicrosecond, 1 + 50 * kMicrosecond);
     EXPECT_EQ(unplugged.marks.size(), 2u) << static_cast<int>(moves);
   }
   const Unplugged unplugged = RunUnplugged(Moves::kWriteTo, kLater + 100 * kMicrosecond, 10);
@@ -361,7 +400,8 @@ TEST(PcieTest, AWriteThatHasFailedDoesNothingLater) {
   Scenario scenario = Machine(Drawer({{.hub = 1, .port = 0, .lanes = 16}}), {a, b});
   scenario.fault_specs = {Unplug(1, 0, kLater + 4 * kMicrosecond, kNanosecond)};
   const RunResult result = PlayPrograms(scenario);
-  for (const auto& program : result.window_programs) EXPECT_EQ(program.wrong, 0u) << program.problem;
+  for (const auto& program : result.window_programs)
+    EXPECT_EQ(program.wrong, 0u) << program.problem;
 }
 
 // A device that is plugged in later: unplugged from the start.
@@ -379,7 +419,8 @@ TEST(PcieTest, ADeviceMayComeLater) {
   EXPECT_EQ(PlayPrograms(scenario).window_programs[0].wrong, 0u);
 }
 
-// --- What cannot be ---------------------------------------------------------------------------------------------
+// --- What cannot be
+// ---------------------------------------------------------------------------------------------
 
 TEST(PcieTest, WhatCannotBeHasItsReason) {
   Script a(0, 1), other(0, 2, "another job"), b(1, 1);
@@ -389,10 +430,12 @@ TEST(PcieTest, WhatCannotBeHasItsReason) {
   a.RegisterDevice(kDevice, 4096, -2).expect = Status::kNoDevice;
   a.RegisterDevice(kDevice, 100'001, 0).expect = Status::kOutOfRange;
   a.RegisterDevice(kDevice, 4096, 0, 100'000).expect = Status::kOutOfRange;
-  a.RegisterDevice(kMemory + 8192, 4096, 0).expect = Status::kOverlap;  // a page that has main memory
+  a.RegisterDevice(kMemory + 8192, 4096, 0).expect =
+      Status::kOverlap;  // a page that has main memory
   a.RegisterDevice(kDevice, 65536, 0);
   a.Register(kDevice + 65536, 4096);
-  a.RegisterDevice(kDevice + (1 << 20), 100, 0, 50);  // the same bytes at another address: the same job's
+  a.RegisterDevice(kDevice + (1 << 20), 100, 0,
+                   50);  // the same bytes at another address: the same job's
   a.Register(kDevice + (1 << 20) + 4096, 64).expect = Status::kOverlap;
   a.Write(kDevice + 50, Pattern(100, 9));
   a.Expect(kDevice + (1 << 20), Pattern(100, 9));
@@ -431,8 +474,10 @@ TEST(PcieTest, WhatCannotBeHasItsReason) {
   other.At(5 * kLater);
   other.RegisterDevice(kDevice + (1 << 20), 100, 0, 50, 1);
   other.Expect(kDevice + (1 << 20), Pattern(100, 9), 1);
-  const RunResult result = PlayPrograms(Machine(Drawer({{.port = 0, .bytes = 100'000}}), {a, other, b}));
-  for (const auto& program : result.window_programs) EXPECT_EQ(program.wrong, 0u) << program.name << program.problem;
+  const RunResult result =
+      PlayPrograms(Machine(Drawer({{.port = 0, .bytes = 100'000}}), {a, other, b}));
+  for (const auto& program : result.window_programs)
+    EXPECT_EQ(program.wrong, 0u) << program.name << program.problem;
 }
 
 TEST(PcieTest, MachinesThatCannotBeAreRefused) {
@@ -441,11 +486,15 @@ TEST(PcieTest, MachinesThatCannotBeAreRefused) {
   };
   EXPECT_EQ(why({{.port = 2, .lanes = 16}}), "") << "works with the eight lanes of the port";
   EXPECT_THAT(why({{.port = 3}}), HasSubstr("no PCI Express port 3 of sn0-d0-h0; a hub has 0..2"));
-  EXPECT_THAT(why({{.port = 0, .lanes = 2}}), HasSubstr("a device of 2 lanes; there are 1, 4, 8 and 16"));
-  EXPECT_THAT(why({{.port = 0}, {.port = 0, .lanes = 4}}), HasSubstr("has a device already; a port takes one"));
+  EXPECT_THAT(why({{.port = 0, .lanes = 2}}),
+              HasSubstr("a device of 2 lanes; there are 1, 4, 8 and 16"));
+  EXPECT_THAT(why({{.port = 0}, {.port = 0, .lanes = 4}}),
+              HasSubstr("has a device already; a port takes one"));
   EXPECT_THAT(why({{.port = 0, .bytes = 0}}), HasSubstr("a device of 0 bytes"));
-  EXPECT_THAT(why({{.port = 0, .bytes = PcieDevice::kBytesMax + 1}}), HasSubstr("bytes; 1 to 68719476736"));
-  EXPECT_THAT(why({{.port = 0, .latency = PcieDevice::kLatencyMax + 1}}), HasSubstr("a latency of"));
+  EXPECT_THAT(why({{.port = 0, .bytes = PcieDevice::kBytesMax + 1}}),
+              HasSubstr("bytes; 1 to 68719476736"));
+  EXPECT_THAT(why({{.port = 0, .latency = PcieDevice::kLatencyMax + 1}}),
+              HasSubstr("a latency of"));
   EXPECT_THAT(why({{.hub = 4, .port = 0}}), HasSubstr("which is no hub"));
 }
 

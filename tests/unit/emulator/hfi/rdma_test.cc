@@ -1,5 +1,6 @@
-// Method: RDMA, atomics, fences and datagrams one at a time on a drawer or two supernodes, with the bytes compared and
-// the order of what happened looked at; what cannot be done ends with its own reason.
+// Method: RDMA, atomics, fences and datagrams one at a time on a drawer or two supernodes, with the
+// bytes compared and the order of what happened looked at; what cannot be done ends with its own
+// reason.
 #include <gtest/gtest.h>
 
 #include "tests/unit/emulator/hfi/window_script.h"
@@ -81,8 +82,8 @@ TEST(RdmaTest, WhatTheTargetRefusesHasItsReason) {
   b.Expect(kMemory, Bytes(4096));
   c.At(8 * kLater);
   c.Expect(kMemory, Bytes(4096), 1);
-  const auto both = [&a](NodeId node, WindowId window, Address address, std::uint64_t bytes, ContextId context, Status write,
-                         Status read) {
+  const auto both = [&a](NodeId node, WindowId window, Address address, std::uint64_t bytes,
+                         ContextId context, Status write, Status read) {
     a.Put(node, window, kMemory, address, bytes, context).expect = write;
     a.Get(node, window, address, kMemory, bytes, context).expect = read;
     a.Update(node, window, {{AtomicOp::kAdd, 8, true, address & ~Address{7}, 1}}, context).expect =
@@ -91,8 +92,8 @@ TEST(RdmaTest, WhatTheTargetRefusesHasItsReason) {
   both(1, 0, kMemory + 4096, 8, 0, Status::kNotRegistered, Status::kNotRegistered);
   both(1, 0, kMemory, 8, 9, Status::kNotRegistered, Status::kNotRegistered);
   both(1, 0, kMemory + 8192, 8, 0, Status::kReadOnly, Status::kOk);
-  both(1, 0, kMemory, 8, 1, Status::kWrongKey, Status::kWrongKey);   // the memory of job 2
-  both(1, 1, kMemory, 8, 0, Status::kWrongKey, Status::kWrongKey);   // its window
+  both(1, 0, kMemory, 8, 1, Status::kWrongKey, Status::kWrongKey);  // the memory of job 2
+  both(1, 1, kMemory, 8, 0, Status::kWrongKey, Status::kWrongKey);  // its window
   both(1, 2, kMemory, 8, 0, Status::kRemoteWindowClosed, Status::kRemoteWindowClosed);
   a.Put(1, 0, kMemory, kMemory + 4000, 97).expect = Status::kOutOfRange;
   a.Get(1, 0, kMemory + 4000, kMemory, 97).expect = Status::kOutOfRange;
@@ -107,10 +108,12 @@ TEST(RdmaTest, WhatTheTargetRefusesHasItsReason) {
   a.Update(1, 0, {{AtomicOp::kAdd, 8, false, kMemory + 4, 1}}).expect = Status::kUnaligned;
   a.Update(1, 0, {{AtomicOp::kAdd, 3, false, kMemory, 1}}).expect = Status::kBadSize;
   a.Update(1, 0, {{AtomicOp::kAdd, 16, false, kMemory, 1}}).expect = Status::kBadSize;
-  a.Update(1, 0, std::vector<AtomicUpdate>(5, {AtomicOp::kAdd, 8, false, kMemory, 1})).expect = Status::kBadSize;
+  a.Update(1, 0, std::vector<AtomicUpdate>(5, {AtomicOp::kAdd, 8, false, kMemory, 1})).expect =
+      Status::kBadSize;
   // One bad update, and nothing of its group is done.
-  a.Update(1, 0, {{AtomicOp::kAdd, 8, false, kMemory, 1}, {AtomicOp::kAdd, 8, false, kMemory + 8192, 1}}).expect =
-      Status::kReadOnly;
+  a.Update(1, 0,
+           {{AtomicOp::kAdd, 8, false, kMemory, 1}, {AtomicOp::kAdd, 8, false, kMemory + 8192, 1}})
+      .expect = Status::kReadOnly;
   const RunResult result = PlayPrograms(Machine(Drawer(), {a, b, c}));
   EXPECT_EQ(Counted(result, HfiCounter::kAtomics), 0u);
   EXPECT_GT(Counted(result, HfiCounter::kFaults), 10u);
@@ -153,7 +156,8 @@ TEST(RdmaTest, AWriteFenceWaitsForWritesAndAReadFenceForReads) {
     a.Open(0, 1 << 20).At(kLater);
     b.Open(0, 1 << 20);
     a.Mark();
-    WindowStep& big = put ? a.Put(1, 0, kMemory, kMemory, 1 << 17) : a.Get(1, 0, kMemory, kMemory, 1 << 17);
+    WindowStep& big =
+        put ? a.Put(1, 0, kMemory, kMemory, 1 << 17) : a.Get(1, 0, kMemory, kMemory, 1 << 17);
     big.wait = false;
     if (writes || reads) a.Fence(writes, reads).wait = false;
     a.Send(WindowOp::kImmediateSend, 1, 0, {});
@@ -262,7 +266,8 @@ TEST(RdmaTest, DatagramsAreGatheredAndScattered) {
   EXPECT_EQ(Dropped(result, DropReason::kNoIpReceive), 2u);
 }
 
-// The run goes on until it is known that the rest does not come, and the next datagram gets the place.
+// The run goes on until it is known that the rest does not come, and the next datagram gets the
+// place.
 TEST(RdmaTest, ADatagramThatLacksAPartIsLostAsAWhole) {
   const auto counted = [](bool another) {
     Script a(0, 1), b(1, 1);

@@ -8,7 +8,8 @@ namespace percs::test {
 
 inline constexpr Time kSpoiledFrom = 20 * kMicrosecond;
 
-// Errors on every link, D links that flap, ways that differ from packet to packet. Several seeds, several machines.
+// Errors on every link, D links that flap, ways that differ from packet to packet. Several seeds,
+// several machines.
 inline Scenario Spoiled(Scenario scenario, std::uint64_t seed, double flit_error_rate = 0.01) {
   scenario.seed = seed;
   scenario.routing.rdma.mode = seed % 2 ? RouteMode::kHwDirectStriped : RouteMode::kHwDirect;
@@ -16,7 +17,8 @@ inline Scenario Spoiled(Scenario scenario, std::uint64_t seed, double flit_error
   RandomStream random(seed, "spoil");
   for (const LinkEnd& end : topology.Links()) {
     for (const LinkEnd& sender : {end, topology.Peer(end.node, end.port)}) {
-      scenario.impairments.push_back({0, sender, LinkImpairment::Kind::kErrorRate, flit_error_rate, 0});
+      scenario.impairments.push_back(
+          {0, sender, LinkImpairment::Kind::kErrorRate, flit_error_rate, 0});
     }
     if (random.Below(3) != 0) continue;
     Time at = kSpoiledFrom;

@@ -15,7 +15,7 @@ using Bytes = std::vector<std::uint8_t>;
 
 inline Bytes Pattern(std::size_t size, std::uint64_t seed) { return PatternBytes(size, seed); }
 
-inline constexpr Address kFifos = 0x10000;    // of every scripted window: its FIFOs, send first
+inline constexpr Address kFifos = 0x10000;     // of every scripted window: its FIFOs, send first
 inline constexpr Address kMemory = 0x1000000;  // ... and its memory
 
 class Script {
@@ -44,7 +44,8 @@ class Script {
     op.window = window;
     return Do(op);
   }
-  WindowStep& Register(Address address, std::uint64_t bytes, ContextId context = 0, bool writable = true) {
+  WindowStep& Register(Address address, std::uint64_t bytes, ContextId context = 0,
+                       bool writable = true) {
     WindowOperation op;
     op.op = WindowOp::kRegister;
     op.context = context;
@@ -54,7 +55,8 @@ class Script {
     return Do(op);
   }
   // Of the bytes of a device.
-  WindowStep& RegisterDevice(Address address, std::uint64_t bytes, int port, std::uint64_t offset = 0, ContextId context = 0) {
+  WindowStep& RegisterDevice(Address address, std::uint64_t bytes, int port,
+                             std::uint64_t offset = 0, ContextId context = 0) {
     WindowStep& step = Register(address, bytes, context);
     step.operation.device = port;
     step.operation.device_offset = offset;
@@ -69,7 +71,8 @@ class Script {
     op.receive_fifo = {kFifos + context * 0x1000 + send * 2048ull, receive};
     return Do(op);
   }
-  // A window with FIFOs of 16 slots and `bytes` of memory, by job and context as the window's number on its hub.
+  // A window with FIFOs of 16 slots and `bytes` of memory, by job and context as the window's
+  // number on its hub.
   Script& Open(WindowId window, std::uint64_t bytes, ContextId context = 0) {
     Reserve(window);
     Fifos(16, 16, context);
@@ -103,7 +106,8 @@ class Script {
     op.data = std::move(data);
     return Do(op);
   }
-  WindowStep& Put(NodeId node, WindowId window, Address from, Address to, std::uint64_t bytes, ContextId peer = 0) {
+  WindowStep& Put(NodeId node, WindowId window, Address from, Address to, std::uint64_t bytes,
+                  ContextId peer = 0) {
     WindowOperation op;
     op.op = WindowOp::kRdmaWrite;
     op.node = node;
@@ -114,12 +118,14 @@ class Script {
     op.bytes = bytes;
     return Do(op);
   }
-  WindowStep& Get(NodeId node, WindowId window, Address from, Address to, std::uint64_t bytes, ContextId peer = 0) {
+  WindowStep& Get(NodeId node, WindowId window, Address from, Address to, std::uint64_t bytes,
+                  ContextId peer = 0) {
     WindowStep& step = Put(node, window, to, from, bytes, peer);
     step.operation.op = WindowOp::kRdmaRead;
     return step;
   }
-  WindowStep& Update(NodeId node, WindowId window, std::vector<AtomicUpdate> updates, ContextId peer = 0) {
+  WindowStep& Update(NodeId node, WindowId window, std::vector<AtomicUpdate> updates,
+                     ContextId peer = 0) {
     WindowOperation op;
     op.op = WindowOp::kAtomic;
     op.node = node;
@@ -141,8 +147,12 @@ class Script {
     return step;
   }
   WindowStep& AwaitAll() { return Step(WindowStep::Kind::kAwaitAll); }
-  WindowStep& AwaitReceived(std::uint64_t count = 1) { return Step(WindowStep::Kind::kAwaitReceived, count); }
-  WindowStep& AwaitNotified(std::uint64_t count = 1) { return Step(WindowStep::Kind::kAwaitNotified, count); }
+  WindowStep& AwaitReceived(std::uint64_t count = 1) {
+    return Step(WindowStep::Kind::kAwaitReceived, count);
+  }
+  WindowStep& AwaitNotified(std::uint64_t count = 1) {
+    return Step(WindowStep::Kind::kAwaitNotified, count);
+  }
   WindowStep& Mark() { return Step(WindowStep::Kind::kMark); }
   WindowStep& Repeat(std::uint64_t steps, std::uint64_t times) {
     WindowStep& step = Step(WindowStep::Kind::kRepeat, times);

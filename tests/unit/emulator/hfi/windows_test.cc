@@ -1,5 +1,5 @@
-// Method: programs of windows on a drawer of four hubs; what they get is compared with what was sent, and each thing
-// that cannot be done ends with its own reason.
+// Method: programs of windows on a drawer of four hubs; what they get is compared with what was
+// sent, and each thing that cannot be done ends with its own reason.
 #include <gtest/gtest.h>
 
 #include "tests/unit/emulator/hfi/window_script.h"

@@ -1,4 +1,5 @@
-// Lanes of links: spares first, then the rate in proportion, then the link is down until enough are back.
+// Lanes of links: spares first, then the rate in proportion, then the link is down until enough are
+// back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,8 +42,14 @@ struct Staircase {
 
 TEST(Lanes, BandwidthGoesDownTheStaircase) {
   const Staircase staircases[] = {
-      {"LL: 64 + 0, at least 32", {1, 1, 2, 1}, 0, {{0, 5334}, {1, 5419}, {16, 7112}, {32, 10'668}, {33, 0}}},
-      {"LR: 5 + 1, at least 4", {1, 2, 1, 1}, kLrFirst, {{0, 25'600}, {1, 25'600}, {2, 32'000}, {3, 0}}},
+      {"LL: 64 + 0, at least 32",
+       {1, 1, 2, 1},
+       0,
+       {{0, 5334}, {1, 5419}, {16, 7112}, {32, 10'668}, {33, 0}}},
+      {"LR: 5 + 1, at least 4",
+       {1, 2, 1, 1},
+       kLrFirst,
+       {{0, 25'600}, {1, 25'600}, {2, 32'000}, {3, 0}}},
       {"D: 10 + 2, at least 8",
        {2, 1, 1, 1},
        kDFirst,
@@ -83,7 +90,9 @@ TEST(Lanes, ARateChangesWithTheNextCommitment) {
   std::vector<Time> times[2];
   for (const bool lost : {false, true}) {
     s.impairments.clear();
-    if (lost) s.impairments = {Lost({0, kDFirst}, 4, 200 * kNanosecond)};  // flits 7 to 16 are still to leave
+    if (lost)
+      s.impairments = {
+          Lost({0, kDFirst}, 4, 200 * kNanosecond)};  // flits 7 to 16 are still to leave
     RunOptions options;
     options.on_delivery = [&](NodeId, const Delivery& d) { times[lost].push_back(d.time); };
     ASSERT_TRUE(RunScenario(s, options).ok());

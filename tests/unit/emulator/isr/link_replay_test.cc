@@ -1,4 +1,5 @@
-// Errors on a link: what replay costs, that nothing is lost or reordered, and that without it much is.
+// Errors on a link: what replay costs, that nothing is lost or reordered, and that without it much
+// is.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +19,8 @@ struct LinkCase {
   TopologySpec topology;
   NodeId to;  // the other end of the link from node 0
 };
-const LinkCase kLinks[] = {{"LL", {1, 1, 2, 1}, 1}, {"LR", {1, 2, 1, 1}, 1}, {"D", {2, 1, 1, 1}, 1}};
+const LinkCase kLinks[] = {
+    {"LL", {1, 1, 2, 1}, 1}, {"LR", {1, 2, 1, 1}, 1}, {"D", {2, 1, 1, 1}, 1}};
 
 PortId OutputTo(const Scenario& s, NodeId to) {
   const Topology topology = Topology::Create(s.topology).value();
@@ -75,12 +77,15 @@ TEST(LinkReplay, GoodputIsThatOfGoBackN) {
       const LinkParameters& l = s.parameters.link(ClassOf(port));
       const auto clean = static_cast<double>(RunTime(s));
       if (buffer_flits != kDefaultBuffers) {
-        EXPECT_NEAR(clean / static_cast<double>(16 * kPackets * static_cast<std::uint64_t>(l.flit_time)), 1, 0.001);
+        EXPECT_NEAR(
+            clean / static_cast<double>(16 * kPackets * static_cast<std::uint64_t>(l.flit_time)), 1,
+            0.001);
       }
       for (const double p : {1e-4, 1e-3, 3e-3, 1e-2}) {
         SCOPED_TRACE(fmt::format("{} with {} slots at {}", link.name, l.buffer_flits, p));
         s.impairments = {ErrorRate({0, port}, p)};
-        const Time n = (2 * l.flit_time + 2 * l.wire + s.parameters.credit_processing - 1) / l.flit_time;
+        const Time n =
+            (2 * l.flit_time + 2 * l.wire + s.parameters.credit_processing - 1) / l.flit_time;
         const double formula = (1 - p) / (1 + (static_cast<double>(n) - 1) * p);
         const double goodput = clean / static_cast<double>(RunTime(s));
         EXPECT_NEAR(goodput / formula, 1, 0.02) << "N = " << n << ", goodput " << goodput;
@@ -145,8 +150,8 @@ std::map<std::uint64_t, Time> Deliveries(std::uint32_t corrupted, Time at) {
 }
 
 TEST(LinkReplay, EachCorruptedTransmissionCostsOneRound) {
-  // LL: 5334 + 2 x 5000 + 50000 ps are 13 flit times of 5334 ps. The rest of the packet is one flit time
-  // behind its head, which waits for it at the far end.
+  // LL: 5334 + 2 x 5000 + 50000 ps are 13 flit times of 5334 ps. The rest of the packet is one flit
+  // time behind its head, which waits for it at the far end.
   constexpr Time kFlit = 5334, kRound = 13 * kFlit;
   const auto clean = Deliveries(0, 0);
   ASSERT_EQ(clean.size(), 3u);

@@ -1,5 +1,5 @@
-// Counters per port and VC in situations small enough to count by hand. The reference router counts all of
-// them too (tests/differential).
+// Counters per port and VC in situations small enough to count by hand. The reference router counts
+// all of them too (tests/differential).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,9 @@ TEST(PortCounters, EveryHopCountsOnTheVcOfItsPosition) {
   s.topology = {2, 1, 2, 1};
   s.workload = ScriptedWorkload{{{0, 1, 3}}};  // L, D, L: VC 0, 0, 1
   const Counted counted = RunCounted(s);
-  const auto flits = [&](NodeId node, PortId port, int vc) { return counted.nodes[node].ports[port].vc[vc].flits; };
+  const auto flits = [&](NodeId node, PortId port, int vc) {
+    return counted.nodes[node].ports[port].vc[vc].flits;
+  };
   EXPECT_EQ(flits(1, 0, 0) + flits(0, kDFirst, 0), 32u);
   EXPECT_EQ(flits(2, 0, 1), 16u);
   EXPECT_EQ(counted.nodes[2].ports[0].vc[1].packets, 1u);
@@ -46,7 +48,8 @@ TEST(PortCounters, WhoWaitsForAnotherLosesOncePerGrant) {
   s.workload = ScriptedWorkload{{{0, 0, 1, 0, 0}, {0, 0, 1, 1, 0}, {0, 0, 1, 2, 0}}};
   const VcStats link = RunCounted(s).nodes[0].ports[0].vc[0];
   EXPECT_EQ(link.packets, 3u);
-  // The first is granted before the others are there (16 x 1 ps later each); the second against the third.
+  // The first is granted before the others are there (16 x 1 ps later each); the second against the
+  // third.
   EXPECT_EQ(link.arbitration_losses, 1u);
   EXPECT_EQ(link.credit_stalls, 0u);
 }
@@ -60,8 +63,8 @@ TEST(PortCounters, AStallIsCountedWithItsTime) {
   const PortStats& port = counted.nodes[0].ports[0];
   EXPECT_EQ(port.vc[0].credit_stalls, 2u);
   EXPECT_EQ(port.vc[0].credit_stall_ps, port.credit_stall_ps);
-  // Flit: ISR 50, 5.334 on LL, wire 5 and (the far end sends it on at once) 5.334 to the HFI, then 5 and 50 for
-  // the credit; less the 5.334 ns during which the output was busy.
+  // Flit: ISR 50, 5.334 on LL, wire 5 and (the far end sends it on at once) 5.334 to the HFI, then
+  // 5 and 50 for the credit; less the 5.334 ns during which the output was busy.
   EXPECT_EQ(port.credit_stall_ps, 2u * (50'000 + 5'334 + 5'000 + 5'334 + 5'000 + 50'000 - 5'334));
   EXPECT_EQ(port.vc[0].runs_split, 2u);
   EXPECT_EQ(counted.nodes[1].ports[0].vc[0].most_held, 1u);

@@ -1,5 +1,6 @@
-// Service ports (docs/semantics.md B.10). Every rule, also beside data, errors and dying links, is held to the
-// reference router by tests/differential; here are times by hand, what no random network asks for, and placement.
+// Service ports (docs/semantics.md B.10). Every rule, also beside data, errors and dying links, is
+// held to the reference router by tests/differential; here are times by hand, what no random
+// network asks for, and placement.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -103,7 +104,8 @@ TEST(ServicePort, ADeadLinkIsSilentUntilItComesBack) {
   EXPECT_EQ(total.service_answers, 2u);
 }
 
-// One direction is as slow as it can be, and its slots run out: a packet waits no longer than it may.
+// One direction is as slow as it can be, and its slots run out: a packet waits no longer than it
+// may.
 TEST(ServicePort, NobodyWaitsLongerThanServiceWait) {
   Scenario s = Drawer(2);
   s.parameters.service_wait = 100'000;
@@ -141,8 +143,10 @@ TEST(ServicePort, SaturatedLinksDelayAPacketByOneCommitmentPerHopAtMost) {
   const Time longest = 16 * s.parameters.lr.flit_time;  // of a commitment
   const Time link = s.parameters.isr_latency + s.parameters.d.wire + s.parameters.lr.flit_time;
   const Time ports = s.parameters.isr_latency + 2 * s.parameters.hfi.flit_time;
-  EXPECT_LT(total.service_round_trip_max, static_cast<std::uint64_t>(2 * (3 * (longest + link) + ports)));
-  EXPECT_GT(total.packet_latency.Mean(), static_cast<double>(total.service_round_trip_max)) << "of data, one way";
+  EXPECT_LT(total.service_round_trip_max,
+            static_cast<std::uint64_t>(2 * (3 * (longest + link) + ports)));
+  EXPECT_GT(total.packet_latency.Mean(), static_cast<double>(total.service_round_trip_max))
+      << "of data, one way";
 }
 
 TEST(ServicePort, IsTheSameForAnyPlacement) {
@@ -166,11 +170,14 @@ TEST(ServicePort, RefusesWhatCannotBeAsked) {
   const auto refused = [&](const ServiceTraffic& traffic) {
     return std::string(CheckService(traffic, topology).message());
   };
-  EXPECT_THAT(refused({.pings = {{.from = 0, .to = 2}}}), "pings[0]: sn0-d0-h0 asks node 2; right would be two different hubs");
+  EXPECT_THAT(refused({.pings = {{.from = 0, .to = 2}}}),
+              "pings[0]: sn0-d0-h0 asks node 2; right would be two different hubs");
   EXPECT_THAT(refused({.pings = {{.from = 1, .to = 1}}}), HasSubstr("two different hubs"));
-  EXPECT_THAT(refused({.pings = {{.from = 0, .to = 1, .count = 0}}}), HasSubstr("at least 1 every"));
+  EXPECT_THAT(refused({.pings = {{.from = 0, .to = 1, .count = 0}}}),
+              HasSubstr("at least 1 every"));
   EXPECT_THAT(refused({.pings = {}, .probe_rounds = 1, .tries = 0}), HasSubstr("0 tries"));
-  EXPECT_THAT(refused({.pings = {}, .probe_rounds = 1'000'000}), HasSubstr("47000000 questions or more"));
+  EXPECT_THAT(refused({.pings = {}, .probe_rounds = 1'000'000}),
+              HasSubstr("47000000 questions or more"));
   EXPECT_TRUE(CheckService({.pings = {{.from = 0, .to = 1}}, .probe_rounds = 3}, topology).ok());
 }
 

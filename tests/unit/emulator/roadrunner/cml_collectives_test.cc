@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::uint32_t kHeap = 160 * 1024;
 
-std::unique_ptr<Cluster> Make(int triblades, int ranks = 0, RoadrunnerParameters p = DefaultParameters()) {
+std::unique_ptr<Cluster> Make(int triblades, int ranks = 0,
+                              RoadrunnerParameters p = DefaultParameters()) {
   auto cluster = Cluster::Create(p, {triblades, ranks, Protocol::kReceiverInitiated});
   EXPECT_TRUE(cluster.ok()) << cluster.status();
   return *std::move(cluster);
@@ -75,18 +76,23 @@ struct Meeting {
   std::vector<Time> entered, left;  // by rank, of a barrier
 };
 
-Task<> Walk(Cml& mpi, const std::vector<Round>* rounds, std::vector<Meeting>* meetings, int* wrong) {
+Task<> Walk(Cml& mpi, const std::vector<Round>* rounds, std::vector<Meeting>* meetings,
+            int* wrong) {
   co_await mpi.Init();
   const LsAddress a = mpi.heap(), b = a + 40'960;
   for (std::size_t n = 0; n < rounds->size(); ++n) {
     const Round& r = (*rounds)[n];
     const int size = mpi.CommSize(r.comm), me = mpi.CommRank(r.comm);
-    const Rank first = mpi.rank() - me, root = static_cast<Rank>(r.root % static_cast<std::uint32_t>(size));
-    co_await mpi.spe().Compute(static_cast<Time>(Mix64(r.seed + static_cast<std::uint64_t>(mpi.rank())) %
-                                                 static_cast<std::uint64_t>(r.late)));
-    for (std::uint32_t i = 0; i < r.bytes; ++i) *mpi.at(a + i) = static_cast<std::uint8_t>(me == root ? i * 7 + n : 0);
+    const Rank first = mpi.rank() - me,
+               root = static_cast<Rank>(r.root % static_cast<std::uint32_t>(size));
+    co_await mpi.spe().Compute(
+        static_cast<Time>(Mix64(r.seed + static_cast<std::uint64_t>(mpi.rank())) %
+                          static_cast<std::uint64_t>(r.late)));
+    for (std::uint32_t i = 0; i < r.bytes; ++i)
+      *mpi.at(a + i) = static_cast<std::uint8_t>(me == root ? i * 7 + n : 0);
     co_await mpi.Bcast(a, r.bytes, root, r.comm);
-    for (std::uint32_t i = 0; i < r.bytes; ++i) *wrong += *mpi.at(a + i) != static_cast<std::uint8_t>(i * 7 + n);
+    for (std::uint32_t i = 0; i < r.bytes; ++i)
+      *wrong += *mpi.at(a + i) != static_cast<std::uint8_t>(i * 7 + n);
     const std::vector<std::uint8_t> own = Reference::Vector(r, mpi.rank());
     std::copy(own.begin(), own.end(), mpi.at(a));
     const Reference expected(r, first, size);
@@ -121,9 +127,10 @@ TEST(CmlCollectives, RandomRootsSizesAndLateRanksGiveWhatAPlainReferenceGives) {
     RoadrunnerParameters p = DefaultParameters();
     p.cml.mem_domain_cells = 1 + static_cast<int>(random.Below(2));
     auto cluster = Make(2, ranks, p);
-    ASSERT_TRUE(cluster->LaunchAll(FullImage(kHeap), [&](Cml& mpi) {
-      return Walk(mpi, &rounds, &meetings, &wrong);
-    }).ok());
+    ASSERT_TRUE(cluster
+                    ->LaunchAll(FullImage(kHeap),
+                                [&](Cml& mpi) { return Walk(mpi, &rounds, &meetings, &wrong); })
+                    .ok());
     const ClusterResult result = cluster->Run();
     EXPECT_TRUE(result.status.ok()) << ranks << " ranks: " << result.status;
     EXPECT_EQ(wrong, 0) << ranks << " ranks";
@@ -138,11 +145,14 @@ TEST(CmlCollectives, RandomRootsSizesAndLateRanksGiveWhatAPlainReferenceGives) {
 // One far message per blade and way, one over the chip link: 4 blades of 2 triblades.
 TEST(CmlCollectives, ABroadcastSparesPpeAndChipLink) {
   auto cluster = Make(2);
-  ASSERT_TRUE(cluster->LaunchAll(FullImage(kHeap), [](Cml& mpi) -> Task<> {
-    co_await mpi.Init();
-    co_await mpi.Bcast(mpi.heap(), 1024, 5);
-    co_await mpi.Finalize();
-  }).ok());
+  ASSERT_TRUE(cluster
+                  ->LaunchAll(FullImage(kHeap),
+                              [](Cml& mpi) -> Task<> {
+                                co_await mpi.Init();
+                                co_await mpi.Bcast(mpi.heap(), 1024, 5);
+                                co_await mpi.Finalize();
+                              })
+                  .ok());
   const ClusterResult result = cluster->Run();
   ASSERT_TRUE(result.status.ok()) << result.status;
   EXPECT_EQ(result.cml.far_sends, 3u);
@@ -160,17 +170,21 @@ TEST(CmlCollectives, AMemoryDomainIsABladeOrACell) {
     p.cml.mem_domain_cells = cells;
     auto cluster = Make(1, 0, p);
     int wrong = 0;
-    ASSERT_TRUE(cluster->LaunchAll(FullImage(kHeap), [&wrong, cells](Cml& mpi) -> Task<> {
-      co_await mpi.Init();
-      wrong += mpi.CommSize(Comm::kMemDomain) != 8 * cells;
-      wrong += mpi.CommRank(Comm::kMemDomain) != mpi.rank() % (8 * cells);
-      wrong += mpi.CommGetAttr(Attribute::kTagUpperBound) != 15;
-      wrong += mpi.CommGetAttr(Attribute::kMemDomainSize) != 8 * cells;
-      const double before = mpi.Wtime();
-      co_await mpi.Barrier(Comm::kMemDomain);
-      wrong += !(mpi.Wtime() > before) || !(mpi.Wtick() < 1e-7);
-      co_await mpi.Finalize();
-    }).ok());
+    ASSERT_TRUE(cluster
+                    ->LaunchAll(FullImage(kHeap),
+                                [&wrong, cells](Cml& mpi) -> Task<> {
+                                  co_await mpi.Init();
+                                  wrong += mpi.CommSize(Comm::kMemDomain) != 8 * cells;
+                                  wrong +=
+                                      mpi.CommRank(Comm::kMemDomain) != mpi.rank() % (8 * cells);
+                                  wrong += mpi.CommGetAttr(Attribute::kTagUpperBound) != 15;
+                                  wrong += mpi.CommGetAttr(Attribute::kMemDomainSize) != 8 * cells;
+                                  const double before = mpi.Wtime();
+                                  co_await mpi.Barrier(Comm::kMemDomain);
+                                  wrong += !(mpi.Wtime() > before) || !(mpi.Wtick() < 1e-7);
+                                  co_await mpi.Finalize();
+                                })
+                    .ok());
     const ClusterResult result = cluster->Run();
     EXPECT_TRUE(result.status.ok()) << result.status;
     EXPECT_EQ(wrong, 0);
@@ -209,15 +223,18 @@ TEST(CmlPmpi, HooksSeeEveryCallOfEveryFunctionAndPmpiCallsNone) {
   EXPECT_TRUE(result.status.ok()) << result.status;
   for (int f = 0; f < kMpiFunctions; ++f) {
     const auto function = static_cast<MpiFunction>(f);
-    const int expected = function == MpiFunction::kAbort                                       ? 0
+    const int expected = function == MpiFunction::kAbort                                    ? 0
                          : function == MpiFunction::kSend || function == MpiFunction::kRecv ? 48
-                                                                                               : 32;
-    EXPECT_EQ(entered[static_cast<std::size_t>(f)], expected) << kMpiNames[static_cast<std::size_t>(f)];
-    EXPECT_EQ(left[static_cast<std::size_t>(f)], expected) << kMpiNames[static_cast<std::size_t>(f)];
+                                                                                            : 32;
+    EXPECT_EQ(entered[static_cast<std::size_t>(f)], expected)
+        << kMpiNames[static_cast<std::size_t>(f)];
+    EXPECT_EQ(left[static_cast<std::size_t>(f)], expected)
+        << kMpiNames[static_cast<std::size_t>(f)];
   }
 }
 
-// --- Remote procedure calls -------------------------------------------------------------------------
+// --- Remote procedure calls
+// -------------------------------------------------------------------------
 
 void StoreBig(Cml& mpi, LsAddress at, std::uint64_t value) {
   Bytes bytes;
@@ -256,7 +273,8 @@ TEST(CmlRpc, MemoryIsAllocatedByThePpeAndWrittenToAFileByTheOpteron) {
   EXPECT_EQ(result.cml.opteron_calls, 5u);
   ASSERT_EQ(result.files.size(), 5u);
   for (const Rank rank : ranks) {
-    const auto file = result.files.find("triblade" + std::to_string(rank / 32) + "/file" + std::to_string(rank));
+    const auto file =
+        result.files.find("triblade" + std::to_string(rank / 32) + "/file" + std::to_string(rank));
     ASSERT_NE(file, result.files.end());
     EXPECT_EQ(file->second, Bytes(48, static_cast<std::uint8_t>('a' + rank % 26)));
   }
@@ -278,11 +296,14 @@ TEST(CmlRpc, NumbersAreTurnedAroundInTheUnitsOfTheCall) {
 absl::Status RpcStatus(int number, std::uint32_t arguments, std::uint32_t results) {
   auto cluster = Make(1);
   // A PPE function that calls a function the Opteron does not have.
-  EXPECT_TRUE(cluster->registry().Add(7, PpeFunction{"stray", 0, 8, 0, [](PpeServices&, const Bytes&) {
-    OpteronCall call;
-    call.function = 99;
-    return absl::StatusOr<RpcAnswer>(std::move(call));
-  }}).ok());
+  EXPECT_TRUE(cluster->registry()
+                  .Add(7, PpeFunction{"stray", 0, 8, 0,
+                                      [](PpeServices&, const Bytes&) {
+                                        OpteronCall call;
+                                        call.function = 99;
+                                        return absl::StatusOr<RpcAnswer>(std::move(call));
+                                      }})
+                  .ok());
   EXPECT_FALSE(cluster->registry().Add(7, PpeFunction{}).ok());
   const auto program = [=](Cml& mpi) -> Task<> {
     co_await mpi.Init();
@@ -296,10 +317,12 @@ absl::Status RpcStatus(int number, std::uint32_t arguments, std::uint32_t result
 
 TEST(CmlRpc, MismatchedCallsNameWhatTheFunctionTakes) {
   const auto has = [](const absl::Status& status, const char* text) {
-    EXPECT_NE(std::string(status.message()).find(text), std::string::npos) << text << "\n" << status;
+    EXPECT_NE(std::string(status.message()).find(text), std::string::npos) << text << "\n"
+                                                                           << status;
   };
   has(RpcStatus(5, 8, 8), "mismatched RPC: the PPE has no function 5");
-  has(RpcStatus(kRpcMalloc, 16, 8), "mismatched RPC: malloc takes 8 bytes and gives 8; it was called with 16 and 8");
+  has(RpcStatus(kRpcMalloc, 16, 8),
+      "mismatched RPC: malloc takes 8 bytes and gives 8; it was called with 16 and 8");
   has(RpcStatus(kRpcMalloc, 8, 4), "it was called with 8 and 4");
   has(RpcStatus(7, 0, 8), "mismatched RPC: the Opteron has no function 99");
   has(RpcStatus(kRpcMalloc, 8, 8), "PPE malloc of");

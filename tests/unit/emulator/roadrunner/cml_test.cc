@@ -1,5 +1,5 @@
-// CML on real blades: messages over all four distances against what was sent, order and tags, slots that run out,
-// late ranks, both protocols, and every error by its rule.
+// CML on real blades: messages over all four distances against what was sent, order and tags, slots
+// that run out, late ranks, both protocols, and every error by its rule.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::uint32_t kHeap = 160 * 1024;
 
-std::unique_ptr<Cluster> Make(int triblades, int ranks = 0, RoadrunnerParameters p = DefaultParameters(),
+std::unique_ptr<Cluster> Make(int triblades, int ranks = 0,
+                              RoadrunnerParameters p = DefaultParameters(),
                               Protocol protocol = Protocol::kReceiverInitiated) {
   auto cluster = Cluster::Create(p, {triblades, ranks, protocol});
   EXPECT_TRUE(cluster.ok()) << cluster.status();
@@ -23,7 +24,8 @@ std::unique_ptr<Cluster> Make(int triblades, int ranks = 0, RoadrunnerParameters
 }
 
 void FillPattern(Cml& mpi, LsAddress at, std::uint32_t bytes, std::uint64_t seed) {
-  for (std::uint32_t i = 0; i < bytes; ++i) *mpi.at(at + i) = static_cast<std::uint8_t>(Mix64(seed + i));
+  for (std::uint32_t i = 0; i < bytes; ++i)
+    *mpi.at(at + i) = static_cast<std::uint8_t>(Mix64(seed + i));
 }
 bool HasPattern(Cml& mpi, LsAddress at, std::uint32_t bytes, std::uint64_t seed) {
   for (std::uint32_t i = 0; i < bytes; ++i) {
@@ -50,13 +52,15 @@ Task<> Walk(Cml& mpi, const std::vector<Step>* steps, int* wrong) {
       std::fill_n(mpi.at(mpi.heap()), s.bytes + 16, std::uint8_t{0xee});
       const ReceiveStatus status = co_await mpi.Recv(mpi.heap(), s.bytes + 16, s.from, s.tag);
       *wrong += status.bytes != s.bytes || status.source != s.from || status.tag != s.tag ||
-                !HasPattern(mpi, mpi.heap(), s.bytes, s.seed) || *mpi.at(mpi.heap() + s.bytes) != 0xee;
+                !HasPattern(mpi, mpi.heap(), s.bytes, s.seed) ||
+                *mpi.at(mpi.heap() + s.bytes) != 0xee;
     }
   }
   co_await mpi.Finalize();
 }
 
-std::vector<Step> RandomSteps(int count, int ranks, std::uint64_t seed, std::map<Distance, int>* distances) {
+std::vector<Step> RandomSteps(int count, int ranks, std::uint64_t seed,
+                              std::map<Distance, int>* distances) {
   RandomStream random(seed, "cml");
   constexpr std::uint32_t kSizes[] = {1, 8, 100, 128, 300, 2000, 20000, 70000, 140000};
   std::vector<Step> steps;
@@ -64,8 +68,9 @@ std::vector<Step> RandomSteps(int count, int ranks, std::uint64_t seed, std::map
     const auto from = static_cast<Rank>(random.Below(static_cast<std::uint32_t>(ranks)));
     // Half of them near, or chip and blade would hardly come up.
     const std::uint32_t near = random.Below(2);
-    const auto to = static_cast<Rank>(near ? static_cast<std::uint32_t>(from) / 16 * 16 + random.Below(16)
-                                           : random.Below(static_cast<std::uint32_t>(ranks)));
+    const auto to =
+        static_cast<Rank>(near ? static_cast<std::uint32_t>(from) / 16 * 16 + random.Below(16)
+                               : random.Below(static_cast<std::uint32_t>(ranks)));
     if (from == to) continue;
     steps.push_back({from, to, random.Below(kSizes[random.Below(9)]),
                      static_cast<int>(random.Below(16)), random.Next()});
@@ -83,7 +88,9 @@ TEST(Cml, RandomMessagesOverAllFourDistancesArriveWhole) {
     const std::vector<Step> steps = RandomSteps(300, 64, test::Seed() + cells, &distances);
     int wrong = 0;
     auto cluster = Make(2, 0, p);
-    ASSERT_TRUE(cluster->LaunchAll(FullImage(kHeap), [&](Cml& mpi) { return Walk(mpi, &steps, &wrong); }).ok());
+    ASSERT_TRUE(
+        cluster->LaunchAll(FullImage(kHeap), [&](Cml& mpi) { return Walk(mpi, &steps, &wrong); })
+            .ok());
     const ClusterResult result = cluster->Run();
     EXPECT_TRUE(result.status.ok()) << result.status;
     EXPECT_EQ(wrong, 0);
@@ -102,7 +109,9 @@ TEST(Cml, SameSeedGivesTheSameDigestAndAnotherTimingAnother) {
     const std::vector<Step> steps = RandomSteps(60, 64, 5, &distances);
     int wrong = 0;
     auto cluster = Make(2, 0, p);
-    EXPECT_TRUE(cluster->LaunchAll(FullImage(kHeap), [&](Cml& mpi) { return Walk(mpi, &steps, &wrong); }).ok());
+    EXPECT_TRUE(
+        cluster->LaunchAll(FullImage(kHeap), [&](Cml& mpi) { return Walk(mpi, &steps, &wrong); })
+            .ok());
     return cluster->Run().digest;
   };
   EXPECT_EQ(digest(500'000), digest(500'000));
@@ -171,7 +180,8 @@ TEST(Cml, ReceivesSelectBySourceAndTag) {
     const auto program = [&got, base](Cml& mpi) -> Task<> {
       co_await mpi.Init();
       if (mpi.rank() == 0) {
-        for (const auto& [source, tag] : {std::pair{base + 1, 5}, std::pair{base, 3}, std::pair{base + 1, 4}}) {
+        for (const auto& [source, tag] :
+             {std::pair{base + 1, 5}, std::pair{base, 3}, std::pair{base + 1, 4}}) {
           co_await mpi.Recv(mpi.heap(), 16, source, tag);
           got.push_back(*mpi.at(mpi.heap()));
         }
@@ -214,18 +224,20 @@ Time MessageTime(Protocol protocol, Rank to, Time wire, std::uint32_t bytes = 0)
 }
 
 TEST(Cml, ReceiverInitiatedMessagesTakeTwoNetworkLatenciesAndSenderInitiatedOnesThree) {
-  // A longer wire between the chips adds itself once per latency. Data are one more: the flag is fenced, and the MFC
-  // begins it when they are there.
+  // A longer wire between the chips adds itself once per latency. Data are one more: the flag is
+  // fenced, and the MFC begins it when they are there.
   const Time longer = 10 * kMicrosecond, wire = 225'100;
   const auto latencies = [&](Protocol protocol, std::uint32_t bytes) {
-    const Time more = MessageTime(protocol, 8, wire + longer, bytes) - MessageTime(protocol, 8, wire, bytes);
+    const Time more =
+        MessageTime(protocol, 8, wire + longer, bytes) - MessageTime(protocol, 8, wire, bytes);
     return static_cast<double>(more) / static_cast<double>(longer);
   };
   EXPECT_EQ(latencies(Protocol::kReceiverInitiated, 0), 2);
   EXPECT_EQ(latencies(Protocol::kSenderInitiated, 0), 3);
   EXPECT_EQ(latencies(Protocol::kReceiverInitiated, 16), 3);
   EXPECT_EQ(latencies(Protocol::kSenderInitiated, 16), 4);
-  EXPECT_LT(MessageTime(Protocol::kReceiverInitiated, 1, wire), MessageTime(Protocol::kSenderInitiated, 1, wire));
+  EXPECT_LT(MessageTime(Protocol::kReceiverInitiated, 1, wire),
+            MessageTime(Protocol::kSenderInitiated, 1, wire));
 }
 
 TEST(Cml, SenderInitiatedMessagesArriveWholeToo) {
@@ -234,7 +246,9 @@ TEST(Cml, SenderInitiatedMessagesArriveWholeToo) {
   const std::vector<Step> steps = RandomSteps(150, 32, test::Seed() + 9, &distances);
   int wrong = 0;
   auto cluster = Make(1, 0, DefaultParameters(), Protocol::kSenderInitiated);
-  ASSERT_TRUE(cluster->LaunchAll(FullImage(kHeap), [&](Cml& mpi) { return Walk(mpi, &steps, &wrong); }).ok());
+  ASSERT_TRUE(
+      cluster->LaunchAll(FullImage(kHeap), [&](Cml& mpi) { return Walk(mpi, &steps, &wrong); })
+          .ok());
   EXPECT_TRUE(cluster->Run().status.ok());
   EXPECT_EQ(wrong, 0);
 }
@@ -244,7 +258,9 @@ TEST(Cml, NearMessagesPassNoPpe) {
   std::map<Distance, int> distances;
   std::vector<Step> steps = RandomSteps(100, 16, 3, &distances);
   int wrong = 0;
-  ASSERT_TRUE(cluster->LaunchAll(FullImage(kHeap), [&](Cml& mpi) { return Walk(mpi, &steps, &wrong); }).ok());
+  ASSERT_TRUE(
+      cluster->LaunchAll(FullImage(kHeap), [&](Cml& mpi) { return Walk(mpi, &steps, &wrong); })
+          .ok());
   const ClusterResult result = cluster->Run();
   EXPECT_TRUE(result.status.ok()) << result.status;
   EXPECT_EQ(result.cml.far_sends, 0u);
@@ -264,7 +280,8 @@ TEST(Cml, AMessageOverADeadCableFailsItsSenderWithTheReason) {
   ASSERT_TRUE(cluster->Launch({0, 32}, FullImage(kHeap), program).ok());
   const ClusterResult result = cluster->Run();
   EXPECT_EQ(result.status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_NE(result.status.message().find("no way through the network to triblade 1"), std::string::npos)
+  EXPECT_NE(result.status.message().find("no way through the network to triblade 1"),
+            std::string::npos)
       << result.status;
 }
 
@@ -277,9 +294,12 @@ TEST(Cml, ACrossbarFailsAndMessagesGoAroundIt) {
   ASSERT_TRUE(network.Inject({50 * kMicrosecond, true, spine, false}).ok());
   int wrong = 0;
   std::vector<Step> steps;
-  for (int i = 0; i < 20; ++i) steps.push_back({0, 19 * 32, 2000, 1, static_cast<std::uint64_t>(i)});
-  ASSERT_TRUE(cluster->Launch({0, 19 * 32}, FullImage(kHeap),
-                              [&](Cml& mpi) { return Walk(mpi, &steps, &wrong); }).ok());
+  for (int i = 0; i < 20; ++i)
+    steps.push_back({0, 19 * 32, 2000, 1, static_cast<std::uint64_t>(i)});
+  ASSERT_TRUE(cluster
+                  ->Launch({0, 19 * 32}, FullImage(kHeap),
+                           [&](Cml& mpi) { return Walk(mpi, &steps, &wrong); })
+                  .ok());
   const ClusterResult result = cluster->Run();
   EXPECT_TRUE(result.status.ok()) << result.status;
   EXPECT_EQ(wrong, 0);
@@ -287,7 +307,8 @@ TEST(Cml, ACrossbarFailsAndMessagesGoAroundIt) {
   EXPECT_GT(result.time, DefaultParameters().infiniband.sweep);
 }
 
-// --- Errors -----------------------------------------------------------------------------------------
+// --- Errors
+// -----------------------------------------------------------------------------------------
 
 absl::Status StatusOf(const RankProgram& program, SpeProgramImage image = FullImage(kHeap)) {
   auto cluster = Make(2);
@@ -302,21 +323,54 @@ struct BadCall {
 
 TEST(Cml, BadCallsNameTheirRule) {
   const BadCall calls[] = {
-      {"MPI_ANY_SOURCE", [](Cml& m) -> Task<> { co_await m.Init(); co_await m.Recv(m.heap(), 8, kAnySource, 0); }},
+      {"MPI_ANY_SOURCE",
+       [](Cml& m) -> Task<> {
+         co_await m.Init();
+         co_await m.Recv(m.heap(), 8, kAnySource, 0);
+       }},
       {"tag 16 is out of range; this CML was built with tags 0 to 15",
-       [](Cml& m) -> Task<> { co_await m.Init(); co_await m.Send(m.heap(), 8, 1, 16); }},
-      {"tag -1", [](Cml& m) -> Task<> { co_await m.Init(); co_await m.Recv(m.heap(), 8, 1, -1); }},
+       [](Cml& m) -> Task<> {
+         co_await m.Init();
+         co_await m.Send(m.heap(), 8, 1, 16);
+       }},
+      {"tag -1",
+       [](Cml& m) -> Task<> {
+         co_await m.Init();
+         co_await m.Recv(m.heap(), 8, 1, -1);
+       }},
       {"rank 64; the communicator has ranks 0 to 63",
-       [](Cml& m) -> Task<> { co_await m.Init(); co_await m.Send(m.heap(), 8, 64, 0); }},
-      {"sends to itself", [](Cml& m) -> Task<> { co_await m.Init(); co_await m.Send(m.heap(), 8, m.rank(), 0); }},
+       [](Cml& m) -> Task<> {
+         co_await m.Init();
+         co_await m.Send(m.heap(), 8, 64, 0);
+       }},
+      {"sends to itself",
+       [](Cml& m) -> Task<> {
+         co_await m.Init();
+         co_await m.Send(m.heap(), 8, m.rank(), 0);
+       }},
       {"before MPI_Init", [](Cml& m) -> Task<> { co_await m.Barrier(); }},
       {"without MPI_Finalize", [](Cml& m) -> Task<> { co_await m.Init(); }},
       {"after MPI_Finalize",
-       [](Cml& m) -> Task<> { co_await m.Init(); co_await m.Finalize(); co_await m.Barrier(); }},
+       [](Cml& m) -> Task<> {
+         co_await m.Init();
+         co_await m.Finalize();
+         co_await m.Barrier();
+       }},
       {"must be a multiple of 16",
-       [](Cml& m) -> Task<> { co_await m.Init(); co_await m.Send(m.heap() + 4, 8, 1, 0); }},
-      {"CML's control block", [](Cml& m) -> Task<> { co_await m.Init(); co_await m.Send(kControl - 16, 32, 1, 0); }},
-      {"MPI_Abort(7)", [](Cml& m) -> Task<> { co_await m.Init(); co_await m.Abort(7); }},
+       [](Cml& m) -> Task<> {
+         co_await m.Init();
+         co_await m.Send(m.heap() + 4, 8, 1, 0);
+       }},
+      {"CML's control block",
+       [](Cml& m) -> Task<> {
+         co_await m.Init();
+         co_await m.Send(kControl - 16, 32, 1, 0);
+       }},
+      {"MPI_Abort(7)",
+       [](Cml& m) -> Task<> {
+         co_await m.Init();
+         co_await m.Abort(7);
+       }},
       {"does not fit into 16 bytes",
        [](Cml& m) -> Task<> {
          co_await m.Init();
@@ -333,12 +387,16 @@ TEST(Cml, BadCallsNameTheirRule) {
   };
   for (const BadCall& call : calls) {
     const absl::Status status = StatusOf(call.program);
-    EXPECT_NE(std::string(status.message()).find(call.text), std::string::npos) << call.text << "\n" << status;
+    EXPECT_NE(std::string(status.message()).find(call.text), std::string::npos) << call.text << "\n"
+                                                                                << status;
   }
 }
 
 TEST(Cml, AnImageIsHeldToTheLocalStoreAndToTheFourteenFunctions) {
-  const RankProgram nothing = [](Cml& m) -> Task<> { co_await m.Init(); co_await m.Finalize(); };
+  const RankProgram nothing = [](Cml& m) -> Task<> {
+    co_await m.Init();
+    co_await m.Finalize();
+  };
   const absl::Status overrun = StatusOf(nothing, FullImage(240 * 1024));
   EXPECT_EQ(overrun.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_NE(overrun.message().find("local store overrun"), std::string::npos) << overrun;
@@ -348,8 +406,12 @@ TEST(Cml, AnImageIsHeldToTheLocalStoreAndToTheFourteenFunctions) {
   EXPECT_EQ(unsupported.code(), absl::StatusCode::kUnimplemented);
   EXPECT_NE(unsupported.message().find("unsupported function MPI_Isend"), std::string::npos);
   image.functions = {"MPI_Init", "MPI_Finalize"};
-  const absl::Status unlinked =
-      StatusOf([](Cml& m) -> Task<> { co_await m.Init(); co_await m.Barrier(); }, image);
+  const absl::Status unlinked = StatusOf(
+      [](Cml& m) -> Task<> {
+        co_await m.Init();
+        co_await m.Barrier();
+      },
+      image);
   EXPECT_NE(unlinked.message().find("MPI_Barrier is not linked"), std::string::npos) << unlinked;
 }
 

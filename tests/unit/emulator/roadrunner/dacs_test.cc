@@ -1,5 +1,5 @@
-// DaCS put and get: an SPE has its PPE move bytes to and from its Opteron core's memory, and the cost is that of two
-// flights and the bytes.
+// DaCS put and get: an SPE has its PPE move bytes to and from its Opteron core's memory, and the
+// cost is that of two flights and the bytes.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -95,7 +95,9 @@ TEST(Dacs, OutsideTheRegionIsAnError) {
   };
   ASSERT_TRUE(cluster->Launch({0}, FullImage(4096), program).ok());
   const std::string message(cluster->Run().status.message());
-  EXPECT_NE(message.find("DaCS get: bytes 1048575 to 1048671 of a region of 1048576"), std::string::npos) << message;
+  EXPECT_NE(message.find("DaCS get: bytes 1048575 to 1048671 of a region of 1048576"),
+            std::string::npos)
+      << message;
 }
 
 }  // namespace

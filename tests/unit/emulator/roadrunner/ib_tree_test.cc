@@ -1,5 +1,5 @@
-// The InfiniBand tree: hop counts over all pairs, static destination routing, and what is left of it when cables
-// and crossbars fail.
+// The InfiniBand tree: hop counts over all pairs, static destination routing, and what is left of
+// it when cables and crossbars fail.
 #include "emulator/roadrunner/ib_tree.h"
 
 #include <gtest/gtest.h>
@@ -74,7 +74,8 @@ TEST(IbTree, ACrossbarsChoiceDependsOnTheDestinationAlone) {
   RandomStream random(test::Seed(), "ib_tree");
   PERCS_TRACE_SEED();
   for (int i = 0; i < 40; ++i) {
-    tree.SetCable(*tree.ParseCable(tree.LinkName(static_cast<int>(random.Below(36 * 3)) * 24 + 12)), false);
+    tree.SetCable(*tree.ParseCable(tree.LinkName(static_cast<int>(random.Below(36 * 3)) * 24 + 12)),
+                  false);
   }
   for (int to = 0; to < 540; to += 7) {
     std::map<int, int> next;  // by crossbar
@@ -114,7 +115,8 @@ TEST(IbTree, RoutesAvoidWhatIsDeadAndSayWhatIsWhenNothingIsLeft) {
   RandomStream random(test::Seed(), "ib_faults");
   IbTree tree = Tree(540);
   for (int i = 0; i < 60; ++i) {
-    const auto crossbar = static_cast<int>(random.Below(static_cast<std::uint32_t>(tree.crossbars())));
+    const auto crossbar =
+        static_cast<int>(random.Below(static_cast<std::uint32_t>(tree.crossbars())));
     const auto port = static_cast<int>(random.Below(kCrossbarPorts));
     if (tree.Peer(crossbar, port) >= 0) tree.SetCable(crossbar * kCrossbarPorts + port, false);
   }

@@ -1,5 +1,5 @@
-// Sweep3D: both programming models with real arithmetic against a serial sweep, bit by bit; the timing form against
-// the sweep on real blades.
+// Sweep3D: both programming models with real arithmetic against a serial sweep, bit by bit; the
+// timing form against the sweep on real blades.
 #include <gtest/gtest.h>
 
 #include "emulator/base/random.h"
@@ -15,7 +15,8 @@ TEST(RankGrid, TilesOfCellsBladesAndTribladesCoverTheGridOnce) {
     const auto grid = RankGrid::ForRanks(ranks);
     ASSERT_TRUE(grid.ok());
     EXPECT_EQ(grid->px * grid->py, ranks);
-    for (Rank rank = 0; rank < ranks; ++rank) ASSERT_EQ(grid->At(grid->x(rank), grid->y(rank)), rank);
+    for (Rank rank = 0; rank < ranks; ++rank)
+      ASSERT_EQ(grid->At(grid->x(rank), grid->y(rank)), rank);
     EXPECT_EQ(grid->At(-1, 0), -1);
     EXPECT_EQ(grid->At(0, grid->py), -1);
   }
@@ -40,7 +41,8 @@ TEST(Sweep3d, OnCmlItGivesTheSerialFluxBitByBit) {
     p.iterations = 2;
     const auto swept = SweepOnCml(DefaultParameters(), p, ranks);
     ASSERT_TRUE(swept.ok()) << swept.status();
-    EXPECT_EQ(swept->flux, SerialSweep(p)) << ranks << " ranks, " << p.i << " x " << p.j << " x " << p.k;
+    EXPECT_EQ(swept->flux, SerialSweep(p))
+        << ranks << " ranks, " << p.i << " x " << p.j << " x " << p.k;
   }
 }
 
@@ -63,17 +65,21 @@ TEST(Sweep3d, OnTheAcceleratorItGivesTheSerialFluxBitByBit) {
 TEST(Sweep3d, BadProblemsAndTilesThatDoNotFitSayWhy) {
   SweepProblem p;
   p.k_block = 3;
-  EXPECT_NE(SweepOnCml(DefaultParameters(), p, 8).status().message().find("blocks must divide"), std::string::npos);
-  p = SweepProblem();
-  p.i = 3;
-  EXPECT_NE(SweepOnCml(DefaultParameters(), p, 8).status().message().find("every rank needs a cell"),
+  EXPECT_NE(SweepOnCml(DefaultParameters(), p, 8).status().message().find("blocks must divide"),
             std::string::npos);
   p = SweepProblem();
+  p.i = 3;
+  EXPECT_NE(
+      SweepOnCml(DefaultParameters(), p, 8).status().message().find("every rank needs a cell"),
+      std::string::npos);
+  p = SweepProblem();
   p.i = p.j = p.k = 48;
-  EXPECT_EQ(SweepOnCml(DefaultParameters(), p, 8).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(SweepOnCml(DefaultParameters(), p, 8).status().code(),
+            absl::StatusCode::kResourceExhausted);
 }
 
-// The timing form leaves out what buses do to each other; near and far messages must still take their time.
+// The timing form leaves out what buses do to each other; near and far messages must still take
+// their time.
 TEST(SweepTiming, ItTakesTheTimeOfTheSweepOnRealBlades) {
   for (const int ranks : {8, 16, 64}) {
     const RankGrid grid = *RankGrid::ForRanks(ranks);

@@ -1,4 +1,5 @@
-// The calibrated rows of Roadrunner hold, rows are those of the list, and perf speaks of any two SPEs.
+// The calibrated rows of Roadrunner hold, rows are those of the list, and perf speaks of any two
+// SPEs.
 #include "emulator/roadrunner/validation.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,8 @@ TEST(ValidateRoadrunner, SpecifiedAndCalibratedRowsHold) {
   EXPECT_GT(rows.size(), 28u);
   for (const ValidationRow& row : rows) {
     if (row.role == ValidationRole::kPredicted) continue;
-    EXPECT_EQ(row.holds, ValidationRow::Holds::kYes) << row.id << " " << row.quantity << ": " << row.emulated;
+    EXPECT_EQ(row.holds, ValidationRow::Holds::kYes)
+        << row.id << " " << row.quantity << ": " << row.emulated;
   }
 }
 
@@ -37,7 +39,8 @@ TEST(Perf, LatencyGrowsWithDistanceAndWithCrossbars) {
   EXPECT_FALSE(MeasurePerf(p, 3, 4, kPerfBytesMax + 1).ok());
 }
 
-// Three transfers one after the other: the rate between blades stays under a third of the slowest link's.
+// Three transfers one after the other: the rate between blades stays under a third of the slowest
+// link's.
 TEST(Perf, LegsBetweenTribladesNeverOverlap) {
   const RoadrunnerParameters p = DefaultParameters();
   for (const std::uint32_t bytes : {1024u, 16'384u, 131'072u}) {

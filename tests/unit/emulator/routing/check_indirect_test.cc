@@ -46,8 +46,10 @@ TEST_F(CheckIndirect, APlannedSetPassesWithFiveHops) {
 }
 
 TEST_F(CheckIndirect, NamesTheHoleOfTheSecondHalf) {
-  const NodeId landing = topology_.Peer(Exit(0, 1), static_cast<PortId>(std::countr_zero(
-                                                        topology_.DPorts(Exit(0, 1), 1)))).node;
+  const NodeId landing =
+      topology_
+          .Peer(Exit(0, 1), static_cast<PortId>(std::countr_zero(topology_.DPorts(Exit(0, 1), 1))))
+          .node;
   HubTables& hub = Edit(landing);
   for (int p = kDFirst; p < kHfiFirst; ++p) {
     hub.port_indirect[p] =
@@ -69,9 +71,8 @@ TEST_F(CheckIndirect, AMiddleThatIsClosedNeedsNoWayOn) {
   // Packets of supernode 1 itself start at source tables, and pass this hub only on their way out.
   HubTables& again = Edit(exit);
   for (int p = 0; p < kDFirst; ++p) {
-    again.port_indirect[p] = Changed(again.port_indirect[p], [&](RouteTable* t) {
-      t->inter[2] = topology_.DPorts(exit, 2);
-    });
+    again.port_indirect[p] = Changed(
+        again.port_indirect[p], [&](RouteTable* t) { t->inter[2] = topology_.DPorts(exit, 2); });
   }
   const auto report = CheckTables(topology_, {}, tables_, VcPolicy::kPosition);
   EXPECT_TRUE(report.ok()) << report.status();
@@ -83,7 +84,8 @@ TEST_F(CheckIndirect, ASecondLHopInTheMiddleSupernodeIsRefused) {
     const NodeId node = topology_.node(1, h), next = topology_.node(1, (h + 1) % 4);
     HubTables& hub = Edit(node);
     for (auto& table : hub.port_indirect) {
-      table = Changed(table, [&](RouteTable* t) { t->inter[3] = PortBit(topology_.LPort(node, next)); });
+      table = Changed(table,
+                      [&](RouteTable* t) { t->inter[3] = PortBit(topology_.LPort(node, next)); });
     }
   }
   EXPECT_THAT(Refusal(), HasSubstr("no VC position is left"));

@@ -216,9 +216,10 @@ TEST(CheckTables, ProvesBladesAndCountsThoseCutOff) {
   other->intra[0] = 0;
   hub.port_direct[socket.port] = other;
   tables[socket.node] = std::make_shared<const HubTables>(hub);
-  EXPECT_EQ(Refusal(topology, {}, tables),
-            "route tables: the table of sn0-d0-h1:D0 differs from the source table of sn0-d0-h1, but "
-            "packets from blade0 start there");
+  EXPECT_EQ(
+      Refusal(topology, {}, tables),
+      "route tables: the table of sn0-d0-h1:D0 differs from the source table of sn0-d0-h1, but "
+      "packets from blade0 start there");
 }
 
 }  // namespace

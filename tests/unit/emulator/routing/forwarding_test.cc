@@ -1,5 +1,5 @@
-// Forwarding tables of the InfiniBand tree: plans around failures are proven by following the cables, spoiled tables
-// are refused by name, and bytes are read back.
+// Forwarding tables of the InfiniBand tree: plans around failures are proven by following the
+// cables, spoiled tables are refused by name, and bytes are read back.
 #include "emulator/routing/forwarding.h"
 
 #include <gmock/gmock.h>
@@ -20,11 +20,13 @@ using ::testing::HasSubstr;
 
 constexpr PortId kSpine0 = kIbFirst + 12;  // of a leaf
 
-// A drawer of four hubs with the gateway at hub 1, and a triblade at each of these places: node 4 + i.
+// A drawer of four hubs with the gateway at hub 1, and a triblade at each of these places: node 4 +
+// i.
 Topology Machine(int cus, const std::vector<std::string>& places) {
   TopologySpec spec{1, 1, 4, 1};
   spec.infiniband = InfinibandSpec{cus, "sn0-d0-h1"};
-  for (std::size_t i = 0; i < places.size(); ++i) spec.blades.push_back({"triblade" + std::to_string(i), places[i]});
+  for (std::size_t i = 0; i < places.size(); ++i)
+    spec.blades.push_back({"triblade" + std::to_string(i), places[i]});
   auto topology = Topology::Create(spec);
   EXPECT_TRUE(topology.ok()) << topology.status();
   return *std::move(topology);
@@ -43,18 +45,21 @@ Failures Without(const Topology& topology, const std::vector<std::string>& links
   return failures;
 }
 
-absl::StatusOr<CheckReport> Checked(const Topology& topology, const Failures& failures, const TableSet& tables) {
+absl::StatusOr<CheckReport> Checked(const Topology& topology, const Failures& failures,
+                                    const TableSet& tables) {
   return CheckTables(topology, failures, tables, VcPolicy::kPosition);
 }
 
-std::string Refusal(const Topology& topology, const TableSet& tables, const Failures& failures = {}) {
+std::string Refusal(const Topology& topology, const TableSet& tables,
+                    const Failures& failures = {}) {
   const auto report = Checked(topology, failures, tables);
   EXPECT_EQ(report.status().code(), absl::StatusCode::kFailedPrecondition);
   return std::string(report.status().message());
 }
 
 // The table of a node says `port` for a triblade; the gateway is endpoint 0.
-void Set(const Topology& topology, TableSet* tables, const std::string& node, int triblade, PortId port) {
+void Set(const Topology& topology, TableSet* tables, const std::string& node, int triblade,
+         PortId port) {
   const NodeId at = *topology.ParseNode(node);
   HubTables changed = *(*tables)[at];
   changed.forwarding[static_cast<std::size_t>(triblade + 1)] = port;
@@ -62,7 +67,8 @@ void Set(const Topology& topology, TableSet* tables, const std::string& node, in
 }
 
 TEST(Forwarding, NoSingleCableBetweenCrossbarsCostsAPair) {
-  const Topology topology = Machine(2, {"cu0-leaf0", "cu0-leaf1", "cu0-leaf9", "cu1-leaf0", "cu1-leaf3"});
+  const Topology topology =
+      Machine(2, {"cu0-leaf0", "cu0-leaf1", "cu0-leaf9", "cu1-leaf0", "cu1-leaf3"});
   Planner planner(topology);
   int cables = 0;
   for (const LinkEnd& link : topology.Links()) {
@@ -82,7 +88,8 @@ TEST(Forwarding, NoSingleCableBetweenCrossbarsCostsAPair) {
 TEST(Forwarding, PlansAroundRandomFailuresAreProvenAndEqualHoweverTheyCameAbout) {
   PERCS_TRACE_SEED();
   RandomStream random(test::Seed(), "forwarding");
-  const Topology topology = Machine(2, {"cu0-leaf0", "cu0-leaf0", "cu0-leaf1", "cu1-leaf0", "cu1-leaf23", "sn0-d0-h3"});
+  const Topology topology =
+      Machine(2, {"cu0-leaf0", "cu0-leaf0", "cu0-leaf1", "cu1-leaf0", "cu1-leaf23", "sn0-d0-h3"});
   const std::vector<LinkEnd> links = topology.Links();
   Planner replanner(topology);
   Failures failures;
@@ -90,10 +97,13 @@ TEST(Forwarding, PlansAroundRandomFailuresAreProvenAndEqualHoweverTheyCameAbout)
   for (int round = 0; round < 40; ++round) {
     for (std::uint32_t n = random.Below(120); n > 0; --n) {
       const LinkEnd link = links[random.Below(static_cast<std::uint32_t>(links.size()))];
-      if (topology.is_blade(topology.Peer(link.node, link.port).node) && random.Below(4) > 0) continue;
-      if (failures.links.erase({link.node, link.port}) == 0) failures.links.insert({link.node, link.port});
+      if (topology.is_blade(topology.Peer(link.node, link.port).node) && random.Below(4) > 0)
+        continue;
+      if (failures.links.erase({link.node, link.port}) == 0)
+        failures.links.insert({link.node, link.port});
     }
-    const NodeId crossbar = topology.crossbar_node(static_cast<int>(random.Below(topology.crossbars())));
+    const NodeId crossbar =
+        topology.crossbar_node(static_cast<int>(random.Below(topology.crossbars())));
     if (failures.hubs.erase(crossbar) == 0) failures.hubs.insert(crossbar);
     const TableSet& tables = replanner.Replan(failures);
     const auto report = Checked(topology, failures, tables);
@@ -127,21 +137,25 @@ TEST(Forwarding, AWalkIntoAHoleOverADeadCableOrInCirclesIsNamed) {
             "forwarding tables: cu0-leaf23 > cu0-spine8 > nothing, on the way to triblade1");
 
   EXPECT_EQ(Refusal(topology, good, Without(topology, {"cu0-spine8:p1"})),
-            "forwarding tables: cu0-leaf23 > cu0-spine8 > cu0-spine8:p1, which is no live cable, on the way to "
+            "forwarding tables: cu0-leaf23 > cu0-spine8 > cu0-spine8:p1, which is no live cable, "
+            "on the way to "
             "triblade1");
 
   tables = good;
   Set(topology, &tables, "cu0-leaf2", 1, kIbFirst);
-  EXPECT_EQ(Refusal(topology, tables), "forwarding tables: cu0-leaf2 > triblade2, on the way to triblade1");
+  EXPECT_EQ(Refusal(topology, tables),
+            "forwarding tables: cu0-leaf2 > triblade2, on the way to triblade1");
 
   tables = good;
   Set(topology, &tables, "cu0-spine8", 1, kIbFirst);
-  EXPECT_THAT(Refusal(topology, tables), HasSubstr("> more than 7 crossbars, on the way to triblade1"));
+  EXPECT_THAT(Refusal(topology, tables),
+              HasSubstr("> more than 7 crossbars, on the way to triblade1"));
 
   tables = good;
   Set(topology, &tables, "triblade0", 2, kNoPort);
-  EXPECT_EQ(Refusal(topology, tables),
-            "forwarding tables: triblade2 can be reached from triblade0, whose table says otherwise");
+  EXPECT_EQ(
+      Refusal(topology, tables),
+      "forwarding tables: triblade2 can be reached from triblade0, whose table says otherwise");
 
   tables = good;
   HubTables cut = *tables[*topology.ParseNode("cu0-leaf5")];
@@ -188,11 +202,14 @@ TEST(Forwarding, TablesAreReadBackEqualAndMalformedOnesRefused) {
     ASSERT_TRUE(parsed.ok()) << parsed.status();
     EXPECT_EQ(parsed->forwarding, table.forwarding);
     EXPECT_EQ(parsed->Hash(), table.Hash());
-    EXPECT_THAT(std::string(parse(bytes.substr(0, bytes.size() - 1)).status().message()), HasSubstr("cut off"));
-    EXPECT_THAT(std::string(parse(bytes + "F").status().message()), HasSubstr("bytes after the end"));
+    EXPECT_THAT(std::string(parse(bytes.substr(0, bytes.size() - 1)).status().message()),
+                HasSubstr("cut off"));
+    EXPECT_THAT(std::string(parse(bytes + "F").status().message()),
+                HasSubstr("bytes after the end"));
     std::string wrong = bytes;
     wrong.back() = static_cast<char>(kHfiFirst);
-    EXPECT_THAT(std::string(parse(wrong).status().message()), HasSubstr("names a port that is no link"));
+    EXPECT_THAT(std::string(parse(wrong).status().message()),
+                HasSubstr("names a port that is no link"));
   }
 }
 

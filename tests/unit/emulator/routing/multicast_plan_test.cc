@@ -1,5 +1,5 @@
-// Method: trees planned for random groups in random broken fabrics must pass the checker, which is tried in turn
-// with every kind of entry it has to refuse.
+// Method: trees planned for random groups in random broken fabrics must pass the checker, which is
+// tried in turn with every kind of entry it has to refuse.
 #include "emulator/routing/multicast_plan.h"
 
 #include <gmock/gmock.h>
@@ -109,9 +109,10 @@ TEST(MulticastPlan, TheCheckerRefusesWhatIsNoTreeToTheMembers) {
             "route tables: multicast group all: delivers to sn0-d0-h0, which is no member");
   EXPECT_EQ(Refusal(topology, With(good, 0, good[0]->multicast[0] | PortBit(to2))),
             "route tables: multicast group all: leads to sn0-d0-h2, which has no entry for it");
-  EXPECT_EQ(Refusal(topology, With(good, 1, HubTables::kDeliverHere | PortBit(topology.LPort(1, 0)))),
-            "route tables: multicast group all: is no tree: sn0-d0-h0 is reached from sn0-d0-h0 and from "
-            "sn0-d0-h1");
+  EXPECT_EQ(
+      Refusal(topology, With(good, 1, HubTables::kDeliverHere | PortBit(topology.LPort(1, 0)))),
+      "route tables: multicast group all: is no tree: sn0-d0-h0 is reached from sn0-d0-h0 and from "
+      "sn0-d0-h1");
   EXPECT_THAT(Refusal(topology, With(good, 1, HubTables::kDeliverHere | PortBit(kDFirst + 15))),
               HasSubstr("which is no live link"));
   auto short_table = std::make_shared<HubTables>(*good[3]);
@@ -124,15 +125,18 @@ TEST(MulticastPlan, TheCheckerRefusesWhatIsNoTreeToTheMembers) {
 
 TEST(MulticastPlan, GroupsAreRefusedByName) {
   const auto error = [](std::string source, std::vector<std::string> members) {
-    return std::string(
-        Topology::Create(WithGroup({1, 1, 2}, std::move(source), std::move(members))).status().message());
+    return std::string(Topology::Create(WithGroup({1, 1, 2}, std::move(source), std::move(members)))
+                           .status()
+                           .message());
   };
-  EXPECT_THAT(error("sn0-d0-h7", {}), HasSubstr("multicast group all, source: no hub is named \"sn0-d0-h7\""));
+  EXPECT_THAT(error("sn0-d0-h7", {}),
+              HasSubstr("multicast group all, source: no hub is named \"sn0-d0-h7\""));
   EXPECT_THAT(error("sn0-d0-h0", {"sn3-d0-h1"}),
               HasSubstr("multicast group all, member: no hub is named \"sn3-d0-h1\""));
   EXPECT_EQ(error("sn0-d0-h0", {"sn0-d0-h1", "sn0-d0-h1"}),
             "multicast group all: sn0-d0-h1 is a member twice");
-  EXPECT_THAT(std::string(CheckMulticastTableSize(300, 256).message()), HasSubstr("write at least 300"));
+  EXPECT_THAT(std::string(CheckMulticastTableSize(300, 256).message()),
+              HasSubstr("write at least 300"));
 }
 
 }  // namespace

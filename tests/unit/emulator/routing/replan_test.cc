@@ -89,8 +89,8 @@ TEST(Replan, ADeadDLinkClosesItsTwoSupernodesAsMiddlesForEachOther) {
   ASSERT_EQ(failures.links.size(), 1u);
   const TableSet tables = Planner(topology).Plan(failures);
   for (NodeId hub = 0; hub < 4; ++hub) {
-    EXPECT_THAT(tables[hub]->closed_middles, testing::ElementsAre(HubTables::ClosedMiddle(1, 2),
-                                                                  HubTables::ClosedMiddle(2, 1)));
+    EXPECT_THAT(tables[hub]->closed_middles,
+                testing::ElementsAre(HubTables::ClosedMiddle(1, 2), HubTables::ClosedMiddle(2, 1)));
     EXPECT_TRUE(tables[hub]->Closed(1, 2));
     EXPECT_FALSE(tables[hub]->Closed(1, 3));
   }

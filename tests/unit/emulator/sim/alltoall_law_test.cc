@@ -1,6 +1,7 @@
-// Method: raw 2,048-byte packets, one per pair of hubs, `spread` schedule; bandwidth over the whole run, start
-// and end included, against the bound of paper 000 section VII-A. PERCS_LAW_D and PERCS_LAW_PACKETS choose
-// another number of D links per hub and of packets per pair; d = 2 takes a minute and runs in tests/validation.
+// Method: raw 2,048-byte packets, one per pair of hubs, `spread` schedule; bandwidth over the whole
+// run, start and end included, against the bound of paper 000 section VII-A. PERCS_LAW_D and
+// PERCS_LAW_PACKETS choose another number of D links per hub and of packets per pair; d = 2 takes a
+// minute and runs in tests/validation.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +34,8 @@ TEST(AllToAllLaw, DirectRoutingReachesTheBoundWithinTwoPercent) {
   const double seconds = static_cast<double>(result->virtual_time) * 1e-12;
   const double reached = pairs_per_hub * static_cast<double>(workload.bytes) / seconds / 1e9;
   RecordProperty("reached_gb_per_s", std::to_string(reached));
-  EXPECT_GE(reached, 0.98 * bound) << "d = " << d << ": " << reached << " of " << bound << " GB/s per hub";
+  EXPECT_GE(reached, 0.98 * bound)
+      << "d = " << d << ": " << reached << " of " << bound << " GB/s per hub";
   EXPECT_LE(reached, bound);
 }
 

@@ -1,5 +1,5 @@
-// Blades with programs among hubs: what they exchange over the network, what breaks, and that none of
-// it depends on where nodes live.
+// Blades with programs among hubs: what they exchange over the network, what breaks, and that none
+// of it depends on where nodes live.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,9 @@
-// The InfiniBand tree as nodes of the engine: crossbars with credits and static routing by destination, alone and behind
-// a gateway to a PERCS drawer. Times are reckoned by hand from the parameters; what breaks is gone around or lost with
-// its reason, and nothing depends on where nodes live.
+// The InfiniBand tree as nodes of the engine: crossbars with credits and static routing by
+// destination, alone and behind a gateway to a PERCS drawer. Times are reckoned by hand from the
+// parameters; what breaks is gone around or lost with its reason, and nothing depends on where
+// nodes live.
+#include "emulator/sim/infiniband.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +15,6 @@
 #include "emulator/base/random.h"
 #include "emulator/node/triblade_node.h"
 #include "emulator/roadrunner/cluster.h"
-#include "emulator/sim/infiniband.h"
 #include "tests/support/play.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"
@@ -26,7 +28,8 @@ using test::SplitRun;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// One hub, and blades in the tree at these places; they send what a script says. Blade i is node 1 + i.
+// One hub, and blades in the tree at these places; they send what a script says. Blade i is node 1
+// + i.
 Scenario Tree(int cus, const std::vector<std::string>& places) {
   Scenario s;
   s.topology = {1, 1, 1, 1};
@@ -70,15 +73,17 @@ std::pair<std::uint64_t, Time> One(Scenario s, NodeId from, NodeId to, int bytes
 TEST(Infiniband, PacketsPass1Or3CrossbarsInsideACuAnd5Or7Across) {
   const Scenario s = Tree(2, {"cu0-leaf0", "cu0-leaf0", "cu0-leaf1", "cu1-leaf0", "cu1-leaf1"});
   const P7ihParameters& p = s.parameters;
-  for (const auto& [to, crossbars] : std::vector<std::pair<NodeId, std::uint64_t>>{{2, 1}, {3, 3}, {4, 5}, {5, 7}}) {
+  for (const auto& [to, crossbars] :
+       std::vector<std::pair<NodeId, std::uint64_t>>{{2, 1}, {3, 3}, {4, 5}, {5, 7}}) {
     const auto [passed, time] = One(s, 1, to, 128);
     EXPECT_EQ(passed, crossbars);
-    // Into the adapter's ISR and out of the last one; every link in between takes a crossbar's time and the cable.
+    // Into the adapter's ISR and out of the last one; every link in between takes a crossbar's time
+    // and the cable.
     const Time latency = p.ib_crossbar - p.ib.flit_time;
     const Time hops = static_cast<Time>(crossbars + 1) * (p.ib_crossbar + p.ib.wire);
     EXPECT_EQ(time, p.hfi.flit_time + hops + latency + p.hfi.flit_time) << crossbars;
-    // Fifteen flits more come a flit time apart: cut through, not stored in every crossbar. At both ends the HFI, which
-    // is faster, has whole packets.
+    // Fifteen flits more come a flit time apart: cut through, not stored in every crossbar. At both
+    // ends the HFI, which is faster, has whole packets.
     const Time whole = One(s, 1, to, kPacketBytesMax).second;
     EXPECT_EQ(whole - time, 15 * (p.hfi.flit_time + p.ib.flit_time)) << crossbars;
   }
@@ -112,7 +117,8 @@ TEST(Infiniband, EightTribladesOfALeafShareItsFourUplinks) {
   EXPECT_NEAR(rate, 4 * 2.0, 0.25);
 }
 
-// Seven send to one: its cable is the bottleneck, credits hold the others back, and nothing is lost.
+// Seven send to one: its cable is the bottleneck, credits hold the others back, and nothing is
+// lost.
 TEST(Infiniband, CreditsHoldSendersBackWhereManySendToOne) {
   std::vector<std::string> places;
   for (int leaf = 0; leaf < 8; ++leaf) places.push_back("cu0-leaf" + std::to_string(leaf));
@@ -161,7 +167,8 @@ TEST(Infiniband, ADeadCableIsGoneAroundAfterTheReroute) {
                              result.total.packets_dropped[static_cast<int>(DropReason::kTruncated)];
   EXPECT_GT(lost, 50u) << "those between the failure and the commit";
   EXPECT_LT(lost, 130u);
-  EXPECT_EQ(result.total.packets_delivered + lost, 400u + result.total.packets_synthesised) << "ends of torn ones";
+  EXPECT_EQ(result.total.packets_delivered + lost, 400u + result.total.packets_synthesised)
+      << "ends of torn ones";
 }
 
 TEST(Infiniband, ADeadCrossbarIsGoneAroundAndALeafsTribladesAreLostWithTheirReason) {
@@ -182,25 +189,30 @@ TEST(Infiniband, ADeadCrossbarIsGoneAroundAndALeafsTribladesAreLostWithTheirReas
   const RunResult leaf = Play(s);
   EXPECT_THAT(leaf.violations, IsEmpty());
   EXPECT_EQ(leaf.reroutes.back().unreachable_pairs, 2u);
-  EXPECT_GT(leaf.total.packets_dropped[static_cast<int>(DropReason::kNoRoute)], 100u) << "refused where they start";
+  EXPECT_GT(leaf.total.packets_dropped[static_cast<int>(DropReason::kNoRoute)], 100u)
+      << "refused where they start";
 }
 
-// Whatever cables, crossbars and gateways come and go: nothing is lost without a reason, no credit leaks, no deadlock.
+// Whatever cables, crossbars and gateways come and go: nothing is lost without a reason, no credit
+// leaks, no deadlock.
 TEST(Infiniband, RandomFailuresUnderRandomTrafficLoseNothingInSilence) {
   PERCS_TRACE_SEED();
   RandomStream random(test::Seed(), "infiniband failures");
-  Scenario s = Mixed(2, {"cu0-leaf0", "cu0-leaf0", "cu0-leaf1", "cu0-leaf9", "cu1-leaf0", "cu1-leaf3", "sn0-d0-h3"});
+  Scenario s = Mixed(2, {"cu0-leaf0", "cu0-leaf0", "cu0-leaf1", "cu0-leaf9", "cu1-leaf0",
+                         "cu1-leaf3", "sn0-d0-h3"});
   s.seed = test::Seed();
   const Topology topology = Built(s);
   const auto below = [&](std::size_t n) { return random.Below(static_cast<std::uint32_t>(n)); };
   for (int i = 0; i < 3000; ++i) {
     const NodeId from = below(11), to = below(11);
-    if (from != to) Send(&s, below(200'000) * Time{1'000}, from, to, 1 + static_cast<int>(below(2048)));
+    if (from != to)
+      Send(&s, below(200'000) * Time{1'000}, from, to, 1 + static_cast<int>(below(2048)));
   }
   // Cables that traffic uses: those of the crossbars next to triblades and their spines.
   std::vector<LinkEnd> cables;
   for (const LinkEnd& link : topology.Links()) {
-    if (topology.has_tree() && (link.node < topology.hubs() ? link == topology.gateway() : true)) cables.push_back(link);
+    if (topology.has_tree() && (link.node < topology.hubs() ? link == topology.gateway() : true))
+      cables.push_back(link);
   }
   for (int i = 0; i < 60; ++i) {
     const LinkEnd cable = cables[below(cables.size())];
@@ -208,7 +220,8 @@ TEST(Infiniband, RandomFailuresUnderRandomTrafficLoseNothingInSilence) {
     s.faults.push_back({at, cable, false});
     s.faults.push_back({at + (1 + below(50)) * kMicrosecond, cable, true});
   }
-  s.impairments = {{5 * kMicrosecond, Link(s, "blade0:N0"), LinkImpairment::Kind::kErrorRate, 0.02}};
+  s.impairments = {
+      {5 * kMicrosecond, Link(s, "blade0:N0"), LinkImpairment::Kind::kErrorRate, 0.02}};
   const RunResult one = Play(s);
   EXPECT_THAT(one.violations, IsEmpty());
   EXPECT_GT(one.total.packets_delivered, 2000u);
@@ -240,25 +253,32 @@ TEST(Infiniband, AFullCuTakesTrafficAmongItsEnds) {
 }
 
 TEST(Infiniband, PlacesThatDoNotExistAreRefusedWithTheArithmetic) {
-  const auto refusal = [](const Scenario& s) { return std::string(Topology::Create(s.topology).status().message()); };
+  const auto refusal = [](const Scenario& s) {
+    return std::string(Topology::Create(s.topology).status().message());
+  };
   EXPECT_THAT(refusal(Tree(1, std::vector<std::string>(181, "cu0"))),
-              HasSubstr("CU 0: 181 triblades; its switch of 288 ports has 24 leaves x 4 uplinks = 96 ports to other "
+              HasSubstr("CU 0: 181 triblades; its switch of 288 ports has 24 leaves x 4 uplinks = "
+                        "96 ports to other "
                         "CUs and takes 1 to 180 triblades"));
-  EXPECT_THAT(refusal(Tree(25, {"cu0"})), HasSubstr("25 CUs; the eight inter-CU switches join 1 to 24"));
+  EXPECT_THAT(refusal(Tree(25, {"cu0"})),
+              HasSubstr("25 CUs; the eight inter-CU switches join 1 to 24"));
   EXPECT_THAT(refusal(Tree(1, {"cu1"})), HasSubstr("there is no cu1; there are CUs 0 to 0"));
-  EXPECT_THAT(refusal(Tree(1, {"cu0-leaf24"})), HasSubstr("there is no cu0-leaf24; there are CUs 0 to 0 with leaves 0 to 23"));
+  EXPECT_THAT(refusal(Tree(1, {"cu0-leaf24"})),
+              HasSubstr("there is no cu0-leaf24; there are CUs 0 to 0 with leaves 0 to 23"));
   EXPECT_THAT(refusal(Tree(1, {"cu0-spine1"})), HasSubstr("is no place in the InfiniBand tree"));
   EXPECT_THAT(refusal(Tree(2, {"sw0-a0"})), HasSubstr("has cables to other crossbars alone"));
-  EXPECT_THAT(refusal(Tree(1, std::vector<std::string>(9, "cu0-leaf2"))), HasSubstr("all 8 are taken"));
+  EXPECT_THAT(refusal(Tree(1, std::vector<std::string>(9, "cu0-leaf2"))),
+              HasSubstr("all 8 are taken"));
   Scenario gateway = Mixed(1, {"cu0"});
   gateway.topology.infiniband->gateway = "sn0-d0-h9";
   EXPECT_THAT(refusal(gateway), HasSubstr("topology.infiniband.gateway: no hub is named"));
 }
 
-// --- Triblades --------------------------------------------------------------------------------------
+// --- Triblades
+// --------------------------------------------------------------------------------------
 
-Scenario Triblades(const std::vector<std::string>& places, CollectiveOperation operation, std::uint32_t bytes,
-                   std::uint64_t iterations) {
+Scenario Triblades(const std::vector<std::string>& places, CollectiveOperation operation,
+                   std::uint32_t bytes, std::uint64_t iterations) {
   Scenario s = Mixed(2, places);
   s.workload = AllToAllWorkload{8192, Schedule::kSpread, true, PayloadMode::kVerified};
   BladeConfig config;
@@ -268,12 +288,15 @@ Scenario Triblades(const std::vector<std::string>& places, CollectiveOperation o
   return s;
 }
 
-// The packets of this tree and the reservations of the timing form's take the same time where nothing is in the way.
+// The packets of this tree and the reservations of the timing form's take the same time where
+// nothing is in the way.
 TEST(Infiniband, CollectivesTakeTheTimeThatTheTimingFormsNetworkGivesThem) {
   constexpr std::uint32_t kBytes = 16;
-  const RunResult packets = Play(Triblades({"cu0-leaf0", "cu0-leaf0"}, CollectiveOperation::kBarrier, kBytes, 20));
+  const RunResult packets =
+      Play(Triblades({"cu0-leaf0", "cu0-leaf0"}, CollectiveOperation::kBarrier, kBytes, 20));
   EXPECT_THAT(packets.violations, IsEmpty());
-  const auto cluster = *roadrunner::Cluster::Create(roadrunner::DefaultParameters(), {.triblades = 2});
+  const auto cluster =
+      *roadrunner::Cluster::Create(roadrunner::DefaultParameters(), {.triblades = 2});
   ASSERT_TRUE(cluster
                   ->LaunchAll(roadrunner::FullImage(1024),
                               [](roadrunner::Cml& mpi) -> Task<> {
@@ -290,7 +313,8 @@ TEST(Infiniband, CollectivesTakeTheTimeThatTheTimingFormsNetworkGivesThem) {
 
 TEST(Infiniband, TribladesOfTheTreeAndOfADrawerAreOneMachineWhicheverProcessesTheyLiveIn) {
   PERCS_TRACE_SEED();
-  const Scenario s = Triblades({"cu0-leaf0", "cu1-leaf2", "sn0-d0-h3"}, CollectiveOperation::kReduce, 512, 3);
+  const Scenario s =
+      Triblades({"cu0-leaf0", "cu1-leaf2", "sn0-d0-h3"}, CollectiveOperation::kReduce, 512, 3);
   const RunResult one = Play(s);
   EXPECT_THAT(one.violations, IsEmpty());
   EXPECT_EQ(one.total.payload_errors, 0u);
@@ -312,7 +336,8 @@ TEST(Infiniband, ATribladeThatIsCutOffFailsItsPeersWithTheReason) {
   s.faults = {{20 * kMicrosecond, Link(s, "blade1:N0"), false}};
   const auto result = RunScenario(s, RunOptions());
   ASSERT_FALSE(result.ok());
-  EXPECT_THAT(std::string(result.status().message()), HasSubstr("there is no way through the network to triblade"));
+  EXPECT_THAT(std::string(result.status().message()),
+              HasSubstr("there is no way through the network to triblade"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Multicast in whole runs: every member gets every packet once, links carry each once, and a cut link only loses
-// what was under way.
+// Multicast in whole runs: every member gets every packet once, links carry each once, and a cut
+// link only loses what was under way.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +52,8 @@ TEST(Multicast, EveryMemberGetsEveryPacketOnce) {
 }
 
 TEST(Multicast, OneBlockedBranchHoldsUpNoOther) {
-  // The branch to hub 2 finds its link full of other traffic; the one to hub 0 does not wait for it.
+  // The branch to hub 2 finds its link full of other traffic; the one to hub 0 does not wait for
+  // it.
   Scenario s;
   s.topology = {1, 1, 3};
   s.topology.multicast = {{"both", "sn0-d0-h1", {"sn0-d0-h0", "sn0-d0-h2"}}};
@@ -77,7 +78,8 @@ TEST(Multicast, IsReplannedAroundACutLink) {
   auto& w = std::get<PatternWorkload>(s.workload);
   w.load = 0.01;
   w.measure = 300 * kMicrosecond;
-  s.faults = {{50 * kMicrosecond, *Topology::Create(s.topology)->ParseLink("sn0-d0-h1/sn0-d0-h3"), false}};
+  s.faults = {
+      {50 * kMicrosecond, *Topology::Create(s.topology)->ParseLink("sn0-d0-h1/sn0-d0-h3"), false}};
   std::map<NodeId, std::uint64_t> copies;
   RunOptions options;
   options.on_delivery = [&](NodeId node, const Delivery&) { ++copies[node]; };
@@ -86,8 +88,7 @@ TEST(Multicast, IsReplannedAroundACutLink) {
   EXPECT_THAT(result->violations, testing::IsEmpty());
   ASSERT_EQ(result->reroutes.size(), 1u);
   const std::uint64_t sent = result->total.packets_created;
-  const std::uint64_t lost =
-      result->total.packets_dropped[static_cast<int>(DropReason::kLinkDown)];
+  const std::uint64_t lost = result->total.packets_dropped[static_cast<int>(DropReason::kLinkDown)];
   EXPECT_GT(lost, 0u);
   EXPECT_LT(lost, sent / 4);
   EXPECT_GT(copies[3], sent - sent / 4) << "behind the cut link";
@@ -103,7 +104,8 @@ TEST(Multicast, ADamagedEntryDropsPacketsAndIsWrittenAnew) {
   const auto result = RunScenario(s, {});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(result->violations, testing::IsEmpty());
-  const std::uint64_t lost = result->total.packets_dropped[static_cast<int>(DropReason::kTableParity)];
+  const std::uint64_t lost =
+      result->total.packets_dropped[static_cast<int>(DropReason::kTableParity)];
   EXPECT_GT(lost, 0u);
   EXPECT_EQ(result->total.packets_delivered, 3 * (result->total.packets_created - lost));
   ASSERT_EQ(result->reroutes.size(), 1u);
@@ -115,7 +117,8 @@ TEST(Multicast, IsTheSameForAnyPlacement) {
   auto& w = std::get<PatternWorkload>(s.workload);
   w.load = 0.1;
   w.measure = 60 * kMicrosecond;
-  s.faults = {{20 * kMicrosecond, *Topology::Create(s.topology)->ParseLink("sn0-d0-h1:LL0"), false}};
+  s.faults = {
+      {20 * kMicrosecond, *Topology::Create(s.topology)->ParseLink("sn0-d0-h1:LL0"), false}};
   const auto whole = RunScenario(s, {});
   ASSERT_TRUE(whole.ok()) << whole.status();
   for (const int processes : {2, 5}) {
@@ -131,7 +134,8 @@ TEST(Multicast, SmallBuffersAndASecondSenderAreRefused) {
   s.parameters.ll.buffer_flits = 8;
   const auto result = RunScenario(s, {});
   EXPECT_EQ(std::string(result.status().message()),
-            "multicast packets are replicated from buffers that hold them whole, 16 flits, but those of LL links "
+            "multicast packets are replicated from buffers that hold them whole, 16 flits, but "
+            "those of LL links "
             "hold 8; write at least 16");
 }
 

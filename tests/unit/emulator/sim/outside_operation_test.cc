@@ -1,5 +1,6 @@
-// Operations of programs outside, given to a fabric as commands. Method: two windows are opened, and bytes written
-// from one to the other, by commands at virtual times; who listens, and how many threads run, changes nothing.
+// Operations of programs outside, given to a fabric as commands. Method: two windows are opened,
+// and bytes written from one to the other, by commands at virtual times; who listens, and how many
+// threads run, changes nothing.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -56,7 +57,8 @@ std::vector<Asked> OpenAndWrite(const std::vector<std::uint8_t>& data) {
   return asked;
 }
 
-absl::StatusOr<RunResult> Play(const std::vector<Asked>& asked, WindowListener* listener, int threads = 1) {
+absl::StatusOr<RunResult> Play(const std::vector<Asked>& asked, WindowListener* listener,
+                               int threads = 1) {
   Scenario scenario;
   scenario.topology = {1, 1, 4, 1};
   RunOptions options;
@@ -81,7 +83,8 @@ TEST(OutsideOperation, BeginsAtItsTimeAndTheListenerHearsHowItEnded) {
     EXPECT_EQ(event.status, WindowStatus::kOk) << id << ": " << WindowStatusName(event.status);
   }
   EXPECT_EQ(heard.completions[1].at, 0) << "reserving takes no time";
-  EXPECT_EQ(heard.completions[20].at, 5 * kMicrosecond) << "in the order of the calls: before what reads it";
+  EXPECT_EQ(heard.completions[20].at, 5 * kMicrosecond)
+      << "in the order of the calls: before what reads it";
   EXPECT_GT(heard.completions[21].at, 5 * kMicrosecond);
   EXPECT_LT(heard.completions[21].at, 90 * kMicrosecond);
   EXPECT_EQ(heard.completions[22].data, data);
@@ -90,14 +93,16 @@ TEST(OutsideOperation, BeginsAtItsTimeAndTheListenerHearsHowItEnded) {
 TEST(OutsideOperation, IsTheSameWhoeverListensAndForAnyNumberOfThreads) {
   const std::vector<Asked> asked = OpenAndWrite(std::vector<std::uint8_t>(100'000, 7));
   Heard heard;
-  const auto one = Play(asked, &heard), nobody = Play(asked, nullptr), two = Play(asked, nullptr, 2);
+  const auto one = Play(asked, &heard), nobody = Play(asked, nullptr),
+             two = Play(asked, nullptr, 2);
   ASSERT_TRUE(one.ok() && nobody.ok() && two.ok());
   EXPECT_EQ(one->digest.ToString(), nobody->digest.ToString());
   EXPECT_EQ(one->digest.ToString(), two->digest.ToString());
   EXPECT_GT(one->total.packets_delivered, 49u) << "the run did not end before the operations began";
 }
 
-// The operation that a program writes with is lost, and what the ranks send next waits behind it, in the same flow.
+// The operation that a program writes with is lost, and what the ranks send next waits behind it,
+// in the same flow.
 TEST(OutsideOperation, MessagesThatItCompletesReachTheirRanks) {
   Scenario scenario;
   scenario.topology = {1, 1, 2, 1};
@@ -121,9 +126,12 @@ TEST(OutsideOperation, MessagesThatItCompletesReachTheirRanks) {
   put.peer_address = kMemory;
   Heard heard;
   RunOptions options;
-  for (const auto& [node, operation] : std::vector<std::pair<NodeId, WindowOperation>>{
-           {0, Of(1, WindowOp::kReserve)}, {0, Of(2, WindowOp::kRegister, kMemory, 64)},
-           {1, Of(1, WindowOp::kReserve)}, {1, Of(2, WindowOp::kRegister, kMemory, 64)}, {0, put}}) {
+  for (const auto& [node, operation] :
+       std::vector<std::pair<NodeId, WindowOperation>>{{0, Of(1, WindowOp::kReserve)},
+                                                       {0, Of(2, WindowOp::kRegister, kMemory, 64)},
+                                                       {1, Of(1, WindowOp::kReserve)},
+                                                       {1, Of(2, WindowOp::kRegister, kMemory, 64)},
+                                                       {0, put}}) {
     options.commands.push_back({0, [&heard, node, operation](Fabric& fabric, Time at) {
                                   return fabric.Issue(node, at, operation, &heard);
                                 }});
@@ -134,7 +142,8 @@ TEST(OutsideOperation, MessagesThatItCompletesReachTheirRanks) {
   EXPECT_EQ(result->collective.tasks, 2u);
   EXPECT_EQ(heard.completions[3].status, WindowStatus::kOk);
   EXPECT_GT(heard.completions[3].at, scenario.parameters.retransmit_timeout) << "it was sent again";
-  EXPECT_GT(result->collective.slowest, scenario.parameters.retransmit_timeout) << "and a rank waited for it";
+  EXPECT_GT(result->collective.slowest, scenario.parameters.retransmit_timeout)
+      << "and a rank waited for it";
 }
 
 TEST(OutsideOperation, IsRefusedInThePastAndForWhatHasNoWindows) {
@@ -146,8 +155,10 @@ TEST(OutsideOperation, IsRefusedInThePastAndForWhatHasNoWindows) {
   ASSERT_TRUE(fabric.ok()) << fabric.status();
   (*fabric)->RunWindow(kMicrosecond);
   const WindowOperation reserve = Of(1, WindowOp::kReserve);
-  EXPECT_EQ((*fabric)->Issue(4, kMicrosecond, reserve, nullptr).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ((*fabric)->Issue(0, kMicrosecond - 1, reserve, nullptr).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ((*fabric)->Issue(4, kMicrosecond, reserve, nullptr).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ((*fabric)->Issue(0, kMicrosecond - 1, reserve, nullptr).code(),
+            absl::StatusCode::kInvalidArgument);
   EXPECT_EQ((*fabric)->work_left().unfinished, 0);
   ASSERT_TRUE((*fabric)->Issue(0, kMicrosecond, reserve, nullptr).ok());
   EXPECT_EQ((*fabric)->NextEventTime(), kMicrosecond);

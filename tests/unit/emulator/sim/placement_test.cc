@@ -1,5 +1,6 @@
-// Method: the same scenario in one thread, in several, and split over processes whose batches arrive in
-// random order; digests must be equal. Then one thing is spoiled, and the digest must notice.
+// Method: the same scenario in one thread, in several, and split over processes whose batches
+// arrive in random order; digests must be equal. Then one thing is spoiled, and the digest must
+// notice.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -63,7 +64,8 @@ Scenario ErrorScenario() {
   // Lanes: fewer, too few, repaired.
   s.impairments.push_back({2 * kMicrosecond, {0, 0}, LinkImpairment::Kind::kLanesLost, 0, 20});
   s.impairments.push_back({4 * kMicrosecond, {0, kDFirst}, LinkImpairment::Kind::kLanesLost, 0, 9});
-  s.impairments.push_back({90 * kMicrosecond, {0, kDFirst}, LinkImpairment::Kind::kLanesLost, 0, 3});
+  s.impairments.push_back(
+      {90 * kMicrosecond, {0, kDFirst}, LinkImpairment::Kind::kLanesLost, 0, 3});
   return s;
 }
 
@@ -166,7 +168,8 @@ TEST(Placement, DigestIsTheSameInThreadsAndProcesses) {
   }
 }
 
-// Of the model version below. A change that is meant to alter results raises kModelVersion and these together.
+// Of the model version below. A change that is meant to alter results raises kModelVersion and
+// these together.
 const std::map<std::string, std::string> kGolden = {
     {"all-to-all, verified", "bed7bdb03759d07d31241c12b663b854"},
     {"faults of links and tables that come and go", "2046f37fa7a568d1ababe8fd7bae241f"},
@@ -174,11 +177,9 @@ const std::map<std::string, std::string> kGolden = {
     {"blades among hubs, one cut off and back", "a3101e9a8759e6f1ddbbdb60410d8e1a"},
     {"errors on every link, one given up, lanes lost, reroutes",
      "b9553e48aec11a63b1c9c7321b7883d5"},
-    {"one-flit packets, a cable lost, nobody reroutes",
-     "3790236830c27651a5ec6f4413d4a808"},
+    {"one-flit packets, a cable lost, nobody reroutes", "3790236830c27651a5ec6f4413d4a808"},
     {"saturation", "4da4cb45797373003791e274899eb409"},
-    {"saturation, shallow buffers, two supernodes",
-     "fd13741e410099c4efe0a979125adb71"},
+    {"saturation, shallow buffers, two supernodes", "fd13741e410099c4efe0a979125adb71"},
     {"two links cut, one mended, reroutes", "6932066557518230ae31dd667b8d8e44"},
 };
 
@@ -196,7 +197,8 @@ TEST(Placement, DigestsAreThoseOfTheModelVersion) {
 class Tamper : public ::testing::Test {
  protected:
   // Spoils the first outbox for which `spoil` says it did; returns whether anything noticed.
-  bool Noticed(const std::function<bool(Outbox&)>& spoil, const char* name = "all-to-all, verified") {
+  bool Noticed(const std::function<bool(Outbox&)>& spoil,
+               const char* name = "all-to-all, verified") {
     const Scenario scenario = Scenarios().at(name);
     const auto clean = RunScenario(scenario, RunOptions());
     bool done = false;

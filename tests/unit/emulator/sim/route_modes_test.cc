@@ -49,8 +49,9 @@ TEST(RouteModesProperty, EveryPairThatTablesServeIsDeliveredInEveryMode) {
   for (int round = 0; round < 1000; ++round) {
     Scenario scenario;
     do {
-      scenario.topology = {1 + static_cast<int>(random.Below(5)), 1 + static_cast<int>(random.Below(2)),
-                           1 + static_cast<int>(random.Below(3)), 1 + static_cast<int>(random.Below(3))};
+      scenario.topology = {
+          1 + static_cast<int>(random.Below(5)), 1 + static_cast<int>(random.Below(2)),
+          1 + static_cast<int>(random.Below(3)), 1 + static_cast<int>(random.Below(3))};
     } while (!Topology::Create(scenario.topology).ok());
     const Topology topology = Topology::Create(scenario.topology).value();
     Failures failures;
@@ -157,7 +158,8 @@ TEST(RouteModesProperty, RandomLoopingTablesNeverDeadlockUnderPositions) {
         return table;
       };
       auto hub = std::make_shared<HubTables>();
-      for (auto* table : {&hub->source_direct, &hub->source_striped, &hub->source_indirect}) *table = any();
+      for (auto* table : {&hub->source_direct, &hub->source_striped, &hub->source_indirect})
+        *table = any();
       for (auto& table : hub->port_direct) table = any();
       for (auto& table : hub->port_indirect) table = any();
       tables.push_back(hub);

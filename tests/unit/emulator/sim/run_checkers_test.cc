@@ -1,6 +1,6 @@
-// What is checked at the end of every run. Method: each checker must be content with a right run and
-// name the fault of a wrong one: results spoiled by hand, and flits spoiled on their way between two
-// processes.
+// What is checked at the end of every run. Method: each checker must be content with a right run
+// and name the fault of a wrong one: results spoiled by hand, and flits spoiled on their way
+// between two processes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,19 +61,19 @@ TEST_F(MergeCheckTest, AWrongPayloadIsNamed) {
 TEST_F(MergeCheckTest, FlitsOutOfOrderAndVcsOutOfPlaceAreNamedWithTheirHub) {
   nodes_[0].flits_out_of_order = 1;
   nodes_[1].vcs_out_of_place = 2;
-  EXPECT_THAT(Violations(),
-              UnorderedElementsAre(
-                  "order of flits: 1 runs of flits reached sn0-d0-h0 out of their place in a packet",
-                  "VC positions: 2 packets reached sn0-d0-h1 on a VC out of its place"));
+  EXPECT_THAT(
+      Violations(),
+      UnorderedElementsAre(
+          "order of flits: 1 runs of flits reached sn0-d0-h0 out of their place in a packet",
+          "VC positions: 2 packets reached sn0-d0-h1 on a VC out of its place"));
 }
 
 // Every link crosses between two processes; `spoil` changes one run of flits on its way.
 class SpoiledRunTest : public ::testing::Test {
  protected:
   std::vector<std::string> Violations(const std::function<bool(FlitRun&)>& spoil) {
-    return ViolationsOfBatches([&spoil](Outbox& box) {
-      return std::any_of(box.flits.begin(), box.flits.end(), spoil);
-    });
+    return ViolationsOfBatches(
+        [&spoil](Outbox& box) { return std::any_of(box.flits.begin(), box.flits.end(), spoil); });
   }
   // The same for `spoil` of everything that crosses in one window, until it returns true.
   std::vector<std::string> ViolationsOfBatches(const std::function<bool(Outbox&)>& spoil) {
@@ -119,9 +119,9 @@ TEST_F(SpoiledRunTest, ATailThatComesTooEarlyIsSeen) {
 TEST_F(SpoiledRunTest, FlitsWithoutCreditAreSeenAndHarmNothingElse) {
   EXPECT_THAT(ViolationsOfBatches([](Outbox& box) {
                 // A buffer full of flits twice: the second time there is no slot for them.
-                const auto full = std::find_if(box.flits.begin(), box.flits.end(), [](const FlitRun& run) {
-                  return !IsD(run.port) && run.count == 8;
-                });
+                const auto full = std::find_if(
+                    box.flits.begin(), box.flits.end(),
+                    [](const FlitRun& run) { return !IsD(run.port) && run.count == 8; });
                 if (full == box.flits.end()) return false;
                 const FlitRun copy = *full;
                 box.flits.insert(full, copy);

@@ -1,5 +1,5 @@
-// Method: small scripts whose every time can be reckoned by hand; the records of all placements put together
-// must be the same.
+// Method: small scripts whose every time can be reckoned by hand; the records of all placements put
+// together must be the same.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -34,7 +34,8 @@ TraceSelection Packets(NodeId source, std::uint64_t count = 1, std::uint64_t fir
   return selection;
 }
 
-std::vector<TracedPacket> Follow(const Scenario& s, const TraceSelection& selection, int threads = 1) {
+std::vector<TracedPacket> Follow(const Scenario& s, const TraceSelection& selection,
+                                 int threads = 1) {
   std::vector<TraceEvent> events;
   const Executor executor = [](int count, absl::FunctionRef<void(int)> body) {
     std::vector<std::thread> workers;

@@ -1,5 +1,6 @@
-// Triblades among the hubs of a PERCS drawer, joined by gateway links: collectives of CML over all their SPEs, checked
-// in every call, beside traffic of the hubs; none of it depends on where nodes live, and what breaks has its reason.
+// Triblades among the hubs of a PERCS drawer, joined by gateway links: collectives of CML over all
+// their SPEs, checked in every call, beside traffic of the hubs; none of it depends on where nodes
+// live, and what breaks has its reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +26,8 @@ Scenario DrawerAndTriblades(int triblades) {
   s.topology = {1, 1, 8, 1};
   s.workload = AllToAllWorkload{8192, Schedule::kSpread, true, PayloadMode::kVerified};
   for (int i = 0; i < triblades; ++i) {
-    s.topology.blades.push_back({"triblade" + std::to_string(i), "sn0-d0-h" + std::to_string(3 * i)});
+    s.topology.blades.push_back(
+        {"triblade" + std::to_string(i), "sn0-d0-h" + std::to_string(3 * i)});
     BladeConfig config;
     config.type = kTribladeType;
     config.programs = {CollectiveProgram{CollectiveOperation::kReduce, "auto", 16, 256, 3},
@@ -45,7 +47,8 @@ TEST(Triblades, RunCollectivesOfCmlOverAPercsDrawer) {
   EXPECT_EQ(result.programs[0].program, "reduce of CML on 96 ranks, 256 bytes");
   EXPECT_EQ(result.programs[0].iterations, 3u);
   EXPECT_GT(result.programs[2].finished, result.programs[1].finished);
-  EXPECT_GT(result.total.blade[2], 2u * 95 * 4096) << "DMA bytes: each SPE but the root takes the broadcasts";
+  EXPECT_GT(result.total.blade[2], 2u * 95 * 4096)
+      << "DMA bytes: each SPE but the root takes the broadcasts";
   // 56 of the hubs; of the triblades at least a message and its answer per tree edge and call.
   EXPECT_GT(result.total.messages_delivered, 56u + 2 * 2 * 7);
 }
@@ -86,7 +89,8 @@ TEST(Triblades, ACutGatewayLinkFailsTheSendersWithTheReason) {
   scenario.faults = {{20 * kMicrosecond, {9, kBladePort}, false}};
   const auto result = RunScenario(scenario, RunOptions());
   ASSERT_FALSE(result.ok());
-  EXPECT_THAT(std::string(result.status().message()), HasSubstr("there is no way through the network to triblade"));
+  EXPECT_THAT(std::string(result.status().message()),
+              HasSubstr("there is no way through the network to triblade"));
 }
 
 TEST(Triblades, WithOtherProgramsThanCmlsOrThanEachOtherAreRefused) {
@@ -96,7 +100,8 @@ TEST(Triblades, WithOtherProgramsThanCmlsOrThanEachOtherAreRefused) {
   EXPECT_THAT(std::string(different.status().message()), HasSubstr("have different programs"));
   scenario = DrawerAndTriblades(2);
   for (BladeConfig& blade : scenario.blades) blade.programs = {ExchangeProgram{}};
-  EXPECT_THAT(std::string(RunScenario(scenario, RunOptions()).status().message()), HasSubstr("collectives of CML"));
+  EXPECT_THAT(std::string(RunScenario(scenario, RunOptions()).status().message()),
+              HasSubstr("collectives of CML"));
   EXPECT_FALSE(CheckTribladeProgram({CollectiveOperation::kReduce, "PEBar", 16, 256, 3}).ok());
   EXPECT_FALSE(CheckTribladeProgram({CollectiveOperation::kReduce, "auto", 16, 100'000, 3}).ok());
 }
@@ -111,7 +116,8 @@ TEST(Triblades, LosePartsOfTheirBladesAndSayWhatDoesNotExist) {
   EXPECT_THAT(slower.violations, IsEmpty());
   EXPECT_GT(slower.programs[2].finished, whole.programs[2].finished);
   EXPECT_NE(slower.digest, whole.digest);
-  // SPE 20 is the fifth of the second blade: a peer puts into its local store, the others wait, and this is why.
+  // SPE 20 is the fifth of the second blade: a peer puts into its local store, the others wait, and
+  // this is why.
   scenario.blade_faults = {{BladeFault::Kind::kSpeDown, 20 * kMicrosecond, 9, 20, 0, 1}};
   const std::string lost(RunScenario(scenario, RunOptions()).status().message());
   EXPECT_THAT(lost, HasSubstr("triblade1: rank 48: SPE 0 at "));

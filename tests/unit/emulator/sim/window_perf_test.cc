@@ -13,11 +13,12 @@ Scenario Machine() {
   return scenario;
 }
 
-// One flit from the send queue of an HFI to the program's side of another: through the HFI port, over the link of
-// `c`, out of the HFI port.
+// One flit from the send queue of an HFI to the program's side of another: through the HFI port,
+// over the link of `c`, out of the HFI port.
 Time OneLink(const P7ihParameters& p, LinkClass c) {
   const LinkParameters& link = p.link(c);
-  return p.hfi.flit_time + p.isr_latency + link.flit_time + link.wire + p.isr_latency + p.hfi.flit_time;
+  return p.hfi.flit_time + p.isr_latency + link.flit_time + link.wire + p.isr_latency +
+         p.hfi.flit_time;
 }
 
 TEST(WindowPerf, LatencyIsTheSumOfTheParameters) {
@@ -30,18 +31,20 @@ TEST(WindowPerf, LatencyIsTheSumOfTheParameters) {
     PerfOptions options;
     options.iterations = 3;
     options.format = PerfFormat::kImmediate;
-    EXPECT_EQ(MeasurePoint(machine, 0, to, 8, options)->latency, w.immediate_issue + link + w.nmmu_hit + w.receive);
+    EXPECT_EQ(MeasurePoint(machine, 0, to, 8, options)->latency,
+              w.immediate_issue + link + w.nmmu_hit + w.receive);
     options.format = PerfFormat::kFifo;
     EXPECT_EQ(MeasurePoint(machine, 0, to, 8, options)->latency,
               w.fifo_issue + w.nmmu_hit + w.memory_read + link + w.nmmu_hit + w.receive);
     options.format = PerfFormat::kRdma;
-    EXPECT_EQ(MeasurePoint(machine, 0, to, 8, options)->latency,
-              w.rdma_issue + w.nmmu_hit + w.memory_read + link + w.nmmu_hit + w.memory_write + w.receive);
+    EXPECT_EQ(
+        MeasurePoint(machine, 0, to, 8, options)->latency,
+        w.rdma_issue + w.nmmu_hit + w.memory_read + link + w.nmmu_hit + w.memory_write + w.receive);
   }
 }
 
-// Four messages of 1 MiB, one after the other at the rate of the window, and the way of the first and last packet and of
-// the answer: docs/hfi.md adds it up.
+// Four messages of 1 MiB, one after the other at the rate of the window, and the way of the first
+// and last packet and of the answer: docs/hfi.md adds it up.
 TEST(WindowPerf, ARoundOfLongWritesIsTheSumOfTheParameters) {
   const Scenario machine = Machine();
   const P7ihParameters& p = machine.parameters;
@@ -50,11 +53,14 @@ TEST(WindowPerf, ARoundOfLongWritesIsTheSumOfTheParameters) {
   options.iterations = 3;
   const std::uint64_t bytes = 1 << 20, messages = 4;
   const auto packets = static_cast<Time>(messages * bytes / 2048);
-  const auto later_pages = static_cast<Time>(messages * (bytes / static_cast<std::uint64_t>(w.page_bytes) - 1));
+  const auto later_pages =
+      static_cast<Time>(messages * (bytes / static_cast<std::uint64_t>(w.page_bytes) - 1));
   const Time link = OneLink(p, LinkClass::kLl);
   const Time round = w.rdma_issue + w.nmmu_hit + w.memory_read + (packets - 1) * 16 * w.flit_time +
-                     later_pages * w.nmmu_hit + link + 2 * 15 * p.hfi.flit_time + w.nmmu_hit + w.memory_write + link + w.receive;
-  const double rate = static_cast<double>(messages * bytes) / (static_cast<double>(round) / static_cast<double>(kSecond));
+                     later_pages * w.nmmu_hit + link + 2 * 15 * p.hfi.flit_time + w.nmmu_hit +
+                     w.memory_write + link + w.receive;
+  const double rate = static_cast<double>(messages * bytes) /
+                      (static_cast<double>(round) / static_cast<double>(kSecond));
   EXPECT_DOUBLE_EQ(MeasurePoint(machine, 0, 1, bytes, options)->bandwidth, rate);
 }
 
@@ -67,7 +73,8 @@ TEST(WindowPerf, BandwidthIsThatOfTheNarrowestPart) {
   };
   Scenario machine = Machine();
   EXPECT_NEAR(rate(machine, 1), 24, 24 * 0.03);  // LL, HFI port and window
-  // LR: with the default buffers, of one packet, a single stream has 84 % of the rate for want of credits.
+  // LR: with the default buffers, of one packet, a single stream has 84 % of the rate for want of
+  // credits.
   EXPECT_NEAR(rate(machine, 4), 0.84 * 5, 5 * 0.02);
   machine.parameters.lr.buffer_flits = 64;
   EXPECT_NEAR(rate(machine, 4), 5, 5 * 0.02);
@@ -95,9 +102,12 @@ TEST(WindowPerf, CurvesRiseAndBothWaysCarryMore) {
       const auto point = MeasurePoint(machine, 0, 4, bytes, options);
       ASSERT_TRUE(point.ok()) << point.status();
       EXPECT_GE(point->latency, before.latency) << PerfFormatName(format) << " " << bytes;
-      EXPECT_GE(point->bandwidth, before.bandwidth * 0.98) << PerfFormatName(format) << " " << bytes;
-      // Small writes share an LR link with the answers and acknowledgements of those that come the other way.
-      EXPECT_GT(point->bidirectional, 1.15 * point->bandwidth) << PerfFormatName(format) << " " << bytes;
+      EXPECT_GE(point->bandwidth, before.bandwidth * 0.98)
+          << PerfFormatName(format) << " " << bytes;
+      // Small writes share an LR link with the answers and acknowledgements of those that come the
+      // other way.
+      EXPECT_GT(point->bidirectional, 1.15 * point->bandwidth)
+          << PerfFormatName(format) << " " << bytes;
       before = *point;
     }
   }
@@ -111,7 +121,8 @@ TEST(WindowPerf, WhatCannotBeMeasuredIsRefused) {
   EXPECT_FALSE(MeasurePoint(machine, 0, 1, 0, options).ok());
   options.format = PerfFormat::kImmediate;
   EXPECT_FALSE(MeasurePoint(machine, 0, 1, 128, options).ok());
-  EXPECT_EQ(PingWindows(machine, 0, 1, 64, 0, 0, PerfFormat::kFifo).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(PingWindows(machine, 0, 1, 64, 0, 0, PerfFormat::kFifo).status().code(),
+            absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(PingWindows(machine, 0, 1, 64, 5, kMicrosecond, PerfFormat::kFifo)->size(), 5u);
 }
 

@@ -206,8 +206,8 @@ TopologySpec WithBlades(TopologySpec spec, std::vector<BladeSite> blades) {
 
 TEST(TopologyBlades, HangOnTheLowestFreeDPortsBehindAllHubs) {
   // 2 supernodes of 1 hub, 3 D links between them: D0..D2 are taken.
-  const auto topology = Topology::Create(
-      WithBlades({2, 1, 1, 3}, {{"blade0", "sn1-d0-h0"}, {"blade1", "sn1-d0-h0"}, {"x", "sn0-d0-h0"}}));
+  const auto topology = Topology::Create(WithBlades(
+      {2, 1, 1, 3}, {{"blade0", "sn1-d0-h0"}, {"blade1", "sn1-d0-h0"}, {"x", "sn0-d0-h0"}}));
   ASSERT_TRUE(topology.ok()) << topology.status();
   EXPECT_EQ(topology->hubs(), 2u);
   EXPECT_EQ(topology->nodes(), 5u);
@@ -243,9 +243,10 @@ TEST(TopologyBlades, AreJoinedToEachOtherWithoutAHub) {
 TEST(TopologyBlades, ThatFitNowhereAreRefusedWithTheReason) {
   std::vector<BladeSite> many;
   for (int i = 0; i < 14; ++i) many.push_back({"blade" + std::to_string(i), "sn0-d0-h0"});
-  EXPECT_EQ(Refusal(WithBlades({2, 1, 1, 3}, many)),
-            "sn0-d0-h0 has 16 D ports: 3 carry D links to other supernodes + 13 blades = 16; none is "
-            "free for blade13");
+  EXPECT_EQ(
+      Refusal(WithBlades({2, 1, 1, 3}, many)),
+      "sn0-d0-h0 has 16 D ports: 3 carry D links to other supernodes + 13 blades = 16; none is "
+      "free for blade13");
   EXPECT_EQ(Refusal(WithBlades({}, {{"a", ""}, {"b", "a"}, {"c", "b"}})),
             "b has one network port, which is plugged into a; c cannot be plugged in as well");
   EXPECT_EQ(Refusal(WithBlades({}, {{"a", ""}, {"a", ""}})),
@@ -270,7 +271,8 @@ TEST(TopologyTest, ADestinationIsAlsoAMulticastGroup) {
   EXPECT_EQ(*topology->ParseDestination("sn0-d0-h2"), 2u);
   const absl::Status no = topology->ParseDestination("al").status();
   EXPECT_EQ(no.code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(no.message().find("no hub or multicast group is named \"al\"; the nearest are all"), 0u) << no;
+  EXPECT_EQ(no.message().find("no hub or multicast group is named \"al\"; the nearest are all"), 0u)
+      << no;
 }
 
 }  // namespace

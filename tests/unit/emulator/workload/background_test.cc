@@ -1,6 +1,7 @@
-// Method: a workload beside traffic keeps its own results (every operation of the CAUs is compared with a serial
-// reference, every call of a collective, too), the traffic keeps its own (each message delivered once), neither is
-// taken for the other's, and the digest does not depend on the placement. What the traffic costs is seen as time.
+// Method: a workload beside traffic keeps its own results (every operation of the CAUs is compared
+// with a serial reference, every call of a collective, too), the traffic keeps its own (each
+// message delivered once), neither is taken for the other's, and the digest does not depend on the
+// placement. What the traffic costs is seen as time.
 #include "emulator/workload/background.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +60,8 @@ RunResult Checked(const Scenario& scenario) {
 
 TEST(Background, BothGetWhatIsTheirs) {
   Scenario s = CauBeside(Reliable(40));
-  s.faults = {{10 * kMicrosecond, *Topology::Create(s.topology)->ParseLink("sn0-d0-h0/sn0-d0-h1"), false}};
+  s.faults = {
+      {10 * kMicrosecond, *Topology::Create(s.topology)->ParseLink("sn0-d0-h0/sn0-d0-h1"), false}};
   const RunResult result = Checked(s);
   ASSERT_EQ(result.cau_tasks.size(), 6u);
   for (const CauTaskResult& task : result.cau_tasks) {
@@ -118,7 +120,8 @@ TEST(Background, CollectivesGoOnBesideRawPackets) {
 TEST(Background, RefusesWhatCouldBeTakenForTheWorkloads) {
   Scenario s = Hubs(4);
   s.background = PatternWorkload();
-  EXPECT_EQ(CheckBackground(s).code(), absl::StatusCode::kInvalidArgument);  // nothing beside which it could go
+  EXPECT_EQ(CheckBackground(s).code(),
+            absl::StatusCode::kInvalidArgument);  // nothing beside which it could go
   s.workload = PatternWorkload();
   EXPECT_EQ(CheckBackground(s).code(), absl::StatusCode::kInvalidArgument);
   s.workload = CollectiveWorkload();

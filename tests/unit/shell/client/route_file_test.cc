@@ -1,4 +1,5 @@
-// Route tables as a file: written, read back, compared, and refused with the place of what is wrong.
+// Route tables as a file: written, read back, compared, and refused with the place of what is
+// wrong.
 #include "client/lib/route_file.h"
 
 #include <gmock/gmock.h>
@@ -56,17 +57,22 @@ TEST_F(RouteFileTest, TellsEveryEntryThatDiffers) {
 }
 
 TEST_F(RouteFileTest, SaysWhereAFileIsWrong) {
-  EXPECT_THAT(std::string(ParseRoutes("{").status().message()), HasSubstr("not a file of route tables"));
+  EXPECT_THAT(std::string(ParseRoutes("{").status().message()),
+              HasSubstr("not a file of route tables"));
   EXPECT_THAT(RefusalAfter([](auto& j) { j["format"] = "other"; }), HasSubstr("percs-routes-1"));
   EXPECT_EQ(RefusalAfter([](auto& j) { j["nodes"][1]["tables"][0]["inter"][2] = "LL9"; }),
-            "sn0-d0-h1: inter entry 2: \"LL9\" is no port; there are LL0 to LL6, LR0 to LR23 and D0 to D15");
+            "sn0-d0-h1: inter entry 2: \"LL9\" is no port; there are LL0 to LL6, LR0 to LR23 and "
+            "D0 to D15");
   EXPECT_EQ(RefusalAfter([](auto& j) { j["nodes"][0]["tables"][0]["intra"].push_back(""); }),
             "sn0-d0-h0: intra has 3 entries, not 2");
   EXPECT_EQ(RefusalAfter([](auto& j) { j["nodes"][0]["tables"][0]["of"].erase(0); }),
             "sn0-d0-h0: table \"source direct\" is missing");
-  EXPECT_THAT(RefusalAfter([](auto& j) { j["nodes"][0]["tables"][0]["of"].push_back("LL7 direct"); }),
-              HasSubstr("there is no table \"LL7 direct\""));
-  EXPECT_THAT(RefusalAfter([](auto& j) { j["nodes"][2]["closed_middles"].push_back({1, 4}); }),
+  EXPECT_THAT(
+      RefusalAfter([](auto& j) { j["nodes"][0]["tables"][0]["of"].push_back("LL7 direct"); }),
+      HasSubstr("there is no table \"LL7 direct\""));
+  EXPECT_THAT(RefusalAfter([](auto& j) {
+                j["nodes"][2]["closed_middles"].push_back({1, 4});
+              }),
               HasSubstr("sn1-d0-h0: closed_middles: [1, 4] is not of supernodes 0 to 3"));
 }
 

@@ -66,9 +66,9 @@ bool SameHeader(const PacketHeader& a, const PacketHeader& b) {
   return a.source == b.source && a.destination == b.destination &&
          a.source_window == b.source_window && a.destination_window == b.destination_window &&
          a.bytes == b.bytes && a.flits == b.flits && a.kind == b.kind && a.mode == b.mode &&
-         a.position == b.position && a.hops == b.hops && a.middle == b.middle && a.epoch == b.epoch &&
-         a.sequence == b.sequence && a.created == b.created && a.path == b.path &&
-         a.flow_sequence == b.flow_sequence && a.flow_base == b.flow_base &&
+         a.position == b.position && a.hops == b.hops && a.middle == b.middle &&
+         a.epoch == b.epoch && a.sequence == b.sequence && a.created == b.created &&
+         a.path == b.path && a.flow_sequence == b.flow_sequence && a.flow_base == b.flow_base &&
          a.message == b.message && a.tag == b.tag && a.message_bytes == b.message_bytes &&
          a.offset == b.offset && a.message_created == b.message_created;
 }

@@ -29,12 +29,14 @@ TEST(AddressTest, EveryFormIsRead) {
 }
 
 TEST(AddressTest, PrivateOnesAreOfThisMachineAndOfNetworksThatNoRouterLeadsTo) {
-  for (const char* inside : {"127.0.0.1", "10.255.0.1", "172.16.0.1", "172.31.255.255", "192.168.4.4", "169.254.1.1",
-                             "100.127.0.1", "::1", "fd12::1", "fe80::1%eth0"}) {
+  for (const char* inside :
+       {"127.0.0.1", "10.255.0.1", "172.16.0.1", "172.31.255.255", "192.168.4.4", "169.254.1.1",
+        "100.127.0.1", "::1", "fd12::1", "fe80::1%eth0"}) {
     EXPECT_TRUE(IsPrivateAddress(inside)) << inside;
   }
-  for (const char* outside : {"0.0.0.0", "::", "11.0.0.1", "172.32.0.1", "172.15.0.1", "192.169.0.1", "100.128.0.1",
-                              "8.8.8.8", "2001:db8::1", "::2", "a name", ""}) {
+  for (const char* outside :
+       {"0.0.0.0", "::", "11.0.0.1", "172.32.0.1", "172.15.0.1", "192.169.0.1", "100.128.0.1",
+        "8.8.8.8", "2001:db8::1", "::2", "a name", ""}) {
     EXPECT_FALSE(IsPrivateAddress(outside)) << outside;
   }
 }

@@ -1,5 +1,5 @@
-// How virtual time waits for programs outside, and when what they ask for takes effect. Method: a run whose daemon is
-// played by the test; every grant is looked at.
+// How virtual time waits for programs outside, and when what they ask for takes effect. Method: a
+// run whose daemon is played by the test; every grant is looked at.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,13 +12,15 @@ namespace {
 
 class EndpointRunTest : public test::PlayedRunTest {
  protected:
-  void Apply(std::uint32_t wait_endpoints, FabricRun::Events events = {[](const absl::Status&) {}, [] {}}) {
+  void Apply(std::uint32_t wait_endpoints,
+             FabricRun::Events events = {[](const absl::Status&) {}, [] {}}) {
     v1::ApplyRequest request;
     request.set_wait_endpoints(wait_endpoints);
     PlayedRunTest::Apply(request, std::move(events));
     port_.messages.clear();
   }
-  static v1::DaemonMessage Programs(std::uint32_t attached, std::uint32_t owing, std::uint64_t arrived) {
+  static v1::DaemonMessage Programs(std::uint32_t attached, std::uint32_t owing,
+                                    std::uint64_t arrived) {
     v1::DaemonMessage message;
     v1::EndpointReport* report = message.mutable_endpoints();
     report->set_run(kRun);
@@ -27,7 +29,8 @@ class EndpointRunTest : public test::PlayedRunTest {
     report->set_arrived(arrived);
     return message;
   }
-  static v1::EndpointSubmission* Ask(v1::DaemonMessage* message, std::uint64_t number, NodeId node, WindowId window) {
+  static v1::EndpointSubmission* Ask(v1::DaemonMessage* message, std::uint64_t number, NodeId node,
+                                     WindowId window) {
     v1::EndpointSubmission* submission = message->mutable_endpoints()->add_submissions();
     submission->set_number(number);
     submission->set_node(node);
@@ -39,11 +42,14 @@ class EndpointRunTest : public test::PlayedRunTest {
     return submission;
   }
   // The daemon has run its window; the next event is at `next`.
-  static void Report(v1::DaemonMessage* message, Time next) { message->mutable_report()->set_next_event(next); }
+  static void Report(v1::DaemonMessage* message, Time next) {
+    message->mutable_report()->set_next_event(next);
+  }
   // The one grant that was sent since the last look.
   v1::WindowGrant Grant() {
     EXPECT_EQ(port_.messages.size(), 1u);
-    const v1::WindowGrant grant = port_.messages.empty() ? v1::WindowGrant() : port_.messages.back().grant();
+    const v1::WindowGrant grant =
+        port_.messages.empty() ? v1::WindowGrant() : port_.messages.back().grant();
     port_.messages.clear();
     return grant;
   }
@@ -129,7 +135,8 @@ TEST_F(EndpointRunTest, WhatCannotBeJournalledIsRefusedAndTheRunGoesOn) {
   run_->OnMessage(0, attach);
   ASSERT_EQ(port_.messages.size(), 1u);
   EXPECT_EQ(port_.messages.back().endpoint_refused().number(), 1u);
-  EXPECT_EQ(port_.messages.back().endpoint_refused().code(), static_cast<std::uint32_t>(absl::StatusCode::kResourceExhausted));
+  EXPECT_EQ(port_.messages.back().endpoint_refused().code(),
+            static_cast<std::uint32_t>(absl::StatusCode::kResourceExhausted));
   port_.messages.clear();
   full = false;
   v1::DaemonMessage again = Programs(1, 0, 2);

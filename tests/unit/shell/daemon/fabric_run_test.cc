@@ -30,9 +30,8 @@ class FinishedRunTest : public test::PlayedRunTest {
   }
   absl::Status Ask() {
     answer_ = absl::UnknownError("no answer yet");
-    run_->Snapshot({}, [this](absl::StatusOr<std::vector<NodeState>> states) {
-      answer_ = states.status();
-    });
+    run_->Snapshot(
+        {}, [this](absl::StatusOr<std::vector<NodeState>> states) { answer_ = states.status(); });
     return answer_;
   }
   void Fail(const std::string& why) {

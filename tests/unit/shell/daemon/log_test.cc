@@ -77,17 +77,20 @@ TEST_F(LogTest, JsonIsOneObjectPerLineWhateverTheMessage) {
   EXPECT_THAT(second["wall"].get<std::string>(), MatchesRegex("....-..-..T..:..:..\\....Z"));
 }
 
-// How many lines end in `text`, and how many more are counted in others, like "490 times more in that second".
+// How many lines end in `text`, and how many more are counted in others, like "490 times more in
+// that second".
 struct Told {
   int said = 0, counted = 0;
 };
-Told Tell(const std::vector<std::string>& lines, const std::string& text, const std::string& count) {
+Told Tell(const std::vector<std::string>& lines, const std::string& text,
+          const std::string& count) {
   Told told;
   for (const std::string& line : lines) {
     const std::size_t more = line.find(count);
     if (more != std::string::npos) {
       told.counted += std::stoi(line.substr(line.rfind(' ', more - 2) + 1));
-    } else if (line.size() > text.size() && line.compare(line.size() - text.size(), text.size(), text) == 0) {
+    } else if (line.size() > text.size() &&
+               line.compare(line.size() - text.size(), text.size(), text) == 0) {
       ++told.said;
     }
   }
@@ -138,7 +141,8 @@ TEST_F(LogTest, LevelsAreSetByName) {
   EXPECT_EQ(Said([] { spdlog::info("unheard"); }).size(), 0u);
   ASSERT_TRUE(SetLogLevel("info").ok());
   EXPECT_EQ(Said([] { spdlog::info("heard"); }).size(), 1u);
-  EXPECT_THAT(std::string(SetLogLevel("loud").message()), HasSubstr("\"loud\": expected debug, info"));
+  EXPECT_THAT(std::string(SetLogLevel("loud").message()),
+              HasSubstr("\"loud\": expected debug, info"));
   EXPECT_THAT(std::string(SetLogFormat("xml").message()), HasSubstr("expected text or json"));
 }
 

@@ -31,7 +31,8 @@ using ::testing::Not;
 
 HostState HostOfASupernode() {
   HostState host;
-  host.topology = *Topology::Create({.supernodes = 2, .drawers = 4, .hubs = 8, .d_links_per_pair = 4});
+  host.topology =
+      *Topology::Create({.supernodes = 2, .drawers = 4, .hubs = 8, .d_links_per_pair = 4});
   host.now = 3'000'000;  // 3 us
   NodeState hub;
   hub.node = 9;  // sn0-d1-h1
@@ -43,8 +44,8 @@ HostState HostOfASupernode() {
   hub.links_up &= ~PortBit(0);
   hub.link_downs[0] = 3;
   hub.stats.packets_dropped[static_cast<std::size_t>(DropReason::kNoRoute)] = 5;
-  hub.stats.packet_latency.Add(150'000);        // 150 ns
-  hub.stats.packet_latency.Add(40'000'000);     // 40 us
+  hub.stats.packet_latency.Add(150'000);            // 150 ns
+  hub.stats.packet_latency.Add(40'000'000);         // 40 us
   hub.stats.packet_latency.Add(2'000'000'000'000);  // 2 s
   hub.stats.service_answers = 3;
   hub.stats.service_wrong_partner = 1;
@@ -61,7 +62,8 @@ HostState HostOfASupernode() {
 
 using LabelMap = std::map<std::string, std::string>;
 
-// A page in the text format of Prometheus, read line by line; what is not in that format fails the test.
+// A page in the text format of Prometheus, read line by line; what is not in that format fails the
+// test.
 class Page {
  public:
   explicit Page(const std::string& text) {
@@ -74,7 +76,9 @@ class Page {
     const auto found = series_.find({name, labels});
     return found == series_.end() ? std::nullopt : std::optional(found->second);
   }
-  bool Has(const std::string& name, const LabelMap& labels) const { return Value(name, labels).has_value(); }
+  bool Has(const std::string& name, const LabelMap& labels) const {
+    return Value(name, labels).has_value();
+  }
   // Of a histogram by upper edge.
   std::map<double, double> Buckets(const std::string& name, const LabelMap& labels) const {
     std::map<double, double> below;
@@ -94,20 +98,25 @@ class Page {
 
  private:
   void Read(const std::string& line) {
-    static const std::regex type("# TYPE ([a-z_]+) (counter|gauge|histogram)"), help("# HELP ([a-z_]+) .+");
-    static const std::regex series("([a-z_]+)(?:\\{((?:[a-z_]+=\"(?:[^\"\\\\]|\\\\.)*\",?)+)\\})? (\\S+)");
+    static const std::regex type("# TYPE ([a-z_]+) (counter|gauge|histogram)"),
+        help("# HELP ([a-z_]+) .+");
+    static const std::regex series(
+        "([a-z_]+)(?:\\{((?:[a-z_]+=\"(?:[^\"\\\\]|\\\\.)*\",?)+)\\})? (\\S+)");
     static const std::regex label("([a-z_]+)=\"((?:[^\"\\\\]|\\\\.)*)\"");
     std::smatch match;
     if (std::regex_match(line, match, type)) {
       family_ = match[1];
-      EXPECT_TRUE(families_.insert(family_ + " " + match[2].str()).second) << line << ": a family has to be in one piece";
+      EXPECT_TRUE(families_.insert(family_ + " " + match[2].str()).second)
+          << line << ": a family has to be in one piece";
     } else if (!std::regex_match(line, match, help)) {
       ASSERT_TRUE(std::regex_match(line, match, series)) << line;
       EXPECT_EQ(match[1].str().rfind(family_, 0), 0u) << line << " stands with " << family_;
       const std::string list = match[2];
       LabelMap labels;
-      for (std::sregex_iterator it(list.begin(), list.end(), label), end; it != end; ++it) labels[(*it)[1]] = (*it)[2];
-      EXPECT_TRUE(series_.emplace(std::pair(match[1].str(), labels), std::stod(match[3])).second) << line << " twice";
+      for (std::sregex_iterator it(list.begin(), list.end(), label), end; it != end; ++it)
+        labels[(*it)[1]] = (*it)[2];
+      EXPECT_TRUE(series_.emplace(std::pair(match[1].str(), labels), std::stod(match[3])).second)
+          << line << " twice";
     }
   }
 
@@ -132,10 +141,13 @@ TEST(HubMetrics, CarryTheHubsNameAndBaseUnits) {
   EXPECT_EQ(page.Value("percs_link_up", of_port("LL0", "LL")), 0);
   EXPECT_EQ(page.Value("percs_link_up", of_port("LL1", "LL")), 1);
   EXPECT_EQ(page.Value("percs_link_down_total", of_port("LL0", "LL")), 3);
-  EXPECT_EQ(page.Value("percs_link_info",
-                       {{"hub", "sn0-d1-h1"}, {"port", "LL0"}, {"peer", "sn0-d1-h0"}, {"peer_port", "LL0"}}),
-            1);
-  EXPECT_EQ(page.Value("percs_packets_dropped_total", {{"hub", "sn0-d1-h1"}, {"reason", "no_route"}}), 5);
+  EXPECT_EQ(
+      page.Value(
+          "percs_link_info",
+          {{"hub", "sn0-d1-h1"}, {"port", "LL0"}, {"peer", "sn0-d1-h0"}, {"peer_port", "LL0"}}),
+      1);
+  EXPECT_EQ(
+      page.Value("percs_packets_dropped_total", {{"hub", "sn0-d1-h1"}, {"reason", "no_route"}}), 5);
   EXPECT_EQ(page.Value("percs_virtual_time_seconds_total", {}), 3e-6);
 }
 
@@ -188,7 +200,9 @@ TEST(HubMetrics, VirtualChannelsAreToldOfHubsThatWereAskedFor) {
   MetricFamilies families;
   AddHubMetrics(host, {MetricsDetail::kPort, {{9, MetricsDetail::kVc}}}, &families);
   const Page page(families);
-  const auto of_hub = [](const char* hub) { return LabelMap{{"hub", hub}, {"port", "LL3"}, {"class", "LL"}}; };
+  const auto of_hub = [](const char* hub) {
+    return LabelMap{{"hub", hub}, {"port", "LL3"}, {"class", "LL"}};
+  };
   LabelMap channel = of_hub("sn0-d1-h1"), others = of_hub("sn0-d1-h2");
   channel["vc"] = others["vc"] = "0";
   EXPECT_EQ(page.Value("percs_vc_transmitted_bytes_total", channel), 103);
@@ -200,7 +214,9 @@ TEST(HubMetrics, SumsByClassAreThoseOfThePorts) {
   double sum = 0;
   for (int port = 0; port < 7; ++port) sum += 100 + port;
   const Page page = HubPage(HostOfASupernode(), MetricsDetail::kHub);
-  EXPECT_EQ(page.Value("percs_link_transmitted_bytes_total", {{"hub", "sn0-d1-h1"}, {"class", "LL"}}), sum);
+  EXPECT_EQ(
+      page.Value("percs_link_transmitted_bytes_total", {{"hub", "sn0-d1-h1"}, {"class", "LL"}}),
+      sum);
   EXPECT_EQ(page.Value("percs_link_up", {{"hub", "sn0-d1-h1"}, {"class", "LL"}}), 6);
 }
 
@@ -210,7 +226,7 @@ TEST(Metrics, ThePageHasEachOfThemAndNoOther) {
   NodeState blade;
   blade.node = host.topology->hubs();
   host.nodes.push_back(blade);
-  host.nodes.front().stats.Hfi(0, HfiCounter::kSent) = 1;  // a window is used
+  host.nodes.front().stats.Hfi(0, HfiCounter::kSent) = 1;       // a window is used
   host.nodes.front().stats.Pcie(1, PcieCounter::kBytesIn) = 1;  // and a device
   { const CallRecord call(&CallsOf("/percs.v1.Control/Status"), CallType::kUnary); }
   // The controller has virtual time, too, but is another process.
@@ -225,7 +241,8 @@ TEST(Metrics, ThePageHasEachOfThemAndNoOther) {
   const std::regex row("^\\| `([a-z_]+)` \\| (counter|gauge|histogram) \\| [^|]+ \\| [^|]+ \\|");
   std::smatch match;
   for (std::string line; std::getline(page, line);) {
-    if (std::regex_match(line, match, row)) documented.insert(match[1].str() + " " + match[2].str());
+    if (std::regex_match(line, match, row))
+      documented.insert(match[1].str() + " " + match[2].str());
   }
   EXPECT_EQ(emitted, documented);
 }
@@ -233,7 +250,8 @@ TEST(Metrics, ThePageHasEachOfThemAndNoOther) {
 TEST(CallMetrics, AreThoseOfTheMethodAndOfHowItEnded) {
   const LabelMap exchange = {
       {"grpc_type", "bidi_stream"}, {"grpc_service", "percs.v1.Link"}, {"grpc_method", "Exchange"}};
-  const LabelMap unknown = {{"grpc_type", "unary"}, {"grpc_service", "unknown"}, {"grpc_method", "unknown"}};
+  const LabelMap unknown = {
+      {"grpc_type", "unary"}, {"grpc_service", "unknown"}, {"grpc_method", "unknown"}};
   {
     CallRecord ended(&CallsOf(kExchangePath), CallType::kBidiStream);
     const CallRecord cancelled(&CallsOf(kExchangePath), CallType::kBidiStream);
@@ -287,7 +305,8 @@ TEST(FabricMetrics, SayTheStateAndWhereDaemonsAre) {
   MetricFamilies families;
   AddFabricMetrics(status, &families);
   const Page page(families);
-  const auto fault = [&](const std::string& id, const std::string& kind, const std::string& target) {
+  const auto fault = [&](const std::string& id, const std::string& kind,
+                         const std::string& target) {
     return page.Value("percs_fault_info", {{"fault", id}, {"kind", kind}, {"target", target}});
   };
   EXPECT_EQ(fault("cut", "link_down", "sn0-d0-h0:LL0 and 2 more"), 1);
@@ -313,7 +332,8 @@ class Client {
   explicit Client(const std::string& address) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in where{};
     where.sin_family = AF_INET;
-    where.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.find(':') + 1))));
+    where.sin_port =
+        htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.find(':') + 1))));
     inet_pton(AF_INET, "127.0.0.1", &where.sin_addr);
     EXPECT_EQ(connect(fd_, reinterpret_cast<sockaddr*>(&where), sizeof(where)), 0);
   }
@@ -374,8 +394,10 @@ TEST(MetricsServer, AnswersItsPagesAndNoOthers) {
   EXPECT_TRUE(page.families().contains("percs_build_info gauge"));
   EXPECT_THAT(Ask(address, "GET /else HTTP/1.0\r\n\r\n"), HasSubstr("404"));
   EXPECT_THAT(Ask(address, "GET /metrics/ HTTP/1.0\r\n\r\n"), HasSubstr("404"));
-  EXPECT_THAT(Ask(address, "POST /metrics HTTP/1.0\r\nContent-Length: 4\r\n\r\nfour"), HasSubstr("405"));
-  EXPECT_THAT(Ask(address, "GET /metrics HTTP/1.0\r\nContent-Length: 4\r\n\r\nfour"), Not(HasSubstr("200")));
+  EXPECT_THAT(Ask(address, "POST /metrics HTTP/1.0\r\nContent-Length: 4\r\n\r\nfour"),
+              HasSubstr("405"));
+  EXPECT_THAT(Ask(address, "GET /metrics HTTP/1.0\r\nContent-Length: 4\r\n\r\nfour"),
+              Not(HasSubstr("200")));
   EXPECT_THAT(Ask(address, "nonsense\r\n\r\n"), Not(HasSubstr("200")));
   EXPECT_THAT(Ask(address, "GET /metrics HTTP/1.0\r\n\r\n"), HasSubstr("200 OK"));
 }
@@ -405,7 +427,8 @@ TEST(MetricsServer, WhoSaysNothingMakesRoom) {
     silent.push_back(std::make_unique<Client>(address));
     if (i % 2 == 0) silent.back()->Send("GET /pa");
     if (i % 20 != 0) continue;
-    // Connections are taken in their order: whoever has an answer knows that none before waits any more.
+    // Connections are taken in their order: whoever has an answer knows that none before waits any
+    // more.
     ASSERT_THAT(Ask(address, kOnce), HasSubstr("small page")) << "after " << i;
     regular.Send(kGet);  // it has had an answer later than any of them
     ASSERT_THAT(regular.Receive("small page"), HasSubstr("200 OK")) << "after " << i;
@@ -433,8 +456,10 @@ TEST(MetricsServer, SaysWhyItCannotListen) {
   EXPECT_THAT(why("unix:/tmp/x", ""), HasSubstr("HOST:PORT only"));
   EXPECT_THAT(why("0.0.0.0:0", ""), HasSubstr("give --metrics-tls FILE"));
   EXPECT_TRUE(MetricsServer::Start("0.0.0.0:0", "", {}, true).ok());
-  EXPECT_THAT(why("127.0.0.1:0", "/nowhere/identity.pem"), HasSubstr("/nowhere/identity.pem: No such file"));
-  EXPECT_THAT(why("127.0.0.1:0", test::SourceDir() + "/README.md"), HasSubstr("a private key and its certificate"));
+  EXPECT_THAT(why("127.0.0.1:0", "/nowhere/identity.pem"),
+              HasSubstr("/nowhere/identity.pem: No such file"));
+  EXPECT_THAT(why("127.0.0.1:0", test::SourceDir() + "/README.md"),
+              HasSubstr("a private key and its certificate"));
 }
 
 }  // namespace

@@ -17,7 +17,9 @@ class SentMessages : public DaemonPort {
   std::unique_ptr<v1::ControllerMessage> Prepare(std::uint32_t) override {
     return std::make_unique<v1::ControllerMessage>();
   }
-  void Send(std::uint32_t, std::unique_ptr<v1::ControllerMessage> message) override { messages.push_back(*message); }
+  void Send(std::uint32_t, std::unique_ptr<v1::ControllerMessage> message) override {
+    messages.push_back(*message);
+  }
   v1::Peer Describe(std::uint32_t) const override { return {}; }
   bool Present(std::uint32_t) const override { return true; }
   std::vector<v1::ControllerMessage> messages;
@@ -28,7 +30,8 @@ class PlayedRunTest : public ::testing::Test {
  protected:
   static constexpr std::uint64_t kRun = 7;
   // Up to where the daemon is ready and has nothing to do.
-  void Apply(v1::ApplyRequest request, FabricRun::Events events = {[](const absl::Status&) {}, [] {}}) {
+  void Apply(v1::ApplyRequest request,
+             FabricRun::Events events = {[](const absl::Status&) {}, [] {}}) {
     request.mutable_scenario()->mutable_topology()->set_drawers(1);
     request.mutable_scenario()->mutable_topology()->set_hubs(2);
     auto run = FabricRun::Create(kRun, request, 1, &lock_, &port_, std::move(events));

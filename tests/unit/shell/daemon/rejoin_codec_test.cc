@@ -1,5 +1,5 @@
-// Hubs that come back, on the wire: what a process is told is what network management has. Method: one of everything,
-// there and back; then one thing wrong at a time.
+// Hubs that come back, on the wire: what a process is told is what network management has. Method:
+// one of everything, there and back; then one thing wrong at a time.
 #include "daemon/sync/rejoin_codec.h"
 
 #include <gmock/gmock.h>
@@ -83,8 +83,10 @@ TEST_F(RejoinCodec, WhatCannotBeIsRefused) {
   EXPECT_EQ(code([](M& m) { m.mutable_hubs()->set_nodes(0, 4); }), kBad);
   EXPECT_EQ(code([](M& m) { m.mutable_tables()->RemoveLast(); }), kBad);
   EXPECT_EQ(code([](M& m) { m.mutable_tables(1)->set_hash(1); }), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(code([](M& m) { m.mutable_faults(0)->set_kind(14); }), kBad) << "what nobody is told, but finds by itself";
-  EXPECT_EQ(code([](M& m) { m.mutable_faults(0)->set_kind(11); }), kBad) << "a cable that is swapped";
+  EXPECT_EQ(code([](M& m) { m.mutable_faults(0)->set_kind(14); }), kBad)
+      << "what nobody is told, but finds by itself";
+  EXPECT_EQ(code([](M& m) { m.mutable_faults(0)->set_kind(11); }), kBad)
+      << "a cable that is swapped";
   EXPECT_EQ(code([](M& m) { m.mutable_faults(0)->set_rate(2); }), kBad);
   EXPECT_EQ(code([](M& m) { m.mutable_faults(0)->set_at(76); }), kBad);
   EXPECT_EQ(code([](M& m) { m.mutable_link_faults(0)->set_port(40); }), kBad);
@@ -105,11 +107,13 @@ TEST_F(RejoinCodec, AProcessThatBeginsInTheMiddleKnowsWhoIsLost) {
   LossesToProto(losses, &message);
   const auto known = LossesFromProto(message, topology_);
   ASSERT_TRUE(known.ok()) << known.status();
-  for (NodeId node = 0; node < 4; ++node) EXPECT_EQ(known->IsLost(node), losses.IsLost(node)) << node;
+  for (NodeId node = 0; node < 4; ++node)
+    EXPECT_EQ(known->IsLost(node), losses.IsLost(node)) << node;
   EXPECT_TRUE(known->Severed(1, 0));
   EXPECT_FALSE(known->Severed(3, 0));
   message.mutable_lost(0)->set_nodes(0, 17);
-  EXPECT_EQ(LossesFromProto(message, topology_).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(LossesFromProto(message, topology_).status().code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

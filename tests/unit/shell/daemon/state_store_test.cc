@@ -1,5 +1,6 @@
-// The controller's database: what is committed is found again, as a whole or not at all; damage, newer formats and full
-// disks are told apart. Method: a store in a folder of its own, and SQLite's own files changed under it.
+// The controller's database: what is committed is found again, as a whole or not at all; damage,
+// newer formats and full disks are told apart. Method: a store in a folder of its own, and SQLite's
+// own files changed under it.
 #include "daemon/controller/state_store.h"
 
 #include <sqlite3.h>
@@ -22,7 +23,8 @@ using ::testing::HasSubstr;
 
 class StateStoreTest : public ::testing::Test {
  protected:
-  StateStoreTest() : folder_(fs::temp_directory_path() / ("percs-store-" + std::to_string(getpid()))) {
+  StateStoreTest()
+      : folder_(fs::temp_directory_path() / ("percs-store-" + std::to_string(getpid()))) {
     fs::remove_all(folder_);
   }
   ~StateStoreTest() override { fs::remove_all(folder_); }
@@ -126,13 +128,15 @@ TEST_F(StateStoreTest, AStepThatIsMissingIsNoticed) {
 TEST_F(StateStoreTest, OtherVersionsAreRefusedWhereTheyMatter) {
   Write();
   Execute("UPDATE meta SET value = '0' WHERE key = 'model'");
-  EXPECT_THAT(std::string(OpenAndLoad().message()), HasSubstr("run 3 is going on, of model 0; this software has model"));
+  EXPECT_THAT(std::string(OpenAndLoad().message()),
+              HasSubstr("run 3 is going on, of model 0; this software has model"));
   Execute("UPDATE run SET state = 'finished'");
   EXPECT_TRUE(OpenAndLoad().ok()) << "nothing to go on with";
   Execute("UPDATE meta SET value = '3' WHERE key = 'format'");
   const absl::Status status = OpenAndLoad();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("has format 3, and this software reads formats up to 2"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("has format 3, and this software reads formats up to 2"));
 }
 
 TEST_F(StateStoreTest, DatabasesOfEarlierFormatsAreRead) {

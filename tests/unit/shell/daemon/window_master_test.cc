@@ -52,7 +52,8 @@ TEST(WindowMasterTest, AReportUnderWayDoesNotCancelWhatTheNextGrantWillTell) {
   before.Save(&saved);
   WindowMaster master(2, kLookahead);
   ASSERT_TRUE(master.Restore(saved).ok());
-  for (int p = 0; p < 2; ++p) EXPECT_TRUE(master.OnReport(p, Report(p == 0 ? kNever : 3 * kLookahead)).ok());
+  for (int p = 0; p < 2; ++p)
+    EXPECT_TRUE(master.OnReport(p, Report(p == 0 ? kNever : 3 * kLookahead)).ok());
   EXPECT_EQ(master.next(), kLookahead);
   EXPECT_EQ(master.next_foreground(), kLookahead);
   EXPECT_THAT(master.Open(2 * kLookahead), ElementsAre(0));

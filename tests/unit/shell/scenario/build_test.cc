@@ -211,20 +211,24 @@ TEST(Build, RefusesWhatTheMachineCannotDo) {
        "a.yaml:3:24: faults[1].link_up: sn0-d0-h0:LL0 goes down and comes up at the same time 5us; "
        "put time between the two"},
       {"workload: {ticks: {}, background: {load: 0.1, measure: 1us}}\n",
-       "a.yaml:1:23: workload.background: goes beside cau, collective or trace; this workload is traffic itself"},
+       "a.yaml:1:23: workload.background: goes beside cau, collective or trace; this workload is "
+       "traffic itself"},
       {"workload: {collective: {}, background: {measure: 1us, reliable: true}}\n",
-       "a.yaml:1:28: workload.background: beside collective and trace, whose messages have content of their own, it "
+       "a.yaml:1:28: workload.background: beside collective and trace, whose messages have content "
+       "of their own, it "
        "is raw packets: leave out reliable and payload"},
       {"workload: {collective: {}, background: {hotspot: sn9-d0-h0}}\n",
-       "a.yaml:1:50: workload.background.hotspot: no hub is named \"sn9-d0-h0\"; the nearest are sn0-d0-h0, sn0-d0-h1 or "
+       "a.yaml:1:50: workload.background.hotspot: no hub is named \"sn9-d0-h0\"; the nearest are "
+       "sn0-d0-h0, sn0-d0-h1 or "
        "sn0-d0-h2"},
   };
   for (const Bad& bad : kBad) EXPECT_EQ(ErrorOf(bad.text), bad.message) << bad.text;
 }
 
 TEST(Build, TrafficBesideAWorkload) {
-  const auto scenario = Build("trees: [{name: t, members: all}]\n"
-                              "workload: {cau: {}, background: {load: 0.25, reliable: true, measure: 5us}}\n");
+  const auto scenario = Build(
+      "trees: [{name: t, members: all}]\n"
+      "workload: {cau: {}, background: {load: 0.25, reliable: true, measure: 5us}}\n");
   ASSERT_TRUE(scenario.ok()) << scenario.status();
   EXPECT_TRUE(std::holds_alternative<CauWorkload>(scenario->workload));
   ASSERT_TRUE(scenario->background);
@@ -362,9 +366,11 @@ TEST(Build, BladesGetNumbersPlacesAndPrograms) {
                               "- {at: 3us, eib_ring_lost: 'x-ray0:CELL1:RING3'}\n"
                               "- {at: 3us, link_down: 'blade3:N0'}\n");
   ASSERT_FALSE(scenario.ok());  // blade2 waits for x-ray0, which has no program
-  EXPECT_EQ(scenario.status().message(),
-            "a.yaml:6:3: blades[2].programs: blade2 exchanges with x-ray0, but x-ray0 has not the same "
-            "exchanges with blade2 (SPEs, bytes, rounds), so one would wait for ever; give both the same");
+  EXPECT_EQ(
+      scenario.status().message(),
+      "a.yaml:6:3: blades[2].programs: blade2 exchanges with x-ray0, but x-ray0 has not the same "
+      "exchanges with blade2 (SPEs, bytes, rounds), so one would wait for ever; give both the "
+      "same");
 }
 
 TEST(Build, BladesOfAGoodFileArrive) {
@@ -382,9 +388,10 @@ TEST(Build, BladesOfAGoodFileArrive) {
                               "- {at: 3us, eib_ring_lost: 'x-ray0:CELL1:RING3'}\n"
                               "- {at: 3us, link_down: 'blade1:N0'}\n");
   ASSERT_FALSE(scenario.ok());
-  EXPECT_EQ(std::string(scenario.status().message()),
-            "a.yaml:8:22: blades[2].programs[1].exchange.peer: no network joins blade2 and sn0-d0-h1; "
-            "attach both to a hub, or one to the other");
+  EXPECT_EQ(
+      std::string(scenario.status().message()),
+      "a.yaml:8:22: blades[2].programs[1].exchange.peer: no network joins blade2 and sn0-d0-h1; "
+      "attach both to a hub, or one to the other");
   const auto good = Build(std::string(kDrawer) +
                           "blades:\n"
                           "- {count: 2, type: QS22, attach: sn0-d0-h1}\n"
@@ -422,18 +429,21 @@ TEST(Build, BladesOfAGoodFileArrive) {
 
 TEST(Build, BladesThatCannotBeAreRefusedByName) {
   const std::string start = std::string(kDrawer) + "blades:\n- ";
-  EXPECT_EQ(ErrorOf(start + "{type: QS23}"),
-            "a.yaml:3:10: blades[0].type: unknown blade type 'QS23'; it is one of QS20, QS21, QS22, "
-            "triblade");
-  EXPECT_EQ(ErrorOf(start + "{attach: sn0-d0-h2}"),
-            "a.yaml:3:12: blades[0].attach: no hub is named \"sn0-d0-h2\"; the nearest are sn0-d0-h0 "
-            "or sn0-d0-h1");
+  EXPECT_EQ(
+      ErrorOf(start + "{type: QS23}"),
+      "a.yaml:3:10: blades[0].type: unknown blade type 'QS23'; it is one of QS20, QS21, QS22, "
+      "triblade");
+  EXPECT_EQ(
+      ErrorOf(start + "{attach: sn0-d0-h2}"),
+      "a.yaml:3:12: blades[0].attach: no hub is named \"sn0-d0-h2\"; the nearest are sn0-d0-h0 "
+      "or sn0-d0-h1");
   EXPECT_EQ(ErrorOf(start + "{count: 17, attach: sn0-d0-h0}"),
             "a.yaml:3:23: blades[0].attach: sn0-d0-h0 has 16 D ports: 0 carry D links to other "
             "supernodes + 16 blades = 16; none is free for blade16");
-  EXPECT_EQ(ErrorOf(start + "{name: b1}"),
-            "a.yaml:3:10: blades[0].name: \"b1\" ends with a digit, but its number comes behind it; "
-            "write for example \"blade\"");
+  EXPECT_EQ(
+      ErrorOf(start + "{name: b1}"),
+      "a.yaml:3:10: blades[0].name: \"b1\" ends with a digit, but its number comes behind it; "
+      "write for example \"blade\"");
   EXPECT_EQ(ErrorOf(start + "{programs: [{collective: {spes: 17}}]}"),
             "a.yaml:3:35: blades[0].programs[0].collective.spes: 17 is out of range; allowed: 1 to "
             "16");
@@ -441,42 +451,52 @@ TEST(Build, BladesThatCannotBeAreRefusedByName) {
             "a.yaml:3:33: blades[0].programs[0].exchange.peer: blade0 cannot exchange with itself; "
             "write another node");
   const std::string fault = start + "{attach: sn0-d0-h0}\nfaults:\n- {at: 1us, ";
-  EXPECT_EQ(ErrorOf(fault + "spe_down: 'blade0:SPE16'}"),
-            "a.yaml:5:23: faults[0].spe_down: \"blade0:SPE16\" names no part of a blade; write a blade "
-            "and :SPE0 to SPE15");
+  EXPECT_EQ(
+      ErrorOf(fault + "spe_down: 'blade0:SPE16'}"),
+      "a.yaml:5:23: faults[0].spe_down: \"blade0:SPE16\" names no part of a blade; write a blade "
+      "and :SPE0 to SPE15");
   EXPECT_EQ(ErrorOf(fault + "spe_down: 'blade1:SPE0'}"),
             "a.yaml:5:23: faults[0].spe_down: no hub or blade is named \"blade1\"; the nearest are "
             "blade0, sn0-d0-h1 or sn0-d0-h0");
-  EXPECT_EQ(ErrorOf(fault + "eib_ring_lost: 'sn0-d0-h1:CELL0:RING1'}"),
-            "a.yaml:5:28: faults[0].eib_ring_lost: sn0-d0-h1 is no blade; only blades have SPEs, chip "
-            "links and element interconnect buses");
+  EXPECT_EQ(
+      ErrorOf(fault + "eib_ring_lost: 'sn0-d0-h1:CELL0:RING1'}"),
+      "a.yaml:5:28: faults[0].eib_ring_lost: sn0-d0-h1 is no blade; only blades have SPEs, chip "
+      "links and element interconnect buses");
   EXPECT_EQ(ErrorOf(fault + "chip_link_degraded: {blade: 'blade0:BLADE1', share: 0.5}}"),
-            "a.yaml:5:13: faults[0].chip_link_degraded: \"blade0:BLADE1\" names no part of a blade; write a blade and "
+            "a.yaml:5:13: faults[0].chip_link_degraded: \"blade0:BLADE1\" names no part of a "
+            "blade; write a blade and "
             ":BLADE0 to BLADE0");
   const std::string tree = "topology: {drawers: 1, hubs: 2, infiniband: {}}\nblades:\n";
   const std::string other = "- {name: b, attach: cu0-leaf3, programs: [{exchange: {peer: a0}}]}";
-  EXPECT_EQ(ErrorOf(tree + "- {name: a, attach: cu0, programs: [{exchange: {peer: b0}}]}\n" + other), "no error");
+  EXPECT_EQ(
+      ErrorOf(tree + "- {name: a, attach: cu0, programs: [{exchange: {peer: b0}}]}\n" + other),
+      "no error");
   EXPECT_THAT(ErrorOf(tree + "- {name: a, attach: cu0, programs: [{exchange: {peer: cu0-leaf0}}]}"),
               testing::HasSubstr("blades[0].programs[0].exchange.peer: "));
-  const std::string triblade = std::string(kDrawer) + "blades:\n- {type: triblade, attach: sn0-d0-h0}\nfaults:\n- {at: 1us, ";
+  const std::string triblade =
+      std::string(kDrawer) +
+      "blades:\n- {type: triblade, attach: sn0-d0-h0}\nfaults:\n- {at: 1us, ";
   EXPECT_EQ(ErrorOf(triblade + "spe_down: 'blade0:SPE31'}"), "no error");
   EXPECT_EQ(ErrorOf(triblade + "spe_down: 'blade0:SPE32'}"),
-            "a.yaml:5:23: faults[0].spe_down: \"blade0:SPE32\" names no part of a blade; write a blade and :SPE0 to SPE31");
-  EXPECT_EQ(ErrorOf(fault + "eib_ring_lost: 'blade0:CELL0:RING0'}\n"
-                            "- {at: 2us, eib_ring_lost: 'blade0:CELL0:RING1'}"),
-            "a.yaml:6:28: faults[1].eib_ring_lost: blade0:CELL0 would lose RING0 and RING1, both rings "
-            "of one direction; one has to stay");
+            "a.yaml:5:23: faults[0].spe_down: \"blade0:SPE32\" names no part of a blade; write a "
+            "blade and :SPE0 to SPE31");
+  EXPECT_EQ(
+      ErrorOf(fault + "eib_ring_lost: 'blade0:CELL0:RING0'}\n"
+                      "- {at: 2us, eib_ring_lost: 'blade0:CELL0:RING1'}"),
+      "a.yaml:6:28: faults[1].eib_ring_lost: blade0:CELL0 would lose RING0 and RING1, both rings "
+      "of one direction; one has to stay");
 }
 
 TEST(Build, ErrorsAndLostLanesNameTheirLinkAndDirection) {
-  const auto good = Build("topology: {supernodes: 2, drawers: 1, hubs: 2}\n"
-                          "faults:\n"
-                          "- {at: 1us, link_errors: {link: 'sn0-d0-h0:LL0', flit_error_rate: 1e-3}}\n"
-                          "- at: 2us\n"
-                          "  link_errors: {link: 'sn0-d0-h0:LL0', from: sn0-d0-h1, corrupt_next: 3}\n"
-                          "- at: 3us\n"
-                          "  link_errors: {link: 'sn0-d0-h0:LL0', from: sn0-d0-h0, bit_error_rate: 1e-12}\n"
-                          "- {at: 4us, lanes_lost: {link: 'sn0-d0-h0:D0', count: 12}}\n");
+  const auto good = Build(
+      "topology: {supernodes: 2, drawers: 1, hubs: 2}\n"
+      "faults:\n"
+      "- {at: 1us, link_errors: {link: 'sn0-d0-h0:LL0', flit_error_rate: 1e-3}}\n"
+      "- at: 2us\n"
+      "  link_errors: {link: 'sn0-d0-h0:LL0', from: sn0-d0-h1, corrupt_next: 3}\n"
+      "- at: 3us\n"
+      "  link_errors: {link: 'sn0-d0-h0:LL0', from: sn0-d0-h0, bit_error_rate: 1e-12}\n"
+      "- {at: 4us, lanes_lost: {link: 'sn0-d0-h0:D0', count: 12}}\n");
   ASSERT_TRUE(good.ok()) << good.status();
   const auto& all = good->impairments;
   ASSERT_EQ(all.size(), 6u);
@@ -494,9 +514,10 @@ TEST(Build, ErrorsAndLostLanesNameTheirLinkAndDirection) {
 
 TEST(Build, ErrorsAndLanesThatCannotBeAreRefused) {
   const std::string start = std::string(kDrawer) + "faults:\n- {at: 1us, ";
-  EXPECT_EQ(ErrorOf(start + "lanes_lost: {link: 'sn0-d0-h0:LL0', count: 65}}"),
-            "a.yaml:3:13: faults[0].lanes_lost: sn0-d0-h0:LL0: 65 lanes lost, but LL links have 64 + 0 "
-            "spare; write 0 to 64");
+  EXPECT_EQ(
+      ErrorOf(start + "lanes_lost: {link: 'sn0-d0-h0:LL0', count: 65}}"),
+      "a.yaml:3:13: faults[0].lanes_lost: sn0-d0-h0:LL0: 65 lanes lost, but LL links have 64 + 0 "
+      "spare; write 0 to 64");
   EXPECT_EQ(ErrorOf(start + "link_errors: {link: 'sn0-d0-h0:LL0'}}"),
             "a.yaml:3:13: faults[0].link_errors: incomplete; write exactly one of flit_error_rate, "
             "bit_error_rate, corrupt_next");
@@ -508,15 +529,17 @@ TEST(Build, ErrorsAndLanesThatCannotBeAreRefused) {
 }
 
 TEST(Build, CablesHaveWiresOfTheirOwn) {
-  const auto good = Build("topology: {supernodes: 2, drawers: 1, hubs: 2}\n"
-                          "cables:\n- {link: 'sn1-d0-h0:D0', wire: 300ns}\n");
+  const auto good = Build(
+      "topology: {supernodes: 2, drawers: 1, hubs: 2}\n"
+      "cables:\n- {link: 'sn1-d0-h0:D0', wire: 300ns}\n");
   ASSERT_TRUE(good.ok()) << good.status();
   ASSERT_EQ(good->cables.size(), 1u);
   EXPECT_EQ(good->cables[0].link, (LinkEnd{0, kDFirst}));
   EXPECT_EQ(good->cables[0].wire, 300 * kNanosecond);
-  EXPECT_EQ(ErrorOf(std::string(kDrawer) + "cables:\n- {link: 'sn0-d0-h0:LL0', wire: 1ns}\n"
-                                           "- {link: 'sn0-d0-h1:LL0', wire: 2ns}\n"),
-            "a.yaml:4:10: cables[1].link: sn0-d0-h0:LL0 has its wire from cables[0] already; remove one");
+  EXPECT_EQ(
+      ErrorOf(std::string(kDrawer) + "cables:\n- {link: 'sn0-d0-h0:LL0', wire: 1ns}\n"
+                                     "- {link: 'sn0-d0-h1:LL0', wire: 2ns}\n"),
+      "a.yaml:4:10: cables[1].link: sn0-d0-h0:LL0 has its wire from cables[0] already; remove one");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// `workload.collective`: what arrives in the machine's struct, what is refused, and that its results survive
-// the wire.
+// `workload.collective`: what arrives in the machine's struct, what is refused, and that its
+// results survive the wire.
 #include "proto/scenario/collective.h"
 
 #include <array>
@@ -21,7 +21,8 @@ absl::StatusOr<Scenario> Build(const std::string& yaml) {
 }
 
 std::string ErrorOf(const std::string& fields) {
-  const auto scenario = Build("topology: {drawers: 1, hubs: 4}\nworkload: {collective: {" + fields + "}}\n");
+  const auto scenario =
+      Build("topology: {drawers: 1, hubs: 4}\nworkload: {collective: {" + fields + "}}\n");
   return scenario.ok() ? "no error" : std::string(scenario.status().message());
 }
 
@@ -30,8 +31,10 @@ TEST(CollectiveScenario, FieldsArrive) {
       "topology: {drawers: 1, hubs: 4}\n"
       "trees: [{name: a, members: all}, {name: b, members: all}]\n"
       "workload:\n"
-      "  collective: {operation: scan, algorithm: p2p, nodes: 3, tasks_per_node: 5, threads_per_core: 2,\n"
-      "               mapping: cpu, bytes: 24B, op: max, type: uint64, root: 14, rotate_root: true, warm_up: 0,\n"
+      "  collective: {operation: scan, algorithm: p2p, nodes: 3, tasks_per_node: 5, "
+      "threads_per_core: 2,\n"
+      "               mapping: cpu, bytes: 24B, op: max, type: uint64, root: 14, rotate_root: "
+      "true, warm_up: 0,\n"
       "               iterations: 7, verified: false, tree: b}\n");
   ASSERT_TRUE(scenario.ok()) << scenario.status();
   const auto& w = std::get<CollectiveWorkload>(scenario->workload);
@@ -63,33 +66,44 @@ TEST(CollectiveScenario, TakesAllHubsUnlessTold) {
 
 TEST(CollectiveScenario, WhatCannotBeIsRefusedWithItsPlace) {
   const std::string place = "a.yaml:2:12: workload.collective: ";
-  EXPECT_THAT(ErrorOf("algorithm: magic"), HasSubstr(place + "there is no allreduce algorithm 'magic'; there are p2p:"));
+  EXPECT_THAT(ErrorOf("algorithm: magic"),
+              HasSubstr(place + "there is no allreduce algorithm 'magic'; there are p2p:"));
   EXPECT_EQ(ErrorOf("root: 4"), place + "root 4: tasks are 0 to 3");
   EXPECT_EQ(ErrorOf("bytes: 12B"), place + "12 bytes are no multiple of the 8 bytes of a int64");
   EXPECT_THAT(ErrorOf("op: and, type: double"), HasSubstr(place));
   EXPECT_THAT(ErrorOf("nodes: 5"), HasSubstr(place));
-  EXPECT_THAT(ErrorOf("tree: world"), HasSubstr("workload.collective.tree: there is no tree \"world\""));
-  EXPECT_THAT(ErrorOf("iterations: 0"), HasSubstr("workload.collective.iterations: 0 is out of range"));
+  EXPECT_THAT(ErrorOf("tree: world"),
+              HasSubstr("workload.collective.tree: there is no tree \"world\""));
+  EXPECT_THAT(ErrorOf("iterations: 0"),
+              HasSubstr("workload.collective.iterations: 0 is out of range"));
 }
 
 TEST(CollectiveScenario, PairsHaveTheirOperations) {
   const auto scenario = Build("workload: {collective: {op: maxloc, type: float, bytes: 24B}}\n");
   ASSERT_TRUE(scenario.ok()) << scenario.status();
   EXPECT_EQ(std::get<CollectiveWorkload>(scenario->workload).op, ReduceOp::kMaxLoc);
-  EXPECT_THAT(ErrorOf("op: minloc, bytes: 24B"), HasSubstr("24 bytes are no multiple of the 16 bytes of a pair of int64"));
-  EXPECT_THAT(ErrorOf("op: minloc, bytes: 16B, algorithm: cau"), HasSubstr("a CAU has no minloc of int64 operands"));
-  const auto tree = Build("trees: [{name: a, members: all}]\nworkload: {cau: {operation: maxloc}}\n");
-  EXPECT_THAT(std::string(tree.status().message()), HasSubstr("a CAU has no maxloc of double operands"));
+  EXPECT_THAT(ErrorOf("op: minloc, bytes: 24B"),
+              HasSubstr("24 bytes are no multiple of the 16 bytes of a pair of int64"));
+  EXPECT_THAT(ErrorOf("op: minloc, bytes: 16B, algorithm: cau"),
+              HasSubstr("a CAU has no minloc of int64 operands"));
+  const auto tree =
+      Build("trees: [{name: a, members: all}]\nworkload: {cau: {operation: maxloc}}\n");
+  EXPECT_THAT(std::string(tree.status().message()),
+              HasSubstr("a CAU has no maxloc of double operands"));
 }
 
 // Every number of the struct, in order. The size check below makes a new field fail here.
 std::vector<std::int64_t> Numbers(const HostParameters& p) {
-  std::vector<std::int64_t> all(p.smt_percent.begin() + 1, p.smt_percent.end());  // one task alone: 100 by definition
-  const auto add = [&all](auto... values) { (all.push_back(static_cast<std::int64_t>(values)), ...); };
-  add(p.collective_entry, p.local_send, p.local_receive, p.eager_limit, p.registration, p.network_registration,
-      p.registrations_kept, p.stream_per_kib, p.write_per_kib, p.copy_per_kib, p.memory_per_kib, p.cached,
-      p.line_same_core, p.line_same_chip, p.line_other_chip, p.line_repeat, p.shared_entry, p.shared_step,
-      p.shared_copy_per_kib, p.shared_memory_per_kib, p.spin_polls, p.poll, p.shared_record, p.shared_chunk,
+  std::vector<std::int64_t> all(p.smt_percent.begin() + 1,
+                                p.smt_percent.end());  // one task alone: 100 by definition
+  const auto add = [&all](auto... values) {
+    (all.push_back(static_cast<std::int64_t>(values)), ...);
+  };
+  add(p.collective_entry, p.local_send, p.local_receive, p.eager_limit, p.registration,
+      p.network_registration, p.registrations_kept, p.stream_per_kib, p.write_per_kib,
+      p.copy_per_kib, p.memory_per_kib, p.cached, p.line_same_core, p.line_same_chip,
+      p.line_other_chip, p.line_repeat, p.shared_entry, p.shared_step, p.shared_copy_per_kib,
+      p.shared_memory_per_kib, p.spin_polls, p.poll, p.shared_record, p.shared_chunk,
       p.shared_piece, p.two_buffers_from, p.cau_send, p.cau_receive, p.cau_interval);
   return all;
 }
@@ -118,7 +132,8 @@ TEST(HostParametersTable, HasTheDefaultsOfTheStructAndWiresEveryField) {
     ASSERT_TRUE(SetFromText(&message, field, DefaultValue(field)).ok()) << field->full_name();
     EXPECT_EQ(Numbers(BuildHostParameters(message)), defaults) << field->full_name();
     const bool at_max = DefaultValue(field) == RulesOf(field).max();
-    ASSERT_TRUE(SetFromText(&message, field, at_max ? RulesOf(field).min() : RulesOf(field).max()).ok());
+    ASSERT_TRUE(
+        SetFromText(&message, field, at_max ? RulesOf(field).min() : RulesOf(field).max()).ok());
     const auto changed = Numbers(BuildHostParameters(message));
     int differences = 0;
     for (std::size_t i = 0; i < changed.size(); ++i) differences += changed[i] != defaults[i];
@@ -129,13 +144,15 @@ TEST(HostParametersTable, HasTheDefaultsOfTheStructAndWiresEveryField) {
 }
 
 TEST(HostParametersTable, IsPartOfAScenario) {
-  const auto scenario = Build("workload: {collective: {host: {cau_send: 1us, eager_limit: 1KiB}}}\n");
+  const auto scenario =
+      Build("workload: {collective: {host: {cau_send: 1us, eager_limit: 1KiB}}}\n");
   ASSERT_TRUE(scenario.ok()) << scenario.status();
   const HostParameters& host = std::get<CollectiveWorkload>(scenario->workload).host;
   EXPECT_EQ(host.cau_send, kMicrosecond);
   EXPECT_EQ(host.eager_limit, 1024u);
   EXPECT_EQ(host.cau_receive, HostParameters().cau_receive);
-  EXPECT_THAT(ErrorOf("host: {shared_piece: 1MiB}"), HasSubstr("is more than half of the shared buffer"));
+  EXPECT_THAT(ErrorOf("host: {shared_piece: 1MiB}"),
+              HasSubstr("is more than half of the shared buffer"));
   EXPECT_THAT(ErrorOf("host: {cau_sent: 1us}"), HasSubstr("cau_send"));
 }
 

@@ -1,5 +1,5 @@
-// Operations and events of windows on the wire. Method: random ones there and back; numbers that no field holds; every
-// status has words of its own.
+// Operations and events of windows on the wire. Method: random ones there and back; numbers that no
+// field holds; every status has words of its own.
 #include "proto/scenario/endpoint_codec.h"
 
 #include <gmock/gmock.h>
@@ -110,7 +110,8 @@ TEST(EndpointCodec, NumbersThatNoFieldHoldsAreNamed) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << field << ": " << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(field));
   }
-  const absl::Status large = wrong([](M& m) { m.set_data(std::string(kOperationBytesMax + 1, 'x')); });
+  const absl::Status large =
+      wrong([](M& m) { m.set_data(std::string(kOperationBytesMax + 1, 'x')); });
   EXPECT_EQ(large.code(), absl::StatusCode::kResourceExhausted) << large;
   const absl::Status greedy = wrong([](M& m) {
     m.set_op(M::OP_READ_MEMORY);
@@ -157,7 +158,8 @@ TEST(EndpointCodec, EveryStatusTellsWhatWouldBeRight) {
     EXPECT_FALSE(status.ok()) << WindowStatusName(window_status);
     EXPECT_NE(status.code(), absl::StatusCode::kUnknown) << WindowStatusName(window_status);
     const std::string text(status.message());
-    EXPECT_EQ(text.rfind(std::string("rdma_write: ") + WindowStatusName(window_status), 0), 0u) << text;
+    EXPECT_EQ(text.rfind(std::string("rdma_write: ") + WindowStatusName(window_status), 0), 0u)
+        << text;
     EXPECT_TRUE(texts.insert(text).second) << text;
   }
 }
@@ -179,11 +181,15 @@ TEST(EndpointCodec, LongDataIsKeptBesideTheJournalOnce) {
   ASSERT_TRUE(StoreData(&submission, store).ok());
   EXPECT_EQ(payloads.size(), 1u);
   EXPECT_LT(submission.ByteSizeLong(), 200u);
-  const auto find = [&](std::uint64_t name) -> absl::StatusOr<std::string> { return payloads.at(name); };
+  const auto find = [&](std::uint64_t name) -> absl::StatusOr<std::string> {
+    return payloads.at(name);
+  };
   ASSERT_TRUE(FindData(&submission, find).ok());
   EXPECT_EQ(submission.SerializeAsString(), before.SerializeAsString());
   submission.mutable_operations(1)->set_data_hash(5);
-  const auto nothing = [](std::uint64_t) -> absl::StatusOr<std::string> { return absl::NotFoundError("gone"); };
+  const auto nothing = [](std::uint64_t) -> absl::StatusOr<std::string> {
+    return absl::NotFoundError("gone");
+  };
   EXPECT_EQ(FindData(&submission, nothing).code(), absl::StatusCode::kNotFound);
 }
 

@@ -21,9 +21,9 @@ std::vector<std::string> Examples() {
 
 TEST(Examples, AllOfTheDocumentedOnesAreThere) {
   const std::string folder = test::SourceDir() + "/deploy/scenarios/";
-  for (const char* name : {"two-hubs", "one-drawer", "supernode-alltoall", "four-supernodes",
-                           "link-failure", "link-level", "service-port", "trace-replay",
-                           "cell-blades", "triblades", "roadrunner"}) {
+  for (const char* name :
+       {"two-hubs", "one-drawer", "supernode-alltoall", "four-supernodes", "link-failure",
+        "link-level", "service-port", "trace-replay", "cell-blades", "triblades", "roadrunner"}) {
     EXPECT_TRUE(std::filesystem::exists(folder + name + ".yaml")) << name;
   }
 }

@@ -31,7 +31,8 @@ v1::JournalRecord Delete(const std::string& id, Time at) {
 
 class JournalFileTest : public ::testing::Test {
  protected:
-  JournalFileTest() : folder_(fs::temp_directory_path() / ("percs-journal-" + std::to_string(getpid()))) {
+  JournalFileTest()
+      : folder_(fs::temp_directory_path() / ("percs-journal-" + std::to_string(getpid()))) {
     fs::remove_all(folder_);
   }
   ~JournalFileTest() override { fs::remove_all(folder_); }
@@ -95,14 +96,17 @@ TEST_F(JournalFileTest, WhatIsNoJournalOrANewerOneIsRefused) {
   std::ofstream(name()) << "a shopping list, long enough to have a header";
   EXPECT_EQ(ReadJournal(folder_).status().code(), absl::StatusCode::kDataLoss);
   JournalFile journal;
-  EXPECT_EQ(journal.Open(folder_, kRoom).code(), absl::StatusCode::kDataLoss) << "and nothing of it is overwritten";
+  EXPECT_EQ(journal.Open(folder_, kRoom).code(), absl::StatusCode::kDataLoss)
+      << "and nothing of it is overwritten";
   // Format 2, with its CRC.
-  const unsigned char newer[] = {'P', 'E', 'R', 'C', 'S', 'J', 'N', 'L', 2, 0, 0, 0, 0xb4, 0x88, 0xc5, 0x83};
+  const unsigned char newer[] = {'P', 'E', 'R', 'C', 'S',  'J',  'N',  'L',
+                                 2,   0,   0,   0,   0xb4, 0x88, 0xc5, 0x83};
   std::string header(reinterpret_cast<const char*>(newer), sizeof newer);
   std::ofstream(name(), std::ios::binary | std::ios::trunc) << header;
   const absl::Status status = ReadJournal(folder_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("has format 2, and this software reads formats up to 1"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("has format 2, and this software reads formats up to 1"));
 }
 
 TEST_F(JournalFileTest, TakesNothingMoreWhenItIsFullAndLosesNothing) {
@@ -113,7 +117,8 @@ TEST_F(JournalFileTest, TakesNothingMoreWhenItIsFullAndLosesNothing) {
   while ((status = journal.Append({Delete("a fault", static_cast<Time>(taken))})).ok()) ++taken;
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()), HasSubstr("of at most 200 bytes"));
-  EXPECT_EQ(journal.Store(std::string(100, 'x')).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(journal.Store(std::string(100, 'x')).status().code(),
+            absl::StatusCode::kResourceExhausted);
   EXPECT_GT(taken, 3u);
   EXPECT_EQ(ReadJournal(folder_)->records.size(), taken);
 }
@@ -146,7 +151,8 @@ TEST_F(JournalFileTest, KeepsEqualPayloadsOnceAndNoticesDamage) {
   EXPECT_EQ(*first, *second);
   EXPECT_EQ(*ReadPayload(folder_, *first), "a scenario");
   int files = 0;
-  for (const auto& entry : fs::directory_iterator(folder_)) files += entry.path().filename() != "journal";
+  for (const auto& entry : fs::directory_iterator(folder_))
+    files += entry.path().filename() != "journal";
   EXPECT_EQ(files, 1);
   for (const auto& entry : fs::directory_iterator(folder_)) {
     if (entry.path().filename() != "journal") std::ofstream(entry.path()) << "another one";

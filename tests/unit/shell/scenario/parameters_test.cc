@@ -18,19 +18,42 @@ std::vector<std::int64_t> Numbers(const P7ihParameters& p) {
     numbers.insert(numbers.end(), {link->flit_time, link->wire, link->buffer_flits, link->lanes,
                                    link->spare_lanes, link->lanes_min});
   }
+  numbers.insert(numbers.end(), {p.ib_crossbar,
+                                 p.isr_latency,
+                                 p.credit_processing,
+                                 p.w_flit_time,
+                                 p.hfi_queue_packets,
+                                 p.route_table_entries,
+                                 p.multicast_table_entries,
+                                 p.windows_per_hfi,
+                                 static_cast<int>(p.vc_policy),
+                                 p.link_replay,
+                                 p.replay_limit,
+                                 p.send_overhead,
+                                 p.receive_overhead,
+                                 p.flow_window_packets,
+                                 p.ack_every_packets,
+                                 p.reply_queue_packets,
+                                 p.retransmit_timeout,
+                                 p.retransmit_tries,
+                                 p.cau_pass_through,
+                                 p.cau_port_time,
+                                 p.cau_queue_packets,
+                                 p.service_buffer_flits,
+                                 p.service_wait,
+                                 p.management_latency,
+                                 p.detect,
+                                 p.plan,
+                                 p.install,
+                                 p.stall_limit});
+  const WindowParameters& w = p.windows;
   numbers.insert(
       numbers.end(),
-      {p.ib_crossbar, p.isr_latency, p.credit_processing, p.w_flit_time, p.hfi_queue_packets, p.route_table_entries, p.multicast_table_entries, p.windows_per_hfi,
-       static_cast<int>(p.vc_policy), p.link_replay, p.replay_limit, p.send_overhead, p.receive_overhead, p.flow_window_packets,
-       p.ack_every_packets, p.reply_queue_packets, p.retransmit_timeout, p.retransmit_tries, p.cau_pass_through, p.cau_port_time, p.cau_queue_packets, p.service_buffer_flits, p.service_wait,
-       p.management_latency,
-       p.detect, p.plan, p.install, p.stall_limit});
-  const WindowParameters& w = p.windows;
-  numbers.insert(numbers.end(),
-                 {w.immediate_issue, w.fifo_issue, w.rdma_issue, w.receive, w.memory_read, w.cache_read, w.memory_write,
-                  w.atomic_time, w.flit_time, w.packet_time, w.immediate_buffers, w.operations, w.unacknowledged,
-                  w.read_unit_packets, w.read_units, w.reassembly, w.nmmu_hit, w.nmmu_miss, w.nmmu_entries, w.page_bytes,
-                  w.registered_bytes, w.pcie_flit_time});
+      {w.immediate_issue,   w.fifo_issue,    w.rdma_issue,     w.receive,           w.memory_read,
+       w.cache_read,        w.memory_write,  w.atomic_time,    w.flit_time,         w.packet_time,
+       w.immediate_buffers, w.operations,    w.unacknowledged, w.read_unit_packets, w.read_units,
+       w.reassembly,        w.nmmu_hit,      w.nmmu_miss,      w.nmmu_entries,      w.page_bytes,
+       w.registered_bytes,  w.pcie_flit_time});
   return numbers;
 }
 
@@ -103,8 +126,8 @@ TEST(Parameters, EveryDefaultInTheTableIsTheOneOfTheStruct) {
     EXPECT_EQ(Numbers(BuildParameters(*top)), Numbers(P7ihParameters())) << field->full_name();
     ++values;
   });
-  // All of the struct but hfi.wire, which is 0 by rule, and the lanes of a port that has none, and the
-  // preset, which is not in the struct.
+  // All of the struct but hfi.wire, which is 0 by rule, and the lanes of a port that has none, and
+  // the preset, which is not in the struct.
   EXPECT_EQ(values, static_cast<int>(Numbers(P7ihParameters()).size()) - 4 + 1);
 }
 
@@ -194,7 +217,8 @@ TEST(Parameters, ACrossbarTakesAFlitsTimeAtLeast) {
   P7ihParameters p;
   p.ib_crossbar = 63'999;
   EXPECT_EQ(Rules(p),
-            "scenario: parameters.ib_crossbar: ib_crossbar = 63999ps is less than the 64ns that a flit of 128 bytes "
+            "scenario: parameters.ib_crossbar: ib_crossbar = 63999ps is less than the 64ns that a "
+            "flit of 128 bytes "
             "takes on a cable; write at least that, or raise ib.rate");
 }
 

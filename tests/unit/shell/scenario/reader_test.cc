@@ -118,7 +118,8 @@ const Bad kBadFields[] = {
      "bad.yaml:2:3: topology.super_nodes: unknown field; did you mean \"supernodes\"?; "
      "fields here: supernodes, drawers, hubs, d_links_per_pair, infiniband"},
     {"colour: red\n",
-     "bad.yaml:1:1: colour: unknown field; did you mean \"clock\"?; fields here: name, description, seed, machine, "
+     "bad.yaml:1:1: colour: unknown field; did you mean \"clock\"?; fields here: name, "
+     "description, seed, machine, "
      "topology, "
      "parameters, workload, pcie, cables, faults, reroute, stop_at, run, "
      "blades, clock, multicast, routing, service, trees"},
@@ -255,7 +256,8 @@ TEST(Reader, StandsHostileFiles) {
 TEST(Reader, ReportsAllErrorsInTheOrderOfTheFile) {
   EXPECT_EQ(ErrorOf("sed: 1\ntopology:\n  hubs: 9\n  drawers: x\nstop_at: 5\n"),
             "bad.yaml:1:1: sed: unknown field; did you mean \"seed\"?; fields here: name, "
-            "description, seed, machine, topology, parameters, workload, pcie, cables, faults, reroute, stop_at, "
+            "description, seed, machine, topology, parameters, workload, pcie, cables, faults, "
+            "reroute, stop_at, "
             "run, blades, clock, multicast, routing, service, trees\n"
             "bad.yaml:3:9: topology.hubs: 9 is out of range; allowed: 1 to 8\n"
             "bad.yaml:4:12: topology.drawers: \"x\" is not a whole number; write for example 4\n"

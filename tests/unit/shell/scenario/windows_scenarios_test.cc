@@ -1,5 +1,5 @@
-// Programs of windows in scenario files: the examples show what they are there to show, and what is written wrong is
-// refused with its place.
+// Programs of windows in scenario files: the examples show what they are there to show, and what is
+// written wrong is refused with its place.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,8 @@ using testing::IsEmpty;
 
 RunResult ResultOf(const std::string& name) {
   RunResult result = test::ExampleResult(name);
-  for (const WindowProgramResult& program : result.window_programs) EXPECT_TRUE(program.ended) << program.name;
+  for (const WindowProgramResult& program : result.window_programs)
+    EXPECT_TRUE(program.ended) << program.name;
   return result;
 }
 
@@ -44,7 +45,8 @@ TEST(WindowScenarios, ADiskIsUnpluggedHalfWayAndFoundAgain) {
   ASSERT_EQ(result.faults.size(), 1u);
   EXPECT_EQ(result.faults[0].phase, FaultPhase::kRecovered);
   const std::uint64_t out = result.total.Pcie(2, PcieCounter::kBytesOut);
-  EXPECT_GT(out, (64u << 10) + (1400u << 10)) << "both writes, and what the one that failed had done";
+  EXPECT_GT(out, (64u << 10) + (1400u << 10))
+      << "both writes, and what the one that failed had done";
   EXPECT_LT(out, (64u << 10) + (1500u << 10));
   EXPECT_EQ(result.total.Pcie(2, PcieCounter::kBytesIn), 64u << 10);
   EXPECT_GE(result.total.Pcie(2, PcieCounter::kRefused), 3u);
@@ -79,7 +81,8 @@ TEST(WindowScenarios, AWrongEndIsAViolation) {
 TEST(WindowScenarios, WhatIsWrittenWrongHasItsPlace) {
   const auto error = [](const std::string& step) {
     const auto message = ReadScenarioText(
-        "topology: {supernodes: 1, drawers: 1, hubs: 2}\nworkload:\n  windows:\n  - hub: sn0-d0-h0\n    steps:\n    - " +
+        "topology: {supernodes: 1, drawers: 1, hubs: 2}\nworkload:\n  windows:\n  - hub: "
+        "sn0-d0-h0\n    steps:\n    - " +
             step + "\n",
         "wrong.yaml", ScenarioFormat::kYaml);
     if (!message.ok()) return std::string(message.status().message());
@@ -87,9 +90,12 @@ TEST(WindowScenarios, WhatIsWrittenWrongHasItsPlace) {
   };
   EXPECT_THAT(error("reserve: {}"), IsEmpty());
   EXPECT_THAT(error("rdma_write: {hub: sn9-d0-h0}"), HasSubstr("sn9-d0-h0"));
-  EXPECT_THAT(error("repeat: {steps: 2, times: 3}"), HasSubstr("2 steps are to be done again, but 0 come before it"));
-  EXPECT_THAT(error("atomic: {hub: sn0-d0-h1, updates: [{}], expect: three}"), HasSubstr("\"three\" is no whole number"));
-  EXPECT_THAT(error("fifo_send: {to: sn0-d0-h1, from: 1MiB}"), HasSubstr("only datagrams are gathered"));
+  EXPECT_THAT(error("repeat: {steps: 2, times: 3}"),
+              HasSubstr("2 steps are to be done again, but 0 come before it"));
+  EXPECT_THAT(error("atomic: {hub: sn0-d0-h1, updates: [{}], expect: three}"),
+              HasSubstr("\"three\" is no whole number"));
+  EXPECT_THAT(error("fifo_send: {to: sn0-d0-h1, from: 1MiB}"),
+              HasSubstr("only datagrams are gathered"));
   EXPECT_THAT(error("await: {}"), HasSubstr("write exactly one of operations, packets,"));
   EXPECT_THAT(error("{reserve: {}, expect: happiness}"), HasSubstr("happiness"));
 }
@@ -110,10 +116,11 @@ TEST(WindowScenarios, ResultsCrossTheWireUnchanged) {
   v1::WindowProgramResult message;
   WindowProgramToProto(result, &message);
   const WindowProgramResult back = WindowProgramFromProto(message);
-  EXPECT_EQ(std::tie(back.program, back.name, back.node, back.operations, back.wrong, back.received, back.problem,
-                     back.ended, back.finished, back.marks, back.values),
-            std::tie(result.program, result.name, result.node, result.operations, result.wrong, result.received,
-                     result.problem, result.ended, result.finished, result.marks, result.values));
+  EXPECT_EQ(std::tie(back.program, back.name, back.node, back.operations, back.wrong, back.received,
+                     back.problem, back.ended, back.finished, back.marks, back.values),
+            std::tie(result.program, result.name, result.node, result.operations, result.wrong,
+                     result.received, result.problem, result.ended, result.finished, result.marks,
+                     result.values));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Certificates and roles. Method: real certificates, made here, broken one property at a time; the table of roles
-// against the calls it should allow.
+// Certificates and roles. Method: real certificates, made here, broken one property at a time; the
+// table of roles against the calls it should allow.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -37,7 +37,8 @@ TEST(Certificates, ProveTheRoleTheyWereMadeFor) {
 
 TEST(Certificates, OfAnotherAuthorityProveNothing) {
   const auto ours = Issue(), theirs = Issue();
-  const auto role = VerifyCertificate(theirs.at(Role::kOperator).certificate, ours.at(Role::kOperator).authority);
+  const auto role =
+      VerifyCertificate(theirs.at(Role::kOperator).certificate, ours.at(Role::kOperator).authority);
   EXPECT_TRUE(absl::IsUnauthenticated(role.status()));
   EXPECT_THAT(Message(role.status()), HasSubstr("none of this fabric's authority"));
 }
@@ -46,7 +47,8 @@ TEST(Certificates, ThatHaveExpiredSayWhen) {
   const Identity expired = Issue(-kDay).at(Role::kViewer);
   const auto role = VerifyCertificate(expired.certificate, expired.authority);
   EXPECT_TRUE(absl::IsUnauthenticated(role.status()));
-  EXPECT_THAT(Message(role.status()), AllOf(HasSubstr("has expired, on "), HasSubstr("percsctl ca")));
+  EXPECT_THAT(Message(role.status()),
+              AllOf(HasSubstr("has expired, on "), HasSubstr("percsctl ca")));
 }
 
 TEST(Certificates, OfAnAuthorityAreNotThoseOfARole) {
@@ -69,7 +71,8 @@ TEST(Certificates, TravelAsOneText) {
   EXPECT_EQ(back->key, identity.key);
   EXPECT_EQ(back->certificate, identity.certificate);
   EXPECT_EQ(back->authority, identity.authority);
-  EXPECT_THAT(Message(FromBundle(identity.key + identity.certificate).status()), HasSubstr("1 keys and 1 certificates"));
+  EXPECT_THAT(Message(FromBundle(identity.key + identity.certificate).status()),
+              HasSubstr("1 keys and 1 certificates"));
 }
 
 TEST(AuthorityFolder, IsLeftAloneWhileItIsValid) {
@@ -98,7 +101,8 @@ TEST(AuthorityFolder, IsMadeAnewIfOneIsMissingOrExpired) {
 TEST(AuthorityFolder, KeepsKeysForTheirOwner) {
   const test::TemporaryFolder folder;
   ASSERT_TRUE(MakeAuthorityFolder(folder.path(), kDay, false).ok());
-  const std::string role = RoleFolder(folder.path(), Role::kOperator), file = role + "/identity.pem";
+  const std::string role = RoleFolder(folder.path(), Role::kOperator),
+                    file = role + "/identity.pem";
   struct stat info;
   ASSERT_EQ(stat(file.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777u, 0600u);
@@ -111,7 +115,8 @@ TEST(AuthorityFolder, KeepsKeysForTheirOwner) {
 TEST(CredentialsTest, AreOfARoleThatFits) {
   const test::TemporaryFolder folder;
   ASSERT_TRUE(MakeAuthorityFolder(folder.path(), kDay, false).ok());
-  const auto loaded = Credentials::Load(RoleFolder(folder.path(), Role::kViewer), RoleSet(Role::kDaemon));
+  const auto loaded =
+      Credentials::Load(RoleFolder(folder.path(), Role::kViewer), RoleSet(Role::kDaemon));
   EXPECT_THAT(Message(loaded.status()), HasSubstr("the role viewer; expected daemon"));
   EXPECT_THAT(Message(Credentials::Load(folder.path() + "/none", RoleSet(Role::kDaemon)).status()),
               HasSubstr("percsctl ca"));
@@ -121,7 +126,8 @@ TEST(CallerTest, IsHeldToTheTableOfRoles) {
   const auto identities = Issue();
   for (const MethodRoles& entry : AllMethodRoles()) {
     for (const auto& [role, identity] : identities) {
-      const absl::Status status = CheckCaller(entry.method, identity.certificate, identity.authority);
+      const absl::Status status =
+          CheckCaller(entry.method, identity.certificate, identity.authority);
       EXPECT_EQ(status.ok(), entry.roles.Has(role)) << entry.method << " by " << RoleName(role);
       if (!status.ok()) {
         EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
@@ -135,20 +141,27 @@ TEST(CallerTest, IsToldWhatWasWrongAndCounted) {
   const std::string& authority = ours.at(Role::kViewer).authority;
   const auto counts = [] {
     std::vector<std::uint64_t> list;
-    for (std::size_t i = 0; i < kRefusals; ++i) list.push_back(RefusalCount(static_cast<Refusal>(i)));
+    for (std::size_t i = 0; i < kRefusals; ++i)
+      list.push_back(RefusalCount(static_cast<Refusal>(i)));
     return list;
   };
   const auto before = counts();
-  EXPECT_THAT(Message(CheckCaller("/percs.v1.Control/Status", "", authority)), HasSubstr("no certificate"));
-  EXPECT_THAT(Message(CheckCaller("/percs.v1.Control/Status", theirs.at(Role::kOperator).certificate, authority)),
+  EXPECT_THAT(Message(CheckCaller("/percs.v1.Control/Status", "", authority)),
+              HasSubstr("no certificate"));
+  EXPECT_THAT(Message(CheckCaller("/percs.v1.Control/Status",
+                                  theirs.at(Role::kOperator).certificate, authority)),
               HasSubstr("none of this fabric's authority"));
-  EXPECT_THAT(Message(CheckCaller("/percs.v1.Control/Apply", ours.at(Role::kViewer).certificate, authority)),
-              HasSubstr("/percs.v1.Control/Apply is for the role operator; the certificate proves the role viewer"));
-  EXPECT_THAT(Message(CheckCaller("/percs.v1.Control/Else", ours.at(Role::kOperator).certificate, authority)),
+  EXPECT_THAT(Message(CheckCaller("/percs.v1.Control/Apply", ours.at(Role::kViewer).certificate,
+                                  authority)),
+              HasSubstr("/percs.v1.Control/Apply is for the role operator; the certificate proves "
+                        "the role viewer"));
+  EXPECT_THAT(Message(CheckCaller("/percs.v1.Control/Else", ours.at(Role::kOperator).certificate,
+                                  authority)),
               HasSubstr("no role may call"));
   auto after = counts();
   for (std::size_t i = 0; i < kRefusals; ++i) {
-    EXPECT_EQ(after[i] - before[i], static_cast<Refusal>(i) == Refusal::kHandshake ? 0u : 1u) << kRefusalNames[i];
+    EXPECT_EQ(after[i] - before[i], static_cast<Refusal>(i) == Refusal::kHandshake ? 0u : 1u)
+        << kRefusalNames[i];
   }
 }
 
@@ -160,7 +173,8 @@ TEST(Exposure, NeedsProofOfWhoCalls) {
   for (const char* text : {"tcp", "0.0.0.0:1", "10.0.0.1:1", "node7:1", "[::]:1"}) {
     const absl::Status status = CheckExposure(*ParseAddress(text, 1), plain, "--listen");
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << text;
-    EXPECT_THAT(Message(status), AllOf(HasSubstr("--listen"), HasSubstr("--tls"), HasSubstr("--plaintext")));
+    EXPECT_THAT(Message(status),
+                AllOf(HasSubstr("--listen"), HasSubstr("--tls"), HasSubstr("--plaintext")));
   }
   plain.plaintext_allowed = true;
   EXPECT_TRUE(CheckExposure(*ParseAddress("tcp", 1), plain, "--listen").ok());

@@ -1,5 +1,6 @@
-// Under the thread sanitizer this header gives fields of maps two members more, for its own checks. The
-// library that Debian built does not have them, so that its objects and ours would differ in size.
+// Under the thread sanitizer this header gives fields of maps two members more, for its own checks.
+// The library that Debian built does not have them, so that its objects and ours would differ in
+// size.
 #pragma once
 
 #include <functional>
