@@ -30,40 +30,38 @@ struct Flags {
 void Declare(CLI::App* app, Flags* flags) {
   app->add_option("--controller", flags->options.controller,
                   "Address of percs-controller: unix:PATH or HOST:PORT");
-  app->add_option(
-      "--listen", flags->options.listen,
-      "Where other daemons reach this one: unix:PATH or HOST:PORT (port 0: any free one); "
-      "default: a Unix socket in a folder of its own");
+  app->add_option("--listen", flags->options.listen,
+                  "Address to listen on for other daemons: unix:PATH or HOST:PORT (port 0: any "
+                  "free port); default: a Unix socket in a new folder");
   app->add_option("--advertise-link", flags->options.advertise_link,
-                  "Address told to other daemons, if it differs from --listen");
+                  "Address that other daemons connect to, if it differs from --listen");
   app->add_option("--name", flags->options.name, "Name in status reports")->capture_default_str();
   app->add_option("--index", flags->place,
-                  "Place among the daemons, from 0, waited for while its former holder is neither "
-                  "connected nor lost; "
-                  "default: given by the controller")
+                  "Place among the daemons, from 0; waits while its former holder is neither "
+                  "connected nor lost; default: assigned by the controller")
       ->check(CLI::Range(0, 65534));
   app->add_option(
       "--metrics", flags->options.metrics,
-      "HOST:PORT where Prometheus finds /metrics (port 0: any free one); default: none");
+      "HOST:PORT that serves /metrics to Prometheus (port 0: any free port); default: no metrics");
   percs::AddMetricsTlsFlag(app, &flags->options.metrics_tls);
   app->add_option("--metrics-detail", flags->metrics_detail,
-                  "hub: sums by class of link; port: each link; vc: each virtual channel, too")
+                  "hub: sums per link class; port: each link; vc: each link and virtual channel")
       ->capture_default_str();
   app->add_option("--controller-timeout", flags->timeout_seconds,
-                  "Wall seconds to go on without the controller")
+                  "Wall seconds to keep running without the controller")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app->add_flag("--spare", flags->options.spare,
-                "While all places are taken, wait for one to become free instead of ending");
-  CLI::Option* const tun = app->add_option("--tun", flags->tun.device,
-                                           "Make this network interface (like percs0), through "
-                                           "which programs of this network namespace reach "
-                                           "those of other hubs by IP, as the first hub of this "
-                                           "percsd; takes CAP_NET_ADMIN; default: none");
+                "While all places are taken, wait for a free one instead of exiting");
+  CLI::Option* const tun =
+      app->add_option("--tun", flags->tun.device,
+                      "Create this network interface (like percs0) for the first hub of this "
+                      "percsd; programs of this network namespace reach other hubs through it by "
+                      "IP; needs CAP_NET_ADMIN; default: none");
   tun->default_str("");
   flags->tun.device.clear();
   app->add_option("--tun-window", flags->tun.window,
-                  "Window of the hub for --tun; the same everywhere")
+                  "Window of the hub for --tun; the same number at all hubs")
       ->needs(tun)
       ->capture_default_str();
   percs::AddSecurityFlags(app, "daemon", &flags->options.security);
@@ -72,13 +70,12 @@ void Declare(CLI::App* app, Flags* flags) {
 }
 
 CLI::App* DeclareProbe(CLI::App* app, ProbeFlags* flags) {
-  CLI::App* const probe =
-      app->add_subcommand("probe", "Ask a percsd or percs-controller whether it serves, and end");
-  probe->add_option("ADDRESS", flags->address, "Where it listens: unix:PATH or HOST:PORT")
+  CLI::App* const probe = app->add_subcommand(
+      "probe", "Check whether a percsd or percs-controller is serving, and exit");
+  probe->add_option("ADDRESS", flags->address, "Address that it listens on: unix:PATH or HOST:PORT")
       ->required();
-  probe->add_option("--tls", flags->tls,
-                    "Folder of the identity that it has itself; default: plaintext");
-  probe->add_flag("--ready", flags->ready, "Whether it has a session with the controller, too");
+  probe->add_option("--tls", flags->tls, "Folder of its own identity; default: plaintext");
+  probe->add_flag("--ready", flags->ready, "Also check that it has a session with the controller");
   return probe;
 }
 

@@ -1,11 +1,11 @@
 // A distributed counter: one program owns eight bytes of memory, any number of others add to them
-// by fetch-and-add, and each gets a number that nobody else has.
+// by fetch-and-add, and each gets a number that no other program gets.
 //
 //   percsctl up --daemons 2 && percsctl apply deploy/scenarios/two-windows.yaml --hold
 //   counter CONTROLLER sn0-d0-h0 0 own 1000 &
 //   counter CONTROLLER sn0-d1-h0 1 add sn0-d0-h0 0 1000
 //
-// Shared: virtual time goes on all the time, whatever the programs do. An atomic is done once,
+// Shared: virtual time continues, whatever the programs do. An atomic is done once,
 // however often its packets are lost.
 #include <cstdint>
 #include <cstdio>

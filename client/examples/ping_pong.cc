@@ -5,8 +5,8 @@
 //   ping_pong CONTROLLER sn0-d0-h0 0 sn0-d1-h0 0 serve &
 //   ping_pong CONTROLLER sn0-d1-h0 0 sn0-d0-h0 0 return
 //
-// Both are exclusive: virtual time stands still while a program is about to answer, so the times
-// are those of the machine, and the same in every run; and nobody sends before both have their
+// Both are exclusive: virtual time is held while a program is about to answer, so the times
+// are those of the machine, and the same in every run; and neither sends before both have their
 // windows.
 #include <algorithm>
 #include <cstdio>

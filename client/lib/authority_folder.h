@@ -12,9 +12,9 @@ namespace percs {
 
 std::string RoleFolder(const std::string& folder, Role role);
 
-// Leaves valid identities of one authority as they are (false), or makes all of them anew (true):
-// if one is missing, has expired or is of another authority, or with `renew`. Role folders that are
-// there are kept, as they may be mounted.
+// Leaves valid identities of one authority as they are (false), or creates all of them again
+// (true): if one is missing, has expired or is of another authority, or with `renew`. Role folders
+// that are there are kept, as they may be mounted.
 absl::StatusOr<bool> MakeAuthorityFolder(const std::string& folder, std::chrono::hours lifetime,
                                          bool renew);
 

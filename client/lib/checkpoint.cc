@@ -16,7 +16,7 @@ absl::Status WriteCheckpoint(const std::string& folder, const Checkpoint& checkp
   std::error_code error;
   if (std::filesystem::exists(folder, error) && !std::filesystem::is_empty(folder, error)) {
     return absl::AlreadyExistsError(
-        fmt::format("{} is there already; a checkpoint is a folder of its own", folder));
+        fmt::format("{} exists already; a checkpoint needs a new folder", folder));
   }
   JournalFile file;
   if (absl::Status status = file.Open(folder, kSizeMax); !status.ok()) return status;
@@ -43,7 +43,7 @@ absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& folder) {
   if (!run.ok()) return run.status();
   if (!run->end || run->end->error() != kCheckpointMark) {
     return absl::DataLossError(
-        fmt::format("{} is no checkpoint, or not a whole one: {}", folder,
+        fmt::format("{} is not a complete checkpoint: {}", folder,
                     run->end ? "it is the journal of a run that has ended" : "its end is missing"));
   }
   return Checkpoint{std::move(run->scenario), std::move(run->commands), run->apply.versions(),

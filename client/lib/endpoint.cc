@@ -21,15 +21,15 @@ static_assert(kPieceBytes <= kOperationBytesMax);
 absl::Status CheckOptions(const EndpointOptions& o) {
   if (o.controller.empty() == o.daemon.empty()) {
     return absl::InvalidArgumentError(
-        "options: one of `controller` and `daemon` says where to attach");
+        "options: give either `controller` or `daemon`, to say where to attach");
   }
   if (o.hub.empty() && o.daemon.empty())
     return absl::InvalidArgumentError("options: `hub` is missing, like sn0-d0-h0");
-  if (o.job == 0) return absl::InvalidArgumentError("options: job 0; jobs are 1 to 65535");
+  if (o.job == 0) return absl::InvalidArgumentError("options: job is 0; write 1 to 65535");
   if (o.under_way == 0)
-    return absl::InvalidArgumentError("options: under_way 0; at least one operation has to be");
+    return absl::InvalidArgumentError("options: under_way is 0; write at least 1");
   if (o.reattach < Duration(0) || o.reattach > kReattachMax) {
-    return absl::InvalidArgumentError(fmt::format("options: reattach {} ms; it is 0 to {} ms",
+    return absl::InvalidArgumentError(fmt::format("options: reattach is {} ms; write 0 to {} ms",
                                                   o.reattach.count(), kReattachMax.count()));
   }
   return absl::OkStatus();

@@ -16,12 +16,12 @@
 // virtual times. Operations begin in the order of the calls, and, but for fences, end in any. All
 // calls but those that say so return at once, with a Pending.
 //
-// MODE. kShared: virtual time goes on whatever the program does. kExclusive: it stands still from
-// every event that the program is told (and from Attach on) until the program waits again, in Wait,
-// Receive or another call that blocks. So what it does between two waits takes no virtual time, and
-// if all programs of a fabric are exclusive, have one thread each and name their windows, every run
-// has the same result. A wait that is given up at its deadline was one all the same: virtual time
-// goes on until the next event that the program is told.
+// MODE. kShared: virtual time continues whatever the program does. kExclusive: it is held from
+// every event that the program receives (and from Attach on) until the program waits again, in
+// Wait, Receive or another call that blocks. So what it does between two waits takes no virtual
+// time, and if all programs of a fabric are exclusive, have one thread each and name their windows,
+// every run has the same result. A wait that ends at its deadline is a wait, too: virtual time
+// continues until the next event that the program receives.
 //
 // ERRORS. A Completion has a code, and, if the hub judged it, `window_status`:
 //   RESOURCE_EXHAUSTED   no window free; too many operations or bytes under way; send or receive
@@ -35,8 +35,8 @@
 //   NOT_FOUND            no such hub here; no such node or group; an address that is not
 //   registered, here or there OUT_OF_RANGE         begins in a region and goes beyond its end; no
 //   window has this number PERMISSION_DENIED    window or memory of another job; a region that is
-//   read-only; a certificate of another role FAILED_PRECONDITION  nobody has the window over there;
-//   the window has no FIFO for this; no scenario is applied, or
+//   read-only; a certificate of another role FAILED_PRECONDITION  the remote window is not
+//   reserved; the window has no FIFO for this; no scenario is applied, or
 //                        the run has ended; another version of the protocol
 //   ABORTED              the window was released: by Detach, or because the program was away for
 //   too long UNAVAILABLE          the other hub is unreachable, or gives no answer (it may have
@@ -44,13 +44,13 @@
 //                        plugged in, here or there; the percsd of this hub went away for longer
 //                        than `reattach`, and the message says which hub that was
 //   CANCELLED            by Cancel, or the window was detached by its token
-//   DEADLINE_EXCEEDED    of a call that blocks; the operation goes on
+//   DEADLINE_EXCEEDED    of a call that blocks; the operation continues
 // After the window is lost all operations end with the reason, status() has it, and so has every
 // call from then on.
 //
 // A stream that breaks is opened again without anybody noticing, for `reattach` of wall time;
 // nothing is lost or done twice. A percsd that ends takes its hubs with it, and nothing brings the
-// window back: attach anew, elsewhere.
+// window back: attach again, elsewhere.
 //
 // THREAD: all methods may be called from any thread, but those that block not from callbacks.
 // Callbacks run one at a time on a thread of the Endpoint, without locks held; one that is slow
@@ -130,7 +130,7 @@ struct Packet {
   Bytes data;
 };
 
-// An operation of somebody else with `notify` was done in memory of this window.
+// An operation of another window with `notify` was done in memory of this window.
 struct Notification {
   Time at = 0;
   WindowOp op = WindowOp::kRdmaWrite;
@@ -140,8 +140,8 @@ struct Notification {
 };
 
 struct RdmaOptions {
-  bool notify = false;   // the window over there is told when all of it is there
-  bool to_fifo = false;  // into the receive FIFO of who gets the bytes; the address of that side
+  bool notify = false;   // the remote window is notified when all of it has arrived
+  bool to_fifo = false;  // into the receiver's receive FIFO; the address of that side
                          // counts for nothing
   bool cached = false;   // the bytes are in a cache: sooner there than from memory
 };
@@ -161,7 +161,7 @@ class Pending {
   // Calls back once when it ends; at once, on this thread, if it has ended.
   void Then(std::function<void(const Completion&)> then) const;
   // It ends at once, with CANCELLED. If it has not left this process, it is never done; else it
-  // goes on in the fabric, and nobody hears how it ended.
+  // continues in the fabric, and its result is not reported.
   void Cancel() const;
 
  private:
@@ -171,11 +171,11 @@ class Pending {
 class Endpoint {
  public:
   // Blocks until the window is reserved and has its FIFOs, in virtual time: with `percsctl apply
-  // --wait-endpoints N` that is when N programs are there. UNAVAILABLE if nobody answers;
+  // --wait-endpoints N` that is when N programs are there. UNAVAILABLE without an answer;
   // INVALID_ARGUMENT for options that cannot be.
   static absl::StatusOr<std::unique_ptr<Endpoint>> Attach(EndpointOptions options);
-  // Detaches, if nobody has; waits for that no longer than two seconds. Callbacks of what was under
-  // way have been called when it returns. REQUIRES: not called from a callback.
+  // Detaches, if not yet done; waits for that no longer than two seconds. Callbacks of what was
+  // under way have been called when it returns. REQUIRES: not called from a callback.
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
@@ -214,7 +214,7 @@ class Endpoint {
   Pending SendIp(const Peer& peer, std::vector<MemorySegment> from);
   // Ends when a datagram that was gathered has been scattered to these places.
   Pending ReceiveIp(std::vector<MemorySegment> to);
-  // Joining once more, or leaving what was not joined, is no error.
+  // Joining twice, or leaving a group that was not joined, is no error.
   Pending JoinMulticast(NodeId group);
   Pending LeaveMulticast(NodeId group);
 

@@ -8,6 +8,8 @@
 
 #include "client/lib/grpc_status.h"
 #include "client/lib/interrupt.h"
+#include "fmt/format.h"
+#include "proto/security/channel.h"
 
 namespace percs {
 namespace {
@@ -53,6 +55,12 @@ absl::StatusOr<v1::StatusReply> FabricClient::Status() {
 
 absl::StatusOr<v1::ApplyReply> FabricClient::Apply(const v1::ApplyRequest& request,
                                                    Duration deadline) {
+  if (const std::size_t bytes = request.ByteSizeLong(); bytes > kMessageBytesMax) {
+    return absl::ResourceExhaustedError(fmt::format(
+        "the scenario has {} bytes with its trace and its commands, and a request at most {} "
+        "({} MiB); shorten the trace",
+        bytes, kMessageBytesMax, kMessageBytesMax >> 20));
+  }
   return Call("Control.Apply", &v1::Control::Stub::Apply, request, deadline);
 }
 
@@ -74,7 +82,7 @@ absl::StatusOr<v1::GetResultReply> FabricClient::WatchRun(
     }
   }
   const grpc::Status status = stream->Finish();
-  if (left) return absl::CancelledError("no longer watching; the run goes on");
+  if (left) return absl::CancelledError("no longer watching; the run continues");
   if (!status.ok()) return FromGrpc(status, "Control.WatchRun", address_);
   return result;
 }

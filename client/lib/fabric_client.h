@@ -45,7 +45,7 @@ class FabricClient {
   absl::StatusOr<v1::InjectLinkFaultReply> InjectLinkFault(const std::string& link, bool up,
                                                            std::int64_t at);
   absl::StatusOr<v1::InjectFaultReply> InjectFault(const v1::InjectFaultRequest& request);
-  // `lease`: 0, or the wall time after which it is deleted if nobody holds it.
+  // `lease`: 0, or the wall time after which it is deleted if its lease is not renewed.
   absl::StatusOr<v1::FaultReply> CreateFault(const v1::Fault& fault, Duration lease = Duration(0));
   absl::StatusOr<v1::HoldFaultReply> HoldFault(const std::string& id);
   absl::StatusOr<v1::PauseReply> Pause();

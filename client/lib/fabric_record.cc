@@ -94,9 +94,10 @@ absl::Status CheckFabricName(const std::string& name) {
                       return std::isalnum(c) || c == '.' || c == '-' || c == '_';
                     });
   if (good) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format(
-      "fabric name \"{}\": expected 1 to {} letters, digits, '-', '_' and '.', not led by a '.'",
-      name, kNameMax));
+  return absl::InvalidArgumentError(
+      fmt::format("fabric name \"{}\": expected 1 to {} letters, digits, '-', '_' and '.', not "
+                  "starting with '.'",
+                  name, kNameMax));
 }
 
 absl::StatusOr<FabricStore> FabricStore::Open() {
@@ -105,7 +106,7 @@ absl::StatusOr<FabricStore> FabricStore::Open() {
   const char* home = std::getenv("HOME");
   if (home && home[0] == '/') return FabricStore(std::string(home) + "/.local/state/percs");
   return absl::FailedPreconditionError(
-      "nowhere to keep the state of local fabrics: set XDG_STATE_HOME or HOME to an absolute path");
+      "no folder for the state of local fabrics: set XDG_STATE_HOME or HOME to an absolute path");
 }
 
 std::string FabricStore::SocketFolderOf(const std::string& name) const {

@@ -19,8 +19,9 @@ absl::Status FromGrpc(const grpc::Status& status, const std::string& method,
       break;
     case grpc::StatusCode::UNIMPLEMENTED:
       message = fmt::format(
-          "what answers at {} knows no {}: it is no percs-controller, or another version", address,
-          method);
+          "the server at {} does not implement {}: it is not a percs-controller, or has another "
+          "version",
+          address, method);
       break;
     default:
       break;

@@ -9,7 +9,7 @@
 
 namespace percs {
 
-// Same code; the message names the method and, where nobody answered, the address.
+// Same code; the message names the method and, without an answer, the address.
 absl::Status FromGrpc(const grpc::Status& status, const std::string& method,
                       const std::string& address);
 

@@ -17,8 +17,8 @@ absl::StatusOr<JournalledRun> ReadJournalledRun(const std::string& journal, std:
   }
   if (run.number == 0) {
     return absl::NotFoundError(
-        number == 0 ? fmt::format("{}: no run was begun in this journal", journal)
-                    : fmt::format("{}: there is no run {} in this journal", journal, number));
+        number == 0 ? fmt::format("{}: this journal contains no run", journal)
+                    : fmt::format("{}: this journal contains no run {}", journal, number));
   }
   for (const v1::JournalRecord& record : contents->records) {
     if (record.run() != run.number) continue;

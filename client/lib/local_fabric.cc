@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "client/lib/authority_folder.h"
 #include "client/lib/fabric_client.h"
+#include "emulator/base/status_text.h"
 
 namespace percs {
 namespace {
@@ -15,14 +17,11 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kPoll = std::chrono::milliseconds(20);
+constexpr auto kFabricPoll = std::chrono::milliseconds(20);
 constexpr auto kCleanupGrace = std::chrono::milliseconds(3'000);
+constexpr std::chrono::milliseconds kShutdownDeadline(2'000);
 constexpr int kLogLines = 12;
 constexpr auto kLifetime = std::chrono::hours(24 * 365);
-
-std::string Message(const absl::Status& status) {
-  return std::string(status.message().data(), status.message().size());
-}
 
 // One start in progress: whatever goes wrong, the destructor takes it back.
 class Starter {
@@ -80,7 +79,7 @@ class Starter {
   }
 
   absl::Status StartController() {
-    // The daemons are new, so nobody is left who could go on with what a crash left; the journal
+    // The daemons are new, so nobody is left who could continue with what a crash left; the journal
     // stays.
     for (const char* file : {"state.db", "state.db-wal", "state.db-shm"}) {
       std::error_code ignored;
@@ -111,7 +110,7 @@ class Starter {
         TakeWord(line, "metrics ", &record_.metrics);
       }
       if (!record_.controller.empty() && record_.metrics.empty() == options_.metrics.empty()) {
-        record_.processes[0].command[2] = record_.controller;  // once more on the port it was given
+        record_.processes[0].command[2] = record_.controller;  // again on the port it was given
         return store_.Save(record_);
       }
       const absl::Status status = Pause("the controller to listen");
@@ -148,7 +147,7 @@ class Starter {
     FabricClient client(record_.controller, credentials);
     while (true) {
       const auto reply = client.Status();
-      if (!reply.ok()) return WithLog(record_.processes[0], Message(reply.status()));
+      if (!reply.ok()) return WithLog(record_.processes[0], MessageOf(reply.status()));
       if (reply->state() != v1::FABRIC_STATE_JOINING) return absl::OkStatus();
       const std::string what = fmt::format("all daemons to join ({} of {} have)",
                                            reply->processes_size(), options_.daemons);
@@ -160,14 +159,14 @@ class Starter {
   absl::Status Pause(const std::string& what) {
     for (const FabricProcess& process : record_.processes) {
       if (!IsRunning(process.id))
-        return WithLog(process, fmt::format("{} ended at once", process.role));
+        return WithLog(process, fmt::format("{} exited at once", process.role));
     }
     if (options_.cancelled && options_.cancelled()) return absl::CancelledError("interrupted");
     if (Clock::now() >= deadline_) {
       return WithLog(record_.processes[0], fmt::format("gave up after {} s waiting for {}",
                                                        options_.timeout.count() / 1000.0, what));
     }
-    std::this_thread::sleep_for(kPoll);
+    std::this_thread::sleep_for(kFabricPoll);
     return absl::OkStatus();
   }
 
@@ -184,10 +183,25 @@ class Starter {
   bool done_ = false;
 };
 
+// Its controller ends the run and the daemons in good order; one that does not answer is killed
+// with them.
+void ShutDown(const FabricRecord& record, std::chrono::milliseconds grace) {
+  if (record.controller.empty() || record.running() == 0) return;
+  Credentials credentials;
+  if (!record.tls.empty()) {
+    const auto loaded = Credentials::Load(record.tls, RoleSet(Role::kOperator));
+    if (!loaded.ok()) return;
+    credentials = *loaded;
+  }
+  FabricClient client(record.controller, credentials);
+  client.set_deadline(std::min(grace, kShutdownDeadline));
+  client.Shutdown().status().IgnoreError();
+}
+
 absl::Status Elsewhere(const FabricRecord& record) {
-  return absl::FailedPreconditionError(
-      fmt::format("fabric \"{0}\" is elsewhere, at {1}; `percsctl context delete {0}` forgets it",
-                  record.name, record.controller));
+  return absl::FailedPreconditionError(fmt::format(
+      "fabric \"{0}\" is a remote fabric at {1}; `percsctl context delete {0}` deletes the context",
+      record.name, record.controller));
 }
 
 }  // namespace
@@ -198,10 +212,10 @@ absl::StatusOr<FabricRecord> StartFabric(const FabricStore& store, const StartOp
   const auto old = store.Load(options.name);
   if (old.ok() && old->remote()) return Elsewhere(*old);
   if (old.ok() && old->running() > 0) {
-    return absl::AlreadyExistsError(fmt::format(
-        "fabric \"{0}\" is up already, with {1} processes; `percsctl down --name {0}` stops "
-        "it, another --name starts a second one",
-        options.name, old->running()));
+    return absl::AlreadyExistsError(
+        fmt::format("fabric \"{0}\" is running already, with {1} processes; `percsctl down --name "
+                    "{0}` stops it; another --name starts a second fabric",
+                    options.name, old->running()));
   }
   if (old.ok()) store.Remove(*old);  // what a crash left
   return Starter(store, options).Run();
@@ -217,10 +231,11 @@ absl::StatusOr<StopReport> StopFabric(const FabricStore& store, const std::strin
   const auto record = store.Load(name);
   if (!record.ok()) return record.status();
   StopReport report;
-  report.gone = static_cast<int>(record->processes.size()) - record->running();
-  const StopResult result = StopProcesses(record->ids(), grace);
-  report.stopped = result.stopped;
-  report.killed = result.killed;
+  const int running = record->running();
+  report.gone = static_cast<int>(record->processes.size()) - running;
+  ShutDown(*record, grace);
+  report.killed = StopProcesses(record->ids(), grace).killed;
+  report.stopped = running - report.killed;
   store.Remove(*record);
   return report;
 }

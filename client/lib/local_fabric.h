@@ -15,9 +15,9 @@ struct StartOptions {
   std::string name = "default";
   int daemons = 32;
   bool tcp = false;
-  bool tls = false;      // identities are made for it, and everybody shows one
+  bool tls = false;      // identities are made for it, and every process uses one
   int port = 0;          // of the controller, with tcp; 0: any
-  std::string metrics;   // HOST:PORT of the controller's metrics; "": nobody serves any
+  std::string metrics;   // HOST:PORT of the controller's metrics; "": none are served
   std::string scenario;  // noted in the record only
   std::chrono::milliseconds timeout{60'000};
   std::function<bool()> cancelled;

@@ -105,7 +105,7 @@ absl::StatusOr<ProcessId> StartDetached(const std::vector<std::string>& command,
   auto process = IdentifyProcess(pid);
   if (!process.ok()) {
     return absl::UnavailableError(
-        fmt::format("{} ended at once; its log says:\n{}", command[0], LastLines(log, 5)));
+        fmt::format("{} exited at once; its log says:\n{}", command[0], LastLines(log, 5)));
   }
   return process;
 }

@@ -11,7 +11,7 @@
 namespace percs {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 constexpr const char* kFormat = "percs-routes-1";
 constexpr const char* kHere = "here";  // a member of a multicast group, the source of the clock
 
@@ -44,8 +44,8 @@ absl::StatusOr<PortMask> ParsePorts(const std::string& text, bool multicast = fa
     PortId port = 0;
     while (port < kLinkPorts && PortName(port) != word) ++port;
     if (port == kLinkPorts) {
-      return absl::InvalidArgumentError(
-          fmt::format("\"{}\" is no port; there are LL0 to LL6, LR0 to LR23 and D0 to D15", word));
+      return absl::InvalidArgumentError(fmt::format(
+          "\"{}\" is not a port; ports are LL0 to LL6, LR0 to LR23 and D0 to D15", word));
     }
     mask |= PortBit(port);
   }
@@ -75,8 +75,8 @@ const std::vector<Use>& Uses() {
   return *uses;
 }
 
-Json MasksJson(const std::vector<PortMask>& masks) {
-  Json json = Json::array();
+OrderedJson MasksJson(const std::vector<PortMask>& masks) {
+  OrderedJson json = OrderedJson::array();
   for (const PortMask mask : masks) json.push_back(PortsText(mask));
   return json;
 }
@@ -84,8 +84,8 @@ Json MasksJson(const std::vector<PortMask>& masks) {
 // The port of a node of the InfiniBand tree, -1 for none.
 int ForwardingNumber(PortId port) { return port == kNoPort ? -1 : port; }
 
-Json NodeJson(const std::string& name, const HubTables& hub) {
-  Json tables = Json::array(), closed = Json::array();
+OrderedJson NodeJson(const std::string& name, const HubTables& hub) {
+  OrderedJson tables = OrderedJson::array(), closed = OrderedJson::array();
   std::vector<const RouteTable*> seen;
   for (const Use& use : Uses()) {
     const RouteTable* table = hub.Table(use.kind, use.port).get();
@@ -93,14 +93,14 @@ Json NodeJson(const std::string& name, const HubTables& hub) {
                               [&](const RouteTable* other) { return *other == *table; });
     if (found == seen.end()) {
       found = seen.insert(seen.end(), table);
-      tables.push_back({{"of", Json::array()},
+      tables.push_back({{"of", OrderedJson::array()},
                         {"intra", MasksJson(table->intra)},
                         {"inter", MasksJson(table->inter)}});
     }
     tables[static_cast<std::size_t>(found - seen.begin())]["of"].push_back(use.name);
   }
   for (const std::uint32_t c : hub.closed_middles) closed.push_back({c >> 16, c & 0xffff});
-  Json node = {
+  OrderedJson node = {
       {"node", name}, {"tables", std::move(tables)}, {"closed_middles", std::move(closed)}};
   if (!hub.multicast.empty()) node["multicast"] = MasksJson(hub.multicast);
   if (hub.clock != 0) node["clock"] = PortsText(hub.clock);
@@ -110,16 +110,16 @@ Json NodeJson(const std::string& name, const HubTables& hub) {
 
 class NodeReader {
  public:
-  NodeReader(const RouteFile& file, const Json& json) : file_(file), json_(json) {}
+  NodeReader(const RouteFile& file, const OrderedJson& json) : file_(file), json_(json) {}
 
   absl::StatusOr<HubTables> Read() {
     HubTables hub;
     std::vector<bool> filled(Uses().size());
-    for (const Json& table : json_.at("tables")) {
+    for (const OrderedJson& table : json_.at("tables")) {
       auto read = ReadTable(table);
       if (!read.ok()) return read.status();
       const auto shared = std::make_shared<const RouteTable>(*std::move(read));
-      for (const Json& name : table.at("of")) {
+      for (const OrderedJson& name : table.at("of")) {
         if (absl::Status s = Fill(name.get<std::string>(), shared, &filled, &hub); !s.ok())
           return s;
       }
@@ -143,15 +143,15 @@ class NodeReader {
     return absl::InvalidArgumentError(
         fmt::format("{}: {}", json_.at("node").get<std::string>(), what));
   }
-  absl::StatusOr<RouteTable> ReadTable(const Json& json) const {
+  absl::StatusOr<RouteTable> ReadTable(const OrderedJson& json) const {
     RouteTable table;
     const auto read = [&](const char* part, int size,
                           std::vector<PortMask>* masks) -> absl::Status {
-      const Json& entries = json.at(part);
+      const OrderedJson& entries = json.at(part);
       if (static_cast<int>(entries.size()) != size) {
         return Error(fmt::format("{} has {} entries, not {}", part, entries.size(), size));
       }
-      for (const Json& entry : entries) {
+      for (const OrderedJson& entry : entries) {
         auto mask = ParsePorts(entry.get<std::string>());
         if (!mask.ok()) {
           return Error(fmt::format("{} entry {}: {}", part, masks->size(),
@@ -170,7 +170,7 @@ class NodeReader {
     std::size_t i = 0;
     while (i < Uses().size() && Uses()[i].name != name) ++i;
     if (i == Uses().size()) return Error(fmt::format("there is no table \"{}\"", name));
-    if ((*filled)[i]) return Error(fmt::format("table \"{}\" is there twice", name));
+    if ((*filled)[i]) return Error(fmt::format("table \"{}\" appears twice", name));
     (*filled)[i] = true;
     const Use& use = Uses()[i];
     auto& slot =
@@ -184,7 +184,7 @@ class NodeReader {
   }
   absl::Status ReadMulticast(std::vector<PortMask>* masks) const {
     if (!json_.contains("multicast")) return absl::OkStatus();
-    for (const Json& entry : json_.at("multicast")) {
+    for (const OrderedJson& entry : json_.at("multicast")) {
       const auto mask = ParsePorts(entry.get<std::string>(), /*multicast=*/true);
       if (!mask.ok()) {
         return Error(fmt::format("multicast entry {}: {}", masks->size(),
@@ -196,7 +196,7 @@ class NodeReader {
   }
   absl::Status ReadForwarding(std::vector<PortId>* ports) const {
     if (!json_.contains("forwarding")) return absl::OkStatus();
-    for (const Json& entry : json_.at("forwarding")) {
+    for (const OrderedJson& entry : json_.at("forwarding")) {
       const int port = entry.get<int>();
       if (port < -1 || port >= kLinkPorts) {
         return Error(
@@ -208,10 +208,10 @@ class NodeReader {
     return absl::OkStatus();
   }
   absl::Status ReadClosed(std::vector<std::uint32_t>* closed) const {
-    for (const Json& pair : json_.at("closed_middles")) {
+    for (const OrderedJson& pair : json_.at("closed_middles")) {
       const int destination = pair.at(0).get<int>(), middle = pair.at(1).get<int>();
       if (destination < 0 || middle < 0 || std::max(destination, middle) >= file_.supernodes) {
-        return Error(fmt::format("closed_middles: [{}, {}] is not of supernodes 0 to {}",
+        return Error(fmt::format("closed_middles: [{}, {}] is outside supernodes 0 to {}",
                                  destination, middle, file_.supernodes - 1));
       }
       closed->push_back(HubTables::ClosedMiddle(destination, middle));
@@ -222,10 +222,10 @@ class NodeReader {
   }
 
   const RouteFile& file_;
-  const Json& json_;
+  const OrderedJson& json_;
 };
 
-absl::StatusOr<RouteFile> ReadJson(const Json& json) {
+absl::StatusOr<RouteFile> ReadJson(const OrderedJson& json) {
   if (json.at("format") != kFormat) {
     return absl::InvalidArgumentError(
         fmt::format("format is {}, not \"{}\"", json.at("format").dump(), kFormat));
@@ -234,7 +234,7 @@ absl::StatusOr<RouteFile> ReadJson(const Json& json) {
   file.epoch = json.at("epoch").get<Epoch>();
   file.supernodes = json.at("supernodes").get<int>();
   file.hubs_per_supernode = json.at("hubs_per_supernode").get<int>();
-  for (const Json& node : json.at("nodes")) {
+  for (const OrderedJson& node : json.at("nodes")) {
     auto tables = NodeReader(file, node).Read();
     if (!tables.ok()) return tables.status();
     file.names.push_back(node.at("node").get<std::string>());
@@ -272,21 +272,21 @@ RouteFile MakeRouteFile(const Topology& topology, Epoch epoch, const std::vector
 }
 
 std::string PrintRoutes(const RouteFile& file) {
-  Json nodes = Json::array();
+  OrderedJson nodes = OrderedJson::array();
   for (std::size_t i = 0; i < file.tables.size(); ++i) {
     nodes.push_back(NodeJson(file.names[i], *file.tables[i]));
   }
-  const Json json = {{"format", kFormat},
-                     {"epoch", file.epoch},
-                     {"supernodes", file.supernodes},
-                     {"hubs_per_supernode", file.hubs_per_supernode},
-                     {"nodes", std::move(nodes)}};
+  const OrderedJson json = {{"format", kFormat},
+                            {"epoch", file.epoch},
+                            {"supernodes", file.supernodes},
+                            {"hubs_per_supernode", file.hubs_per_supernode},
+                            {"nodes", std::move(nodes)}};
   return json.dump(1) + "\n";
 }
 
 absl::StatusOr<RouteFile> ParseRoutes(const std::string& text) {
   try {
-    return ReadJson(Json::parse(text));
+    return ReadJson(OrderedJson::parse(text));
   } catch (const nlohmann::json::exception& error) {
     return absl::InvalidArgumentError(fmt::format("not a file of route tables: {}", error.what()));
   }
@@ -311,7 +311,7 @@ absl::Status CheckRouteFile(const RouteFile& file, const Topology& topology) {
   }
   for (NodeId node = 0; node < topology.nodes(); ++node) {
     if (file.names[node] == topology.NodeName(node)) continue;
-    return absl::InvalidArgumentError(fmt::format("route tables of {} where those of {} are due",
+    return absl::InvalidArgumentError(fmt::format("found route tables of {}, expected those of {}",
                                                   file.names[node], topology.NodeName(node)));
   }
   return absl::OkStatus();

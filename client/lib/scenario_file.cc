@@ -13,13 +13,13 @@
 namespace percs {
 namespace {
 
-struct Segment {
+struct PathStep {
   std::string name;
   int index = -1;  // of a list's element; -1: none given
 };
 
 // `faults[0]` into name and index; false if it is not spelled like that.
-bool ParseSegment(const std::string& text, Segment& segment) {
+bool ParseSegment(const std::string& text, PathStep& segment) {
   const std::size_t bracket = text.find('[');
   segment.name = text.substr(0, bracket);
   if (bracket == std::string::npos) return !segment.name.empty();
@@ -35,7 +35,7 @@ absl::Status Refuse(const std::string& setting, const std::string& why) {
 
 // The message that `field` of `parent` holds, made if it is not there yet; "" in `problem` if all
 // is well.
-Message* Enter(Message* parent, const FieldDescriptor* field, const Segment& segment,
+Message* Enter(Message* parent, const FieldDescriptor* field, const PathStep& segment,
                std::string& problem) {
   const auto* reflection = parent->GetReflection();
   if (!field->is_repeated()) {
@@ -81,10 +81,10 @@ absl::Status ApplySetting(v1::Scenario* scenario, const std::string& setting) {
   std::string parent = "a scenario";
   while (true) {
     const std::size_t dot = path.find('.');
-    Segment segment;
+    PathStep segment;
     if (!ParseSegment(path.substr(0, dot), segment)) {
-      return Refuse(setting, fmt::format("\"{}\" is no path; expected names joined by dots, list "
-                                         "elements like faults[0]",
+      return Refuse(setting, fmt::format("\"{}\" is not a path; expected names joined by dots, "
+                                         "with list elements like faults[0]",
                                          path));
     }
     const FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(segment.name);
@@ -131,9 +131,10 @@ absl::StatusOr<ScenarioInput> LoadScenario(const std::string& path,
   return ScenarioInput{std::move(loaded->scenario), *std::move(scenario), loaded->directory};
 }
 
-bool RunsUntilStopped(const Scenario& scenario) {
-  const PatternWorkload* w = scenario.pattern();
-  return w && w->count == 0 && w->measure == 0 && scenario.stop_at == 0;
+absl::Status CheckLoaded(const std::string& path, const Scenario& scenario, RunsOn where) {
+  const absl::Status status = CheckScenario(scenario, where);
+  if (status.ok()) return status;
+  return absl::Status(status.code(), fmt::format("{}: {}", path, std::string(status.message())));
 }
 
 std::uint64_t ExpectedPackets(const Scenario& scenario) {

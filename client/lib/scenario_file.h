@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "emulator/sim/check_scenario.h"
 #include "emulator/sim/scenario.h"
 #include "percs/v1/scenario.pb.h"
 
@@ -27,8 +28,8 @@ absl::StatusOr<ScenarioInput> LoadScenario(const std::string& path,
 // `topology.supernodes=4`, `faults[0].at=7us`, `workload.pattern.load=0.3`.
 absl::Status ApplySetting(v1::Scenario* message, const std::string& setting);
 
-// Whether the workload goes on until somebody stops it.
-bool RunsUntilStopped(const Scenario& scenario);
+// CheckScenario, with the file's name before what it says.
+absl::Status CheckLoaded(const std::string& path, const Scenario& scenario, RunsOn where);
 
 // How many packets the workload will deliver, for an estimate of the time left; 0 if it cannot be
 // said. Acknowledgements count.

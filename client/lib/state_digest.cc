@@ -1,6 +1,6 @@
 #include "client/lib/state_digest.h"
 
-#include "client/lib/result_codec.h"
+#include "proto/convert/counters.h"
 
 namespace percs {
 namespace {
@@ -25,7 +25,7 @@ std::string DeliveredDigest(const Fabric& fabric) {
 absl::StatusOr<std::string> DeliveredDigest(const v1::GetCountersReply& counters) {
   DigestStream digest;
   for (const v1::NodeCounters& node : counters.nodes()) {
-    const auto stats = StatsFromProto(node.counters());
+    const auto stats = CountersFromProto(node.counters());
     if (!stats.ok()) return stats.status();
     Add(*stats, &digest);
   }

@@ -23,7 +23,7 @@ absl::Status Error(const std::string& what, int error) {
     case EPERM:
     case EACCES:
       return absl::PermissionDeniedError(text +
-                                         "; it takes CAP_NET_ADMIN in this network namespace");
+                                         "; it needs CAP_NET_ADMIN in this network namespace");
     case ENOENT:
     case ENODEV:
       return absl::NotFoundError(text + "; the kernel has no TUN device here");

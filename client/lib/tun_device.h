@@ -29,7 +29,7 @@ class TunDevice {
   TunDevice& operator=(TunDevice&&) = delete;
   ~TunDevice();
 
-  // Gives it the IPv4 address (in host order) with a prefix of so many bits, and brings it up.
+  // Gives it the IPv4 address (in host order) with a prefix of `prefix` bits, and brings it up.
   absl::Status Raise(std::uint32_t address, int prefix) const;
   // Brings it down: what programs send to it, they hear to be lost.
   void Lower() const;

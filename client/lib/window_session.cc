@@ -29,7 +29,7 @@ std::string NewToken() {
   return token;
 }
 
-// Whether the same program may be let in if it dials once more.
+// Whether the same program may be let in if it dials again.
 bool MayComeBack(grpc::StatusCode code) {
   switch (code) {
     case grpc::StatusCode::OK:
@@ -121,7 +121,7 @@ void WindowSession::Close() {
   {
     Lock lock(mutex_);
     if (std::exchange(closing_, true)) return;
-    Fail(absl::CancelledError("the endpoint is gone"));
+    Fail(absl::CancelledError("the endpoint was closed"));
     if (stream_ != nullptr) stream_->Cancel();
     changed_.wait(lock, [this] { return streams_ == 0; });
     work_.notify_all();
@@ -421,10 +421,9 @@ void WindowSession::RunThread() {
     if (closing_) return;
     const Clock::time_point now = Clock::now();
     if (give_up_at_ && now >= *give_up_at_) {
-      Fail(absl::UnavailableError(
-          fmt::format("{}: its percsd at {} does not answer{}{}; if it has ended, the hub is lost "
-                      "with it",
-                      hub(), address_, last_trouble_.empty() ? "" : ": ", last_trouble_)));
+      Fail(absl::UnavailableError(fmt::format(
+          "{}: its percsd at {} does not answer{}{}; if the percsd has exited, the hub is lost",
+          hub(), address_, last_trouble_.empty() ? "" : ": ", last_trouble_)));
       continue;
     }
     if (dial_at_ && now >= *dial_at_) {

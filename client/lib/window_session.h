@@ -152,7 +152,7 @@ class WindowSession : public std::enable_shared_from_this<WindowSession> {
   bool writing_ = false;
   std::uint64_t sequence_ = 0, received_ = 0, acknowledged_ = 0;
 
-  std::uint64_t events_ = 0;       // that we were told
+  std::uint64_t events_ = 0;       // received
   std::uint64_t waits_after_ = 0;  // that the hub knows
   bool wants_to_wait_ = false;
 

@@ -24,7 +24,7 @@ absl::Status WindowSession::WaitUntil(Lock& lock, std::optional<Clock::time_poin
                                       There there) {
   if (!there() && std::this_thread::get_id() == thread_.get_id()) {
     return absl::FailedPreconditionError(
-        "a callback may not wait: what it waits for would come after it");
+        "a callback may not wait: the result would be delivered only after the callback returns");
   }
   while (!there()) {
     const bool idle = callbacks_.empty() && !in_callback_;
@@ -36,7 +36,7 @@ absl::Status WindowSession::WaitUntil(Lock& lock, std::optional<Clock::time_poin
       changed_.wait(lock);
     } else if (changed_.wait_until(lock, *until) == std::cv_status::timeout && !there()) {
       wants_to_wait_ = false;
-      return absl::DeadlineExceededError("it did not happen in time; what was asked for goes on");
+      return absl::DeadlineExceededError("the deadline passed; the operation continues");
     }
   }
   wants_to_wait_ = false;
@@ -100,7 +100,7 @@ void WindowSession::Cancel(const State& state) {
     if (operation.state == state) operation.state = nullptr;
   }
   FinishAll(state,
-            absl::CancelledError("cancelled; what had left this process goes on in the fabric"));
+            absl::CancelledError("cancelled; operations already sent continue in the fabric"));
 }
 
 void WindowSession::Then(const State& state, std::function<void(const Completion&)> then) {

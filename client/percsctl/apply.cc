@@ -6,13 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "client/lib/interrupt.h"
-#include "client/lib/result_codec.h"
 #include "client/lib/scenario_file.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
 #include "client/percsctl/format.h"
 #include "client/percsctl/progress.h"
 #include "client/percsctl/report.h"
+#include "proto/convert/run_result.h"
+#include "proto/convert/topology.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/units.h"
 
@@ -36,7 +37,7 @@ struct ResultArguments {
 };
 
 Outcome PrintResult(const v1::GetResultReply& reply, const Topology& topology, bool json) {
-  auto result = ResultFromProto(reply.result(), topology);
+  auto result = RunResultFromProto(reply.result(), topology);
   if (!result.ok()) return Outcome::Fail(ExitCode::kFailed, Text(result.status()));
   const RunReport report{*std::move(result), reply.wall_seconds(),
                          fmt::format("{} daemon{} over {}", reply.processes(),
@@ -114,6 +115,8 @@ Outcome Apply(const ApplyArguments& a) {
   if (!timeout.ok()) return Outcome::Fail(ExitCode::kUsage, "--timeout: " + Text(timeout.status()));
   auto input = LoadScenario(a.file, a.settings, a.seed);
   if (!input.ok()) return FromStatus(input.status());
+  if (auto status = CheckLoaded(a.file, input->scenario, RunsOn::kDaemons); !status.ok())
+    return FromStatus(status);
   const auto request = MakeRequest(a, *input);
   if (!request.ok()) return FromStatus(request.status());
   return WithFabric(a.fabric, [&](FabricClient& client) {
@@ -130,7 +133,7 @@ Outcome Result(const ResultArguments& a) {
     const auto reply = a.wait ? client.WatchRun(a.run, [](const v1::RunProgress&) { return true; })
                               : client.GetResult(a.run);
     if (!reply.ok()) return RunError(reply.status());
-    const auto topology = Topology::Create(SpecFromProto(reply->topology(), reply->blades()));
+    const auto topology = Topology::Create(TopologyFromProto(reply->topology(), reply->blades()));
     if (!topology.ok()) return FromStatus(topology.status());
     return PrintResult(*reply, *topology, IsJson(a.fabric.format));
   });
@@ -142,18 +145,21 @@ CommandBody AddApply(CLI::App& app) {
   auto a = std::make_shared<ApplyArguments>();
   app.add_option("FILE", a->file, "Scenario: .yaml, .json or .textproto")->required();
   app.add_flag("--wait", a->wait, "Wait for the end and print the report");
-  app.add_flag("--hold", a->hold, "Stay up with nothing left to do, until `percsctl stop`");
+  app.add_flag("--hold", a->hold,
+               "Keep the run alive when it has no work left, until `percsctl stop`");
   app.add_option("--wait-endpoints", a->wait_endpoints,
-                 "Virtual time does not begin before so many programs are attached to windows");
-  app.add_option("--pace", a->pace, "Virtual time per wall second, like 1us/s; max does not wait");
-  app.add_option("--placement", a->placement, "Hubs per daemon, like 8,8,8,8; default: even blocks")
+                 "Start virtual time when this many programs are attached to windows");
+  app.add_option("--pace", a->pace,
+                 "Virtual time per wall second, like 1us/s; max: as fast as possible");
+  app.add_option("--placement", a->placement,
+                 "Hubs per daemon, like 8,8,8,8; default: blocks of equal size")
       ->delimiter(',');
-  app.add_option("--seed", a->seed, "Seed instead of the file's");
+  app.add_option("--seed", a->seed, "Random seed; replaces the file's");
   app.add_option("--set", a->settings, "Change a field: path=value (repeatable)")
       ->take_all()
       ->expected(1)
       ->allow_extra_args(false);
-  app.add_option("--timeout", a->timeout, "How long building the machine may take")
+  app.add_option("--timeout", a->timeout, "Time limit for building the machine")
       ->capture_default_str();
   AddFabricOptions(app, a->fabric);
   return [a] { return Apply(*a); };
@@ -161,7 +167,7 @@ CommandBody AddApply(CLI::App& app) {
 
 CommandBody AddResult(CLI::App& app) {
   auto a = std::make_shared<ResultArguments>();
-  app.add_option("--run", a->run, "Number of the run; default: the last one that ended");
+  app.add_option("--run", a->run, "Number of the run; default: the last run that ended");
   app.add_flag("--wait", a->wait, "Wait for the run to end");
   AddFabricOptions(app, a->fabric);
   return [a] { return Result(*a); };

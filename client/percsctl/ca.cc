@@ -28,9 +28,10 @@ Outcome Ca(const CaArguments& a) {
     fmt::print("{}\n", nlohmann::json{{"made", *made}, {"roles", roles}}.dump(2));
     return Outcome::Ok();
   }
-  fmt::print("{}\n",
-             *made ? fmt::format("a new authority and its identities, valid for {} days:", a.days)
-                   : "the identities that are there are valid and were left as they are:");
+  fmt::print(
+      "{}\n",
+      *made ? fmt::format("created a new authority and its identities, valid for {} days:", a.days)
+            : "kept the existing identities, which are valid:");
   for (const Role role : kAllRoles)
     fmt::print("  {:<10}  {}\n", RoleName(role), RoleFolder(a.folder, role));
   return Outcome::Ok();
@@ -40,12 +41,13 @@ Outcome Ca(const CaArguments& a) {
 
 CommandBody AddCa(CLI::App& app) {
   auto a = std::make_shared<CaArguments>();
-  app.add_option("FOLDER", a->folder, "Gets a folder per role, each with ca.pem and identity.pem")
+  app.add_option("FOLDER", a->folder,
+                 "Folder to write: one subfolder per role, with ca.pem and identity.pem")
       ->required();
-  app.add_option("--days", a->days, "How long they are valid")
+  app.add_option("--days", a->days, "Days that the certificates are valid")
       ->check(CLI::Range(1, kDaysMax))
       ->capture_default_str();
-  app.add_flag("--renew", a->renew, "Make new ones although those that are there are valid");
+  app.add_flag("--renew", a->renew, "Create new ones even if the existing ones are valid");
   AddFormatOption(app, a->format);
   return [a] { return Ca(*a); };
 }

@@ -1,22 +1,46 @@
-// percsctl check: reads and builds scenario files without running them, and reports every error.
+// percsctl check: reads and builds scenario files without running them, and reports every error,
+// also what `run` and `apply` would refuse.
 #include <fmt/format.h>
 
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <variant>
 
 #include "client/lib/scenario_file.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
+#include "proto/scenario/build.h"
 
 namespace percs {
 namespace {
 
+constexpr const char *kRun = "run", *kApply = "apply", *kEither = "both";
+
 struct CheckArguments {
   std::vector<std::string> files;
   std::string format;
+  std::string wanted = kEither;
 };
+
+// What `run` and `apply` would say. Only a fabric runs until somebody stops it, and a scenario on
+// the live clock may be meant for that.
+std::vector<std::string> Refusals(const std::string& file, const ScenarioInput& input,
+                                  const std::string& wanted) {
+  const bool live = PacingOf(input.message).live && RunsUntilStopped(input.scenario);
+  std::vector<std::string> refusals;
+  for (const auto& [command, where] :
+       {std::pair(kRun, RunsOn::kProcess), std::pair(kApply, RunsOn::kDaemons)}) {
+    if (wanted != command && (wanted != kEither || (live && where == RunsOn::kProcess))) continue;
+    const absl::Status status = CheckScenario(input.scenario, where);
+    if (status.ok()) continue;
+    const std::string text = Text(status);
+    const bool known = !refusals.empty() && refusals.back().ends_with(": " + text);
+    if (!known) refusals.push_back(fmt::format("{}: refused by `{}`: {}", file, command, text));
+  }
+  return refusals;
+}
 
 const char* WorkloadName(const Scenario& scenario) {
   constexpr const char* kNames[] = {"no workload", "all-to-all",     "pattern",
@@ -38,13 +62,13 @@ std::vector<std::string> Lines(const absl::Status& status) {
 }
 
 // One file; appends to `report` when JSON is wanted.
-std::size_t CheckOne(const std::string& file, bool json, nlohmann::json& report) {
+std::size_t CheckOne(const std::string& file, const CheckArguments& a, nlohmann::json& report) {
   const auto input = LoadScenario(file, {}, std::nullopt);
   const std::vector<std::string> errors =
-      input.ok() ? std::vector<std::string>{} : Lines(input.status());
-  if (json) {
+      input.ok() ? Refusals(file, *input, a.wanted) : Lines(input.status());
+  if (IsJson(a.format)) {
     report.push_back({{"file", file}, {"ok", errors.empty()}, {"errors", errors}});
-  } else if (input.ok()) {
+  } else if (errors.empty()) {
     const TopologySpec& t = input->scenario.topology;
     const auto hubs = static_cast<std::uint64_t>(t.supernodes) * t.drawers * t.hubs;
     const int cus = t.infiniband ? t.infiniband->cus : 0;
@@ -62,7 +86,7 @@ std::size_t CheckOne(const std::string& file, bool json, nlohmann::json& report)
 Outcome Check(const CheckArguments& a) {
   nlohmann::json report = nlohmann::json::array();
   std::size_t errors = 0;
-  for (const std::string& file : a.files) errors += CheckOne(file, IsJson(a.format), report);
+  for (const std::string& file : a.files) errors += CheckOne(file, a, report);
   if (IsJson(a.format)) fmt::print("{}\n", report.dump(2));
   if (errors == 0) return Outcome::Ok();
   return Outcome::Fail(ExitCode::kBadInput,
@@ -75,6 +99,9 @@ Outcome Check(const CheckArguments& a) {
 CommandBody AddCheck(CLI::App& app) {
   auto a = std::make_shared<CheckArguments>();
   app.add_option("FILE", a->files, "Scenarios: .yaml, .json or .textproto")->required();
+  app.add_option("--for", a->wanted, "What it is checked for: run, apply or both")
+      ->check(CLI::IsMember({kRun, kApply, kEither}))
+      ->capture_default_str();
   AddFormatOption(app, a->format);
   return [a] { return Check(*a); };
 }

@@ -1,4 +1,4 @@
-// percsctl checkpoint, restore: where a run is, and coming there again by doing it once more.
+// percsctl checkpoint, restore: where a run is, and coming there again by doing it again.
 #include "client/lib/checkpoint.h"
 
 #include <fmt/format.h>
@@ -92,19 +92,20 @@ absl::Status Differs(const Checkpoint& checkpoint, const std::string& digest) {
   return absl::DataLossError(
       fmt::format("at {} of virtual time the digest is {}, and the checkpoint has {}{}",
                   FormatVirtual(checkpoint.at), digest, checkpoint.digest,
-                  model ? fmt::format(": it is of model {}, this software has model {}",
+                  model ? fmt::format(": it was made by model {}, this software has model {}",
                                       checkpoint.versions.model(), kModelVersion)
                         : std::string()));
 }
 
-// To the checkpoint, then to the end; a workload that goes on until it is stopped is stopped there.
+// To the checkpoint, then to the end; a workload that continues until it is stopped is stopped
+// there.
 absl::StatusOr<RunResult> RestoreHere(const RestoreArguments& a, const Checkpoint& checkpoint,
                                       const Scenario& scenario) {
   ThreadPool pool(a.threads);
   const Executor executor = pool.executor();
   RunOptions options;
-  options.threads = a.threads;
-  options.executor = a.threads > 1 ? &executor : nullptr;
+  options.threads = pool.threads();
+  options.executor = &executor;
   const bool stopped =
       std::any_of(checkpoint.commands.begin(), checkpoint.commands.end(),
                   [](const v1::JournalRecord& record) { return record.has_stop(); });
@@ -177,21 +178,21 @@ Outcome Restore(const RestoreArguments& a) {
 
 CommandBody AddCheckpoint(CLI::App& app) {
   auto a = std::make_shared<CheckpointArguments>();
-  app.add_option("FOLDER", a->file, "Where to write it")->required();
+  app.add_option("FOLDER", a->file, "Folder to write")->required();
   app.add_option("--journal", a->journal,
-                 "The controller's --state-dir; default: that of the local fabric");
+                 "The controller's --state-dir; default: the local fabric's");
   AddFabricOptions(app, a->fabric);
   return [a] { return MakeAndWrite(*a); };
 }
 
 CommandBody AddRestore(CLI::App& app) {
   auto a = std::make_shared<RestoreArguments>();
-  app.add_option("FOLDER", a->file, "The checkpoint")->required();
-  app.add_option("--threads", a->threads, "Threads to run on, in this process")
+  app.add_option("FOLDER", a->file, "Folder of the checkpoint")->required();
+  app.add_option("--threads", a->threads, "Threads of this process to run on")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   app.add_flag("--distributed", a->distributed,
-               "Over the daemons of a running fabric, up to the checkpoint");
+               "Run on the daemons of a running fabric, up to the checkpoint");
   AddFabricOptions(app, a->fabric);
   return [a] { return Restore(*a); };
 }

@@ -33,30 +33,31 @@ absl::Status Read(const Texts& texts, CollectiveArguments* a) {
 }
 
 void AddTaskOptions(CLI::App& app, CollectiveArguments& a, Texts& texts) {
-  constexpr const char* kGroup = "Tasks on nodes (unless --blade is given)";
+  constexpr const char* kGroup = "Tasks on nodes (without --blade)";
   std::vector<std::string> ops, types;
   for (int i = 1; i < kSoftwareReduceOps; ++i) ops.emplace_back(OpName(static_cast<ReduceOp>(i)));
   for (int i = 0; i < kOperandTypes; ++i) types.emplace_back(TypeName(static_cast<OperandType>(i)));
   TaskPlacement& placement = a.tasks.placement;
   std::vector<CLI::Option*> options = {
-      app.add_option("--nodes", placement.nodes, "Nodes that have tasks, 1 to 512"),
-      app.add_option("--tasks", placement.tasks_per_node, "Per node, at most 32 x --smt"),
-      app.add_option("--smt", placement.threads_per_core, "Threads of a core: 1, 2 or 4"),
+      app.add_option("--nodes", placement.nodes, "Number of nodes with tasks, 1 to 512"),
+      app.add_option("--tasks", placement.tasks_per_node, "Tasks per node, at most 32 x --smt"),
+      app.add_option("--smt", placement.threads_per_core, "Threads per core: 1, 2 or 4"),
       app.add_option("--mapping", texts.mapping,
                      "core: thread 0 of every core first; cpu: core by core")
           ->check(CLI::IsMember({"core", "cpu"})),
-      app.add_option("--root", a.tasks.root, "A task; of all collectives that have one"),
-      app.add_option("--op", texts.op, "Of reductions")
+      app.add_option("--root", a.tasks.root, "Root task, for collectives that have a root"),
+      app.add_option("--op", texts.op, "Operator of reductions")
           ->check(CLI::IsMember(ops))
           ->default_str("sum"),
-      app.add_option("--type", texts.type, "Of operands")
+      app.add_option("--type", texts.type, "Type of the operands")
           ->check(CLI::IsMember(types))
           ->default_str("int64"),
-      app.add_option("--warm-up", a.tasks.warm_up, "Calls before the time is taken")};
-  std::vector<CLI::Option*> flags = {app.add_flag("--rotating-root", a.tasks.rotate_root,
-                                                  "Every call has the next task as its root"),
-                                     app.add_flag("--lengths-only{false}", a.tasks.verified,
-                                                  "Move no bytes and check none; same times")};
+      app.add_option("--warm-up", a.tasks.warm_up, "Warm-up calls before the measurement")};
+  std::vector<CLI::Option*> flags = {
+      app.add_flag("--rotating-root", a.tasks.rotate_root,
+                   "Rotate the root: each call uses the next task"),
+      app.add_flag("--lengths-only{false}", a.tasks.verified,
+                   "Do not move or check data; times stay the same")};
   for (CLI::Option* option : options) option->group(kGroup)->capture_default_str();
   for (CLI::Option* flag : flags) flag->group(kGroup);
 }
@@ -66,7 +67,7 @@ void AddBladeOptions(CLI::App& app, CollectiveArguments& a) {
   CLI::Option* blade =
       app.add_option("--blade", a.blade, "Blade type: QS20, QS21 or QS22")->group(kGroup);
   for (CLI::Option* option :
-       {app.add_option("--spes", a.spes, "SPEs 0 to this number - 1 take part"),
+       {app.add_option("--spes", a.spes, "Number of SPEs that take part, from SPE 0"),
         app.add_option("--elements", a.elements,
                        "Floats of a reduction, at most 512 (ATO) or 2048 (TT)"),
         app.add_option(
@@ -88,16 +89,18 @@ CommandBody AddCollective(CLI::App& app) {
   std::vector<std::string> operations;
   for (int i = 0; i < kOperations; ++i)
     operations.emplace_back(OperationName(static_cast<Operation>(i)));
-  app.add_option("OPERATION", texts->operation, "Which collective")
+  app.add_option("OPERATION", texts->operation, "Collective to measure")
       ->required()
       ->check(CLI::IsMember(operations));
   app.add_option(
       "--algorithm", a->algorithm,
       "layer or layer:algorithm (p2p, hybrid, ...); on a blade the paper's name, or auto");
-  app.add_option("--size,--bytes", texts->sizes, "Bytes, several, or a range of doubles: 8..1MiB")
+  app.add_option("--size,--bytes", texts->sizes,
+                 "Bytes: one size, a list, or a doubling range like 8..1MiB")
       ->delimiter(',');
-  app.add_option("--iterations", a->iterations, "Calls that are measured")->capture_default_str();
-  app.add_option("--format", a->format, "table, json, or the layout of OSU or Intel MPI Benchmarks")
+  app.add_option("--iterations", a->iterations, "Number of measured calls")->capture_default_str();
+  app.add_option("--format", a->format,
+                 "table, json, osu (OSU layout) or imb (Intel MPI Benchmarks layout)")
       ->check(CLI::IsMember({"table", "json", "osu", "imb"}))
       ->default_val("table");
   AddTaskOptions(app, *a, *texts);

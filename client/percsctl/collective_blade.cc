@@ -48,7 +48,7 @@ void Print(const CollectiveArguments& a, std::uint32_t bytes, const cell::Collec
     fmt::print("  bandwidth  {:.2f} GB/s, of {} bytes to {} SPEs\n", timing.gigabytes_per_second,
                bytes, a.spes - 1);
   }
-  fmt::print("  data       {}\n", timing.wrong == 0 ? "right after every call"
+  fmt::print("  data       {}\n", timing.wrong == 0 ? "correct after every call"
                                                     : fmt::format("wrong {} times", timing.wrong));
   fmt::print("  digest     {}\n", timing.blade.digest.ToString());
 }
@@ -58,9 +58,10 @@ void Print(const CollectiveArguments& a, std::uint32_t bytes, const cell::Collec
 Outcome MeasureOnBlade(const CollectiveArguments& a) {
   const auto operation = static_cast<std::size_t>(a.operation);
   if (operation >= std::size(kOfBlades)) {
-    return Outcome::Fail(ExitCode::kUsage, "SPEs of a blade have barrier, broadcast and reduce");
+    return Outcome::Fail(ExitCode::kUsage,
+                         "on a blade the collectives are barrier, broadcast and reduce");
   }
-  if (a.sizes.size() > 1) return Outcome::Fail(ExitCode::kUsage, "on a blade, one size at a time");
+  if (a.sizes.size() > 1) return Outcome::Fail(ExitCode::kUsage, "on a blade, give one size");
   const auto parameters = cell::ParametersOfBlade(a.blade);
   if (!parameters.ok()) return FromStatus(parameters.status());
   cell::CollectiveLoop loop;

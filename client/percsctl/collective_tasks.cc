@@ -75,7 +75,7 @@ std::string AsTable(const CollectiveArguments& a, const std::vector<Measured>& a
   }
   text += table.ToString();
   if (a.tasks.verified && a.operation != Operation::kBarrier)
-    text += "data right after every call\n";
+    text += "data correct after every call\n";
   return text + fmt::format("digest {}\n", all.back().run.digest.ToString());
 }
 

@@ -4,14 +4,15 @@
 #include <cstdio>
 
 #include "client/percsctl/command.h"
+#include "proto/process/out_of_memory.h"
 
 namespace percs {
 namespace {
 
 constexpr const char* kInProcess = "In this process";
 constexpr const char* kLocal = "Local fabrics (daemons on this machine)";
-constexpr const char* kControl = "Control of a running fabric";
-constexpr const char* kElsewhere = "Fabrics elsewhere";
+constexpr const char* kControl = "Control a running fabric";
+constexpr const char* kElsewhere = "Remote fabrics";
 constexpr const char* kOther = "Other";
 
 constexpr Command kCommands[] = {
@@ -47,7 +48,7 @@ constexpr Command kCommands[] = {
      R"(  percsctl sweep3d --cus 1,2,4
   percsctl sweep3d --cus 17 --format json)",
      AddSweep3d},
-    {"validate", kInProcess, "Print published figures beside emulated ones",
+    {"validate", kInProcess, "Compare emulated figures with published ones",
      R"(  percsctl validate cell
   percsctl validate p7ih --only P7IH-02
   percsctl validate roadrunner --only RR-03
@@ -58,7 +59,7 @@ constexpr Command kCommands[] = {
   percsctl up deploy/scenarios/four-supernodes.yaml --name lab --daemons 4
   percsctl up --name other --daemons 8 --tcp)",
      AddUp},
-    {"down", kLocal, "Stop what `up` started, and clear what a crash left",
+    {"down", kLocal, "Stop what `up` started; clean up after a crash",
      R"(  percsctl down
   percsctl down --name lab
   percsctl down --all)",
@@ -74,12 +75,12 @@ constexpr Command kCommands[] = {
   percsctl process break d1
   percsctl process restart controller)",
      AddProcess},
-    {"apply", kControl, "Build a scenario's machine over the daemons and start it",
+    {"apply", kControl, "Build a scenario's machine on the daemons and start it",
      R"(  percsctl apply deploy/scenarios/supernode-alltoall.yaml --wait
   percsctl apply deploy/scenarios/trace-replay.yaml --name lab --placement 8,8,8,8 --wait
   percsctl apply deploy/scenarios/link-failure.yaml --pace 10us/s --hold)",
      AddApply},
-    {"status", kControl, "Show what the fabric is doing",
+    {"status", kControl, "Show the state of the fabric and its daemons",
      R"(  percsctl status
   percsctl status --controller 127.0.0.1:18515 --format json)",
      AddStatus},
@@ -99,7 +100,7 @@ constexpr Command kCommands[] = {
   percsctl routes load tables.json
   percsctl routes diff tables.json)",
      AddRoutes},
-    {"fault", kControl, "Break, impair and mend: faults as resources, and single commands",
+    {"fault", kControl, "Create, preview, list and delete faults; take links down and up",
      R"(  percsctl fault create cut --kind link_down --link sn0-d0-h0:LR0
   percsctl fault preview cut --kind hub_down --in sn0-d0-h3
   percsctl fault list
@@ -110,38 +111,37 @@ constexpr Command kCommands[] = {
   percsctl fault link-errors sn0-d0-h0:LR0 --flit-rate 1e-3
   percsctl fault lanes sn0-d0-h0:D0 --lost 3)",
      AddFault},
-    {"fabric", kControl,
-     "Bring what decides by turns back to its start; begin the workload once more",
+    {"fabric", kControl, "Reset round-robin arbiters; run the workload again",
      R"(  percsctl fabric reset-arbiters
   percsctl fabric repeat)",
      AddFabric},
-    {"pause", kControl, "Stop virtual time where it is; commands are still taken",
-     "  percsctl pause", AddPause},
-    {"resume", kControl, "Let virtual time go on", "  percsctl resume", AddResume},
-    {"step", kControl, "Let virtual time go on for a while, then stop it", "  percsctl step 10us",
+    {"pause", kControl, "Pause virtual time; commands are still accepted", "  percsctl pause",
+     AddPause},
+    {"resume", kControl, "Resume virtual time", "  percsctl resume", AddResume},
+    {"step", kControl, "Advance virtual time by an amount, then pause", "  percsctl step 10us",
      AddStep},
     {"replay", kControl, "Run a journal again and compare the digest",
      R"(  percsctl replay ~/.local/state/percs/default
   percsctl replay journal --run 2 --threads 2
   percsctl replay journal --distributed)",
      AddReplay},
-    {"checkpoint", kControl, "Write down where a run is, and how to come there again",
+    {"checkpoint", kControl, "Save a run's position and the commands that led to it",
      R"(  percsctl checkpoint lab-40us
   percsctl checkpoint lab-40us --controller 127.0.0.1:18515 --journal /var/lib/percs)",
      AddCheckpoint},
-    {"restore", kInProcess, "Come to a checkpoint again, check it, and go on",
+    {"restore", kInProcess, "Re-run to a checkpoint, verify it, continue",
      R"(  percsctl restore lab-40us --threads 2
   percsctl restore lab-40us --distributed)",
      AddRestore},
-    {"events", kControl, "What happened: faults, alerts, reroutes, trees",
+    {"events", kControl, "Show events: faults, alerts, reroutes, trees",
      R"(  percsctl events
   percsctl events --follow --format json)",
      AddEvents},
-    {"health", kControl, "What of a running fabric is not as it should be",
+    {"health", kControl, "Show problems in a running fabric",
      R"(  percsctl health
   percsctl health --format json)",
      AddHealth},
-    {"counters", kControl, "Show what a hub, or the whole machine, has counted",
+    {"counters", kControl, "Show counters of a hub, or of the whole machine",
      R"(  percsctl counters
   percsctl counters sn0-d1-h3
   percsctl counters sn0-d1-h3 --vc
@@ -149,8 +149,10 @@ constexpr Command kCommands[] = {
      AddCounters},
     {"trace", kControl, "Follow packets hop by hop, and explain every wait",
      R"(  percsctl trace deploy/scenarios/four-supernodes.yaml --from sn0-d0-h0 --packet 20
-  percsctl trace deploy/scenarios/supernode-alltoall.yaml --from sn0-d0-h0 --packet 100 --every 50 --count 4
-  percsctl trace deploy/scenarios/supernode-alltoall.yaml --apply --name lab --from sn0-d0-h0 --format json
+  percsctl trace deploy/scenarios/supernode-alltoall.yaml --from sn0-d0-h0 --packet 100 \
+      --every 50 --count 4
+  percsctl trace deploy/scenarios/supernode-alltoall.yaml --apply --name lab \
+      --from sn0-d0-h0 --format json
   percsctl trace --name lab --to sn0-d1-h3 --count 2)",
      AddTrace},
     {"tree", kControl, "Create, list and delete trees of Collective Acceleration Units",
@@ -159,25 +161,24 @@ constexpr Command kCommands[] = {
   percsctl tree list world
   percsctl tree delete world)",
      AddTree},
-    {"observe", kControl, "Set how much is told: level of logs, detail of metrics of single hubs",
+    {"observe", kControl, "Set log level and metrics detail",
      R"(  percsctl observe --log-level debug
   percsctl observe sn0-d1-h3 sn0-d1-h4 --metrics-detail vc)",
      AddObserve},
-    {"tun", kControl, "Make a hub a network interface of this machine (needs CAP_NET_ADMIN)",
+    {"tun", kControl, "Create a network interface of this machine for a hub (needs CAP_NET_ADMIN)",
      R"(  percsctl tun sn0-d0-h0
   unshare --net percsctl tun sn0-d1-h0 --device percs1 --name lab)",
      AddTun},
     {"stop", kControl, "End workloads that run until stopped, and drain the fabric",
      R"(  percsctl stop --wait)", AddStop},
-    {"context", kElsewhere,
-     "Keep the address of a fabric elsewhere, and the identity to show there",
+    {"context", kElsewhere, "Save the address of a remote fabric and the identity to use there",
      R"(  docker compose run --rm certs percsctl context export /tls/operator |
     percsctl context import compose --controller 127.0.0.1:18515
   percsctl status --name compose
   percsctl context list
   percsctl context delete compose)",
      AddContext},
-    {"ca", kElsewhere, "Make an authority and an identity for every role",
+    {"ca", kElsewhere, "Create a certificate authority and an identity for every role",
      R"(  percsctl ca ./tls
   percs-controller --listen tcp --tls ./tls/controller
   percsd --controller host:18515 --listen host:0 --tls ./tls/daemon
@@ -194,9 +195,9 @@ constexpr Command kCommands[] = {
 
 constexpr const char* kFooter =
     R"(Times are virtual (of the emulated machine) unless written wall:30s.
-Exit codes: 0 done, 1 it could not be done, 2 wrong command line, 3 wrong scenario, trace, link or hub,
+Exit codes: 0 success, 1 failure, 2 wrong command line, 3 wrong scenario, trace, link or hub,
 4 no controller answers, 5 the emulated fabric is deadlocked, 6 a checker found a violation,
-130 interrupted. `percsctl COMMAND --help` has examples.)";
+130 interrupted. `percsctl COMMAND --help` shows examples.)";
 
 int UsageError(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* used = &app;
@@ -243,6 +244,7 @@ std::vector<CommandBody> DeclareCommands(CLI::App& app) {
 }
 
 int RunPercsctl(int argc, const char* const* argv) {
+  EndWhenOutOfMemory("percsctl");
   CLI::App app;
   const std::vector<CommandBody> bodies = DeclareCommands(app);
   try {

@@ -39,15 +39,15 @@ absl::StatusOr<Identity> ReadCaller(const std::string& file) {
     return absl::Status(role.status().code(), fmt::format("{}: {}", where, Text(role.status())));
   if (*role == Role::kOperator || *role == Role::kViewer) return identity;
   return absl::InvalidArgumentError(
-      fmt::format("{}: an identity of the role {}; percsctl shows that of an operator or viewer",
+      fmt::format("{}: this identity has the role {}; percsctl needs the role operator or viewer",
                   where, RoleName(*role)));
 }
 
 absl::Status Import(const ContextArguments& a, const FabricStore& store) {
   const auto old = store.Load(a.name);
   if (old.ok() && !old->remote()) {
-    return absl::AlreadyExistsError(fmt::format(
-        "\"{0}\" is a fabric of this machine; `percsctl down --name {0}` ends it", a.name));
+    return absl::AlreadyExistsError(
+        fmt::format("\"{0}\" is a local fabric; `percsctl down --name {0}` stops it", a.name));
   }
   const auto lock = FabricLock::Take(store, a.name);
   if (!lock.ok()) return lock.status();
@@ -66,8 +66,8 @@ absl::Status Delete(const ContextArguments& a, const FabricStore& store) {
   const auto record = store.Load(a.name);
   if (!record.ok()) return record.status();
   if (!record->remote()) {
-    return absl::FailedPreconditionError(fmt::format(
-        "\"{0}\" is a fabric of this machine; `percsctl down --name {0}` ends it", a.name));
+    return absl::FailedPreconditionError(
+        fmt::format("\"{0}\" is a local fabric; `percsctl down --name {0}` stops it", a.name));
   }
   store.Remove(*record);
   return absl::OkStatus();
@@ -119,21 +119,21 @@ Outcome List(const ContextArguments& a) {
 CommandBody AddContext(CLI::App& app) {
   auto a = std::make_shared<ContextArguments>();
   app.require_subcommand(1);
-  CLI::App* const import =
-      app.add_subcommand("import", "Keep an address and an identity under a name, for --name");
-  import->add_option("NAME", a->name, "Its name from now on")->required();
+  CLI::App* const import = app.add_subcommand(
+      "import", "Save an address and an identity under a name, for use with --name");
+  import->add_option("NAME", a->name, "Name for the fabric")->required();
   import
-      ->add_option("--controller", a->controller, "host:port of the controller, as seen from here")
+      ->add_option("--controller", a->controller,
+                   "host:port of the controller, reachable from here")
       ->required();
-  import->add_option("FILE", a->file, "What `percsctl context export` printed; -: standard input")
+  import->add_option("FILE", a->file, "Output of `percsctl context export`; -: standard input")
       ->capture_default_str();
-  CLI::App* const give = app.add_subcommand("export", "Print an identity as one text");
-  give->add_option("FOLDER", a->folder, "That of a role, made by `percsctl ca`")->required();
-  CLI::App* const list =
-      app.add_subcommand("list", "Fabrics elsewhere, and the role that is shown there");
+  CLI::App* const give = app.add_subcommand("export", "Print an identity as a single text");
+  give->add_option("FOLDER", a->folder, "Folder of one role, made by `percsctl ca`")->required();
+  CLI::App* const list = app.add_subcommand("list", "List remote fabrics and the role used there");
   AddFormatOption(*list, a->format);
-  CLI::App* const forget = app.add_subcommand("delete", "Forget one and its identity");
-  forget->add_option("NAME", a->name, "Of `percsctl context list`")->required();
+  CLI::App* const forget = app.add_subcommand("delete", "Delete a context and its identity");
+  forget->add_option("NAME", a->name, "Name from `percsctl context list`")->required();
   return [a, import, give, list] {
     if (*import) return WithStore(*a, &Import, "imported");
     if (*give) return Export(*a);

@@ -1,14 +1,16 @@
 // percsctl counters: what a hub, or the whole machine, has counted so far.
+#include "proto/convert/counters.h"
+
 #include <fmt/format.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "client/lib/result_codec.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
 #include "client/percsctl/format.h"
 #include "client/percsctl/report.h"
+#include "emulator/metrics/named_counters.h"
 
 namespace percs {
 namespace {
@@ -18,7 +20,7 @@ using Json = nlohmann::json;
 struct CountersArguments {
   FabricOptions fabric;
   std::string node;
-  bool per_node = false, vc = false;
+  bool per_node = false, vc = false, list = false;
 };
 
 std::string PerNodeText(const std::vector<std::pair<std::string, NodeStats>>& nodes) {
@@ -33,13 +35,53 @@ std::string PerNodeText(const std::vector<std::pair<std::string, NodeStats>>& no
   return table.ToString();
 }
 
+// What is counted, from the table that counts it.
+struct ListedCounter {
+  std::string name, metric;
+  const char* unit;
+  int since;
+  const char* help;
+};
+
+std::vector<ListedCounter> ListedCounters() {
+  std::vector<ListedCounter> list;
+  for (const NamedCounter& c : NamedCounters()) {
+    list.push_back({c.json, c.metric, CounterUnitName(c.row->unit), c.row->since, c.row->help});
+  }
+  const auto add = [&list](const char* where, const auto& rows) {
+    for (const auto& row : rows) {
+      list.push_back({fmt::format("{}.{}", where, row.name), "", CounterUnitName(row.unit),
+                      row.since, row.help});
+    }
+  };
+  add("ports.CLASS", kPortCounters);
+  add("vcs", kVcCounters);
+  return list;
+}
+
+Outcome ListCounters(bool json) {
+  Table table({"counter", "unit", "since model", "metric", "meaning"}, "llrll");
+  Json list = Json::array();
+  for (const ListedCounter& c : ListedCounters()) {
+    table.Add({c.name, c.unit, std::to_string(c.since), c.metric, c.help});
+    list.push_back({{"name", c.name},
+                    {"unit", c.unit},
+                    {"since_model", c.since},
+                    {"metric", c.metric.empty() ? Json() : Json(c.metric)},
+                    {"meaning", c.help}});
+  }
+  fmt::print("{}", json ? list.dump(2) + "\n" : table.ToString());
+  return Outcome::Ok();
+}
+
 Outcome Counters(const CountersArguments& a) {
+  if (a.list) return ListCounters(IsJson(a.fabric.format));
   return WithFabric(a.fabric, [&](FabricClient& client) {
     const auto reply = client.GetCounters(a.node, a.per_node);
     if (!reply.ok()) return FromStatus(reply.status());
     std::vector<std::pair<std::string, NodeStats>> nodes;
     for (const v1::NodeCounters& n : reply->nodes()) {
-      auto stats = StatsFromProto(n.counters());
+      auto stats = CountersFromProto(n.counters());
       if (!stats.ok()) return Outcome::Fail(ExitCode::kFailed, Text(stats.status()));
       nodes.emplace_back(n.node().empty() ? "all nodes" : n.node(), *stats);
     }
@@ -72,12 +114,15 @@ Outcome Counters(const CountersArguments& a) {
 
 CommandBody AddCounters(CLI::App& app) {
   auto a = std::make_shared<CountersArguments>();
-  CLI::Option* node = app.add_option("NODE", a->node,
-                                     "One hub or blade, like sn0-d1-h3; default: the sum over all");
-  CLI::Option* per_node =
-      app.add_flag("--per-node", a->per_node, "Every hub and blade on a line of its own");
-  app.add_flag("--vc", a->vc, "Also of every port and virtual channel, of one hub or blade")
+  CLI::Option* node =
+      app.add_option("NODE", a->node, "Hub or blade, like sn0-d1-h3; default: the sum over all");
+  CLI::Option* per_node = app.add_flag("--per-node", a->per_node, "One line per hub and blade");
+  app.add_flag("--vc", a->vc, "Also per port and virtual channel; needs a hub or blade")
       ->needs(node)
+      ->excludes(per_node);
+  app.add_flag("--list", a->list,
+               "Instead: every counter there is, with unit, metric and meaning; asks no fabric")
+      ->excludes(node)
       ->excludes(per_node);
   AddFabricOptions(app, a->fabric);
   return [a] { return Counters(*a); };

@@ -1,5 +1,5 @@
-// percsctl fabric reset-arbiters: what decides by turns begins anew. percsctl fabric repeat: the
-// workload once more.
+// percsctl fabric reset-arbiters: what decides by turns begins again. percsctl fabric repeat: the
+// workload again.
 #include <fmt/format.h>
 
 #include <memory>
@@ -28,19 +28,18 @@ Outcome Tell(const char* what, const absl::StatusOr<Reply>& reply, bool json) {
 
 CommandBody AddFabric(CLI::App& app) {
   auto a = std::make_shared<FabricOptions>();
-  CLI::App* reset = app.add_subcommand(
-      "reset-arbiters",
-      "All round robin of all hubs begins anew; the next workload runs as on a fresh fabric");
+  CLI::App* reset = app.add_subcommand("reset-arbiters",
+                                       "Reset the round-robin arbiters of all hubs, so that the "
+                                       "next workload runs as on a fresh fabric");
   AddFabricOptions(*reset, *a);
   CLI::App* repeat =
-      app.add_subcommand("repeat", "The workload of a held run that is idle begins once more");
+      app.add_subcommand("repeat", "Run the workload again in a held run that is idle");
   AddFabricOptions(*repeat, *a);
   app.require_subcommand(1);
   return [a, repeat] {
     return WithFabric(*a, [&](FabricClient& client) {
       const bool json = IsJson(a->format);
-      if (repeat->parsed())
-        return Tell("the workload begins once more", client.RepeatWorkload(), json);
+      if (repeat->parsed()) return Tell("the workload runs again", client.RepeatWorkload(), json);
       return Tell("arbiters reset", client.ResetArbiters(), json);
     });
   };

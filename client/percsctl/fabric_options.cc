@@ -27,11 +27,10 @@ void AddNameOption(CLI::App& app, std::string& name) {
 void AddFabricOptions(CLI::App& app, FabricOptions& options) {
   AddNameOption(app, options.name);
   app.add_option("--controller", options.controller,
-                 "Address of the controller instead: host:port or unix:/path");
-  app.add_option(
-      "--tls", options.tls,
-      "With --controller: folder of the identity to show (operator or viewer, of `percsctl ca`); "
-      "default: plaintext");
+                 "Address of the controller, instead of --name: host:port or unix:/path");
+  app.add_option("--tls", options.tls,
+                 "With --controller: folder of the identity to use (operator or viewer, made by "
+                 "`percsctl ca`); default: plaintext");
   AddFormatOption(app, options.format);
 }
 
@@ -47,8 +46,7 @@ absl::StatusOr<std::unique_ptr<FabricClient>> Connect(const FabricOptions& optio
   if (!record.ok()) return record.status();
   if (record->controller.empty()) {
     return absl::NotFoundError(fmt::format(
-        "local fabric \"{0}\" was not brought up completely; `percsctl down --name {0}` "
-        "clears it",
+        "local fabric \"{0}\" did not start completely; `percsctl down --name {0}` cleans it up",
         options.name));
   }
   return ConnectTo(record->controller, options.tls.empty() ? record->tls : options.tls);
@@ -76,7 +74,7 @@ absl::StatusOr<std::chrono::milliseconds> ParseWallTime(const std::string& text)
   if (!time.ok()) return time.status();
   if (!time->wall) {
     return absl::InvalidArgumentError(fmt::format(
-        "\"{0}\" is a virtual time, but this waits on the wall clock; write wall:{0}", text));
+        "\"{0}\" is a virtual time, but this option takes wall-clock time; write wall:{0}", text));
   }
   return std::chrono::milliseconds(time->time / kMillisecond);
 }

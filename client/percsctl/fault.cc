@@ -181,7 +181,7 @@ std::shared_ptr<ImpairmentArguments> AddImpairment(CLI::App& app, const char* na
   sub->add_option("LINK", a->link,
                   "One end and its port (sn0-d0-h0:LR0) or both ends (sn0-d0-h0/sn0-d1-h0)")
       ->required();
-  sub->add_option("--from", a->from, "Only the direction in which this end sends; default: both");
+  sub->add_option("--from", a->from, "Only the direction sent by this end; default: both");
   sub->add_option("--at", a->at,
                   "Virtual time (40us), or a wait on the wall clock (wall:5s); default: now");
   AddFabricOptions(*sub, a->fabric);
@@ -190,14 +190,17 @@ std::shared_ptr<ImpairmentArguments> AddImpairment(CLI::App& app, const char* na
 }
 
 std::shared_ptr<ImpairmentArguments> AddErrors(CLI::App& app) {
-  const auto a = AddImpairment(app, "link-errors", "Flits of the link are corrupted, and replayed",
+  const auto a = AddImpairment(app, "link-errors", "Corrupt flits of a link; the link replays them",
                                "sn0-d0-h0:LR0 --from sn0-d0-h0 --flit-rate 1e-3");
-  auto* kinds = app.get_subcommand("link-errors")->add_option_group("kind", "Exactly one of");
-  kinds->add_option("--flit-rate", a->flit_rate, "Probability that a flit is corrupted; 0 ends it")
+  auto* kinds = app.get_subcommand("link-errors")->add_option_group("kind", "Exactly one of these");
+  kinds
+      ->add_option("--flit-rate", a->flit_rate,
+                   "Probability that a flit is corrupted; 0 ends the fault")
       ->check(CLI::Range(0.0, 1.0));
-  kinds->add_option("--bit-rate", a->bit_rate, "The same for each of a flit's 1024 bits")
+  kinds->add_option("--bit-rate", a->bit_rate, "Probability for each of a flit's 1024 bits")
       ->check(CLI::Range(0.0, 1.0));
-  kinds->add_option("--corrupt-next", a->corrupt_next, "The next so many transmissions")
+  kinds
+      ->add_option("--corrupt-next", a->corrupt_next, "Corrupt this many of the next transmissions")
       ->check(CLI::Range(1, 1'000'000'000));
   kinds->require_option(1);
   return a;
@@ -220,23 +223,24 @@ std::shared_ptr<BladeFaultArguments> AddBladeFault(CLI::App& app, const char* na
 
 CommandBody AddFault(CLI::App& app) {
   app.require_subcommand(1);
-  const auto spe = AddBladeFault(app, "spe-down", "An SPE of a blade dies",
+  const auto spe = AddBladeFault(app, "spe-down", "Take an SPE of a blade down",
                                  "The SPE, like blade0:SPE3", "blade0:SPE3 --at 80us");
-  const auto ring = AddBladeFault(app, "eib-ring-lost", "A bus of a blade loses a data ring",
+  const auto ring = AddBladeFault(app, "eib-ring-lost", "Take a data ring of a blade's bus down",
                                   "The ring, like blade0:CELL1:RING2", "blade0:CELL1:RING2");
   const auto chip =
-      AddBladeFault(app, "chip-link-degraded", "The link between the Cells of a blade slows down",
+      AddBladeFault(app, "chip-link-degraded", "Slow the link between the Cells of a blade down",
                     "The blade", "blade0 --share 0.25");
   app.get_subcommand("chip-link-degraded")
-      ->add_option("--share", chip->share, "What is left of its rate, above 0 and at most 1")
+      ->add_option("--share", chip->share, "Remaining share of its rate, above 0 and at most 1")
       ->capture_default_str();
-  const auto down = AddLinkFault(app, "link-down", "The link dies, in both directions");
-  const auto up = AddLinkFault(app, "link-up", "The link comes back");
+  const auto down = AddLinkFault(app, "link-down", "Take a link down, in both directions");
+  const auto up = AddLinkFault(app, "link-up", "Bring a link up");
   const auto errors = AddErrors(app);
   const auto lanes =
-      AddImpairment(app, "lanes", "Lanes of the link do not work", "sn0-d0-h0:D0 --lost 3");
+      AddImpairment(app, "lanes", "Take lanes of a link down", "sn0-d0-h0:D0 --lost 3");
   app.get_subcommand("lanes")
-      ->add_option("--lost", lanes->lost, "So many in all, spares included; 0 repairs it")
+      ->add_option("--lost", lanes->lost,
+                   "Number of lanes lost in total, spares included; 0 repairs the link")
       ->required()
       ->check(CLI::Range(0, 2048));
   const auto resources = AddFaultResources(app);

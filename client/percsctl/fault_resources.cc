@@ -55,7 +55,7 @@ Outcome SetFields(const std::map<std::string, std::string>& values,
     if (text.empty()) continue;
     if (IsWall(text)) {
       return Wrong(
-          fmt::format("--{}: {} is a time of the wall clock, and this is a virtual one; write {}",
+          fmt::format("--{}: {} is wall-clock time, but this option takes virtual time; write {}",
                       Dashed(name), text, text.substr(text.find(':') + 1)));
     }
     const absl::Status status =
@@ -108,7 +108,7 @@ Outcome Print(const FabricOptions& fabric, const char* verb, FabricClient::Durat
     fmt::print("fault {} {} at {}\n{}{}", reply.fault().id(), verb, FormatVirtual(reply.at()),
                FaultsText(one), LongWait(reply));
     if (lease.count() > 0)
-      fmt::print("it is deleted in {} ms of wall time, unless it is held\n", lease.count());
+      fmt::print("its lease expires in {} ms of wall time, unless it is renewed\n", lease.count());
   }
   return Outcome::Ok();
 }
@@ -144,8 +144,8 @@ absl::Status CheckNew(FabricClient& client, const std::string& id) {
   if (absl::IsNotFound(known.status())) return absl::OkStatus();
   if (!known.ok()) return known.status();
   return absl::AlreadyExistsError(
-      fmt::format("there is a fault \"{}\" already, which this would delete in the end; delete it "
-                  "first, or take another name",
+      fmt::format("a fault \"{}\" exists already, and this command would delete it at the end; "
+                  "delete it first, or choose another name",
                   id));
 }
 
@@ -165,11 +165,12 @@ Outcome During(const ResourceArguments& a, const v1::Fault& fault) {
       fmt::print(stderr, "fault {}: from {} to {}\n", a.id, FormatVirtual(reply->at()),
                  FormatVirtual(gone->at()));
     } else if (absl::IsNotFound(gone.status())) {
-      fmt::print(stderr, "fault {}: from {}; somebody deleted it before the program had ended\n",
-                 a.id, FormatVirtual(reply->at()));
+      fmt::print(stderr, "fault {}: from {}; it was deleted before the program ended\n", a.id,
+                 FormatVirtual(reply->at()));
     } else {
       fmt::print(stderr,
-                 "fault {}: from {}; its lease ends it within {} s, as it was not deleted: {}\n",
+                 "fault {}: from {}; it could not be deleted and ends when its lease expires, "
+                 "within {} s: {}\n",
                  a.id, FormatVirtual(reply->at()), kLease.count() / 1000, Text(gone.status()));
     }
     return Outcome{static_cast<ExitCode>(status), ""};
@@ -192,28 +193,27 @@ Outcome TakeWallTimes(ResourceArguments& a, bool update, FabricClient::Duration&
   const bool wall = IsWall(duration);
   if (!a.command.empty()) {
     if (!a.lease.empty()) {
-      return Wrong(
-          "--lease: the fault is held for as long as COMMAND runs, and then deleted; leave it out");
+      return Wrong("--lease: the fault lasts as long as COMMAND runs; leave --lease out");
     }
     if (wall)
       return Wrong("--duration " + duration +
-                   ": the fault is there for as long as COMMAND runs; leave it out");
+                   ": the fault lasts as long as COMMAND runs; leave --duration out");
     if (IsJson(a.fabric.format))
-      return Wrong("--format json: standard output is that of COMMAND; leave it out");
+      return Wrong("--format json: COMMAND writes to standard output; leave --format out");
   }
   if (wall && update) {
-    return Wrong(fmt::format(
-        "--duration {0}: only `fault create` takes a duration by the wall clock; write a virtual "
-        "one, or `fault delete` it, and create it with --duration {0}",
-        duration));
+    return Wrong(
+        fmt::format("--duration {0}: only `fault create` takes a wall-clock duration; write a "
+                    "virtual one, or delete the fault and create it again with --duration {0}",
+                    duration));
   }
   if (wall && !a.lease.empty()) {
-    return Wrong("--duration " + duration + " is a lease that nobody renews; leave --lease out");
+    return Wrong("--duration " + duration + " sets a lease that is not renewed; leave --lease out");
   }
   if (wall && !a.at.empty() && !IsWall(a.at)) {
     return Wrong(fmt::format(
-        "--duration {}: it counts from now, and with --at {} the fault may begin later; write a "
-        "virtual duration, or an --at of the wall clock (wall:5s)",
+        "--duration {}: a wall-clock duration counts from now, but with --at {} the fault may "
+        "begin later; write a virtual duration, or a wall-clock --at (wall:5s)",
         duration, a.at));
   }
   if (!wall && a.lease.empty()) return Outcome::Ok();
@@ -265,16 +265,16 @@ std::string PreviewText(const v1::FaultPreview& p) {
   std::string text = line("places", p.selected(), p.targets());
   text += fmt::format("{:<13} {}\n", "seed", p.seed());
   text += line("pairs", p.pairs(), p.pair_names());
-  text += fmt::format("{:<13} {} of these pairs, each choice counted\n", "routes",
+  text += fmt::format("{:<13} {} of these pairs; every choice counts as one\n", "routes",
                       FormatCount(p.routes()));
   text += line("trees", static_cast<std::uint64_t>(p.trees_size()), p.trees());
   text += line("hubs cut off", static_cast<std::uint64_t>(p.hubs_cut_off_size()), p.hubs_cut_off());
   text += fmt::format("{:<13} {} of these hubs\n", "windows", FormatCount(p.windows()));
   text += line("jobs", static_cast<std::uint64_t>(p.jobs_size()), p.jobs());
   text += fmt::format("{:<13} {}\n", "unreachable",
-                      FormatCount(p.pairs_unreachable()) + " pairs also after a reroute");
+                      FormatCount(p.pairs_unreachable()) + " pairs, even after a reroute");
   return text + fmt::format("{:<13} {}\n", "packets",
-                            p.loses_packets() ? "are lost on it" : "are delayed by it");
+                            p.loses_packets() ? "are dropped there" : "are delayed");
 }
 
 Outcome Preview(ResourceArguments a) {
@@ -329,7 +329,7 @@ Outcome Hold(const ResourceArguments& a) {
     if (IsJson(a.fabric.format)) {
       fmt::print("{}\n", Json{{"fault", a.id}, {"lease_wall_ms", reply->lease_wall_ms()}}.dump(2));
     } else {
-      fmt::print("fault {} is held for another {} ms\n", a.id, reply->lease_wall_ms());
+      fmt::print("lease of fault {} renewed for {} ms\n", a.id, reply->lease_wall_ms());
     }
     return Outcome::Ok();
   });
@@ -354,7 +354,7 @@ void AddFields(CLI::App& app, const google::protobuf::Descriptor* type,
     if (field->message_type() != nullptr) continue;
     std::string help = RulesOf(field).doc();
     if (field->name() == kDuration)
-      help += " `fault create` also takes one by the wall clock: wall:30s.";
+      help += " `fault create` also takes a wall-clock duration: wall:30s.";
     if (field->enum_type() != nullptr)
       help += fmt::format(" One of {}.", fmt::join(ChoiceNames(field->enum_type()), ", "));
     auto* option = app.add_option("--" + Dashed(field->name()), values[field->name()], help);
@@ -460,23 +460,22 @@ std::string FaultsText(const FaultList& faults) {
 }
 
 std::function<std::optional<Outcome>()> AddFaultResources(CLI::App& app) {
-  const auto create =
-      AddResource(app, "create", "Create a fault, which stays until it is over or deleted", true);
-  const auto update =
-      AddResource(app, "update", "End a fault as it is and begin it as it shall be", true);
+  const auto create = AddResource(app, "create", "Create a fault", true);
+  const auto update = AddResource(app, "update", "Replace a fault's settings", true);
   const auto preview =
-      AddResource(app, "preview", "Tell what a fault would touch, and change nothing", true);
-  const auto list = AddResource(app, "list", "Faults and what has become of them", false);
-  const auto get = AddResource(app, "get", "One fault", false);
-  const auto remove = AddResource(app, "delete", "End a fault", false);
-  const auto reset = AddResource(app, "reset", "End all faults", false);
+      AddResource(app, "preview", "Show what a fault would affect, without injecting it", true);
+  const auto list = AddResource(app, "list", "List faults and their phases", false);
+  const auto get = AddResource(app, "get", "Show one fault", false);
+  const auto remove = AddResource(app, "delete", "Delete a fault; a fault in force ends", false);
+  const auto reset = AddResource(app, "reset", "Delete all faults", false);
   const auto hold = AddResource(app, "hold", "Renew the lease of a fault", false);
   app.get_subcommand("hold")->get_option("ID")->required();
   app.get_subcommand("create")->add_option(
-      "--lease", create->lease, "Delete it when nobody has held it for so long: wall:30s");
+      "--lease", create->lease,
+      "Delete the fault when its lease is not renewed for this long: wall:30s");
   app.get_subcommand("create")->add_option(
       "COMMAND", create->command,
-      "After --: a program to run; the fault is deleted when it has ended");
+      "After --: a program to run; the fault is deleted when the program ends");
   app.get_subcommand("get")->get_option("ID")->required();
   app.get_subcommand("delete")->get_option("ID")->required();
   return

@@ -14,7 +14,7 @@ inline std::string FormatShort(Time time) { return FormatTime(time, 3); }
 // With the mark that tells virtual time from wall time: `5.2us virtual`.
 std::string FormatVirtual(Time time);
 std::string FormatWall(double seconds);  // `0.42 s`, `2 min 05 s`
-// ` (= 28 h 00 min at 10us/s)` if so much virtual time takes more than a minute at this pace, in
+// ` (= 28 h 00 min at 10us/s)` if this virtual time takes more than a minute at this pace, in
 // virtual picoseconds per wall second; else nothing, and nothing for a pace of 0.
 std::string FormatLongWait(Time wait, Time pace);
 std::string FormatBytes(std::uint64_t bytes);     // `64 KiB`

@@ -37,8 +37,7 @@ void PrintBatch(const v1::EventBatch& batch, bool json) {
       fmt::print("{}\n",
                  Json{{"run", batch.run()}, {"kind", "gap"}, {"lost", batch.lost()}}.dump());
     } else {
-      fmt::print("{:>6}  {:<16} {} events before the next one are kept no longer\n", "", "gap",
-                 batch.lost());
+      fmt::print("{:>6}  {:<16} {} earlier events are no longer kept\n", "", "gap", batch.lost());
     }
   }
   for (const v1::FabricEvent& e : batch.events()) {
@@ -119,7 +118,7 @@ std::string HealthText(const v1::HealthReply& h) {
       text += fmt::format("{:<21} {}: {}\n", what, names.size(), fmt::join(names, ", "));
   };
   list("links down", h.links_down());
-  list("links short of lanes", h.links_short_of_lanes());
+  list("links with lost lanes", h.links_short_of_lanes());
   list("hubs cut off", h.hubs_cut_off());
   list("trees not ready", h.trees_not_ready());
   if (h.unreachable_pairs() > 0)
@@ -151,7 +150,7 @@ Outcome PrintPause(const FabricOptions& fabric, const char* what,
   if (IsJson(fabric.format)) {
     fmt::print("{}\n", Json{{"at_ps", reply->at()}}.dump(2));
   } else {
-    fmt::print("virtual time {} {}{}\n", what, FormatVirtual(reply->at()),
+    fmt::print("{} {} (virtual){}\n", what, FormatTime(reply->at()),
                FormatLongWait(wait, reply->pace()));
   }
   return Outcome::Ok();
@@ -160,9 +159,9 @@ Outcome PrintPause(const FabricOptions& fabric, const char* what,
 Outcome StepTime(const TimeArguments& a) {
   const auto by = ParseUserTime(a.by);
   if (!by.ok()) return Outcome::Fail(ExitCode::kUsage, "BY: " + Text(by.status()));
-  if (by->wall) return Outcome::Fail(ExitCode::kUsage, "BY: a step is virtual time, like 10us");
+  if (by->wall) return Outcome::Fail(ExitCode::kUsage, "BY: a step is a virtual time, like 10us");
   return WithFabric(a.fabric, [&](FabricClient& client) {
-    return PrintPause(a.fabric, "goes on and stops at", client.StepTime(by->time), by->time);
+    return PrintPause(a.fabric, "advances, then pauses at", client.StepTime(by->time), by->time);
   });
 }
 
@@ -173,7 +172,7 @@ CommandBody AddPause(CLI::App& app) {
   AddFabricOptions(app, *a);
   return [a] {
     return WithFabric(
-        *a, [&](FabricClient& client) { return PrintPause(*a, "stands at", client.Pause()); });
+        *a, [&](FabricClient& client) { return PrintPause(*a, "paused at", client.Pause()); });
   };
 }
 
@@ -182,21 +181,21 @@ CommandBody AddResume(CLI::App& app) {
   AddFabricOptions(app, *a);
   return [a] {
     return WithFabric(
-        *a, [&](FabricClient& client) { return PrintPause(*a, "goes on from", client.Resume()); });
+        *a, [&](FabricClient& client) { return PrintPause(*a, "resumes at", client.Resume()); });
   };
 }
 
 CommandBody AddStep(CLI::App& app) {
   auto a = std::make_shared<TimeArguments>();
-  app.add_option("BY", a->by, "Virtual time to go on for, like 10us")->required();
+  app.add_option("BY", a->by, "Virtual time to advance, like 10us")->required();
   AddFabricOptions(app, a->fabric);
   return [a] { return StepTime(*a); };
 }
 
 CommandBody AddEvents(CLI::App& app) {
   auto a = std::make_shared<EventArguments>();
-  app.add_flag("--follow", a->follow, "Go on with what happens from now on, until Ctrl-C");
-  app.add_option("--after", a->after, "Only events after this number")->capture_default_str();
+  app.add_flag("--follow", a->follow, "Keep printing new events until Ctrl-C");
+  app.add_option("--after", a->after, "Only events with a higher number")->capture_default_str();
   AddFabricOptions(app, a->fabric);
   return [a] { return Events(*a); };
 }

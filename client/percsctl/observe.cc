@@ -28,8 +28,9 @@ Outcome Observe(const ObserveArguments& a, FabricClient& client) {
         nlohmann::json{{"log_level", a.log_level}, {"metrics_detail", a.metrics_detail}}.dump(2));
     return Outcome::Ok();
   }
-  if (!a.log_level.empty()) fmt::print("all processes log from level {} on\n", a.log_level);
-  if (!a.hubs.empty()) fmt::print("{}: metrics by {}\n", fmt::join(a.hubs, " "), a.metrics_detail);
+  if (!a.log_level.empty()) fmt::print("log level of all processes: {}\n", a.log_level);
+  if (!a.hubs.empty())
+    fmt::print("{}: metrics detail {}\n", fmt::join(a.hubs, " "), a.metrics_detail);
   return Outcome::Ok();
 }
 
@@ -37,7 +38,7 @@ Outcome Observe(const ObserveArguments& a, FabricClient& client) {
 
 CommandBody AddObserve(CLI::App& app) {
   auto a = std::make_shared<ObserveArguments>();
-  CLI::Option* const hubs = app.add_option("HUB", a->hubs, "Hubs whose metrics get another detail");
+  CLI::Option* const hubs = app.add_option("HUB", a->hubs, "Hubs whose metrics detail changes");
   CLI::Option* const level =
       app.add_option("--log-level", a->log_level, "debug, info, warning, error or off");
   CLI::Option* const detail =

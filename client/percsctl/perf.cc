@@ -54,7 +54,7 @@ Outcome Perf(const PerfArguments& a) {
     return PerfWindows(windows);
   }
   if (a.format == "osu" || a.format == "imb") {
-    return Outcome::Fail(ExitCode::kUsage, "between SPEs the formats are human and json");
+    return Outcome::Fail(ExitCode::kUsage, "between SPEs --format is human or json");
   }
   const auto from = ParseSpe(a.from), to = ParseSpe(a.to);
   if (!from.ok()) return FromStatus(from.status());
@@ -107,27 +107,26 @@ CommandBody AddPerf(CLI::App& app) {
   auto a = std::make_shared<PerfArguments>();
   app.add_option("FROM", a->from, "A hub: sn0-d0-h0; or an SPE: triblade0:spe0, or its MPI rank")
       ->required();
-  app.add_option("TO", a->to, "The other one")->required();
+  app.add_option("TO", a->to, "The other hub or SPE")->required();
   app.add_option("--bytes", a->bytes,
                  "Sizes: 8,1KiB,64KiB; between SPEs at most 128KiB (default: powers of two up to "
-                 "that, or to what the format takes)")
+                 "the largest allowed)")
       ->delimiter(',');
-  app.add_option("--round-trips", a->round_trips, "Of each size, after one that warms up")
+  app.add_option("--round-trips", a->round_trips, "Iterations per size, after one warm-up")
       ->capture_default_str();
-  app.add_option("--protocol", a->protocol, "In one memory, who begins a message")
+  app.add_option("--protocol", a->protocol, "Within one memory, which side starts a transfer")
       ->check(CLI::IsMember({"receiver", "sender"}))
       ->capture_default_str();
-  app.add_option("--mode", a->windows.mode,
-                 "Between hubs, the packet format: immediate, fifo, rdma")
+  app.add_option("--mode", a->windows.mode, "Between hubs, packet format: immediate, fifo, rdma")
       ->capture_default_str();
   app.add_option("--iterations", a->windows.iterations,
-                 "Between hubs, of each loop; a fifth from 64 KiB on")
+                 "Between hubs, iterations of each loop; a fifth of them from 64 KiB on")
       ->capture_default_str();
   app.add_option("--scenario", a->windows.scenario,
-                 "Between hubs: file whose machine is taken (default: two supernodes)");
-  app.add_option("--set", a->windows.settings, "Between hubs: path=value, changes the scenario");
-  app.add_option("--format", a->format,
-                 "human or table, json; between hubs also the layouts osu and imb")
+                 "Between hubs: scenario file that defines the machine (default: two supernodes)");
+  app.add_option("--set", a->windows.settings,
+                 "Between hubs: change a field of the scenario: path=value");
+  app.add_option("--format", a->format, "human or table, json; between hubs also osu and imb")
       ->check(CLI::IsMember({"human", "table", "json", "osu", "imb"}))
       ->capture_default_str();
   return [a] { return Perf(*a); };

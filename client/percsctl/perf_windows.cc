@@ -216,14 +216,15 @@ Outcome PerfWindows(const WindowPerfArguments& a) {
 CommandBody AddPing(CLI::App& app) {
   auto a = std::make_shared<PingArguments>();
   app.add_option("FROM", a->from, "A hub: sn0-d0-h0")->required();
-  app.add_option("TO", a->to, "The other one")->required();
+  app.add_option("TO", a->to, "The other hub or SPE")->required();
   app.add_option("-c,--count", a->count, "Round trips")->capture_default_str();
-  app.add_option("--bytes", a->bytes, "Of each packet")->capture_default_str();
-  app.add_option("--interval", a->interval, "Virtual time between them")->capture_default_str();
+  app.add_option("--bytes", a->bytes, "Bytes of each packet")->capture_default_str();
+  app.add_option("--interval", a->interval, "Virtual time between round trips")
+      ->capture_default_str();
   app.add_option("--mode", a->mode, "Packet format: immediate, fifo, rdma")->capture_default_str();
   app.add_option("--scenario", a->scenario,
-                 "File whose machine is taken (default: two supernodes)");
-  app.add_option("--set", a->settings, "path=value, changes the scenario");
+                 "Scenario file that defines the machine (default: two supernodes)");
+  app.add_option("--set", a->settings, "Change a field of the scenario: path=value");
   AddFormatOption(app, a->format);
   return [a] { return Ping(*a); };
 }

@@ -40,7 +40,7 @@ absl::StatusOr<FabricProcess*> Find(FabricRecord& record, const std::string& nam
 absl::Status Signal(const FabricProcess& process, int number) {
   if (!IsRunning(process.id)) {
     return absl::FailedPreconditionError(
-        fmt::format("{} (pid {}) does not run any more; `percsctl process restart` starts it again",
+        fmt::format("{} (pid {}) is not running; `percsctl process restart` starts it again",
                     process.name(), process.id.pid));
   }
   kill(process.id.pid, number);
@@ -51,7 +51,7 @@ absl::Status Signal(const FabricProcess& process, int number) {
 absl::Status Restart(FabricProcess& process) {
   if (process.command.empty()) {
     return absl::FailedPreconditionError(
-        "an older percsctl started it and noted no command: `percsctl down`, then `up`");
+        "an older percsctl started it and recorded no command: run `percsctl down`, then `up`");
   }
   if (IsRunning(process.id)) {
     kill(process.id.pid, SIGKILL);
@@ -104,7 +104,7 @@ Outcome Break(const ProcessArguments& a) {
           Json{{"process", a.process}, {"action", "break"}, {"reconnects", reply->reconnects()}}
               .dump(2));
     } else {
-      fmt::print("{}: its streams are broken; they had come back {} times before\n", a.process,
+      fmt::print("{}: streams broken; it had reconnected {} times before\n", a.process,
                  reply->reconnects());
     }
     return Outcome::Ok();
@@ -115,10 +115,10 @@ Outcome Break(const ProcessArguments& a) {
 
 CommandBody AddProcess(CLI::App& app) {
   constexpr std::pair<const char*, const char*> kActions[] = {
-      {"kill", "End it at once, as a crash would"},
-      {"stop", "Freeze it"},
-      {"continue", "Let it go on after `stop`"},
-      {"restart", "Start it again; one that still runs is killed first"}};
+      {"kill", "Kill a process, as a crash would"},
+      {"stop", "Freeze a process"},
+      {"continue", "Continue a process after `stop`"},
+      {"restart", "Start a process again; a running one is killed first"}};
   app.require_subcommand(1);
   auto a = std::make_shared<ProcessArguments>();
   for (const auto& [name, summary] : kActions) {
@@ -127,7 +127,8 @@ CommandBody AddProcess(CLI::App& app) {
     AddNameOption(*sub, a->fabric.name);
     AddFormatOption(*sub, a->fabric.format);
   }
-  CLI::App* streams = app.add_subcommand("break", "Break its gRPC streams, which are opened again");
+  CLI::App* streams =
+      app.add_subcommand("break", "Break a daemon's gRPC streams; they are reopened");
   streams->add_option("PROCESS", a->process, "A daemon, by its name in `percsctl status`")
       ->required();
   AddFabricOptions(*streams, a->fabric);

@@ -60,8 +60,8 @@ absl::StatusOr<std::string> ReplayHere(const JournalledRun& run, int threads) {
   ThreadPool pool(threads);
   const Executor executor = pool.executor();
   RunOptions options;
-  options.threads = threads;
-  options.executor = threads > 1 ? &executor : nullptr;
+  options.threads = pool.threads();
+  options.executor = &executor;
   for (const v1::JournalRecord& record : run.commands) {
     options.commands.push_back({record.at(), [&record](Fabric& fabric, Time at) {
                                   return ActOnFabric(record, fabric, at);
@@ -106,8 +106,8 @@ Outcome Compare(const ReplayArguments& a, const JournalledRun& run,
   return Outcome::Fail(
       ExitCode::kViolation,
       model == kModelVersion
-          ? std::string("the replay is not what the live run was")
-          : fmt::format("the live run was of model {}, this software has model {}: results differ",
+          ? std::string("the replay differs from the live run")
+          : fmt::format("the live run used model {}, this software has model {}: results differ",
                         model, kModelVersion));
 }
 
@@ -116,8 +116,8 @@ Outcome Replay(const ReplayArguments& a) {
   if (!run.ok()) return FromStatus(run.status());
   if (run->cut_off > 0) {
     fmt::print(stderr,
-               "percsctl replay: the journal ends with {} bytes that are no whole record; it is "
-               "read up to there\n",
+               "percsctl replay: the journal ends with {} bytes of an incomplete record; they are "
+               "ignored\n",
                run->cut_off);
   }
   if (a.list) {
@@ -126,8 +126,8 @@ Outcome Replay(const ReplayArguments& a) {
   }
   if (run->apply.versions().model() != kModelVersion) {
     fmt::print(stderr,
-               "percsctl replay: the journal is of model {}, this software has model {}; digests "
-               "may differ\n",
+               "percsctl replay: the journal was written by model {}, this software has model {}; "
+               "digests may differ\n",
                run->apply.versions().model(), kModelVersion);
   }
   if (!a.distributed) return Compare(a, *run, ReplayHere(*run, a.threads));
@@ -141,12 +141,12 @@ CommandBody AddReplay(CLI::App& app) {
   auto a = std::make_shared<ReplayArguments>();
   app.add_option("JOURNAL", a->journal, "The controller's --state-dir, or the file `journal` in it")
       ->required();
-  app.add_option("--run", a->run, "Which run of it; default: the last one");
-  app.add_option("--threads", a->threads, "Threads to run on, in this process")
+  app.add_option("--run", a->run, "Number of the run; default: the last one");
+  app.add_option("--threads", a->threads, "Threads of this process to run on")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  app.add_flag("--distributed", a->distributed, "Over the daemons of a running fabric instead");
-  app.add_flag("--list", a->list, "Only print its commands");
+  app.add_flag("--distributed", a->distributed, "Run on the daemons of a running fabric instead");
+  app.add_flag("--list", a->list, "Only print the commands");
   AddFabricOptions(app, a->fabric);
   return [a] { return Replay(*a); };
 }

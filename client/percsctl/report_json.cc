@@ -1,10 +1,9 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "client/percsctl/fault.h"
 #include "client/percsctl/report.h"
-#include "emulator/metrics/blade_counters.h"
-#include "emulator/metrics/cau_counters.h"
-#include "emulator/metrics/hfi_counters.h"
+#include "emulator/metrics/named_counters.h"
 
 namespace percs {
 namespace {
@@ -41,23 +40,20 @@ Json UtilisationJson(const RunResult& r) {
   return json;
 }
 
+template <typename Rows, typename Stats>
+void AddRowsJson(const Rows& rows, const Stats& stats, Json* json) {
+  for (const auto& row : rows) (*json)[row.name] = stats.*row.member;
+}
+
 Json PortsJson(const NodeStats& stats) {
   Json json = Json::object();
   for (LinkClass c : {LinkClass::kLl, LinkClass::kLr, LinkClass::kD, LinkClass::kHfi}) {
     const PortStats port = SumOfClass(stats, c);
     const VcStats sum = port.sum();
-    json[ClassName(c)] = {{"flits", sum.flits},
-                          {"packets", sum.packets},
-                          {"bytes", sum.bytes},
-                          {"runs", sum.runs()},
-                          {"runs_split", sum.runs_split},
-                          {"arbitration_losses", sum.arbitration_losses},
-                          {"credit_stalls", sum.credit_stalls},
-                          {"credit_stall_ps", port.credit_stall_ps},
-                          {"crc_errors", port.crc_errors},
-                          {"replays", port.replays},
-                          {"lanes_lost", port.lanes_lost},
-                          {"service_flits", port.service_flits}};
+    Json& of_class = json[ClassName(c)];
+    AddRowsJson(kVcCounters, sum, &of_class);
+    AddRowsJson(kPortCounters, port, &of_class);
+    of_class["runs"] = sum.runs();
   }
   return json;
 }
@@ -73,14 +69,6 @@ Json FailuresJson(const RunResult& r, const Topology& topology) {
                       {"at_ns", NanosecondsOrNull(f.at)}});
   }
   return failed;
-}
-
-Json MessagesJson(const NodeStats& s) {
-  return {{"sent", s.messages_sent},           {"acknowledged", s.messages_acknowledged},
-          {"delivered", s.messages_delivered}, {"bytes_delivered", s.message_bytes_delivered},
-          {"failed", s.messages_failed},       {"packets_resent", s.packets_resent},
-          {"acks_sent", s.acks_sent},          {"payload_bytes_verified", s.payload_bytes_verified},
-          {"payload_errors", s.payload_errors}};
 }
 
 Json LinkNames(const std::vector<LinkEnd>& links, const Topology& topology) {
@@ -144,13 +132,6 @@ Json RanksJson(const RunResult& r) {
   return json;
 }
 
-Json BladeJson(const NodeStats& stats) {
-  Json json = Json::object();
-  for (std::size_t i = 0; i < stats.blade.size(); ++i)
-    json[BladeCounterNames()[i]] = stats.blade[i];
-  return json;
-}
-
 Json ProgramsJson(const RunResult& r, const Topology& topology) {
   Json json = Json::array();
   for (const BladeProgramResult& p : r.programs) {
@@ -161,43 +142,6 @@ Json ProgramsJson(const RunResult& r, const Topology& topology) {
                     {"finished_ns", ended ? NanosecondsOrNull(p.finished) : Json()},
                     {"iterations", p.iterations},
                     {"problem", p.problem}});
-  }
-  return json;
-}
-
-Json ServiceJson(const NodeStats& s) {
-  const double answers = static_cast<double>(s.service_answers);
-  return {{"requests", s.service_requests},
-          {"answers", s.service_answers},
-          {"unanswered", s.service_unanswered},
-          {"wrong_partner", s.service_wrong_partner},
-          {"round_trip_mean_ns",
-           answers > 0 ? static_cast<double>(s.service_round_trip_ps) / answers / 1000 : 0.0},
-          {"round_trip_max_ns", static_cast<double>(s.service_round_trip_max) / 1000},
-          {"flits_to_software", s.ports[kServicePort].service_flits}};
-}
-
-Json CauJson(const NodeStats& stats) {
-  Json json = Json::object();
-  for (std::size_t i = 0; i < stats.cau.size(); ++i) json[CauCounterNames()[i]] = stats.cau[i];
-  return json;
-}
-
-// By HFI, and by PCI Express port.
-Json HfiJson(const NodeStats& s) {
-  Json json = Json::array();
-  for (std::size_t i = 0; i < s.hfi.size(); ++i) {
-    if (i % kHfiCounters == 0) json.push_back(Json::object());
-    json.back()[HfiCounterName(static_cast<HfiCounter>(i % kHfiCounters))] = s.hfi[i];
-  }
-  return json;
-}
-
-Json PcieJson(const NodeStats& s) {
-  Json json = Json::array();
-  for (std::size_t i = 0; i < s.pcie.size(); ++i) {
-    if (i % kPcieCounters == 0) json.push_back(Json::object());
-    json.back()[PcieCounterName(static_cast<PcieCounter>(i % kPcieCounters))] = s.pcie[i];
   }
   return json;
 }
@@ -232,14 +176,6 @@ Json WindowProgramsJson(const RunResult& r, const Topology& topology) {
   return json;
 }
 
-Json DropsJson(const NodeStats& stats) {
-  Json json = Json::object();
-  for (int i = 0; i < kDropReasons; ++i) {
-    json[DropReasonName(static_cast<DropReason>(i))] = stats.packets_dropped[i];
-  }
-  return json;
-}
-
 Json RouteModesJson(const NodeStats& stats) {
   Json json = Json::object();
   for (int i = 0; i < kPacketRouteModes; ++i) {
@@ -255,12 +191,8 @@ PortStats SumOfClass(const NodeStats& stats, LinkClass c) {
   PortStats sum;
   for (PortId port = 0; port < kServicePort; ++port) {
     if (ClassOf(port) != c) continue;
-    const PortStats& p = stats.ports[port];
-    sum.vc[0].Add(p.sum());
-    sum.credit_stall_ps += p.credit_stall_ps;
-    sum.crc_errors += p.crc_errors, sum.replays += p.replays;
-    sum.lanes_lost += p.lanes_lost;
-    sum.service_flits += p.service_flits;
+    sum.vc[0].Add(stats.ports[port].sum());
+    AddRows(kPortCounters, stats.ports[port], &sum);
   }
   return sum;
 }
@@ -277,16 +209,8 @@ Json VcCountersJson(const NodeStats& stats) {
     for (int v = 0; v < VcsOf(port); ++v) {
       const VcStats& vc = stats.ports[port].vc[v];
       if (vc.flits == 0 && vc.credit_stalls == 0 && vc.most_held == 0) continue;
-      json.push_back({{"port", PortName(port)},
-                      {"vc", v},
-                      {"flits", vc.flits},
-                      {"packets", vc.packets},
-                      {"bytes", vc.bytes},
-                      {"runs_split", vc.runs_split},
-                      {"arbitration_losses", vc.arbitration_losses},
-                      {"credit_stalls", vc.credit_stalls},
-                      {"credit_stall_ps", vc.credit_stall_ps},
-                      {"most_held", vc.most_held}});
+      Json& json_vc = json.emplace_back(Json{{"port", PortName(port)}, {"vc", v}});
+      AddRowsJson(kVcCounters, vc, &json_vc);
     }
     if (const std::uint64_t flits = stats.ports[port].service_flits; flits > 0) {
       json.push_back({{"port", PortName(port)}, {"vc", "S"}, {"flits", flits}, {"packets", flits}});
@@ -296,33 +220,25 @@ Json VcCountersJson(const NodeStats& stats) {
 }
 
 Json CountersJson(const NodeStats& s) {
+  Json json = Json::object();
+  for (const NamedCounter& counter : NamedCounters()) {
+    std::string pointer = "/" + counter.json;
+    std::replace(pointer.begin(), pointer.end(), '.', '/');
+    json[Json::json_pointer(pointer)] = counter.Of(s);
+  }
   const double packets = static_cast<double>(s.packets_delivered);
-  return {
-      {"packets_created", s.packets_created},
-      {"route_modes", RouteModesJson(s)},
-      {"packets_delivered", s.packets_delivered},
-      {"flits_delivered", s.flits_delivered},
-      {"bytes_delivered", s.bytes_delivered},
-      {"packets_synthesised", s.packets_synthesised},
-      {"packets_replicated", s.packets_replicated},
-      {"flits_replicated", s.flits_replicated},
-      {"hops_mean", packets > 0 ? static_cast<double>(s.hops_delivered) / packets : 0.0},
-      {"drops", DropsJson(s)},
-      {"latency_ns",
-       {{"packet", LatencyJson(s.packet_latency)}, {"message", LatencyJson(s.message_latency)}}},
-      {"ports", PortsJson(s)},
-      {"messages", MessagesJson(s)},
-      {"blades", BladeJson(s)},
-      {"caus", CauJson(s)},
-      {"service", ServiceJson(s)},
-      {"hfis", HfiJson(s)},
-      {"nmmu", {{"hits", s.nmmu_hits}, {"misses", s.nmmu_misses}}},
-      {"pcie", PcieJson(s)},
-      {"measured",
-       {{"bytes_offered", s.measured_bytes_offered},
-        {"bytes_accepted", s.measured_bytes_accepted}}},
-      {"alerts_raised", s.alerts_raised},
-      {"tables_installed", s.tables_installed}};
+  const double answers = static_cast<double>(s.service_answers);
+  json["route_modes"] = RouteModesJson(s);
+  json["hops_mean"] = packets > 0 ? static_cast<double>(s.hops_delivered) / packets : 0.0;
+  json["latency_ns"] = {{"packet", LatencyJson(s.packet_latency)},
+                        {"message", LatencyJson(s.message_latency)}};
+  json["ports"] = PortsJson(s);
+  json["service"].update(
+      {{"round_trip_mean_ns",
+        answers > 0 ? static_cast<double>(s.service_round_trip_ps) / answers / 1000 : 0.0},
+       {"round_trip_max_ns", static_cast<double>(s.service_round_trip_max) / 1000},
+       {"flits_to_software", s.ports[kServicePort].service_flits}});
+  return json;
 }
 
 Json ClockJson(const ClockReport& clock, const Topology& topology) {

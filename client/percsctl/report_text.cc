@@ -7,9 +7,7 @@
 #include "client/percsctl/fault.h"
 #include "client/percsctl/format.h"
 #include "client/percsctl/report.h"
-#include "emulator/metrics/blade_counters.h"
-#include "emulator/metrics/cau_counters.h"
-#include "emulator/metrics/hfi_counters.h"
+#include "emulator/metrics/named_counters.h"
 
 namespace percs {
 namespace {
@@ -111,7 +109,7 @@ std::string Utilisation(const RunResult& r) {
   return table.empty() ? "" : "\n" + table.ToString();
 }
 
-std::string Drops(const NodeStats& s) {
+std::string DropsText(const NodeStats& s) {
   if (PacketsDropped(s) == 0) return "\nno packet was dropped\n";
   Table table({"dropped", "packets", "flits"});
   for (int i = 0; i < kDropReasons; ++i) {
@@ -147,7 +145,7 @@ std::string FailedMessages(const RunResult& r, const Topology& topology) {
   for (const auto& [reason, count] : reasons) {
     text += Line("failed", fmt::format("{} messages: {}", FormatCount(count), reason));
   }
-  Table table({"failed message", "to", "number", "bytes", "reason", "given up (virtual)"},
+  Table table({"failed message", "to", "number", "bytes", "reason", "failed at (virtual)"},
               "llrrlr");
   for (std::size_t i = 0; i < std::min(r.failed.size(), kFailuresShown); ++i) {
     const FailedMessage& f = r.failed[i];
@@ -255,10 +253,11 @@ std::string Programs(const RunResult& r, const Topology& topology) {
   return "\n" + table.ToString() + problems;
 }
 
-std::string Blade(const NodeStats& s) {
-  Table table({"blades", "count"});
-  for (std::size_t i = 0; i < s.blade.size(); ++i) {
-    if (s.blade[i] > 0) table.Add({BladeCounterNames()[i], FormatCount(s.blade[i])});
+// Of a group of counters, those that are not zero.
+std::string Group(const char* title, const char* group, const NodeStats& s) {
+  Table table({title, "count"});
+  for (const NamedCounter* counter : CountersOf(group)) {
+    if (counter->Of(s) > 0) table.Add({counter->key, FormatCount(counter->Of(s))});
   }
   return table.empty() ? "" : "\n" + table.ToString();
 }
@@ -275,26 +274,18 @@ std::string Service(const NodeStats& s) {
                           FormatCount(s.service_unanswered))) +
          (s.service_wrong_partner == 0
               ? ""
-              : Line("", fmt::format("{} answers of another hub or port than the wiring has there",
+              : Line("", fmt::format("{} answers from a hub or port other than the wired one",
                                      FormatCount(s.service_wrong_partner))));
-}
-
-std::string Cau(const NodeStats& s) {
-  Table table({"CAUs", "count"});
-  for (std::size_t i = 0; i < s.cau.size(); ++i) {
-    if (s.cau[i] > 0) table.Add({CauCounterNames()[i], FormatCount(s.cau[i])});
-  }
-  return table.empty() ? "" : "\n" + table.ToString();
 }
 
 // Of windows and PCI Express ports that were used: one line for each.
 std::string Hfi(const NodeStats& s) {
   Table windows({"windows of", "counter", "count"}, "llr"),
       ports({"PCIe port", "bytes in", "bytes out", "refused"});
-  for (std::size_t i = 0; i < s.hfi.size(); ++i) {
-    if (s.hfi[i] == 0) continue;
-    windows.Add({fmt::format("HFI {}", i / kHfiCounters),
-                 HfiCounterName(static_cast<HfiCounter>(i % kHfiCounters)), FormatCount(s.hfi[i])});
+  for (const NamedCounter* counter : CountersOf("hfis")) {
+    if (counter->Of(s) == 0) continue;
+    windows.Add(
+        {"HFI " + counter->key.substr(0, 1), counter->key.substr(2), FormatCount(counter->Of(s))});
   }
   for (std::size_t port = 0; port < kPciePorts; ++port) {
     const std::uint64_t* counts = &s.pcie[port * kPcieCounters];
@@ -304,6 +295,16 @@ std::string Hfi(const NodeStats& s) {
   }
   return (windows.empty() ? "" : "\n" + windows.ToString()) +
          (ports.empty() ? "" : "\n" + ports.ToString());
+}
+
+// Counters of later models that are in no group, and of which no other line tells.
+std::string Others(const NodeStats& s) {
+  Table table({"others", "count"});
+  for (const NamedCounter& counter : NamedCounters()) {
+    const bool told = counter.row->since == 1 || counter.name.find('.') != std::string::npos;
+    if (!told && counter.Of(s) > 0) table.Add({counter.name, FormatCount(counter.Of(s))});
+  }
+  return table.empty() ? "" : "\n" + table.ToString();
 }
 
 // Participants that did not do all their steps at the first try; the others are in the counters.
@@ -329,7 +330,7 @@ std::string WindowProgramsText(const RunResult& r, const Topology& topology) {
   return table.empty() ? "" : "\n" + table.ToString();
 }
 
-std::string Clock(const RunResult& r, const Topology& topology) {
+std::string ClockText(const RunResult& r, const Topology& topology) {
   const ClockReport& c = r.clock;
   if (!c.on) return "";
   std::vector<std::string> sources;
@@ -354,7 +355,7 @@ std::string Clock(const RunResult& r, const Topology& topology) {
 std::string LostText(const RunResult& r) {
   std::string text;
   for (const LostHubs& x : r.lost) {
-    text += fmt::format("\nlost at {}: {}, with {} hubs, which count for nothing",
+    text += fmt::format("\nlost at {}: {} with {} hubs; the results leave them out",
                         FormatVirtual(x.at), x.who, x.nodes.size());
   }
   for (const RejoinedHubs& x : r.rejoined) {
@@ -392,13 +393,13 @@ std::string EventLine(std::uint64_t sequence, const std::string& kind, Time at,
 
 std::string ReportText(const RunReport& report, const Topology& topology) {
   const RunResult& r = report.result;
-  return Summary(report, topology) + Latency(r.total) + Utilisation(r) + Drops(r.total) +
+  return Summary(report, topology) + Latency(r.total) + Utilisation(r) + DropsText(r.total) +
          Messages(r.total) + FailedMessages(r, topology) + Reroutes(r, topology) + Ranks(r) +
-         CollectiveText(r.collective) + Programs(r, topology) + Blade(r.total) +
-         Clock(r, topology) + (report.trees.empty() ? "" : "\n" + TreesText(report.trees)) +
+         CollectiveText(r.collective) + Programs(r, topology) + Group("blades", "blade", r.total) +
+         ClockText(r, topology) + (report.trees.empty() ? "" : "\n" + TreesText(report.trees)) +
          (report.faults.empty() ? "" : "\n" + FaultsText(report.faults)) + CauTasks(r, topology) +
-         Cau(r.total) + WindowProgramsText(r, topology) + Service(r.total) + EventsText(report) +
-         Violations(r);
+         Group("CAUs", "cau", r.total) + WindowProgramsText(r, topology) + Service(r.total) +
+         EventsText(report) + Violations(r);
 }
 
 std::string CountersText(const NodeStats& s) {
@@ -421,8 +422,9 @@ std::string CountersText(const NodeStats& s) {
                  fmt::format("{} alerts raised, {} tables installed", FormatCount(s.alerts_raised),
                              FormatCount(s.tables_installed)));
   }
-  return text + Latency(s) + (table.empty() ? "" : "\n" + table.ToString()) + Drops(s) +
-         Messages(s) + Blade(s) + Cau(s) + Hfi(s) + Service(s);
+  return text + Latency(s) + (table.empty() ? "" : "\n" + table.ToString()) + DropsText(s) +
+         Messages(s) + Group("blades", "blade", s) + Group("CAUs", "cau", s) + Hfi(s) + Others(s) +
+         Service(s);
 }
 
 std::string VcCountersText(const NodeStats& s) {

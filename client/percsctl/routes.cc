@@ -6,12 +6,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "client/lib/result_codec.h"
 #include "client/lib/route_file.h"
 #include "client/lib/scenario_file.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
 #include "client/percsctl/format.h"
+#include "proto/convert/topology.h"
 #include "proto/scenario/route_tables_codec.h"
 
 namespace percs {
@@ -141,7 +141,8 @@ absl::StatusOr<RouteFile> PlannedRoutes(const std::string& path, const std::stri
 absl::StatusOr<RouteFile> LiveRoutes(FabricClient& client, const std::string& node) {
   const auto reply = client.DumpRoutes(node);
   if (!reply.ok()) return reply.status();
-  const auto topology = percs::Topology::Create(SpecFromProto(reply->topology(), reply->blades()));
+  const auto topology =
+      percs::Topology::Create(TopologyFromProto(reply->topology(), reply->blades()));
   if (!topology.ok()) return topology.status();
   NodeTablesList list = reply->tables();
   std::vector<NodeId> nodes;
@@ -173,7 +174,7 @@ Outcome Dump(const DumpArguments& a) {
   if (!a.scenario.empty()) return Write(PlannedRoutes(a.scenario, a.node, a.down), a.output);
   if (!a.down.empty()) {
     return Outcome::Fail(ExitCode::kUsage,
-                         "--down needs a scenario to plan; a running fabric has its own faults");
+                         "--down needs a scenario file; a running fabric has its own faults");
   }
   return WithFabric(
       a.fabric, [&](FabricClient& client) { return Write(LiveRoutes(client, a.node), a.output); });
@@ -277,9 +278,9 @@ CommandBody AddDump(CLI::App& app) {
 
 CommandBody AddLoad(CLI::App& app) {
   auto a = std::make_shared<LoadArguments>();
-  CLI::App* sub = app.add_subcommand("load", "Prove tables and install them in the running fabric");
-  sub->add_option("FILE", a->file, "Tables as `dump` writes them, of every node")->required();
-  sub->add_option("--scenario", a->scenario, "Only prove them, for this scenario, in this process");
+  CLI::App* sub = app.add_subcommand("load", "Check tables and install them in the running fabric");
+  sub->add_option("FILE", a->file, "Tables of every node, written by `dump`")->required();
+  sub->add_option("--scenario", a->scenario, "Only check them, for this scenario, in this process");
   sub->add_option("--down", a->down, "With a scenario: a link that is down (repeatable)");
   AddFabricOptions(*sub, a->fabric);
   sub->footer(
@@ -292,7 +293,7 @@ CommandBody AddDiff(CLI::App& app) {
   auto a = std::make_shared<DiffArguments>();
   CLI::App* sub =
       app.add_subcommand("diff", "Compare tables entry by entry; exit code 1 if they differ");
-  sub->add_option("BEFORE", a->before, "Tables as `dump` writes them")->required();
+  sub->add_option("BEFORE", a->before, "Tables written by `dump`")->required();
   sub->add_option("AFTER", a->after, "Other tables; default: those of the running fabric");
   AddFabricOptions(*sub, a->fabric);
   sub->footer(
@@ -313,7 +314,7 @@ CommandBody AddRoutes(CLI::App& app) {
   app.add_option("DST", a->destination, "Receiving hub");
   app.add_option("--mode", a->mode, "Route mode of the packets; default: hw_direct")
       ->check(CLI::IsMember(modes));
-  app.add_option("--middle", a->middle, "Indirect modes: only over this supernode");
+  app.add_option("--middle", a->middle, "Indirect modes: only through this supernode");
   AddFabricOptions(app, a->fabric);
   const CommandBody dump = AddDump(app), load = AddLoad(app), diff = AddDiff(app);
   return [&app, a, dump, load, diff] {

@@ -87,23 +87,16 @@ absl::Status PrepareCheckpoint(const RunArguments& a, const ScenarioInput& input
 absl::Status KeepCheckpoint(const RunArguments& a, const Checkpoint& checkpoint) {
   if (!checkpoint.digest.empty()) return WriteCheckpoint(a.checkpoint, checkpoint);
   return absl::FailedPreconditionError(
-      fmt::format("--checkpoint-at {}: the run stopped before that time (run.stop_at), so there is "
-                  "no checkpoint",
+      fmt::format("--checkpoint-at {}: the run stopped before that time (run.stop_at); no "
+                  "checkpoint was written",
                   a.checkpoint_at));
 }
 
 Outcome Run(const RunArguments& a) {
   const auto input = LoadScenario(a.file, a.settings, a.seed);
   if (!input.ok()) return FromStatus(input.status());
-  if (RunsUntilStopped(input->scenario)) {
-    return Outcome::Fail(
-        ExitCode::kBadInput,
-        fmt::format(
-            "{}: this workload goes on until it is stopped; say how much with "
-            "`--set workload.pattern.count=1000` or `--set workload.pattern.measure=100us`, "
-            "or where with `--set stop_at=1ms`, or use `percsctl up` and `apply`",
-            a.file));
-  }
+  if (auto status = CheckLoaded(a.file, input->scenario, RunsOn::kProcess); !status.ok())
+    return FromStatus(status);
   const auto topology = Topology::Create(input->scenario.topology);
   if (!topology.ok()) return FromStatus(topology.status());
 
@@ -114,8 +107,8 @@ Outcome Run(const RunArguments& a) {
   const Pacer pacer(PacingOf(input->message));
   RunOptions options;
   if (pacer.active()) options.progress_every_windows = 1;
-  options.threads = a.threads;
-  options.executor = a.threads > 1 ? &executor : nullptr;
+  options.threads = pool.threads();
+  options.executor = &executor;
   options.progress = [&](const RunProgress& p) {
     progress.Show(p.now, p.packets_delivered);
     pacer.Await(p.now);
@@ -142,7 +135,7 @@ Outcome Run(const RunArguments& a) {
     if (auto status = KeepCheckpoint(a, checkpoint); !status.ok()) return FromStatus(status);
   }
   RunReport report{*std::move(result), wall_seconds,
-                   fmt::format("{} thread{}", a.threads, a.threads == 1 ? "" : "s")};
+                   fmt::format("{} thread{}", pool.threads(), pool.threads() == 1 ? "" : "s")};
   for (const TreeStatus& tree : report.result.trees) {
     TreeToProto(tree, *topology, false, report.trees.Add());
   }
@@ -158,24 +151,22 @@ CommandBody AddRun(CLI::App& app) {
   auto a = std::make_shared<RunArguments>();
   app.add_option("FILE", a->file, "Scenario: .yaml, .json or .textproto")->required();
   app.add_option("--threads", a->threads,
-                 "Threads to run on; the results are the same for any number")
+                 "Threads to run on, at most one per core; the results are the same for any number")
       ->check(CLI::Range(1, kThreadsMax))
       ->capture_default_str();
-  app.add_option("--seed", a->seed, "Seed instead of the file's");
+  app.add_option("--seed", a->seed, "Random seed; replaces the file's");
   app.add_option("--set", a->settings, "Change a field: path=value (repeatable)")
       ->take_all()
       ->expected(1)
       ->allow_extra_args(false);
   auto* at = app.add_option("--checkpoint-at", a->checkpoint_at,
-                            "Virtual time of which to write down where the run is");
-  at->needs(
-      app.add_option("--checkpoint", a->checkpoint, "Folder for that; `percsctl restore` reads it")
-          ->needs(at));
-  app.add_option(
-      "--routes", a->routes,
-      "Start with these route tables, as `routes dump` writes them, if they stand the proof");
-  app.add_flag("--events", a->events,
-               "Print also what happened to the fabric: faults, alerts, reroutes, trees");
+                            "Virtual time at which to write a checkpoint");
+  at->needs(app.add_option("--checkpoint", a->checkpoint,
+                           "Folder of the checkpoint; `percsctl restore` reads it")
+                ->needs(at));
+  app.add_option("--routes", a->routes,
+                 "Start with these route tables, written by `routes dump`, if they pass the check");
+  app.add_flag("--events", a->events, "Also print events: faults, alerts, reroutes, trees");
   AddFormatOption(app, a->format);
   return [a] { return Run(*a); };
 }

@@ -30,7 +30,7 @@ absl::StatusOr<std::vector<std::uint64_t>> ParseSizes(const std::vector<std::str
     if (!last.ok()) return last.status();
     if (ends.size() == 2 && (*first == 0 || *last < *first)) {
       return absl::InvalidArgumentError(fmt::format(
-          "sizes \"{}\": a range goes up from at least 1 B, for example 8..1MiB", text));
+          "sizes \"{}\": a range starts at 1 B or more and goes up, for example 8..1MiB", text));
     }
     for (std::uint64_t size = *first; size <= *last; size *= 2) {
       sizes.push_back(size);

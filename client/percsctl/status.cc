@@ -24,6 +24,9 @@ Json ProcessesJson(const v1::StatusReply& s) {
                     {"pid", p.pid()},
                     {"link_address", p.link_address()},
                     {"connected", p.connected()},
+                    {"wall_missing_seconds", p.wall_missing_seconds()},
+                    {"wall_lost_in_seconds",
+                     p.has_wall_lost_in_seconds() ? Json(p.wall_lost_in_seconds()) : Json()},
                     {"first_node", p.first_node()},
                     {"nodes", p.nodes()},
                     {"blades", p.blades()},
@@ -47,6 +50,7 @@ Json StatusJson(const v1::StatusReply& s) {
           {"daemons_expected", s.daemons_expected()},
           {"processes", ProcessesJson(s)},
           {"error", s.error()},
+          {"waits_for", s.waits_for()},
           {"scenario", s.scenario()},
           {"run", s.run()},
           {"nodes", s.nodes()},
@@ -75,7 +79,7 @@ Json StatusJson(const v1::StatusReply& s) {
 std::string ClockText(const v1::StatusReply& s) {
   if (s.clock() != v1::CLOCK_LIVE) return "batch: as fast as this machine allows";
   const std::string reached = FormatShort(static_cast<Time>(s.pace_reached()));
-  std::string text = fmt::format("live: {}/s asked for, {}/s reached",
+  std::string text = fmt::format("live: pace {}/s requested, {}/s reached",
                                  s.pace() > 0 ? FormatShort(s.pace()) : "no limit", reached);
   if (s.wall_behind_seconds() >= 0.1) {
     text += fmt::format(", behind by {}", FormatWall(s.wall_behind_seconds()));
@@ -89,12 +93,12 @@ std::string ProgramsText(const v1::StatusReply& s) {
   if (s.programs_owing() > 0)
     text += fmt::format("; virtual time waits for {} of them", s.programs_owing());
   if (s.programs_awaited() > 0)
-    text += fmt::format("; it begins when {} more are", s.programs_awaited());
+    text += fmt::format("; virtual time starts when {} more are attached", s.programs_awaited());
   return text + "\n";
 }
 
 std::string ScenarioText(const v1::StatusReply& s) {
-  if (s.scenario().empty()) return "scenario      none; `percsctl apply FILE` brings one\n";
+  if (s.scenario().empty()) return "scenario      none; `percsctl apply FILE` starts one\n";
   std::string text = fmt::format("scenario      {} (run {}, {})\n", s.scenario(), s.run(),
                                  FormatNodes(s.nodes(), s.blades(), s.crossbars()));
   text += fmt::format("virtual time  {} after {} of wall time\n", FormatVirtual(s.virtual_time()),
@@ -115,6 +119,7 @@ std::string StatusText(const v1::StatusReply& s) {
   for (const v1::ProcessStatus& p : s.processes()) connected += p.connected() ? 1 : 0;
   std::string text = fmt::format("state         {}\n", StateName(s.state()));
   if (!s.error().empty()) text += fmt::format("error         {}\n", s.error());
+  if (!s.waits_for().empty()) text += fmt::format("waiting       {}\n", s.waits_for());
   text += fmt::format("controller    pid {}\n", s.pid());
   text += fmt::format("daemons       {} of {} connected\n", connected, s.daemons_expected());
   text += ScenarioText(s) + "\n";
@@ -138,7 +143,7 @@ std::string StatusText(const v1::StatusReply& s) {
   }
   if (!table.empty()) text += table.ToString();
   if (s.faults_active() > 0) {
-    text += fmt::format("\n{} faults are not over; `percsctl fault list` has all of them\n{}",
+    text += fmt::format("\n{} faults have not ended; `percsctl fault list` shows all of them\n{}",
                         s.faults_active(), FaultsText(s.faults()));
   }
   return text;

@@ -129,7 +129,7 @@ void PrintPacket(const v1::TracedPacket& p) {
     fmt::print("  delivered at {} at {}, {} after it was given to the HFI\n", d.node(),
                FormatShort(d.at()), FormatShort(d.at() - p.created()));
   }
-  if (p.deliveries().empty() && p.drops().empty()) fmt::print("  still on its way\n");
+  if (p.deliveries().empty() && p.drops().empty()) fmt::print("  still in flight\n");
   fmt::print("\n");
 }
 
@@ -142,22 +142,16 @@ Outcome Print(const Packets& packets, bool json) {
     for (const v1::TracedPacket& p : packets) PrintPacket(p);
   }
   if (!packets.empty()) return Outcome::Ok();
-  return Outcome::Fail(
-      ExitCode::kFailed,
-      "no packet matched; --from and --to name the ends, and --packet must not be more "
-      "than the packets between them");
+  return Outcome::Fail(ExitCode::kFailed,
+                       "no packet matched; --from and --to name the ends, and --packet is at most "
+                       "the number of packets between them");
 }
 
 Outcome TraceHere(const TraceArguments& a) {
   const auto input = LoadScenario(a.file, a.settings, a.seed);
   if (!input.ok()) return FromStatus(input.status());
-  if (RunsUntilStopped(input->scenario)) {
-    return Outcome::Fail(
-        ExitCode::kBadInput,
-        fmt::format("{}: this workload goes on until it is stopped; say where with "
-                    "`--set stop_at=1ms`, or use `percsctl up` and `--apply`",
-                    a.file));
-  }
+  if (auto status = CheckLoaded(a.file, input->scenario, RunsOn::kProcess); !status.ok())
+    return FromStatus(status);
   const auto topology = Topology::Create(input->scenario.topology);
   if (!topology.ok()) return FromStatus(topology.status());
   const auto selection = SelectionFromProto(SelectionOf(a), *topology);
@@ -242,29 +236,30 @@ Outcome Trace(const TraceArguments& a) {
 
 CommandBody AddTrace(CLI::App& app) {
   auto a = std::make_shared<TraceArguments>();
-  app.add_option(
-      "FILE", a->file,
-      "Scenario to run in this process; without it, packets of a running fabric are followed");
-  app.add_option("--from", a->from, "Hub or blade that sends them, like sn0-d1-h3; default: any");
-  app.add_option("--to", a->to, "Hub or blade they are meant for; default: any");
-  app.add_option("--packet", a->packet, "Number of the first one among those that match, from 1")
+  app.add_option("FILE", a->file,
+                 "Scenario to run in this process; default: trace packets of the running fabric");
+  app.add_option("--from", a->from,
+                 "Hub or blade that sends the packets, like sn0-d1-h3; default: any");
+  app.add_option("--to", a->to, "Hub or blade that receives the packets; default: any");
+  app.add_option("--packet", a->packet,
+                 "Number of the first packet to trace among those that match, from 1")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--every", a->every, "Then every so many-th")
+  app.add_option("--every", a->every, "Then trace every Nth packet")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--count", a->count, "How many, of each source")
+  app.add_option("--count", a->count, "Number of packets to trace, per source")
       ->check(CLI::Range(std::uint64_t{1}, kTracedPacketsMax))
       ->capture_default_str();
   app.add_option("--message", a->message,
-                 "Only packets of this message of the flow between the two, from 0");
+                 "Only packets of this message between the two ends, from 0");
   app.add_flag("--apply", a->apply, "Run FILE on the fabric instead of in this process");
-  app.add_option("--seed", a->seed, "Seed instead of the file's");
+  app.add_option("--seed", a->seed, "Random seed; replaces the file's");
   app.add_option("--set", a->settings, "Change a field: path=value (repeatable)")
       ->take_all()
       ->expected(1)
       ->allow_extra_args(false);
-  app.add_option("--timeout", a->timeout, "How long to wait for them on a running fabric")
+  app.add_option("--timeout", a->timeout, "Time limit for waiting on a running fabric")
       ->capture_default_str();
   AddFabricOptions(app, a->fabric);
   return [a] { return Trace(*a); };

@@ -85,12 +85,11 @@ CommandBody AddTree(CLI::App& app) {
   app.add_option("ACTION", a->action, "create, list or delete")
       ->required()
       ->check(CLI::IsMember({"create", "list", "delete"}));
-  app.add_option("NAME", a->name, "Of the tree; list shows this one with its links");
-  app.add_option(
-      "--members", a->members,
-      "create: hubs with a participating window, separated by commas: hubs, drawers (sn0-d1), "
-      "supernodes (sn0) or all");
-  app.add_option("--relays", a->relays, "create: hubs whose CAU passes on without a participant");
+  app.add_option("NAME", a->name, "Name of the tree; list shows this tree with its links");
+  app.add_option("--members", a->members,
+                 "create: hubs that take part, separated by commas: hubs, drawers (sn0-d1), "
+                 "supernodes (sn0) or all");
+  app.add_option("--relays", a->relays, "create: hubs whose CAU forwards without a participant");
   app.add_option("--fan-out", a->fan_out, "create: tree links of a CAU to its children")
       ->capture_default_str();
   app.add_option("--order", a->order, "create: order of operands, fixed or arrival")

@@ -63,7 +63,7 @@ CommandBody AddTun(CLI::App& app) {
   app.add_option("HUB", a->hub, "The hub, like sn0-d0-h0")->required();
   app.add_option("--device", a->port.device, "Name of the interface")->capture_default_str();
   app.add_option("--window", a->port.window,
-                 "Window of the hub; the same at all hubs that are to hear each other")
+                 "Window of the hub; the same number at all hubs that communicate")
       ->capture_default_str();
   AddFabricOptions(app, a->fabric);
   return [a] { return Tun(*a); };

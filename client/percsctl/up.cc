@@ -29,7 +29,8 @@ struct UpArguments {
 };
 
 struct DownArguments {
-  std::string name = "default", format, grace = "wall:10s";
+  FabricOptions fabric;
+  std::string grace = "wall:10s";
   bool all = false;
 };
 
@@ -68,7 +69,7 @@ absl::StatusOr<int> DaemonsFor(const UpArguments& a) {
   const int nodes = static_cast<int>(topology->nodes());
   if (a.daemons > nodes) {
     return absl::InvalidArgumentError(fmt::format(
-        "--daemons {}: {} has only {}, and every daemon needs at least one", a.daemons, a.file,
+        "--daemons {}: {} has only {}; every daemon needs at least one", a.daemons, a.file,
         FormatNodes(topology->nodes(), topology->blades(), topology->crossbars())));
   }
   if (a.daemons == 0 && nodes > kDaemonsMax) {
@@ -106,9 +107,9 @@ Outcome Up(UpArguments& a) {
              FormatWall(SecondsSince(start)), record->controller, *daemons,
              *daemons == 1 ? "" : "s", record->transport);
   if (!record->metrics.empty()) {
-    fmt::print("metrics: {}, those of the daemons by /discovery there\n", record->metrics);
+    fmt::print("metrics: {}; /discovery there lists those of the daemons\n", record->metrics);
   }
-  fmt::print("next: percsctl apply {}{} --wait; percsctl down{} ends it\n",
+  fmt::print("next: percsctl apply {}{} --wait; percsctl down{} stops the fabric\n",
              a.file.empty() ? "FILE" : a.file, name, name);
   return Outcome::Ok();
 }
@@ -119,7 +120,7 @@ Outcome DownAll(const FabricStore& store, const std::vector<std::string>& names,
   for (const std::string& name : names) {
     const auto report = StopFabric(store, name, grace);
     if (!report.ok()) return LocalFailure(report.status());
-    if (IsJson(a.format)) {
+    if (IsJson(a.fabric.format)) {
       list.push_back({{"name", name},
                       {"stopped", report->stopped},
                       {"killed", report->killed},
@@ -128,12 +129,12 @@ Outcome DownAll(const FabricStore& store, const std::vector<std::string>& names,
     }
     fmt::print("fabric \"{}\": {} processes stopped", name, report->stopped);
     if (report->killed > 0)
-      fmt::print(", {} killed because they did not end in time", report->killed);
-    if (report->gone > 0) fmt::print(", {} had ended before", report->gone);
+      fmt::print(", {} killed because they did not exit in time", report->killed);
+    if (report->gone > 0) fmt::print(", {} had exited before", report->gone);
     fmt::print("\n");
   }
-  if (IsJson(a.format)) fmt::print("{}\n", list.dump(2));
-  if (!IsJson(a.format) && names.empty()) fmt::print("no local fabric to stop\n");
+  if (IsJson(a.fabric.format)) fmt::print("{}\n", list.dump(2));
+  if (!IsJson(a.fabric.format) && names.empty()) fmt::print("no local fabric to stop\n");
   return Outcome::Ok();
 }
 
@@ -148,12 +149,28 @@ std::vector<std::string> LocalNames(const FabricStore& store) {
   return names;
 }
 
+// The controller ends, and its daemons with it, wherever they are.
+Outcome DownElsewhere(const FabricOptions& fabric) {
+  return WithFabric(fabric, [&fabric](FabricClient& client) {
+    const auto reply = client.Shutdown();
+    if (!reply.ok()) return FromStatus(reply.status());
+    if (IsJson(fabric.format)) {
+      fmt::print("{}\n", Json{{"controller", fabric.controller}, {"shut_down", true}}.dump(2));
+    } else {
+      fmt::print("controller at {} shuts the fabric down\n", fabric.controller);
+    }
+    return Outcome::Ok();
+  });
+}
+
 Outcome Down(const DownArguments& a) {
+  if (!a.fabric.controller.empty()) return DownElsewhere(a.fabric);
   const auto grace = ParseWallTime(a.grace);
   if (!grace.ok()) return Outcome::Fail(ExitCode::kUsage, "--grace: " + Text(grace.status()));
   const auto store = FabricStore::Open();
   if (!store.ok()) return FromStatus(store.status());
-  return DownAll(*store, a.all ? LocalNames(*store) : std::vector<std::string>{a.name}, a, *grace);
+  return DownAll(*store, a.all ? LocalNames(*store) : std::vector<std::string>{a.fabric.name}, a,
+                 *grace);
 }
 
 // What its controller says, or why it says nothing.
@@ -162,13 +179,13 @@ struct Seen {
   Time virtual_time = -1;
 };
 Seen Look(const FabricRecord& record) {
-  if (!record.remote() && record.running() == 0) return {"gone; `percsctl down` clears it"};
+  if (!record.remote() && record.running() == 0) return {"gone; `percsctl down` cleans it up"};
   if (record.controller.empty()) return {"starting"};
   const auto client = Connect(record);
   if (!client.ok()) return {Text(client.status())};
   (*client)->set_deadline(std::chrono::seconds(2));
   const auto reply = (*client)->Status();
-  if (!reply.ok()) return {"controller does not answer"};
+  if (!reply.ok()) return {"the controller does not answer"};
   return {StateName(reply->state()), reply->scenario().empty() ? -1 : reply->virtual_time()};
 }
 
@@ -221,30 +238,29 @@ CommandBody AddUp(CLI::App& app) {
                  "Scenario whose hubs and blades set the number of daemons (it is not started)");
   AddNameOption(app, a->start.name);
   app.add_option("--daemons", a->daemons,
-                 "How many percsd; default: one per hub and blade of FILE, or 32")
+                 "Number of percsd; default: one per hub and blade of FILE, or 32")
       ->check(CLI::Range(1, kDaemonsMax));
   app.add_flag("--tcp", a->start.tcp, "Loopback TCP instead of Unix sockets");
   app.add_option("--port", a->start.port,
-                 "TCP port of the controller (implies --tcp); default: any free")
+                 "TCP port of the controller (implies --tcp); default: any free port")
       ->check(CLI::Range(1, 65535));
   app.add_flag("--tls", a->start.tls,
-               "Mutual TLS between all processes and percsctl, with identities made for it");
+               "Mutual TLS between all processes and percsctl, with new identities");
   app.add_option(
       "--metrics", a->start.metrics,
-      "HOST:PORT for Prometheus: the controller's metrics, and at /discovery where every "
-      "daemon's are (port 0: any free one); default: none are served");
-  app.add_option("--timeout", a->timeout, "How long starting may take")->capture_default_str();
+      "HOST:PORT that serves the controller's metrics to Prometheus, and at /discovery the "
+      "addresses of the daemons' metrics (port 0: any free port); default: no metrics");
+  app.add_option("--timeout", a->timeout, "Time limit for starting")->capture_default_str();
   AddFormatOption(app, a->format);
   return [a] { return Up(*a); };
 }
 
 CommandBody AddDown(CLI::App& app) {
   auto a = std::make_shared<DownArguments>();
-  AddNameOption(app, a->name);
-  app.add_flag("--all", a->all, "Every local fabric");
-  app.add_option("--grace", a->grace, "How long processes get before they are killed")
+  AddFabricOptions(app, a->fabric);
+  app.add_flag("--all", a->all, "Stop every local fabric")->excludes("--controller");
+  app.add_option("--grace", a->grace, "Time that processes get to exit before they are killed")
       ->capture_default_str();
-  AddFormatOption(app, a->format);
   return [a] { return Down(*a); };
 }
 

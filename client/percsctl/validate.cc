@@ -116,10 +116,10 @@ CommandBody AddValidate(CLI::App& app) {
   auto a = std::make_shared<ValidateArguments>();
   std::vector<std::string> names;
   for (const Machine& machine : kMachines) names.push_back(machine.name);
-  app.add_option("MACHINE", a->machine, "Which machine's published figures")
+  app.add_option("MACHINE", a->machine, "Machine whose published figures are compared")
       ->required()
       ->check(CLI::IsMember(names));
-  app.add_option("--only", a->only, "Rows whose id begins so");
+  app.add_option("--only", a->only, "Only rows whose id starts with this");
   AddFormatOption(app, a->format);
   return [a] { return Validate(*a); };
 }

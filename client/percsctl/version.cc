@@ -41,11 +41,11 @@ CommandBody AddVersion(CLI::App& app) {
       return Outcome::Ok();
     }
     fmt::print("percsctl {}\n", kSoftwareVersion);
-    fmt::print("wire    {}  between processes: must match exactly\n", kWireVersion);
-    fmt::print("format  {}  of scenario files: older ones are read\n", kFormatVersion);
+    fmt::print("wire    {}  between processes: must be equal\n", kWireVersion);
+    fmt::print("format  {}  of scenario files: older formats are readable\n", kFormatVersion);
     fmt::print("model   {}  equal models give equal digests\n", kModelVersion);
-    fmt::print("journal {}  of --state-dir: older ones are read\n", kJournalFormat);
-    fmt::print("state   {}  of its database: older ones are read\n", kStateFormat);
+    fmt::print("journal {}  of --state-dir: older formats are readable\n", kJournalFormat);
+    fmt::print("state   {}  of its database: older formats are readable\n", kStateFormat);
     fmt::print("build   {}\n", Build());
     return Outcome::Ok();
   };

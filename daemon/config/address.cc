@@ -30,7 +30,7 @@ absl::Status CheckUnixFree(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) == 0 && !S_ISSOCK(info.st_mode)) {
     return absl::AlreadyExistsError(
-        fmt::format("cannot listen on unix:{}: there is a file that is not a socket", path));
+        fmt::format("cannot listen on unix:{}: a file exists there that is not a socket", path));
   }
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return absl::UnavailableError(fmt::format("socket: {}", std::strerror(errno)));
@@ -39,8 +39,8 @@ absl::Status CheckUnixFree(const std::string& path) {
     ucred holder{};
     socklen_t size = sizeof(holder);
     getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &holder, &size);
-    status = absl::AlreadyExistsError(fmt::format("cannot listen on unix:{}: {} listens there",
-                                                  path, DescribeProcess(holder.pid)));
+    status = absl::AlreadyExistsError(fmt::format(
+        "cannot listen on unix:{}: {} listens there already", path, DescribeProcess(holder.pid)));
   }
   close(fd);
   return status;
@@ -62,10 +62,9 @@ absl::Status BindError(const SocketAddress& address) {
         fmt::format("cannot listen on {}: port {} is taken by a process of another user",
                     address.ToString(), address.port));
   }
-  return absl::UnavailableError(
-      fmt::format("cannot listen on {}: {} is not an address of this host, or the port is not "
-                  "permitted",
-                  address.ToString(), address.host));
+  return absl::UnavailableError(fmt::format(
+      "cannot listen on {}: {} is not an address of this host, or this user may not use the port",
+      address.ToString(), address.host));
 }
 
 }  // namespace
@@ -147,11 +146,9 @@ absl::Status CheckExposure(const SocketAddress& address, const TransportSecurity
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(
-      fmt::format("{} {} can be reached from other machines, and nothing would say who calls: give "
-                  "--tls FOLDER "
-                  "(`percsctl ca` makes one for each role), an address on loopback or unix:PATH, "
-                  "or --plaintext if "
-                  "whoever reaches it may do everything",
+      fmt::format("{} {} is reachable from other machines, and callers would not be authenticated: "
+                  "give --tls FOLDER (`percsctl ca` makes one for each role), an address on "
+                  "loopback or unix:PATH, or --plaintext to let every caller do everything",
                   flag, address.ToString()));
 }
 
@@ -178,7 +175,7 @@ absl::StatusOr<SocketFolder> SocketFolder::Create() {
   if (name.size() > kUnixPathMax - 16) name = "/tmp/percs-XXXXXX";
   if (mkdtemp(name.data()) == nullptr) {
     return absl::UnavailableError(
-        fmt::format("cannot make a folder for sockets, {}: {}", name, std::strerror(errno)));
+        fmt::format("cannot create a folder for sockets, {}: {}", name, std::strerror(errno)));
   }
   return SocketFolder(name);
 }

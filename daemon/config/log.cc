@@ -127,11 +127,12 @@ class LimitingSink final : public spdlog::sinks::base_sink<std::mutex> {
     for (const auto& [text, said] : said_) {
       if (said.times <= kRepeatsPerSecond) continue;
       Say(said.level,
-          fmt::format("{} times more in that second: {}", said.times - kRepeatsPerSecond, text));
+          fmt::format("{} more times within a second: {}", said.times - kRepeatsPerSecond, text));
     }
     if (others_ > 0) {
-      Say(spdlog::level::warn, fmt::format("{} lines more in that second, after {} different ones",
-                                           others_, kMessagesKnown));
+      Say(spdlog::level::warn,
+          fmt::format("{} more lines suppressed within a second, after {} different ones", others_,
+                      kMessagesKnown));
     }
     said_.clear();
     others_ = 0;

@@ -59,7 +59,7 @@ absl::Status Probe(const std::string& address, const std::string& service, const
   }
   if (Serves(answer)) return absl::OkStatus();
   return absl::UnavailableError(
-      fmt::format("{} answers that {} does not serve", address, service.empty() ? "it" : service));
+      fmt::format("{} answers that {} is not serving", address, service.empty() ? "it" : service));
 }
 
 }  // namespace percs

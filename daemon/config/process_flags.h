@@ -14,24 +14,22 @@ namespace percs {
 inline void AddSecurityFlags(CLI::App* app, const char* role, SecurityOptions* options) {
   app->add_option(
       "--tls", options->tls,
-      fmt::format(
-          "Folder of the identity of a {}, of `percsctl ca`: mutual TLS with everybody; default: "
-          "plaintext, and then only on a Unix socket or loopback",
-          role));
-  app->add_flag(
-      "--plaintext", options->plaintext,
-      "Without --tls, also listen where other machines reach it: whoever does may do everything");
+      fmt::format("Folder of the identity of a {}, made by `percsctl ca`: mutual TLS on every "
+                  "connection; default: plaintext, allowed only on a Unix socket or loopback",
+                  role));
+  app->add_flag("--plaintext", options->plaintext,
+                "Without --tls, also listen on addresses that other machines can reach: every "
+                "caller may do everything");
   app->add_option("--requests-per-second", options->requests_per_second,
-                  "What one address may ask for a while; beyond it is refused")
+                  "Requests per second that one address may make; more are refused")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
 }
 
 inline void AddMetricsTlsFlag(CLI::App* app, std::string* file) {
   app->add_option("--metrics-tls", *file,
-                  "PEM file of a private key and its certificate, such as identity.pem of "
-                  "`percsctl ca`: what --metrics "
-                  "serves is https; default: plain HTTP");
+                  "PEM file of a private key and its certificate, such as identity.pem made by "
+                  "`percsctl ca`: serve --metrics by HTTPS; default: plain HTTP");
 }
 
 inline void AddLogFlags(CLI::App* app) {

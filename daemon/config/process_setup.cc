@@ -8,6 +8,7 @@
 #include "absl/synchronization/mutex.h"
 #include "daemon/config/log.h"
 #include "daemon/config/signals.h"
+#include "proto/process/out_of_memory.h"
 
 namespace percs {
 
@@ -15,6 +16,7 @@ void IgnoreLockOrder() { absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCyc
 
 void SetUpProcess(const char* name) {
   IgnoreLockOrder();
+  EndWhenOutOfMemory(name);
   // One arena: threads take turns under the process's lock anyway, and 32 daemons share a host.
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_TRIM_THRESHOLD, 256 * 1024);

@@ -11,8 +11,8 @@ inline constexpr int kUsageError = 2;
 // process.
 void IgnoreLockOrder();
 
-// IgnoreLockOrder, small memory arenas, quiet gRPC, log to stderr, end signals kept for
-// EndSignalWatch.
+// IgnoreLockOrder, EndWhenOutOfMemory, small memory arenas, quiet gRPC, log to stderr, end signals
+// kept for EndSignalWatch.
 void SetUpProcess(const char* name);
 
 }  // namespace percs

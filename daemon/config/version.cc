@@ -17,7 +17,7 @@ absl::Status CheckVersions(const v1::Versions& theirs, const std::string& who) {
   const auto refuse = [&](const char* what, std::uint32_t their, std::uint32_t our) {
     return absl::FailedPreconditionError(
         fmt::format("{} has {} version {} (software {}), this process has {} (software {}): use "
-                    "programs of one build",
+                    "programs of the same build",
                     who, what, their, theirs.software(), our, kSoftwareVersion));
   };
   if (theirs.wire() != kWireVersion) return refuse("wire", theirs.wire(), kWireVersion);

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "daemon/controller/control_handlers.h"
-#include "daemon/controller/results.h"
+#include "daemon/controller/link_names.h"
 #include "emulator/fault/fault_timeline.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/faults.h"
@@ -88,7 +88,7 @@ Reactor* ControlService::Handlers::InjectLinkFault(Context* context,
   (*run)->InjectLinkFault(lower, up, at, [reactor, reply, number, up](absl::StatusOr<Time> t) {
     if (t.ok()) {
       reply->set_at(*t);
-      spdlog::info("run {}: {} goes {} at {}", number, reply->ends(), up ? "up" : "down",
+      spdlog::info("run {}: {} changes to {} at {}", number, reply->ends(), up ? "up" : "down",
                    FormatTime(*t));
     }
     reactor->Finish(ToGrpc(t.status()));
@@ -264,7 +264,7 @@ Reactor* ControlService::Handlers::RepeatWorkload(Context* context,
   (*run)->Repeat([reactor, reply, number = (*run)->number()](absl::StatusOr<Time> at) {
     if (at.ok()) {
       reply->set_at(*at);
-      spdlog::info("run {}: the workload begins once more at {}", number, FormatTime(*at));
+      spdlog::info("run {}: the workload runs again at {}", number, FormatTime(*at));
     }
     reactor->Finish(ToGrpc(at.status()));
   });

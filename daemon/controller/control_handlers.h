@@ -76,8 +76,8 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
   Reactor* Shutdown(Context* context, const v1::ShutdownRequest*, v1::ShutdownReply*) override {
     if (Reactor* refused = Refused(context)) return refused;
     const LockGuard guard(mutex());
-    spdlog::info("shutdown was asked for");
-    controller_->End();
+    spdlog::info("shutdown was requested");
+    controller_->Shutdown();
     return Answer(context, absl::OkStatus());
   }
   Reactor* ListLinks(Context* context, const v1::ListLinksRequest* request,
@@ -155,8 +155,8 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
     if (!controller_->storage().ok()) return controller_->storage();
     if (!(*run)->ended()) return run;
     return absl::FailedPreconditionError(
-        fmt::format("run {} has ended at {} of virtual time; apply a scenario, with hold to keep "
-                    "it up when nothing is left to do",
+        fmt::format("run {} ended at {} of virtual time; apply a scenario, with hold to keep the "
+                    "run alive when it has no work left",
                     (*run)->number(), FormatTime((*run)->virtual_time())));
   }
 

@@ -7,7 +7,8 @@
 
 #include "daemon/controller/control_handlers.h"
 #include "daemon/controller/event_watch.h"
-#include "daemon/controller/results.h"
+#include "daemon/controller/link_names.h"
+#include "proto/convert/run_result.h"
 #include "proto/scenario/faults.h"
 
 namespace percs {

@@ -7,10 +7,13 @@
 #include "daemon/config/version.h"
 #include "daemon/controller/control_handlers.h"
 #include "daemon/controller/event_watch.h"
-#include "daemon/controller/results.h"
+#include "daemon/controller/link_names.h"
 #include "daemon/controller/route_walk.h"
 #include "daemon/controller/run_watch.h"
 #include "fmt/format.h"
+#include "proto/convert/counters.h"
+#include "proto/convert/topology.h"
+#include "proto/process/out_of_memory.h"
 #include "proto/scenario/commands.h"
 #include "proto/scenario/faults.h"
 #include "proto/scenario/route_tables_codec.h"
@@ -68,7 +71,7 @@ absl::Status ReadMode(const Topology& topology, const v1::GetRoutesRequest& requ
                       RouteRequest* asked) {
   if (request.mode() == v1::ROUTE_MODE_ADAPTIVE) {
     return absl::InvalidArgumentError(
-        "mode: adaptive packets go as hw_direct or hw_indirect; ask for one of these");
+        "mode: adaptive packets travel as hw_direct or hw_indirect; write one of these");
   }
   RouteSetting setting;
   if (request.mode() != v1::ROUTE_MODE_UNSPECIFIED) {
@@ -79,7 +82,7 @@ absl::Status ReadMode(const Topology& topology, const v1::GetRoutesRequest& requ
     if (!IsIndirect(setting.mode) ||
         request.middle_supernode() >= static_cast<std::uint32_t>(topology.supernodes())) {
       return absl::InvalidArgumentError(
-          fmt::format("middle_supernode {}: of indirect modes only, and from 0 to {}",
+          fmt::format("middle_supernode {}: allowed only for indirect modes, from 0 to {}",
                       request.middle_supernode(), topology.supernodes() - 1));
     }
     asked->middle = static_cast<int>(request.middle_supernode());
@@ -145,11 +148,11 @@ void FillRunStatus(const FabricRun& run, v1::StatusReply* reply) {
 absl::Status ControlService::Handlers::MayWatch(Context* context) {
   if (absl::Status status = controller_->limit().Admit(context->peer()); !status.ok())
     return status;
-  if (service_->leaving()) return absl::UnavailableError("the controller is ending");
+  if (service_->leaving()) return absl::UnavailableError("the controller is shutting down");
   if (service_->watches() < kWatchesMax) return absl::OkStatus();
   CountExcess(Excess::kStreams);
   return absl::ResourceExhaustedError(
-      fmt::format("{} clients watch already; that is all there can be", kWatchesMax));
+      fmt::format("{} clients watch already, which is the maximum", kWatchesMax));
 }
 
 grpc::ServerWriteReactor<v1::RunEvent>* ControlService::Handlers::WatchRun(
@@ -274,7 +277,9 @@ Reactor* ControlService::Handlers::LoadRoutes(Context* context,
   const LockGuard guard(mutex());
   auto run = ActiveRun(/*going_on=*/true);
   if (!run.ok()) return Answer(context, run.status());
-  auto tables = TablesFromProto(request->tables(), (*run)->topology().nodes());
+  auto tables = WithinMemory("the route tables", [&] {
+    return TablesFromProto(request->tables(), (*run)->topology().nodes());
+  });
   if (!tables.ok()) return Answer(context, tables.status());
   v1::JournalRecord record;
   if (absl::Status status = controller_->KeepRoutes(*request, &record); !status.ok()) {
@@ -452,7 +457,7 @@ void ControlService::OnRunEnded(std::uint64_t number) {
 
 void ControlService::Leave() {
   leaving_ = true;
-  const absl::Status ending = absl::UnavailableError("the controller is ending");
+  const absl::Status ending = absl::UnavailableError("the controller is shutting down");
   for (RunWatch* watch : watches_) watch->Refuse(ending);
   for (EventWatch* watch : event_watches_) watch->Refuse(ending);
 }

@@ -10,7 +10,6 @@
 #include "daemon/config/log.h"
 #include "daemon/config/version.h"
 #include "daemon/controller/control_service.h"
-#include "daemon/controller/results.h"
 #include "daemon/metrics/fabric_metrics.h"
 #include "daemon/metrics/hub_metrics.h"
 #include "daemon/metrics/process_metrics.h"
@@ -18,6 +17,9 @@
 #include "fmt/format.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
+#include "proto/convert/run_result.h"
+#include "proto/convert/topology.h"
+#include "proto/process/out_of_memory.h"
 #include "proto/scenario/endpoint_codec.h"
 #include "spdlog/spdlog.h"
 
@@ -40,7 +42,7 @@ Controller::Controller(ControllerOptions options)
     : options_(std::move(options)),
       limit_(options_.security.requests_per_second),
       membership_(&lock_, options_.daemons, RandomNumber(), MembershipEvents()),
-      loss_watch_(&lock_, options_.loss_deadline, options_.lost_after),
+      loss_watch_(options_.daemons, this),
       control_(std::make_unique<ControlService>(this)) {}
 
 Membership::Events Controller::MembershipEvents() {
@@ -56,7 +58,6 @@ Membership::Events Controller::MembershipEvents() {
   events.lost = [this](const Member& member, const std::string& why) {
     if (run_) run_->Lose(member.place(), member.Describe(), member.incarnation(), why);
   };
-  events.patience = [this] { return loss_watch_.Patience(run_.get()); };
   events.changed = [this](std::uint32_t place) { places_changed_.insert(place); };
   events.admit = [this](const std::string& peer) { return limit_.Admit(peer); };
   return events;
@@ -83,9 +84,8 @@ absl::Status Controller::OpenJournal() {
   if (absl::Status s = journal_.Open(options_.state_dir, options_.journal_limit); !s.ok()) return s;
   runs_ = journal_.last_run();
   if (journal_.cut_off() > 0) {
-    spdlog::warn(
-        "the journal in {} ended with {} bytes that are no whole record; they were cut off",
-        options_.state_dir, journal_.cut_off());
+    spdlog::warn("the journal in {} ended with {} bytes of an incomplete record; they were cut off",
+                 options_.state_dir, journal_.cut_off());
   }
   return absl::OkStatus();
 }
@@ -155,19 +155,38 @@ absl::Status Controller::ServeMetrics() {
 }
 
 void Controller::WatchForLosses() {
-  loss_watch_.Start(
-      [this](std::uint32_t place) {
-        const Member* member = membership_.member(place);
-        return run_ && !run_->ended() && member && member->connected() && run_->Awaits(place);
-      },
-      [this](std::uint32_t place) {
-        auto message = Prepare(place);
-        message->mutable_ping();
-        Send(place, std::move(message));
-      },
-      [this](std::uint32_t place, const std::string& why) { membership_.Lose(place, why); },
-      membership_.places(), [this]() -> const FabricRun* { return run_.get(); });
+  loss_watch_.Look(LossWatch::Clock::now(), LossRules());
+  if (run_) run_->RefuseWaiting();
+  loss_timer_.Set(LossWatch::kLookEvery, [this] { WatchForLosses(); });
 }
+
+LossWatch::Rules Controller::LossRules() const {
+  LossWatch::Rules rules;
+  rules.can_decide = storage_trouble_.ok();
+  if (!run_ || run_->ended()) {
+    rules.without_connection = options_.lost_after;
+    return rules;
+  }
+  rules.without_answer = options_.loss_deadline;
+  if (!rules.without_answer && run_->pace().pacing().live) rules.without_answer = kLiveDeadline;
+  rules.without_connection = rules.without_answer;
+  return rules;
+}
+
+LossWatch::Place Controller::See(std::uint32_t place) const {
+  const Member* member = membership_.member(place);
+  if (member == nullptr) return {};
+  return {true, member->connected(), !member->connected() && member->process_gone(),
+          run_ && run_->Awaits(place)};
+}
+
+void Controller::Ask(std::uint32_t place) {
+  auto message = Prepare(place);
+  message->mutable_ping();
+  Send(place, std::move(message));
+}
+
+void Controller::Lose(std::uint32_t place, const std::string& why) { membership_.Lose(place, why); }
 
 void Controller::Wait() {
   std::unique_lock<ProcessMutex> lock(lock_.mutex());
@@ -184,24 +203,17 @@ void Controller::End() {
   ended_.notify_all();
 }
 
+void Controller::Shutdown() {
+  shut_down_ = true;
+  End();
+}
+
 Controller::~Controller() {
   metrics_.reset();  // waits for the scrape under way, which takes the lock
-  {
-    const LockGuard guard(lock_.mutex());
-    if (run_ && !run_->ended()) run_->Fail(absl::CancelledError("the controller is ending"));
-    membership_.Goodbye();
-  }
-  for (int i = 0; i < kFarewellPolls; ++i) {
-    std::this_thread::sleep_for(kFarewellPoll);
-    const LockGuard guard(lock_.mutex());
-    if (membership_.farewells_delivered()) break;
-  }
-  {
-    const LockGuard guard(lock_.mutex());
-    control_->Leave();
-    membership_.Leave();
-    keep_timer_.Cancel();
-    loss_watch_.Stop();
+  if (store_.is_open() && !shut_down_) {
+    HandOver();
+  } else {
+    SayGoodbye();
   }
   if (server_) server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
   {
@@ -211,10 +223,35 @@ Controller::~Controller() {
   lock_.WaitForNone();
 }
 
+void Controller::SayGoodbye() {
+  {
+    const LockGuard guard(lock_.mutex());
+    has_ended_ = true;
+    if (run_ && !run_->ended()) run_->Fail(absl::CancelledError("the controller is shutting down"));
+    membership_.Goodbye();
+  }
+  for (int i = 0; i < kFarewellPolls; ++i) {
+    std::this_thread::sleep_for(kFarewellPoll);
+    const LockGuard guard(lock_.mutex());
+    if (membership_.farewells_delivered()) break;
+  }
+  const LockGuard guard(lock_.mutex());
+  control_->Leave();
+  membership_.Leave();
+  keep_timer_.Cancel();
+  loss_timer_.Cancel();
+}
+
+absl::Status Controller::CheckNotEnding() const {
+  if (!has_ended_) return absl::OkStatus();
+  return absl::UnavailableError("the controller is shutting down");
+}
+
 absl::Status Controller::CheckIdle() const {
+  if (absl::Status status = CheckNotEnding(); !status.ok()) return status;
   if (run_ && !run_->ended()) {
     return absl::FailedPreconditionError(
-        fmt::format("run {} ({}) is going on; wait for it, Stop it or Reset", run_->number(),
+        fmt::format("run {} ({}) is in progress; wait for it, Stop it or Reset", run_->number(),
                     run_->scenario().name));
   }
   if (!membership_.complete()) {
@@ -227,15 +264,17 @@ absl::Status Controller::CheckIdle() const {
 void Controller::Apply(const v1::ApplyRequest& request, ApplyDone done) {
   if (absl::Status status = CheckIdle(); !status.ok()) return done(status);
   applied_at_ = std::chrono::steady_clock::now();
-  auto run = FabricRun::Create(runs_ + 1, request, membership_.places(), &lock_, this, RunEvents());
+  auto run = WithinMemory("the scenario", [&] {
+    return FabricRun::Create(runs_ + 1, request, membership_.places(), &lock_, this, RunEvents());
+  });
   if (!run.ok()) return done(run.status());
   ++runs_;
   if (absl::Status status = RecordApply(request); !status.ok()) return done(status);
   last_error_.clear();
   // Nobody answers what was asked of the run before.
   if (run_)
-    run_->Fail(absl::UnavailableError(
-        "the fabric is still being configured: another scenario was applied; ask again"));
+    run_->Fail(
+        absl::UnavailableError("the fabric is being configured for another scenario; try again"));
   run_ = *std::move(run);
   if (store_.is_open()) begun_ = request;
   apply_done_ = std::move(done);
@@ -280,12 +319,12 @@ absl::StatusOr<v1::FindHubReply> Controller::FindHub(const std::string& name) {
   const auto node = topology.ParseNode(name);
   if (!node.ok()) return absl::NotFoundError(node.status().message());
   if (*node >= topology.hubs())
-    return absl::NotFoundError(fmt::format("{} is no hub, and has no windows", name));
+    return absl::NotFoundError(fmt::format("{} is not a hub and has no windows", name));
   const std::uint32_t process = (*run)->placement().process_of_node[*node];
   const Member* member = membership_.member(process);
   if ((*run)->master().lost(static_cast<int>(process)) || member == nullptr) {
     return absl::FailedPreconditionError(
-        fmt::format("the daemon of {} is lost, and the hub with it", name));
+        fmt::format("the daemon of {} is lost, and so is the hub", name));
   }
   v1::FindHubReply reply;
   reply.set_node(*node);
@@ -323,7 +362,7 @@ void Controller::OnRunEnded() {
     if (result.ok()) record.mutable_end()->set_digest(result->digest.ToString());
     record.mutable_end()->set_error(last_error_);
     if (absl::Status status = journal_.Append({&record, 1}); !status.ok()) {
-      spdlog::error("run {}: its end is not in the journal: {}", run_->number(),
+      spdlog::error("run {}: its end could not be written to the journal: {}", run_->number(),
                     std::string(status.message()));
     }
   }
@@ -338,7 +377,7 @@ void Controller::KeepResult() {
   } else {
     v1::GetResultReply reply;
     reply.set_run(run_->number());
-    ResultToProto(*result, run_->topology(), reply.mutable_result());
+    RunResultToProto(*result, run_->topology(), reply.mutable_result());
     reply.set_wall_seconds(run_->wall_seconds());
     reply.set_processes(membership_.places());
     reply.set_transport(Transport());
@@ -372,15 +411,16 @@ absl::StatusOr<v1::GetResultReply> Controller::Result(std::uint64_t number) cons
   return absl::NotFoundError(
       number == 0
           ? std::string("no run has ended yet")
-          : fmt::format("run {} is not known; there were {} runs, and the results of the last "
-                        "{} are kept",
-                        number, runs_, kResultsKept));
+          : fmt::format(
+                "run {} is unknown; there were {} runs, and the results of the last {} are kept",
+                number, runs_, kResultsKept));
 }
 
 absl::StatusOr<FabricRun*> Controller::ActiveRun() {
+  if (absl::Status status = CheckNotEnding(); !status.ok()) return status;
   if (!run_) return absl::FailedPreconditionError("no scenario is applied");
   if (run_->state() == v1::FABRIC_STATE_CONFIGURING) {
-    return absl::FailedPreconditionError("the fabric is still being configured");
+    return absl::FailedPreconditionError("the fabric is being configured");
   }
   if (run_->ended() && !run_->result().ok()) {
     return absl::FailedPreconditionError(
@@ -390,6 +430,7 @@ absl::StatusOr<FabricRun*> Controller::ActiveRun() {
 }
 
 absl::Status Controller::Reset() {
+  if (absl::Status status = CheckNotEnding(); !status.ok()) return status;
   if (!run_) return absl::OkStatus();
   run_->Fail(
       absl::CancelledError("the fabric was reset"));  // if it has ended, what was asked of it
@@ -417,7 +458,8 @@ absl::Status Controller::Observe(const v1::ObserveRequest& request) {
       observe.add_nodes(*node);
     }
   } else if (!request.metrics_detail().empty()) {
-    return absl::InvalidArgumentError("metrics_detail: of which hubs? nodes is empty");
+    return absl::InvalidArgumentError(
+        "metrics_detail: nodes is empty; name the hubs whose detail changes");
   }
   if (!request.log_level().empty()) {
     if (absl::Status status = SetLogLevel(request.log_level()); !status.ok()) return status;
@@ -444,7 +486,10 @@ void Controller::FillStatus(v1::StatusReply* reply) const {
   reply->set_state(State());
   reply->set_pid(static_cast<std::uint32_t>(getpid()));
   reply->set_daemons_expected(membership_.places());
-  reply->set_error(storage_trouble_.ok() ? last_error_ : std::string(storage_trouble_.message()));
+  absl::Status trouble = storage_trouble_;
+  if (run_) trouble.Update(run_->not_journalled());
+  reply->set_error(trouble.ok() ? last_error_ : std::string(trouble.message()));
+  if (run_) reply->set_waits_for(std::string(run_->Waiting().message()));
   std::uint64_t first = 0;
   for (std::uint32_t p = 0; p < membership_.places(); ++p) {
     const std::uint64_t nodes =
@@ -474,6 +519,10 @@ void Controller::FillStatus(v1::StatusReply* reply) const {
       process->set_crossbars(end - std::clamp(blades_end, first, end));
       process->set_reconnects(ReconnectsOf(p));
       process->set_windows(run_ ? run_->master().windows_of(static_cast<int>(p)) : 0);
+      if (const auto silence = loss_watch_.Missing(p)) {
+        process->set_wall_missing_seconds(WallSeconds(silence->time));
+        if (silence->left) process->set_wall_lost_in_seconds(WallSeconds(*silence->left));
+      }
     }
     first += nodes;
   }
@@ -500,7 +549,7 @@ absl::Status Controller::BreakStreams(const std::string& name, v1::BreakStreamsR
     member->Break();  // what is under way on it is sent again on the next one
     return absl::OkStatus();
   }
-  return absl::NotFoundError(fmt::format("no daemon \"{}\" has joined; there are {}", name,
+  return absl::NotFoundError(fmt::format("no daemon \"{}\" has joined; daemons: {}", name,
                                          names.empty() ? "none" : names));
 }
 
@@ -527,6 +576,13 @@ v1::Peer Controller::Describe(std::uint32_t process) const {
 bool Controller::Present(std::uint32_t process) const {
   const Member* member = membership_.member(process);
   return member != nullptr && member->ever_connected();
+}
+
+std::optional<std::string> Controller::Missing(std::uint32_t process) const {
+  const Member* member = membership_.member(process);
+  const auto silence = loss_watch_.Missing(process);
+  if (member == nullptr || !silence) return std::nullopt;
+  return fmt::format("{}, which {}", member->Describe(), DescribeSilence(*silence));
 }
 
 }  // namespace percs

@@ -53,7 +53,7 @@ struct ControllerOptions {
   KillPoint kill_at;
 };
 
-class Controller final : private DaemonPort {
+class Controller final : private DaemonPort, private LossWatch::Port {
  public:
   static absl::StatusOr<std::unique_ptr<Controller>> Start(ControllerOptions options);
   ~Controller() override;
@@ -63,6 +63,7 @@ class Controller final : private DaemonPort {
   const MetricsServer* metrics() const { return metrics_.get(); }
   // Blocks until Shutdown was asked for or Stop was called.
   void Wait();
+  // With a state directory the fabric waits for the next controller; else it ends with this one.
   void Stop();
 
   // For the Control service, with the lock held.
@@ -74,7 +75,7 @@ class Controller final : private DaemonPort {
   // FAILED_PRECONDITION unless a scenario is applied and its hubs are there.
   absl::StatusOr<FabricRun*> ActiveRun();
   FabricRun* run() { return run_.get(); }
-  // OK, or why virtual time stands still: what was decided cannot be kept.
+  // OK, or why virtual time is held: decisions cannot be saved.
   const absl::Status& storage() const { return storage_trouble_; }
   // By number; 0: the last one that ended.
   absl::StatusOr<v1::GetResultReply> Result(std::uint64_t number) const;
@@ -86,7 +87,8 @@ class Controller final : private DaemonPort {
   absl::Status BreakStreams(const std::string& name, v1::BreakStreamsReply* reply);
   // INVALID_ARGUMENT and NOT_FOUND say which word it does not know.
   absl::Status Observe(const v1::ObserveRequest& request);
-  void End();
+  // The fabric ends, with its daemons.
+  void Shutdown();
   // Keeps a table set that is to be loaded, so that the journal can name it.
   absl::Status KeepRoutes(const v1::LoadRoutesRequest& request, v1::JournalRecord* record);
 
@@ -106,8 +108,12 @@ class Controller final : private DaemonPort {
   // Of what can be kept and found again.
   absl::Status OpenState();
   absl::Status OpenJournal();
-  // Leaves what is kept as it is: somebody else goes on with it.
+  // Leaves the saved state as it is: another controller continues from it.
   void Abandon();
+  void HandOver();
+  void SayGoodbye();
+  absl::Status CheckNotEnding() const;
+  void End();
   absl::Status TakeUp(const KeptRun& kept, const std::vector<v1::ManagerStep>& steps);
   bool HasNews() const;
   void Keep();  // each time before the lock is let go
@@ -115,6 +121,10 @@ class Controller final : private DaemonPort {
   FabricRun::Events RunEvents();
   Membership::Events MembershipEvents();
   void WatchForLosses();
+  LossWatch::Rules LossRules() const;
+  LossWatch::Place See(std::uint32_t place) const override;
+  void Ask(std::uint32_t place) override;
+  void Lose(std::uint32_t place, const std::string& why) override;
   void OnConfigured(const absl::Status& status);
   absl::Status RecordApply(const v1::ApplyRequest& request);
   absl::Status AppendCommands(const std::vector<v1::JournalRecord>& records);
@@ -125,6 +135,7 @@ class Controller final : private DaemonPort {
   void Send(std::uint32_t process, std::unique_ptr<v1::ControllerMessage> message) override;
   v1::Peer Describe(std::uint32_t process) const override;
   bool Present(std::uint32_t process) const override;
+  std::optional<std::string> Missing(std::uint32_t process) const override;
 
   ControllerOptions options_;
   std::string address_;
@@ -132,7 +143,7 @@ class Controller final : private DaemonPort {
   RateLimit limit_;
   ProcessLock lock_;
   std::condition_variable_any ended_;
-  bool has_ended_ = false;
+  bool has_ended_ = false, shut_down_ = false;
   JournalFile journal_;
   StateStore store_;
   absl::Status storage_trouble_;
@@ -144,6 +155,7 @@ class Controller final : private DaemonPort {
   std::uint64_t end_journalled_ = 0;       // a run whose end is in the journal already
   Membership membership_;
   LossWatch loss_watch_;
+  Timer loss_timer_{&lock_};
   std::unique_ptr<ControlService> control_;
   std::unique_ptr<FabricRun> run_;
   ApplyDone apply_done_;

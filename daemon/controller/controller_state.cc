@@ -1,5 +1,5 @@
-// The part of Controller that lets the next one go on when this one dies: nothing that was decided
-// leaves before it is kept (docs/protocol.md, "When the controller dies").
+// The part of Controller that lets the next one continue when this one dies: nothing that was
+// decided leaves before it is kept (docs/protocol.md, "When the controller dies").
 #include <unistd.h>
 
 #include <csignal>
@@ -36,8 +36,8 @@ absl::Status Controller::OpenState() {
   if (kept->fabric != 0 && (goes_on || !kept->members.empty())) {
     if (kept->places != membership_.places()) {
       return absl::FailedPreconditionError(
-          fmt::format("{} is of a fabric of {} daemons, and --daemons says {}", options_.state_dir,
-                      kept->places, membership_.places()));
+          fmt::format("{} belongs to a fabric of {} daemons, but --daemons is {}",
+                      options_.state_dir, kept->places, membership_.places()));
     }
     if (absl::Status s = membership_.Restore(kept->fabric, kept->members); !s.ok()) return s;
   }
@@ -53,7 +53,6 @@ absl::Status Controller::OpenState() {
   if (goes_on) {
     if (absl::Status s = TakeUp(kept->runs.back(), kept->steps); !s.ok()) return s;
   }
-  membership_.ExpectRestored();  // when there is a run that is told of losses
   lock_.mutex().BeforeUnlock([this] { Keep(); });
   return absl::OkStatus();
 }
@@ -64,6 +63,27 @@ void Controller::Abandon() {
   store_.Close();
   journal_.Close();
   run_.reset();
+}
+
+// All in one step: what a daemon says after the last commit, it says again to the next controller.
+void Controller::HandOver() {
+  const LockGuard guard(lock_.mutex());
+  has_ended_ = true;
+  Keep();
+  lock_.mutex().BeforeUnlock(nullptr);
+  const absl::Status ending = absl::UnavailableError(fmt::format(
+      "the controller is shutting down; a controller started with --state-dir {} continues the run",
+      options_.state_dir));
+  if (run_) run_->HandOver(ending);
+  if (ApplyDone answer = std::exchange(apply_done_, nullptr)) answer(ending);
+  control_->Leave();
+  membership_.HandOver();
+  keep_timer_.Cancel();
+  loss_timer_.Cancel();
+  store_.Close();
+  journal_.Close();
+  spdlog::info("shutting down; the fabric waits for the next controller with --state-dir {}",
+               options_.state_dir);
 }
 
 absl::Status Controller::TakeUp(const KeptRun& kept, const std::vector<v1::ManagerStep>& steps) {
@@ -116,9 +136,10 @@ void Controller::Keep() {
   const absl::Status status = store_.Commit();
   if (status.ok() != storage_trouble_.ok()) {
     if (status.ok()) {
-      spdlog::info("what was decided can be kept again; virtual time goes on");
+      spdlog::info("the state can be saved again; virtual time resumes");
     } else {
-      spdlog::error("virtual time stands still: {}", std::string(status.message()));
+      spdlog::error("virtual time is blocked, because the state cannot be saved: {}",
+                    std::string(status.message()));
     }
   }
   storage_trouble_ = status;

@@ -6,7 +6,7 @@
 namespace percs {
 namespace {
 
-constexpr std::chrono::milliseconds kLookEvery(20);
+constexpr std::chrono::milliseconds kEventsEvery(20);
 constexpr std::size_t kBatchMax = 256;
 
 }  // namespace
@@ -25,7 +25,7 @@ EventWatch::EventWatch(Controller* controller, ControlService* service, std::uin
 
 void EventWatch::Tick() {
   Look();
-  if (!finished_) timer_.Set(kLookEvery, [this] { Tick(); });
+  if (!finished_) timer_.Set(kEventsEvery, [this] { Tick(); });
 }
 
 void EventWatch::Look() {
@@ -40,9 +40,8 @@ void EventWatch::Look() {
     if (!run || run->log().last() <= after_ + EventLog::kKept) return;
     // It gets the batch that is under way when it reads on, and then this.
     return Refuse(absl::ResourceExhaustedError(
-        fmt::format("events are read too slowly: {} have come since the last batch, and {} are "
-                    "kept; watch again after "
-                    "number {}, and read faster or tell less",
+        fmt::format("the client reads events too slowly: {} events since the last batch, and only "
+                    "{} are kept; watch again after number {} and read faster",
                     run->log().last() - after_, EventLog::kKept, after_)));
   }
   batch_.Clear();
@@ -80,13 +79,13 @@ void EventWatch::Refuse(const absl::Status& status) {
 void EventWatch::OnWriteDone(bool ok) {
   const LockGuard guard(controller_->lock().mutex());
   writing_ = false;
-  if (!ok) return Refuse(absl::CancelledError("the client went away"));
+  if (!ok) return Refuse(absl::CancelledError("the client disconnected"));
   Look();
 }
 
 void EventWatch::OnCancel() {
   const LockGuard guard(controller_->lock().mutex());
-  if (!writing_) Refuse(absl::CancelledError("the client went away"));
+  if (!writing_) Refuse(absl::CancelledError("the client disconnected"));
 }
 
 void EventWatch::OnDone() {

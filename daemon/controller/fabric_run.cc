@@ -9,6 +9,7 @@
 #include "daemon/sync/rejoin_codec.h"
 #include "emulator/base/check.h"
 #include "emulator/routing/planner.h"
+#include "emulator/sim/check_scenario.h"
 #include "fmt/format.h"
 #include "proto/scenario/trace_codec.h"
 #include "spdlog/spdlog.h"
@@ -23,14 +24,15 @@ absl::Status CheckSelfContained(const v1::Scenario& scenario) {
   const v1::Workload& workload = scenario.workload();
   if (!workload.has_trace() || workload.trace().has_inline_trace()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "workload.trace.file: the controller reads no files; send the trace's content in "
+      "workload.trace.file: the controller does not read files; send the trace's content in "
       "inline_trace");
 }
 
 absl::Status CheckReplay(const v1::ApplyRequest& request) {
   if (request.replay().empty()) return absl::OkStatus();
   if (request.hold())
-    return absl::FailedPreconditionError("replay: ends with its commands, and cannot be held");
+    return absl::FailedPreconditionError(
+        "replay: a replay ends with its last command; remove `hold`");
   Time last = 0;
   for (const v1::JournalRecord& record : request.replay()) {
     const bool command = record.event_case() != v1::JournalRecord::EVENT_NOT_SET &&
@@ -38,7 +40,7 @@ absl::Status CheckReplay(const v1::ApplyRequest& request) {
                          record.event_case() != v1::JournalRecord::kLoadRoutes;
     if (!command || record.at() < last || record.at() >= kNever) {
       return absl::InvalidArgumentError(fmt::format(
-          "replay: a record at {}ps that is no command, or not in the order of time", record.at()));
+          "replay: the record at {}ps is not a command, or is out of time order", record.at()));
     }
     last = record.at();
   }
@@ -57,12 +59,13 @@ absl::StatusOr<std::unique_ptr<FabricRun>> FabricRun::Create(std::uint64_t numbe
   if (absl::Status s = CheckReplay(request); !s.ok()) return s;
   auto scenario = BuildScenario(request.scenario(), "");
   if (!scenario.ok()) return scenario.status();
+  if (absl::Status s = CheckScenario(*scenario, RunsOn::kDaemons); !s.ok()) return s;
   auto topology = percs::Topology::Create(scenario->topology);
   if (!topology.ok()) return topology.status();
   for (const v1::JournalRecord& record : request.replay()) {
     if (!record.has_endpoint() || record.endpoint().node() < topology->hubs()) continue;
     return absl::InvalidArgumentError(
-        fmt::format("replay: operations for windows of node {}, which is no hub; hubs are 0..{}",
+        fmt::format("replay: operations for windows of node {}, which is not a hub; hubs are 0..{}",
                     record.endpoint().node(), topology->hubs() - 1));
   }
   std::vector<std::uint64_t> blocks(request.nodes_per_process().begin(),
@@ -89,13 +92,6 @@ absl::StatusOr<std::unique_ptr<FabricRun>> FabricRun::Create(std::uint64_t numbe
   for (NodeId node = 0; node < topology->nodes(); ++node) {
     (*manager)->InstallTables(node, tables[node]);
   }
-  // Flits go between processes only where there is a stream.
-  absl::Status cables = (*manager)->faults()->RestrictCables(
-      [topology = *topology, placement = *placement](NodeId a, NodeId b) {
-        const auto from = placement.process_of_node[a], to = placement.process_of_node[b];
-        return from == to || SharedChannels(topology, placement, from).count(to) > 0;
-      });
-  if (!cables.ok()) return cables;
   (*manager)->Start();
   return std::unique_ptr<FabricRun>(new FabricRun(number, request, *std::move(scenario),
                                                   *std::move(manager), *std::move(placement), lock,
@@ -186,12 +182,12 @@ void FabricRun::OnMessage(std::uint32_t process, v1::DaemonMessage& message) {
   } else if (message.has_peer_back()) {
     OnPeerBack(process, message.peer_back());
   } else if (message.has_wait_edges()) {
-    OnWaitEdges(message.wait_edges());
+    OnWaitEdges(process, message.wait_edges());
   } else if (message.has_endpoints()) {
     Soon();
   } else if (message.has_failure() && message.failure().run() == number_ && joining_ &&
              joining_->process == process) {
-    spdlog::error("run {}: process {} cannot be brought in: {}", number_, process,
+    spdlog::error("run {}: process {} cannot rejoin: {}", number_, process,
                   message.failure().message());
     AbandonRejoin(process);
     lost_as_.erase(process);
@@ -282,15 +278,24 @@ void FabricRun::End(absl::StatusOr<RunResult> result) {
   lease_timer_.Cancel();
   soon_timer_.Cancel();
   answers_awaited_ = 0;
+  collecting_.clear();
   if (!result.ok()) spdlog::error("run {}: {}", number_, std::string(result.status().message()));
   result_ = std::move(result);
   const absl::Status over = absl::FailedPreconditionError(
-      fmt::format("run {} has ended at {} of virtual time", number_, FormatTime(master_.now())));
+      fmt::format("run {} ended at {} of virtual time", number_, FormatTime(master_.now())));
   for (Command& command : std::exchange(commands_, {})) command.Refuse(over);
   if (!result_->ok()) {
     for (Query& query : std::exchange(queries_, {})) query.Refuse(result_->status());
   }
   events_.ended();
+}
+
+void FabricRun::HandOver(const absl::Status& why) {
+  for (Command& command : std::exchange(commands_, {})) command.Refuse(why);
+  for (Query& query : std::exchange(queries_, {})) query.Refuse(why);
+  pace_timer_.Cancel();
+  lease_timer_.Cancel();
+  soon_timer_.Cancel();
 }
 
 v1::FabricState FabricRun::state() const {

@@ -39,8 +39,10 @@ class DaemonPort {
   virtual std::unique_ptr<v1::ControllerMessage> Prepare(std::uint32_t process) = 0;
   virtual void Send(std::uint32_t process, std::unique_ptr<v1::ControllerMessage> message) = 0;
   virtual v1::Peer Describe(std::uint32_t process) const = 0;
-  // Somebody has the place, and a session.
+  // A daemon has the place, and a session.
   virtual bool Present(std::uint32_t process) const = 0;
+  // Of a daemon that does not answer or has no connection: who, since when, and when it is lost.
+  virtual std::optional<std::string> Missing(std::uint32_t process) const = 0;
 };
 
 class FabricRun {
@@ -74,8 +76,8 @@ class FabricRun {
   bool touched() const { return touched_; }
   void Untouch() { touched_ = false; }
   // REQUIRES: just created. `commands` are those of the run in the journal; what was saved did not
-  // have the last of them if they were journalled and nothing more. TakeUp then goes on. DATA_LOSS
-  // if they do not fit.
+  // have the last of them if they were journalled and nothing more. TakeUp then continues.
+  // DATA_LOSS if they do not fit.
   absl::Status Restore(const v1::SavedRun& saved, const std::vector<v1::ManagerStep>& steps,
                        std::vector<v1::JournalRecord> commands);
   void TakeUp();
@@ -83,13 +85,22 @@ class FabricRun {
   // Sends every daemon its part; windows open when all are ready.
   void Configure();
   void OnMessage(std::uint32_t process, v1::DaemonMessage& message);
-  // The process is gone for good. Survivors go on, if the run is going on and there are any.
+  // The process is lost. Survivors continue, if the run is in progress and there are any.
   void Lose(std::uint32_t process, const std::string& name, std::uint64_t incarnation,
             const std::string& why);
-  // Somebody may have joined in the place of a lost one: has it take part, one after the other.
+  // A daemon may have joined in the place of a lost one: admits them, one at a time.
   void TakeBack();
-  // Virtual time waits for something that it has to say.
+  // It has to say something.
   bool Awaits(std::uint32_t process) const;
+  // OK, or UNAVAILABLE: which missing daemon virtual time or an answer waits for.
+  absl::Status Waiting() const;
+  // Answers those who would wait for missing daemons. To be called from time to time.
+  void RefuseWaiting();
+  // OK, or why virtual time stands still: a loss cannot be journalled.
+  const absl::Status& not_journalled() const { return not_journalled_; }
+  // Another controller goes on with it: who waits for an answer is told `why`, and nothing is done
+  // from now on.
+  void HandOver(const absl::Status& why);
   // Ends the run with an error, and the daemons forget it. A run that has ended keeps its result,
   // but its hubs can be asked no more.
   void Fail(const absl::Status& why);
@@ -111,7 +122,7 @@ class FabricRun {
   using ManagerCommand = std::function<absl::Status(Fabric& manager, Time at)>;
   void Manage(v1::JournalRecord record, ManagerCommand command, TimeDone done);
   void Stop(TimeDone done);
-  // The workload once more. FAILED_PRECONDITION unless everything is done and the run is held.
+  // Runs the workload again. FAILED_PRECONDITION unless everything is done and the run is held.
   void Repeat(TimeDone done);
   // Programs outside (docs/endpoint.md) that are attached now, those of them that virtual time
   // waits for, and how many more have to attach before it begins.
@@ -119,15 +130,15 @@ class FabricRun {
     std::uint64_t attached = 0, owing = 0, awaited = 0;
   };
   const ProgramCounts& programs() const { return programs_; }
-  // Virtual time stops where it is, or in a while, or goes on. Returns where. Commands are still
+  // Virtual time pauses now or later, or resumes. Returns where. Commands are still
   // taken.
   Time Pause();
   Time StepBy(Time by);
   Time Resume();
-  // Fault `number` of this name is deleted when nobody has held it for `span` of wall time. Hold
-  // returns the span.
+  // Fault `number` of this name is deleted when its lease is not renewed for `span` of wall time.
+  // Hold returns the span.
   void Lease(const std::string& id, std::uint32_t number, std::chrono::milliseconds span);
-  // An update gave fault `before` of this name another number; its lease goes on.
+  // An update gave fault `before` of this name another number; its lease continues.
   void KeepLease(const std::string& id, std::uint32_t before, std::uint32_t number);
   absl::StatusOr<std::chrono::milliseconds> Hold(const std::string& id);
 
@@ -233,11 +244,18 @@ class FabricRun {
   absl::Status TakeManagement(const std::string& bytes);
   void Start();
 
-  // Goes on as far as possible: until a daemon has to answer, the pace holds, or the end.
+  // Continues as far as possible: until a daemon has to answer, the pace holds, or the end.
   void Step();
   // A command came: Step, but if commands are made durable, in a moment, so that those that come
   // together are synced together.
   void Soon();
+  // Neither virtual time nor an answer goes on without it.
+  bool HeldBy(std::uint32_t process) const;
+  absl::Status WaitsFor(std::uint32_t process) const;
+  // Has it taken at the end of the window.
+  void Enqueue(Command command);
+  void Ask(Query query);
+  bool Concerns(const Query& query, std::uint32_t process) const;
   bool busy() const { return master_.anyone_running() || answers_awaited_ > 0; }
   void SendQueries();
   void TakeCommands(Time boundary);
@@ -267,6 +285,11 @@ class FabricRun {
   bool keeps() const { return events_.record != nullptr; }
   // Gives the daemons what faults do before `end`.
   void TakeFaultActions(Time end);
+  // Keeps which processes swapped cables join that share no link.
+  void NoteCables(const std::vector<FaultAction>& actions);
+  // Where a swapped cable of `process` leads, if `action` is that, and they share no link.
+  std::optional<std::uint32_t> Joins(std::uint32_t process, const FaultAction& action) const;
+  void ForgetCables(std::uint32_t process);
   void RunManager();
   void ReportManager();
   void Collect(v1::Collect::What what);
@@ -285,7 +308,7 @@ class FabricRun {
   bool ExpectsPrograms() const {
     return !stopped_ && (programs_.attached > 0 || programs_.awaited > 0);
   }
-  // Virtual time stands still until programs have said something.
+  // Virtual time is held until programs have acted.
   // When what comes now takes effect.
   Time Now() const;
   bool HeldByPrograms() const {
@@ -300,6 +323,7 @@ class FabricRun {
   void FillSevered(const Loss& loss, Time boundary, v1::LostDaemon* message) const;
   bool Holds();
   void TakeLosses();
+  void OnLossRefused(const Loss& loss, const absl::Status& why);
   void TakeLoss(const v1::LostDaemon& message, Time boundary);
   // fabric_run_rejoin.cc
   void BeginRejoin(std::uint32_t process);
@@ -315,7 +339,7 @@ class FabricRun {
   void NoteBatches(std::uint32_t process, const v1::WindowReport& report);
   // Gives them to the daemons of the hubs they concern.
   void RouteActions(const std::vector<FaultAction>& actions);
-  void OnWaitEdges(const v1::WaitEdges& edges);
+  void OnWaitEdges(std::uint32_t process, const v1::WaitEdges& edges);
   void FinishRun();
   void FinishDeadlock();
   void End(absl::StatusOr<RunResult> result);
@@ -373,7 +397,8 @@ class FabricRun {
   std::list<Query> queries_;
   std::uint64_t query_number_ = 0;
   int answers_awaited_ = 0;
-  absl::Status unreachable_;  // why hubs cannot be asked any more
+  std::set<std::uint32_t> collecting_;  // processes whose part of the end is awaited
+  absl::Status unreachable_;            // why hubs cannot be asked any more
   std::vector<NodeResult> results_;
   std::vector<WaitEdge> wait_edges_;
   std::vector<std::string> blocked_;
@@ -383,16 +408,20 @@ class FabricRun {
   bool stall_armed_ = false;
 
   std::list<Loss> losses_;  // declared, not yet commands
+  absl::Status not_journalled_;
   std::uint32_t losses_count_ = 0;
   std::set<NodeId> lost_nodes_;
   std::map<std::uint32_t, std::uint32_t>
-      lost_as_;  // loss by process, until somebody is in its place
+      lost_as_;  // loss by process, until another daemon has its place
   std::optional<Joining> joining_;
   std::uint64_t attempts_ = 0;
   // Batches from one process to another that it may not have taken in, and those that its last
   // grant named.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<Batch>> sent_;
   std::vector<std::vector<std::pair<std::uint32_t, std::uint64_t>>> granted_;
+
+  // Processes that share no link, and have a stream because a swapped cable joined them, both ways.
+  std::set<std::pair<std::uint32_t, std::uint32_t>> joined_;
 
   // For a controller that takes over.
   std::uint64_t commands_taken_ = 0;  // that are in the journal

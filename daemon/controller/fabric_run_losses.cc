@@ -1,10 +1,10 @@
-// The part of FabricRun that goes on without a daemon that is gone (docs/semantics.md rule 21,
+// The part of FabricRun that continues without a daemon that is gone (docs/semantics.md rule 21,
 // docs/faults.md).
 //
 // Declared (Lose) -> the survivors that share links with it take in what they have of it and say
 // how far that is, and finish the window -> nobody is running: the loss is a command at the end of
 // that window, journalled with the virtual times from which on nothing of the lost hubs arrived ->
-// its links are down, network management goes on without it.
+// its links are down, network management continues without it.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -16,6 +16,11 @@
 #include "spdlog/spdlog.h"
 
 namespace percs {
+namespace {
+
+constexpr std::chrono::milliseconds kJournalAgain(1'000);
+
+}  // namespace
 
 void FabricRun::Lose(std::uint32_t process, const std::string& name, std::uint64_t incarnation,
                      const std::string& why) {
@@ -28,9 +33,10 @@ void FabricRun::Lose(std::uint32_t process, const std::string& name, std::uint64
                                process) > 0 &&
                     living() == 1;
   if (!going_on() || last) {
-    return Fail(absl::UnavailableError(
-        fmt::format("lost {}: {}{}", name, why,
-                    last ? "; no other daemon is left" : ", before or after the run itself")));
+    return Fail(
+        absl::UnavailableError(fmt::format("lost {}: {}{}", name, why,
+                                           last ? "; it was the last daemon with hubs"
+                                                : ", before the run started or after it ended")));
   }
   v1::SavedLoss loss;
   loss.set_process(process);
@@ -56,12 +62,49 @@ void FabricRun::Lose(std::uint32_t process, const std::string& name, std::uint64
   if (!busy()) Step();
 }
 
-bool FabricRun::Awaits(std::uint32_t process) const {
+bool FabricRun::HeldBy(std::uint32_t process) const {
   const auto asked = [process](const auto& what) { return what.awaited.contains(process); };
-  return master_.running(static_cast<int>(process)) ||
+  return master_.running(static_cast<int>(process)) || collecting_.contains(process) ||
          std::any_of(losses_.begin(), losses_.end(), asked) ||
-         (joining_ && (joining_->process == process || asked(*joining_))) ||
          std::any_of(queries_.begin(), queries_.end(), asked);
+}
+
+bool FabricRun::Awaits(std::uint32_t process) const {
+  return HeldBy(process) ||
+         (joining_ && (joining_->process == process || joining_->awaited.contains(process)));
+}
+
+absl::Status FabricRun::WaitsFor(std::uint32_t process) const {
+  const auto missing = port_->Missing(process);
+  if (!missing) return absl::OkStatus();
+  return absl::UnavailableError(fmt::format("run {} waits for {}", number_, *missing));
+}
+
+absl::Status FabricRun::Waiting() const {
+  for (std::uint32_t p = 0; p < daemons_; ++p) {
+    if (!HeldBy(p)) continue;
+    if (absl::Status status = WaitsFor(p); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+void FabricRun::RefuseWaiting() {
+  const absl::Status why = Waiting();
+  if (why.ok()) return;
+  for (auto it = queries_.begin(); it != queries_.end();) {
+    const auto query = it++;
+    answers_awaited_ -= static_cast<int>(query->awaited.size());
+    Query refused = std::move(*query);
+    queries_.erase(query);
+    refused.Refuse(why);
+  }
+  std::list<Command> refused;
+  for (auto it = commands_.begin(); it != commands_.end();) {
+    const auto command = it++;
+    if (!command->record.has_rejoin()) refused.splice(refused.end(), commands_, command);
+  }
+  for (Command& command : refused) command.Refuse(why);
+  if (!busy()) Step();
 }
 
 std::uint32_t FabricRun::living() const {
@@ -75,10 +118,16 @@ void FabricRun::BeginLoss(const v1::SavedLoss& saved) {
   loss.saved = saved;
   touched_ = true;
   // A survivor that was granted a batch of it may finish the window without: then its report says
-  // nothing of that batch.
+  // include it batch.
   for (auto& granted : granted_)
     std::erase_if(granted, [&](const auto& g) { return g.first == saved.process(); });
-  for (const auto& [peer, channels] : SharedChannels(topology(), placement_, saved.process())) {
+  std::set<std::uint32_t> peers;
+  for (const auto& [peer, channels] : SharedChannels(topology(), placement_, saved.process()))
+    peers.insert(peer);
+  for (const auto& [process, peer] : joined_) {
+    if (process == saved.process()) peers.insert(peer);
+  }
+  for (const std::uint32_t peer : peers) {
     if (master_.lost(static_cast<int>(peer))) continue;
     const auto& sent = sent_[{saved.process(), peer}];
     auto message = port_->Prepare(peer);
@@ -127,34 +176,45 @@ void FabricRun::FillSevered(const Loss& loss, Time boundary, v1::LostDaemon* mes
 
 void FabricRun::TakeLosses() {
   const Time boundary = Now();
-  for (Loss& loss : losses_) {
+  std::uint32_t number = losses_count_;
+  not_journalled_ = absl::OkStatus();
+  for (const Loss& loss : std::exchange(losses_, {})) {
     Command command;
     command.now = true;
-    // A loss that is not in the journal would not be in its replay.
-    command.done = [this](absl::StatusOr<Time> at) {
-      if (!at.ok()) Fail(at.status());
+    command.done = [this, loss](absl::StatusOr<Time> at) {
+      if (!at.ok()) OnLossRefused(loss, at.status());
     };
     v1::LostDaemon* message = command.record.mutable_lose();
     message->set_process(loss.saved.process());
     message->set_name(loss.saved.name());
     message->set_incarnation(loss.saved.incarnation());
     message->set_why(loss.saved.why());
-    message->set_number(losses_count_ + 1);
+    message->set_number(++number);
     for (NodeId node = 0; node < topology().nodes(); ++node) {
       if (placement_.process_of_node[node] == loss.saved.process()) message->add_nodes(node);
     }
     FillSevered(loss, boundary, message);
-    ++losses_count_;
     commands_.push_back(std::move(command));
   }
-  losses_.clear();
   TakeCommands(boundary);
+}
+
+// A loss that is not in the journal would not be in its replay: virtual time waits for room.
+void FabricRun::OnLossRefused(const Loss& loss, const absl::Status& why) {
+  if (!absl::IsResourceExhausted(why) && !absl::IsUnavailable(why)) return Fail(why);
+  if (losses_.empty()) {
+    spdlog::error("run {}: virtual time is held: the loss of {} is not in the journal: {}", number_,
+                  loss.saved.name(), std::string(why.message()));
+  }
+  not_journalled_ = why;
+  losses_.push_back(loss);
+  pace_timer_.Set(kJournalAgain, [this] { Step(); });
 }
 
 // Of the journal, too, where nobody is gone now but hubs are to stop as they did then.
 void FabricRun::TakeLoss(const v1::LostDaemon& message, Time boundary) {
   const LostHubs lost = LostFromProto(message, boundary);
-  spdlog::warn("run {}: lost {} at {} of virtual time: {}; its {} nodes are gone", number_,
+  spdlog::warn("run {}: lost {} at {} of virtual time: {}; its {} nodes are lost", number_,
                message.name(), FormatTime(boundary), message.why(), message.nodes_size());
   manager_->Lose(lost);
   lost_nodes_.insert(lost.nodes.begin(), lost.nodes.end());
@@ -163,6 +223,7 @@ void FabricRun::TakeLoss(const v1::LostDaemon& message, Time boundary) {
   RouteActions(ActionsOf(lost, topology()));
   if (message.has_process()) {
     lost_as_[message.process()] = lost.number;
+    ForgetCables(message.process());
     return manager_->outbox(static_cast<int>(message.process())).Clear();
   }
   for (std::uint32_t p = 0; p < daemons_; ++p) {

@@ -1,11 +1,11 @@
 // The part of FabricRun that lets a daemon take the place of a lost one within the run
-// (docs/semantics.md rule 21, docs/protocol.md "A place taken again").
+// (docs/semantics.md rule 21, docs/protocol.md "Rejoining").
 //
 // A daemon is in the place (TakeBack) -> the survivors that share links with it open streams to it
 // (PeerBack) -> it is configured, builds its hubs, which are all lost yet, and reaches the
 // survivors (Ready) -> nobody is running: that it is back is a command at the end of that window,
 // journalled before anybody hears of it -> every daemon's next grant says so. One at a time;
-// whoever is lost meanwhile makes it begin anew.
+// whoever is lost meanwhile makes it begin again.
 #include <utility>
 
 #include "daemon/controller/fabric_run.h"
@@ -55,7 +55,7 @@ void FabricRun::OnJoined(const v1::Ready& ready) {
   command.now = true;
   command.done = [this, process = peer.process()](absl::StatusOr<Time> at) {
     if (at.ok()) return;
-    spdlog::error("run {}: process {} cannot be brought in: {}", number_, process,
+    spdlog::error("run {}: process {} cannot rejoin: {}", number_, process,
                   std::string(at.status().message()));
     lost_as_.erase(process);
     joining_.reset();
@@ -70,7 +70,7 @@ void FabricRun::OnJoined(const v1::Ready& ready) {
 }
 
 // `process` is lost. Survivors forget the stream to the one that was on its way, and that one
-// builds its hubs anew.
+// builds its hubs again.
 void FabricRun::AbandonRejoin(std::uint32_t process) {
   if (!joining_) return;
   const std::uint32_t joining = joining_->process;
@@ -93,9 +93,10 @@ void FabricRun::AbandonRejoin(std::uint32_t process) {
 absl::Status FabricRun::TakeRejoin(const v1::RejoinedDaemon& message, Time boundary) {
   const auto rejoined = manager_->Readmit(message.loss(), message.name(), boundary);
   if (!rejoined.ok()) return rejoined.status();
-  spdlog::warn("run {}: {} has {} hubs of loss {} from {} of virtual time on, as incarnation {}",
-               number_, message.name(), rejoined->nodes.size(), message.loss(),
-               FormatTime(boundary), rejoined->incarnation);
+  spdlog::warn(
+      "run {}: {} rejoins with {} hubs of loss {} at {} of virtual time, as incarnation {}",
+      number_, message.name(), rejoined->nodes.size(), message.loss(), FormatTime(boundary),
+      rejoined->incarnation);
   for (const NodeId node : rejoined->nodes) lost_nodes_.erase(node);
   if (message.has_process()) Welcome(message.process());
   manager_->Rejoin(*rejoined);
@@ -137,7 +138,7 @@ void FabricRun::Welcome(std::uint32_t process) {
   lost_hubs_[process].clear();
   rejoined_[process].clear();
   operations_[process].clear();
-  endpoints_[process] = {};  // its programs begin anew
+  endpoints_[process] = {};  // its programs begin again
   FollowHold();
   stops_[process] = false;
   repeats_[process].reset();

@@ -2,7 +2,7 @@
 // (docs/protocol.md, "When the controller dies").
 //
 // What daemons have said and what they were granted is kept as it stands. Network management is
-// not: it is deterministic, so it does once more what it did, from the steps and the commands that
+// not: it is deterministic, so it does again what it did, from the steps and the commands that
 // were kept.
 #include <algorithm>
 #include <string>
@@ -95,14 +95,14 @@ absl::Status FabricRun::Restore(const v1::SavedRun& saved,
                                 const std::vector<v1::ManagerStep>& steps,
                                 std::vector<v1::JournalRecord> commands) {
   if (commands.size() < saved.commands()) {
-    return absl::DataLossError(fmt::format(
-        "run {} had taken {} commands, and the journal has only {}: they are not of one "
-        "state directory",
-        number_, saved.commands(), commands.size()));
+    return absl::DataLossError(
+        fmt::format("run {} had applied {} commands, but the journal has only {}: the journal and "
+                    "the saved state are not from the same state directory",
+                    number_, saved.commands(), commands.size()));
   }
   if (saved.pending_size() != static_cast<int>(daemons_) || saved.replay_left() > replay_.size()) {
     return absl::DataLossError(
-        fmt::format("run {}: what was saved is not of its request", number_));
+        fmt::format("run {}: the saved state does not match the run's request", number_));
   }
   if (absl::Status status = RepeatManager(saved, steps, commands); !status.ok()) return status;
   if (absl::Status status = master_.Restore(saved.master()); !status.ok()) return status;
@@ -153,11 +153,13 @@ absl::Status FabricRun::RepeatManager(const v1::SavedRun& saved,
   };
   for (const v1::ManagerStep& step : steps) {
     if (step.commands() > saved.commands())
-      return absl::DataLossError("a step of network management that is too new");
+      return absl::DataLossError(
+          "the saved state has a network management step that this version does not know");
     repeat_until(step.commands());
     if (step.has_faults_until()) {
       std::vector<FaultAction> done;
       manager_->faults()->Run(step.faults_until(), &done);
+      NoteCables(done);
       continue;
     }
     Outbox inbox;
@@ -190,7 +192,9 @@ void FabricRun::RepeatOnManager(const v1::JournalRecord& record) {
   } else if (record.has_lose()) {
     manager_->Lose(LostFromProto(record.lose(), record.at()));
     lost_nodes_.insert(record.lose().nodes().begin(), record.lose().nodes().end());
-    if (record.lose().has_process()) lost_as_[record.lose().process()] = record.lose().number();
+    if (!record.lose().has_process()) return;
+    lost_as_[record.lose().process()] = record.lose().number();
+    ForgetCables(record.lose().process());
   } else if (record.has_rejoin()) {
     const auto rejoined =
         manager_->Readmit(record.rejoin().loss(), record.rejoin().name(), record.at());
@@ -230,7 +234,7 @@ int FabricRun::Undelivered(std::uint32_t p) const {
 }
 
 void FabricRun::TakeUp() {
-  spdlog::warn("run {}: taken up again at {} of virtual time, {} commands to take again", number_,
+  spdlog::warn("run {}: recovered at {} of virtual time, {} commands to apply again", number_,
                FormatTime(master_.now()), retake_.size());
   if (saved_phase_ == v1::SavedRun::PHASE_CONFIGURING) return;
   has_started_ = true;

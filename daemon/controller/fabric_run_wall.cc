@@ -86,7 +86,7 @@ absl::StatusOr<std::chrono::milliseconds> FabricRun::Hold(const std::string& id)
   if (!fault.ok()) return fault.status();
   if (lease == leases_.end() || lease->second.number != fault->number) {
     return absl::NotFoundError(
-        fmt::format("fault {} has no lease; it stays until it is over or deleted", id));
+        fmt::format("fault {} has no lease; it lasts until it ends or is deleted", id));
   }
   lease->second.ends = Clock::now() + lease->second.span;
   return lease->second.span;
@@ -118,8 +118,8 @@ void FabricRun::EndLeases() {
         [id = id](Fabric& manager, Time at) { return manager.faults()->Delete(id, at); },
         [this, id = id, lease = lease](absl::StatusOr<Time> at) {
           if (at.ok()) {
-            spdlog::info("run {}: the lease of fault {} is over, deleted at {}", number_, id,
-                         FormatTime(*at));
+            spdlog::info("run {}: the lease of fault {} expired; the fault is deleted at {}",
+                         number_, id, FormatTime(*at));
           } else if (absl::IsResourceExhausted(at.status()) || absl::IsUnavailable(at.status())) {
             leases_[id] = {lease.number, lease.span, Clock::now() + kEndAgain};
             lease_timer_.Set(kEndAgain, [this] { EndLeases(); });

@@ -6,10 +6,11 @@
 #include "daemon/config/log.h"
 #include "daemon/controller/fabric_run.h"
 #include "daemon/link/codec.h"
-#include "daemon/sync/node_result_codec.h"
+#include "daemon/sync/placement.h"
 #include "emulator/base/check.h"
 #include "emulator/node/repeated_workload.h"
 #include "fmt/format.h"
+#include "proto/convert/node_result.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/faults.h"
 #include "proto/scenario/impairments.h"
@@ -32,9 +33,10 @@ void FabricRun::Step() {
     if (!losses_.empty()) {
       TakeLosses();
       released_at_.reset();
+      if (!losses_.empty()) return;  // they could not be journalled
     }
     TakeBack();
-    if (phase_ == Phase::kEnded) return;  // they could not be journalled
+    if (phase_ == Phase::kEnded) return;
     TakeReplay();
     // What programs ask for while virtual time stands takes effect where it stands, at whatever
     // pace.
@@ -42,6 +44,13 @@ void FabricRun::Step() {
     if (!commands_.empty()) TakeCommands(Now());
     if (!OpenWindow()) return;
   }
+}
+
+// One that would wait for a daemon that is missing is refused at once.
+void FabricRun::Enqueue(Command command) {
+  if (absl::Status status = Waiting(); !status.ok()) return command.Refuse(status);
+  commands_.push_back(std::move(command));
+  Soon();
 }
 
 void FabricRun::Soon() {
@@ -84,7 +93,7 @@ bool FabricRun::OpenWindow() {
     return Collect(v1::Collect::WHAT_WAIT_EDGES), false;
   if (windows_limit_ > 0 && master_.windows() >= windows_limit_) {
     Fail(absl::ResourceExhaustedError(
-        fmt::format("the limit of {} windows is reached at {} of virtual time, unfinished",
+        fmt::format("the run is unfinished after its limit of {} windows, at {} of virtual time",
                     windows_limit_, FormatTime(master_.now()))));
     return false;
   }
@@ -134,7 +143,32 @@ void FabricRun::TakeFaultActions(Time end) {
   std::vector<FaultAction> due;
   manager_->faults()->Run(end, &due);
   if (keeps()) AddStep().set_faults_until(end);
+  NoteCables(due);
   RouteActions(due);
+}
+
+std::optional<std::uint32_t> FabricRun::Joins(std::uint32_t process,
+                                              const FaultAction& action) const {
+  if (action.kind != FaultAction::Kind::kRewired || !action.begins ||
+      placement_.process_of_node[action.end.node] != process)
+    return std::nullopt;
+  const std::uint32_t peer = placement_.process_of_node[action.peer.node];
+  if (peer == process || SharedChannels(topology(), placement_, process).contains(peer))
+    return std::nullopt;
+  return peer;
+}
+
+void FabricRun::NoteCables(const std::vector<FaultAction>& actions) {
+  for (const FaultAction& action : actions) {
+    const std::uint32_t process = placement_.process_of_node[action.end.node];
+    if (const auto peer = Joins(process, action)) joined_.emplace(process, *peer);
+  }
+}
+
+void FabricRun::ForgetCables(std::uint32_t process) {
+  std::erase_if(joined_, [process](const auto& pair) {
+    return pair.first == process || pair.second == process;
+  });
 }
 
 void FabricRun::RouteActions(const std::vector<FaultAction>& actions) {
@@ -173,6 +207,9 @@ void FabricRun::SendGrant(int process) {
   v1::WindowGrant* grant = message->mutable_grant();
   master_.FillGrant(process, grant);
   FillCommands(p, grant);
+  for (const FaultAction& action : actions_[p]) {
+    if (const auto peer = Joins(p, action)) *grant->add_joined() = port_->Describe(*peer);
+  }
   granted_[p].clear();
   for (int i = 0; i < grant->peers_size(); ++i)
     granted_[p].emplace_back(grant->peers(i), grant->batches(i));
@@ -232,16 +269,14 @@ void FabricRun::InjectLinkFault(LinkEnd link, bool up, std::optional<Time> at, T
   request->set_link(topology().LinkName(link));
   request->set_up(up);
   if (at) request->set_at(*at);
-  commands_.push_back(std::move(command));
-  Soon();
+  Enqueue(std::move(command));
 }
 
 void FabricRun::InjectFault(const v1::Fault& fault, bool now, TimeDone done) {
   Command command{std::nullopt, fault, now, std::move(done)};
   *command.record.mutable_fault()->mutable_fault() = fault;
   command.record.mutable_fault()->set_now(now);
-  commands_.push_back(std::move(command));
-  Soon();
+  Enqueue(std::move(command));
 }
 
 void FabricRun::Trace(const v1::TraceSelection& selection, TimeDone done) {
@@ -251,44 +286,39 @@ void FabricRun::Trace(const v1::TraceSelection& selection, TimeDone done) {
   command.done = std::move(done);
   command.trace = selection;
   *command.record.mutable_trace() = selection;
-  commands_.push_back(std::move(command));
-  Soon();
+  Enqueue(std::move(command));
 }
 
 void FabricRun::LoadRoutes(TableSet tables, v1::JournalRecord record, LoadDone done) {
   Command command{std::nullopt, std::nullopt, true, nullptr, std::move(tables), std::move(done)};
   command.record = std::move(record);
-  commands_.push_back(std::move(command));
-  Soon();
+  Enqueue(std::move(command));
 }
 
 void FabricRun::Manage(v1::JournalRecord record, ManagerCommand command, TimeDone done) {
   Command queued{std::nullopt, std::nullopt, true, std::move(done)};
   queued.record = std::move(record);
   queued.on_manager = std::move(command);
-  commands_.push_back(std::move(queued));
-  Soon();
+  Enqueue(std::move(queued));
 }
 
 void FabricRun::Stop(TimeDone done) {
   Command command{std::nullopt, std::nullopt, true, std::move(done)};
   command.record.set_stop(true);
-  commands_.push_back(std::move(command));
-  Soon();
+  Enqueue(std::move(command));
 }
 
 void FabricRun::Repeat(TimeDone done) {
   if (phase_ != Phase::kIdle || ExpectsPrograms()) {
     return done(absl::FailedPreconditionError(fmt::format(
-        "run {} is {}; the workload begins once more when a run that was applied with hold is idle",
+        "run {} is {}; the workload runs again only in a held run (applied with hold) that is idle",
         number_, hold_ ? "not idle yet" : "not held")));
   }
   if (absl::Status status = CheckRepeatable(scenario_, topology()); !status.ok())
     return done(status);
   Command command{std::nullopt, std::nullopt, true, std::move(done)};
   command.record.set_repeat(true);
-  commands_.push_back(std::move(command));
-  Soon();
+  Enqueue(std::move(command));
 }
 
 void FabricRun::TakeRepeat(Time boundary) {
@@ -455,160 +485,6 @@ void FabricRun::TakeTrace(const Command& command, Time boundary) {
 void FabricRun::Deliver(std::uint32_t process, Time at) {
   if (faults_[process].size() + other_faults_[process].size() == 1) ++commands_undelivered_;
   master_.Wake(static_cast<int>(process), at);
-}
-
-void FabricRun::Snapshot(std::vector<NodeId> nodes, SnapshotDone done) {
-  if (!unreachable_.ok()) return done(unreachable_);
-  Query query;
-  query.id = ++query_number_;
-  query.nodes = std::move(nodes);
-  query.done = std::move(done);
-  queries_.push_back(std::move(query));
-  if (phase_ == Phase::kEnded) {
-    SendQueries();
-  } else {
-    Step();
-  }
-}
-
-void FabricRun::GetTrace(TraceDone done) {
-  if (!unreachable_.ok()) return done(unreachable_);
-  Query query;
-  query.id = ++query_number_;
-  query.traced = std::move(done);
-  queries_.push_back(std::move(query));
-  if (phase_ == Phase::kEnded) {
-    SendQueries();
-  } else {
-    Step();
-  }
-}
-
-void FabricRun::SendQueries() {
-  for (auto it = queries_.begin(); it != queries_.end();) {
-    const auto current = it++;
-    Query& query = *current;
-    if (query.sent) continue;
-    query.sent = true;
-    std::vector<std::vector<NodeId>> wanted(daemons_);
-    for (const NodeId node : query.nodes) wanted[placement_.process_of_node[node]].push_back(node);
-    for (std::uint32_t p = 0; p < daemons_; ++p) {
-      if (master_.lost(static_cast<int>(p)) || (!query.nodes.empty() && wanted[p].empty()))
-        continue;
-      auto message = port_->Prepare(p);
-      message->mutable_collect()->set_what(query.traced ? v1::Collect::WHAT_TRACE
-                                                        : v1::Collect::WHAT_SNAPSHOT);
-      message->mutable_collect()->set_query(query.id);
-      for (const NodeId node : wanted[p]) message->mutable_collect()->add_nodes(node);
-      port_->Send(p, std::move(message));
-      query.awaited.insert(p);
-      ++answers_awaited_;
-    }
-    if (query.awaited.empty()) Finish(current);
-  }
-}
-
-void FabricRun::OnSnapshot(std::uint32_t process, const v1::Snapshot& snapshot) {
-  const auto it = std::find_if(queries_.begin(), queries_.end(),
-                               [&](const Query& q) { return q.id == snapshot.query(); });
-  if (it == queries_.end()) return;
-  for (const v1::NodeSnapshot& s : snapshot.nodes()) {
-    auto stats = UnpackStats(s.stats());
-    if (!stats.ok()) return Fail(stats.status());
-    auto tallies = UnpackTallies(s.tallies());
-    if (!tallies.ok()) return Fail(tallies.status());
-    NodeState state{s.node(), *stats, s.links_up(), s.epoch(), *std::move(tallies)};
-    for (int i = 0; i < std::min(s.rerouted_epochs_size(), s.rerouted_times_size()); ++i) {
-      state.first_rerouted.emplace_back(s.rerouted_epochs(i), s.rerouted_times(i));
-    }
-    it->states.push_back(std::move(state));
-  }
-  Answered(it, process);
-}
-
-void FabricRun::OnTrace(std::uint32_t process, const v1::TraceEvents& trace) {
-  const auto it = std::find_if(queries_.begin(), queries_.end(),
-                               [&](const Query& q) { return q.id == trace.query(); });
-  if (it == queries_.end()) return;
-  auto events = EventsFromProto(trace.events(), topology());
-  if (!events.ok()) return Fail(events.status());
-  it->events.insert(it->events.end(), events->begin(), events->end());
-  Answered(it, process);
-}
-
-// One process has answered the query.
-void FabricRun::Answered(std::list<Query>::iterator it, std::uint32_t process) {
-  if (it->awaited.erase(process) == 0) return;
-  --answers_awaited_;
-  if (it->awaited.empty()) Finish(it);
-  if (!busy()) Step();
-}
-
-void FabricRun::Finish(std::list<Query>::iterator it) {
-  Query query = std::move(*it);
-  queries_.erase(it);
-  std::sort(query.states.begin(), query.states.end(),
-            [](const NodeState& a, const NodeState& b) { return a.node < b.node; });
-  if (query.traced) {
-    query.traced(MergeTrace(scenario_.parameters, std::move(query.events)));
-  } else {
-    query.done(std::move(query.states));
-  }
-}
-
-void FabricRun::Collect(v1::Collect::What what) {
-  phase_ = what == v1::Collect::WHAT_RESULTS ? Phase::kCollecting : Phase::kDeadlocked;
-  for (std::uint32_t p = 0; p < daemons_; ++p) {
-    if (master_.lost(static_cast<int>(p))) continue;
-    auto message = port_->Prepare(p);
-    message->mutable_collect()->set_what(what);
-    message->mutable_collect()->set_query(recoveries_);
-    port_->Send(p, std::move(message));
-    ++answers_awaited_;
-  }
-}
-
-void FabricRun::OnResults(std::uint32_t process, const v1::NodeResults& results) {
-  if (phase_ != Phase::kCollecting || results.query() != recoveries_) return;
-  for (const v1::NodeResult& message : results.nodes()) {
-    auto result = UnpackResult(message);
-    if (!result.ok()) return Fail(result.status());
-    if (result->node >= topology().nodes() || placement_.process_of_node[result->node] != process) {
-      return Fail(absl::InvalidArgumentError(fmt::format(
-          "process {} has a result of node {}, which is not there", process, result->node)));
-    }
-    if (!lost_nodes_.contains(result->node)) results_.push_back(*std::move(result));
-  }
-  if (--answers_awaited_ == 0) FinishRun();
-}
-
-void FabricRun::FinishRun() {
-  if (results_.size() + lost_nodes_.size() != topology().nodes()) {
-    return Fail(absl::DataLossError(fmt::format("results of {} hubs came back, not of {}",
-                                                results_.size(), topology().nodes())));
-  }
-  RunResult result = MergeResults(scenario_, topology(), std::move(results_), manager_->reroutes(),
-                                  master_.windows(), manager_->losses());
-  result.trees = manager_->trees();
-  result.faults = manager_->faults()->List();
-  End(std::move(result));
-  if (!queries_.empty()) SendQueries();
-}
-
-void FabricRun::OnWaitEdges(const v1::WaitEdges& edges) {
-  if (phase_ != Phase::kDeadlocked || edges.query() != recoveries_) return;
-  for (const v1::WaitEdge& e : edges.edges()) {
-    wait_edges_.push_back({e.node(), static_cast<PortId>(e.input()),
-                           static_cast<PortId>(e.output()), static_cast<VcId>(e.input_vc()),
-                           static_cast<VcId>(e.output_vc())});
-  }
-  blocked_.insert(blocked_.end(), edges.blocked().begin(), edges.blocked().end());
-  if (--answers_awaited_ == 0) FinishDeadlock();
-}
-
-void FabricRun::FinishDeadlock() {
-  std::sort(blocked_.begin(), blocked_.end());
-  End(DeadlockError(topology(), master_.left(), master_.now(), std::move(wait_edges_), blocked_));
 }
 
 }  // namespace percs

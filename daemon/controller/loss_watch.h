@@ -1,19 +1,19 @@
-// Decides when a daemon that says nothing is lost (docs/faults.md, "Lost daemons"): it was asked,
-// and has not answered for the deadline, counted only while this process itself is being scheduled.
-// A batch run has no deadline unless it is given one.
+// Decides when a daemon is missing and when it is lost (docs/faults.md, "Lost daemons"). A daemon
+// is silent while it has no connection, or while something is awaited of it and it does not answer.
+// After kMissingAfter of silence it is missing: whoever waits for it is told so. After the deadline
+// it is lost. A batch run has no deadline unless it is given one.
 //
-// THREAD: everything is called with the process's lock held.
+// Silence counts only while this process is scheduled and can decide: while its state cannot be
+// kept, its questions do not leave, and what it decides is not in force.
+//
+// Pure: the caller says what time it is. THREAD: calls do not overlap.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "daemon/controller/fabric_run.h"
-#include "daemon/stream/process_lock.h"
 
 namespace percs {
 
@@ -21,42 +21,62 @@ inline constexpr std::chrono::milliseconds kLiveDeadline(10'000);
 
 class LossWatch {
  public:
-  LossWatch(ProcessLock* lock, std::optional<std::chrono::milliseconds> deadline,
-            std::chrono::milliseconds lost_after)
-      : deadline_(deadline), lost_after_(lost_after), timer_(lock) {}
+  using Clock = std::chrono::steady_clock;
+  using Wall = std::chrono::milliseconds;
+  static constexpr Wall kLookEvery{100};
+  static constexpr Wall kMissingAfter{2'000};
 
-  // `awaited`: something is expected of the daemon in this place. `ask` makes it answer if it can;
-  // `lose` ends it.
-  void Start(std::function<bool(std::uint32_t)> awaited, std::function<void(std::uint32_t)> ask,
-             std::function<void(std::uint32_t, const std::string&)> lose, std::uint32_t places,
-             std::function<const FabricRun*()> run);
-  void Stop() { timer_.Cancel(); }
-  void Heard(std::uint32_t place) {
-    if (place < silent_.size()) silent_[place] = {};
-  }
-  // What of the wall time between two looks counts as silence: nothing of a pause of our own, which
-  // says nothing about others.
-  static std::chrono::milliseconds Counted(std::chrono::nanoseconds between);
-  // How long a daemon may be without a connection now.
-  std::optional<std::chrono::milliseconds> Patience(const FabricRun* run) const;
+  // One place, as a look finds it.
+  struct Place {
+    bool taken = false;  // by a daemon that is not lost
+    bool connected = false;
+    bool gone = false;     // its process has ended; looked at only without a connection
+    bool awaited = false;  // something is expected of it
+  };
+  class Port {
+   public:
+    virtual ~Port() = default;
+    virtual Place See(std::uint32_t place) const = 0;
+    // Makes the daemon answer if it can.
+    virtual void Ask(std::uint32_t place) = 0;
+    virtual void Lose(std::uint32_t place, const std::string& why) = 0;
+  };
+  // What holds for all places at a look.
+  struct Rules {
+    bool can_decide = true;  // what is decided can be kept
+    // How long a daemon may be silent; none: as long as its process is there.
+    std::optional<Wall> without_answer, without_connection;
+  };
+  struct Silence {
+    Wall time{0};
+    bool connected = false;
+    std::optional<Wall> left;  // until it is lost; none: no deadline
+  };
+
+  LossWatch(std::uint32_t places, Port* port) : port_(port), silent_(places) {}
+
+  // To be called every kLookEvery.
+  void Look(Clock::time_point now, const Rules& rules);
+  // The daemon said something.
+  void Heard(std::uint32_t place) { silent_[place] = {}; }
+  // Of a daemon that is missing; none if it is not.
+  std::optional<Silence> Missing(std::uint32_t place) const;
 
  private:
-  using Clock = std::chrono::steady_clock;
-  struct Silence {
-    std::chrono::milliseconds time{0};
-    bool asked = false;
+  struct State {
+    Wall time{0};
+    bool silent = false, connected = false, asked = false;
+    std::optional<Wall> deadline;  // at the last look
   };
-  void Look();
+  void LookAt(std::uint32_t place, Wall passed, const Rules& rules);
 
-  const std::optional<std::chrono::milliseconds> deadline_;
-  const std::chrono::milliseconds lost_after_;
-  std::function<bool(std::uint32_t)> awaited_;
-  std::function<void(std::uint32_t)> ask_;
-  std::function<void(std::uint32_t, const std::string&)> lose_;
-  std::function<const FabricRun*()> run_;
-  std::vector<Silence> silent_;  // by place
-  Clock::time_point looked_ = Clock::now();
-  Timer timer_;
+  Port* port_;
+  std::vector<State> silent_;  // by place
+  std::optional<Clock::time_point> looked_;
 };
+
+double WallSeconds(LossWatch::Wall time);
+// For people: what it has not done, for how long, and when it is lost.
+std::string DescribeSilence(const LossWatch::Silence& silence);
 
 }  // namespace percs

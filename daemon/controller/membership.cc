@@ -11,49 +11,27 @@
 #include "spdlog/spdlog.h"
 
 namespace percs {
-namespace {
 
-constexpr std::size_t kUnacknowledgedMax = 4096;
-constexpr std::chrono::milliseconds kLookEvery(100);
-
-// On this host, a daemon whose process is gone need not be waited for.
-bool ProcessIsGone(const Member& member) {
-  if (member.link_address().rfind("unix:", 0) != 0) return false;
-  if (kill(static_cast<pid_t>(member.pid()), 0) != 0) return errno == ESRCH;
-  // One that has ended may wait for its parent to ask how.
-  std::ifstream file(fmt::format("/proc/{}/stat", member.pid()));
-  std::string stat;
-  std::getline(file, stat);
-  const std::size_t name_end = stat.rfind(')');
-  return name_end != std::string::npos && name_end + 2 < stat.size() &&
-         (stat[name_end + 2] == 'Z' || stat[name_end + 2] == 'X');
-}
-
-}  // namespace
-
-Member::Member(Membership* membership, ProcessLock* lock, std::uint32_t place,
-               v1::JoinRequest joined)
+Member::Member(Membership* membership, std::uint32_t place, v1::JoinRequest joined)
     : Endpoint(kUnacknowledgedMax),
       membership_(membership),
       place_(place),
-      joined_(std::move(joined)),
-      lost_(lock) {}
+      joined_(std::move(joined)) {}
 
 std::string Member::Describe() const {
   return fmt::format("{} in place {} (pid {})", name(), place_, pid());
 }
 
-void Member::ExpectConnection() { CheckAlive(std::chrono::milliseconds(0)); }
-
-void Member::CheckAlive(std::chrono::milliseconds waited) {
-  if (connected() || left()) return;
-  if (ProcessIsGone(*this)) return membership_->Lose(place_, "its process is gone");
-  const auto patience = membership_->events_.patience();
-  if (patience && waited >= *patience) {
-    return membership_->Lose(place_, fmt::format("it has had no connection for {:.1f} s",
-                                                 static_cast<double>(waited.count()) / 1000));
-  }
-  lost_.Set(kLookEvery, [this, waited] { CheckAlive(waited + kLookEvery); });
+bool Member::process_gone() const {
+  if (link_address().rfind("unix:", 0) != 0) return false;
+  if (kill(static_cast<pid_t>(pid()), 0) != 0) return errno == ESRCH;
+  // One that has ended may wait for its parent to ask how.
+  std::ifstream file(fmt::format("/proc/{}/stat", pid()));
+  std::string stat;
+  std::getline(file, stat);
+  const std::size_t name_end = stat.rfind(')');
+  return name_end != std::string::npos && name_end + 2 < stat.size() &&
+         (stat[name_end + 2] == 'Z' || stat[name_end + 2] == 'X');
 }
 
 void Member::Save(v1::SavedMember* saved) const {
@@ -79,12 +57,11 @@ absl::Status Member::CheckHello(const v1::SessionHello& hello) const {
   }
   if (hello.fabric() == membership_->fabric_) {
     return absl::AbortedError(fmt::format(
-        "another daemon was given place {}, as this one was declared lost; join anew", place_));
+        "this daemon was declared lost and another daemon has place {}; join again", place_));
   }
   return absl::FailedPreconditionError(
-      fmt::format("place {} of this fabric ({}) belongs to another daemon than the one that speaks "
-                  "(of fabric {}); "
-                  "join anew",
+      fmt::format("place {} of this fabric ({}) belongs to another daemon than the caller (of "
+                  "fabric {}); join again",
                   place_, membership_->fabric_, hello.fabric()));
 }
 
@@ -99,7 +76,6 @@ absl::Status Member::OnMessage(v1::DaemonMessage& message) {
 }
 
 void Member::OnReached() {
-  lost_.Cancel();
   if (!ever_connected_) spdlog::info("{} has joined, links at {}", Describe(), link_address());
   if (!std::exchange(ever_connected_, true)) membership_->events_.changed(place_);
   membership_->events_.reached();
@@ -155,18 +131,18 @@ absl::StatusOr<std::uint32_t> Membership::FindPlace(const v1::JoinRequest& reque
     const std::uint32_t place = request.place();
     if (place >= places()) {
       return absl::OutOfRangeError(fmt::format(
-          "place {} was asked for; this fabric has places 0 to {}", place, places() - 1));
+          "place {} does not exist; this fabric has places 0 to {}", place, places() - 1));
     }
     const Member* holder = members_[place].get();
     if (!holder) return place;
     if (!holder->connected()) {  // it may come back, or be lost: who asks can wait for that
       return absl::ResourceExhaustedError(
-          fmt::format("place {} is still that of {}, which has no connection; it is free when that "
-                      "one is declared lost",
+          fmt::format("place {} still belongs to {}, which has no connection; it becomes free when "
+                      "that daemon is declared lost",
                       place, holder->Describe()));
     }
-    return absl::AlreadyExistsError(fmt::format(
-        "place {} is taken by {}; free places have other numbers", place, holder->Describe()));
+    return absl::AlreadyExistsError(
+        fmt::format("place {} is taken by {}; choose another place", place, holder->Describe()));
   }
   for (std::uint32_t place = 0; place < places(); ++place) {
     if (!members_[place]) return place;
@@ -188,27 +164,34 @@ void Membership::Replace(const v1::JoinRequest& request) {
   }
 }
 
+absl::Status Membership::CheckStays() const {
+  if (handing_over_)
+    return absl::UnavailableError("the controller is shutting down; try again with the next one");
+  if (leaving_) return absl::FailedPreconditionError("the controller is shutting down");
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::uint32_t> Membership::Join(const v1::JoinRequest& request) {
-  if (leaving_) return absl::FailedPreconditionError("the controller is ending");
+  if (absl::Status status = CheckStays(); !status.ok()) return status;
   const std::string who = fmt::format("{} (pid {})", request.name(), request.pid());
   if (absl::Status status = CheckVersions(request.versions(), who); !status.ok()) return status;
   if (request.link_address().empty()) {
-    return absl::InvalidArgumentError(fmt::format("{} tells no address for links", who));
+    return absl::InvalidArgumentError(fmt::format("{} sent no address for links", who));
   }
   Replace(request);
   auto place = FindPlace(request);
   if (!place.ok() || members_[*place]) return place;
-  members_[*place] = std::make_shared<Member>(this, lock_, *place, request);
+  members_[*place] = std::make_shared<Member>(this, *place, request);
   if (hold_back_) members_[*place]->session().HoldBack();
   events_.changed(*place);
-  members_[*place]->ExpectConnection();
   return place;
 }
 
 absl::Status Membership::OnHello(SyncListener* listener, const v1::SessionHello& hello) {
+  if (handing_over_) return CheckStays();  // it is not lost
   if (hello.process() < places() && !members_[hello.process()] && hello.fabric() == fabric_) {
     return absl::AbortedError(
-        fmt::format("the daemon in place {} was declared lost; join anew", hello.process()));
+        fmt::format("the daemon in place {} was declared lost; join again", hello.process()));
   }
   if (hello.process() >= places() || !members_[hello.process()]) {
     return absl::FailedPreconditionError(
@@ -236,19 +219,13 @@ absl::Status Membership::Restore(
     if (place >= places() ||
         saved.sent() < static_cast<std::uint64_t>(saved.unacknowledged_size())) {
       return absl::DataLossError(
-          fmt::format("what is kept of the daemon in place {} cannot be", place));
+          fmt::format("the saved state of the daemon in place {} is invalid", place));
     }
-    members_[place] = std::make_shared<Member>(this, lock_, place, saved.joined());
+    members_[place] = std::make_shared<Member>(this, place, saved.joined());
     members_[place]->session().HoldBack();
     members_[place]->Restore(saved);
   }
   return absl::OkStatus();
-}
-
-void Membership::ExpectRestored() {
-  for (std::uint32_t place = 0; place < places(); ++place) {
-    if (const std::shared_ptr<Member> member = members_[place]) member->ExpectConnection();
-  }
 }
 
 void Membership::Release() {
@@ -275,6 +252,11 @@ void Membership::Goodbye() {
 bool Membership::farewells_delivered() const {
   return std::none_of(members_.begin(), members_.end(),
                       [](const auto& m) { return m && m->connected(); });
+}
+
+void Membership::HandOver() {
+  handing_over_ = true;
+  Leave();
 }
 
 void Membership::Leave() {

@@ -26,7 +26,7 @@ using SyncListener = SessionListener<v1::ControllerMessage, v1::DaemonMessage>;
 // One daemon in its place.
 class Member final : public Endpoint<v1::ControllerMessage, v1::DaemonMessage> {
  public:
-  Member(Membership* membership, ProcessLock* lock, std::uint32_t place, v1::JoinRequest joined);
+  Member(Membership* membership, std::uint32_t place, v1::JoinRequest joined);
 
   std::uint32_t place() const { return place_; }
   const std::string& name() const { return joined_.name(); }
@@ -39,21 +39,19 @@ class Member final : public Endpoint<v1::ControllerMessage, v1::DaemonMessage> {
 
   void Save(v1::SavedMember* saved) const;
   void Restore(const v1::SavedMember& saved);
-  // Counts as lost unless it connects within the grace time.
-  void ExpectConnection();
+  // Whether its process has ended, as far as can be seen: only that of a process of this host.
+  bool process_gone() const;
   absl::Status CheckHello(const v1::SessionHello& hello) const override;
 
  private:
   void FillHello(v1::SessionHello* hello) const override;
   absl::Status OnMessage(v1::DaemonMessage& message) override;
   void OnReached() override;
-  void OnLost(const absl::Status& status) override { ExpectConnection(); }
-  void CheckAlive(std::chrono::milliseconds waited);
+  void OnLost(const absl::Status&) override {}
 
   Membership* membership_;
   const std::uint32_t place_;
   const v1::JoinRequest joined_;
-  Timer lost_;
   bool ever_connected_ = false;
 };
 
@@ -63,36 +61,33 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
     std::function<absl::Status(std::uint32_t place, v1::DaemonMessage&)> message;
     std::function<void()> reached;  // a daemon's session is there
     std::function<void(const Member& member, const std::string& why)> lost;
-    // How long a daemon may be without a connection now; none: as long as it is alive.
-    std::function<std::optional<std::chrono::milliseconds>()> patience;
-    std::function<void(std::uint32_t place)> changed;  // who is there; for what is kept of it
-    // Whether a peer, as gRPC names it, may ask once more. THREAD: any.
+    std::function<void(std::uint32_t place)> changed;  // members changed; for the saved state
+    // Whether a peer, as gRPC names it, may make another request. THREAD: any.
     std::function<absl::Status(const std::string& peer)> admit;
   };
   Membership(ProcessLock* lock, std::uint32_t places, std::uint64_t fabric, Events events);
 
   v1::Sync::CallbackService* service() { return &service_; }
   std::uint64_t fabric() const { return fabric_; }
-  // Daemons are told nothing before Release, from now on and those that were there before.
+  // No message goes to daemons, new or old, before Release.
   void HoldBack() { hold_back_ = true; }
   void Release();
-  // REQUIRES: nobody has joined. The fabric of an earlier controller, and who was in it.
+  // REQUIRES: no daemon has joined. The fabric of an earlier controller, and its members.
   absl::Status Restore(std::uint64_t fabric,
                        const std::vector<std::pair<std::uint32_t, v1::SavedMember>>& members);
-  // From now on those that were in it are given the usual time to come back, and those that have
-  // ended are lost.
-  void ExpectRestored();
   std::uint32_t places() const { return static_cast<std::uint32_t>(members_.size()); }
   // Null while the place is free.
   Member* member(std::uint32_t place) { return members_[place].get(); }
   const Member* member(std::uint32_t place) const { return members_[place].get(); }
   std::uint32_t ready() const;  // daemons with a session
   bool complete() const { return ready() == places(); }
-  // Nobody in this place is listened to any more; it is free.
+  // Messages from this place are refused from now on; the place is free.
   void Lose(std::uint32_t place, const std::string& why);
-  // Every daemon is told to end.
+  // Sends every daemon the request to end.
   void Goodbye();
   void Leave();
+  // Likewise, but daemons are to try again, with the next controller.
+  void HandOver();
   bool farewells_delivered() const;
 
   absl::Status OnHello(SyncListener* listener, const v1::SessionHello& hello) override;
@@ -109,11 +104,12 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
         grpc::CallbackServerContext* context) override;
 
    private:
-    // A daemon that is told so tries again.
+    // A daemon that gets this error tries again.
     absl::Status Admit(const std::string& peer) const;
 
     Membership* membership_;
   };
+  absl::Status CheckStays() const;
   absl::StatusOr<std::uint32_t> Join(const v1::JoinRequest& request);
   void Replace(const v1::JoinRequest& request);
   absl::StatusOr<std::uint32_t> FindPlace(const v1::JoinRequest& request) const;
@@ -124,7 +120,7 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
   Events events_;
   Service service_{this};
   std::vector<std::shared_ptr<Member>> members_;  // by place
-  bool leaving_ = false;
+  bool leaving_ = false, handing_over_ = false;
 };
 
 }  // namespace percs

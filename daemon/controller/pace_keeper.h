@@ -18,7 +18,7 @@ class PaceKeeper {
   const Pacing& pacing() const { return pacing_; }
   bool paced() const { return pacing_.live && pacing_.pace > 0; }
   void Start(Clock::time_point now);
-  // Goes on from `virtual_time` after a pause.
+  // Continues from `virtual_time` after a pause.
   void Resume(Clock::time_point now, Time virtual_time);
   // Virtual time may not be beyond this now; kNever when not paced.
   Time Allowed(Clock::time_point now) const;

@@ -61,13 +61,13 @@ void RunWatch::Refuse(const absl::Status& status) {
 void RunWatch::OnWriteDone(bool ok) {
   const LockGuard guard(controller_->lock().mutex());
   writing_ = false;
-  if (!ok) return Refuse(absl::CancelledError("the client went away"));
+  if (!ok) return Refuse(absl::CancelledError("the client disconnected"));
   Look();
 }
 
 void RunWatch::OnCancel() {
   const LockGuard guard(controller_->lock().mutex());
-  if (!writing_) Refuse(absl::CancelledError("the client went away"));
+  if (!writing_) Refuse(absl::CancelledError("the client disconnected"));
 }
 
 void RunWatch::OnDone() {

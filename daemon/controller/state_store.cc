@@ -22,7 +22,8 @@ CREATE TABLE IF NOT EXISTS member(place INTEGER PRIMARY KEY, state BLOB NOT NULL
 CREATE TABLE IF NOT EXISTS run(number INTEGER PRIMARY KEY, name TEXT NOT NULL, state TEXT NOT NULL,
                                request BLOB, result BLOB, code INTEGER, error TEXT);
 CREATE TABLE IF NOT EXISTS progress(run INTEGER PRIMARY KEY, saved BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS step(run INTEGER, number INTEGER, step BLOB NOT NULL, PRIMARY KEY(run, number))
+CREATE TABLE IF NOT EXISTS step(
+  run INTEGER, number INTEGER, step BLOB NOT NULL, PRIMARY KEY(run, number))
   WITHOUT ROWID;
 )sql";
 
@@ -94,11 +95,11 @@ absl::Status StateStore::Check(int code, const std::string& what) const {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return absl::DataLossError(
-          text + "; move it away to begin without the runs in it (the journal beside it stays)");
+          text + "; move it away to start without its runs (the journal beside it stays)");
     case SQLITE_FULL:
     case SQLITE_IOERR:
       return absl::ResourceExhaustedError(text +
-                                          "; make room, virtual time stands still until then");
+                                          "; free some space: virtual time is blocked until then");
     default:
       return absl::UnavailableError(text);
   }
@@ -162,9 +163,8 @@ absl::Status StateStore::CheckVersions() {
     const std::string theirs = Meta(what).value_or("0");
     if (theirs == fmt::format("{}", ours)) return absl::OkStatus();
     return absl::FailedPreconditionError(
-        fmt::format("{}: run {} is going on, of {} {}; this software has {} {} and cannot go on "
-                    "with it: use the one that began it, "
-                    "or replay the journal",
+        fmt::format("{}: run {} is in progress, started by {} {}; this software has {} {} and "
+                    "cannot continue it: use the software that started it, or replay the journal",
                     path_, going_on.NumberAt(0), what, theirs, what, ours));
   };
   if (absl::Status status = same("wire", kWireVersion); !status.ok()) return status;

@@ -1,5 +1,5 @@
 // The embedded database of a controller's state directory (`state.db`, SQLite): who has joined, the
-// run that is going on and how far it is, what network management did in it, and the runs before.
+// run in progress and how far it is, what network management did in it, and earlier runs.
 // What is put there between Begin and Commit is there as a whole or not at all, also if the process
 // is killed in the middle.
 //
@@ -31,7 +31,7 @@ struct KeptRun {
   std::uint64_t number = 0;
   std::string name;
   std::string state;          // going_on, finished, failed
-  v1::ApplyRequest request;   // of one that is going on
+  v1::ApplyRequest request;   // of the run in progress
   v1::SavedRun saved;         // likewise; empty until it was saved first
   v1::GetResultReply result;  // of one that has finished
   std::uint32_t code = 0;     // absl::StatusCode of one that has failed
@@ -43,7 +43,7 @@ struct KeptState {
   std::uint32_t places = 0;
   std::vector<std::pair<std::uint32_t, v1::SavedMember>> members;
   std::vector<KeptRun> runs;           // in order
-  std::vector<v1::ManagerStep> steps;  // of the run that is going on
+  std::vector<v1::ManagerStep> steps;  // of the run in progress
 };
 
 class StateStore {
@@ -53,9 +53,9 @@ class StateStore {
   StateStore(const StateStore&) = delete;
   StateStore& operator=(const StateStore&) = delete;
 
-  // Nobody else can open it until Close. DATA_LOSS if the database is damaged, FAILED_PRECONDITION
-  // for a newer format, and, while a run is going on in it, for another wire or model; UNAVAILABLE
-  // if the folder cannot be written to, or another controller has it.
+  // No other process can open it until Close. DATA_LOSS if the database is damaged,
+  // FAILED_PRECONDITION for a newer format, and, while it has a run in progress, for another wire
+  // or model; UNAVAILABLE if the folder cannot be written to, or another controller has it.
   absl::Status Open(const std::string& folder);
   bool is_open() const { return database_ != nullptr; }
   void Close();
@@ -71,7 +71,7 @@ class StateStore {
   void PutRun(std::uint64_t number, const std::string& name, const v1::ApplyRequest& request);
   void PutSaved(const v1::SavedRun& saved);
   void PutStep(std::uint64_t run, std::uint64_t number, const v1::ManagerStep& step);
-  // Forgets what only a run that is going on needs.
+  // Deletes what only a run in progress needs.
   void EndRun(std::uint64_t number, const absl::StatusOr<v1::GetResultReply>& result);
   absl::Status Commit();
 

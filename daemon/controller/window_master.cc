@@ -19,8 +19,8 @@ absl::Status WindowMaster::OnReport(int process, const v1::WindowReport& report)
     const std::uint32_t to = report.peers(i);
     if (to >= states_.size() || static_cast<int>(to) == process || report.arrivals(i) < now_) {
       return absl::InvalidArgumentError(fmt::format(
-          "process {} reports a batch to process {} that arrives at {}; there are {} "
-          "processes and virtual time is {}",
+          "process {} reports a batch to process {} that arrives at {}; but there are {} processes "
+          "and virtual time is {}",
           process, to, FormatTime(report.arrivals(i)), states_.size(), FormatTime(now_)));
     }
     State& receiver = states_[to];
@@ -161,7 +161,7 @@ void WindowMaster::Save(v1::SavedMaster* saved) const {
 absl::Status WindowMaster::Restore(const v1::SavedMaster& saved) {
   if (saved.processes_size() != static_cast<int>(states_.size())) {
     return absl::InvalidArgumentError(
-        fmt::format("what was saved is of {} processes, and there are {}", saved.processes_size(),
+        fmt::format("the saved state has {} processes, but the run has {}", saved.processes_size(),
                     states_.size()));
   }
   now_ = saved.now();

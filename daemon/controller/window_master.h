@@ -47,11 +47,11 @@ class WindowMaster {
   std::uint64_t windows_of(int process) const { return states_[process].windows; }
   std::uint64_t reconnects_of(int process) const { return states_[process].reconnects; }
 
-  // Opens the window up to `end`. REQUIRES: nobody is running. Returns the processes that have
+  // Opens the window up to `end`. REQUIRES: no process is running. Returns the processes that have
   // something to do in it; each runs until its report.
   const std::vector<int>& Open(Time end);
   // At the end of a run, for those to whom batches are still on their way: an empty window, so that
-  // results are of processes that have taken in all that was sent. REQUIRES: nobody is running.
+  // results are of processes that have taken in all that was sent. REQUIRES: no process is running.
   const std::vector<int>& Close();
   // As it stands, for a controller that takes over.
   void Save(v1::SavedMaster* saved) const;
@@ -68,8 +68,8 @@ class WindowMaster {
   struct State {
     Time next_event = kNever, next_foreground = kNever;
     Time arrival = kNever;  // earliest among what was sent to it since its last grant
-    Time wake = kNever;  // earliest of what its next grant will tell it; a report of before knows
-                         // nothing of that
+    Time wake = kNever;     // earliest of what its next grant contains; an earlier report does not
+                            // include it
     std::vector<Needed> needed;
     WorkLeft left;
     std::uint64_t packets_delivered = 0, flits_moved = 0, windows = 0, reconnects = 0;

@@ -15,7 +15,7 @@ enum class EndpointRefusal : std::uint8_t {
   kTooLarge,   // more bytes than an operation carries
   kTooMany,    // more operations or bytes outstanding than a program may have
   kClosed,     // the window is not the program's
-  kSlow,       // it did not take what it was told
+  kSlow,       // it did not read its events
   kJournal,    // the controller could not journal it
 };
 inline constexpr const char* kEndpointRefusalNames[] = {

@@ -47,7 +47,7 @@ void Program::OnReached() {
 void Program::OnLost(const absl::Status&) {
   if (over()) return programs_->Remove(identity_.number);
   lost_.Set(identity_.keep, [this] {
-    Release(absl::AbortedError("the program was away for longer than its window is kept"));
+    Release(absl::AbortedError("the program was disconnected for longer than its window is kept"));
     programs_->Submit();
   });
 }
@@ -69,8 +69,8 @@ absl::Status Program::OnMessage(v1::FromProgram& message) {
   if (status.ok() && message.has_waits_after()) {
     waits_after_ = std::max(waits_after_, message.waits_after());
     if (waits_after_ > events_) {
-      status = absl::InvalidArgumentError(
-          fmt::format("waits_after = {}, and there were {} events so far", waits_after_, events_));
+      status = absl::InvalidArgumentError(fmt::format(
+          "waits_after = {}, but only {} events were sent so far", waits_after_, events_));
     }
   }
   if (!status.ok()) {
@@ -86,9 +86,8 @@ absl::Status Program::OnMessage(v1::FromProgram& message) {
 
 absl::Status Program::Take(v1::EndpointOperation& message) {
   if (message.id() != taken_ + 1 || message.id() >= kReleaseId) {
-    return absl::InvalidArgumentError(
-        fmt::format("operation {} of a program that has asked for {}; ids are 1, 2, ...",
-                    message.id(), taken_));
+    return absl::InvalidArgumentError(fmt::format(
+        "operation id {} after {} operations; ids are 1, 2, ...", message.id(), taken_));
   }
   ++taken_;
   EndpointRefusal reason = EndpointRefusal::kMalformed;
@@ -115,12 +114,12 @@ absl::Status Program::Admit(const v1::EndpointOperation& message, EndpointRefusa
     *reason = EndpointRefusal::kClosed;
     return absl::FailedPreconditionError(state_ == State::kReserving
                                              ? "the window is not reserved yet; wait for `attached`"
-                                             : "the window is not the program's any more");
+                                             : "the window no longer belongs to the program");
   }
   if (message.op() == v1::EndpointOperation::OP_RESERVE ||
       message.op() == v1::EndpointOperation::OP_RELEASE) {
     return absl::InvalidArgumentError(
-        "programs attach and detach; they do not reserve and release");
+        "a program attaches and detaches; it cannot reserve or release windows");
   }
   // Slots of the receive FIFO come back whatever else is under way; nothing would ever be received
   // again without them.
@@ -129,8 +128,8 @@ absl::Status Program::Admit(const v1::EndpointOperation& message, EndpointRefusa
   if (outstanding_.size() >= most || (!returns && bytes_outstanding_ > kProgramBytesMax)) {
     *reason = EndpointRefusal::kTooMany;
     return absl::ResourceExhaustedError(fmt::format(
-        "{} operations with {} bytes are under way, and a program may have {} with {}; wait for "
-        "completions",
+        "{} operations with {} bytes are in flight; a program may have {} operations with {} "
+        "bytes; wait for completions",
         outstanding_.size(), bytes_outstanding_, kProgramOperationsMax, kProgramBytesMax));
   }
   return absl::OkStatus();
@@ -257,9 +256,8 @@ void Program::Tell() {
     next_ = nullptr;
     next_bytes_ = 0;
     if (state_ == State::kOpen) {
-      Release(absl::ResourceExhaustedError(
-          fmt::format("the program has not taken {} messages with {} bytes that it was sent",
-                      untaken_.size(), untaken_bytes_)));
+      Release(absl::ResourceExhaustedError(fmt::format(
+          "the program has not read {} messages with {} bytes", untaken_.size(), untaken_bytes_)));
     }
     return;
   }

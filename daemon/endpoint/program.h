@@ -81,7 +81,7 @@ class Program final : public Endpoint<v1::FromHub, v1::FromProgram> {
   void OnEvent(const WindowEvent& event);
   // Sends what there is to tell.
   void Tell();
-  // Its window is to be released; nothing it asks for is done any more. `why`: what it is told
+  // Its window is to be released; no further operation is done. `why`: the status that it gets
   // then; OK: it detached.
   void Release(const absl::Status& why);
   // Its window is gone, by whatever.

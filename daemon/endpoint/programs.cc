@@ -45,12 +45,12 @@ std::vector<std::string> Programs::HubNames() const {
 absl::StatusOr<ProgramIdentity> Programs::Admit(const v1::EndpointHello& hello) const {
   if (hello.version() != kEndpointVersion) {
     return absl::FailedPreconditionError(
-        fmt::format("the program speaks version {} of the Endpoint protocol, this percsd {}",
+        fmt::format("the program uses version {} of the Endpoint protocol, this percsd version {}",
                     hello.version(), kEndpointVersion));
   }
   if (hello.token().size() != kTokenBytes) {
-    return absl::InvalidArgumentError(fmt::format("a token of {} bytes; it is {} random ones",
-                                                  hello.token().size(), kTokenBytes));
+    return absl::InvalidArgumentError(fmt::format(
+        "the token has {} bytes; it needs {} random bytes", hello.token().size(), kTokenBytes));
   }
   if (absl::Status status = CheckRunning(); !status.ok()) return status;
   const auto local = fabric_->local_nodes();
@@ -60,27 +60,27 @@ absl::StatusOr<ProgramIdentity> Programs::Admit(const v1::EndpointHello& hello) 
   if (!node.ok()) return absl::NotFoundError(node.status().message());
   if (*node >= fabric_->topology().hubs() ||
       std::find(local.begin(), local.end(), *node) == local.end()) {
-    return absl::NotFoundError(fmt::format("{} is no hub of this percsd; it has {}", hello.hub(),
+    return absl::NotFoundError(fmt::format("{} is not a hub of this percsd; it has {}", hello.hub(),
                                            fmt::join(HubNames(), ", ")));
   }
   if (hello.job() < 1 || hello.job() > 0xffff) {
-    return absl::InvalidArgumentError(fmt::format("job {}; jobs are 1 to 65535", hello.job()));
+    return absl::InvalidArgumentError(fmt::format("job is {}; write 1 to 65535", hello.job()));
   }
   if (hello.has_window() && hello.window() >= kAnyWindow) {
     return absl::InvalidArgumentError(
-        fmt::format("window {}; windows are 0 to 2 x windows_per_hfi - 1", hello.window()));
+        fmt::format("window is {}; write 0 to 2 x windows_per_hfi - 1", hello.window()));
   }
   if (hello.mode() != v1::ATTACH_MODE_SHARED && hello.mode() != v1::ATTACH_MODE_EXCLUSIVE) {
-    return absl::InvalidArgumentError("mode: neither shared nor exclusive");
+    return absl::InvalidArgumentError("mode: write shared or exclusive");
   }
   if (hello.name().size() > kNameMax || hello.keep_wall_ms() > kKeepMaxMs) {
-    return absl::InvalidArgumentError(
-        fmt::format("a name of {} bytes (at most {}), a window kept for {} ms (at most {})",
-                    hello.name().size(), kNameMax, hello.keep_wall_ms(), kKeepMaxMs));
+    return absl::InvalidArgumentError(fmt::format(
+        "the name has {} bytes (at most {}) and the window is kept for {} ms (at most {})",
+        hello.name().size(), kNameMax, hello.keep_wall_ms(), kKeepMaxMs));
   }
   if (programs_.size() >= kProgramsMax) {
     return absl::ResourceExhaustedError(fmt::format(
-        "{} programs are attached to this percsd, which is as many as it takes", programs_.size()));
+        "{} programs are attached to this percsd, which is the maximum", programs_.size()));
   }
   ProgramIdentity identity;
   identity.token = hello.token();
@@ -95,16 +95,15 @@ absl::StatusOr<ProgramIdentity> Programs::Admit(const v1::EndpointHello& hello) 
 }
 
 absl::Status Programs::OnHello(ProgramListener* listener, const v1::EndpointHello& hello) {
-  if (leaving_) return absl::UnavailableError("the percsd is ending");
+  if (leaving_) return absl::UnavailableError("the percsd is shutting down");
   if (Program* program = FindToken(hello.token())) {
     program->Offer(listener, hello);
     return absl::OkStatus();
   }
-  auto identity = hello.resume()
-                      ? absl::NotFoundError(
-                            "no program has this token: its window was released, or another "
-                            "percsd had it")
-                      : Admit(hello);
+  auto identity = hello.resume() ? absl::NotFoundError(
+                                       "no program has this token: its window was released, or it "
+                                       "belongs to another percsd")
+                                 : Admit(hello);
   if (!identity.ok()) {
     ++stats_.refused[static_cast<std::size_t>(EndpointRefusal::kAttach)];
     return identity.status();
@@ -227,7 +226,7 @@ absl::Status Programs::Issue(const v1::EndpointGrant& grant) {
   auto kept = kept_.extract(grant.number());
   if (kept.empty()) {
     return absl::DataLossError(
-        fmt::format("submission {} of programs takes effect, and this percsd does not have it",
+        fmt::format("submission {} of programs takes effect now, but this percsd does not have it",
                     grant.number()));
   }
   std::uint64_t last = 0;
@@ -289,7 +288,7 @@ EndpointStats Programs::Stats() const {
 
 void Programs::Leave() {
   leaving_ = true;
-  End(absl::UnavailableError("the percsd is ending"));
+  End(absl::UnavailableError("the percsd is shutting down"));
   const auto programs = std::exchange(programs_, {});
   for (const auto& [number, program] : programs) program->Forget();
 }

@@ -32,7 +32,7 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
     std::function<bool()> room;
     std::function<std::unique_ptr<v1::DaemonMessage>()> prepare;
     std::function<void(std::unique_ptr<v1::DaemonMessage>)> send;
-    // Whether a peer, as gRPC names it, may ask once more. THREAD: any.
+    // Whether a peer, as gRPC names it, may make another request. THREAD: any.
     std::function<absl::Status(const std::string& peer)> admit;
   };
   Programs(ProcessLock* lock, Events events);

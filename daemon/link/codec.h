@@ -20,7 +20,8 @@ void EncodeOutbox(const Outbox& outbox, std::string* out);
 // several runs, so that all runs of a packet share one block, as they do inside one process.
 class OutboxDecoder {
  public:
-  // At most so many packets may be open at a time: VCs of the links between the two processes.
+  // At most this number of packets may be open at a time: VCs of the links between the two
+  // processes.
   explicit OutboxDecoder(std::size_t open_packets_max) : open_packets_max_(open_packets_max) {}
 
   // Appends to `outbox`. INVALID_ARGUMENT names the part and its byte offset; `outbox` is then of

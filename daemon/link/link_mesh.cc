@@ -1,6 +1,7 @@
 #include "daemon/link/link_mesh.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "daemon/config/version.h"
 #include "fmt/format.h"
@@ -26,11 +27,7 @@ void LinkMesh::Join(const LinkIdentity& self, const std::vector<LinkPeerSpec>& p
   Leave();
   self_ = self;
   for (const LinkPeerSpec& spec : peers) Add(spec);
-  std::vector<Waiting> waiting = std::move(waiting_);
-  waiting_.clear();
-  for (const Waiting& w : waiting) {
-    if (!Admit(w.listener, w.hello).ok()) w.listener->port()->Cancel();
-  }
+  PlaceWaiting();
 }
 
 void LinkMesh::Add(const LinkPeerSpec& spec) {
@@ -38,6 +35,13 @@ void LinkMesh::Add(const LinkPeerSpec& spec) {
   auto peer = std::make_shared<LinkPeer>(lock_, self_, spec, events_);
   peers_[spec.process] = peer;
   if (peer->dials()) peer->Dial();
+  PlaceWaiting();
+}
+
+void LinkMesh::PlaceWaiting() {
+  for (const Waiting& w : std::exchange(waiting_, {})) {
+    if (!Place(w.listener, w.hello).ok()) w.listener->port()->Cancel();
+  }
 }
 
 void LinkMesh::Leave() {
@@ -78,11 +82,19 @@ LinkPeer* LinkMesh::peer(std::uint32_t process) {
 absl::Status LinkMesh::OnHello(LinkListener* listener, const v1::LinkHello& hello) {
   const std::string who = fmt::format("process {}", hello.process());
   if (absl::Status status = CheckVersions(hello.versions(), who); !status.ok()) return status;
-  // The peer may have been configured before us.
+  return Place(listener, hello);
+}
+
+absl::Status LinkMesh::Place(LinkListener* listener, const v1::LinkHello& hello) {
+  // The peer may have been configured before us, or told before us that a cable joins us now.
   const bool early = hello.run() > self_.run && (self_.run == 0 || hello.fabric() == self_.fabric);
-  if (!early) return Admit(listener, hello);
+  const bool joining = self_.run != 0 && hello.run() == self_.run &&
+                       hello.fabric() == self_.fabric && hello.peer() == self_.process &&
+                       hello.process() < self_.process && !peers_.contains(hello.process());
+  if (!early && !joining) return Admit(listener, hello);
   if (waiting_.size() >= kWaitingMax) {
-    return absl::ResourceExhaustedError("too many peers wait for this process to be configured");
+    return absl::ResourceExhaustedError(
+        "too many peers wait for a process that does not expect them yet");
   }
   waiting_.push_back({listener, hello});
   return absl::OkStatus();
@@ -98,7 +110,7 @@ absl::Status LinkMesh::Admit(LinkListener* listener, const v1::LinkHello& hello)
   if (it == peers_.end() || it->second->dials()) {
     return absl::FailedPreconditionError(
         fmt::format("miswired link stream: process {} of run {} expects no stream from process {} "
-                    "of run {} (which speaks to process {})",
+                    "of run {} (which calls process {})",
                     self_.process, self_.run, hello.process(), hello.run(), hello.peer()));
   }
   if (absl::Status status = it->second->CheckHello(hello); !status.ok()) return status;

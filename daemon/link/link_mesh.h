@@ -31,7 +31,7 @@ class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
 
   bool all_reached() const;
   std::uint64_t reconnects() const;
-  // Null if we share no link with it.
+  // Null if there is no stream to it, nor is to be.
   LinkPeer* peer(std::uint32_t process);
 
   absl::Status OnHello(LinkListener* listener, const v1::LinkHello& hello) override;
@@ -51,14 +51,17 @@ class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
     LinkListener* listener;
     v1::LinkHello hello;
   };
+  // Admits it, or has it wait until this process has been told of the peer.
+  absl::Status Place(LinkListener* listener, const v1::LinkHello& hello);
   absl::Status Admit(LinkListener* listener, const v1::LinkHello& hello);
+  void PlaceWaiting();
 
   ProcessLock* lock_;
   LinkEvents events_;
   Service service_{this};
   LinkIdentity self_;
   std::map<std::uint32_t, std::shared_ptr<LinkPeer>> peers_;
-  std::vector<Waiting> waiting_;  // peers of a run that we have not been told of yet
+  std::vector<Waiting> waiting_;  // peers that this process has not been told of yet
   std::uint64_t reconnects_before_ = 0;
 };
 

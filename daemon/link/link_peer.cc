@@ -12,7 +12,6 @@ namespace {
 
 // Credits and delays of links let a process be a handful of windows ahead of what its peer has
 // acknowledged, never this far.
-constexpr std::size_t kUnacknowledgedMax = 4096;
 constexpr std::chrono::milliseconds kRedialAfter(20);
 
 // The peer said no, and will say it again.
@@ -55,9 +54,9 @@ absl::Status LinkPeer::CheckHello(const v1::LinkHello& hello) const {
   const std::string who = fmt::format("process {}", hello.process());
   if (absl::Status status = CheckVersions(hello.versions(), who); !status.ok()) return status;
   const auto wrong = [&](const char* what, std::uint64_t expected, std::uint64_t got) {
-    return absl::FailedPreconditionError(fmt::format(
-        "miswired link stream: expected {} {}, got {} (process {} speaks to process {})", what,
-        expected, got, hello.process(), hello.peer()));
+    return absl::FailedPreconditionError(
+        fmt::format("miswired link stream: expected {} {}, got {} (process {} calls process {})",
+                    what, expected, got, hello.process(), hello.peer()));
   };
   if (hello.fabric() != self_.fabric) return wrong("fabric", self_.fabric, hello.fabric());
   if (hello.run() != self_.run) return wrong("run", self_.run, hello.run());

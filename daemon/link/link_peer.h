@@ -40,8 +40,8 @@ struct LinkPeerSpec {
 // What the owner of the peers wants to hear.
 struct LinkEvents {
   std::function<void()> progress;                    // a batch arrived, or a peer was reached
-  std::function<void(const absl::Status&)> failure;  // the run cannot go on
-  // Whether a peer, as gRPC names it, may open one more stream. THREAD: any.
+  std::function<void(const absl::Status&)> failure;  // the run cannot continue
+  // Whether a peer, as gRPC names it, may open another stream. THREAD: any.
   std::function<absl::Status(const std::string& peer)> admit;
 };
 

@@ -1,16 +1,16 @@
 #include "daemon/metrics/hub_metrics.h"
 
-#include <algorithm>
-#include <array>
 #include <map>
 #include <numeric>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_split.h"
 #include "daemon/metrics/endpoint_metrics.h"
 #include "daemon/metrics/metric_list.h"
-#include "emulator/metrics/blade_counters.h"
-#include "emulator/metrics/cau_counters.h"
-#include "emulator/metrics/hfi_counters.h"
+#include "emulator/metrics/named_counters.h"
 #include "fmt/format.h"
 
 namespace percs {
@@ -31,30 +31,26 @@ std::string LinkClassLabel(const Topology& topology, LinkEnd end) {
 }
 
 struct LinkTotal {
-  VcStats sent;
-  std::uint64_t credit_stall_ps = 0, crc_errors = 0, replays = 0, lanes_lost = 0;
+  PortStats stats;
   int up = 0;
   std::uint64_t downs = 0;
 
   void Add(const PortStats& port, bool is_up, std::uint64_t went_down) {
-    sent.Add(port.sum());
-    credit_stall_ps += port.credit_stall_ps;
-    crc_errors += port.crc_errors;
-    replays += port.replays;
-    lanes_lost += port.lanes_lost;
+    stats.vc[0].Add(port.sum());
+    AddRows(kPortCounters, port, &stats);
     up += is_up ? 1 : 0;
     downs += went_down;
   }
 };
 
 void AddLink(const Labels& labels, const LinkTotal& link, MetricFamilies* families) {
-  families->Add(metric::kLinkBytes, labels, Number(link.sent.bytes));
-  families->Add(metric::kLinkPackets, labels, Number(link.sent.packets));
-  families->Add(metric::kLinkFlits, labels, Number(link.sent.flits));
-  families->Add(metric::kLinkStall, labels, InSeconds(Number(link.credit_stall_ps)));
-  families->Add(metric::kLinkCrcErrors, labels, Number(link.crc_errors));
-  families->Add(metric::kLinkReplays, labels, Number(link.replays));
-  families->Add(metric::kLinkLanesLost, labels, Number(link.lanes_lost));
+  families->Add(metric::kLinkBytes, labels, Number(link.stats.vc[0].bytes));
+  families->Add(metric::kLinkPackets, labels, Number(link.stats.vc[0].packets));
+  families->Add(metric::kLinkFlits, labels, Number(link.stats.vc[0].flits));
+  families->Add(metric::kLinkStall, labels, InSeconds(Number(link.stats.credit_stall_ps)));
+  families->Add(metric::kLinkCrcErrors, labels, Number(link.stats.crc_errors));
+  families->Add(metric::kLinkReplays, labels, Number(link.stats.replays));
+  families->Add(metric::kLinkLanesLost, labels, Number(link.stats.lanes_lost));
   families->Add(metric::kLinkUp, labels, link.up);
   families->Add(metric::kLinkDown, labels, Number(link.downs));
 }
@@ -103,107 +99,67 @@ void AddLinks(const Topology& topology, const NodeState& state, MetricsDetail de
   }
 }
 
-void AddService(const Labels& hub, const NodeStats& stats, MetricFamilies* families) {
-  const std::pair<const char*, std::uint64_t> events[] = {
-      {"request", stats.service_requests},
-      {"answer", stats.service_answers},
-      {"unanswered", stats.service_unanswered},
-      {"wrong_partner", stats.service_wrong_partner}};
-  for (const auto& [event, count] : events) {
-    Labels labels = hub;
-    labels.emplace_back("event", event);
-    families->Add(metric::kService, labels, Number(count));
+// Values of several labels are the last parts of the counter's key.
+Labels LabelsOf(const Labels& hub, const NamedCounter& counter) {
+  Labels labels = hub;
+  const CounterMetric& metric = counter.row->metric;
+  if (metric.labels == nullptr) return labels;
+  std::vector<std::string> names = absl::StrSplit(metric.labels, ','), values;
+  if (metric.value != nullptr) {
+    values = {metric.value};
+  } else if (names.size() == 1) {
+    values = {counter.key};
+  } else {
+    values = absl::StrSplit(counter.key, metric.between);
   }
-  families->Add(metric::kServiceRoundTrip, hub, InSeconds(Number(stats.service_round_trip_ps)));
+  const std::size_t first = values.size() - names.size();
+  for (std::size_t i = 0; i < names.size(); ++i) labels.emplace_back(names[i], values[first + i]);
+  return labels;
+}
+
+bool IsAt(CounterPlace place, const Topology& topology, NodeId node) {
+  return place == CounterPlace::kEveryNode ||
+         (place == CounterPlace::kHub ? node < topology.hubs() : topology.is_blade(node));
+}
+
+// Every counter that has a metric: nothing of mechanisms that the node does not have or use.
+void AddCounters(const Topology& topology, const Labels& hub, const NodeState& state,
+                 MetricFamilies* families) {
+  std::set<std::string_view> used;
+  for (const NamedCounter& counter : NamedCounters()) {
+    if (counter.Of(state.stats) != 0) used.insert(counter.metric);
+  }
+  for (const NamedCounter& counter : NamedCounters()) {
+    const CounterMetric& metric = counter.row->metric;
+    if (counter.metric.empty() || !IsAt(metric.place, topology, state.node)) continue;
+    if (metric.if_used && !used.contains(counter.metric)) continue;
+    const double value = Number(counter.Of(state.stats));
+    const char* help = metric.help != nullptr ? metric.help : counter.row->help;
+    families->Add({counter.metric.c_str(), metric::kCounter, help}, LabelsOf(hub, counter),
+                  counter.row->unit == CounterUnit::kPicoseconds ? InSeconds(value) : value);
+  }
+}
+
+// Sums that a hub has beside its counters.
+void AddSums(const Labels& hub, const NodeStats& stats, MetricFamilies* families) {
   std::uint64_t flits = 0;
   for (PortId port = 0; port < kLinkPorts; ++port) flits += stats.ports[port].service_flits;
   families->Add(metric::kServiceFlits, hub, Number(flits));
-}
-
-void AddCau(const Labels& hub, const NodeStats& stats, MetricFamilies* families) {
-  const auto add = [&](const std::string& counter, std::uint64_t count) {
-    Labels labels = hub;
-    labels.emplace_back("counter", counter);
-    families->Add(metric::kCau, labels, Number(count));
-  };
-  const auto named = stats.cau.begin() + kCauReductions;
-  add("reductions", std::accumulate(stats.cau.begin(), named, std::uint64_t{0}));
-  for (int i = 0; i < kCauReductions; ++i) {
-    Labels labels = hub;
-    labels.emplace_back("op", OpName(static_cast<ReduceOp>(i / kOperandTypes)));
-    labels.emplace_back("dtype", TypeName(static_cast<OperandType>(i % kOperandTypes)));
-    families->Add(metric::kCauOperations, labels, Number(stats.cau[static_cast<std::size_t>(i)]));
-  }
-  for (std::size_t i = kCauReductions; i < stats.cau.size(); ++i) {
-    add(CauCounterNames()[i], stats.cau[i]);
-  }
-}
-
-// Nothing of a hub whose windows nobody uses.
-void AddHfi(const Labels& hub, const NodeStats& stats, MetricFamilies* families) {
-  if (std::all_of(stats.hfi.begin(), stats.hfi.end(),
-                  [](std::uint64_t count) { return count == 0; }))
-    return;
-  for (std::size_t i = 0; i < stats.hfi.size(); ++i) {
-    Labels labels = hub;
-    labels.emplace_back("hfi", std::to_string(i / kHfiCounters));
-    labels.emplace_back("counter", HfiCounterName(static_cast<HfiCounter>(i % kHfiCounters)));
-    families->Add(metric::kHfi, labels, Number(stats.hfi[i]));
-  }
-  for (const auto& [result, count] :
-       {std::pair("hit", stats.nmmu_hits), std::pair("miss", stats.nmmu_misses)}) {
-    Labels labels = hub;
-    labels.emplace_back("result", result);
-    families->Add(metric::kNmmu, labels, Number(count));
-  }
-}
-
-// Nothing of a hub without devices, or whose devices nobody uses.
-void AddPcie(const Labels& hub, const NodeStats& stats, MetricFamilies* families) {
-  if (std::all_of(stats.pcie.begin(), stats.pcie.end(),
-                  [](std::uint64_t count) { return count == 0; }))
-    return;
-  for (std::size_t i = 0; i < stats.pcie.size(); ++i) {
-    Labels labels = hub;
-    labels.emplace_back("port", std::to_string(i / kPcieCounters));
-    labels.emplace_back("counter", PcieCounterName(static_cast<PcieCounter>(i % kPcieCounters)));
-    families->Add(metric::kPcie, labels, Number(stats.pcie[i]));
-  }
+  const NamedCounter& cau = *CountersOf("cau").back();
+  Labels reductions = hub;
+  reductions.emplace_back("counter", "reductions");
+  families->Add({cau.metric.c_str(), metric::kCounter, cau.row->help}, reductions,
+                Number(std::accumulate(stats.cau.begin(), stats.cau.begin() + kCauReductions,
+                                       std::uint64_t{0})));
 }
 
 void AddNode(const Topology& topology, const NodeState& state, MetricFamilies* families) {
   const Labels hub = {{"hub", topology.NodeName(state.node)}};
-  const NodeStats& stats = state.stats;
-  families->Add(metric::kPacketsCreated, hub, Number(stats.packets_created));
-  families->Add(metric::kPacketsDelivered, hub, Number(stats.packets_delivered));
-  families->Add(metric::kBytesDelivered, hub, Number(stats.bytes_delivered));
-  for (int i = 0; i < kDropReasons; ++i) {
-    Labels labels = hub;
-    labels.emplace_back("reason", DropReasonName(static_cast<DropReason>(i)));
-    families->Add(metric::kPacketsDropped, labels,
-                  Number(stats.packets_dropped[static_cast<std::size_t>(i)]));
-  }
-  families->Add(metric::kPacketsResent, hub, Number(stats.packets_resent));
-  families->Add(metric::kMessagesDelivered, hub, Number(stats.messages_delivered));
-  families->Add(metric::kMessagesFailed, hub, Number(stats.messages_failed));
-  families->Add(metric::kPayloadErrors, hub, Number(stats.payload_errors));
-  families->Add(metric::kAlerts, hub, Number(stats.alerts_raised));
-  families->Add(metric::kTables, hub, Number(stats.tables_installed));
+  AddCounters(topology, hub, state, families);
+  if (state.node < topology.hubs()) AddSums(hub, state.stats, families);
   families->Add(metric::kEpoch, hub, state.epoch);
-  families->AddTimes(metric::kPacketLatency, hub, stats.packet_latency);
-  families->AddTimes(metric::kMessageLatency, hub, stats.message_latency);
-  if (state.node < topology.hubs()) {
-    AddService(hub, stats, families);
-    AddCau(hub, stats, families);
-    AddHfi(hub, stats, families);
-    AddPcie(hub, stats, families);
-  }
-  if (!topology.is_blade(state.node)) return;
-  for (std::size_t i = 0; i < kBladeCounters; ++i) {
-    Labels labels = hub;
-    labels.emplace_back("counter", BladeCounterNames()[i]);
-    families->Add(metric::kBlade, labels, Number(stats.blade[i]));
-  }
+  families->AddTimes(metric::kPacketLatency, hub, state.stats.packet_latency);
+  families->AddTimes(metric::kMessageLatency, hub, state.stats.message_latency);
 }
 
 }  // namespace
@@ -213,7 +169,7 @@ absl::StatusOr<MetricsDetail> ParseMetricsDetail(const std::string& text) {
   if (text == "port") return MetricsDetail::kPort;
   if (text == "vc") return MetricsDetail::kVc;
   return absl::InvalidArgumentError(
-      fmt::format("metrics detail '{}'; it is hub (sums by class of link), port or vc", text));
+      fmt::format("metrics detail '{}': expected hub (sums per link class), port or vc", text));
 }
 
 void AddHubMetrics(const HostState& host, const DetailOfHubs& detail, MetricFamilies* families) {

@@ -128,7 +128,8 @@ struct MetricsServer::Requests {
     constexpr char kText[] = "text/plain; charset=utf-8";
     if (std::strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
         std::strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-      return Answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED, kText, "only GET and HEAD\n");
+      return Answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED, kText,
+                    "only GET and HEAD are supported\n");
     }
     if (*begun == nullptr) {
       *begun = self;
@@ -200,11 +201,10 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::s
   const Bound bound = BoundTo(socket);
   if (tls.empty() && !plaintext_allowed && !IsPrivateAddress(bound.host)) {
     close(socket);
-    return absl::FailedPreconditionError(
-        fmt::format("metrics at {} could be read, plain, from anywhere: give --metrics-tls FILE, "
-                    "an address on loopback or "
-                    "of a private network, or --plaintext if that is meant",
-                    address));
+    return absl::FailedPreconditionError(fmt::format(
+        "metrics at {} would be readable from anywhere, unencrypted: give --metrics-tls FILE, an "
+        "address on loopback or of a private network, or --plaintext to allow it",
+        address));
   }
   server->address_ = fmt::format("{}:{}", where->host, bound.port);
   server->Listen(identity, socket);
@@ -214,7 +214,7 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::s
   if (tls.empty())
     return absl::UnavailableError(fmt::format("cannot serve metrics at {}: {}", address, why));
   return absl::InvalidArgumentError(
-      fmt::format("cannot serve metrics at {} with {}, which has to have a private key and its "
+      fmt::format("cannot serve metrics at {} with {}, which must contain a private key and its "
                   "certificate, both PEM: {}",
                   address, tls, why));
 }

@@ -21,6 +21,8 @@ constexpr std::chrono::milliseconds kShutdownGrace(200);
 // Messages that the controller has not acknowledged; beyond that programs wait, and reports have
 // room.
 constexpr std::size_t kSubmissionsMax = 1024;
+// Between two slices of a window: who waits for the lock is woken before it is taken again.
+constexpr std::chrono::milliseconds kBreath(1);
 
 std::uint64_t RandomNumber() {
   std::random_device device;
@@ -44,7 +46,8 @@ Daemon::Daemon(DaemonOptions options)
                          [this](const std::string& peer) { return limit_.Admit(peer); }}),
       host_(&mesh_, &programs_,
             {[this] { return sync_->session().Prepare(); },
-             [this](std::unique_ptr<v1::DaemonMessage> m) { sync_->session().Send(std::move(m)); }},
+             [this](std::unique_ptr<v1::DaemonMessage> m) { sync_->session().Send(std::move(m)); },
+             [this](std::function<void()> then) { slice_.Set(kBreath, std::move(then)); }},
             options_.tap) {}
 
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(DaemonOptions options) {
@@ -133,8 +136,8 @@ void Daemon::JoinController() {
 void Daemon::OnGone(const absl::Status& status) {
   if (!absl::IsAborted(status)) return End(status);
   spdlog::warn("{}", std::string(status.message()));
-  host_.Drop(absl::UnavailableError(
-      "the controller has taken this percsd for lost, and its hubs are lost with it"));
+  host_.Drop(
+      absl::UnavailableError("the controller declared this percsd lost, and its hubs are lost"));
   incarnation_ = RandomNumber();
   anew_.Set(std::chrono::milliseconds(0), [this] {  // nobody is in the old one then
     if (has_ended_) return;
@@ -208,6 +211,7 @@ Daemon::~Daemon() {
   {
     const LockGuard guard(lock_.mutex());
     anew_.Cancel();
+    slice_.Cancel();
     if (sync_) sync_->Stop();
     programs_.Leave();
     host_.Drop();

@@ -49,7 +49,7 @@ class Daemon {
   }
   // Null if it serves none.
   const MetricsServer* metrics() const { return metrics_.get(); }
-  // Blocks until the end: OK after the controller's goodbye or Stop, or why it cannot go on.
+  // Blocks until the end: OK after the controller's goodbye or Stop, or why it cannot continue.
   absl::Status Wait();
   void Stop();
 
@@ -79,6 +79,7 @@ class Daemon {
   std::shared_ptr<SyncClient> sync_;
   std::vector<std::shared_ptr<SyncClient>> before_;  // of incarnations that were declared lost
   Timer anew_{&lock_};
+  Timer slice_{&lock_};
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<MetricsServer> metrics_;
 };

@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "daemon/config/log.h"
-#include "daemon/sync/node_result_codec.h"
 #include "daemon/sync/placement.h"
 #include "daemon/sync/rejoin_codec.h"
 #include "fmt/format.h"
+#include "proto/convert/counters.h"
+#include "proto/convert/node_result.h"
+#include "proto/process/out_of_memory.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/commands.h"
@@ -27,13 +29,21 @@ absl::Span<const std::uint8_t> Bytes(const std::string& text) {
 // Management batches carry no flits, so no packet stays open.
 constexpr std::size_t kNoOpenPackets = 0;
 
+// The clock is looked at after stretches of virtual time that take about a quarter of a slice. Most
+// windows are shorter than the first one.
+constexpr Time kFirstStretch = kMicrosecond;
+constexpr auto kStretchMax = Host::kSlice / 4;
+constexpr auto kStretchMin = Host::kSlice / 16;
+
 }  // namespace
 
 void Host::Configure(const v1::Configure& message, LinkIdentity self) {
   Drop();
   run_ = message.run();
   self.run = run_;
-  if (absl::Status status = Build(message, self); !status.ok()) return Fail(status);
+  absl::Status status =
+      WithinMemory("building the hubs of the scenario", [&] { return Build(message, self); });
+  if (!status.ok()) return Fail(status);
   Progress();
 }
 
@@ -65,16 +75,17 @@ absl::Status Host::Build(const v1::Configure& message, const LinkIdentity& self)
     nodes_ = fabric_->local_nodes();
   }
   channels_ = SharedChannels(*topology, *placement, self.process);
+  swappable_channels_ = SwappableChannels(*topology, *placement, self.process);
   attempt_ = message.attempt();
+  stretch_ = kFirstStretch;
   return JoinPeers(message, self);
 }
 
 absl::Status Host::JoinPeers(const v1::Configure& message, const LinkIdentity& self) {
   std::vector<LinkPeerSpec> specs;
   for (const v1::Peer& peer : message.peers()) {
-    specs.push_back(
-        {peer.process(), peer.link_address(), peer.incarnation(), channels_[peer.process()]});
-    peers_.push_back(peer.process());
+    specs.push_back(SpecOf(peer));
+    AddPeer(peer.process());
   }
   for (const auto& [process, count] : channels_) {
     if (std::find(peers_.begin(), peers_.end(), process) != peers_.end()) continue;
@@ -82,13 +93,23 @@ absl::Status Host::JoinPeers(const v1::Configure& message, const LinkIdentity& s
       lost_peers_[process] = 0;
       continue;
     }
-    return absl::InvalidArgumentError(
-        fmt::format("the configuration tells no address of process {}, with which process {} "
-                    "shares links",
-                    process, self.process));
+    return absl::InvalidArgumentError(fmt::format(
+        "the configuration has no address of process {}, which shares links with process {}",
+        process, self.process));
   }
   mesh_->Join(self, specs);
   return absl::OkStatus();
+}
+
+LinkPeerSpec Host::SpecOf(const v1::Peer& peer) const {
+  const auto shared = channels_.find(peer.process());
+  return {peer.process(), peer.link_address(), peer.incarnation(),
+          (shared == channels_.end() ? 0 : shared->second) + swappable_channels_};
+}
+
+void Host::AddPeer(std::uint32_t process) {
+  lost_peers_.erase(process);
+  if (std::find(peers_.begin(), peers_.end(), process) == peers_.end()) peers_.push_back(process);
 }
 
 absl::Status Host::InstallTables(const v1::Configure& message) {
@@ -125,7 +146,9 @@ void Host::Drop(const absl::Status& why) {
   nodes_.clear();
   peers_.clear();
   lost_peers_.clear();
-  ready_ = granted_ = false;
+  after_window_.clear();
+  ++computed_;
+  ready_ = granted_ = computing_ = false;
 }
 
 void Host::Fail(const absl::Status& status) {
@@ -141,12 +164,18 @@ void Host::Fail(const absl::Status& status) {
 
 void Host::Grant(v1::WindowGrant* grant) {
   if (!fabric_) return;  // the run was dropped here, and the controller is about to learn it
-  if (!ready_ || granted_) {
+  if (!ready_ || granted_ || computing_) {
     return Fail(
         absl::FailedPreconditionError("a window was granted before the last one was reported"));
   }
   grant_.Swap(grant);
   granted_ = true;
+  // What goes there waits in the session until the stream is open, and who is to have it waits for
+  // that: the window need not.
+  for (const v1::Peer& peer : grant_.joined()) {
+    if (mesh_->peer(peer.process()) == nullptr) mesh_->Add(SpecOf(peer));
+    AddPeer(peer.process());
+  }
   if (attempt_ != 0 && !programs_->has_hubs()) programs_->Begin(run_, fabric_.get());
   programs_->SetInWindow(true);
   Progress();
@@ -172,12 +201,15 @@ void Host::Progress() {
     LinkPeer* peer = mesh_->peer(grant_.peers(i));
     if (peer == nullptr) {
       return Fail(absl::InvalidArgumentError(fmt::format(
-          "a grant waits for process {}, with which no link is shared", grant_.peers(i))));
+          "a grant waits for process {}, to which there is no stream", grant_.peers(i))));
     }
     if (!peer->Arrived(grant_.batches(i))) return;
   }
   granted_ = false;
-  if (absl::Status status = RunGranted(); !status.ok()) Fail(status);
+  absl::Status status = WithinMemory("a window of the run", [this] { return RunGranted(); });
+  if (!status.ok()) return Fail(status);
+  computing_ = true;
+  Compute();
 }
 
 absl::Status Host::TakeArrivals() {
@@ -198,6 +230,7 @@ absl::Status Host::TakeBatches(std::uint32_t process, std::uint64_t number) {
 }
 
 void Host::PeerLost(const v1::PeerLost& message) {
+  if (computing_) return after_window_.push_back([this, message] { PeerLost(message); });
   const std::uint32_t process = message.process();
   LinkPeer* peer = mesh_->peer(process);
   if (fabric_ && peer != nullptr) {
@@ -225,11 +258,9 @@ void Host::PeerLost(const v1::PeerLost& message) {
 }
 
 void Host::PeerBack(const v1::PeerBack& message) {
+  if (computing_) return after_window_.push_back([this, message] { PeerBack(message); });
   const v1::Peer& peer = message.peer();
-  if (fabric_) {
-    mesh_->Add(
-        {peer.process(), peer.link_address(), peer.incarnation(), channels_[peer.process()]});
-  }
+  if (fabric_) mesh_->Add(SpecOf(peer));
   auto reply = events_.prepare();
   reply->mutable_peer_back()->set_attempt(message.attempt());
   events_.send(std::move(reply));
@@ -241,8 +272,7 @@ absl::Status Host::TakeRejoin(const v1::RejoinCommand& message) {
   if (!rejoined.ok()) return rejoined.status();
   // Unless it is lost again already.
   if (message.has_process() && mesh_->peer(message.process()) != nullptr) {
-    lost_peers_.erase(message.process());
-    peers_.push_back(message.process());
+    AddPeer(message.process());
     fabric_->outbox(static_cast<int>(message.process())).Clear();
   }
   for (const NodeId node : rejoined->nodes) {
@@ -253,7 +283,7 @@ absl::Status Host::TakeRejoin(const v1::RejoinCommand& message) {
         !(has(places_) && rejoined->tables.empty()))
       continue;
     return absl::InvalidArgumentError(fmt::format(
-        "node {} comes back at {}: it has to be lost, and to have route tables; virtual time is {}",
+        "node {} cannot rejoin at {}: it must be lost and have route tables; virtual time is {}",
         node, FormatTime(rejoined->at), FormatTime(fabric_->now())));
   }
   fabric_->Rejoin(*rejoined);
@@ -261,7 +291,7 @@ absl::Status Host::TakeRejoin(const v1::RejoinCommand& message) {
   return absl::OkStatus();
 }
 
-// Lost ones are of a replay. At one instant hubs come back before they are lost again.
+// Commands replayed for a lost daemon. At one instant hubs rejoin before they are lost again.
 absl::Status Host::TakeLosses() {
   for (const v1::SeveredHubs& message : grant_.severed()) {
     for (const auto* nodes : {&message.from(), &message.to()}) {
@@ -297,7 +327,7 @@ absl::Status Host::TakeCommands() {
   for (const v1::LinkFaultCommand& command : grant_.faults()) {
     if (command.node() >= fabric_->topology().nodes() || command.port() >= kLinkPorts) {
       return absl::InvalidArgumentError(fmt::format(
-          "a fault of node {} port {}, which do not exist", command.node(), command.port()));
+          "a fault at node {} port {}, which does not exist", command.node(), command.port()));
     }
     const LinkFault fault{
         command.at(), {command.node(), static_cast<PortId>(command.port())}, command.up()};
@@ -350,7 +380,43 @@ absl::Status Host::RunGranted() {
                                                   FormatTime(fabric_->now())));
   }
   SetLogTime(grant_.end());
-  fabric_->RunWindow(grant_.end());
+  return absl::OkStatus();
+}
+
+void Host::Compute() {
+  const absl::StatusOr<bool> over =
+      WithinMemory("a window of the run", [this]() -> absl::StatusOr<bool> {
+        const bool computed = ComputeSlice();
+        if (computed) Report();
+        return computed;
+      });
+  if (!over.ok()) return Fail(over.status());
+  if (*over) return;
+  events_.later([this, window = computed_] {
+    if (window == computed_) Compute();
+  });
+}
+
+bool Host::ComputeSlice() {
+  const Time end = grant_.end();
+  const Clock::time_point begin = events_.now();
+  Clock::time_point from = begin;
+  while (true) {
+    Time start = fabric_->now();
+    if (end - start > stretch_) start = std::clamp(fabric_->NextEventTime(), start, end);
+    fabric_->RunWindow(start + std::min(end - start, stretch_));
+    const Clock::time_point now = events_.now();
+    if (now - from > kStretchMax) stretch_ = std::max<Time>(stretch_ / 2, 1);
+    if (now - from < kStretchMin && stretch_ < end - start) stretch_ *= 2;
+    if (fabric_->now() >= end) return true;
+    if (now - begin >= kSlice) return false;
+    from = now;
+  }
+}
+
+void Host::Report() {
+  computing_ = false;
+  ++computed_;
   auto message = events_.prepare();
   v1::WindowReport* report = message->mutable_report();
   SendOutboxes(report);
@@ -359,7 +425,7 @@ absl::Status Host::RunGranted() {
   events_.send(std::move(message));
   programs_->SetInWindow(false);
   programs_->TellAll();
-  return absl::OkStatus();
+  for (const auto& then : std::exchange(after_window_, {})) then();
 }
 
 void Host::SendOutboxes(v1::WindowReport* report) {
@@ -401,19 +467,21 @@ void Host::FillReport(v1::WindowReport* report) {
 }
 
 void Host::Collect(const v1::Collect& request) {
+  if (computing_) return after_window_.push_back([this, request] { Collect(request); });
   // The controller must not wait for what cannot come.
   if (!fabric_) {
     return Fail(absl::FailedPreconditionError(
-        fmt::format("run {} cannot be asked any more: its hubs are gone", run_)));
+        fmt::format("run {} cannot answer: its hubs no longer exist", run_)));
   }
   auto message = events_.prepare();
   switch (request.what()) {
     case v1::Collect::WHAT_RESULTS: {
       v1::NodeResults* results = message->mutable_results();
       results->set_query(request.query());
-      for (const NodeId node : nodes_) PackResult(fabric_->Result(node), results->add_nodes());
+      for (const NodeId node : nodes_)
+        NodeResultToProto(fabric_->Result(node), results->add_nodes());
       programs_->End(absl::FailedPreconditionError(
-          fmt::format("run {} has ended at {} of virtual time", run_, FormatTime(fabric_->now()))));
+          fmt::format("run {} ended at {} of virtual time", run_, FormatTime(fabric_->now()))));
       break;
     }
     case v1::Collect::WHAT_SNAPSHOT: {
@@ -450,7 +518,7 @@ void Host::Collect(const v1::Collect& request) {
       }
       for (std::string& text : fabric_->BlockedPrograms()) edges->add_blocked(std::move(text));
       programs_->End(absl::FailedPreconditionError(
-          fmt::format("run {} has ended at {} of virtual time: nothing in it can go on", run_,
+          fmt::format("run {} ended at {} of virtual time: nothing in it can proceed", run_,
                       FormatTime(fabric_->now()))));
       break;
     }
@@ -460,7 +528,7 @@ void Host::Collect(const v1::Collect& request) {
       break;
     default:
       return Fail(absl::UnimplementedError(
-          fmt::format("the controller collects {}, which this version does not have",
+          fmt::format("the controller requests {}, which this version does not have",
                       static_cast<int>(request.what()))));
   }
   events_.send(std::move(message));

@@ -4,6 +4,7 @@
 // THREAD: everything is called with the process's lock held.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -21,10 +22,17 @@ namespace percs {
 
 class Host {
  public:
+  using Clock = std::chrono::steady_clock;
+  // A window is computed in slices of about this wall time. Between two slices the process answers
+  // pings, scrapes and signals.
+  static constexpr std::chrono::milliseconds kSlice{100};
   struct Events {
     // A message to fill; goes to the controller when given to `send`.
     std::function<std::unique_ptr<v1::DaemonMessage>()> prepare;
     std::function<void(std::unique_ptr<v1::DaemonMessage>)> send;
+    // Calls back soon, after others have had the lock.
+    std::function<void(std::function<void()>)> later = nullptr;
+    std::function<Clock::time_point()> now = Clock::now;
   };
   // Sees, and may change, every outbox before it leaves: tests tamper here.
   using Tap = std::function<void(std::uint32_t process, Outbox* outbox)>;
@@ -37,16 +45,16 @@ class Host {
   void Configure(const v1::Configure& message, LinkIdentity self);
   void Grant(v1::WindowGrant* grant);
   void Collect(const v1::Collect& message);
-  // Goes on without another process.
+  // Continues without another process.
   void PeerLost(const v1::PeerLost& message);
   // Another one takes the place of that.
   void PeerBack(const v1::PeerBack& message);
-  void Drop() { Drop(absl::FailedPreconditionError("no scenario is applied any more")); }
-  void Drop(const absl::Status& why);  // which programs at the windows of its hubs are told
+  void Drop() { Drop(absl::FailedPreconditionError("no scenario is applied now")); }
+  void Drop(const absl::Status& why);  // the status for programs at windows of its hubs
   // For scrapes; changes nothing.
   HostState State() const;
 
-  // Something arrived or was reached: go on if that was what was missing.
+  // Something arrived or was reached: continue if that was what was missing.
   void Progress();
   void Fail(const absl::Status& status);
 
@@ -58,8 +66,16 @@ class Host {
   absl::Status TakeLosses();
   absl::Status TakeRejoin(const v1::RejoinCommand& message);
   absl::Status JoinPeers(const v1::Configure& message, const LinkIdentity& self);
+  LinkPeerSpec SpecOf(const v1::Peer& peer) const;
+  // There is a stream to it, so what is for it is sent.
+  void AddPeer(std::uint32_t process);
   absl::Status TakeBatches(std::uint32_t process, std::uint64_t number);
   absl::Status RunGranted();
+  // Computes the window, slice by slice, and reports.
+  void Compute();
+  // True if the window is over; else others are to have the lock before the next slice.
+  bool ComputeSlice();
+  void Report();
   void SendOutboxes(v1::WindowReport* report);
   void FillReport(v1::WindowReport* report);
 
@@ -70,13 +86,18 @@ class Host {
   std::uint64_t run_ = 0;
   std::unique_ptr<Fabric> fabric_;
   std::vector<NodeId> places_, nodes_;  // of this process; those of them that are not lost
-  std::vector<std::uint32_t> peers_;    // processes we share links with
+  std::vector<std::uint32_t> peers_;    // processes we share links with, or a swapped cable
   std::map<std::uint32_t, std::size_t> channels_;  // VCs of the links with each of them
+  std::size_t swappable_channels_ = 0;             // of cables that may lead to any of them
   std::uint64_t attempt_ = 0;
   std::map<std::uint32_t, std::uint64_t> lost_peers_;  // the last batch of theirs that was there
   std::uint32_t manager_ = 0;
-  bool ready_ = false;    // Ready was sent
-  bool granted_ = false;  // grant_ waits for batches
+  bool ready_ = false;          // Ready was sent
+  bool granted_ = false;        // grant_ waits for batches
+  bool computing_ = false;      // ... has begun, and its report is to come
+  std::uint64_t computed_ = 0;  // windows and runs so far, to tell one from the next
+  Time stretch_ = 0;            // of virtual time, that took less than a slice to compute
+  std::vector<std::function<void()>> after_window_;  // what has come meanwhile and has to wait
   v1::WindowGrant grant_;
 };
 

@@ -70,7 +70,7 @@ class HelloDesk {
   // Calls endpoint->Offer(listener), now or later, or returns why not.
   virtual absl::Status OnHello(SessionListener<Out, In>* listener,
                                const typename Endpoint<Out, In>::Hello& hello) = 0;
-  // The stream is gone although nobody offered it yet.
+  // The stream ended before it was offered to a session.
   virtual void OnGone(SessionListener<Out, In>* listener) = 0;
 };
 

@@ -68,7 +68,7 @@ class Timer {
     const auto when = std::chrono::system_clock::now() +
                       std::chrono::duration_cast<std::chrono::system_clock::duration>(after);
     alarm_->Set(when, [lock = lock_, current = generation_, generation = *generation_,
-                       then = std::move(then)](bool rang) {
+                       then = std::move(then)](bool rang) noexcept {  // gRPC would swallow it
       const LockGuard guard(lock->mutex());
       if (rang && *current == generation) then();
       lock->Remove();

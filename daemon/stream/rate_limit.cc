@@ -57,9 +57,8 @@ absl::Status RateLimit::Admit(const std::string& peer, Clock::time_point now) {
   }
   CountExcess(Excess::kRate);
   return absl::ResourceExhaustedError(
-      fmt::format("{} asks more than {:g} times a second, which is what one address may "
-                  "(--requests-per-second); ask "
-                  "again later",
+      fmt::format("{} makes more than {:g} requests per second, the limit for one address "
+                  "(--requests-per-second); try again later",
                   PeerAddress(peer), per_second_));
 }
 

@@ -18,6 +18,9 @@
 
 namespace percs {
 
+// Messages of a session that a peer may leave without acknowledgement.
+inline constexpr std::size_t kUnacknowledgedMax = 4096;
+
 // The stream that carries a session at the moment.
 template <class Out>
 class StreamPort {
@@ -53,7 +56,7 @@ class Session {
   }
 
   // From now on nothing leaves, and nothing is acknowledged, before Release: what was decided has
-  // to be kept first, so that nobody ever knows more than what a process that is killed finds
+  // to be saved first, so that no peer ever knows more than what a process that is killed finds
   // again.
   void HoldBack() { held_back_ = true; }
   void Release() {
@@ -116,8 +119,9 @@ class Session {
     if (absl::Status status = Acknowledge(message.acknowledged()); !status.ok()) return status;
     if (message.sequence() == 0 || message.sequence() <= received_) return false;
     if (message.sequence() != received_ + 1) {
-      return absl::DataLossError(fmt::format(
-          "message {} follows message {}: those between are lost", message.sequence(), received_));
+      return absl::DataLossError(
+          fmt::format("message {} follows message {}: the messages between them are lost",
+                      message.sequence(), received_));
     }
     ++received_;
     return true;
@@ -148,8 +152,8 @@ class Session {
   }
   absl::Status Acknowledge(std::uint64_t number) {
     if (number > sent_) {
-      return absl::DataLossError(fmt::format(
-          "the other side acknowledges message {}, but only {} were sent", number, sent_));
+      return absl::DataLossError(
+          fmt::format("the peer acknowledges message {}, but only {} were sent", number, sent_));
     }
     while (!queue_.empty() && queue_.front()->sequence() <= number) {
       if (unsent_ > 0) --unsent_;

@@ -30,6 +30,8 @@ class StreamListener {
   virtual void OnClosed(const absl::Status& status) = 0;
 };
 
+// What gRPC calls is noexcept: it would swallow what is thrown, and the conversation would stand
+// still (EndWhenOutOfMemory ends the process with a message).
 template <class Out, class In>
 class ClientStream final : public grpc::ClientBidiReactor<Out, In>, public StreamPort<Out> {
  public:
@@ -47,18 +49,18 @@ class ClientStream final : public grpc::ClientBidiReactor<Out, In>, public Strea
   void Write(const Out& message) override { this->StartWrite(&message); }
   void Cancel() override { context_.TryCancel(); }
 
-  void OnReadDone(bool ok) override {
+  void OnReadDone(bool ok) noexcept override {
     const LockGuard guard(lock_->mutex());
     if (!ok) return listener_->OnBroken();
     if (error_.ok()) error_ = listener_->OnMessage(in_);
     if (!error_.ok()) context_.TryCancel();
     this->StartRead(&in_);
   }
-  void OnWriteDone(bool ok) override {
+  void OnWriteDone(bool ok) noexcept override {
     const LockGuard guard(lock_->mutex());
     if (ok) listener_->OnWritten();  // otherwise the read fails as well and OnClosed follows
   }
-  void OnDone(const grpc::Status& status) override {
+  void OnDone(const grpc::Status& status) noexcept override {
     ProcessLock* const lock = lock_;
     {
       const LockGuard guard(lock->mutex());
@@ -68,7 +70,7 @@ class ClientStream final : public grpc::ClientBidiReactor<Out, In>, public Strea
     delete this;
     // Only now may the process end. The context has a share in the channel, and the last share in
     // gRPC's threads must not be given up on one of them: it could not wait for itself, and would
-    // go on with what is gone.
+    // continue with destroyed objects.
     const LockGuard guard(lock->mutex());
     lock->Remove();
   }
@@ -99,7 +101,7 @@ class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public Strea
   }
   void Cancel() override { context_->TryCancel(); }
 
-  void OnReadDone(bool ok) override {
+  void OnReadDone(bool ok) noexcept override {
     const LockGuard guard(lock_->mutex());
     if (!ok) {
       listener_->OnBroken();
@@ -115,7 +117,7 @@ class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public Strea
     }
     this->StartRead(&in_);
   }
-  void OnWriteDone(bool ok) override {
+  void OnWriteDone(bool ok) noexcept override {
     const LockGuard guard(lock_->mutex());
     if (ok) listener_->OnWritten();
   }
@@ -125,7 +127,7 @@ class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public Strea
     listener_->OnBroken();
     End(ToGrpc(status));
   }
-  void OnDone() override {
+  void OnDone() noexcept override {
     {
       const LockGuard guard(lock_->mutex());
       listener_->OnClosed(absl::OkStatus());
@@ -138,7 +140,7 @@ class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public Strea
  private:
   void End(const grpc::Status& status) {
     finished_ = true;
-    // A client that went away is answered, too, but nobody hears it.
+    // A client that disconnected is answered, too, but the answer is lost.
     record_.Ended(status.ok() && context_->IsCancelled() ? grpc::StatusCode::CANCELLED
                                                          : status.error_code());
     this->Finish(status);

@@ -21,7 +21,7 @@ absl::StatusOr<Placement> MakePlacement(NodeId nodes,
       std::accumulate(nodes_per_process.begin(), nodes_per_process.end(), std::uint64_t{0});
   if (sum != nodes) {
     return absl::InvalidArgumentError(
-        fmt::format("nodes_per_process deals out {} hubs, but the topology has {}", sum, nodes));
+        fmt::format("nodes_per_process assigns {} hubs, but the topology has {}", sum, nodes));
   }
   Placement placement;
   placement.processes = static_cast<int>(nodes_per_process.size()) + 1;
@@ -45,6 +45,19 @@ std::map<std::uint32_t, std::size_t> SharedChannels(const Topology& topology,
       const LinkEnd peer = topology.Peer(node, port);
       if (peer.node == kNoNode || placement.process_of_node[peer.node] == self) continue;
       channels[placement.process_of_node[peer.node]] += static_cast<std::size_t>(VcsOf(port));
+    }
+  }
+  return channels;
+}
+
+std::size_t SwappableChannels(const Topology& topology, const Placement& placement,
+                              std::uint32_t self) {
+  std::size_t channels = 0;
+  for (NodeId hub = 0; hub < topology.hubs(); ++hub) {
+    if (placement.process_of_node[hub] != self) continue;
+    for (PortId port = 0; port < kLinkPorts; ++port) {
+      if (ClassOf(port) == LinkClass::kD && topology.connected(hub, port))
+        channels += static_cast<std::size_t>(VcsOf(port));
     }
   }
   return channels;

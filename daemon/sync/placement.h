@@ -22,6 +22,10 @@ absl::StatusOr<Placement> MakePlacement(NodeId nodes,
                                         absl::Span<const std::uint64_t> nodes_per_process,
                                         int self);
 
+// Virtual channels of the cables of `self` that may be swapped, so that they lead to any process.
+std::size_t SwappableChannels(const Topology& topology, const Placement& placement,
+                              std::uint32_t self);
+
 // Virtual channels of the links that `self` shares with each other process, in both directions; no
 // entry where there are none.
 std::map<std::uint32_t, std::size_t> SharedChannels(const Topology& topology,

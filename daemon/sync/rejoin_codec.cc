@@ -78,9 +78,9 @@ absl::Status CheckAction(const FaultAction& action, const Topology& topology,
       right = false;
   }
   if (right) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format(
-      "an action of kind {} at port {} of node {}, which acts on no hub that comes back",
-      static_cast<int>(action.kind), action.end.port, action.end.node));
+  return absl::InvalidArgumentError(
+      fmt::format("an action of kind {} at port {} of node {}, which is not a rejoining hub",
+                  static_cast<int>(action.kind), action.end.port, action.end.node));
 }
 
 absl::Status CheckTimes(const RejoinedHubs& rejoined) {
@@ -90,7 +90,7 @@ absl::Status CheckTimes(const RejoinedHubs& rejoined) {
   if (!early(rejoined.faults) && !early(rejoined.link_faults) && !early(rejoined.impairments))
     return absl::OkStatus();
   return absl::InvalidArgumentError(
-      fmt::format("something acts on hubs before they come back at {}", FormatTime(rejoined.at)));
+      fmt::format("an action affects hubs before they rejoin at {}", FormatTime(rejoined.at)));
 }
 
 }  // namespace
@@ -136,7 +136,7 @@ absl::StatusOr<RejoinedHubs> RejoinFromProto(const v1::RejoinCommand& message,
     rejoined.tables.push_back(tables = *next);
   }
   if (!rejoined.tables.empty() && rejoined.tables.size() != rejoined.nodes.size()) {
-    return absl::InvalidArgumentError(fmt::format("route tables for {} hubs, and {} come back",
+    return absl::InvalidArgumentError(fmt::format("route tables for {} hubs, but {} hubs rejoin",
                                                   rejoined.tables.size(), rejoined.nodes.size()));
   }
   for (const v1::FaultActionCommand& command : message.faults()) {

@@ -13,7 +13,6 @@ namespace percs {
 namespace {
 
 // Reports, answers and acknowledgements of a daemon that waits for a lost stream.
-constexpr std::size_t kUnacknowledgedMax = 4096;
 constexpr std::chrono::milliseconds kRetryAfter(50);
 constexpr std::chrono::milliseconds kAskAgainAfter(500);  // for a place
 constexpr std::chrono::seconds kJoinDeadline(5);
@@ -91,7 +90,7 @@ void SyncClient::OnJoinReply(const grpc::Status& status, const v1::JoinReply& re
 // The controller is there, so nothing is given up.
 void SyncClient::WaitForPlace(const std::string& why) {
   if (!std::exchange(waiting_, true))
-    spdlog::info("waits for a place: {}: {}", options_.controller, why);
+    spdlog::info("waiting for a place: {}: {}", options_.controller, why);
   watching_ = false;
   give_up_.Cancel();
   retry_.Set(kAskAgainAfter, [this] { Join(); });
@@ -131,7 +130,7 @@ void SyncClient::Away() {
   const double seconds = std::chrono::duration<double>(Clock::now() - away_since_).count();
   events_.gone(absl::UnavailableError(
       fmt::format("controller at {}: {} for {:.1f} s; is percs-controller running there?",
-                  options_.controller, joined_ ? "has been away" : "nobody answered", seconds)));
+                  options_.controller, joined_ ? "no connection" : "no answer", seconds)));
 }
 
 void SyncClient::OnReached() {
@@ -149,7 +148,7 @@ void SyncClient::FillHello(v1::SessionHello* hello) const {
 absl::Status SyncClient::CheckHello(const v1::SessionHello& hello) const {
   if (hello.fabric() == fabric_) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      fmt::format("it is another controller than the one that was joined: fabric {} instead of {}",
+      fmt::format("this is not the controller that was joined: fabric {} instead of {}",
                   hello.fabric(), fabric_));
 }
 

@@ -66,6 +66,7 @@ constexpr int VcsOf(PortId port) { return IsL(port) ? 3 : IsD(port) ? 2 : 1; }
 using Position = std::int8_t;
 inline constexpr Position kInjected = -1, kL0 = 0, kD0 = 1, kL1 = 2, kD1 = 3, kL2 = 4;
 inline constexpr Position kNoPosition = 127;
+inline constexpr int kRouteHopsMax = kL2 + 1;
 
 constexpr Position PositionOf(PortId port, VcId vc) {
   return IsHfi(port) ? kInjected : static_cast<Position>(IsL(port) ? 2 * vc : 2 * vc + 1);

@@ -88,7 +88,7 @@ absl::Status CheckReduction(ReduceOp op, OperandType type) {
   const bool floating = type == OperandType::kFloat || type == OperandType::kDouble;
   if (bitwise && floating) {
     return absl::InvalidArgumentError(fmt::format(
-        "there is no {} of {} operands; bitwise operations are for int32, uint32, int64 and uint64",
+        "{} of {} operands does not exist; bitwise operations need int32, uint32, int64 or uint64",
         OpName(op), TypeName(type)));
   }
   return absl::OkStatus();

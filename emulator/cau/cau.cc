@@ -10,7 +10,7 @@
 namespace percs {
 namespace {
 
-constexpr const char* kWithoutUs = "; it goes on without this hub";
+constexpr const char* kWithoutUs = "; it continues without this hub";
 
 }  // namespace
 
@@ -35,7 +35,7 @@ absl::Status Cau::SetUp(std::shared_ptr<const TreePlan> plan, const TreeProblem&
     LeaveOut(
         id, listener,
         takes_part
-            ? absl::UnavailableError(absl::StrCat(reason.message(), "; it will be set up anew"))
+            ? absl::UnavailableError(absl::StrCat(reason.message(), "; it will be set up again"))
             : absl::FailedPreconditionError(absl::StrCat(reason.message(), kWithoutUs)));
   }
   const auto left_out = left_out_.find(id);
@@ -165,11 +165,11 @@ void Cau::TellFailures(CauTreeId id, Tree& tree, const TreeProblem& problem) {
 absl::Status Cau::Attach(CauTreeId id, CauListener* listener) {
   const auto it = trees_.find(id);
   if (it == trees_.end() || it->second.participant < 0) {
-    return absl::NotFoundError(fmt::format("tree {} has no place for a participant on {}", id,
+    return absl::NotFoundError(fmt::format("{1} has no participant in tree {0}", id,
                                            context_.topology->NodeName(context_.node)));
   }
   if (it->second.listener) {
-    return absl::AlreadyExistsError(fmt::format("tree {} has its one participant on {} already", id,
+    return absl::AlreadyExistsError(fmt::format("tree {} already has its participant on {}", id,
                                                 context_.topology->NodeName(context_.node)));
   }
   it->second.listener = listener;
@@ -225,7 +225,7 @@ absl::Status Cau::Reduce(CauTreeId id, std::uint32_t sequence, NodeId root, Redu
         "node {} cannot be the root of a reduce that {} contributes to: {}", root,
         context_.topology->NodeName(context_.node),
         root == context_.node
-            ? "a root gives no operands, it gets the others'"
+            ? "a root contributes no operands; it receives those of the others"
             : fmt::format("it is not in tree {}, which has {} participants", id, nodes.size())));
   }
   if (absl::Status status = CheckSequence(**tree, CauOperation::kReduce, sequence); !status.ok())

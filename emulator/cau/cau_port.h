@@ -29,7 +29,7 @@ enum class CauOperation : std::uint8_t { kReduce, kMulticast };
 
 // Sequences count the operations of each kind on a tree from 0. A participant that takes part in
 // operation n of a kind has to give it after its operation n - 1 of that kind, and before n + 1;
-// several may be on their way. When network management has set a tree up anew, they start again at
+// several may be on their way. When network management has set a tree up again, they start again at
 // 0.
 class CauListener {
  public:
@@ -50,10 +50,10 @@ class CauListener {
   virtual void OnCauFailed(CauTreeId tree, CauOperation operation, std::uint32_t sequence,
                            const absl::Status& why) = 0;
   // After the failures of its operations: UNAVAILABLE if network management will set the tree up
-  // anew and OnCauTreeUp follows, or FAILED_PRECONDITION if this hub is no part of it any more. It
+  // again and OnCauTreeUp follows, or FAILED_PRECONDITION if this hub is no part of it any more. It
   // may become one again: then, too, OnCauTreeUp follows.
   virtual void OnCauTreeDown(CauTreeId tree, const absl::Status& why) {}
-  // The tree was set up, or anew, among these nodes, in ascending order; sequences start at 0. At
+  // The tree was set up, or again, among these nodes, in ascending order; sequences start at 0. At
   // the same instant on all its hubs.
   virtual void OnCauTreeUp(CauTreeId tree, const std::vector<NodeId>& participants) {}
 };
@@ -64,7 +64,7 @@ class CauPort {
  public:
   virtual ~CauPort() = default;
   // Makes the caller the participant of this hub. NOT_FOUND: no such tree here, or the tree has no
-  // place for a participant on this hub; ALREADY_EXISTS: somebody else is it.
+  // place for a participant on this hub; ALREADY_EXISTS: another participant is attached.
   virtual absl::Status Attach(CauTreeId tree, CauListener* listener) = 0;
   virtual void Detach(CauTreeId tree) = 0;
   // Nodes with a participating window, ascending; empty if there is no such tree here.

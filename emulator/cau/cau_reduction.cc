@@ -10,7 +10,7 @@ absl::Status CheckCauReduction(ReduceOp op, OperandType type, int bytes) {
   const bool everywhere = op == ReduceOp::kSum || op == ReduceOp::kMin || op == ReduceOp::kMax;
   if (IsOfPairs(op) || (!everywhere && floating != (op == ReduceOp::kProd))) {
     return absl::InvalidArgumentError(fmt::format(
-        "a CAU has no {} of {} operands; it has {}", OpName(op), TypeName(type),
+        "a CAU does not support {} of {} operands; it supports {}", OpName(op), TypeName(type),
         floating ? "min, max, sum and prod of float and double"
                  : "nop, sum, min, max, or, and, xor of int32, uint32, int64 and uint64"));
   }

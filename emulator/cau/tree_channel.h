@@ -5,7 +5,7 @@
 //
 // The receiver holds at most `depth` packets, in any order of arrival, and acknowledges only what
 // it has stored (docs/semantics.md rule 16). Every report to the sender says how far that may go; a
-// sender that had to stop is told by a grant, which is repeated until it is seen.
+// sender that had to stop gets a grant, which is repeated until it is acknowledged.
 #pragma once
 
 #include <algorithm>
@@ -132,7 +132,7 @@ class TreeReceiver {
     }
     return bits;
   }
-  // How far the sender may go from now on; it is about to be told.
+  // How far the sender may go from now on; the caller sends it.
   std::uint32_t Grant() { return granted_ = consumed_ + static_cast<std::uint32_t>(slots_.size()); }
   std::uint32_t granted() const { return granted_; }
 
@@ -152,7 +152,7 @@ struct TreeChannel {
   TreeSender sender;
   TreeReceiver receiver;
   Time timer_at = kNever;        // of the event that looks after this channel
-  Time grant_deadline = kNever;  // when an unseen grant is told again
+  Time grant_deadline = kNever;  // when an unacknowledged grant is sent again
   std::uint8_t grant_tries = 0;
   bool report_waiting = false;  // in the HFI: one report per channel at most waits for the ISR
   bool report_again = false;    // ... and there is something newer to say

@@ -32,7 +32,7 @@ struct TreeLink {
 struct Firing {
   CauItem item;
   std::vector<int> outputs;   // links
-  std::vector<int> consumed;  // links whose receiver has been told to stop and may go on now
+  std::vector<int> consumed;  // links whose peer had to stop and may continue now
   int inputs = 0;
 };
 

@@ -239,7 +239,7 @@ absl::StatusOr<TreePlan> TreePlan::Parse(absl::Span<const std::uint8_t> bytes) {
   };
   if (!TakeNumber(&bytes, 0xffff, &id) || !TakeNumber(&bytes, 0xffffffff, &generation) ||
       !TakeNumber(&bytes, 1, &order) || !TakeNumber(&bytes, bytes.size() / 2, &count)) {
-    return bad("a head that cannot be");
+    return bad("an invalid head");
   }
   plan.id = static_cast<CauTreeId>(id);
   plan.generation = static_cast<std::uint32_t>(generation);
@@ -249,7 +249,7 @@ absl::StatusOr<TreePlan> TreePlan::Parse(absl::Span<const std::uint8_t> bytes) {
     std::uint64_t node = 0, parent = 0;
     if (!TakeNumber(&bytes, 0x1ffffffff, &node) || !TakeNumber(&bytes, i, &parent) ||
         (parent == 0) != (i == 0)) {
-      return bad("a vertex that cannot be");
+      return bad("an invalid vertex");
     }
     plan.vertices.push_back({static_cast<NodeId>(node >> 1),
                              parent == 0 ? kNoVertex : static_cast<TreeVertexId>(parent - 1),
@@ -258,14 +258,14 @@ absl::StatusOr<TreePlan> TreePlan::Parse(absl::Span<const std::uint8_t> bytes) {
     if (parent > 0 && ++children[parent - 1] > kCauFanOutMax)
       return bad("more children than a CAU has links");
   }
-  if (!bytes.empty()) return bad("bytes behind its end");
+  if (!bytes.empty()) return bad("bytes after its end");
   return plan;
 }
 
 absl::Status CheckTree(const Topology& topology, const TreeSpec& spec) {
   if (spec.members.size() < 2) {
     return absl::InvalidArgumentError(
-        fmt::format("a tree of {} members; name two hubs at least", spec.members.size()));
+        fmt::format("a tree of {} members; name at least two hubs", spec.members.size()));
   }
   if (spec.fan_out < 1 || spec.fan_out > kCauFanOutMax) {
     return absl::InvalidArgumentError(fmt::format(

@@ -17,6 +17,7 @@ namespace percs {
 
 inline constexpr int kCauTrees =
     64;  // entries of a CAU's content-addressable memory (paper 003 section 3.6)
+inline constexpr std::size_t kCauTreesMade = 0xffff;  // in a run: their numbers have 16 bits
 inline constexpr int kCauFanOutMax = 8;  // tree links to children (paper 003 section 3.6)
 
 // In which order a CAU combines the operands of a reduction.
@@ -48,7 +49,7 @@ struct TreeVertex {
 
 struct TreePlan {
   CauTreeId id = 0;
-  std::uint32_t generation = 1;  // raised whenever it is set up anew
+  std::uint32_t generation = 1;  // raised whenever it is set up again
   OperandOrder order = OperandOrder::kFixed;
   std::vector<TreeVertex> vertices;
 
@@ -59,8 +60,8 @@ struct TreePlan {
   static absl::StatusOr<TreePlan> Parse(absl::Span<const std::uint8_t> bytes);
 };
 
-// INVALID_ARGUMENT for a tree nobody could set up: no member, a blade, a hub twice, a fan-out that
-// is not 1..8.
+// INVALID_ARGUMENT for a tree that cannot be set up: no member, a blade, a hub twice, a fan-out
+// that is not 1..8.
 absl::Status CheckTree(const Topology& topology, const TreeSpec& spec);
 
 // A tree of least depth: the hubs in the order of their numbers, cut into parts at the edges of

@@ -164,7 +164,7 @@ void Cau::SendReport(TreeEntry& entry, const Place& place, CauHeader::Type type)
   channel.report_waiting = SendPacket(entry, place.link, header, nullptr);
 }
 
-// The sender had to stop, and may go on.
+// The sender had to stop, and may continue.
 void Cau::GrantAgain(TreeEntry& entry, const Place& place) {
   TreeChannel& channel = Channel(entry, place);
   SendReport(entry, place, CauHeader::Type::kGrant);

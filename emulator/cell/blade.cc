@@ -245,9 +245,8 @@ absl::Status Blade::LoseRing(int cell, int ring, Time at) {
   }
   if (rings_lost_[cell] & (1u << (ring ^ 1))) {
     return absl::FailedPreconditionError(
-        fmt::format("EIB ring {} of Cell {} is the last of its direction; without it, units that "
-                    "are near only that "
-                    "way could not reach each other",
+        fmt::format("EIB ring {} of Cell {} is the last of its direction; without it, some units "
+                    "could not reach each other",
                     ring, cell));
   }
   rings_lost_[cell] |= static_cast<std::uint8_t>(1u << ring);

@@ -44,7 +44,7 @@ struct BladeParameters {
 
   // The MFC.
   Time issue = 3'125;         // the SPU writes a command into its channels: below 4 ns
-  Time command = 28'125;      // the MFC takes up one command after another: near peak from 1 KiB
+  Time command = 28'125;      // the MFC accepts one command after another: near peak from 1 KiB
   Time list_element = 3'125;  // it fetches one list element
   Time coherence = 12'500;    // command phase and snoop, before data may move
   Time dma_done = 30'000;     // from the last beat to the tag status: 128 bytes below 100 ns

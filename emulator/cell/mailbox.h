@@ -1,5 +1,5 @@
-// A mailbox of an SPE: a queue of 32-bit messages. Whoever writes into a full one waits for room,
-// whoever reads an empty one waits for a message; both in the order in which they came.
+// A mailbox of an SPE: a queue of 32-bit messages. A writer to a full one waits for room,
+// a reader of an empty one waits for a message; both in the order of arrival.
 #pragma once
 
 #include <cstdint>

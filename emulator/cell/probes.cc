@@ -114,6 +114,37 @@ int MessagesBeforeWaiting(const BladeParameters& parameters) {
   return taken;
 }
 
+static Task<> FillOutboundMailboxes(Spe& spe, int* taken) {
+  for (;;) {
+    co_await spe.WriteOutMbox(1);
+    ++*taken;
+    co_await spe.WriteOutIntrMbox(1);
+    ++*taken;
+  }
+}
+
+int OutboundMessages(const BladeParameters& parameters) {
+  auto blade = NewBlade(parameters);
+  int taken = 0;
+  PERCS_CHECK(
+      blade->RunSpe(0, [&taken](Spe& spe) { return FillOutboundMailboxes(spe, &taken); }).ok());
+  blade->Run(kMillisecond);
+  return taken;
+}
+
+static Task<> ReadRegister(Spe& spe, int signal_register) {
+  co_await spe.ReadSignal(signal_register);
+}
+
+int SignalRegisters(const BladeParameters& parameters) {
+  for (int next = 1;; ++next) {
+    auto blade = NewBlade(parameters);
+    PERCS_CHECK(blade->RunSpe(0, [next](Spe& spe) { return ReadRegister(spe, next); }).ok());
+    blade->Run(kMillisecond);
+    if (!blade->spe(0).status().ok()) return next - 1;
+  }
+}
+
 std::uint32_t LargestDma(const BladeParameters& parameters) {
   std::uint32_t largest = 0;
   for (std::uint32_t bytes = 16; bytes <= 64 * 1024; bytes += 16) {

@@ -23,6 +23,11 @@ double MemoryRateAgainstSpes(const BladeParameters& parameters);
 int CommandsBeforeWaiting(const BladeParameters& parameters);
 // Messages that an inbound mailbox takes before the writer has to wait.
 int MessagesBeforeWaiting(const BladeParameters& parameters);
+// Messages that an SPE can leave for its PPE before it has to wait: each outbound mailbox holds
+// one.
+int OutboundMessages(const BladeParameters& parameters);
+// Signal registers that an SPE can read.
+int SignalRegisters(const BladeParameters& parameters);
 // The largest DMA that no rule forbids.
 std::uint32_t LargestDma(const BladeParameters& parameters);
 

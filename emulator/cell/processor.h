@@ -34,7 +34,7 @@ struct Operation {
   EffectiveAddress ea = 0;
   std::uint32_t operand = 0, comparand = 0;
   AtomicOp atomic = AtomicOp::kAdd;
-  Time back = 0;  // after it was carried out, until the program goes on
+  Time back = 0;  // after it was carried out, until the program continues
 };
 
 class Processor {
@@ -56,7 +56,7 @@ class Processor {
   bool unfinished() const { return state_ == State::kRunning || state_ == State::kWaiting; }
   // Of the program: OK, or the rule it broke.
   const absl::Status& status() const { return status_; }
-  // What a program that does not go on waits for.
+  // What a program that does not continue waits for.
   virtual std::string WaitsFor() const { return waits_for_; }
 
   // Awaitables.
@@ -123,7 +123,7 @@ class Processor {
     waits_for_ = "a time";
     WakeAt(until);
   }
-  // The program goes on at `at`; nothing else may wake it before.
+  // The program continues at `at`; nothing else may wake it before.
   void WakeAt(Time at) {
     context_->queue.Push(at, EventKey(EventClass::kHfi, index_, 0, 0),
                          reinterpret_cast<std::uintptr_t>(this));

@@ -37,7 +37,7 @@ class Spe : public Processor {
   int cell() const { return index() / kSpesPerCell; }
   std::string WaitsFor() const override;
 
-  // A command for the MFC. The program goes on once the MFC has it; it waits while the queue is
+  // A command for the MFC. The program continues once the MFC has it; it waits while the queue is
   // full.
   struct Issued {
     Spe* spe;

@@ -113,8 +113,8 @@ void CellValidation::Structure() {
   Equal("CELL-008", "atomic width", 32, 8 * sizeof(Operation::operand), "bit");
   Equal("CELL-009", "mailbox width", 32, 8 * sizeof(Operation::operand), "bit");
   Equal("CELL-010", "inbound mailbox depth", 4, MessagesBeforeWaiting(p_), "entries");
-  Equal("CELL-011", "outbound mailboxes per SPE", 2, 2, "mailboxes");
-  Equal("CELL-012", "signal registers per SPE", 2, 2, "registers");
+  Equal("CELL-011", "outbound mailboxes per SPE", 2, OutboundMessages(p_), "mailboxes");
+  Equal("CELL-012", "signal registers per SPE", 2, SignalRegisters(p_), "registers");
   Equal("CELL-013", "half of the register that a call uses", 16, kSpes, "bit");
   Equal("CELL-042", "collective buffer per SPE", 16384, kCollectiveBufferBytes, "B");
   Equal("CELL-043", "ATO reduce element limit", 512, ElementLimit(kAtoB), "elements");

@@ -53,7 +53,7 @@ void HubClock::SetRole(PortMask role, Time now) {
   if ((role & HubTables::kDeliverHere) == 0) {
     next_symbol_ = kNever;
   } else if (!was_source) {
-    Emit(now);  // its clock goes on from what it shows
+    Emit(now);  // its clock continues from what it shows
   }
 }
 

@@ -18,7 +18,7 @@
 
 namespace percs {
 
-// Age of a clock whose oscillator a fault has made faster or slower since it was set: nobody counts
+// Age of a clock whose oscillator a fault has made faster or slower since it was set: no one relies
 // on it.
 inline constexpr Time kDrifting = kNever - 1;
 
@@ -50,7 +50,7 @@ class HubClock {
   // All there is at next_time().
   void Run();
 
-  // From now on the oscillator counts so many parts per billion more than it does by itself.
+  // From now on the oscillator counts `ppb` parts per billion more than it does by itself.
   void AddDrift(std::int64_t ppb, Time now);
 
   Time Reading(Time now) const;
@@ -77,7 +77,7 @@ class HubClock {
 
   PortMask role_ = 0;
   Time set_at_ = 0, shown_ = 0;         // the clock showed `shown_` at `set_at_`
-  Time drifts_from_ = 0, drifted_ = 0;  // at another rate before, which made so much
+  Time drifts_from_ = 0, drifted_ = 0;  // at another rate before, which added this much
   bool set_ = false, drifting_ = false;
   NodeId source_ = kNoNode;
   std::uint32_t depth_ = 0;

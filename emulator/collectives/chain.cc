@@ -2,7 +2,14 @@
 
 #include <utility>
 
+#include "emulator/runtime/node_runtime.h"
+
 namespace percs {
+
+TaskGroup LocalGroup(Rank& rank) {
+  const std::uint32_t tasks = rank.node().placement().tasks_per_node;
+  return {rank.number() - rank.local(), 1, tasks};
+}
 
 Chain::Chain(Rank& rank, std::vector<ChainLevel> levels) : rank_(rank), levels_(std::move(levels)) {
   for (const ChainLevel& level : levels_) times_.push_back({level.name, 0, 0});

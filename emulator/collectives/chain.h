@@ -21,6 +21,9 @@ struct ChainLevel {
   std::function<bool(CollectiveCall& call)> prepare;
 };
 
+// The tasks on this one's node.
+TaskGroup LocalGroup(Rank& rank);
+
 class Chain final : public Collective {
  public:
   Chain(Rank& rank, std::vector<ChainLevel> levels);

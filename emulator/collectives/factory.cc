@@ -6,6 +6,7 @@
 #include "emulator/collectives/p2p_collective.h"
 #include "emulator/collectives/shm_collective.h"
 #include "emulator/collectives/smartmap_collective.h"
+#include "emulator/runtime/message_port.h"
 #include "fmt/format.h"
 
 namespace percs {
@@ -41,13 +42,14 @@ std::unique_ptr<Collective> Cau(const CollectiveWorkload& workload, Rank& rank,
   return std::make_unique<CauCollective>(rank, All(workload), operation);
 }
 
-const std::vector<Named>& Others() {
+// Through the memory of one node.
+std::vector<Named> OnOneNode() {
   using W = const CollectiveWorkload&;
   using C = std::unique_ptr<Collective>;
   constexpr auto kReduceThenBroadcast = [](W w, Rank& r) -> C {
     return MakeShmAllreduce(r, All(w));
   };
-  static const std::vector<Named> kOthers{
+  return {
       {{Operation::kBarrier, "shm:tree",
         "reduce and broadcast without data, through shared memory"},
        kReduceThenBroadcast,
@@ -65,15 +67,6 @@ const std::vector<Named>& Others() {
          return std::make_unique<ShmFlatBroadcast>(r, All(w), kMainArea, 2);
        },
        Fits::kOneNode},
-      {{Operation::kBroadcast, "hybrid:p2p",
-        "shared memory on nodes, messages between their leaders"},
-       [](W w, Rank& r) -> C { return MakeHybridBroadcast(r, LeaderLayer::kP2p, w.bytes); },
-       Fits::kAll},
-      {{Operation::kBroadcast, "hybrid:cau",
-        "shared memory on nodes, a tree of CAUs between their leaders"},
-       [](W w, Rank& r) -> C { return MakeHybridBroadcast(r, LeaderLayer::kCau, w.bytes); },
-       Fits::kAll,
-       true},
       {{Operation::kReduce, "shm:tree", "binary tree through shared records"},
        [](W w, Rank& r) -> C { return std::make_unique<ShmReduce>(r, All(w), kMainArea, false); },
        Fits::kOneNode},
@@ -106,6 +99,23 @@ const std::vector<Named>& Others() {
       {{Operation::kAlltoall, "smartmap", "out of all memories, by direct access"},
        [](W w, Rank& r) -> C { return Smartmap(w, r, Operation::kAlltoall); },
        Fits::kOneNode},
+  };
+}
+
+// Between nodes, with or without a part on each.
+std::vector<Named> AcrossNodes() {
+  using W = const CollectiveWorkload&;
+  using C = std::unique_ptr<Collective>;
+  return {
+      {{Operation::kBroadcast, "hybrid:p2p",
+        "shared memory on nodes, messages between their leaders"},
+       [](W w, Rank& r) -> C { return MakeHybridBroadcast(r, LeaderLayer::kP2p, w.bytes); },
+       Fits::kAll},
+      {{Operation::kBroadcast, "hybrid:cau",
+        "shared memory on nodes, a tree of CAUs between their leaders"},
+       [](W w, Rank& r) -> C { return MakeHybridBroadcast(r, LeaderLayer::kCau, w.bytes); },
+       Fits::kAll,
+       true},
       {{Operation::kAllreduce, "hybrid:cau",
         "shared memory on nodes, a tree of CAUs between their leaders"},
        [](W, Rank& r) -> C { return MakeHybridAllreduce(r, LeaderLayer::kCau); },
@@ -156,10 +166,18 @@ const std::vector<Named>& Others() {
        Fits::kOneTaskPerNode,
        true},
   };
+}
+
+const std::vector<Named>& Others() {
+  static const std::vector<Named> kOthers = [] {
+    std::vector<Named> all = OnOneNode();
+    for (Named& named : AcrossNodes()) all.push_back(std::move(named));
+    return all;
+  }();
   return kOthers;
 }
 
-std::vector<CollectiveName> MakeNames() {
+std::vector<CollectiveName> MakeCollectiveNames() {
   std::vector<CollectiveName> names;
   for (const P2pAlgorithm& algorithm : P2pAlgorithms()) {
     names.push_back(
@@ -174,6 +192,11 @@ const Named* FindOther(const CollectiveName& name) {
     if (other.name.operation == name.operation && other.name.name == name.name) return &other;
   }
   return nullptr;
+}
+
+// Without its layer.
+std::string AlgorithmOf(const CollectiveName& name) {
+  return name.name.substr(name.name.find(':') + 1);
 }
 
 // A layer alone stands for its first algorithm.
@@ -192,21 +215,19 @@ absl::Status CheckFits(const CollectiveName& name, Fits fits, const CollectiveWo
   const TaskPlacement& placement = workload.placement;
   if (fits == Fits::kOneNode && placement.nodes > 1) {
     return absl::InvalidArgumentError(
-        fmt::format("{} {} is for tasks of one node, and these are on {}", name.name,
+        fmt::format("{} {} is for tasks of one node, but these tasks are on {} nodes", name.name,
                     OperationName(name.operation), placement.nodes));
   }
   if (name.name == "smartmap:parallel" && IsOfPairs(workload.op)) {
     return absl::InvalidArgumentError(
-        fmt::format("{} {} with {}: who works out a part has not got the value, so its place would "
-                    "be wrong; take "
-                    "smartmap:serial",
+        fmt::format("{} {} with {}: a task that computes a part does not have the values, so their "
+                    "locations would be wrong; use smartmap:serial",
                     name.name, OperationName(name.operation), OpName(workload.op)));
   }
   if (fits == Fits::kOneTaskPerNode && placement.tasks_per_node > 1) {
     return absl::InvalidArgumentError(
-        fmt::format("{} {} is for one task per node, and there are {}; a tree of CAUs has one "
-                    "participant per node, so "
-                    "take hybrid:cau",
+        fmt::format("{} {} is for one task per node, but there are {}; a tree of CAUs has one "
+                    "participant per node, so use hybrid:cau",
                     name.name, OperationName(name.operation), placement.tasks_per_node));
   }
   return absl::OkStatus();
@@ -216,10 +237,9 @@ absl::Status CheckFits(const CollectiveName& name, Fits fits, const CollectiveWo
 absl::Status CheckForCau(const CollectiveName& name, const CollectiveWorkload& workload) {
   if (name.operation == Operation::kBarrier) return absl::OkStatus();
   if (workload.bytes > kCauPayloadMax) {
-    return absl::InvalidArgumentError(
-        fmt::format("{} {} of {} bytes: a CAU packet has at most {}; longer ones go by messages "
-                    "(hybrid:p2p, p2p)",
-                    name.name, OperationName(name.operation), workload.bytes, kCauPayloadMax));
+    return absl::InvalidArgumentError(fmt::format(
+        "{} {} of {} bytes: a CAU packet has at most {}; use messages (hybrid:p2p, p2p) for more",
+        name.name, OperationName(name.operation), workload.bytes, kCauPayloadMax));
   }
   if (name.operation == Operation::kBroadcast) return absl::OkStatus();
   return CheckCauReduction(workload.op, workload.type, static_cast<int>(workload.bytes));
@@ -228,7 +248,7 @@ absl::Status CheckForCau(const CollectiveName& name, const CollectiveWorkload& w
 }  // namespace
 
 const std::vector<CollectiveName>& CollectiveNames() {
-  static const std::vector<CollectiveName> kNames = MakeNames();
+  static const std::vector<CollectiveName> kNames = MakeCollectiveNames();
   return kNames;
 }
 
@@ -243,9 +263,28 @@ absl::Status CheckCollectiveName(const CollectiveWorkload& workload) {
   for (const CollectiveName& name : CollectiveNames()) {
     if (name.operation == workload.operation) all += (all.empty() ? "" : ", ") + name.name;
   }
-  return absl::InvalidArgumentError(fmt::format("there is no {} algorithm '{}'; there are {}",
+  return absl::InvalidArgumentError(fmt::format("unknown {} algorithm '{}'; algorithms: {}",
                                                 OperationName(workload.operation),
                                                 workload.algorithm, all));
+}
+
+absl::Status CheckCollectiveSize(const CollectiveWorkload& workload, int windows) {
+  const TaskPlacement& placement = workload.placement;
+  if (placement.tasks_per_node > static_cast<std::uint32_t>(windows)) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{} tasks per node, each with a window of its own; a hub has 2 x windows_per_hfi = {}",
+        placement.tasks_per_node, windows));
+  }
+  const CollectiveName* name = Find(workload.operation, workload.algorithm);
+  if (!name || FindOther(*name) || placement.tasks() <= kPhases) return absl::OkStatus();
+  PhaseSchedule schedule{.size = placement.tasks(), .bytes = workload.bytes};
+  FindP2pAlgorithm(workload.operation, AlgorithmOf(*name))->plan(schedule);
+  if (schedule.phases.size() <= kPhases) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "{} {} of {} tasks takes {} messages of each task, one after the other; {} can be "
+      "distinguished, so take fewer tasks, or another algorithm",
+      name->name, OperationName(name->operation), placement.tasks(), schedule.phases.size(),
+      kPhases));
 }
 
 bool UsesCauTree(const CollectiveWorkload& workload) {
@@ -257,9 +296,8 @@ bool UsesCauTree(const CollectiveWorkload& workload) {
 std::unique_ptr<Collective> MakeCollective(const CollectiveWorkload& workload, Rank& rank) {
   const CollectiveName& name = *Find(workload.operation, workload.algorithm);
   if (const Named* other = FindOther(name)) return other->make(workload, rank);
-  const std::string algorithm = name.name.substr(name.name.find(':') + 1);
   return std::make_unique<P2pCollective>(
-      rank, All(workload), *FindP2pAlgorithm(workload.operation, algorithm), kMainChannel);
+      rank, All(workload), *FindP2pAlgorithm(workload.operation, AlgorithmOf(name)), kMainChannel);
 }
 
 }  // namespace percs

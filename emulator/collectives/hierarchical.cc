@@ -13,12 +13,7 @@ namespace percs {
 namespace {
 
 // P2P channels, and areas of the node's shared memory.
-constexpr std::uint8_t kLeaderChannel = 1, kReduceOnNode = 2, kBroadcastOnNode = 3;
-
-TaskGroup LocalGroup(Rank& rank) {
-  const std::uint32_t tasks = rank.node().placement().tasks_per_node;
-  return {rank.number() - rank.local(), 1, tasks};
-}
+constexpr std::uint8_t kAmongLeadersChannel = 1, kReduceOnNode = 2, kBroadcastOnNode = 3;
 
 std::unique_ptr<Collective> OnNode(Rank& rank, NodeLayer layer, Operation operation) {
   const std::uint8_t number = operation == Operation::kReduce ? kReduceOnNode : kBroadcastOnNode;
@@ -34,7 +29,7 @@ std::unique_ptr<Collective> AmongLeaders(Rank& rank, Operation operation) {
   const TaskPlacement& placement = rank.node().placement();
   return std::make_unique<P2pCollective>(
       rank, TaskGroup{rank.local(), placement.tasks_per_node, placement.nodes},
-      *FindP2pAlgorithm(operation, ""), kLeaderChannel);
+      *FindP2pAlgorithm(operation, ""), kAmongLeadersChannel);
 }
 
 bool AtLocalRoot(const TaskPlacement& placement, CollectiveCall& call) {

@@ -15,10 +15,6 @@ namespace {
 constexpr std::uint8_t kLeaderChannel = 1;
 constexpr std::uint8_t kReduceArea = 0, kBroadcastArea = 1, kRootBroadcastArea = 2;
 
-TaskGroup LocalGroup(Rank& rank) {
-  const std::uint32_t tasks = rank.node().placement().tasks_per_node;
-  return {rank.number() - rank.local(), 1, tasks};
-}
 TaskGroup LeaderGroup(Rank& rank) {
   const TaskPlacement& placement = rank.node().placement();
   return {0, placement.tasks_per_node, placement.nodes};

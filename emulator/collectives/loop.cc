@@ -61,19 +61,13 @@ absl::Status CheckCollectiveWorkload(const CollectiveWorkload& workload, std::ui
   const std::size_t element = ElementBytes(workload.op, workload.type);
   if (workload.bytes % element != 0) {
     return absl::InvalidArgumentError(
-        fmt::format("{} bytes are no multiple of the {} bytes of a {}{}", workload.bytes, element,
+        fmt::format("{} bytes is not a multiple of the {} bytes of a {}{}", workload.bytes, element,
                     IsOfPairs(workload.op) ? "pair of " : "", TypeName(workload.type)));
   }
   if (workload.op == ReduceOp::kNop) {
     return absl::InvalidArgumentError("nop has no result to check; it is for barriers");
   }
   return CheckReduction(workload.op, workload.type);
-}
-
-absl::StatusOr<std::unique_ptr<HubWorkload>> CollectiveLoop::Create(
-    const CollectiveWorkload& workload, const Topology& topology, HubServices& hub) {
-  if (auto status = CheckCollectiveWorkload(workload, topology.hubs()); !status.ok()) return status;
-  return std::unique_ptr<HubWorkload>(new CollectiveLoop(workload, hub));
 }
 
 CollectiveLoop::CollectiveLoop(const CollectiveWorkload& workload, HubServices& hub)

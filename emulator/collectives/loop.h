@@ -4,7 +4,6 @@
 #include <memory>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "emulator/collectives/factory.h"
 #include "emulator/collectives/pattern.h"
 #include "emulator/runtime/node_runtime.h"
@@ -13,14 +12,12 @@ namespace percs {
 
 class CollectiveLoop final : public NodeRuntime {
  public:
-  static absl::StatusOr<std::unique_ptr<HubWorkload>> Create(const CollectiveWorkload& workload,
-                                                             const Topology& topology,
-                                                             HubServices& hub);
+  // REQUIRES: CheckCollectiveWorkload and CheckCollectiveSize.
+  CollectiveLoop(const CollectiveWorkload& workload, HubServices& hub);
   CollectiveResult collective() const override { return result_; }
   std::vector<std::string> Blocked() const override;
 
  private:
-  CollectiveLoop(const CollectiveWorkload& workload, HubServices& hub);
   Task<> Loop(Rank& rank);
 
   const CollectiveWorkload& workload_;

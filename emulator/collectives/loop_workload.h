@@ -56,6 +56,9 @@ struct CollectiveResult {
 
 // INVALID_ARGUMENT for what cannot be run on `hubs` hubs, with what would be right.
 absl::Status CheckCollectiveWorkload(const CollectiveWorkload& workload, std::uint32_t hubs);
+// INVALID_ARGUMENT if a hub with so many windows has fewer than tasks, or the algorithm takes more
+// messages of one task, one after the other, than can be told apart.
+absl::Status CheckCollectiveSize(const CollectiveWorkload& workload, int windows);
 // True if its algorithm is one on a tree of CAUs; false also if there is no such algorithm.
 bool UsesCauTree(const CollectiveWorkload& workload);
 

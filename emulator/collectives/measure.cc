@@ -20,8 +20,8 @@ absl::StatusOr<TopologySpec> FabricOf(std::uint32_t nodes) {
     spec.supernodes = static_cast<int>((nodes + 31) / 32);
     spec.d_links_per_pair = 32;
   } else {
-    return absl::InvalidArgumentError(
-        fmt::format("{} nodes: 1 to 512, so that every hub has a D link to each supernode", nodes));
+    return absl::InvalidArgumentError(fmt::format(
+        "{} nodes: write 1 to 512, so that every hub has a D link to each supernode", nodes));
   }
   return spec;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "emulator/base/check.h"
 #include "emulator/runtime/node_runtime.h"
 #include "fmt/format.h"
 
@@ -61,6 +62,7 @@ void P2pCollective::Enter() {
     sending_ = phase.to != Phase::kNobody;
     receiving_ = phase.from != Phase::kNobody;
     if (!sending_ && !receiving_) continue;
+    PERCS_CHECK(phase_ < kPhases);
     const Envelope envelope{channel_, static_cast<std::uint16_t>(sequence_ % kSequences),
                             static_cast<std::uint16_t>(phase_)};
     if (sending_) {

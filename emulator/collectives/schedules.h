@@ -9,7 +9,7 @@ namespace percs {
 void PlanDissemination(PhaseSchedule& s);
 // Figure 4 of paper 003, by relative number: phase i covers distance 2^(phases - 1 - i).
 void PlanBinomialBroadcast(PhaseSchedule& s);
-// The two behind one another: nobody gets data of an operation that it has not started, which is
+// The two behind one another: no task gets data of an operation that it has not started, which is
 // what keeps operations of different roots in order (paper 003 section 3.6).
 void PlanBarrierBinomialBroadcast(PhaseSchedule& s);
 void PlanBinomialReduce(PhaseSchedule& s);

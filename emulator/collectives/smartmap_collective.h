@@ -14,7 +14,7 @@
 
 namespace percs {
 
-// From so many bytes on a reduce is shared out among all processes (paper 002 section V-B).
+// From this size in bytes on, a reduce is shared among all processes (paper 002 section V-B).
 inline constexpr std::uint64_t kParallelReduceFrom = 1024;
 
 enum class SmartmapReduce : std::uint8_t { kAuto, kSerial, kParallel };

@@ -10,9 +10,6 @@
 namespace percs {
 namespace {
 
-using Role = ValidationRole;
-using Holds = ValidationRow::Holds;
-
 // A 2.2 GHz quad-core Opteron; middles of the ranges of gaps.md, section SMARTMAP.
 HostParameters Opteron() {
   HostParameters host;
@@ -74,10 +71,10 @@ class SmartmapValidation {
   }
   void Hierarchical();
   void Add(std::string id, std::string quantity, std::string published, double emulated,
-           const char* unit, Role role, bool holds) {
+           const char* unit, ValidationRole role, bool holds) {
     if (id.compare(0, only_.size(), only_) != 0) return;
     rows_.push_back({std::move(id), std::move(quantity), std::move(published), emulated, unit, role,
-                     holds ? Holds::kYes : Holds::kNo});
+                     holds ? ValidationRow::Holds::kYes : ValidationRow::Holds::kNo});
   }
   // First power of two from which one copy is faster than two.
   double Crossover(Operation operation) {
@@ -103,18 +100,18 @@ absl::StatusOr<std::vector<ValidationRow>> SmartmapValidation::Run() {
     threshold += 8;
   }
   Add("SMAP-008", "reduce is parallel from", "1024", static_cast<double>(threshold), "B",
-      Role::kSpecified, threshold == 1024);
+      ValidationRole::kSpecified, threshold == 1024);
   const double crossover = Crossover(Operation::kReduce);
   Add("SMAP-009", "reduce by messages: two copies are ahead up to about", "1024", crossover, "B",
-      Role::kPredicted, crossover >= 512 && crossover <= 2048);
+      ValidationRole::kPredicted, crossover >= 512 && crossover <= 2048);
   const double reduce = Gain(Operation::kReduce, 32768);
   Add("SMAP-010", "reduce of 32 KB, direct ahead of two copies by more than", "700",
-      100 * (reduce - 1), "%", Role::kPredicted, reduce >= 8);
+      100 * (reduce - 1), "%", ValidationRole::kPredicted, reduce >= 8);
   Add("SMAP-011", "reduce of 32 KB, direct against two copies: as much as", "7", reduce, "x",
-      Role::kPredicted, reduce >= 0.85 * 7 && reduce <= 1.25 * 7);
+      ValidationRole::kPredicted, reduce >= 0.85 * 7 && reduce <= 1.25 * 7);
   const double broadcast = Gain(Operation::kBroadcast, 8192);
   Add("SMAP-012", "broadcast of 8 KB, direct against two copies: nearly", "10", broadcast, "x",
-      Role::kPredicted, broadcast >= 8.5 && broadcast <= 11.5);
+      ValidationRole::kPredicted, broadcast >= 8.5 && broadcast <= 11.5);
   double least = 1e9, most = 0;
   for (std::uint64_t bytes = 1024; bytes <= (1u << 19); bytes *= 8) {
     const double gain = Gain(Operation::kAllreduce, bytes);
@@ -122,17 +119,18 @@ absl::StatusOr<std::vector<ValidationRow>> SmartmapValidation::Run() {
     most = std::max(most, gain);
   }
   Add("SMAP-013", "allreduce, 1 KB to nearly 1 MB, direct against two copies: least", "2", least,
-      "x", Role::kPredicted, least >= 2 && least <= 3);
-  Add("SMAP-013.most", "the same: most", "3", most, "x", Role::kPredicted, most >= 2 && most <= 3);
+      "x", ValidationRole::kPredicted, least >= 2 && least <= 3);
+  Add("SMAP-013.most", "the same: most", "3", most, "x", ValidationRole::kPredicted,
+      most >= 2 && most <= 3);
   double alltoall = 1e9;
   for (std::uint64_t bytes = 4096; bytes <= 131072; bytes *= 2) {
     alltoall = std::min(alltoall, Gain(Operation::kAlltoall, bytes));
   }
   Add("SMAP-014", "all-to-all of 4 KB to 128 KB, direct ahead of two copies by more than", "500",
-      100 * (alltoall - 1), "%", Role::kPredicted, alltoall >= 6);
+      100 * (alltoall - 1), "%", ValidationRole::kPredicted, alltoall >= 6);
   const double few = Crossover(Operation::kAlltoall);
   Add("SMAP-015", "all-to-all by messages: two copies are ahead up to a few hundred bytes", "256",
-      few, "B", Role::kPredicted, few >= 128 && few <= 1024);
+      few, "B", ValidationRole::kPredicted, few >= 128 && few <= 1024);
   Hierarchical();
   if (!status_.ok()) return status_;
   return std::move(rows_);
@@ -147,7 +145,7 @@ void SmartmapValidation::Hierarchical() {
   };
   const double reduce = ahead(Operation::kReduce, 2 << 20);
   Add("SMAP-016", "reduce over 32 nodes, 2 MB, direct ahead of two copies by almost", "30", reduce,
-      "%", Role::kPredicted, reduce >= 25 && reduce <= 30);
+      "%", ValidationRole::kPredicted, reduce >= 25 && reduce <= 30);
   double least = 1e9, most = 0;
   for (std::uint64_t bytes = 4096; bytes <= (1u << 19); bytes *= 4) {
     const double gain = ahead(Operation::kBroadcast, bytes);
@@ -155,8 +153,8 @@ void SmartmapValidation::Hierarchical() {
     most = std::max(most, gain);
   }
   Add("SMAP-017", "broadcast over 32 nodes, 4 KB to 512 KB, direct ahead of two copies: least", "5",
-      least, "%", Role::kPredicted, least >= 5 && least <= 20);
-  Add("SMAP-017.most", "the same: most", "20", most, "%", Role::kPredicted,
+      least, "%", ValidationRole::kPredicted, least >= 5 && least <= 20);
+  Add("SMAP-017.most", "the same: most", "20", most, "%", ValidationRole::kPredicted,
       most >= 5 && most <= 20);
 }
 }  // namespace

@@ -1,5 +1,5 @@
 // What happened to a fabric, for people: faults, alerts, reroutes, trees. Bounded: the oldest
-// events go, and whoever asks for them learns how many are gone.
+// events are deleted, and readers get the number of deleted ones.
 #pragma once
 
 #include <cstdint>

@@ -27,10 +27,11 @@ struct FaultAction {
     kPcieUnplugged,  // the device in PCI Express port `count` of the hub of `end`
     kRewired,  // the cable of `end` leads to `peer`, and again to where it belongs; one action for
                // each end. `count` is the generation of the link from then on
-    kResetArbiters,  // all round robin of the hub of `end` begins anew; of no fault, and has no end
-    kRejoined,       // a hub that was lost is there again, and the link of `end` no longer down for
-                // that; `count` is its generation from then on
-    kPeerAnew,  // the hub of `end` hears that hub `peer` is another incarnation; has no end
+    kResetArbiters,  // resets the round-robin arbiters of the hub of `end`; of no fault, and has no
+                     // end
+    kRejoined,       // a lost hub has rejoined, and the link of `end` is no longer down for
+                     // that; `count` is its generation from then on
+    kPeerAnew,       // the hub of `end` hears that hub `peer` is another incarnation; has no end
   };
   Time at = 0;
   std::uint32_t fault = 0;  // number of the fault it belongs to

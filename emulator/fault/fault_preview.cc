@@ -9,8 +9,6 @@
 namespace percs {
 namespace {
 
-constexpr int kHopsMax = 5;  // L0 D0 L1 D1 L2
-
 using Link = std::pair<NodeId, PortId>;  // by its lower end
 
 Link Lower(const Topology& topology, LinkEnd end) {
@@ -45,7 +43,7 @@ class Touched {
     if (node == destination) return touched ? 1 : 0;
     const Topology& t = view_.topology;
     const auto tables = view_.tables(node);
-    if (!tables || hops == kHopsMax) return touched ? 1 : 0;
+    if (!tables || hops == kRouteHopsMax) return touched ? 1 : 0;
     const bool intra = t.supernode_of(node) == t.supernode_of(destination);
     const TablePlace place{TableKind::kDirect, in, intra,
                            static_cast<std::uint16_t>(intra ? t.hub_in_supernode(destination)
@@ -152,7 +150,7 @@ absl::StatusOr<FaultPreview> PreviewFault(const FaultSpec& spec, const FabricVie
     return status;
   if (topology.hubs() > kPreviewHubsMax) {
     return absl::OutOfRangeError(
-        fmt::format("a preview for {} hubs; it is made for machines of up to {}", topology.hubs(),
+        fmt::format("the preview supports up to {1} hubs; this machine has {0}", topology.hubs(),
                     kPreviewHubsMax));
   }
   FaultPreview preview;

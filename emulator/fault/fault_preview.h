@@ -40,7 +40,7 @@ struct FabricView {
   std::vector<TreeStatus> trees = {};
 };
 
-// A larger machine would stand still too long while its routes are counted and a reroute is
+// A larger machine would be held too long while its routes are counted and a reroute is
 // planned.
 inline constexpr NodeId kPreviewHubsMax = 256;
 

@@ -1,6 +1,7 @@
 #include "emulator/fault/fault_service.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -10,14 +11,16 @@ namespace {
 
 constexpr std::size_t kNamesListed = 8;
 // Generations of a link between two times that its cable is swapped: as often it may go down by
-// itself.
+// itself. After kDownsPerSwap beginnings of faults, each of which takes a link down twice at most
+// (by itself, and by replay), a swap counts for two.
 constexpr std::uint32_t kSwapGeneration = 1u << 20;
+constexpr std::uint64_t kDownsPerSwap = kSwapGeneration / 2;
 static_assert(2ull * FaultService::kSwapsMax * kSwapGeneration < 1ull << 32);
 
 absl::Status NoGeneration() {
-  return absl::ResourceExhaustedError(
-      fmt::format("cables were swapped, or hubs came back, {} times; start a new run",
-                  FaultService::kSwapsMax));
+  return absl::ResourceExhaustedError(fmt::format(
+      "cables were swapped or hubs rejoined {} times, which is the maximum; start a new run",
+      FaultService::kSwapsMax));
 }
 
 Time OnTime(const FaultSpec& spec) {
@@ -48,7 +51,7 @@ absl::Status FaultService::NotThere(const std::string& id) const {
     if (names.size() < kNamesListed) names.push_back(name);
   }
   return absl::NotFoundError(
-      fmt::format("there is no fault \"{}\", or it is deleted already; faults: {}{}", id,
+      fmt::format("no fault \"{}\" exists, or it is already deleted; faults: {}{}", id,
                   names.empty() ? std::string("none") : fmt::format("{}", fmt::join(names, ", ")),
                   by_id_.size() > names.size() ? ", ..." : ""));
 }
@@ -77,13 +80,13 @@ absl::StatusOr<FaultStatus> FaultService::Create(const FaultSpec& spec, Time now
   if (const auto known = Find(spec.id); known.ok()) {
     if ((*known)->status.spec == spec) return (*known)->status;
     return absl::AlreadyExistsError(fmt::format(
-        "there is another fault \"{}\" ({}, {}); update it, delete it, or take another name",
+        "another fault \"{}\" ({}, {}) exists; update it, delete it, or choose another name",
         spec.id, FaultKindName((*known)->status.spec.kind),
         FaultPhaseName((*known)->status.phase)));
   }
   if (faults_.size() >= kFaultsMax) {
     return absl::ResourceExhaustedError(fmt::format(
-        "there are {} faults already; delete some, or `percsctl fault reset`", faults_.size()));
+        "there are already {} faults; delete some, or run `percsctl fault reset`", faults_.size()));
   }
   return Begin(spec, spec.at.value_or(now), now, 0);
 }
@@ -93,7 +96,7 @@ absl::StatusOr<FaultStatus> FaultService::Update(const FaultSpec& spec, Time now
   if (!known.ok()) return known.status();
   const FaultStatus& before = (*known)->status;
   if (before.spec == spec) return before;
-  // One that began in the past goes on now.
+  // One that began in the past continues now.
   const bool began = spec.at && before.begins_at == *spec.at;
   const Time begins_at = began ? std::max(now, *spec.at) : spec.at.value_or(now);
   const std::uint32_t number = before.number;
@@ -105,37 +108,9 @@ absl::StatusOr<FaultStatus> FaultService::Update(const FaultSpec& spec, Time now
   return begun;
 }
 
-absl::Status FaultService::RestrictCables(std::function<bool(NodeId, NodeId)> can_join) {
-  can_join_ = std::move(can_join);
-  for (const auto& [number, fault] : faults_) {
-    if (absl::Status status = CheckCables(fault); !status.ok()) return status;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status FaultService::CheckCables(const Fault& fault) const {
-  if (SwapsAtLost(fault)) {
-    return absl::FailedPreconditionError(
-        fmt::format("fault {} ({}): one of its cables has an end in a hub that is lost",
-                    fault.status.spec.id, FaultKindName(fault.status.spec.kind)));
-  }
-  if (!can_join_) return absl::OkStatus();
-  for (const FaultAction& action : fault.actions) {
-    if (action.kind != FaultAction::Kind::kRewired || can_join_(action.end.node, action.peer.node))
-      continue;
-    return absl::FailedPreconditionError(
-        fmt::format("fault {} ({}): the processes of {} and {} share no link, so no cable can join "
-                    "them; choose cables of other hubs, "
-                    "or run fewer processes",
-                    fault.status.spec.id, FaultKindName(fault.status.spec.kind),
-                    topology_.NodeName(action.end.node), topology_.NodeName(action.peer.node)));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status FaultService::CheckConflicts(const Fault& fault, std::uint32_t replaced) const {
   const bool swaps = fault.status.spec.kind == FaultKind::kMiswired;
-  if (swaps && generations_ == kSwapsMax) return NoGeneration();
+  if (swaps && !HasGeneration()) return NoGeneration();
   if (!swaps && miswired_ == 0) return absl::OkStatus();
   const auto cables = [this](const Fault& of) {
     std::set<std::pair<NodeId, PortId>> all;
@@ -182,12 +157,17 @@ absl::StatusOr<FaultStatus> FaultService::Begin(const FaultSpec& spec, Time begi
   status.spec = spec;
   status.targets = *std::move(targets);
   fault.actions = ActionsOf(spec, status.targets, topology_);
-  if (absl::Status cables = CheckCables(fault); !cables.ok()) return cables;
+  if (SwapsAtLost(fault)) {
+    return absl::FailedPreconditionError(fmt::format(
+        "fault {} ({}): one of its cables ends at a lost hub", spec.id, FaultKindName(spec.kind)));
+  }
   if (absl::Status conflict = CheckConflicts(fault, replaced); !conflict.ok()) return conflict;
+  if (absl::Status rate = CheckRate(fault, replaced); !rate.ok()) return rate;
+  if (absl::Status lanes = CheckLanes(fault); !lanes.ok()) return lanes;
   status.number = ++number_;
   status.selected_at = now;
   status.begins_at = begins_at;
-  if (spec.kind == FaultKind::kMiswired) ++generations_, ++miswired_;
+  if (spec.kind == FaultKind::kMiswired) AdvanceGeneration(), ++miswired_;
   for (FaultAction& action : fault.actions) {
     action.fault = status.number;
     if (action.kind == FaultAction::Kind::kRewired)
@@ -262,8 +242,71 @@ void FaultService::Lose(const std::vector<NodeId>& hubs, Time now) {
 }
 
 absl::StatusOr<std::uint32_t> FaultService::NewGeneration() {
-  if (generations_ == kSwapsMax) return NoGeneration();
-  return (2 * ++generations_ - 1) * kSwapGeneration;
+  if (!HasGeneration()) return NoGeneration();
+  AdvanceGeneration();
+  return (2 * generations_ - 1) * kSwapGeneration;
+}
+
+absl::Status FaultService::CheckLanes(const Fault& fault) const {
+  const FaultSpec& spec = fault.status.spec;
+  if (spec.kind != FaultKind::kLaneLoss) return absl::OkStatus();
+  for (const LinkEnd& end : fault.status.targets.links) {
+    const LinkClass link_class = topology_.ClassOfLink(end);
+    const LinkParameters& link = parameters_.link(link_class);
+    const auto lanes = static_cast<std::uint32_t>(link.lanes + link.spare_lanes);
+    if (spec.lanes <= lanes) continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "fault {} ({}): {} lanes, but {}, which it selects, has {} + {} spare; write 1 to {}, or "
+        "select links of another class",
+        spec.id, FaultKindName(spec.kind), spec.lanes, topology_.LinkName(end), link.lanes,
+        link.spare_lanes, lanes));
+  }
+  return absl::OkStatus();
+}
+
+bool FaultService::HasGeneration() const {
+  return generations_ + 1 + injected_ / kDownsPerSwap <= kSwapsMax;
+}
+
+void FaultService::AdvanceGeneration() {
+  generations_ += static_cast<std::uint32_t>(1 + injected_ / kDownsPerSwap);
+  injected_ = 0;
+}
+
+double FaultService::ChangesPerWindow(const Fault& fault) const {
+  const FaultSpec& spec = fault.status.spec;
+  if (spec.period == 0) return 0;
+  return 2 * static_cast<double>(window_) * static_cast<double>(fault.actions.size()) /
+         static_cast<double>(spec.period);
+}
+
+absl::Status FaultService::CheckRate(const Fault& fault, std::uint32_t replaced) const {
+  const double own = ChangesPerWindow(fault);
+  if (own == 0) return absl::OkStatus();
+  double others = 0;
+  for (const auto& [number, other] : faults_) {
+    if (number != replaced && other.status.phase != FaultPhase::kRecovered)
+      others += ChangesPerWindow(other);
+  }
+  if (own + others <= kChangesPerWindow) return absl::OkStatus();
+  const FaultSpec& spec = fault.status.spec;
+  const double room = static_cast<double>(kChangesPerWindow) - others;
+  const std::string arithmetic = fmt::format(
+      "fault {} ({}): it begins and ends once in {}, so in a window of virtual time (the "
+      "lookahead, {}) there are 2 x {} / {} x {} places = {:.0f} changes{}; at most {} are carried "
+      "out",
+      spec.id, FaultKindName(spec.kind), FormatTime(spec.period), FormatTime(window_),
+      FormatTime(window_), FormatTime(spec.period), fault.actions.size(), own,
+      others > 0 ? fmt::format(", beside {:.0f} of other faults", others) : "", kChangesPerWindow);
+  if (own > kChangesPerWindow || room >= 1) {
+    const double shortest = 2 * static_cast<double>(window_) *
+                            static_cast<double>(fault.actions.size()) /
+                            (room >= 1 ? room : static_cast<double>(kChangesPerWindow));
+    return absl::InvalidArgumentError(
+        fmt::format("{}. Write a period of at least {}, or select fewer places", arithmetic,
+                    FormatTime(static_cast<Time>(std::ceil(shortest)))));
+  }
+  return absl::ResourceExhaustedError(arithmetic + "; delete one of the others");
 }
 
 std::vector<FaultAction> FaultService::ActingOn(const std::vector<NodeId>& hubs, Time at) const {
@@ -296,7 +339,7 @@ bool FaultService::SwapsAtLost(const Fault& fault) const {
 
 void FaultService::ResetArbiters(Time now) {
   reset_at_ = now;
-  if (log_) log_->Add(now, "arbiters_reset", "fabric", "all round robin begins anew");
+  if (log_) log_->Add(now, "arbiters_reset", "fabric", "all round-robin arbiters are reset");
 }
 
 void FaultService::Run(Time end, std::vector<FaultAction>* actions) {
@@ -341,6 +384,7 @@ void FaultService::Inject(Fault& fault, Time now, std::vector<FaultAction>* acti
   status.phase = FaultPhase::kActive;
   status.injected_at = now;
   ++status.injections;
+  ++injected_;
   Note(now, "fault_injected", fault,
        fmt::format("{} on {}, time {}", FaultKindName(status.spec.kind),
                    DescribeTargets(status.targets, topology_, kNamesListed), status.injections));

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -50,30 +49,31 @@ class FaultService {
  public:
   // More faults than this are refused.
   static constexpr std::size_t kFaultsMax = 65'536;
-  // Cables are swapped and put right, and hubs come back, no more than so many times in a run: the
+  // Cables are swapped and repaired, and hubs rejoin, at most this many times in a run: the
   // generations of links are numbers.
   static constexpr std::uint32_t kSwapsMax = 2'000;
+  // Faults that repeat change their places, all in all, no more often than this in a window of
+  // virtual time: the changes of a window are decided before it begins.
+  static constexpr std::int64_t kChangesPerWindow = 10'000;
 
-  // `longest_wire` is that of all cables. `log` may be null.
+  // `longest_wire` is that of all cables, `window` the lookahead. `log` may be null.
   FaultService(const Topology& topology, const P7ihParameters& parameters, std::uint64_t seed,
-               Time longest_wire, EventLog* log)
+               Time longest_wire, Time window, EventLog* log)
       : topology_(topology),
         parameters_(parameters),
         seed_(seed),
         longest_wire_(longest_wire),
+        window_(window),
         log_(log) {}
-
-  // Cables are swapped only where `can_join` says that a cable could join two hubs: processes may
-  // have no way to each other. FAILED_PRECONDITION if a fault that is there already needs more.
-  absl::Status RestrictCables(std::function<bool(NodeId, NodeId)> can_join);
 
   // All of these REQUIRE now >= everything that was handed out.
   // The same fault twice is one. ALREADY_EXISTS for another one of that name, INVALID_ARGUMENT also
-  // for a time that has passed, NOT_FOUND if its selector fits nothing, FAILED_PRECONDITION for one
+  // for a time that has passed and for a period too short for kChangesPerWindow, NOT_FOUND if its
+  // selector fits nothing, FAILED_PRECONDITION for one
   // on a cable that is swapped, or for swapping a cable with another fault on it,
   // RESOURCE_EXHAUSTED.
   absl::StatusOr<FaultStatus> Create(const FaultSpec& spec, Time now);
-  // Ends the fault of this name as it is and begins it anew as it shall be. NOT_FOUND.
+  // Replaces the settings of the fault of this name: ends it and starts it again. NOT_FOUND.
   absl::StatusOr<FaultStatus> Update(const FaultSpec& spec, Time now);
   // NOT_FOUND names those there are.
   absl::Status Delete(const std::string& id, Time now);
@@ -93,16 +93,16 @@ class FaultService {
   // What faults do at these hubs and to their links at `at`, for hubs that are new. Not what is
   // used up, or undone with the tables that they had.
   std::vector<FaultAction> ActingOn(const std::vector<NodeId>& hubs, Time at) const;
-  // A generation above all that links have had, if no link goes down by itself more often than
+  // A generation above all that links have had, if no link fails on its own more often than
   // there is room for. RESOURCE_EXHAUSTED.
   absl::StatusOr<std::uint32_t> NewGeneration();
-  // All round robin of all hubs begins anew at `now`, after what faults do then.
+  // Resets the round-robin arbiters of all hubs at `now`, after the faults of that time.
   void ResetArbiters(Time now);
 
   Time next_time() const { return std::min(reset_at_, next_transition()); }
   // Everything before `end`, in order.
   void Run(Time end, std::vector<FaultAction>* actions);
-  // Transitions to come: a run goes on until they are over.
+  // Transitions to come: a run continues until they are over.
   std::int64_t unfinished() const {
     return static_cast<std::int64_t>(schedule_.size()) + (reset_at_ == kNever ? 0 : 1);
   }
@@ -120,8 +120,12 @@ class FaultService {
   // `replaced`: number of the fault that this one takes the place of, 0 if none.
   absl::StatusOr<FaultStatus> Begin(const FaultSpec& spec, Time begins_at, Time now,
                                     std::uint32_t replaced);
-  absl::Status CheckCables(const Fault& fault) const;
   absl::Status CheckConflicts(const Fault& fault, std::uint32_t replaced) const;
+  absl::Status CheckRate(const Fault& fault, std::uint32_t replaced) const;
+  double ChangesPerWindow(const Fault& fault) const;
+  absl::Status CheckLanes(const Fault& fault) const;
+  bool HasGeneration() const;
+  void AdvanceGeneration();
   Time next_transition() const { return schedule_.empty() ? kNever : schedule_.begin()->first; }
   absl::StatusOr<Fault*> Find(const std::string& id);
   absl::Status NotThere(const std::string& id) const;
@@ -141,14 +145,15 @@ class FaultService {
   const P7ihParameters& parameters_;
   const std::uint64_t seed_;
   const Time longest_wire_;
+  const Time window_;
   EventLog* log_;
-  std::function<bool(NodeId, NodeId)> can_join_;  // null: any two
   std::set<NodeId> lost_;
   std::uint32_t number_ = 0;
   Time reset_at_ = kNever;
   std::uint32_t generations_ =
-      0;                      // given out: to faults of kind miswired, and to hubs that came back
-  std::size_t miswired_ = 0;  // of them, those in faults_
+      0;                        // given out: to faults of kind miswired, and to hubs that came back
+  std::uint64_t injected_ = 0;  // times that faults began, since the last of them was given out
+  std::size_t miswired_ = 0;    // of them, those in faults_
   std::map<std::uint32_t, Fault> faults_;       // by number; deleted ones until they have recovered
   std::map<std::string, std::uint32_t> by_id_;  // those not deleted
   std::set<std::pair<Time, std::uint32_t>> schedule_;

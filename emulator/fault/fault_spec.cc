@@ -23,22 +23,21 @@ absl::Status Wrong(const FaultSpec& spec, const std::string& what) {
 absl::Status CheckTimes(const FaultSpec& spec) {
   if (spec.at.value_or(0) < 0 || spec.at.value_or(0) >= kNever || spec.duration < 0 ||
       spec.period < 0) {
-    return Wrong(spec, "times are not negative");
+    return Wrong(spec, "times must not be negative");
   }
   if (spec.period == 0) {
     if (spec.repeats > 0)
       return Wrong(spec, "repeats without a period; write for example `period: 20us`");
     return spec.kind == FaultKind::kFlap
-               ? Wrong(spec, "a flap has a period; write for example `period: 20us`")
+               ? Wrong(spec, "a flap needs a period; write for example `period: 20us`")
                : absl::OkStatus();
   }
   if (!(spec.duty > 0 && spec.duty < 1)) {
-    return Wrong(
-        spec,
-        fmt::format("a duty cycle of {}; above 0 and below 1 of each period it is on", spec.duty));
+    return Wrong(spec,
+                 fmt::format("a duty cycle of {}; write a share above 0 and below 1", spec.duty));
   }
   const Time on = static_cast<Time>(static_cast<double>(spec.period) * spec.duty);
-  if (on < 1 || on >= spec.period) return Wrong(spec, "a period too short for its duty cycle");
+  if (on < 1 || on >= spec.period) return Wrong(spec, "the period is too short for its duty cycle");
   return absl::OkStatus();
 }
 
@@ -55,7 +54,7 @@ absl::Status CheckValues(const FaultSpec& spec) {
   const auto takes = [&](bool given, bool wanted, const char* field) {
     if (given == wanted) return absl::OkStatus();
     return Wrong(spec, wanted ? fmt::format("{} is missing", field)
-                              : fmt::format("{} is of other kinds", field));
+                              : fmt::format("{} belongs to other kinds", field));
   };
   const bool one_way = kind == FaultKind::kPortDown || kind == FaultKind::kLaneLoss ||
                        kind == FaultKind::kBitErrors || kind == FaultKind::kCorruptNext ||
@@ -81,7 +80,7 @@ absl::Status CheckValues(const FaultSpec& spec) {
                                    spec.flit_error_rate));
   }
   if (kind == FaultKind::kPortDown && spec.direction == FaultDirection::kBoth) {
-    return Wrong(spec, "one direction goes dark; write `direction: forward` or `backward`");
+    return Wrong(spec, "port_down needs a direction; write `direction: forward` or `backward`");
   }
   return absl::OkStatus();
 }
@@ -90,7 +89,8 @@ absl::Status CheckValues(const FaultSpec& spec) {
 absl::Status CheckMachine(const FaultSpec& spec, const Topology& topology,
                           const P7ihParameters& parameters) {
   if (!parameters.link_replay && spec.kind == FaultKind::kPortDown) {
-    return Wrong(spec, "without link_replay a dark port is never given up; use bit_errors");
+    return Wrong(
+        spec, "without link_replay a failed direction never takes the link down; use bit_errors");
   }
   if (spec.latency < 0 || spec.latency > kLatencyMax) {
     return Wrong(spec, fmt::format("a latency of {}; above 0, at most {}", FormatTime(spec.latency),
@@ -116,10 +116,10 @@ absl::Status CheckMachine(const FaultSpec& spec, const Topology& topology,
   }
   if (spec.kind != FaultKind::kClockDrift) return absl::OkStatus();
   if (!topology.spec().clock)
-    return Wrong(spec, "no clock is distributed in this machine; add `clock: {}`");
+    return Wrong(spec, "this machine distributes no clock; add `clock: {}`");
   if (spec.drift_ppb > kDriftMax || spec.drift_ppb < -kDriftMax) {
-    return Wrong(spec, fmt::format("a drift of {} parts per billion; {} to {}", spec.drift_ppb,
-                                   -kDriftMax, kDriftMax));
+    return Wrong(spec, fmt::format("a drift of {} parts per billion; write {} to {}",
+                                   spec.drift_ppb, -kDriftMax, kDriftMax));
   }
   return absl::OkStatus();
 }
@@ -128,12 +128,10 @@ absl::Status CheckMachine(const FaultSpec& spec, const Topology& topology,
 absl::Status CheckSwap(const FaultSpec& spec, const FaultTargets& targets,
                        const Topology& topology) {
   if (targets.links.size() != 2) {
-    return Wrong(
-        spec,
-        fmt::format(
-            "two cables are swapped; this selects {}. Name them by `select.link` and `with`, or "
-            "write `mode: fixed` and `count: 2`",
-            targets.links.size()));
+    return Wrong(spec,
+                 fmt::format("miswired swaps two cables, but this selects {}; name them by "
+                             "`select.link` and `with`, or write `mode: fixed` and `count: 2`",
+                             targets.links.size()));
   }
   const LinkEnd near[] = {targets.links[0], targets.links[1]};
   const LinkEnd far[] = {topology.Peer(near[0].node, near[0].port),
@@ -145,7 +143,7 @@ absl::Status CheckSwap(const FaultSpec& spec, const FaultTargets& targets,
                    fmt::format("{} is no D cable between two hubs", topology.LinkName(near[i])));
     }
     if (near[i].node == far[1 - i].node) {
-      return Wrong(spec, fmt::format("swapped, a cable would join {} to itself; choose another two",
+      return Wrong(spec, fmt::format("the swap would join {} to itself; choose two other cables",
                                      topology.NodeName(near[i].node)));
     }
   }
@@ -156,25 +154,25 @@ absl::Status CheckSwap(const FaultSpec& spec, const FaultTargets& targets,
 absl::Status CheckSelector(const FaultSpec& spec, const Topology& topology) {
   const FaultSelector& select = spec.select;
   if (IsOfHubs(spec.kind) && (select.link || select.link_class || !select.to.empty())) {
-    return Wrong(spec, "it is of hubs, which are selected by `in` alone");
+    return Wrong(spec, "this kind acts on hubs; select them by `in` only");
   }
   if (spec.kind == FaultKind::kMiswired && spec.period > 0)
-    return Wrong(spec, "cables are not swapped periodically");
+    return Wrong(spec, "miswired cannot be periodic");
   if (spec.with && (!select.link || spec.mode != FaultMode::kAll)) {
-    return Wrong(
-        spec,
-        "`with` names the second cable where `select.link` names the first, and nothing is drawn");
+    return Wrong(spec,
+                 "`with` names the second cable and needs `select.link` to name the first, without "
+                 "a random choice");
   }
   if (spec.with && (spec.with->node >= topology.nodes() || spec.with->port >= kLinkPorts ||
                     !topology.connected(spec.with->node, spec.with->port))) {
-    return Wrong(spec, "the link `with` is not there");
+    return Wrong(spec, "the link `with` does not exist");
   }
   if (spec.kind == FaultKind::kPartition && (select.in.empty() || select.link)) {
-    return Wrong(spec, "a partition cuts off the hubs of `in`, which has to name some");
+    return Wrong(spec, "a partition cuts off the hubs of `in`; name at least one");
   }
   if (select.link && (select.link->node >= topology.nodes() || select.link->port >= kLinkPorts ||
                       !topology.connected(select.link->node, select.link->port))) {
-    return Wrong(spec, "its link is not there");
+    return Wrong(spec, "its link does not exist");
   }
   for (const auto* hubs : {&select.in, &select.to}) {
     for (const NodeId hub : *hubs) {
@@ -356,7 +354,7 @@ bool IsOfHubs(FaultKind kind) {
 absl::Status CheckFault(const FaultSpec& spec, const Topology& topology,
                         const P7ihParameters& parameters) {
   if (spec.id.empty())
-    return absl::InvalidArgumentError("a fault without an id; every fault has a name");
+    return absl::InvalidArgumentError("a fault without an id; give every fault a name");
   for (const absl::Status& status :
        {CheckTimes(spec), CheckMode(spec), CheckValues(spec), CheckSelector(spec, topology),
         CheckMachine(spec, topology, parameters)}) {
@@ -400,14 +398,14 @@ absl::StatusOr<FaultTargets> SelectTargets(const FaultSpec& spec, const Topology
   }
   if (targets.size() == 0) {
     return absl::NotFoundError(
-        fmt::format("fault {} ({}): its selector fits no {} of this machine; see `percsctl links`, "
-                    "and leave parts of it out",
+        fmt::format("fault {} ({}): its selector matches no {} of this machine; see `percsctl "
+                    "links`, or remove conditions",
                     spec.id, FaultKindName(spec.kind), IsOfHubs(spec.kind) ? "hub" : "link"));
   }
   const std::size_t wanted = Wanted(spec, targets.size());
   if (wanted > targets.size()) {
     return absl::InvalidArgumentError(
-        fmt::format("fault {} ({}): {} places are wanted, its selector fits {}", spec.id,
+        fmt::format("fault {} ({}): {} places requested, but its selector matches {}", spec.id,
                     FaultKindName(spec.kind), wanted, targets.size()));
   }
   if (wanted < targets.size()) {

@@ -1,4 +1,4 @@
-// What is to be broken on purpose: a fault as somebody asks for it, by kind, place and time. One
+// A fault as it is requested, by kind, place and time. One
 // description for scenario files, the Control service and percsctl; emulator/fault/fault_service.h
 // carries it out.
 #pragma once
@@ -22,7 +22,7 @@ enum class FaultKind : std::uint8_t {
   kFlap,       // a link that goes down and comes up again and again
   kLaneLoss,   // lanes of a link do not work (docs/semantics.md rule 18)
   kBitErrors,  // transmissions are corrupted at random
-  kCorruptNext,      // the next so many transmissions are corrupted
+  kCorruptNext,      // a number of next transmissions are corrupted
   kHubDown,          // every link of a hub
   kPartition,        // every link between a group of hubs and the others
   kTableDamage,      // an entry of a hub's source table loses its parity

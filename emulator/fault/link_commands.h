@@ -1,5 +1,5 @@
-// What commands and the scenario have said of links, as far as it still matters: the state that
-// each was told last, and what is to come. A hub that comes back is told again (docs/semantics.md
+// What commands and the scenario have set for links, as far as it still matters: the state that
+// each was set to last, and changes to come. A hub that rejoins gets them again (docs/semantics.md
 // rule 21). Faults that are resources have FaultService for that.
 #pragma once
 

@@ -27,7 +27,7 @@ absl::Status CheckImpairment(const LinkImpairment& impairment, const Topology& t
   }
   if (impairment.latency < 0 || impairment.latency > kLatencyMax) {
     return absl::InvalidArgumentError(
-        fmt::format("{}: {} of added latency; 0 to {}", topology.LinkName(sender),
+        fmt::format("{}: {} of added latency; write 0 to {}", topology.LinkName(sender),
                     FormatTime(impairment.latency), FormatTime(kLatencyMax)));
   }
   const LinkParameters& link = parameters.link(topology.ClassOfLink(sender));

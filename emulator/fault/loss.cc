@@ -81,12 +81,12 @@ absl::StatusOr<RejoinedHubs> LossRecord::Returning(std::uint32_t loss,
       std::find_if(lost_.begin(), lost_.end(), [&](const LostHubs& l) { return l.number == loss; });
   if (lost == lost_.end()) {
     return absl::NotFoundError(
-        fmt::format("there is no loss {}; {} have been declared", loss, lost_.size()));
+        fmt::format("loss {} does not exist; {} losses have been declared", loss, lost_.size()));
   }
   if (std::any_of(rejoined_.begin(), rejoined_.end(),
                   [&](const RejoinedHubs& r) { return r.loss == loss; })) {
     return absl::FailedPreconditionError(
-        fmt::format("the hubs of loss {} are there again already", loss));
+        fmt::format("the hubs of loss {} have rejoined already", loss));
   }
   RejoinedHubs returning;
   returning.loss = loss;
@@ -94,8 +94,8 @@ absl::StatusOr<RejoinedHubs> LossRecord::Returning(std::uint32_t loss,
     if (!topology.is_blade(node)) returning.nodes.push_back(node);
   }
   if (returning.nodes.empty()) {
-    return absl::FailedPreconditionError(fmt::format(
-        "loss {} has nothing but blades, and what ran on them does not come back", loss));
+    return absl::FailedPreconditionError(
+        fmt::format("loss {} has only blades, whose programs cannot be restored", loss));
   }
   const auto times = std::count_if(lost_.begin(), lost_.end(), [&](const LostHubs& l) {
     return Has(l.nodes, returning.nodes.front());

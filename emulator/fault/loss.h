@@ -20,7 +20,7 @@
 
 namespace percs {
 
-// What hubs sent from a virtual time on, and nobody has got: not the flits, credits and symbols for
+// What hubs sent from a virtual time on and did not arrive: not the flits, credits and symbols for
 // hubs of `to`, and not what was meant for network management.
 struct SeveredHubs {
   std::vector<NodeId> from, to;
@@ -59,7 +59,7 @@ std::vector<FaultAction> ActionsOf(const LostHubs& lost, const Topology& topolog
 std::vector<FaultAction> ActionsOf(const RejoinedHubs& rejoined, const Topology& topology,
                                    const std::function<bool(NodeId)>& is_lost);
 
-// Who is lost, who came back, and whose packets reach nobody, in the order in which it happened.
+// Lost hubs, rejoined hubs, and hubs whose packets do not arrive, in the order of the events.
 class LossRecord {
  public:
   void Sever(const SeveredHubs& severed) { severed_.push_back(severed); }
@@ -73,7 +73,7 @@ class LossRecord {
   // What `from` sends does not reach `to`, which may be network management.
   bool Severed(NodeId from, NodeId to) const;
   bool IsLost(NodeId node) const;
-  // Who was lost and who came back, and when; nothing if nobody came back.
+  // Lost and rejoined hubs, with times; nothing if no hub rejoined.
   void Fold(DigestStream& digest) const;
   const std::vector<LostHubs>& lost() const { return lost_; }
   const std::vector<RejoinedHubs>& rejoined() const { return rejoined_; }

@@ -96,7 +96,7 @@ NetworkManager::Link NetworkManager::LinkOf(LinkEnd end) const {
 std::string NetworkManager::Wiring(LinkEnd end, LinkEnd found) const {
   const LinkEnd right = topology_.Peer(end.node, end.port),
                 other = topology_.Peer(found.node, found.port);
-  return fmt::format("cables {} - {} and {} - {} are swapped: {} is wired to {}, so {} to {}",
+  return fmt::format("cables {} - {} and {} - {} are swapped: {} is wired to {}, and {} to {}",
                      topology_.LinkName(end), topology_.LinkName(right), topology_.LinkName(other),
                      topology_.LinkName(found), topology_.LinkName(end), topology_.LinkName(found),
                      topology_.LinkName(other), topology_.LinkName(right));
@@ -111,13 +111,13 @@ void NetworkManager::NoteAlert(const ControlItem& alert) {
           fmt::format("a packet needed a damaged table entry at {}", FormatTime(alert.raised)));
     case ControlItem::Kind::kWiringAlert: {
       if (alert.up) {
-        return Note(
-            "alert", topology_.LinkName(end),
-            fmt::format("a probe found the right neighbour again at {}", FormatTime(alert.raised)));
+        return Note("alert", topology_.LinkName(end),
+                    fmt::format("a probe found the correct neighbour again at {}",
+                                FormatTime(alert.raised)));
       }
       const LinkEnd found = FoundBy(alert, topology_), right = topology_.Peer(end.node, end.port);
       Note("alert", topology_.LinkName(end),
-           fmt::format("a probe found {} at {}, where {} belongs", topology_.LinkName(found),
+           fmt::format("a probe found {} at {}, expected {}", topology_.LinkName(found),
                        FormatTime(alert.raised), topology_.LinkName(right)));
       if (swapped_.count(LinkOf(end)) == 0)
         Note("miswired", topology_.LinkName(end), Wiring(end, found));
@@ -162,7 +162,7 @@ void NetworkManager::KeepWiring(const ControlItem& alert) {
 absl::StatusOr<LoadedRoutes> NetworkManager::Load(TableSet tables, Time at) {
   if (busy_) {
     return absl::FailedPreconditionError(
-        "a reroute is in flight; load route tables when it has been committed");
+        "a reroute is in progress; load route tables when it is committed");
   }
   const auto report = CheckTables(topology_, failures_, tables, parameters_.vc_policy);
   if (!report.ok()) return report.status();
@@ -225,7 +225,7 @@ void NetworkManager::StartPlanning() {
   FollowLinks();
   for (const LinkEnd& link : current_.down)
     current_.down_alerts.push_back(alerts[{link.node, link.port}]);
-  proven_ = current_.down.empty() && current_.up.empty();  // only entries to write anew
+  proven_ = current_.down.empty() && current_.up.empty();  // only entries to write again
   planned_ = proven_ ? tables_ : plan_(failures_);
   if (proven_ && !reroutes_.empty())
     current_.unreachable_pairs = reroutes_.back().unreachable_pairs;  // still
@@ -317,7 +317,7 @@ void NetworkManager::Commit() {
                    FormatTime(current_.raised), FormatTime(current_.planned), FormatTime(at),
                    current_.hubs_changed,
                    unchecked_
-                       ? fmt::format("not checked above {} nodes, unreachable pairs not counted",
+                       ? fmt::format("not checked and unreachable pairs not counted above {} nodes",
                                      kCheckedNodesMax)
                        : fmt::format("{} pairs unreachable", current_.unreachable_pairs)));
   Schedule(at, Step::kCommitted);
@@ -326,7 +326,7 @@ void NetworkManager::Commit() {
 void NetworkManager::Lose(const LostHubs& lost) {
   now_ = std::max(now_, lost.at);
   Note("daemon_lost", lost.who,
-       fmt::format("{} hubs are gone from {} on", lost.nodes.size(), FormatTime(lost.at)));
+       fmt::format("{} hubs are lost from {} on", lost.nodes.size(), FormatTime(lost.at)));
   lost_.insert(lost.nodes.begin(), lost.nodes.end());
   const bool waited = !unanswered_.empty();
   std::erase_if(unanswered_, [this](NodeId node) { return lost_.contains(node); });
@@ -337,7 +337,7 @@ void NetworkManager::Lose(const LostHubs& lost) {
 void NetworkManager::Rejoin(const RejoinedHubs& rejoined) {
   now_ = std::max(now_, rejoined.at);
   Note("daemon_rejoined", rejoined.who,
-       fmt::format("{} hubs are there again as incarnation {} from {} on", rejoined.nodes.size(),
+       fmt::format("{} hubs rejoin as incarnation {} at {}", rejoined.nodes.size(),
                    rejoined.incarnation, FormatTime(rejoined.at)));
   const bool preparing = !unanswered_.empty();
   for (const NodeId node : rejoined.nodes) {

@@ -24,12 +24,13 @@ namespace percs {
 
 class NetworkManager {
  public:
-  // Above so many nodes plans are installed unproven, and the pairs that they leave unreachable are
-  // not counted: a proof after every alert would take longer than the run it serves.
+  // Above this number of nodes plans are installed unchecked, and the pairs that they leave
+  // unreachable are not counted: a proof after every alert would take longer than the run it
+  // serves.
   static constexpr NodeId kCheckedNodesMax = 2112;
   using Send = std::function<void(ControlItem&&)>;
   using Plan = std::function<TableSet(const Failures&)>;
-  // `log` may be null. `plan` is Planner's if it is null; whoever plans, what fails the check is
+  // `log` may be null. `plan` is Planner's if it is null; for any planner, what fails the check is
   // not installed.
   NetworkManager(const Topology& topology, const P7ihParameters& parameters, bool reroute,
                  WorkCounters* work, EventLog* log, Send send, Plan plan = nullptr);
@@ -41,7 +42,7 @@ class NetworkManager {
   // What it has had installed, or is about to.
   const std::shared_ptr<const HubTables>& tables(NodeId node) const { return tables_[node]; }
 
-  // Installs a table set from outside as the next epoch; the next reroute plans anew and replaces
+  // Installs a table set from outside as the next epoch; the next reroute plans again and replaces
   // it. FAILED_PRECONDITION with the witness if the set fails the proof, and while another one is
   // in flight. REQUIRES: at >= everything that has run.
   absl::StatusOr<LoadedRoutes> Load(TableSet tables, Time at);
@@ -55,7 +56,7 @@ class NetworkManager {
   absl::Status DeleteTree(CauTreeId tree, Time at);
   const std::vector<TreeStatus>& trees() const { return trees_.trees(); }
 
-  // Goes on without these hubs: tells them nothing, and does not wait for them. REQUIRES: lost.at
+  // Continues without these hubs: sends them nothing, and does not wait for them. REQUIRES: lost.at
   // >= everything that has run.
   void Lose(const LostHubs& lost);
   // Has them take part again: in an install that is in flight, in the next ones, and in trees to

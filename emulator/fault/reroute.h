@@ -20,7 +20,7 @@ struct AlertTimes {
 struct Reroute {
   Epoch epoch = 0;
   std::vector<LinkEnd> down, up;  // links whose alerts this plan answers, each by its lower end
-  std::vector<NodeId> damaged;    // hubs whose tables it writes anew, for a damaged entry
+  std::vector<NodeId> damaged;    // hubs whose tables it writes again, for a damaged entry
   std::vector<AlertTimes> down_alerts, damaged_alerts;  // of each of these
   Time raised = 0;                                      // first alert, at the hub
   Time alerted = 0;                                     // its arrival at network management
@@ -42,7 +42,7 @@ inline void NoteFirstPackets(const std::vector<std::pair<Epoch, Time>>& first_re
   }
 }
 
-// What becomes of a table set that was loaded from outside.
+// The outcome of a table set that was loaded from outside.
 struct LoadedRoutes {
   Epoch epoch = 0;
   Time committed = 0;  // when every hub switches

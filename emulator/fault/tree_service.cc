@@ -30,8 +30,6 @@ bool Routed(const Topology& topology, const TableSet& tables, NodeId at, PortId 
   return true;
 }
 
-constexpr int kHopsMax = 5;  // L0 D0 L1 D1 L2
-
 }  // namespace
 
 const char* TreeStateName(TreeState state) {
@@ -52,8 +50,8 @@ void TreeService::Adopt(const TreeSpec& spec, std::shared_ptr<const TreePlan> pl
 bool TreeService::Linked(const Tree& tree, NodeId a, NodeId b) const {
   if (tree.mute.contains(std::minmax(a, b)) || tree.out.contains(a) || tree.out.contains(b))
     return false;
-  return tables_.empty() || (Routed(topology_, tables_, a, kNoPort, b, kHopsMax) &&
-                             Routed(topology_, tables_, b, kNoPort, a, kHopsMax));
+  return tables_.empty() || (Routed(topology_, tables_, a, kNoPort, b, kRouteHopsMax) &&
+                             Routed(topology_, tables_, b, kNoPort, a, kRouteHopsMax));
 }
 
 // Network management gives out the indexes, so it knows how many each CAU has left.
@@ -91,11 +89,13 @@ absl::StatusOr<CauTreeId> TreeService::Create(const TreeSpec& spec) {
   for (const TreeStatus& other : status_) {
     if (other.name == spec.name && other.state != TreeState::kDeleted) {
       return absl::AlreadyExistsError(
-          fmt::format("there is a tree \"{}\" already, number {}", spec.name, other.id));
+          fmt::format("a tree \"{}\" exists already, number {}", spec.name, other.id));
     }
   }
-  if (status_.size() > 0xffff)
-    return absl::ResourceExhaustedError("65536 trees have been made; no number is left");
+  if (status_.size() >= kCauTreesMade) {
+    return absl::ResourceExhaustedError(
+        fmt::format("{} trees have been created, which is the maximum", kCauTreesMade));
+  }
   Tree tree{spec};
   tree.out = lost_;
   auto plan = PlanTree(topology_, spec, [&](NodeId a, NodeId b) { return Linked(tree, a, b); });
@@ -115,11 +115,11 @@ absl::StatusOr<CauTreeId> TreeService::Create(const TreeSpec& spec) {
 
 absl::Status TreeService::Delete(CauTreeId id) {
   if (id >= trees_.size() || trees_[id].remove || status_[id].state == TreeState::kDeleted) {
-    return absl::NotFoundError(fmt::format("there is no tree {}", id));
+    return absl::NotFoundError(fmt::format("tree {} does not exist", id));
   }
   if (status_[id].state == TreeState::kSettingUp) {
     return absl::FailedPreconditionError(
-        fmt::format("tree {} is being set up; delete it when it is ready", id));
+        fmt::format("tree {} is being set up; wait until it is ready, then delete it", id));
   }
   trees_[id].remove = true;
   ++work_->unfinished;

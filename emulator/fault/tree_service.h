@@ -1,8 +1,8 @@
 // The tree service of network management: creates, deletes and repairs trees of CAUs (paper 003
 // section 3.6: software builds the tree). Plans, sets up at every hub, and says ready when all have
 // answered, out of band like route tables (docs/semantics.md rule 19). A tree that fails, for
-// whatever reason, is set up anew as another generation, without the hubs that its others cannot
-// reach; and once more with them as soon as they can be reached again.
+// whatever reason, is set up again as another generation, without the hubs that its others cannot
+// reach; and again with them as soon as they are reachable.
 #pragma once
 
 #include <functional>
@@ -36,7 +36,7 @@ class TreeService {
   // A tree that is there from the start; the hubs are set up by the caller.
   void Adopt(const TreeSpec& spec, std::shared_ptr<const TreePlan> plan);
 
-  // Commands from outside; Execute(at) carries them out. INVALID_ARGUMENT for a tree nobody could
+  // Commands from outside; Execute(at) applies them. INVALID_ARGUMENT for a tree that cannot be
   // set up, RESOURCE_EXHAUSTED if a CAU has no index left, ALREADY_EXISTS for a name taken,
   // NOT_FOUND.
   absl::StatusOr<CauTreeId> Create(const TreeSpec& spec);
@@ -53,8 +53,8 @@ class TreeService {
   // Goes on without these hubs: trees that have one are repaired, those that wait for one wait no
   // longer.
   void Lose(const std::vector<NodeId>& hubs, Time now);
-  // They are there again, without what ran on them: trees that had them go on without, new ones may
-  // have them.
+  // They are there again, without what ran on them: trees that had them continue without, new ones
+  // may have them.
   void Rejoin(const std::vector<NodeId>& hubs) {
     for (const NodeId hub : hubs) lost_.erase(hub);
   }
@@ -66,7 +66,7 @@ class TreeService {
     TreeSpec spec;                                  // as asked for
     std::set<std::pair<NodeId, NodeId>> mute = {};  // pairs that a tree link does not work between
     std::set<NodeId> unanswered = {};
-    std::set<NodeId> out = {};            // hubs that were lost: nobody there takes part any more
+    std::set<NodeId> out = {};            // lost hubs: they have no participants
     bool create = false, remove = false;  // commands not carried out yet
   };
   bool Linked(const Tree& tree, NodeId a, NodeId b) const;

@@ -14,12 +14,12 @@ namespace percs {
 enum class TreeState : std::uint8_t {
   kSettingUp,
   kReady,
-  kFailed,  // and could not be set up (anew)
+  kFailed,  // and could not be set up (again)
   kDeleted,
 };
 const char* TreeStateName(TreeState state);
 
-// One time a tree was set up anew, because it failed or because members that it had lost can be
+// One time a tree was set up again, because it failed or because members that it had lost can be
 // reached again.
 struct TreeRepair {
   TreeProblem problem;

@@ -63,7 +63,7 @@ class Hfi final : public IsrListener {
   Time next_time() const { return next_; }
   void OnW();
   // Delivers what is due before `limit`, to which every tail that arrives before it is known. A raw
-  // packet's delivery changes nothing on its hub but credits, so nobody need look at its very
+  // packet's delivery changes nothing on its hub but credits, so it need not be seen at its very
   // instant: the end of the window is soon enough, or the moment at which an output lacks a credit.
   void DeliverBefore(Time limit);
   // Of the next delivery; kNever if none is known.

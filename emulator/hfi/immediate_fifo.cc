@@ -67,9 +67,9 @@ std::optional<DropReason> WindowUnit::OnPacket(const PacketHeader& header) {
   // To every window here that has joined; dropped if none of them took it.
   std::optional<DropReason> reason = DropReason::kWindowClosed;
   bool taken = false;
-  for (WindowId id = 0; id < windows_.size(); ++id) {
+  for (std::size_t id = 0; id < windows_.size(); ++id) {
     if (!windows_[id].reserved || !windows_[id].joined(header.destination)) continue;
-    reason = Receive(id, header, *packet);
+    reason = Receive(static_cast<WindowId>(id), header, *packet);
     taken |= !reason;
   }
   return taken ? std::nullopt : reason;

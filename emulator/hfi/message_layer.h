@@ -133,7 +133,7 @@ class MessageLayer {
   void Hold(SenderFlow& flow, InFlight& packet);
   void AskForHeld(NodeId destination, SenderFlow& flow);
   void Retire(NodeId destination, SenderFlow& flow);
-  void Done(NodeId destination, const Message& message);  // tells whoever asked for it
+  void Done(NodeId destination, const Message& message);  // notifies the sender
   void Fail(NodeId destination, SenderFlow& flow, std::uint32_t number, DropReason reason);
   static DropReason WhyGivenUp(const InFlight& packet);
   Message* Find(SenderFlow& flow, std::uint32_t number);

@@ -1,7 +1,7 @@
 // The three PCI Express ports of a hub and what is plugged in (paper 000 section IV-F). A link is
 // as wide as port and device both are, and carries the data of a lane times its lanes, each way,
-// whoever asks: one transfer after the other in the order of asking. With the default rate of a
-// lane the three are 40 GB/s, both ways together (section V).
+// for all requesters: one transfer after the other in the order of requests. With the default rate
+// of a lane the three are 40 GB/s, both ways together (section V).
 //
 // Hot plug: a device that is unplugged keeps its bytes. Transfers under way are lost, and nothing
 // begins, until it is plugged in again.
@@ -34,7 +34,7 @@ class Pcie {
   // lane_flit_time: of 128 bytes over one lane. REQUIRES: at most one device for each port.
   Pcie(const std::vector<PcieDevice>& devices, Time lane_flit_time, NodeStats& stats);
 
-  // False: this hub has no devices, and nobody need ask further.
+  // False: this hub has no devices; no further checks are needed.
   bool any() const { return any_; }
   // Devices that are unplugged now: bit p for port p.
   void SetUnplugged(unsigned ports);
@@ -50,7 +50,7 @@ class Pcie {
   PcieTransfer Begin(PcieWay way, int port, std::uint64_t bytes, Time at, bool first = true);
   // It is done: counts it. kNoDevice if the device was not plugged in all the while.
   WindowStatus End(PcieWay way, int port, const PcieTransfer& transfer, std::uint64_t bytes);
-  // Time of so many bytes on the link.
+  // Time of `bytes` on the link.
   Time LinkTime(int port, std::uint64_t bytes) const;
 
   // The bytes. REQUIRES: CheckRange was kOk.

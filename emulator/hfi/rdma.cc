@@ -17,8 +17,6 @@ constexpr std::size_t kIncomingKept = 4096;       // before dead ones are looked
 }  // namespace
 
 // --- Asking
-// -------------------------------------------------------------------------------------------------
-
 // Its last packet: the next operation's turn.
 bool WindowUnit::Leaves(OperationState& op, Window& window) {
   window.queue.pop_front();
@@ -114,8 +112,6 @@ bool WindowUnit::SendAtomic(OperationState& op, Window& window) {
 }
 
 // --- Doing
-// --------------------------------------------------------------------------------------------------
-
 // When the HFI gets to a packet that has come now: after translation and memory, updates one after
 // the other.
 Time WindowUnit::ReadyAt(const PacketHeader& header, const WindowPacket& packet, DevicePart* part) {
@@ -322,8 +318,6 @@ void WindowUnit::Notify(const PacketHeader& header, const WindowPacket& packet,
 }
 
 // --- Hearing
-// ------------------------------------------------------------------------------------------------
-
 void WindowUnit::OnAnswer(const PacketHeader& header, const WindowPacket& packet,
                           const DevicePart& part) {
   OperationState* op = Operation(packet.request);

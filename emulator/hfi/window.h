@@ -13,7 +13,7 @@
 
 namespace percs {
 
-// Who listens, by number: one that went away is nobody any more.
+// Listeners, by number: one that went away has no number any more.
 using ListenerId = std::uint32_t;
 
 // What the bytes of a packet have to do with a device.

@@ -27,7 +27,7 @@ struct WindowPacket {
     kAtomic,        // updates
     kAtomicAnswer,  // values of those that fetch
     kAnswer,        // of a write that is done, or of anything that failed
-    kProgress,  // of a write into a device: `length` bytes are there, and no more than so many may
+    kProgress,  // of a write into a device: `length` bytes have arrived, and no more than that may
                 // be on their way
   };
   static constexpr int kTypes = 12;

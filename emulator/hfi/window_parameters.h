@@ -26,9 +26,9 @@ struct WindowParameters {
   Time packet_time = 50 * kNanosecond;  // choice: 20 million packets a second
   int immediate_buffers = 128;          // per HFI, shared (Redbook SG24-8003-00 p. 122)
   int operations = 256;                 // choice: begun or waiting, per window
-  int unacknowledged = 128;             // choice: reliable packets of a window on their way
-  int read_unit_packets = 32;           // choice: an RDMA read asks for so much at once,
-  int read_units = 4;                   // ... so often
+  int unacknowledged = 128;             // choice: reliable packets of a window in flight
+  int read_unit_packets = 32;           // choice: packets of one request of an RDMA read,
+  int read_units = 4;                   // ... requests in flight
   Time reassembly = kMillisecond;       // choice: then an incomplete IP datagram is given up
   // NMMU.
   Time nmmu_hit = 15 * kNanosecond;    // choice

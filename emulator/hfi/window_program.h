@@ -22,7 +22,7 @@ inline std::vector<std::uint8_t> PatternBytes(std::size_t size, std::uint64_t se
 
 struct WindowStep {
   enum class Kind : std::uint8_t {
-    kOperation,      // issue it; `wait`: go on when it has ended
+    kOperation,      // issue it; `wait`: continue when it has ended
     kAwaitAll,       // until every operation has ended
     kAwaitReceived,  // until `count` packets have come, and give their slots back
     kAwaitNotified,  // until `count` notifications have come

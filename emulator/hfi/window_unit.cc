@@ -46,8 +46,8 @@ void WindowUnit::Forget(WindowListener* listener) {
   const ListenerId id = found->second;
   listener_ids_.erase(found);
   listeners_[id] = nullptr;
-  for (WindowId w = 0; w < windows_.size(); ++w) {
-    if (windows_[w].reserved && windows_[w].listener == id) Release(w);
+  for (std::size_t w = 0; w < windows_.size(); ++w) {
+    if (windows_[w].reserved && windows_[w].listener == id) Release(static_cast<WindowId>(w));
   }
 }
 
@@ -177,9 +177,11 @@ WindowStatus WindowUnit::Reserve(const WindowOperation& asked, ListenerId listen
                                  WindowEvent* completion) {
   WindowId id = asked.window;
   if (id == kAnyWindow) {
+    // The number of any window is no window's.
+    const auto end = windows_.begin() + std::min<std::ptrdiff_t>(kAnyWindow, std::ssize(windows_));
     const auto free =
-        std::find_if(windows_.begin(), windows_.end(), [](const Window& w) { return !w.reserved; });
-    if (free == windows_.end()) return WindowStatus::kNoWindowFree;
+        std::find_if(windows_.begin(), end, [](const Window& w) { return !w.reserved; });
+    if (free == end) return WindowStatus::kNoWindowFree;
     id = static_cast<WindowId>(free - windows_.begin());
   } else if (!Find(id)) {
     return WindowStatus::kNoSuchWindow;

@@ -1,6 +1,6 @@
 // The windows of the two HFIs of a hub, with NMMU and atomic update unit: what programs ask becomes
 // packets, and packets of others become what their windows and memory get (paper 000 sections IV-B
-// and IV-E; docs/hfi.md). Made with the first use; a hub whose windows nobody uses has none.
+// and IV-E; docs/hfi.md). Made with the first use; a hub whose windows are not used has none.
 //
 // By block: window_unit.cc issues and completes, window_send.cc injects, immediate_fifo.cc has the
 // two packet formats, rdma.cc memory and atomics at both ends, device_memory.cc memory of which a
@@ -59,8 +59,8 @@ class WindowUnit final : public WindowPort {
   struct Incoming {
     std::uint64_t done = 0;
     std::uint64_t told = 0;                   // bytes that the sender knows of
-    bool paced = false;                       // into a device: it has been told to wait for that
-    bool answered = false;                    // told to have failed, and does nothing any more
+    bool paced = false;                       // into a device: it must wait for that
+    bool answered = false;                    // reported as failed, and does nothing any more
     WindowStatus status = WindowStatus::kOk;  // of the first packet that could not be done
     Time progress = 0;
   };
@@ -79,7 +79,7 @@ class WindowUnit final : public WindowPort {
   Window* Find(WindowId window) { return window < windows_.size() ? &windows_[window] : nullptr; }
   WindowStatus Owned(const WindowOperation& asked, Window** window);
   void Schedule(Time at, Deferred&& what);
-  // `counted`: as unfinished work already, which ends when it was told.
+  // `counted`: as unfinished work already, which ends when the event is delivered.
   void Tell(Time at, ListenerId listener, bool counted, WindowEvent&& event);
   // Nothing if the operation is under way.
   std::optional<WindowStatus> Begin(WindowOperation& asked, ListenerId listener,

@@ -7,13 +7,13 @@ void CreditCounter::Drop(std::uint32_t generation) {
   credits_ = 0;
   const Run* end = std::remove_if(
       begin(), this->end(), [generation](const Run& run) { return run.generation < generation; });
-  count_ = static_cast<std::uint16_t>(end - begin());
+  count_ = static_cast<std::uint32_t>(end - begin());
   Refresh();
 }
 
 void CreditCounter::Grow() {
-  const std::uint16_t capacity =
-      std::max<std::uint16_t>(kRunsKept, static_cast<std::uint16_t>(2 * capacity_));
+  const std::uint32_t capacity = std::max(kRunsKept, 2 * capacity_);
+  PERCS_CHECK(capacity > count_ && capacity <= kRunsMax);
   auto more = std::make_unique<Run[]>(capacity);
   std::copy(begin(), end(), more.get());
   runs_ = std::move(more);
@@ -21,6 +21,7 @@ void CreditCounter::Grow() {
 }
 
 int CreditCounter::TakeAnnounced(Time t, Time spacing, int wanted) {
+  PERCS_CHECK(wanted > 0 && credits_ >= 0);
   Mature(t);
   int taken = std::min(credits_, wanted);
   credits_ -= taken;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "emulator/base/check.h"
 #include "emulator/base/time.h"
 
 namespace percs {
@@ -12,6 +13,7 @@ namespace percs {
 class CreditCounter {
  public:
   void Reset(int credits) {
+    PERCS_CHECK(credits >= 0);
     credits_ = credits;
     count_ = 0;
     next_ = kNever;
@@ -20,6 +22,7 @@ class CreditCounter {
   void Drop(std::uint32_t generation);
   // `now` is not after any time that will be asked about.
   void Announce(Time now, Time start, Time spacing, int count, std::uint32_t generation) {
+    PERCS_CHECK(count > 0 && count <= kRunCreditsMax);
     if (count_ >= kRunsKept) Mature(now);
     if (count_ == capacity_) Grow();
     runs_[count_++] = {start, spacing, generation, static_cast<std::uint16_t>(count), false};
@@ -51,8 +54,11 @@ class CreditCounter {
   }
 
  private:
-  // With more, what exists by now is counted: they shall fit in few cache lines.
-  static constexpr std::uint16_t kRunsKept = 8;
+  // With more, what exists by now is counted: they must fit in few cache lines.
+  static constexpr std::uint32_t kRunsKept = 8;
+  // More announcements than this are not a link's: faults change it far less often in a window.
+  static constexpr std::uint32_t kRunsMax = 1u << 24;
+  static constexpr int kRunCreditsMax = 0xffff;  // a buffer has 1,024 slots at most
   struct Run {
     Time start = 0, spacing = 0;
     std::uint32_t generation = 0;
@@ -72,7 +78,7 @@ class CreditCounter {
   void Refresh();
 
   std::unique_ptr<Run[]> runs_;  // in no order
-  std::uint16_t count_ = 0, capacity_ = 0;
+  std::uint32_t count_ = 0, capacity_ = 0;
   int credits_ = 0;
   Time next_ = kNever;
 };

@@ -73,6 +73,10 @@ struct alignas(64) InputBuffer {
     while (p && (p->out != output || p->draining)) p = p->next;
     return p;
   }
+  // Whether p, which is here and is not being dropped, may ask for its output (B.4). A multicast
+  // packet need not be the front: it is replicated when it is whole, and one ahead of it of which
+  // flits are still to come does not hold it up (B.9).
+  bool Acts(const Packet* p) const { return p->out == kReplication || Front(p->out) == p; }
   void PushBack(Packet* p) {
     p->next = nullptr;
     p->previous = tail;

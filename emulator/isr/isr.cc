@@ -8,53 +8,6 @@
 
 namespace percs {
 
-Isr::Isr(NodeContext& context, IsrListener& listener)
-    : context_(context), listener_(listener), router_(context), departed_(kLinkPorts * kMaxVcs) {
-  for (int port = 0; port < kLinkPorts; ++port) {
-    for (int vc = 0; vc < kMaxVcs; ++vc) {
-      InputBuffer& buffer = link_buffers_[static_cast<std::size_t>(port * kMaxVcs + vc)];
-      buffer.port = static_cast<PortId>(port);
-      buffer.vc = static_cast<VcId>(vc);
-      buffer.slots = BufferSlots(buffer.port);
-    }
-  }
-  for (int port = 0; port < kPorts; ++port) {
-    OutputPort& out = outputs_[static_cast<std::size_t>(port)];
-    const LinkParameters& link = context_.parameters->link(ClassOf(static_cast<PortId>(port)));
-    out.flit_time = link.flit_time;
-    out.vcs = VcsOf(static_cast<PortId>(port));
-    if (!IsHfi(static_cast<PortId>(port))) continue;
-    out.connected = out.up = true;
-    out.vc[0].credits.Reset(link.buffer_flits);
-  }
-}
-
-void Isr::Connect(PortId port, LinkEnd peer, Isr* local, Outbox* outbox) {
-  OutputPort& out = outputs_[port];
-  out.connected = out.up = true;
-  out.edge = std::max(peer.node, context_.node) >= context_.topology->hubs();
-  out.peer = peer.node;
-  out.peer_port = peer.port;
-  out.local = local, out.outbox = outbox;
-  out.wire = context_.parameters->link(ClassOf(port)).wire;
-  if (context_.topology->ClassOfLink({context_.node, port}) == LinkClass::kIb) out.vcs = 1;
-  for (int v = 0; v < out.vcs; ++v)
-    out.vc[static_cast<std::size_t>(v)].credits.Reset(BufferSlots(port));
-}
-
-void Isr::MakeQueues(PortId hfi_port) {
-  std::vector<InputBuffer>& queues = queues_[static_cast<std::size_t>(hfi_port - kHfiFirst)];
-  queues.resize(kQueueOutputs);
-  queues[kReplication].vc = 1;
-  for (int o = 0; o < kQueueOutputs; ++o) {
-    queues[static_cast<std::size_t>(o)].port = hfi_port;
-    queues[static_cast<std::size_t>(o)].queue_output = static_cast<PortId>(o);
-  }
-}
-
-// --- Arrivals
-// -------------------------------------------------------------------------------------
-
 void Isr::ReceiveFlits(FlitRun&& run) {
   Packet* p = context_.packets.Take();
   p->ResetState();
@@ -158,7 +111,7 @@ void Isr::BeginPacket(InputBuffer& buffer, Packet* p) {
     p->draining = false;
     p->out_vc = VcOfPosition(next);
   }
-  const bool front = !p->draining && buffer.Front(p->out) == nullptr;
+  const bool front = !p->draining && (p->out == kReplication || buffer.Front(p->out) == nullptr);
   if (p->header.traced) [[unlikely]]
     TraceArrival(*p, front);
   // Whole, and no slower than the output: it may request at once (B.4), without asking Eligible.
@@ -198,7 +151,7 @@ void Isr::ContinuePacket(InputBuffer& buffer, Packet* run) {
   context_.Release(run);
   if (p->draining) {
     Drain(buffer, p);
-  } else if (buffer.Front(p->out) == p) {
+  } else if (buffer.Acts(p)) {
     Advance(buffer, p);
   }
 }
@@ -330,12 +283,12 @@ void Isr::Wake(InputBuffer& buffer, PortId output, Time at) {
 void Isr::OnInputTimer(PortId port, int vc, PortId output) {
   InputBuffer& buffer = IsHfi(port) ? Queue(port, vc == 0 ? output : kReplication)
                                     : LinkBuffer(port, static_cast<VcId>(vc));
-  if (output == kReplication) [[unlikely]]
-    ReleaseReplicas(buffer);
   if (buffer.room_wanted && buffer.tail_leaves <= context_.now) {
     buffer.room_wanted = false;
     listener_.OnQueueRoom();
   }
+  if (output == kReplication) [[unlikely]]
+    return OnReplicationTimer(buffer);
   if (Packet* p = buffer.Front(output)) {
     if (p->begun) dirty_ |= PortBit(output);
     Advance(buffer, p);

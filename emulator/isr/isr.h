@@ -84,8 +84,8 @@ class Isr {
   bool swapped(PortId port) const { return (swapped_ & PortBit(port)) != 0; }
   void ResetArbiters();
   void Impair(PortId port, const LinkImpairment& impairment);
-  // A link is up unless it is told to be down, a fault holds it down, replay gave it up, or it
-  // lacks lanes. Telling it to be up also retrains it after it was given up.
+  // A link is up unless a command or a fault holds it down, replay has taken it down, or it
+  // lacks lanes. A command that brings it up also retrains it after replay took it down.
   void CommandLink(PortId port, bool up) {
     Mark(&commanded_down_, port, !up);
     if (up) Retrain(port);
@@ -93,7 +93,7 @@ class Isr {
   void HoldLink(PortId port, bool down) { Mark(&held_down_, port, down); }
   void GiveUpLink(PortId port) { Mark(&given_up_, port, true); }
   void Retrain(PortId port) { Mark(&given_up_, port, false); }
-  // With swapped cables the two ends have not been told the same, so only what they tell each other
+  // With swapped cables the two ends have different states, so only what they send each other
   // counts.
   bool LinkMayBeUp(PortId port) const {
     const PortMask told = commanded_down_ | held_down_ | lanes_short_;
@@ -235,7 +235,8 @@ class Isr {
                                  PortId out);
   std::uint16_t FreeReplica(const InputBuffer& buffer) const;
   [[gnu::cold]] void EndBranch(InputBuffer& buffer, const Packet& p, Time leaves);
-  [[gnu::cold]] void ReleaseReplicas(InputBuffer& buffer);
+  [[gnu::cold]] void OnReplicationTimer(InputBuffer& buffer);
+  void ReleaseReplicas(InputBuffer& buffer);
   [[gnu::cold]] void FreeSlots(InputBuffer& buffer, int slots);
 
   // service_port.cc (B.10).

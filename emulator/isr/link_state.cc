@@ -111,7 +111,7 @@ void Isr::LoseArrivals(InputBuffer& buffer) {
   LoseAnnounced(*p);
   if (p->draining) {
     Drain(buffer, p);
-  } else if (buffer.Front(p->out) == p) {
+  } else if (buffer.Acts(p)) {
     Advance(buffer, p);
   }
 }

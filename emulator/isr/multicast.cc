@@ -101,6 +101,19 @@ void Isr::EndBranch(InputBuffer& buffer, const Packet& p, Time leaves) {
   }
 }
 
+// The last branch of a replica has left, or a packet is whole. More than one packet may wait to be
+// whole: after a short flap the next one arrives while the flits that stand for those lost of the
+// one before are still to come (B.7).
+void Isr::OnReplicationTimer(InputBuffer& buffer) {
+  ReleaseReplicas(buffer);
+  for (Packet* p = buffer.head; p;) {
+    Packet* next = p->next;
+    const bool whole = p->complete() && p->last_segment().last() <= context_.now;
+    if (p->out == kReplication && whole) Advance(buffer, p);
+    p = next;
+  }
+}
+
 void Isr::ReleaseReplicas(InputBuffer& buffer) {
   std::erase_if(replicas_, [&](const Replica& r) {
     if (r.buffer != &buffer || r.branches > 0 || r.free_at > context_.now) return false;

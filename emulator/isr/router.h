@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/base/check.h"
 #include "emulator/base/random.h"
 #include "emulator/isr/packet_state.h"
 #include "emulator/node/node_context.h"
@@ -42,7 +43,7 @@ class Router {
     epoch_ = epoch;
     watching_ = previous_ || !damaged_.empty();
   }
-  // Writes every entry anew, which repairs the damaged ones.
+  // Writes every entry again, which repairs the damaged ones.
   void Rewrite() {
     damaged_.clear();
     watching_ = previous_ != nullptr;
@@ -83,11 +84,12 @@ class Router {
     return setting.mode == RouteMode::kHwDirect ? Route(header, in)
                                                 : RouteByMode(header, in, setting, queued);
   }
-  // Ports that a multicast packet goes on by, kDeliverHere for the own HFIs among them; none: why.
+  // Ports that a multicast packet leaves by, including kDeliverHere for the own HFIs; none: why.
   PortMask Branches(const PacketHeader& header, DropReason* reason);
   // HFI port that a window is pinned to (rule 15).
   PortId WindowPort(WindowId window) const {
     const int per_hfi = context_.parameters->windows_per_hfi;
+    PERCS_CHECK(window < kHfisPerHub * per_hfi);
     return static_cast<PortId>(window < per_hfi ? kHfiFirst + window % 4
                                                 : kHfiFirst + 4 + (window - per_hfi) % 4);
   }

@@ -14,7 +14,7 @@
 
 namespace percs {
 
-// In tag of a management packet's header: whoever is at the other end of the link takes it.
+// In tag of a management packet's header: the node at the other end of the link takes it.
 inline constexpr std::uint32_t kServiceDirected = 1;
 
 // Links that a management packet may cross, as many as a data packet has positions.

@@ -1,11 +1,15 @@
 // Everything one node counts, each defined once (docs/semantics.md part C). Integers only, so that
 // sums are the same on every host and in every order.
+//
+// A new counter is a member here and a row of kNodeCounters, and what counts it.
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstdint>
+#include <iterator>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "emulator/base/digest.h"
 #include "emulator/base/ids.h"
@@ -13,66 +17,12 @@
 #include "emulator/base/time.h"
 #include "emulator/hfi/pcie_device.h"
 #include "emulator/isr/packet.h"
+#include "emulator/metrics/counter_row.h"
+#include "emulator/metrics/histogram.h"
+#include "emulator/metrics/node_counter.h"
+#include "emulator/metrics/port_stats.h"
 
 namespace percs {
-
-// Fixed buckets: 8 per power of two of picoseconds, so a quantile is right within 12.5 %.
-class Histogram {
- public:
-  static constexpr int kBuckets = 8 * 44;
-  void Add(std::uint64_t value) {
-    ++count;
-    sum += value;
-    if (value > max) max = value;
-    ++buckets[Bucket(value)];
-  }
-  void Merge(const Histogram& other);
-  double Mean() const { return count ? static_cast<double>(sum) / static_cast<double>(count) : 0; }
-  // Upper edge of the bucket that holds the quantile, but never above max.
-  std::uint64_t Quantile(double q) const;
-
-  std::uint64_t count = 0, sum = 0, max = 0;
-  std::array<std::uint64_t, kBuckets> buckets{};
-
-  static int Bucket(std::uint64_t v) {
-    if (v < 8) return static_cast<int>(v);
-    const int log = std::bit_width(v) - 1;
-    const int b = (log - 2) * 8 + static_cast<int>((v >> (log - 3)) & 7);
-    return b < kBuckets ? b : kBuckets - 1;
-  }
-};
-
-// One VC of a port: what was granted on it as an output, and the input buffer behind it. One cache
-// line, the only one that a commitment counts in.
-struct alignas(64) VcStats {
-  std::uint64_t flits = 0, packets = 0, bytes = 0;
-  std::uint64_t runs_split = 0;  // commitments that ended before the tail
-  std::uint64_t arbitration_losses =
-      0;  // grants to somebody else that an input for this VC could have had
-  std::uint64_t credit_stalls = 0, credit_stall_ps = 0;
-  std::uint64_t most_held = 0;  // of the input buffer: the most slots in use at once
-
-  std::uint64_t runs() const { return packets + runs_split; }  // commitments
-  void Add(const VcStats& other);                              // the greater `most_held` stays
-  template <typename F>
-  void Visit(F&& f) {
-    f(flits), f(packets), f(bytes), f(runs_split), f(arbitration_losses);
-    f(credit_stalls), f(credit_stall_ps), f(most_held);
-  }
-};
-
-struct PortStats {
-  std::array<VcStats, kMaxVcs> vc{};
-  std::uint64_t credit_stall_ps = 0;  // of any VC while none could be granted
-  std::uint64_t crc_errors = 0;       // transmissions that the far end found corrupted
-  std::uint64_t replays = 0;          // replay rounds
-  std::uint64_t lanes_lost = 0;       // now, of those it sends on
-  std::uint64_t service_flits =
-      0;  // management packets it sent, one flit each; on none of the VCs above
-
-  // Over all VCs; `most_held` of the fullest one.
-  VcStats sum() const;
-};
 
 // As many as cell::BladeStats has; the blade's node checks it.
 inline constexpr int kBladeCounters = 18;
@@ -89,7 +39,10 @@ enum class CauCounter : std::uint8_t {
   kResultsRight,
   kResultsWrong,  // compared with a serial reference by the workload
 };
-inline constexpr int kCauNamedCounters = 9;
+inline constexpr const char* kCauCounterNames[] = {
+    "multicasts",        "packets_sent", "packets_resent", "reports_sent", "probes_sent",
+    "operations_failed", "trees_failed", "results_right",  "results_wrong"};
+inline constexpr int kCauNamedCounters = std::size(kCauCounterNames);
 inline constexpr int kCauReductions = kReduceOps * kOperandTypes;
 inline constexpr int kCauCounters = kCauReductions + kCauNamedCounters;
 
@@ -98,7 +51,7 @@ inline constexpr int kCauCounters = kCauReductions + kCauNamedCounters;
 enum class HfiCounter : std::uint8_t {
   kSent,
   kSendDropped,
-  kSendIndicated,  // packets; indicated: whose program was told
+  kSendIndicated,  // packets; indicated: reported to their program
   kReceived,
   kReceiveDropped,
   kReceiveIndicated,  // likewise
@@ -110,7 +63,20 @@ enum class HfiCounter : std::uint8_t {
   kDatagrams,
   kDatagramsLost,  // assembled; given up for want of a part
 };
-inline constexpr int kHfiCounters = 13;
+inline constexpr const char* kHfiCounterNames[] = {"sent",
+                                                   "send_dropped",
+                                                   "send_indicated",
+                                                   "received",
+                                                   "receive_dropped",
+                                                   "receive_indicated",
+                                                   "immediate_sent",
+                                                   "rdma_bytes_written",
+                                                   "rdma_bytes_read",
+                                                   "atomics",
+                                                   "faults",
+                                                   "datagrams",
+                                                   "datagrams_lost"};
+inline constexpr int kHfiCounters = std::size(kHfiCounterNames);
 
 // Of each PCI Express port (emulator/hfi/pcie.h).
 enum class PcieCounter : std::uint8_t {
@@ -118,7 +84,8 @@ enum class PcieCounter : std::uint8_t {
   kBytesOut,  // out of the device, into it
   kRefused,   // packets and operations that ended as nothing was plugged in
 };
-inline constexpr int kPcieCounters = 3;
+inline constexpr const char* kPcieCounterNames[] = {"bytes_in", "bytes_out", "refused"};
+inline constexpr int kPcieCounters = std::size(kPcieCounterNames);
 
 struct NodeStats {
   std::array<PortStats, kPorts> ports{};
@@ -126,37 +93,31 @@ struct NodeStats {
   std::uint64_t packets_delivered = 0, flits_delivered = 0, bytes_delivered = 0;
   std::uint64_t packets_synthesised = 0, flits_synthesised = 0;
   std::array<std::uint64_t, kDropReasons> packets_dropped{}, flits_dropped{};
-  std::uint64_t packets_replicated = 0, flits_replicated = 0;  // copies made of multicast packets
-  std::uint64_t hops_delivered = 0;                            // links crossed by delivered packets
-  // Of packets_created, by RouteMode; hw_direct is the rest and counted by no one.
+  std::uint64_t packets_replicated = 0, flits_replicated = 0;
+  std::uint64_t hops_delivered = 0;
+  // Of packets_created, by RouteMode; hw_direct is the rest and not counted.
   std::array<std::uint64_t, kPacketRouteModes> packets_by_mode{};
   // Message layer.
   std::uint64_t messages_sent = 0, messages_acknowledged = 0, messages_failed = 0;
   std::uint64_t messages_delivered = 0, message_bytes_delivered = 0;
   std::uint64_t packets_resent = 0, acks_sent = 0;
-  std::uint64_t payload_errors = 0;  // verified bytes that were not the expected ones
-  std::uint64_t payload_bytes_verified = 0;
+  std::uint64_t payload_errors = 0, payload_bytes_verified = 0;
   // Measurement phase of a pattern.
   std::uint64_t measured_bytes_offered = 0, measured_bytes_accepted = 0;
   // Network management seen from the hub.
   std::uint64_t alerts_raised = 0, tables_installed = 0;
   Histogram packet_latency, message_latency;
   // Requests of the hub's service software (emulator/node/service_agent.h).
-  std::uint64_t service_requests = 0;    // sent, repeated ones too
-  std::uint64_t service_answers = 0;     // each request that was answered, once
-  std::uint64_t service_unanswered = 0;  // given up after the last try
-  std::uint64_t service_wrong_partner =
-      0;  // answers of another hub or port than the wiring has there
-  std::uint64_t service_round_trip_ps = 0,
-                service_round_trip_max = 0;  // of answered ones, from the last try
+  std::uint64_t service_requests = 0, service_answers = 0, service_unanswered = 0;
+  std::uint64_t service_wrong_partner = 0;
+  std::uint64_t service_round_trip_ps = 0, service_round_trip_max = 0;
   // Of a Cell blade, in the order of cell::BladeStats::Visit.
   std::array<std::uint64_t, kBladeCounters> blade{};
-  // Of a CAU: reductions by operation and operand type, then CauCounter; metrics/cau_counters.h has
-  // names.
+  // Of a CAU: reductions by operation and operand type, then CauCounter.
   std::array<std::uint64_t, kCauCounters> cau{};
 
   std::array<std::uint64_t, kHfisPerHub * kHfiCounters> hfi{};
-  std::uint64_t nmmu_hits = 0, nmmu_misses = 0;  // of the translation cache
+  std::uint64_t nmmu_hits = 0, nmmu_misses = 0;
   std::array<std::uint64_t, kPciePorts * kPcieCounters> pcie{};
 
   std::uint64_t& Hfi(int hfi_number, HfiCounter counter) {
@@ -180,71 +141,274 @@ struct NodeStats {
 
   // Adds another node's: sums, but of maxima the greater one.
   void Add(const NodeStats& other);
-
-  // Calls f(value) on every integer, in a fixed order: wire and merge use this one list.
+  // Calls f(value) on every integer, in the order of digests: wire and merge use this one list.
   template <typename F>
-  void Visit(F&& f) {
-    VisitAlways(f);
-    VisitIfAny(f);
-  }
-  // Adds all of it to a digest. What VisitIfAny has enters only where it is not zero, so that a
-  // mechanism nobody uses leaves the digests of others alone.
+  void Visit(F&& f);
+  // Calls f(total, value) likewise.
+  template <typename F>
+  void VisitTotals(F&& f);
+  // Adds all of it to a digest. Counters of later models than the first enter only where they are
+  // not zero, so that a mechanism that is not used leaves the digests of others alone.
   template <typename Stream>
-  void Fold(Stream& digest) {
-    VisitAlways([&digest](std::uint64_t value) { digest.Add(value); });
-    std::uint64_t index = 0;
-    VisitIfAny([&](std::uint64_t value) {
-      ++index;
-      if (value != 0) digest.Add(index << 56 ^ value);
-    });
-  }
+  void Fold(Stream& digest);
 
  private:
-  static constexpr int kDropReasonsAlways = 7, kDropReasonsOfModel3 = 11;  // later ones come last
   template <typename F>
-  void VisitIfAny(F&& f) {
-    for (auto& v : blade) f(v);
-    for (auto& v : packets_by_mode) f(v);
-    const auto drops = [&](int first, int end) {
-      for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(end); ++i) {
-        f(packets_dropped[i]), f(flits_dropped[i]);
-      }
-    };
-    drops(kDropReasonsAlways, kDropReasonsOfModel3);
-    f(packets_replicated), f(flits_replicated);
-    for (auto& v : cau) f(v);
-    for (auto& port : ports) f(port.service_flits);
-    f(service_requests), f(service_answers), f(service_unanswered), f(service_wrong_partner);
-    f(service_round_trip_ps), f(service_round_trip_max);
-    drops(kDropReasonsOfModel3, kDropReasons);
-    for (auto& v : hfi) f(v);
-    f(nmmu_hits), f(nmmu_misses);
-    for (auto& v : pcie) f(v);
-  }
+  void VisitFirstModel(F&& f);
   template <typename F>
-  void VisitAlways(F&& f) {
-    for (int port = 0; port < kPorts; ++port) {
-      PortStats& p = ports[static_cast<std::size_t>(port)];
-      for (int v = 0; v < VcsOf(static_cast<PortId>(port)); ++v)
-        p.vc[static_cast<std::size_t>(v)].Visit(f);
-      f(p.credit_stall_ps), f(p.crc_errors), f(p.replays), f(p.lanes_lost);
-    }
-    f(packets_created), f(flits_created), f(packets_delivered), f(flits_delivered),
-        f(bytes_delivered);
-    f(packets_synthesised), f(flits_synthesised);
-    for (int i = 0; i < kDropReasonsAlways; ++i) f(packets_dropped[static_cast<std::size_t>(i)]);
-    for (int i = 0; i < kDropReasonsAlways; ++i) f(flits_dropped[static_cast<std::size_t>(i)]);
-    f(hops_delivered);
-    f(messages_sent), f(messages_acknowledged), f(messages_failed);
-    f(messages_delivered), f(message_bytes_delivered), f(packets_resent), f(acks_sent);
-    f(payload_errors), f(payload_bytes_verified);
-    f(measured_bytes_offered), f(measured_bytes_accepted), f(alerts_raised), f(tables_installed);
-    for (Histogram* h : {&packet_latency, &message_latency}) {
-      f(h->count), f(h->sum), f(h->max);
-      for (auto& b : h->buckets) f(b);
-    }
-  }
+  void VisitLaterModels(F&& f);
 };
+
+template <auto kMember>
+std::uint64_t& NodeValue(NodeStats& stats, std::size_t i) {
+  auto& value = stats.*kMember;
+  if constexpr (std::is_same_v<decltype(value), std::uint64_t&>) {
+    return value;
+  } else {
+    return value[i];
+  }
+}
+template <auto kMember>
+constexpr CounterValues ValuesFrom(std::size_t first, std::size_t size) {
+  return {NodeValue<kMember>, first, size};
+}
+template <auto kMember>
+inline constexpr CounterValues kValues = {
+    NodeValue<kMember>, 0, sizeof(std::declval<NodeStats&>().*kMember) / sizeof(std::uint64_t)};
+template <auto kMember>
+inline constexpr CounterValues kOfEveryPort = {
+    [](NodeStats& stats, std::size_t i) -> std::uint64_t& { return stats.ports[i].*kMember; }, 0,
+    kPorts};
+
+// Keys of groups.
+namespace counter_keys {
+std::string DropReason(std::size_t i);
+std::string RouteMode(std::size_t i);
+std::string Blade(std::size_t i);
+std::string Cau(std::size_t i);
+std::string Hfi(std::size_t i);
+std::string Pcie(std::size_t i);
+}  // namespace counter_keys
+
+constexpr NodeCounter DroppedPackets(DropReason first, std::size_t reasons, int since) {
+  return {"packets_dropped",
+          CounterUnit::kPackets,
+          since,
+          ValuesFrom<&NodeStats::packets_dropped>(static_cast<std::size_t>(first), reasons),
+          "Packets dropped here, by reason",
+          {.name = "percs_packets_dropped_total", .labels = "reason"},
+          "drops",
+          counter_keys::DropReason};
+}
+constexpr NodeCounter DroppedFlits(DropReason first, std::size_t reasons, int since) {
+  return {"flits_dropped",
+          CounterUnit::kFlits,
+          since,
+          ValuesFrom<&NodeStats::flits_dropped>(static_cast<std::size_t>(first), reasons),
+          "Flits of packets dropped here, by reason",
+          kNoMetric,
+          nullptr,
+          counter_keys::DropReason};
+}
+constexpr CounterMetric OfService(const char* event) {
+  return {.name = "percs_service_events_total",
+          .labels = "event",
+          .value = event,
+          .place = CounterPlace::kHub,
+          .help = "Requests of the hub's service port to its partners, and their outcomes"};
+}
+constexpr CounterMetric OfReductions(const char* name, const char* labels) {
+  return {.name = name, .labels = labels, .between = '_', .place = CounterPlace::kHub};
+}
+constexpr CounterMetric OfNmmu(const char* result) {
+  return {.name = "percs_nmmu_translations_total",
+          .labels = "result",
+          .value = result,
+          .place = CounterPlace::kHub,
+          .if_used = true,
+          .help = "Pages translated by the hub's NMMU, by cache hit or miss"};
+}
+
+// In the order of digests, so new rows come last. The latencies stand behind the rows of the first
+// model.
+inline constexpr auto kNodeCounters = [] {
+  using enum CounterUnit;
+  using enum DropReason;
+  using S = NodeStats;
+  return std::to_array<NodeCounter>({
+      {"packets_created", kPackets, 1, kValues<&S::packets_created>,
+       "Packets that entered the network here", OfNode("percs_packets_created_total")},
+      {"flits_created", kFlits, 1, kValues<&S::flits_created>, "Flits of these packets", kNoMetric},
+      {"packets_delivered", kPackets, 1, kValues<&S::packets_delivered>,
+       "Packets that reached their destination here", OfNode("percs_packets_delivered_total")},
+      {"flits_delivered", kFlits, 1, kValues<&S::flits_delivered>, "Flits of these packets",
+       kNoMetric},
+      {"bytes_delivered", kBytes, 1, kValues<&S::bytes_delivered>,
+       "Payload bytes that reached their destination here", OfNode("percs_delivered_bytes_total")},
+      {"packets_synthesised", kPackets, 1, kValues<&S::packets_synthesised>,
+       "Poison tails made for packets that a failed link cut in two", kNoMetric},
+      {"flits_synthesised", kFlits, 1, kValues<&S::flits_synthesised>, "Flits of these tails",
+       kNoMetric},
+      DroppedPackets(kLinkDown, 7, 1),
+      DroppedFlits(kLinkDown, 7, 1),
+      {"hops_delivered", kLinks, 1, kValues<&S::hops_delivered>,
+       "Links crossed by packets that reached their destination here", kNoMetric},
+      {"messages_sent", kMessages, 1, kValues<&S::messages_sent>,
+       "Messages that the message layer started to send", kNoMetric, "messages.sent"},
+      {"messages_acknowledged", kMessages, 1, kValues<&S::messages_acknowledged>,
+       "Messages whose sender knows that they arrived", kNoMetric, "messages.acknowledged"},
+      {"messages_failed", kMessages, 1, kValues<&S::messages_failed>,
+       "Messages that failed at their sender", OfNode("percs_messages_failed_total"),
+       "messages.failed"},
+      {"messages_delivered", kMessages, 1, kValues<&S::messages_delivered>,
+       "Messages that arrived whole", OfNode("percs_messages_delivered_total"),
+       "messages.delivered"},
+      {"message_bytes_delivered", kBytes, 1, kValues<&S::message_bytes_delivered>,
+       "Bytes of these messages", kNoMetric, "messages.bytes_delivered"},
+      {"packets_resent", kPackets, 1, kValues<&S::packets_resent>,
+       "Packets retransmitted by the message layer", OfNode("percs_packets_resent_total"),
+       "messages.packets_resent"},
+      {"acks_sent", kPackets, 1, kValues<&S::acks_sent>,
+       "Acknowledgements that the message layer sent", kNoMetric, "messages.acks_sent"},
+      {"payload_errors", kPackets, 1, kValues<&S::payload_errors>,
+       "Packets that arrived with bytes other than those sent",
+       OfNode("percs_payload_errors_total"), "messages.payload_errors"},
+      {"payload_bytes_verified", kBytes, 1, kValues<&S::payload_bytes_verified>,
+       "Payload bytes that were compared with those sent", kNoMetric,
+       "messages.payload_bytes_verified"},
+      {"measured_bytes_offered", kBytes, 1, kValues<&S::measured_bytes_offered>,
+       "Bytes offered in the measurement phase of a pattern", kNoMetric, "measured.bytes_offered"},
+      {"measured_bytes_accepted", kBytes, 1, kValues<&S::measured_bytes_accepted>,
+       "Bytes delivered in the measurement phase of a pattern", kNoMetric,
+       "measured.bytes_accepted"},
+      {"alerts_raised", kEvents, 1, kValues<&S::alerts_raised>,
+       "Alerts raised to network management", OfNode("percs_alerts_total")},
+      {"tables_installed", kEvents, 1, kValues<&S::tables_installed>,
+       "Sets of route tables installed", OfNode("percs_route_installs_total")},
+      {"blade", kEvents, 2, kValues<&S::blade>,
+       "Counters of a Cell blade; the label names the counter",
+       OfBlade("percs_blade_events_total", "counter"), "blades", counter_keys::Blade},
+      {"packets_by_mode", kPackets, 2, kValues<&S::packets_by_mode>,
+       "Packets that entered the network here, by route mode; the rest is hw_direct", kNoMetric,
+       "route_modes", counter_keys::RouteMode},
+      DroppedPackets(kTableParity, 1, 3),
+      DroppedFlits(kTableParity, 1, 3),
+      DroppedPackets(kCrc, 1, 3),
+      DroppedFlits(kCrc, 1, 3),
+      DroppedPackets(kNoCauTree, 1, 3),
+      DroppedFlits(kNoCauTree, 1, 3),
+      DroppedPackets(kNoCauSlot, 1, 3),
+      DroppedFlits(kNoCauSlot, 1, 3),
+      {"packets_replicated", kPackets, 3, kValues<&S::packets_replicated>,
+       "Copies made of multicast packets", kNoMetric},
+      {"flits_replicated", kFlits, 3, kValues<&S::flits_replicated>, "Flits of these copies",
+       kNoMetric},
+      {"cau", kPackets, 3, ValuesFrom<&S::cau>(0, kCauReductions),
+       "Packets that the hub's CAU reduced, by operation and operand type",
+       OfReductions("percs_cau_operations_total", "op,dtype"), "caus", counter_keys::Cau},
+      {"cau", kEvents, 3, ValuesFrom<&S::cau>(kCauReductions, kCauNamedCounters),
+       "Counters of the hub's CAU; the label names the counter",
+       OfHub("percs_cau_events_total", "counter"), "caus", counter_keys::Cau},
+      {"service_flits", kFlits, 5, kOfEveryPort<&PortStats::service_flits>,
+       "Management packets sent, by port", kNoMetric, nullptr, nullptr, CounterTotal::kSum, true},
+      {"service.requests", kEvents, 5, kValues<&S::service_requests>,
+       "Requests of the service port, retransmissions included", OfService("request")},
+      {"service.answers", kEvents, 5, kValues<&S::service_answers>, "Requests that were answered",
+       OfService("answer")},
+      {"service.unanswered", kEvents, 5, kValues<&S::service_unanswered>,
+       "Requests given up after the last attempt", OfService("unanswered")},
+      {"service.wrong_partner", kEvents, 5, kValues<&S::service_wrong_partner>,
+       "Answers of another hub or port than the wiring has there", OfService("wrong_partner")},
+      {"service.round_trip_ps", kPicoseconds, 5, kValues<&S::service_round_trip_ps>,
+       "Sum of virtual time from request to answer, over all answered requests of the service port",
+       OfHub("percs_service_round_trip_seconds_total")},
+      {"service.round_trip_max", kPicoseconds, 5, kValues<&S::service_round_trip_max>,
+       "The longest time from request to answer", kNoMetric, "service.round_trip_max_ps", nullptr,
+       CounterTotal::kMaximum},
+      DroppedPackets(kNoServiceSlot, 1, 5),
+      DroppedFlits(kNoServiceSlot, 1, 5),
+      DroppedPackets(kServiceTimeout, 1, 5),
+      DroppedFlits(kServiceTimeout, 1, 5),
+      DroppedPackets(kCauDown, 1, 5),
+      DroppedFlits(kCauDown, 1, 5),
+      DroppedPackets(kWindowDown, 1, 5),
+      DroppedFlits(kWindowDown, 1, 5),
+      DroppedPackets(kOldIncarnation, 1, 6),
+      DroppedFlits(kOldIncarnation, 1, 6),
+      DroppedPackets(kWindowClosed, 1, 6),
+      DroppedFlits(kWindowClosed, 1, 6),
+      DroppedPackets(kWrongKey, 1, 6),
+      DroppedFlits(kWrongKey, 1, 6),
+      DroppedPackets(kReceiveFifoFull, 1, 6),
+      DroppedFlits(kReceiveFifoFull, 1, 6),
+      DroppedPackets(kNoIpReceive, 1, 6),
+      DroppedFlits(kNoIpReceive, 1, 6),
+      DroppedPackets(kMalformed, 1, 6),
+      DroppedFlits(kMalformed, 1, 6),
+      {"hfis", kEvents, 6, kValues<&S::hfi>,
+       "Counters of an HFI for the windows of programs; the label names the counter",
+       OfUsed("percs_hfi_events_total", "hfi,counter"), nullptr, counter_keys::Hfi},
+      {"nmmu_hits", kEvents, 6, kValues<&S::nmmu_hits>,
+       "Pages whose translation was in the cache of the NMMU", OfNmmu("hit"), "nmmu.hits"},
+      {"nmmu_misses", kEvents, 6, kValues<&S::nmmu_misses>,
+       "Pages whose translation was not in the cache of the NMMU", OfNmmu("miss"), "nmmu.misses"},
+      {"pcie", kEvents, 7, kValues<&S::pcie>,
+       "Counters of a PCI Express port of a hub; the label names the counter",
+       OfUsed("percs_pcie_events_total", "port,counter"), nullptr, counter_keys::Pcie},
+  });
+}();
+
+template <typename F>
+void NodeStats::VisitFirstModel(F&& f) {
+  for (int port = 0; port < kPorts; ++port) {
+    PortStats& p = ports[static_cast<std::size_t>(port)];
+    for (int v = 0; v < VcsOf(static_cast<PortId>(port)); ++v) {
+      for (const auto& row : kVcCounters)
+        f(row.total, p.vc[static_cast<std::size_t>(v)].*row.member);
+    }
+    for (const auto& row : kPortCounters) {
+      if (row.since < kModelOfLaterPortCounters) f(row.total, p.*row.member);
+    }
+  }
+  for (const NodeCounter& row : kNodeCounters) {
+    if (row.since > 1) break;
+    for (std::size_t i = 0; i < row.values.size; ++i) f(row.total, row.Of(*this, i));
+  }
+  for (Histogram* h : {&packet_latency, &message_latency}) {
+    f(CounterTotal::kSum, h->count), f(CounterTotal::kSum, h->sum);
+    f(CounterTotal::kMaximum, h->max);
+    for (auto& bucket : h->buckets) f(CounterTotal::kSum, bucket);
+  }
+}
+
+template <typename F>
+void NodeStats::VisitLaterModels(F&& f) {
+  for (const NodeCounter& row : kNodeCounters) {
+    if (row.since == 1) continue;
+    for (std::size_t i = 0; i < row.values.size; ++i) f(row.total, row.Of(*this, i));
+  }
+}
+
+template <typename F>
+void NodeStats::VisitTotals(F&& f) {
+  VisitFirstModel(f);
+  VisitLaterModels(f);
+}
+
+template <typename F>
+void NodeStats::Visit(F&& f) {
+  VisitTotals([&f](CounterTotal, std::uint64_t& value) { f(value); });
+}
+
+template <typename Stream>
+void NodeStats::Fold(Stream& digest) {
+  VisitFirstModel([&digest](CounterTotal, std::uint64_t value) { digest.Add(value); });
+  std::uint64_t index = 0;
+  VisitLaterModels([&](CounterTotal, std::uint64_t value) {
+    ++index;
+    if (value != 0) digest.Add(index << 56 ^ value);
+  });
+}
 
 // A message of the message layer that was given up, with the reason of its last loss.
 struct FailedMessage {
@@ -270,7 +434,7 @@ struct CauTaskResult {
   std::uint16_t tree = 0;
   std::uint64_t steps_right = 0, steps_wrong = 0;
   std::uint64_t steps_failed =
-      0;                // begun, and failed with a reason; done anew if the tree was repaired
+      0;                // started, and failed with a reason; repeated if the tree was repaired
   std::string reason;   // of the last failure
   std::string problem;  // why it did not do all its steps
   Time finished = 0;

@@ -146,8 +146,8 @@ Task<> BladePrograms::Run(Ppe& ppe, const ExchangeProgram& program) {
     port_.Send(peer, kOutbox, MessageBytes(program));
     while (port_.arrived(peer) <= message && !port_.failed(peer)) co_await ppe.WaitEvent();
     if (port_.failed(peer)) {
-      results_.back().problem =
-          fmt::format("message {} to {} was given up", message, topology_.NodeName(peer));
+      results_.back().problem = fmt::format("message {} to {} failed after its last retransmission",
+                                            message, topology_.NodeName(peer));
       co_return;
     }
     co_await ppe.Compute(network.receive_overhead);
@@ -254,7 +254,7 @@ Task<> BladePrograms::Run(Ppe& ppe, const CollectiveProgram& program) {
 void BladePrograms::OnSpeDown(int spe) {
   if (spe >= spes_calling_ || blade_.spe(spe).status().ok()) return;  // it had done its part
   BladeProgramResult& result = results_.back();
-  result.problem = fmt::format("SPE {} went down; the others wait for it for ever", spe);
+  result.problem = fmt::format("SPE {} went down; the other SPEs would wait for it for ever", spe);
   result.iterations = *std::min_element(running_->calls.begin(), running_->calls.end());
   if (result.iterations > 0) --result.iterations;  // entered, not left by all
   spes_calling_ = 0;

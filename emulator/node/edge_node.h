@@ -24,7 +24,7 @@ class EdgeNode {
   virtual Time next_inside() const = 0;  // without the network side
   // Runs every event before `end`.
   virtual void Run(Time end) = 0;
-  // INVALID_ARGUMENT for a part it does not have, FAILED_PRECONDITION if it cannot go on without
+  // INVALID_ARGUMENT for a part it does not have, FAILED_PRECONDITION if it cannot continue without
   // it.
   virtual absl::Status Inject(const BladeFault& fault) = 0;
   virtual NodeResult Result() = 0;

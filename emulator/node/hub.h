@@ -84,7 +84,7 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   }
 
   NodeResult Result();
-  // Between two windows: the scenario's workload begins once more at `at`, before which nothing is
+  // Between two windows: the scenario's workload runs again from `at`, before which nothing is
   // to happen any more; the packets of this hub are numbered from 1 again. UNIMPLEMENTED for
   // workloads that cannot.
   absl::Status Repeat(const Scenario& scenario, const Topology& topology, Time at);

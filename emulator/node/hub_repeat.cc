@@ -1,22 +1,15 @@
-// A workload that a hub runs once more, and what of a result is reckoned from its start.
+// A workload that a hub runs again, and what of a result is reckoned from its start.
 #include "emulator/node/hub.h"
 
 namespace percs {
 namespace {
 
-// What is no sum over time says nothing about a part of it.
-NodeStats WithoutMaxima(NodeStats stats) {
-  for (PortStats& port : stats.ports) {
-    port.lanes_lost = 0;
-    for (VcStats& vc : port.vc) vc.most_held = 0;
-  }
-  stats.packet_latency.max = stats.message_latency.max = stats.service_round_trip_max = 0;
-  return stats;
-}
-
+// Of what is no sum over time, zero: it says nothing about a part of it.
 std::vector<std::uint64_t> Values(NodeStats stats) {
   std::vector<std::uint64_t> values;
-  WithoutMaxima(stats).Visit([&values](std::uint64_t value) { values.push_back(value); });
+  stats.VisitTotals([&values](CounterTotal total, std::uint64_t value) {
+    values.push_back(total == CounterTotal::kSum ? value : 0);
+  });
   return values;
 }
 
@@ -29,7 +22,7 @@ absl::Status CheckRepeatable(const Scenario& scenario, const Topology& topology)
     return absl::OkStatus();
   }
   return absl::UnimplementedError(
-      "only all_to_all, pattern and script, without blades, are run once more");
+      "only all_to_all, pattern and packets, without blades, can run again");
 }
 
 absl::Status Hub::Repeat(const Scenario& scenario, const Topology& topology, Time at) {

@@ -57,7 +57,8 @@ struct NodeContext {
   EventQueue queue;
   NodeStats stats;
   // What should never be, checked at the end of the run; not in the digest.
-  std::uint64_t flits_out_of_order = 0;    // runs of flits that do not go on where their packet was
+  std::uint64_t flits_out_of_order =
+      0;  // runs of flits that do not continue where their packet was
   std::uint64_t flits_without_credit = 0;  // runs of flits that came in without a free slot
   std::uint64_t vcs_out_of_place = 0;      // packets on another VC than rule 10 has
 

@@ -78,11 +78,11 @@ struct P7ihParameters {
 };
 
 // Window number `i` of a hub counted over its eight HFI ports in turn, so that traffic uses both
-// HFIs.
+// HFIs. An HFI with fewer than four windows uses those it has.
 inline WindowId SpreadWindow(std::uint64_t i, const P7ihParameters& parameters) {
   const std::uint64_t port = i % kHfiPorts;
-  return static_cast<WindowId>(port / 4 * static_cast<std::uint64_t>(parameters.windows_per_hfi) +
-                               port % 4);
+  const auto per_hfi = static_cast<std::uint64_t>(parameters.windows_per_hfi);
+  return static_cast<WindowId>(port / 4 * per_hfi + port % 4 % per_hfi);
 }
 
 }  // namespace percs

@@ -14,13 +14,12 @@ absl::Status CheckPing(const ServicePing& ping, const Topology& topology) {
     return node < topology.nodes() ? topology.NodeName(node) : fmt::format("node {}", node);
   };
   if (!is_hub(ping.from) || !is_hub(ping.to) || ping.from == ping.to) {
-    return absl::InvalidArgumentError(fmt::format("{} asks {}; right would be two different hubs",
-                                                  name(ping.from), name(ping.to)));
+    return absl::InvalidArgumentError(
+        fmt::format("{} pings {}; write two different hubs", name(ping.from), name(ping.to)));
   }
   if (ping.count < 1 || ping.period < 1) {
-    return absl::InvalidArgumentError(
-        fmt::format("{} times every {}; right would be at least 1 every 1ps", ping.count,
-                    FormatTime(ping.period)));
+    return absl::InvalidArgumentError(fmt::format(
+        "{} times every {}; write at least 1 time and 1ps", ping.count, FormatTime(ping.period)));
   }
   return absl::OkStatus();
 }
@@ -34,16 +33,15 @@ absl::Status CheckService(const ServiceTraffic& traffic, const Topology& topolog
     requests += std::min(traffic.pings[i].count, ServiceAgent::kRequestsMax);
   }
   if (traffic.any() && (traffic.timeout < 1 || traffic.tries < 1 || traffic.probe_period < 1)) {
-    return absl::InvalidArgumentError(
-        fmt::format("{} tries of {}, probes every {}; right would be at least 1 of at least 1ps",
-                    traffic.tries, FormatTime(traffic.timeout), FormatTime(traffic.probe_period)));
+    return absl::InvalidArgumentError(fmt::format(
+        "{} tries of {}, probes every {}; write at least 1 try and times of at least 1ps",
+        traffic.tries, FormatTime(traffic.timeout), FormatTime(traffic.probe_period)));
   }
   requests += std::min(traffic.probe_rounds, ServiceAgent::kRequestsMax) * kLinkPorts;
   if (requests > ServiceAgent::kRequestsMax) {
-    return absl::InvalidArgumentError(
-        fmt::format("{} questions or more (rounds of probes x {} links, and all pings); right "
-                    "would be at most {}",
-                    requests, kLinkPorts, ServiceAgent::kRequestsMax));
+    return absl::InvalidArgumentError(fmt::format(
+        "{} or more requests (rounds of probes x {} links, and all pings); write at most {}",
+        requests, kLinkPorts, ServiceAgent::kRequestsMax));
   }
   return absl::OkStatus();
 }

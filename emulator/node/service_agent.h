@@ -32,7 +32,7 @@ class ServiceAgent {
   void Start();
   // In the middle of a run: asks what is due from `now` on, with packets numbered from `first`.
   void StartAt(Time now, std::uint64_t first);
-  // Request number `id` is due: for the first time, or because nobody answered.
+  // Request number `id` is due: for the first time, or because no answer arrived.
   void OnTimer(std::uint64_t id);
   // One that the service port gave out; `in` is where it came into the ISR.
   void OnPacket(const PacketHeader& header, PortId in);

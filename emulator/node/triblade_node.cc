@@ -83,8 +83,7 @@ absl::StatusOr<std::unique_ptr<TribladeNode>> TribladeNode::Create(
   };
   for (const BladeProgram& program : programs_of(node)) {
     const auto* collective = std::get_if<CollectiveProgram>(&program);
-    if (!collective)
-      return absl::InvalidArgumentError("triblades run collectives of CML, nothing else");
+    if (!collective) return absl::InvalidArgumentError("triblades run only collectives of CML");
     if (absl::Status s = CheckTribladeProgram(*collective); !s.ok()) return s;
     made->programs_.push_back(*collective);
   }
@@ -99,7 +98,7 @@ absl::StatusOr<std::unique_ptr<TribladeNode>> TribladeNode::Create(
     }
     if (!same) {
       return absl::InvalidArgumentError(fmt::format(
-          "{} and {} have different programs; the SPEs of all triblades run the same one",
+          "{} and {} have different programs; the SPEs of all triblades must run the same one",
           topology.NodeName(node), topology.NodeName(other)));
     }
   }
@@ -253,7 +252,7 @@ std::vector<std::string> TribladeNode::Blocked() {
   if (blocked.size() > kShown) {
     const std::size_t more = blocked.size() - kShown;
     blocked.resize(kShown);
-    blocked.push_back(fmt::format("{} more ranks wait", more));
+    blocked.push_back(fmt::format("{} more ranks are waiting", more));
   }
   if (!result.status.ok() && result.status.code() != absl::StatusCode::kFailedPrecondition) {
     blocked.insert(blocked.begin(), std::string(result.status.message()));
@@ -372,8 +371,8 @@ void TribladeNode::OnMessageDone(NodeId destination, std::uint32_t number, bool 
   Message failed = std::move(sent.mapped());
   if (failed.kind != Message::Kind::kData) {
     lost_answers_.push_back(
-        fmt::format("rank {} never hears that its message was taken: there is no way through the "
-                    "network to triblade {}",
+        fmt::format("rank {} never receives the acknowledgement of its message: the network has no "
+                    "route to triblade {}",
                     failed.from, roadrunner::NodeOf(failed.from)));
     return;
   }

@@ -4,8 +4,8 @@
 // it; all SPEs of all triblades of a scenario are the ranks of one MPI_COMM_WORLD, in order of the
 // triblades.
 //
-// Not modelled: the gateway that would join PERCS and a host adapter, which nobody built; it takes
-// no time beyond that of the HFI and the link.
+// Not modelled: the gateway that would join PERCS and a host adapter, which was never built; it
+// takes no time beyond that of the HFI and the link.
 #pragma once
 
 #include <algorithm>
@@ -82,7 +82,7 @@ class TribladeNode : public EdgeNode {
   Hub network_;
   std::unique_ptr<roadrunner::Cluster> cluster_;
   std::map<NodeId, Flow> flows_;
-  // What the InfiniBand adapter adds to a message; 0 on a gateway link, where nobody knows.
+  // What the InfiniBand adapter adds to a message; 0 on a gateway link, where it is unknown.
   Time adapter_send_ = 0, adapter_receive_ = 0;
   std::map<std::uint64_t, Message> outgoing_;  // by token of the timer that sends it
   std::uint64_t next_token_ = 0;

@@ -73,7 +73,7 @@ absl::Status Cml::CheckTransfer(MpiFunction f, LsAddress buffer, std::uint64_t b
   }
   if (buffer % 16 != 0) {
     return absl::InvalidArgumentError(
-        fmt::format("{}: buffer {:#x}; it must be a multiple of 16", Name(f), buffer));
+        fmt::format("{}: buffer {:#x} must be a multiple of 16", Name(f), buffer));
   }
   if (bytes > kControl || buffer > kControl - bytes) {
     return absl::InvalidArgumentError(
@@ -190,8 +190,8 @@ Task<> Cml::PmpiSend(LsAddress buffer, std::uint32_t bytes, Rank destination, in
 
 Task<ReceiveStatus> Cml::PmpiRecv(LsAddress buffer, std::uint32_t bytes, Rank source, int tag) {
   if (source == rank_) {
-    co_await Break(absl::InvalidArgumentError(fmt::format(
-        "MPI_Recv: rank {} receives from itself; nothing can be sent meanwhile", rank_)));
+    co_await Break(absl::InvalidArgumentError(
+        fmt::format("MPI_Recv: rank {} receives from itself; it cannot send meanwhile", rank_)));
   }
   co_return co_await ReceiveFrom(buffer, bytes, source, tag);
 }
@@ -341,8 +341,8 @@ Task<> Cml::SendFar(LsAddress buffer, std::uint32_t bytes, Rank destination, int
   co_await AwaitCompletion(kFarSend, sequence);
   if (store.Load<Completion>(kFarSend).status == Completion::kFailed) {
     co_await Break(absl::UnavailableError(
-        fmt::format("MPI_Send to rank {}: there is no way through the network to triblade {}",
-                    destination, NodeOf(destination))));
+        fmt::format("MPI_Send to rank {}: the network has no route to triblade {}", destination,
+                    NodeOf(destination))));
   }
 }
 

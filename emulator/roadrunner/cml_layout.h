@@ -9,7 +9,7 @@
 
 namespace percs::roadrunner {
 
-// What a receiver tells whoever sends to it: 64 bytes, valid when `sequence` is not 0.
+// What a receiver writes to its sender: 64 bytes, valid when `sequence` is not 0.
 struct Descriptor {
   std::uint64_t target = 0;  // effective address; in a PPE's queue: address in the local store
   std::uint32_t bytes = 0;   // room there; of a request to send: bytes to come

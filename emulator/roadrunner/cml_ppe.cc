@@ -117,7 +117,7 @@ Task<> CmlPpe::OnArrived(cell::Ppe& ppe, std::uint64_t number) {
 }
 
 // To the SPE that posted a receive for it: small ones by the PPE itself, large ones for the SPE to
-// get. Then the sender may go on.
+// get. Then the sender may continue.
 Task<> CmlPpe::Deliver(cell::Ppe& ppe, Message message) {
   const int spe = SpeOf(message.to);
   const Posted posted = *std::exchange(PostedBy(spe), std::nullopt);

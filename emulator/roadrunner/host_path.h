@@ -4,7 +4,7 @@
 // programs on real blades and by the timing form alike.
 //
 // Of a layer's latency each end's processor is busy for its overhead: the PPE's is charged by
-// whoever runs it, an Opteron core's here, transfers one after another. PCIe, the adapter and
+// its caller, an Opteron core's here, transfers one after another. PCIe, the adapter and
 // InfiniBand are shared as well.
 //
 // Not modelled: HyperTransport and the HT2100 bridges, which carry more than the PCIe behind them.
@@ -39,10 +39,10 @@ class HostPath {
   Time GiveToAdapter(int cell, Time now) {
     return TakeCore(cell, parameters_.dacs.overhead + parameters_.mpi.overhead, now);
   }
-  // DaCS put and get of the PPE, between its memory and its Opteron core's: nobody at the other end
-  // receives or sends, so that processor has no overhead. A put ends with the answer that the bytes
-  // are there; a get asks first, so each takes the flight twice (choice: the flight is that of send
-  // and receive).
+  // DaCS put and get of the PPE, between its memory and its Opteron core's: no program at the other
+  // end receives or sends, so that processor has no overhead. A put ends with the answer that the
+  // bytes are there; a get asks first, so each takes the flight twice (choice: the flight is that
+  // of send and receive).
   Time DacsFlight() const { return parameters_.dacs.latency - 2 * parameters_.dacs.overhead; }
   // Until the bytes of a put are in place, and until those of a get, asked for `DacsFlight()`
   // before, are.

@@ -20,8 +20,8 @@ absl::Status IbNetwork::Inject(const IbFault& fault) {
   State next = states_.back();
   if (fault.at < next.since) {
     return absl::InvalidArgumentError(
-        fmt::format("a fault at {} after one at {}; give them in order of time",
-                    FormatTime(fault.at), FormatTime(next.since)));
+        fmt::format("a fault at {} after one at {}; write them in time order", FormatTime(fault.at),
+                    FormatTime(next.since)));
   }
   next.since = fault.at;
   if (fault.crossbar) {

@@ -60,7 +60,7 @@ int IbTree::Occupy(int place) {
 absl::StatusOr<int> IbTree::Attach(int cu, int leaf) {
   if (cu < 0 || cu >= cus() || leaf < -1 || leaf >= kLeaves) {
     return absl::InvalidArgumentError(
-        fmt::format("there is no cu{}{}; there are CUs 0 to {} with leaves 0 to {}", cu,
+        fmt::format("cu{}{} does not exist; write CUs 0 to {} with leaves 0 to {}", cu,
                     leaf < 0 ? "" : fmt::format("-leaf{}", leaf), cus() - 1, kLeaves - 1));
   }
   int& triblades = cu_triblades_[static_cast<std::size_t>(cu)];
@@ -243,15 +243,15 @@ absl::StatusOr<IbPath> IbTree::Route(int from, int to) const {
   IbPath path;
   const auto dead = [&](int crossbar) {
     return absl::UnavailableError(
-        fmt::format("no way from triblade {} to triblade {}: {} has no live link towards it", from,
-                    to, CrossbarName(crossbar)));
+        fmt::format("no route from triblade {} to triblade {}: {} has no live link towards it",
+                    from, to, CrossbarName(crossbar)));
   };
   path.links[static_cast<std::size_t>(path.size++)] = FromTriblade(from);
   int crossbar = LeafOf(from);
   if (!alive(FromTriblade(from))) {
     return absl::UnavailableError(fmt::format(
-        "no way from triblade {} to triblade {}: the cable of triblade {} or {} is down", from, to,
-        from, CrossbarName(crossbar)));
+        "no route from triblade {} to triblade {}: the cable of triblade {} or {} is down", from,
+        to, from, CrossbarName(crossbar)));
   }
   while (true) {
     const int port = NextPort(crossbar, to);
@@ -289,7 +289,7 @@ absl::StatusOr<int> IbTree::ParseCrossbar(const std::string& name) const {
     if (CrossbarName(crossbar) == name) return crossbar;
   }
   return absl::NotFoundError(
-      fmt::format("no crossbar \"{}\"; there are cu0-leaf0 to cu{}-spine11{}", name, cus() - 1,
+      fmt::format("no crossbar \"{}\"; crossbars are cu0-leaf0 to cu{}-spine11{}", name, cus() - 1,
                   cus() > 1 ? " and sw0-a0 to sw7-c11" : ""));
 }
 

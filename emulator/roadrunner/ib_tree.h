@@ -43,7 +43,7 @@ class IbTree {
  public:
   // `triblades` by CU. INVALID_ARGUMENT for more than 180 in a CU, or more than 24 CUs.
   static absl::StatusOr<IbTree> Create(const std::vector<int>& triblades);
-  // So many triblades, CU after CU filled up.
+  // `triblades` triblades, filling CU after CU.
   static absl::StatusOr<IbTree> WithTriblades(int triblades);
 
   // CUs without triblades, which are attached one by one: to the CU's lowest free place, or to the

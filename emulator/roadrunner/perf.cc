@@ -49,12 +49,12 @@ absl::StatusOr<PerfResult> MeasurePerf(const RoadrunnerParameters& parameters, R
                                        std::uint32_t bytes, int round_trips, Protocol protocol) {
   if (a == b || a < 0 || b < 0) {
     return absl::InvalidArgumentError(
-        fmt::format("a message from SPE {} to SPE {}; they must be two different ones", a, b));
+        fmt::format("a message from SPE {} to SPE {}; name two different SPEs", a, b));
   }
   if (bytes > kPerfBytesMax || round_trips < 1) {
     return absl::InvalidArgumentError(
-        fmt::format("{} bytes, {} round trips; at most {} bytes fit beside the program, and 1 "
-                    "round trip is the least",
+        fmt::format("{} bytes, {} round trips; write at most {} bytes, which fit beside the "
+                    "program, and at least 1 round trip",
                     bytes, round_trips, kPerfBytesMax));
   }
   auto cluster = Cluster::Create(parameters, {NodeOf(std::max(a, b)) + 1, 0, protocol});
@@ -69,7 +69,7 @@ absl::StatusOr<PerfResult> MeasurePerf(const RoadrunnerParameters& parameters, R
   const ClusterResult over = (*cluster)->Run();
   if (!over.status.ok()) return over.status;
   if (first.wrong > 0)
-    return absl::InternalError(fmt::format("{} bytes came back wrong", first.wrong));
+    return absl::InternalError(fmt::format("{} bytes returned wrong", first.wrong));
   PerfResult result;
   result.distance = DistanceOf(a, b);
   if (result.distance == Distance::kNetwork) {

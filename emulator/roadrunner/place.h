@@ -1,5 +1,5 @@
 // Where an MPI rank is: ranks are the SPEs of the machine in order of triblade, blade, Cell, SPE.
-// All of it is arithmetic: nobody holds a table of processes (paper 004, Cell Messaging Layer).
+// All of it is arithmetic: there is no table of processes (paper 004, Cell Messaging Layer).
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ absl::Status SwapUnits(Bytes* bytes, int unit) {
   const auto size = static_cast<std::size_t>(unit);
   if (bytes->size() % size != 0) {
     return absl::InvalidArgumentError(
-        fmt::format("{} bytes are no whole number of units of {} bytes", bytes->size(), unit));
+        fmt::format("{} bytes is not a multiple of units of {} bytes", bytes->size(), unit));
   }
   for (std::size_t i = 0; i < bytes->size(); i += size) {
     std::reverse(bytes->begin() + static_cast<std::ptrdiff_t>(i),

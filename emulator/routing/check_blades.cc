@@ -3,16 +3,12 @@
 #include <algorithm>
 #include <string>
 
+#include "emulator/routing/planner.h"
+#include "emulator/routing/table_error.h"
 #include "fmt/format.h"
 
 namespace percs {
 namespace {
-
-using TableSet = std::vector<std::shared_ptr<const HubTables>>;
-
-absl::Status Wrong(const std::string& message) {
-  return absl::FailedPreconditionError("route tables: " + message);
-}
 
 bool Live(const Topology& topology, const LiveFabric& live, const Failures& failures,
           NodeId blade) {
@@ -28,12 +24,12 @@ bool All(const std::vector<PortMask>& masks, PortMask wanted) {
 absl::Status CheckBlade(const Topology& topology, NodeId blade, bool live, const TableSet& tables) {
   const std::string name = topology.NodeName(blade);
   const HubTables* own = tables[blade].get();
-  if (!own || !own->source_direct) return Wrong(fmt::format("{} has no table", name));
+  if (!own || !own->source_direct) return TablesWrong(fmt::format("{} has no table", name));
   const PortMask wanted = live ? PortBit(kBladePort) : 0;
   if (!All(own->source_direct->intra, wanted) || !All(own->source_direct->inter, wanted)) {
-    return Wrong(fmt::format("{} has to send everything {}, and a table says otherwise", name,
-                             live ? "through " + topology.LinkName({blade, kBladePort})
-                                  : "nowhere, as its link is down"));
+    return TablesWrong(fmt::format("{} must send everything {}, but a table says otherwise", name,
+                                   live ? "through " + topology.LinkName({blade, kBladePort})
+                                        : "nowhere, because its link is down"));
   }
   if (!live) return absl::OkStatus();
   const LinkEnd socket = topology.BladePeer(blade);
@@ -42,10 +38,9 @@ absl::Status CheckBlade(const Topology& topology, NodeId blade, bool live, const
       *hub.port_indirect[socket.port] == *hub.source_indirect) {
     return absl::OkStatus();
   }
-  return Wrong(
-      fmt::format("the table of {} differs from the source table of {}, but packets from {} "
-                  "start there",
-                  topology.LinkName(socket), topology.NodeName(socket.node), name));
+  return TablesWrong(fmt::format(
+      "the table of {} differs from the source table of {}, where packets from {} start",
+      topology.LinkName(socket), topology.NodeName(socket.node), name));
 }
 
 }  // namespace

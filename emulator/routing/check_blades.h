@@ -1,6 +1,6 @@
 // The part of the table check that is about Cell blades, which switch nothing: walks to and from
 // one are those of the hub it is plugged into, if the tables on both sides of its link say so. A
-// blade's link is nobody's way to anywhere else, so it closes no cycle of channels.
+// blade's link is on no other route, so it closes no cycle of channels.
 #pragma once
 
 #include <memory>

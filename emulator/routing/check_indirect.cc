@@ -130,7 +130,7 @@ bool IndirectCheck::Explain(const Place& place, int middle, NodeId destination,
     if (next.node == kNoNode) {
       const bool dead = port >= kLinkPorts || !live_.port(place.node, port);
       *walk += fmt::format(" would leave by {}, {}", topology_.LinkName({place.node, port}),
-                           dead ? "which is no live link" : "for which no VC position is left");
+                           dead ? "which is not a live link" : "for which no VC position is left");
       return false;
     }
     const std::size_t here_length = walk->size();

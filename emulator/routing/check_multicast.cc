@@ -46,7 +46,7 @@ class GroupCheck {
   absl::Status Deliver(NodeId node, int hops) {
     const auto& members = topology_.groups()[group_].members;
     if (!std::binary_search(members.begin(), members.end(), node)) {
-      return Wrong(fmt::format("delivers to {}, which is no member", topology_.NodeName(node)));
+      return Wrong(fmt::format("delivers to {}, which is not a member", topology_.NodeName(node)));
     }
     delivered_.insert(std::lower_bound(delivered_.begin(), delivered_.end(), node), node);
     report_->multicast_hops_max = std::max(report_->multicast_hops_max, hops);
@@ -65,7 +65,7 @@ class GroupCheck {
       const PortId port = static_cast<PortId>(std::countr_zero(ports));
       const std::string link = topology_.LinkName({node, port});
       if (port >= kLinkPorts || !live_.port(node, port)) {
-        return Wrong(fmt::format("would leave by {}, which is no live link", link));
+        return Wrong(fmt::format("would leave by {}, which is not a live link", link));
       }
       const Position next = NextPosition(position, port);
       if (next == kNoPosition) {
@@ -74,7 +74,7 @@ class GroupCheck {
       const LinkEnd peer = topology_.Peer(node, port);
       if (reached_by_[peer.node] != kNoNode) {
         return Wrong(fmt::format(
-            "is no tree: {} is reached from {} and from {}", topology_.NodeName(peer.node),
+            "is not a tree: {} is reached from {} and from {}", topology_.NodeName(peer.node),
             topology_.NodeName(reached_by_[peer.node]), topology_.NodeName(node)));
       }
       reached_by_[peer.node] = node;

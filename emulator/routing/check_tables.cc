@@ -12,16 +12,13 @@
 #include "emulator/routing/legal_reach.h"
 #include "emulator/routing/live_fabric.h"
 #include "emulator/routing/planner.h"
+#include "emulator/routing/table_error.h"
 #include "fmt/format.h"
 
 namespace percs {
 namespace {
 
 constexpr std::size_t kListedMax = 100;
-
-absl::Status Wrong(const std::string& message) {
-  return absl::FailedPreconditionError("route tables: " + message);
-}
 
 // Where a packet is: it came in on `in_port` (kNoPort: from the HFI) at `position`.
 struct Place {
@@ -95,8 +92,8 @@ class TableCheck {
 
 absl::Status TableCheck::CheckShapes() const {
   if (tables_.size() != topology_.nodes()) {
-    return Wrong(fmt::format("there are tables for {} nodes, but the topology has {}",
-                             tables_.size(), topology_.nodes()));
+    return TablesWrong(fmt::format("there are tables for {} nodes, but the topology has {}",
+                                   tables_.size(), topology_.nodes()));
   }
   const auto hubs = static_cast<std::size_t>(topology_.hubs_per_supernode());
   const auto supernodes = static_cast<std::size_t>(topology_.supernodes());
@@ -111,13 +108,14 @@ absl::Status TableCheck::CheckShapes() const {
       good = fits(hub->port_direct[port]) && fits(hub->port_indirect[port]);
     }
     if (good && hub->multicast.size() != topology_.groups().size()) {
-      return Wrong(fmt::format("{} has {} multicast entries, but there are {} groups",
-                               topology_.NodeName(node), hub->multicast.size(),
-                               topology_.groups().size()));
+      return TablesWrong(fmt::format("{} has {} multicast entries, but there are {} groups",
+                                     topology_.NodeName(node), hub->multicast.size(),
+                                     topology_.groups().size()));
     }
     if (good) continue;
-    return Wrong(fmt::format("{} has a table that is missing or not of {} hubs and {} supernodes",
-                             topology_.NodeName(node), hubs, supernodes));
+    return TablesWrong(
+        fmt::format("{} has a table that is missing or not of {} hubs and {} supernodes",
+                    topology_.NodeName(node), hubs, supernodes));
   }
   return absl::OkStatus();
 }
@@ -142,9 +140,9 @@ absl::Status TableCheck::CheckNoDeadPorts() const {
     }
     if (!bad) continue;
     const LinkEnd end{node, static_cast<PortId>(std::countr_zero(bad))};
-    return Wrong(fmt::format(
+    return TablesWrong(fmt::format(
         "a table of {} names {}, which is {}", topology_.NodeName(node), topology_.LinkName(end),
-        end.port < kLinkPorts && topology_.connected(node, end.port) ? "down" : "no link"));
+        end.port < kLinkPorts && topology_.connected(node, end.port) ? "down" : "not a link"));
   }
   return absl::OkStatus();
 }
@@ -264,8 +262,8 @@ absl::Status TableCheck::CheckStriped(NodeId source, int supernode, HubMask serv
   const NodeId destination = topology_.node(supernode, std::countr_zero(missing));
   Fault fault;
   Explain(start, destination, &fault);
-  return Wrong(fmt::format("{} to {}, striped: {} {}", topology_.NodeName(source),
-                           topology_.NodeName(destination), fault.walk, fault.reason));
+  return TablesWrong(fmt::format("{} to {}, striped: {} {}", topology_.NodeName(source),
+                                 topology_.NodeName(destination), fault.walk, fault.reason));
 }
 
 absl::Status TableCheck::JudgeMissing(NodeId source, int supernode, HubMask served,
@@ -277,15 +275,15 @@ absl::Status TableCheck::JudgeMissing(NodeId source, int supernode, HubMask serv
     const bool reachable = legal_.From(source)[destination] != kNoPosition;
     const bool excused = reachable && !Improvable(source, destination, served);
     if (fault.dead_link || (reachable && !excused)) {
-      return Wrong(fmt::format("{} to {}: {} {}", topology_.NodeName(source),
-                               topology_.NodeName(destination), fault.walk, fault.reason));
+      return TablesWrong(fmt::format("{} to {}: {} {}", topology_.NodeName(source),
+                                     topology_.NodeName(destination), fault.walk, fault.reason));
     }
     ++report_.unreachable_pairs;
     if (report_.unreachable.size() >= kListedMax) continue;
     std::string witness;
     if (excused) {
       witness =
-          "tables choose by supernode, and every way to this hub would lose others of its "
+          "tables choose by supernode, and every route to this hub would cut off others of its "
           "supernode";
     } else if (const std::string path = legal_.AnyPath(source, destination); !path.empty()) {
       witness = fmt::format("no path fits L0 D0 L1 D1 L2; the shortest is {}", path);
@@ -382,7 +380,7 @@ bool TableCheck::Explain(const Place& place, NodeId destination, Fault* fault) c
         fault->dead_link = port >= kLinkPorts || !live_.port(place.node, port);
         fault->reason = fmt::format(
             "would leave by {}, {}", topology_.LinkName({place.node, port}),
-            fault->dead_link ? "which is no live link" : "for which no VC position is left");
+            fault->dead_link ? "which is not a live link" : "for which no VC position is left");
         return false;
       }
       const std::size_t here = fault->walk.size();
@@ -415,7 +413,7 @@ absl::StatusOr<CheckReport> TableCheck::Run() {
     if (auto s = CheckClock(topology_, live_, tables_); !s.ok()) return s;
   }
   if (const std::string cycle = channels_.FindCycle(); !cycle.empty()) {
-    return Wrong("packets may wait for each other in a cycle of channels: " + cycle);
+    return TablesWrong("packets may wait for each other in a cycle of channels: " + cycle);
   }
   return std::move(report_);
 }

@@ -57,7 +57,7 @@ absl::Status CheckClock(const Topology& topology, const LiveFabric& live, const 
       const PortId port = static_cast<PortId>(std::countr_zero(ports));
       if (!live.port(node, port)) {
         return wrong(
-            fmt::format("takes {}, which is no live link", topology.LinkName({node, port})));
+            fmt::format("takes {}, which is not a live link", topology.LinkName({node, port})));
       }
       const NodeId peer = topology.Peer(node, port).node;
       if (reached[peer]) {

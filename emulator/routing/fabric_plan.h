@@ -1,5 +1,5 @@
 // The working state of a plan: what each pair of supernodes offers, and what follows for the tables
-// of every hub. Told of other failures, it plans anew only what they touch.
+// of every hub. For other failures, it plans again only what they affect.
 #pragma once
 
 #include <map>

@@ -12,8 +12,8 @@ namespace {
 
 using roadrunner::IbTree;
 
-constexpr std::size_t kCrossbarsMax = 7;  // a packet passes: leaf, spine, leaf, A, B, A, leaf
-constexpr std::size_t kListedMax = 100;   // pairs in a report
+constexpr std::size_t kCrossbarsMax = 7;      // a packet passes: leaf, spine, leaf, A, B, A, leaf
+constexpr std::size_t kPairsListedMax = 100;  // pairs in a report
 
 bool Dead(const Topology& topology, const Failures& failures, LinkEnd end) {
   const LinkEnd far = topology.Peer(end.node, end.port);
@@ -171,7 +171,7 @@ absl::Status ForwardingCheck::Walk(NodeId leaf, int to, bool* reached) {
     if (out == kNoPort) return way.size() == 1 ? absl::OkStatus() : wrong("nothing");
     const LinkEnd link{in.node, out}, next = topology_.Peer(in.node, out);
     if (next.node == kNoNode || Dead(topology_, failures_, link)) {
-      return wrong(topology_.LinkName(link) + ", which is no live cable");
+      return wrong(topology_.LinkName(link) + ", which is not a live cable");
     }
     if (in.port != kNoPort) onward_[Index(in)] |= PortBit(out);
     if (link == target) {
@@ -241,7 +241,7 @@ absl::Status ForwardingCheck::Run(CheckReport* report) {
       const NodeId peer = topology_.BladeAtEndpoint(to);
       if (!reached && to != from) {
         ++report->unreachable_pairs;
-        if (report->unreachable.size() < kListedMax && blade != kNoNode && peer != kNoNode) {
+        if (report->unreachable.size() < kPairsListedMax && blade != kNoNode && peer != kNoNode) {
           report->unreachable.push_back({blade, peer, std::string("no live cables join them")});
         }
       }

@@ -11,8 +11,6 @@
 namespace percs {
 namespace {
 
-using TableSet = std::vector<std::shared_ptr<const HubTables>>;
-
 // All routes to a supernode share their entries until they land in it, so they are carried together
 // and only the rest of the way, inside, is walked per destination.
 class LoadCount {

@@ -11,13 +11,13 @@ absl::Status CheckRouteSetting(const RouteSetting& setting, int supernodes) {
   const bool picks = setting.mode == RouteMode::kHwIndirect || setting.mode == RouteMode::kAdaptive;
   if (setting.selection == MiddleSelection::kRandom && !picks) {
     return error(fmt::format(
-        "selection random is for hw_indirect (and adaptive) only, not for {}: there hardware picks "
+        "selection random is only for hw_indirect and adaptive, not for {}, where hardware picks "
         "no middle supernode; remove selection or write `mode: hw_indirect`",
         mode));
   }
   if (setting.middle != kNoMiddle && setting.mode != RouteMode::kSwIndirect) {
     return error(
-        fmt::format("middle_supernode is for sw_indirect only, not for {}; remove it or write "
+        fmt::format("middle_supernode is only for sw_indirect, not for {}; remove it or write "
                     "`mode: sw_indirect`",
                     mode));
   }
@@ -27,7 +27,7 @@ absl::Status CheckRouteSetting(const RouteSetting& setting, int supernodes) {
   }
   if (setting.adaptive_threshold != 0 && setting.mode != RouteMode::kAdaptive) {
     return error(
-        fmt::format("adaptive_threshold is for adaptive only, not for {}; remove it", mode));
+        fmt::format("adaptive_threshold is only for adaptive, not for {}; remove it", mode));
   }
   if ((picks || setting.mode == RouteMode::kSwIndirect) && supernodes < 3) {
     return error(fmt::format(

@@ -42,7 +42,7 @@ struct RouteSetting {
   bool operator==(const RouteSetting&) const = default;
 };
 
-// INVALID_ARGUMENT for what no machine of so many supernodes can do, with what would be right.
+// INVALID_ARGUMENT for what no machine of this size can do, with what would be right.
 absl::Status CheckRouteSetting(const RouteSetting& setting, int supernodes);
 
 struct RoutingSettings {

@@ -19,7 +19,7 @@ namespace percs {
 namespace {
 
 constexpr char kMagic[] = {'P', 'R', 'T', '3'};
-constexpr std::uint64_t kHubsMax = 32, kSupernodesMax = 513, kGroupsMax = 4096,
+constexpr std::uint64_t kTableHubsMax = 32, kTableSupernodesMax = 513, kGroupsMax = 4096,
                         kUses = 3 + 2 * kLinkPorts;
 constexpr char kForwardingMark = 'F';
 constexpr std::uint64_t kEndpointsMax = 4321;  // 24 CUs of 180 triblades, and a gateway
@@ -174,8 +174,9 @@ absl::StatusOr<HubTables> HubTables::Parse(absl::Span<const std::uint8_t> bytes)
   Reader reader(bytes);
   if (!reader.Magic()) return reader.Error("does not start with PRT3");
   std::uint64_t hubs = 0, supernodes = 0, count = 0, use = 0;
-  if (!reader.Number(1, kHubsMax, &hubs)) return reader.Error("hubs per supernode must be 1..32");
-  if (!reader.Number(1, kSupernodesMax, &supernodes))
+  if (!reader.Number(1, kTableHubsMax, &hubs))
+    return reader.Error("hubs per supernode must be 1..32");
+  if (!reader.Number(1, kTableSupernodesMax, &supernodes))
     return reader.Error("supernodes must be 1..513");
   if (!reader.Number(1, kUses, &count)) return reader.Error("number of tables must be 1..97");
   std::vector<std::shared_ptr<const RouteTable>> tables;
@@ -183,7 +184,7 @@ absl::StatusOr<HubTables> HubTables::Parse(absl::Span<const std::uint8_t> bytes)
     auto table = std::make_shared<RouteTable>();
     if (!reader.Masks(hubs, &table->intra) || !reader.Masks(supernodes, &table->inter)) {
       return reader.Error(
-          "a run of port masks is cut off, too long or names a port that is no link");
+          "a run of port masks is truncated, too long or names a port that is not a link");
     }
     tables.push_back(std::move(table));
   }
@@ -193,22 +194,24 @@ absl::StatusOr<HubTables> HubTables::Parse(absl::Span<const std::uint8_t> bytes)
     good = good && reader.Number(0, count - 1, &use);
     if (good) pointer = tables[use];
   });
-  if (!good) return reader.Error("a table index is cut off or beyond the last table");
+  if (!good) return reader.Error("a table index is truncated or beyond the last table");
   if (!reader.Closed(supernodes, &hub.closed_middles)) {
-    return reader.Error("closed middles are cut off, not in order or beyond the last supernode");
+    return reader.Error("closed middles are truncated, out of order or beyond the last supernode");
   }
   if (!reader.Multicast(&hub.multicast)) {
     return reader.Error(
-        "the multicast table is cut off, of more than 4096 groups or names a port that is no link");
+        "the multicast table is truncated, has more than 4096 groups or names a port that is not a "
+        "link");
   }
   constexpr PortMask kClockPorts = (HubTables::kDeliverHere << 1) - 1;
   if (!reader.Number(0, kClockPorts, &hub.clock)) {
-    return reader.Error("the ports of the clock's tree are cut off or name one that is no link");
+    return reader.Error(
+        "the ports of the clock's tree are truncated or include one that is not a link");
   }
   if (!reader.Forwarding(&hub.forwarding)) {
     return reader.Error(
-        "the forwarding table is cut off, of more than 4321 endpoints or names a port that is no "
-        "link");
+        "the forwarding table is truncated, has more than 4321 endpoints or names a port that is "
+        "not a link");
   }
   if (!reader.done()) return reader.Error("bytes after the end");
   return hub;

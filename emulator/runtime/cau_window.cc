@@ -25,7 +25,7 @@ std::string CauWindow::LastCall() const {
       fmt::format("{} {} of tree {}", last_ == CauOperation::kReduce ? "reduce" : "multicast",
                   given_[static_cast<std::size_t>(kind)] - 1, tree_);
   if (state_ == State::kDown)
-    call += fmt::format(" (not set up anew yet: {})", std::string(why_.message()));
+    call += fmt::format(" (not set up again yet: {})", std::string(why_.message()));
   return call;
 }
 
@@ -153,7 +153,7 @@ void CauWindow::OnCauTreeUp(CauTreeId, const std::vector<NodeId>& participants) 
   if (state_ == State::kFailed) return;
   if (participants.size() < node_.placement().nodes) {
     Failed(absl::UnavailableError(
-        fmt::format("{} of the {} nodes are left in the tree that was set up anew after: {}",
+        fmt::format("{} of the {} nodes are left in the tree that was set up again after: {}",
                     participants.size(), node_.placement().nodes, std::string(why_.message()))));
     return;
   }
@@ -222,10 +222,9 @@ void CauWindow::Agreed(const CauPayload& payload) {
   for (const std::size_t kind : {0, 1}) {
     origin_[kind] = std::int64_t{first[kind]} - 1;  // 0 was the agreement
     if (first[kind] >= forgotten_[kind]) continue;
-    Failed(absl::UnavailableError(
-        fmt::format("tree {} was set up anew, but {} {} has to be given again and of all calls the "
-                    "last {} are kept",
-                    tree_, kind == 0 ? "reduce" : "multicast", first[kind], kCallsKept)));
+    Failed(absl::UnavailableError(fmt::format(
+        "tree {} was set up again, but {} {} must be repeated and only the last {} calls are kept",
+        tree_, kind == 0 ? "reduce" : "multicast", first[kind], kCallsKept)));
     return;
   }
   state_ = State::kAgreed;

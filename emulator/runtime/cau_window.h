@@ -4,10 +4,10 @@
 //
 // Numbers of operations are not sent around: all leaders make the same calls in the same order.
 //
-// When network management has set the tree up anew, leaders agree by an allreduce on the first
-// operation of each kind that one of them has not had, give again what they gave from there on, and
-// forget what comes a second time. So a call either completes right, or is reported: if a node was
-// left out, if calls contradict each other, if the tree is gone for good.
+// When network management has set the tree up again, leaders agree by an allreduce on the first
+// operation of each kind that one of them has not received, repeat what they gave from there on,
+// and forget what comes a second time. So a call either completes right, or is reported: if a node
+// was left out, if calls contradict each other, if the tree is gone for good.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ namespace percs {
 
 class CauWindow final : private CauListener {
  public:
-  // What the leader is told, on its thread; once for each call below.
+  // What the leader receives, on its thread; once for each call below.
   class Client {
    public:
     virtual ~Client() = default;
@@ -36,8 +36,8 @@ class CauWindow final : private CauListener {
   // When the node starts. An error is reported to the node.
   void Attach();
 
-  // One call at a time. While the tree is set up anew, calls wait. Errors are reported to the node,
-  // and the call never ends.
+  // One call at a time. While the tree is set up again, calls wait. Errors are reported to the
+  // node, and the call never ends.
   void Contribute(NodeId root, ReduceOp op, OperandType type, const CauPayload& payload,
                   Client* client);
   void AwaitReduced(ReduceOp op, OperandType type, std::uint8_t bytes, Client* client);  // root
@@ -51,9 +51,9 @@ class CauWindow final : private CauListener {
  private:
   enum class State : std::uint8_t {
     kUp,
-    kDown,      // network management is setting it up anew
-    kAgreeing,  // with the other leaders, where to go on
-    kAgreed,    // this leader has still to give again what it gave
+    kDown,      // network management is setting it up again
+    kAgreeing,  // with the other leaders, where to continue
+    kAgreed,    // this leader has still to repeat what it gave
     kFailed,    // nothing of the tree counts any more
   };
   struct Outgoing {
@@ -142,7 +142,7 @@ class CauWindow final : private CauListener {
   std::array<Waiting, 2> waiting_;
   Time free_at_ = 0;  // the window takes the next packet
   // Of a repair.
-  std::uint64_t ups_ = 0;  // times the tree was set up anew
+  std::uint64_t ups_ = 0;  // times the tree was set up again
   absl::Status why_;       // kDown
   CauPayload proposed_;    // root of the agreement: what the others have not had
   struct Early {
@@ -150,7 +150,7 @@ class CauWindow final : private CauListener {
     std::uint32_t sequence = 0;
     CauPayload payload;
   };
-  std::vector<Early> early_;  // of leaders that go on already; nobody here knows yet what it is
+  std::vector<Early> early_;  // of leaders that continue already; not yet known here
 };
 
 }  // namespace percs

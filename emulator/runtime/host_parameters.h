@@ -17,7 +17,7 @@ inline constexpr int kTasksPerNodeMax = kCoresPerNode * kThreadsPerCoreMax;
 struct HostParameters {
   HostParameters();  // the calibrated ones
 
-  // --- Threads of a core. Software on it takes so many percent of its time alone, by tasks on the
+  // --- Threads of a core. Software on it takes this percentage of its time alone, by tasks on the
   // core.
   std::array<int, kThreadsPerCoreMax> smt_percent;
 

@@ -97,9 +97,9 @@ Content NodeRuntime::TakeContent(const DeliveredMessage& message) {
 
 void NodeRuntime::OnMessageDone(NodeId destination, std::uint32_t message, bool delivered) {
   if (delivered) return;
-  Report(absl::UnavailableError(fmt::format("message {} from {} to {} was given up", message,
-                                            hub_.context().topology->NodeName(node_),
-                                            hub_.context().topology->NodeName(destination))));
+  Report(absl::UnavailableError(fmt::format(
+      "message {} from {} to {} failed after its last retransmission", message,
+      hub_.context().topology->NodeName(node_), hub_.context().topology->NodeName(destination))));
 }
 
 std::vector<RankResult> NodeRuntime::ranks() const {

@@ -35,7 +35,7 @@ class NodeRuntime : public HubWorkload {
   // Makes the leader of this node a participant of `tree`, by a window of its own; the tree has to
   // be there when the node starts. May be called for several trees.
   void UseTree(CauTreeId tree) { cau_windows_.push_back(std::make_unique<CauWindow>(*this, tree)); }
-  // The window on the `i`th of them; null if there are not so many, as for tasks of one node.
+  // The window on the `i`th of them; null if there are fewer, as for tasks of one node.
   CauWindow* cau_window(std::size_t i = 0) {
     return i < cau_windows_.size() ? cau_windows_[i].get() : nullptr;
   }

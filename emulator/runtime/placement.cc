@@ -10,8 +10,8 @@ absl::Status TaskPlacement::Check(std::uint32_t hubs) const {
         fmt::format("{} threads per core: a POWER7 core runs 1, 2 or 4", threads_per_core));
   }
   if (nodes == 0 || nodes > hubs) {
-    return absl::InvalidArgumentError(
-        fmt::format("tasks on {} nodes: the fabric has {} hubs, so 1 to {}", nodes, hubs, hubs));
+    return absl::InvalidArgumentError(fmt::format(
+        "tasks on {} nodes: the fabric has {} hubs, so write 1 to {}", nodes, hubs, hubs));
   }
   const std::uint32_t threads = static_cast<std::uint32_t>(kCoresPerNode * threads_per_core);
   if (tasks_per_node == 0 || tasks_per_node > threads) {

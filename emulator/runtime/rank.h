@@ -63,7 +63,7 @@ class Rank {
   bool done() const { return program_.done(); }
 
   // --- For its program.
-  // Until `*flag`; somebody's completion sets it while this thread advances.
+  // Until `*flag`; a completion sets it while this thread advances.
   auto Until(const bool* flag) {
     struct Awaiter {
       Rank& rank;

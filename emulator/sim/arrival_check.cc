@@ -33,8 +33,8 @@ absl::Status ArrivalCheck::CheckEnd(const char* what, LinkEnd end, VcId vc, Time
 absl::Status ArrivalCheck::CheckOperation(NodeId node, Time at, Time now) const {
   if (node >= topology_.hubs()) {
     return absl::InvalidArgumentError(
-        fmt::format("an operation for a window of node {}, which is no hub; hubs are 0..{}", node,
-                    topology_.hubs() - 1));
+        fmt::format("an operation for a window of node {}, which is not a hub; hubs are 0..{}",
+                    node, topology_.hubs() - 1));
   }
   if (at >= now) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -53,7 +53,7 @@ absl::Status ArrivalCheck::CheckRun(const FlitRun& run) const {
   }
   if ((run.vc == kServiceVc) != (h.kind == PacketKind::kService) ||
       (run.vc == kServiceVc && last != 1)) {
-    return absl::InvalidArgumentError("management packets have one flit, and a VC for themselves");
+    return absl::InvalidArgumentError("management packets have one flit and a separate VC");
   }
   if (run.first == 0 &&
       (h.destination >= topology_.destinations() || h.source >= topology_.nodes() || h.flits == 0 ||

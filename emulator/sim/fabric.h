@@ -88,7 +88,8 @@ struct NodeResult {
   std::vector<ClockSample> clock;  // at every period of the global clock; in the digest of the run
   std::uint64_t credits_missing =
       0;  // after a drained run, over all live links: a leak if not zero
-  std::uint64_t flits_out_of_order = 0;  // runs of flits that did not go on where their packet was
+  std::uint64_t flits_out_of_order =
+      0;  // runs of flits that did not continue where their packet was
   std::uint64_t flits_without_credit = 0;  // runs of flits that came in without a free slot
   std::uint64_t vcs_out_of_place = 0;  // packets that came in on a VC out of its place (rule 10)
 };
@@ -146,8 +147,8 @@ class Fabric {
   virtual absl::Status InjectLinkFault(const LinkFault& fault) = 0;
   // For those of the link's ends that live here and have to know.
   virtual absl::Status InjectLinkImpairment(const LinkImpairment& impairment) = 0;
-  // If the blade lives here. INVALID_ARGUMENT for a part it does not have, FAILED_PRECONDITION if
-  // the blade cannot go on without it.
+  // If the blade runs here. INVALID_ARGUMENT for a part it does not have, FAILED_PRECONDITION if
+  // the blade cannot continue without it.
   virtual absl::Status InjectBladeFault(const BladeFault& fault) = 0;
   // What a fault does to one place, for those of its hubs that live here. RunWindow does so by
   // itself with the faults of faults(); a process that takes what is due from there instead gives
@@ -170,9 +171,9 @@ class Fabric {
   virtual absl::Status DeleteTree(CauTreeId tree, Time at) = 0;
   // What local hubs of `severed` send from now on is lost on its way.
   virtual void Sever(const SeveredHubs& severed) = 0;
-  // Hubs stop now: those that live here are no local nodes any more, and network management goes on
-  // without them. The links to them are not touched (ActionsOf). REQUIRES: lost.at == now() or
-  // later, before the next event.
+  // Hubs stop now: those that run here are no local nodes any more, and network management
+  // continues without them. The links to them are not touched (ActionsOf). REQUIRES: lost.at ==
+  // now() or later, before the next event.
   virtual void Lose(const LostHubs& lost) = 0;
   virtual const LossRecord& losses() const = 0;
   const std::vector<LostHubs>& lost() const { return losses().lost(); }
@@ -190,7 +191,7 @@ class Fabric {
   virtual void Adopt(const LossRecord& losses) = 0;
   // A command of a program outside for a window of `node`, at `at` (not before now()), if the hub
   // lives here and is not lost. What it leads to goes to the listener from within RunWindow, which
-  // may be null and has to outlive the fabric; it is the same whoever listens. Of one hub and
+  // may be null and has to outlive the fabric; it is the same for any listener. Of one hub and
   // instant, operations are issued in the order of the calls. INVALID_ARGUMENT for a node that is
   // no hub, and a time that has passed.
   virtual absl::Status Issue(NodeId node, Time at, WindowOperation operation,
@@ -198,7 +199,7 @@ class Fabric {
   // Ends workloads that run until stopped.
   virtual void StopWorkload(Time at) = 0;
 
-  // The workload once more, at `at`, on a fabric in which nothing is to happen any more before
+  // Runs the workload again, at `at`, on a fabric in which nothing is to happen any more before
   // that. UNIMPLEMENTED for workloads that cannot begin later than at 0.
   virtual absl::Status RepeatWorkload(Time at) = 0;
 

@@ -79,7 +79,7 @@ absl::Status FaultInjector::Inject(const LinkImpairment& impairment, Time now) {
 absl::Status FaultInjector::Inject(const BladeFault& fault, Time now) {
   if (!topology_.is_blade(fault.node)) {
     return absl::InvalidArgumentError(
-        fmt::format("{} is no blade; only blades have SPEs, rings and chip links",
+        fmt::format("{} is not a blade; only blades have SPEs, rings and chip links",
                     topology_.NodeName(fault.node)));
   }
   EdgeNode* blade = BladeAt(fault.node);

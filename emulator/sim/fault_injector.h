@@ -28,7 +28,7 @@ class FaultInjector {
   absl::Status Inject(const LinkFault& fault, Time now);
   absl::Status Inject(const LinkImpairment& impairment, Time now);
   absl::Status Inject(const TableFault& fault, Time now);
-  // FAILED_PRECONDITION if the blade cannot go on without the part.
+  // FAILED_PRECONDITION if the blade cannot continue without the part.
   absl::Status Inject(const BladeFault& fault, Time now);
   // One action of a fault (emulator/fault/fault_service.h), which is that service's work left.
   absl::Status Inject(const FaultAction& action, Time now);
@@ -58,7 +58,7 @@ class FaultInjector {
   const std::vector<Hub*>& hubs_;
   const std::vector<EdgeNode*>& blades_;
   LinkCommands commands_{topology_};
-  const std::vector<NodeId>* only_ = nullptr;  // if not null, nobody else is told
+  const std::vector<NodeId>* only_ = nullptr;  // if not null, only these get commands
 };
 
 }  // namespace percs

@@ -5,6 +5,9 @@
 #include "fmt/format.h"
 
 namespace percs {
+namespace {
+constexpr Time kDistributedLookaheadMin = 20 * kNanosecond;
+}  // namespace
 
 Lookahead FindLookahead(const Topology& topology, const Scenario& scenario) {
   const P7ihParameters& parameters = scenario.parameters;
@@ -38,6 +41,13 @@ Lookahead FindLookahead(const Topology& topology, const Scenario& scenario) {
     shorten(topology.LinkName(cable.link), cable.wire, topology.ClassOfLink(cable.link));
   }
   return best;
+}
+
+absl::Status CheckDistributed(const Lookahead& lookahead) {
+  if (lookahead.time >= kDistributedLookaheadMin) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "the lookahead of a distributed run is {} ({}); at least {} are needed",
+      FormatTime(lookahead.time), lookahead.source, FormatTime(kDistributedLookaheadMin)));
 }
 
 }  // namespace percs

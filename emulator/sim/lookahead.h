@@ -16,4 +16,7 @@ struct Lookahead {
 
 Lookahead FindLookahead(const Topology& topology, const Scenario& scenario);
 
+// INVALID_ARGUMENT if it is too short for a run over several processes (docs/semantics.md rule 4).
+absl::Status CheckDistributed(const Lookahead& lookahead);
+
 }  // namespace percs

@@ -54,7 +54,7 @@ void Clocks(const Scenario& scenario, const Topology& topology,
   result.clock = ReportClocks(settings, delay_max, result.virtual_time, samples);
   if (result.clock.skew_max > result.clock.bound) {
     result.violations.push_back(
-        fmt::format("clocks: two that were synchronised differed by {}; the bound is {}",
+        fmt::format("clocks: two synchronised clocks differed by {}; the bound is {}",
                     FormatTime(result.clock.skew_max), FormatTime(result.clock.bound)));
   }
 }
@@ -99,32 +99,32 @@ void CheckNodes(const Scenario& scenario, const Topology& topology,
         fmt::format("payload: {} packets arrived with wrong bytes", result.total.payload_errors));
   }
   if (result.collective.wrong > 0) {
-    violation(
-        fmt::format("collectives: {} results were not the expected ones", result.collective.wrong));
+    violation(fmt::format("collectives: {} results differ from the expected ones",
+                          result.collective.wrong));
   }
   if (const std::uint64_t wrong = result.total.Cau(CauCounter::kResultsWrong); wrong > 0) {
     violation(fmt::format("CAU: {} results differ from the serial reference", wrong));
   }
   for (const WindowProgramResult& program : result.window_programs) {
     if (program.wrong > 0) {
-      violation(
-          fmt::format("windows: {} results of program {} were not the expected ones; the first: {}",
-                      program.wrong, program.name, program.problem));
+      violation(fmt::format(
+          "windows: {} results of program {} differ from the expected ones; the first: {}",
+          program.wrong, program.name, program.problem));
     }
   }
   for (const NodeResult& node : nodes) {
     const std::string name = topology.NodeName(node.node);
     if (node.flits_out_of_order > 0) {
       violation(
-          fmt::format("order of flits: {} runs of flits reached {} out of their place in a packet",
+          fmt::format("order of flits: {} runs of flits reached {} out of order within a packet",
                       node.flits_out_of_order, name));
     }
     if (node.flits_without_credit > 0) {
-      violation(fmt::format("credits: {} runs of flits reached {} with no credit for them",
+      violation(fmt::format("credits: {} runs of flits reached {} without credits",
                             node.flits_without_credit, name));
     }
     if (node.vcs_out_of_place > 0) {
-      violation(fmt::format("VC positions: {} packets reached {} on a VC out of its place",
+      violation(fmt::format("VC positions: {} packets reached {} on a VC of the wrong position",
                             node.vcs_out_of_place, name));
     }
     // A run cut short still has packets that hold credits.

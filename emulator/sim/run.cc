@@ -27,7 +27,7 @@ class StallWatch {
     if (now < next_ || !fabric.lost().empty()) return false;
     const std::uint64_t flits = LinkFlits(fabric);
     const bool stuck = resident_ > 0 && fabric.work_left().resident_packets > 0;
-    // Only the clock goes on.
+    // Only the clock continues.
     const bool idle = idle_ && fabric.NextForegroundTime() == kNever;
     const bool stalled = armed_ && flits == flits_ && (stuck || idle);
     idle_ = fabric.NextForegroundTime() == kNever;
@@ -62,7 +62,7 @@ void TakeManagement(Fabric& fabric, RunResult* result) {
 // Longer than anything is under way, and any timer runs, when the work is done.
 constexpr Time kDrain = 20 * kMillisecond;
 
-// The workload has ended: gives the fabric time to come to rest, and starts it once more. Returns
+// The workload has ended: gives the fabric time to come to rest, and starts it again. Returns
 // when.
 absl::StatusOr<Time> Repeat(Fabric& fabric, const RunOptions& options) {
   const Time at = fabric.now() + kDrain;
@@ -73,6 +73,19 @@ absl::StatusOr<Time> Repeat(Fabric& fabric, const RunOptions& options) {
   }
   if (absl::Status status = fabric.RepeatWorkload(at); !status.ok()) return status;
   return at;
+}
+
+RunResult Collect(const Scenario& scenario, const RunOptions& options, Fabric& fabric,
+                  std::uint64_t windows) {
+  std::vector<NodeResult> nodes;
+  for (NodeId node : fabric.local_nodes()) {
+    nodes.push_back(fabric.Result(node));
+    if (options.on_result) options.on_result(nodes.back());
+  }
+  RunResult result = MergeResults(scenario, fabric.topology(), std::move(nodes), fabric.reroutes(),
+                                  windows, fabric.losses());
+  TakeManagement(fabric, &result);
+  return result;
 }
 
 }  // namespace
@@ -138,15 +151,7 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
       options.progress({fabric.now(), windows, delivered});
     }
   }
-  std::vector<NodeResult> nodes;
-  for (NodeId node : fabric.local_nodes()) {
-    nodes.push_back(fabric.Result(node));
-    if (options.on_result) options.on_result(nodes.back());
-  }
-  RunResult result = MergeResults(scenario, fabric.topology(), std::move(nodes), fabric.reroutes(),
-                                  windows, fabric.losses());
-  TakeManagement(fabric, &result);
-  return result;
+  return Collect(scenario, options, fabric, windows);
 }
 
 absl::Status DeadlockError(const Topology& topology, const WorkLeft& left, Time now,
@@ -161,7 +166,7 @@ absl::Status DeadlockError(const Topology& topology, const WorkLeft& left, Time 
   constexpr std::size_t kListedMax = 8;
   for (std::size_t i = 0; i < std::min(blocked.size(), kListedMax); ++i) text += "; " + blocked[i];
   if (blocked.size() > kListedMax) {
-    text += fmt::format("; and {} programs more", blocked.size() - kListedMax);
+    text += fmt::format("; and {} more programs", blocked.size() - kListedMax);
   }
   return absl::FailedPreconditionError(text);
 }

@@ -71,12 +71,12 @@ struct RunOptions {
   std::optional<TraceSelection> trace;        // packets to follow
   std::vector<TraceEvent>* traced = nullptr;  // ... and what became of them, also of a deadlock
   const TableSet* tables = nullptr;           // of epoch 1, proven first; else as planned
-  // In order of time. What one of them refuses is refused, and the run goes on; it ends no sooner
+  // In order of time. What one of them refuses is refused, and the run continues; it ends no sooner
   // than the last.
   std::vector<TimedCommand> commands;
-  // When everything is done, faults included, the workload runs once more, on the fabric as it is
-  // then: with all round robin begun anew or not. RunResult::workload is then that of the second
-  // time.
+  // When everything is done, faults included, the workload runs again, on the fabric as it is
+  // then: with all round-robin arbiters reset or not. RunResult::workload is then that of the
+  // second time.
   enum class Again : std::uint8_t { kNo, kWithArbitersReset, kAsItIs };
   Again again = Again::kNo;
   std::function<void(const NodeResult&)> on_result;  // every node's result, in node order

@@ -123,16 +123,16 @@ absl::Status Check(const Scenario& machine, NodeId from, NodeId to, std::uint64_
   const auto topology = Topology::Create(machine.topology);
   if (!topology.ok()) return topology.status();
   if (from >= topology->hubs() || to >= topology->hubs() || from == to) {
-    return absl::InvalidArgumentError(fmt::format("node {} to node {}; take two of the hubs 0..{}",
-                                                  from, to, topology->hubs() - 1));
+    return absl::InvalidArgumentError(fmt::format(
+        "node {} to node {}; choose two of the hubs 0..{}", from, to, topology->hubs() - 1));
   }
   if (bytes > PerfBytesMax(format)) {
     return absl::InvalidArgumentError(
-        fmt::format("{} bytes are too many for {}, which takes messages of up to {}", bytes,
+        fmt::format("{} bytes is too large for {}, whose messages have at most {}", bytes,
                     PerfFormatName(format), PerfBytesMax(format)));
   }
   if (bytes == 0 && format == PerfFormat::kRdma)
-    return absl::InvalidArgumentError("RDMA of no bytes; write at least 1");
+    return absl::InvalidArgumentError("RDMA of 0 bytes; write at least 1");
   return absl::OkStatus();
 }
 
@@ -159,7 +159,7 @@ absl::StatusOr<std::vector<Time>> PingWindows(const Scenario& machine, NodeId fr
                                               std::uint64_t bytes, std::uint64_t count, Time period,
                                               PerfFormat format) {
   if (absl::Status status = Check(machine, from, to, bytes, format); !status.ok()) return status;
-  if (count == 0) return absl::InvalidArgumentError("no round trip at all; write at least 1");
+  if (count == 0) return absl::InvalidArgumentError("0 round trips; write at least 1");
   Side a(from, to, bytes, 1, format), b(to, from, bytes, 1, format);
   const std::uint64_t first = a.size();
   a.Mark();
@@ -233,8 +233,7 @@ absl::StatusOr<PerfPoint> MeasurePoint(const Scenario& machine, NodeId from, Nod
   const auto trips =
       PingWindows(machine, from, to, bytes, options.iterations + 1, 0, options.format);
   if (!trips.ok()) return trips.status();
-  if (options.iterations == 0)
-    return absl::InvalidArgumentError("no iteration at all; write at least 1");
+  if (options.iterations == 0) return absl::InvalidArgumentError("0 iterations; write at least 1");
   PerfPoint point;
   point.bytes = bytes;
   point.latency_min = kNever;

@@ -48,9 +48,8 @@ absl::StatusOr<int> Topology::AttachToTree(const std::string& place) {
   }
   if (read.ec != std::errc() || read.ptr != end) {
     return absl::InvalidArgumentError(
-        fmt::format("\"{}\" is no place in the InfiniBand tree; write a CU or one of its leaf "
-                    "crossbars, cu0 or "
-                    "cu0-leaf0",
+        fmt::format("\"{}\" is not a place in the InfiniBand tree; write a CU or one of its leaf "
+                    "crossbars, cu0 or cu0-leaf0",
                     place));
   }
   return tree_->Attach(cu, leaf);

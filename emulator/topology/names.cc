@@ -146,10 +146,10 @@ absl::StatusOr<LinkEnd> Topology::ParseLink(const std::string& name) const {
   const std::size_t colon = name.find(':'), slash = name.find('/');
   if (colon == std::string::npos && slash == std::string::npos) {
     const std::vector<LinkEnd> links = Links();
-    if (links.empty()) return absl::NotFoundError("this machine has no link at all");
+    if (links.empty()) return absl::NotFoundError("this machine has no links");
     const LinkEnd one = links.front();
     return absl::InvalidArgumentError(
-        fmt::format("\"{}\" is no link name; a link is written {} or by its two ends, {}/{}", name,
+        fmt::format("\"{}\" is not a link name; write a link as {} or by its two ends, {}/{}", name,
                     LinkName(one), NodeName(one.node), NodeName(Peer(one.node, one.port).node)));
   }
   if (colon != std::string::npos && (slash == std::string::npos || colon < slash)) {
@@ -184,7 +184,7 @@ absl::StatusOr<LinkEnd> Topology::ParseLink(const std::string& name) const {
     return absl::NotFoundError(fmt::format("no link joins {} and {}; the nearest are {}",
                                            NodeName(*a), NodeName(*b), Nearest(name, from_a)));
   }
-  return absl::InvalidArgumentError(fmt::format("\"{}\" names {} parallel links; say which: {}",
+  return absl::InvalidArgumentError(fmt::format("\"{}\" names {} parallel links; write one of {}",
                                                 name, between.size(), fmt::join(names, ", ")));
 }
 

@@ -86,12 +86,11 @@ absl::StatusOr<Topology> Topology::Create(const TopologySpec& spec) {
 absl::Status Topology::AddGroup(const MulticastSite& site) {
   if (!IsName(site.name)) {
     return Invalid(fmt::format(
-        "\"{}\" is no name for a multicast group; it is made of letters, digits and dashes",
-        site.name));
+        "\"{}\" is not a name for a multicast group; write letters, digits and dashes", site.name));
   }
   if (ParseDestination(site.name).ok()) {
-    return Invalid(fmt::format("there is a {} already; write another name for the multicast group",
-                               site.name));
+    return Invalid(
+        fmt::format("{} exists already; write another name for the multicast group", site.name));
   }
   const auto hub = [&](const std::string& name, const char* what) -> absl::StatusOr<NodeId> {
     const auto node = ParseNode(name);
@@ -126,27 +125,27 @@ absl::Status Topology::AddGroup(const MulticastSite& site) {
 absl::Status Topology::AddDevice(const PcieDevice& device) {
   if (device.hub >= hubs()) {
     return Invalid(
-        fmt::format("a PCI Express device at {}, which is no hub", NodeName(device.hub)));
+        fmt::format("a PCI Express device at {}, which is not a hub", NodeName(device.hub)));
   }
   const std::string what =
       fmt::format("PCI Express port {} of {}", device.port, NodeName(device.hub));
   if (device.port < 0 || device.port >= kPciePorts) {
-    return Invalid(fmt::format("there is no {}; a hub has 0..{}", what, kPciePorts - 1));
+    return Invalid(fmt::format("{} does not exist; a hub has 0..{}", what, kPciePorts - 1));
   }
   if (!IsPcieWidth(device.lanes)) {
     return Invalid(
-        fmt::format("{}: a device of {} lanes; there are 1, 4, 8 and 16", what, device.lanes));
+        fmt::format("{}: a device of {} lanes; write 1, 4, 8 or 16", what, device.lanes));
   }
   if (device.bytes < 1 || device.bytes > PcieDevice::kBytesMax) {
-    return Invalid(fmt::format("{}: a device of {} bytes; 1 to {}", what, device.bytes,
+    return Invalid(fmt::format("{}: a device of {} bytes; write 1 to {}", what, device.bytes,
                                PcieDevice::kBytesMax));
   }
   if (device.latency < 0 || device.latency > PcieDevice::kLatencyMax) {
-    return Invalid(fmt::format("{}: a latency of {} ps; 0 to {}", what, device.latency,
+    return Invalid(fmt::format("{}: a latency of {} ps; write 0 to {}", what, device.latency,
                                PcieDevice::kLatencyMax));
   }
   if (DeviceAt(device.hub, device.port)) {
-    return Invalid(fmt::format("{} has a device already; a port takes one", what));
+    return Invalid(fmt::format("{} has a device already; a port takes only one", what));
   }
   spec_.pcie.push_back(device);
   return absl::OkStatus();
@@ -170,10 +169,10 @@ absl::StatusOr<LinkEnd> Topology::FindSocket(const BladeSite& site) const {
   const auto node = ParseNode(site.attach);
   if (!node.ok()) return node.status();
   if (is_crossbar(*node)) {
-    return Invalid(fmt::format(
-        "{} has cables to other crossbars alone; attach {} to a CU or to one of its leaves, "
-        "cu0 or cu0-leaf0",
-        site.attach, site.name));
+    return Invalid(
+        fmt::format("{} has only cables to other crossbars; attach {} to a CU or to one of its "
+                    "leaves, cu0 or cu0-leaf0",
+                    site.attach, site.name));
   }
   if (is_blade(*node)) {
     if (BladePeer(*node).node == kNoNode) return LinkEnd{*node, kBladePort};
@@ -199,11 +198,11 @@ absl::StatusOr<LinkEnd> Topology::FreeDPort(NodeId hub, const std::string& what)
 
 absl::Status Topology::AddBlade(const BladeSite& site) {
   if (!IsName(site.name)) {
-    return Invalid(fmt::format(
-        "\"{}\" is no name for a blade; it is made of letters, digits and dashes", site.name));
+    return Invalid(fmt::format("\"{}\" is not a name for a blade; write letters, digits and dashes",
+                               site.name));
   }
   if (ParseNode(site.name).ok()) {
-    return Invalid(fmt::format("there is a {} already; write another name", site.name));
+    return Invalid(fmt::format("{} exists already; write another name", site.name));
   }
   if (tree_ && site.attach.rfind("cu", 0) == 0) {
     const auto endpoint = AttachToTree(site.attach);

@@ -325,7 +325,7 @@ absl::Status CauLoop::Check(const CauWorkload& workload, std::size_t trees) {
   for (const CauTreeId tree : workload.trees) {
     if (tree >= trees) {
       return absl::InvalidArgumentError(
-          fmt::format("there is no tree {}; the scenario has {}", tree, trees));
+          fmt::format("tree {} does not exist; the scenario has {}", tree, trees));
     }
   }
   if (trees == 0)

@@ -1,7 +1,7 @@
 // The participants of one hub in trees of CAUs: each runs the steps of the workload one after the
 // other and compares every result with a serial reference. When network management has set a tree
-// up anew, its participants agree by an allreduce on the first step that one of them has not done,
-// and go on there.
+// up again, its participants agree by an allreduce on the first step that one of them has not done,
+// and continue there.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ class CauLoopTask {
  private:
   enum class State : std::uint8_t {
     kRunning,
-    kAgreeing,  // about where to go on
+    kAgreeing,  // about where to continue
     kWaiting,   // for network management
     kLeftOut,   // of the tree; may be taken in again
     kOver,      // all steps done; may be called back

@@ -51,7 +51,8 @@ bool KindOf(std::string_view word, GoalOp::Kind* kind) {
 
 class Parser {
  public:
-  Parser(std::string_view text, std::string_view name) : in_(text, name) {}
+  Parser(std::string_view text, std::string_view name, std::uint64_t statements_max)
+      : in_(text, name), statements_max_(statements_max) {}
   absl::StatusOr<GoalTrace> Parse();
 
  private:
@@ -89,6 +90,8 @@ class Parser {
   std::vector<GoalOp>& operations() { return blocks_.back().operations; }
 
   goal::Scanner in_;
+  const std::uint64_t statements_max_;
+  std::uint64_t statements_ = 0;
   std::uint32_t ranks_ = 0;
   std::vector<Block> blocks_;
   absl::flat_hash_map<std::uint32_t, std::size_t> rank_at_;
@@ -122,7 +125,7 @@ bool Parser::ParseHeader() {
   }
   std::uint64_t ranks = 0;
   if (!in_.Number("the number of ranks", kGoalRanksMax, &ranks)) return false;
-  if (ranks == 0) return in_.Fail(at, "num_ranks is 0; right would be at least 1");
+  if (ranks == 0) return in_.Fail(at, "num_ranks is 0; expected at least 1");
   ranks_ = static_cast<std::uint32_t>(ranks);
   return in_.EndOfStatement();
 }
@@ -131,20 +134,18 @@ bool Parser::ParseRank() {
   const std::size_t at = in_.at();
   const std::string_view word = in_.Word();
   if (word == "num_ranks") {
-    return in_.Fail(at, "num_ranks is given twice; right would be once, on the first line");
+    return in_.Fail(at, "num_ranks is given twice; expected once, on the first line");
   }
   if (word != "rank") {
-    return in_.Fail(at,
-                    fmt::format("found {} outside a rank; right would be `rank R {{` with R from "
-                                "0 to {}",
-                                in_.Found(at), ranks_ - 1));
+    return in_.Fail(at, fmt::format("found {} outside a rank; expected `rank R {{` with R from "
+                                    "0 to {}",
+                                    in_.Found(at), ranks_ - 1));
   }
   if (!ParseRankNumber(at)) return false;
   in_.SkipLines();
   if (in_.peek() != '{') {
-    return in_.Fail(in_.at(),
-                    fmt::format("found {} where '{{' belongs; right would be `rank {} {{`",
-                                in_.Found(in_.at()), rank_));
+    return in_.Fail(in_.at(), fmt::format("found {} where '{{' belongs; expected `rank {} {{`",
+                                          in_.Found(in_.at()), rank_));
   }
   in_.Advance();
   blocks_.push_back({rank_, at, {}});
@@ -173,7 +174,7 @@ bool Parser::ParseRankNumber(std::size_t at) {
   rank_ = static_cast<std::uint32_t>(rank);
   const auto [seen, is_new] = rank_at_.try_emplace(rank_, at);
   if (!is_new) {
-    return in_.Fail(at, fmt::format("rank {} is given twice, first on line {}; right would be one "
+    return in_.Fail(at, fmt::format("rank {} is given twice, first on line {}; expected one "
                                     "block per rank",
                                     rank_, in_.LineOf(seen->second)));
   }
@@ -182,12 +183,16 @@ bool Parser::ParseRankNumber(std::size_t at) {
 
 bool Parser::ParseStatement() {
   const std::size_t at = in_.at();
+  if (++statements_ > statements_max_) {
+    return in_.Fail(at, fmt::format("more than {} operations and dependencies, which is the limit "
+                                    "of a trace; expected a shorter part of it",
+                                    statements_max_));
+  }
   const std::string_view word = in_.Word();
   if (word.empty()) {
-    return in_.Fail(at,
-                    fmt::format("found {}; right would be a statement, as in `l1: calc 1000`, or "
-                                "the closing }}",
-                                in_.Found(at)));
+    return in_.Fail(at, fmt::format("found {}; expected a statement, as in `l1: calc 1000`, or "
+                                    "the closing }}",
+                                    in_.Found(at)));
   }
   in_.SkipBlanks();
   GoalOp::Kind kind;
@@ -198,17 +203,16 @@ bool Parser::ParseStatement() {
   in_.SkipBlanks();
   const std::size_t kind_at = in_.at();
   if (!KindOf(in_.Word(), &kind)) {
-    return in_.Fail(kind_at,
-                    fmt::format("found {} where an operation belongs; right would be calc, "
-                                "send or recv",
-                                in_.Found(kind_at)));
+    return in_.Fail(kind_at, fmt::format("found {} where an operation belongs; expected calc, "
+                                         "send or recv",
+                                         in_.Found(kind_at)));
   }
   const auto [first, is_new] =
       labels_.try_emplace(word, static_cast<std::uint32_t>(operations().size()));
   if (!is_new) {
     return in_.Fail(at,
-                    fmt::format("label {} of rank {} is given twice, first on line {}; right "
-                                "would be one operation per label",
+                    fmt::format("label {} of rank {} is given twice, first on line {}; expected "
+                                "one operation per label",
                                 in_.Found(at), rank_, in_.LineOf(label_of_[first->second].second)));
   }
   return ParseOperation(kind, at, word);
@@ -218,7 +222,7 @@ bool Parser::ParseDependency(std::string_view label, std::size_t label_at) {
   const std::size_t at = in_.at();
   const std::string_view word = in_.Word();
   if (word != "requires" && word != "irequires") {
-    return in_.Fail(at, fmt::format("found {} after {}; right would be ':' and an operation, "
+    return in_.Fail(at, fmt::format("found {} after {}; expected ':' and an operation, "
                                     "'requires' or 'irequires'",
                                     in_.Found(at), in_.Found(label_at)));
   }
@@ -226,7 +230,7 @@ bool Parser::ParseDependency(std::string_view label, std::size_t label_at) {
   const std::size_t other_at = in_.at();
   const std::string_view other = in_.Word();
   if (other.empty()) {
-    return in_.Fail(other_at, fmt::format("found {} where a label belongs; right would be `{} {} "
+    return in_.Fail(other_at, fmt::format("found {} where a label belongs; expected `{} {} "
                                           "LABEL`",
                                           in_.Found(other_at), label.substr(0, 24), word));
   }
@@ -262,7 +266,7 @@ bool Parser::ParsePeer(GoalOp& op) {
                                     ranks_, ranks_ - 1));
   }
   if (peer == rank_) {
-    return in_.Fail(at, fmt::format("rank {} {} itself; right would be another rank", rank_,
+    return in_.Fail(at, fmt::format("rank {} {} itself; expected another rank", rank_,
                                     is_send ? "sends to" : "receives from"));
   }
   op.peer = static_cast<std::uint32_t>(peer);
@@ -282,13 +286,12 @@ bool Parser::ParseOptions(GoalOp& op) {
                                   : word == "nic"           ? &op.nic
                                                             : nullptr;
     if (option == nullptr) {
-      return in_.Fail(at,
-                      fmt::format("found {} after a {}; right would be {}cpu, nic or a new line",
-                                  in_.Found(at), KindName(op.kind), is_calc ? "" : "tag, "));
+      return in_.Fail(at, fmt::format("found {} after a {}; expected {}cpu, nic or a new line",
+                                      in_.Found(at), KindName(op.kind), is_calc ? "" : "tag, "));
     }
     bool& given = option == &op.tag ? has_tag : option == &op.cpu ? has_cpu : has_nic;
     if (std::exchange(given, true)) {
-      return in_.Fail(at, fmt::format("{} is given twice; right would be once", word));
+      return in_.Fail(at, fmt::format("{} is given twice; expected once", word));
     }
     std::uint64_t value = 0;
     const std::uint64_t max = option == &op.tag ? kUint32Max : kGoalCpuMax;
@@ -305,10 +308,9 @@ bool Parser::ParseOptions(GoalOp& op) {
 bool Parser::FindLabel(std::string_view label, std::size_t at, std::uint32_t* operation) {
   const auto found = labels_.find(label);
   if (found == labels_.end()) {
-    return in_.Fail(at,
-                    fmt::format("rank {} has no label {}; right would be the label of one of its "
-                                "operations",
-                                rank_, in_.Found(at)));
+    return in_.Fail(at, fmt::format("rank {} has no label {}; expected the label of one of its "
+                                    "operations",
+                                    rank_, in_.Found(at)));
   }
   *operation = found->second;
   return true;
@@ -372,7 +374,7 @@ bool Parser::FailCycle(const std::vector<std::uint32_t>& waiting) {
   }
   if (cycle.size() > kCycleShown) path += fmt::format(" ({} more)", cycle.size() - kCycleShown);
   return in_.Fail(label_of_[first].second,
-                  fmt::format("dependencies of rank {} go in a circle: {} needs {}; right would be "
+                  fmt::format("dependencies of rank {} go in a circle: {} needs {}; expected "
                               "an order in which each can start",
                               rank_, path, in_.Found(label_of_[first].second)));
 }
@@ -408,7 +410,7 @@ bool Parser::CheckMessages() {
     if (!surplus || ++c.seen <= std::min(c.sends, c.receives)) continue;
     return in_.Fail(m.at,
                     fmt::format("this {} has no {}: from rank {} to rank {} with tag {} the "
-                                "trace has {} send{} and {} recv{}; right would be as many of "
+                                "trace has {} send{} and {} recv{}; expected as many of "
                                 "each",
                                 m.is_send ? "send" : "recv", m.is_send ? "recv" : "send",
                                 m.channel.source, m.channel.destination, m.channel.tag, c.sends,
@@ -419,8 +421,9 @@ bool Parser::CheckMessages() {
 
 }  // namespace
 
-absl::StatusOr<GoalTrace> ParseGoal(std::string_view text, std::string_view name) {
-  return Parser(text, name).Parse();
+absl::StatusOr<GoalTrace> ParseGoal(std::string_view text, std::string_view name,
+                                    std::uint64_t statements_max) {
+  return Parser(text, name, statements_max).Parse();
 }
 
 }  // namespace percs

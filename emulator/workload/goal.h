@@ -28,11 +28,14 @@ inline constexpr std::uint32_t kGoalRanksMax = 1u << 20;
 inline constexpr std::uint32_t kGoalCpuMax = 4095;                      // highest cpu or nic
 inline constexpr std::uint64_t kGoalBytesMax = std::uint64_t{1} << 40;  // of one message
 inline constexpr std::uint64_t kGoalCalcMax = 1'000'000'000'000'000;    // ns of one calc: 11 days
+inline constexpr std::uint64_t kGoalStatementsMax =
+    8'388'608;  // operations and dependencies of all
 
 // Parses a whole trace. INVALID_ARGUMENT names line and column, what is wrong and what would be
 // right; `name` is the file's name in messages. A trace that is returned can be replayed: every
 // rank is there, dependencies have no cycle, and every (source, destination, tag) has as many sends
 // as receives.
-absl::StatusOr<GoalTrace> ParseGoal(std::string_view text, std::string_view name);
+absl::StatusOr<GoalTrace> ParseGoal(std::string_view text, std::string_view name,
+                                    std::uint64_t statements_max = kGoalStatementsMax);
 
 }  // namespace percs

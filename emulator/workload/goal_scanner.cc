@@ -57,7 +57,7 @@ bool Scanner::Number(const char* what, std::uint64_t max, std::uint64_t* number)
   SkipBlanks();
   const std::size_t begin = at_;
   if (peek() == '-') {
-    return Fail(begin, fmt::format("{} is negative (a wildcard is not supported); right would be a "
+    return Fail(begin, fmt::format("{} is negative (a wildcard is not supported); expected a "
                                    "number from 0 to {}",
                                    what, max));
   }
@@ -69,12 +69,12 @@ bool Scanner::Number(const char* what, std::uint64_t max, std::uint64_t* number)
     value = value * 10 + digit;
   }
   if (at_ == begin) {
-    return Fail(begin, fmt::format("{} is missing, found {}; right would be a number from 0 to {}",
-                                   what, Found(begin), max));
+    return Fail(begin, fmt::format("{} is missing, found {}; expected a number from 0 to {}", what,
+                                   Found(begin), max));
   }
   if (!fits || value > max) {
     const std::string_view digits = text_.substr(begin, std::min(at_ - begin, kShownMax));
-    return Fail(begin, fmt::format("{} {}{} is too large; right would be at most {}", what, digits,
+    return Fail(begin, fmt::format("{} {}{} is too large; expected at most {}", what, digits,
                                    at_ - begin > kShownMax ? "..." : "", max));
   }
   *number = value;
@@ -85,15 +85,15 @@ bool Scanner::Expect(std::string_view expected, std::string_view right) {
   SkipBlanks();
   const std::size_t begin = at_;
   if (Word() == expected) return true;
-  return Fail(begin, fmt::format("found {} where '{}' belongs; right would be `{}`", Found(begin),
+  return Fail(begin, fmt::format("found {} where '{}' belongs; expected `{}`", Found(begin),
                                  expected, right));
 }
 
 bool Scanner::EndOfStatement() {
   SkipBlanks();
   if (at_end() || peek() == '\n' || peek() == '}') return status_.ok();
-  return Fail(at_, fmt::format("found {} after a complete statement; right would be a new line",
-                               Found(at_)));
+  return Fail(at_,
+              fmt::format("found {} after a complete statement; expected a new line", Found(at_)));
 }
 
 bool Scanner::Fail(std::size_t at, std::string_view what) {

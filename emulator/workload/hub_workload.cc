@@ -49,24 +49,18 @@ absl::StatusOr<std::unique_ptr<HubWorkload>> MakeOwn(const Scenario& scenario,
     return std::make_unique<Scripted>(*scripted, hub);
   }
   if (const auto* trace = std::get_if<TraceWorkload>(&scenario.workload)) {
-    return TraceTraffic::Create(*trace, topology, hub);
+    return std::make_unique<TraceTraffic>(*trace, topology, hub);
   }
   if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
-    if (absl::Status status = CheckCollectiveTree(*collective, scenario.trees); !status.ok())
-      return status;
-    return CollectiveLoop::Create(*collective, topology, hub);
+    return std::make_unique<CollectiveLoop>(*collective, hub);
   }
   if (const auto* ticks = std::get_if<TickWorkload>(&scenario.workload)) {
     return std::make_unique<Ticks>(*ticks, hub);
   }
   if (const auto* loop = std::get_if<CauWorkload>(&scenario.workload)) {
-    if (absl::Status status = CauLoop::Check(*loop, scenario.trees.size()); !status.ok())
-      return status;
     return std::make_unique<CauLoop>(*loop, scenario.trees, scenario.seed, hub);
   }
   if (const auto* windows = std::get_if<WindowWorkload>(&scenario.workload)) {
-    if (absl::Status status = WindowPrograms::Check(*windows, topology); !status.ok())
-      return status;
     return std::make_unique<WindowPrograms>(*windows, hub);
   }
   return std::unique_ptr<HubWorkload>();
@@ -80,14 +74,37 @@ absl::Status CheckBackground(const Scenario& scenario) {
   if (!std::holds_alternative<CollectiveWorkload>(scenario.workload) &&
       !std::holds_alternative<TraceWorkload>(scenario.workload)) {
     return absl::InvalidArgumentError(
-        "goes beside cau, collective or trace; this workload is traffic itself");
+        "background is only for workloads cau, collective and trace; this workload is traffic "
+        "itself");
   }
   if (scenario.background->reliable || scenario.background->payload == PayloadMode::kVerified) {
     return absl::InvalidArgumentError(
-        "beside collective and trace, whose messages have content of their own, it is raw packets: "
-        "leave out "
-        "reliable and payload");
+        "beside collective and trace, whose messages have their own content, background is raw "
+        "packets: leave out reliable and payload");
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWorkload(const Scenario& scenario, const Topology& topology) {
+  if (absl::Status status = CheckBackground(scenario); !status.ok()) return status;
+  for (const PatternWorkload* pattern : {scenario.background ? &*scenario.background : nullptr,
+                                         std::get_if<PatternWorkload>(&scenario.workload)}) {
+    if (!pattern) continue;
+    const auto made = DestinationPattern::Create(*pattern, scenario.topology, scenario.seed, 0);
+    if (!made.ok()) return made.status();
+  }
+  const int windows = kHfisPerHub * scenario.parameters.windows_per_hfi;
+  if (const auto* trace = std::get_if<TraceWorkload>(&scenario.workload))
+    return TraceTraffic::Check(*trace, topology, windows);
+  if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
+    absl::Status status = CheckCollectiveTree(*collective, scenario.trees);
+    if (status.ok()) status = CheckCollectiveWorkload(*collective, topology.hubs());
+    return status.ok() ? CheckCollectiveSize(*collective, windows) : status;
+  }
+  if (const auto* loop = std::get_if<CauWorkload>(&scenario.workload))
+    return CauLoop::Check(*loop, scenario.trees.size());
+  if (const auto* programs = std::get_if<WindowWorkload>(&scenario.workload))
+    return WindowPrograms::Check(*programs, topology);
   return absl::OkStatus();
 }
 
@@ -101,7 +118,6 @@ absl::StatusOr<std::unique_ptr<HubWorkload>> MakeHubWorkload(const Scenario& sce
   }
   auto own = MakeOwn(scenario, topology, hub);
   if (own.ok() && scenario.background) {
-    if (absl::Status status = CheckBackground(scenario); !status.ok()) return status;
     auto traffic = MakePattern(*scenario.background, kBackgroundToken, scenario, hub);
     if (!traffic.ok()) return traffic.status();
     own = *own == nullptr ? std::move(traffic)

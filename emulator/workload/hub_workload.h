@@ -57,8 +57,11 @@ class HubWorkload {
   virtual std::vector<std::string> Blocked() const { return {}; }
 };
 
+// INVALID_ARGUMENT for a workload that the machine cannot have, whichever hub makes its part.
+absl::Status CheckWorkload(const Scenario& scenario, const Topology& topology);
+
 // The workload's part for the services' hub; null if the scenario has none. INVALID_ARGUMENT if the
-// pattern does not fit the topology.
+// pattern does not fit the topology. REQUIRES: CheckWorkload.
 absl::StatusOr<std::unique_ptr<HubWorkload>> MakeHubWorkload(const Scenario& scenario,
                                                              const Topology& topology,
                                                              HubServices& hub);

@@ -78,11 +78,10 @@ absl::StatusOr<NodeId> Transpose(const TopologySpec& topology, NodeId nodes, Nod
   NodeId side = 1;
   while (side * side < nodes) ++side;
   if (side * side != nodes) {
-    return absl::InvalidArgumentError(
-        fmt::format("pattern transpose needs a square number of hubs; this topology has {}, right "
-                    "would be 16 (1 x "
-                    "2 x 8) or 64 (2 x 4 x 8), for example",
-                    Sizes(topology)));
+    return absl::InvalidArgumentError(fmt::format(
+        "pattern transpose needs a square number of hubs; this topology has {}; expected 16 (1 x "
+        "2 x 8) or 64 (2 x 4 x 8), for example",
+        Sizes(topology)));
   }
   const NodeId to = node % side * side + node / side;
   return to == node ? kNoNode : to;
@@ -92,8 +91,7 @@ absl::StatusOr<NodeId> BitComplement(const TopologySpec& topology, NodeId nodes,
   if (!std::has_single_bit(nodes)) {
     return absl::InvalidArgumentError(
         fmt::format("pattern bitcomp needs a number of hubs that is a power of two; this topology "
-                    "has {}, right "
-                    "would be {} or {} hubs",
+                    "has {}, expected {} or {} hubs",
                     Sizes(topology), std::bit_floor(nodes), std::bit_ceil(nodes)));
   }
   return nodes - 1 - node;
@@ -104,21 +102,20 @@ absl::StatusOr<NodeId> SupernodePair(const PatternWorkload& w, const TopologySpe
   const auto check = [&](const char* field, int supernode) {
     if (supernode >= 0 && supernode < topology.supernodes) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        fmt::format("{} {} does not exist; this topology has {}, right would be 0 to {}", field,
+        fmt::format("{} {} does not exist; this topology has {}; expected 0 to {}", field,
                     supernode, Sizes(topology), topology.supernodes - 1));
   };
   if (topology.supernodes < 2) {
-    return absl::InvalidArgumentError(
-        fmt::format("pattern supernode_pair needs two supernodes; this topology has {}, right "
-                    "would be at least "
-                    "2 supernodes",
-                    Sizes(topology)));
+    return absl::InvalidArgumentError(fmt::format(
+        "pattern supernode_pair needs two supernodes; this topology has {}; expected at least "
+        "2 supernodes",
+        Sizes(topology)));
   }
   if (auto s = check("source_supernode", w.source_supernode); !s.ok()) return s;
   if (auto s = check("destination_supernode", w.destination_supernode); !s.ok()) return s;
   if (w.source_supernode == w.destination_supernode) {
     return absl::InvalidArgumentError(fmt::format(
-        "source_supernode and destination_supernode are both {}; right would be two different ones",
+        "source_supernode and destination_supernode are both {}; expected two different ones",
         w.source_supernode));
   }
   const NodeId hubs = static_cast<NodeId>(topology.drawers * topology.hubs);
@@ -129,12 +126,12 @@ absl::StatusOr<NodeId> SupernodePair(const PatternWorkload& w, const TopologySpe
 absl::Status CheckHotspot(const PatternWorkload& w, const TopologySpec& topology, NodeId nodes) {
   if (w.hotspot >= nodes) {
     return absl::InvalidArgumentError(
-        fmt::format("hotspot {} does not exist; this topology has {}, right would be 0 to {}",
-                    w.hotspot, Sizes(topology), nodes - 1));
+        fmt::format("hotspot {} does not exist; this topology has {}; expected 0 to {}", w.hotspot,
+                    Sizes(topology), nodes - 1));
   }
   if (!(w.hotspot_fraction >= 0 && w.hotspot_fraction <= 1)) {
     return absl::InvalidArgumentError(fmt::format(
-        "hotspot_fraction {} is not a share; right would be from 0 to 1", w.hotspot_fraction));
+        "hotspot_fraction {} is not a share; expected from 0 to 1", w.hotspot_fraction));
   }
   return absl::OkStatus();
 }
@@ -144,13 +141,13 @@ absl::StatusOr<std::vector<NodeId>> GroupsOf(const PatternWorkload& w, const Top
                                              NodeId node) {
   if (spec.multicast.empty()) {
     return absl::InvalidArgumentError(
-        "pattern multicast needs a multicast group; this scenario has none, right would be a list "
+        "pattern multicast needs a multicast group; this scenario has none; expected a list "
         "under "
         "`multicast:`");
   }
   if (w.reliable) {
     return absl::InvalidArgumentError(
-        "multicast packets are not acknowledged; right would be `reliable: false`");
+        "multicast packets are not acknowledged; expected `reliable: false`");
   }
   const auto topology = Topology::Create(spec);
   if (!topology.ok()) return topology.status();
@@ -205,10 +202,9 @@ absl::StatusOr<DestinationPattern> DestinationPattern::Create(const PatternWorkl
   const NodeId nodes = static_cast<NodeId>(topology.supernodes * topology.drawers * topology.hubs);
   PERCS_CHECK(node < nodes);
   if (nodes < 2) {
-    return absl::InvalidArgumentError(
-        fmt::format("pattern {} needs somebody to send to; this topology has {}, right would be at "
-                    "least 2 hubs",
-                    PatternName(workload.pattern), Sizes(topology)));
+    return absl::InvalidArgumentError(fmt::format(
+        "pattern {} needs a destination; this topology has {}; expected at least 2 hubs",
+        PatternName(workload.pattern), Sizes(topology)));
   }
   DestinationPattern p;
   p.node_ = node;

@@ -42,7 +42,7 @@ class DestinationPattern {
   // This hub never sends: Draw returns kNoNode.
   bool silent() const { return kind_ == Kind::kFixed && fixed_ == kNoNode; }
   // The next destination, a hub but never this one, or a multicast group. Draws from `random` only
-  // for uniform (once) and hotspot (once, and once more when the uniform share is hit).
+  // for uniform (once) and hotspot (once, and again when the uniform share is hit).
   NodeId Draw(RandomStream& random) {
     if (kind_ == Kind::kFixed) return fixed_;
     if (kind_ == Kind::kGroups) return groups_[next_group_++ % groups_.size()];

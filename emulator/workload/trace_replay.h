@@ -72,7 +72,7 @@ class TraceReplay {
   // One per rank here, ascending. `waiting`: all CPUs idle and a receive posted; with one CPU,
   // finished = calc + overhead + waiting. finished is kNever while the rank has not.
   std::vector<RankResult> results() const;
-  // What keeps unfinished ranks from going on, ascending; for the report of a deadlock.
+  // What keeps unfinished ranks from continuing, ascending; for the report of a deadlock.
   std::vector<TraceWait> Waits() const;
 
  private:

@@ -20,30 +20,27 @@ std::uint32_t RankOf(const TraceWorkload& workload, NodeId node, std::uint32_t i
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<HubWorkload>> TraceTraffic::Create(const TraceWorkload& workload,
-                                                                  const Topology& topology,
-                                                                  HubServices& hub) {
-  const std::uint32_t ranks = static_cast<std::uint32_t>(workload.trace.ranks.size());
-  std::vector<std::uint32_t> here =
-      RanksOfNode(workload.mapping, hub.context().node, ranks, topology.hubs());
-  const std::size_t windows =
-      static_cast<std::size_t>(kHfisPerHub * hub.context().parameters->windows_per_hfi);
-  if (here.size() > windows) {
-    return absl::InvalidArgumentError(
-        fmt::format("a trace of {} ranks puts {} on each of {} hubs; a hub has {} windows", ranks,
-                    here.size(), topology.hubs(), windows));
-  }
-  return std::unique_ptr<HubWorkload>(new TraceTraffic(workload, topology, hub, std::move(here)));
+absl::Status TraceTraffic::Check(const TraceWorkload& workload, const Topology& topology,
+                                 int windows) {
+  // Hub 0 has as many ranks as any.
+  const auto ranks = static_cast<std::uint32_t>(workload.trace.ranks.size());
+  const std::size_t here = RanksOfNode(workload.mapping, 0, ranks, topology.hubs()).size();
+  if (here <= static_cast<std::size_t>(windows)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("a trace of {} ranks puts {} on each of {} hubs; a hub has {} windows", ranks,
+                  here, topology.hubs(), windows));
 }
 
 TraceTraffic::TraceTraffic(const TraceWorkload& workload, const Topology& topology,
-                           HubServices& hub, std::vector<std::uint32_t> ranks_here)
+                           HubServices& hub)
     : workload_(workload),
       topology_(topology),
       hub_(hub),
       rank_count_(static_cast<std::uint32_t>(workload.trace.ranks.size())),
-      replay_(workload, std::move(ranks_here), hub.context().parameters->send_overhead,
-              hub.context().parameters->receive_overhead) {}
+      replay_(workload,
+              RanksOfNode(workload.mapping, hub.context().node, rank_count_, topology.hubs()),
+              hub.context().parameters->send_overhead, hub.context().parameters->receive_overhead) {
+}
 
 void TraceTraffic::Start() {
   counted_ = !replay_.done();

@@ -9,10 +9,10 @@ namespace percs {
 
 class TraceTraffic : public HubWorkload, private TraceActions {
  public:
-  // INVALID_ARGUMENT if a hub would get more ranks than it has windows.
-  static absl::StatusOr<std::unique_ptr<HubWorkload>> Create(const TraceWorkload& workload,
-                                                             const Topology& topology,
-                                                             HubServices& hub);
+  // INVALID_ARGUMENT if a hub would get more ranks than the windows it has.
+  static absl::Status Check(const TraceWorkload& workload, const Topology& topology, int windows);
+  // REQUIRES: Check.
+  TraceTraffic(const TraceWorkload& workload, const Topology& topology, HubServices& hub);
 
   void Start() override;
   void OnTimer(std::uint64_t token) override;
@@ -20,8 +20,6 @@ class TraceTraffic : public HubWorkload, private TraceActions {
   std::vector<RankResult> ranks() const override { return replay_.results(); }
 
  private:
-  TraceTraffic(const TraceWorkload& workload, const Topology& topology, HubServices& hub,
-               std::vector<std::uint32_t> ranks_here);
   void SetTimer(Time at, std::uint64_t token) override { hub_.SetTimer(at, token); }
   void SendMessage(std::uint32_t source_rank, std::uint32_t destination_rank, std::uint32_t tag,
                    std::uint64_t bytes) override;

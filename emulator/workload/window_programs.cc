@@ -132,7 +132,7 @@ class WindowPrograms::Runner final : public WindowListener {
     const bool right = event.status == step.expect || step.any_status ||
                        (step.or_ok && event.status == WindowStatus::kOk);
     if (!right) {
-      Wrong(fmt::format("{} ended with {}, not {}", WindowOpName(event.op),
+      Wrong(fmt::format("{} ended with {}, expected {}", WindowOpName(event.op),
                         WindowStatusName(event.status), WindowStatusName(step.expect)));
     } else if (event.status == WindowStatus::kOk) {
       Compare(step, event);
@@ -148,12 +148,12 @@ class WindowPrograms::Runner final : public WindowListener {
     if (!step.expect_data.empty() && event.data != step.expect_data) {
       const auto at = std::mismatch(event.data.begin(), event.data.end(), step.expect_data.begin(),
                                     step.expect_data.end());
-      Wrong(fmt::format("{} brought other bytes than expected, from byte {} of {} on",
+      Wrong(fmt::format("{} returned unexpected bytes, from byte {} of {} on",
                         WindowOpName(event.op), at.first - event.data.begin(),
                         step.expect_data.size()));
     }
     if (!step.expect_values.empty() && event.values != step.expect_values) {
-      Wrong(fmt::format("an atomic brought {}, not {}",
+      Wrong(fmt::format("an atomic returned {}, expected {}",
                         event.values.empty() ? 0 : event.values.front(),
                         step.expect_values.front()));
     }
@@ -162,7 +162,7 @@ class WindowPrograms::Runner final : public WindowListener {
   void Take(const WindowStep& step) {
     for (std::uint64_t i = 0; i < step.count; ++i) {
       if (!step.expect_data.empty() && received_.front().data != step.expect_data)
-        Wrong("a packet brought other bytes than expected");
+        Wrong("a packet contained unexpected bytes");
       received_.pop_front();
     }
     if (step.keep_slots) return;
@@ -202,12 +202,12 @@ absl::Status WindowPrograms::Check(const WindowWorkload& workload, const Topolog
   for (const WindowProgram& program : workload.programs) {
     if (program.node >= topology.hubs()) {
       return absl::InvalidArgumentError(
-          fmt::format("window program {} is for node {}, which is no hub; hubs are 0..{}",
+          fmt::format("window program {} is for node {}, which is not a hub; hubs are 0..{}",
                       program.name, program.node, topology.hubs() - 1));
     }
     if (program.job == 0) {
       return absl::InvalidArgumentError(
-          fmt::format("window program {} has job 0; jobs are 1..65535", program.name));
+          fmt::format("window program {} has job 0; write 1..65535", program.name));
     }
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
       const WindowStep& step = program.steps[i];
@@ -215,8 +215,8 @@ absl::Status WindowPrograms::Check(const WindowWorkload& workload, const Topolog
           (step.steps >= 1 && step.steps <= i && step.count >= 1))
         continue;
       return absl::InvalidArgumentError(
-          fmt::format("step {} of window program {} repeats {} steps; {} come before it", i + 1,
-                      program.name, step.steps, i));
+          fmt::format("step {} of window program {} repeats {} steps, but only {} precede it",
+                      i + 1, program.name, step.steps, i));
     }
   }
   return absl::OkStatus();

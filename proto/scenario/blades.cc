@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "emulator/base/status_text.h"
 #include "emulator/cell/eib.h"
 #include "emulator/node/blade_programs.h"
 #include "emulator/node/triblade_node.h"
@@ -12,8 +13,6 @@
 
 namespace percs {
 namespace {
-
-std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
 // Every blade of the file in order, with its place there.
 struct Sites {
@@ -29,8 +28,8 @@ Sites SitesOf(const v1::Scenario& message, ErrorList* errors) {
     const std::string name = blades.has_name() ? blades.name() : "blade";
     if (name.empty() || (name.back() >= '0' && name.back() <= '9')) {
       errors->Add(fmt::format("blades[{}].name", entry),
-                  fmt::format("\"{}\" ends with a digit, but its number comes behind it; write for "
-                              "example \"blade\"",
+                  fmt::format("\"{}\" ends with a digit, but the blade's number is appended to it; "
+                              "write for example \"blade\"",
                               name));
       continue;
     }
@@ -56,7 +55,7 @@ class ProgramBuilder {
       const v1::BladeProgram& program = blades.programs(i);
       const std::string at = fmt::format("{}.programs[{}]", path_, i);
       if (program.has_exchange() && triblade_) {
-        errors_.Add(at, "triblades run collectives of CML; write `collective`");
+        errors_.Add(at, "triblades only run collectives of CML; write `collective`");
       } else if (program.has_exchange()) {
         programs.push_back(Exchange(program.exchange(), at + ".exchange"));
       } else if (program.has_collective()) {
@@ -75,12 +74,12 @@ class ProgramBuilder {
     if (program.bytes % 16 != 0) {
       errors_.Add(
           at + ".bytes",
-          fmt::format("{} bytes are not a multiple of 16, which one DMA moves", program.bytes));
+          fmt::format("{} bytes are not a multiple of 16 bytes, the unit of a DMA", program.bytes));
     }
     const auto peer = topology_.ParseNode(message.peer());
     program.peer = peer.ok() ? *peer : kNoNode;
     if (!peer.ok()) {
-      errors_.Add(at + ".peer", Text(peer.status()));
+      errors_.Add(at + ".peer", MessageOf(peer.status()));
     } else if (!Reaches(*peer)) {
       errors_.Add(
           at + ".peer",
@@ -106,7 +105,7 @@ class ProgramBuilder {
     }
     const absl::Status status =
         triblade_ ? CheckTribladeProgram(program) : CheckCollective(program);
-    if (!status.ok()) errors_.Add(at, Text(status));
+    if (!status.ok()) errors_.Add(at, MessageOf(status));
     return program;
   }
 
@@ -153,7 +152,7 @@ absl::StatusOr<std::pair<NodeId, std::vector<int>>> ParsePart(const std::string&
     wanted.push_back(fmt::format("{0}0 to {0}{1}", parts[i], limits[i] - 1));
   }
   const absl::Status wrong = absl::InvalidArgumentError(
-      fmt::format("\"{}\" names no part of a blade; write a blade and :{}", text,
+      fmt::format("\"{}\" does not name a part of a blade; write a blade and :{}", text,
                   fmt::join(wanted, ", then :")));
   std::size_t at = text.find(':');
   if (at == std::string::npos) return wrong;
@@ -180,7 +179,7 @@ std::optional<Topology> BuildMachine(const v1::Scenario& message, TopologySpec s
                                      ErrorList* errors) {
   const Sites all = SitesOf(message, errors);
   const auto path = [&](std::size_t blade, const absl::Status& status) {
-    if (Text(status).rfind("topology", 0) == 0) return std::string("topology");
+    if (MessageOf(status).rfind("topology", 0) == 0) return std::string("topology");
     const std::string entry = fmt::format("blades[{}]", all.entries[blade]);
     return entry + (all.sites[blade].attach.empty() ? "" : ".attach");
   };
@@ -188,14 +187,14 @@ std::optional<Topology> BuildMachine(const v1::Scenario& message, TopologySpec s
   if (!all.sites.empty()) spec.blades = {all.sites[0]};
   auto topology = Topology::Create(spec);
   if (!topology.ok()) {
-    errors->Add(path(0, topology.status()), Text(topology.status()));
+    errors->Add(path(0, topology.status()), MessageOf(topology.status()));
     return std::nullopt;
   }
   bool good = true;
   for (std::size_t i = 1; i < all.sites.size(); ++i) {
     const absl::Status status = topology->AddBlade(all.sites[i]);
     if (status.ok()) continue;
-    errors->Add(path(i, status), Text(status));
+    errors->Add(path(i, status), MessageOf(status));
     good = false;
     break;  // later ones would be told wrong numbers
   }
@@ -213,7 +212,7 @@ std::vector<BladeConfig> BuildBlades(const v1::Scenario& message, const Topology
     if (blades.has_type()) config.type = blades.type();
     const auto known = cell::ParametersOfBlade(config.type);
     if (!known.ok() && config.type != kTribladeType) {
-      errors->Add(path + ".type", Text(known.status()) + ", triblade");
+      errors->Add(path + ".type", MessageOf(known.status()) + ", triblade");
     }
     for (int i = 0; i < (blades.has_count() ? blades.count() : 1); ++i) {
       if (configs.size() == topology.blades()) return configs;  // a name was wrong
@@ -232,9 +231,10 @@ std::vector<BladeConfig> BuildBlades(const v1::Scenario& message, const Topology
       if (Match(ExchangesWith(configs[b], exchange->peer), ExchangesWith(other, node))) continue;
       errors->Add(
           paths[b] + ".programs",
-          fmt::format("{0} exchanges with {1}, but {1} has not the same exchanges with {0} "
-                      "(SPEs, bytes, rounds), so one would wait for ever; give both the same",
-                      topology.NodeName(node), topology.NodeName(exchange->peer)));
+          fmt::format(
+              "{0} exchanges with {1}, but the exchanges of {1} with {0} differ (SPEs, bytes, "
+              "rounds), so one side would wait for ever; give both the same exchanges",
+              topology.NodeName(node), topology.NodeName(exchange->peer)));
       break;
     }
   }
@@ -290,11 +290,11 @@ absl::StatusOr<BladeFault> BuildBladeFault(const v1::Fault& message, const Topol
           "a share of {} of the chip link's rate; it is above 0 and at most 1", fault.share));
     }
   } else {
-    return absl::InvalidArgumentError("this fault is not one of part of a blade");
+    return absl::InvalidArgumentError("this fault does not act on part of a blade");
   }
   if (topology.is_blade(fault.node)) return fault;
   return absl::InvalidArgumentError(fmt::format(
-      "{} is no blade; only blades have SPEs, chip links and element interconnect buses",
+      "{} is not a blade; only blades have SPEs, chip links and element interconnect buses",
       topology.NodeName(fault.node)));
 }
 
@@ -318,8 +318,8 @@ absl::Status CheckLastBladeFault(const std::vector<BladeFault>& faults, const To
     if (before.kind != last.kind || before.node != last.node || before.unit != last.unit) continue;
     if (last.kind == BladeFault::Kind::kChipLinkDegraded) continue;
     if (last.kind == BladeFault::Kind::kSpeDown || before.ring == last.ring) {
-      return absl::InvalidArgumentError(
-          fmt::format("{} twice; remove one of the two", DescribeBladeFault(last, topology)));
+      return absl::InvalidArgumentError(fmt::format("{} appears twice; remove one of the two",
+                                                    DescribeBladeFault(last, topology)));
     }
     if ((before.ring ^ 1) == last.ring) {
       return absl::InvalidArgumentError(
@@ -329,20 +329,6 @@ absl::Status CheckLastBladeFault(const std::vector<BladeFault>& faults, const To
     }
   }
   return absl::OkStatus();
-}
-
-void ProgramToProto(const BladeProgramResult& result, v1::BladeProgramResult* message) {
-  message->set_node(result.node);
-  message->set_program(result.program);
-  message->set_started(result.started);
-  message->set_finished(result.finished);
-  message->set_iterations(result.iterations);
-  message->set_problem(result.problem);
-}
-
-BladeProgramResult ProgramFromProto(const v1::BladeProgramResult& message) {
-  return {message.node(),     message.program(),    message.started(),
-          message.finished(), message.iterations(), message.problem()};
 }
 
 }  // namespace percs

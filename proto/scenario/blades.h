@@ -33,8 +33,4 @@ std::string DescribeBladeFault(const BladeFault& fault, const Topology& topology
 // keeps a ring in each direction. INVALID_ARGUMENT if not.
 absl::Status CheckLastBladeFault(const std::vector<BladeFault>& faults, const Topology& topology);
 
-// Results of programs on the wire.
-void ProgramToProto(const BladeProgramResult& result, v1::BladeProgramResult* message);
-BladeProgramResult ProgramFromProto(const v1::BladeProgramResult& message);
-
 }  // namespace percs

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "absl/strings/str_split.h"
+#include "emulator/base/status_text.h"
 #include "emulator/node/service_agent.h"
 #include "emulator/sim/fabric.h"
 #include "emulator/workload/background.h"
@@ -24,8 +25,6 @@
 
 namespace percs {
 namespace {
-
-std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
 TopologySpec BuildTopology(const v1::Topology& message) {
   TopologySpec spec;
@@ -78,7 +77,7 @@ class Builder {
     if (message_.workload().has_background()) {
       scenario->background = BuildPattern(message_.workload().background(), "workload.background");
       if (absl::Status status = CheckBackground(*scenario); !status.ok()) {
-        errors_.Add("workload.background", Text(status));
+        errors_.Add("workload.background", MessageOf(status));
       }
     }
     BuildCables(scenario);
@@ -91,7 +90,7 @@ class Builder {
     if (!topology_) return kNoNode;  // already reported; no name can be checked
     const auto node = topology_->ParseNode(name);
     if (node.ok()) return *node;
-    errors_.Add(path, Text(node.status()));
+    errors_.Add(path, MessageOf(node.status()));
     return kNoNode;
   }
 
@@ -112,14 +111,14 @@ class Builder {
       if (ping.from == kNoNode || ping.to == kNoNode) continue;
       const absl::Status status = CheckPing(ping, *topology_);
       if (!status.ok()) {
-        errors_.Add(path, Text(status));
+        errors_.Add(path, MessageOf(status));
         continue;
       }
       service->pings.push_back(ping);
     }
     if (!topology_) return;
     const absl::Status status = CheckService(*service, *topology_);
-    if (!status.ok()) errors_.Add("service", Text(status));
+    if (!status.ok()) errors_.Add("service", MessageOf(status));
   }
 
   static ClockSettings BuildClock(const v1::GlobalClock& message) {
@@ -137,7 +136,7 @@ class Builder {
     if (!known.ok() || !topology_->is_group(*known)) return Node(path, name);
     const NodeId sender = topology_->groups()[topology_->group_of(*known)].source;
     if (sender != source) {
-      errors_.Add(path, fmt::format("packets to multicast group {} come from {} only", name,
+      errors_.Add(path, fmt::format("only {1} may send packets to multicast group {0}", name,
                                     topology_->NodeName(sender)));
     }
     return *known;
@@ -148,7 +147,7 @@ class Builder {
       const v1::MulticastGroup& from = message_.multicast(i);
       const absl::Status status = topology_->AddGroup(
           {from.name(), from.source(), absl::StrSplit(from.members(), ' ', absl::SkipEmpty())});
-      if (!status.ok()) errors_.Add(fmt::format("multicast[{}]", i), Text(status));
+      if (!status.ok()) errors_.Add(fmt::format("multicast[{}]", i), MessageOf(status));
     }
   }
 
@@ -164,7 +163,7 @@ class Builder {
       if (from.has_bytes()) device.bytes = static_cast<std::uint64_t>(from.bytes());
       if (from.has_latency()) device.latency = from.latency();
       if (absl::Status status = topology_->AddDevice(device); !status.ok())
-        errors_.Add(path, Text(status));
+        errors_.Add(path, MessageOf(status));
     }
   }
 
@@ -184,7 +183,7 @@ class Builder {
     setting.adaptive_threshold = message.adaptive_threshold();
     if (!topology_) return setting;
     const absl::Status status = CheckRouteSetting(setting, topology_->supernodes());
-    if (!status.ok()) errors_.Add(path, Text(status));
+    if (!status.ok()) errors_.Add(path, MessageOf(status));
     return setting;
   }
 
@@ -205,9 +204,9 @@ class Builder {
     if (!topology_) return;
     const absl::Status status = CheckTableSize(
         topology_->hubs_per_supernode(), topology_->supernodes(), parameters.route_table_entries);
-    if (!status.ok()) errors_.Add("parameters.route_table_entries", Text(status));
+    if (!status.ok()) errors_.Add("parameters.route_table_entries", MessageOf(status));
     const absl::Status multicast = CheckMulticastParameters(topology_->groups().size(), parameters);
-    if (!multicast.ok()) errors_.Add("multicast", Text(multicast));
+    if (!multicast.ok()) errors_.Add("multicast", MessageOf(multicast));
   }
 
   Workload BuildWorkload() {
@@ -284,7 +283,7 @@ class Builder {
     }
     if (!topology_ || w.hotspot == kNoNode) return;
     const auto pattern = DestinationPattern::Create(w, topology_->spec(), message_.seed(), 0);
-    if (!pattern.ok()) errors_.Add(path + ".pattern", Text(pattern.status()));
+    if (!pattern.ok()) errors_.Add(path + ".pattern", MessageOf(pattern.status()));
   }
 
   void CheckWindow(const std::string& path, int window) {
@@ -321,14 +320,14 @@ class Builder {
     if (message.has_calc_scale()) w.calc_scale = message.calc_scale();
     const auto text = ReadTrace(message, directory_);
     if (!text.ok()) {
-      errors_.Add("workload.trace.file", Text(text.status()));
+      errors_.Add("workload.trace.file", MessageOf(text.status()));
       return w;
     }
     auto trace = ParseGoal(*text, message.file());
     if (trace.ok()) {
       w.trace = *std::move(trace);
     } else {
-      errors_.Add("workload.trace.file", Text(trace.status()));
+      errors_.Add("workload.trace.file", MessageOf(trace.status()));
     }
     return w;
   }
@@ -352,10 +351,10 @@ class Builder {
                                                          : "eib_ring_lost";
     const std::string path = fmt::format("faults[{}].{}", index, action);
     const auto fault = BuildBladeFault(from, *topology_, &scenario->blades);
-    if (!fault.ok()) return errors_.Add(path, Text(fault.status()));
+    if (!fault.ok()) return errors_.Add(path, MessageOf(fault.status()));
     scenario->blade_faults.push_back(*fault);
     if (absl::Status s = CheckLastBladeFault(scenario->blade_faults, *topology_); !s.ok()) {
-      errors_.Add(path, Text(s));
+      errors_.Add(path, MessageOf(s));
     }
   }
 
@@ -367,14 +366,14 @@ class Builder {
       const std::string path = fmt::format("cables[{}]", i);
       const auto link = topology_->ParseLink(cable.link());
       if (!link.ok()) {
-        errors_.Add(path + ".link", Text(link.status()));
+        errors_.Add(path + ".link", MessageOf(link.status()));
         continue;
       }
       const LinkEnd lower = Canonical(*link);
       const auto [it, first] = seen.try_emplace({lower.node, lower.port}, i);
       if (!first) {
         errors_.Add(path + ".link",
-                    fmt::format("{} has its wire from cables[{}] already; remove one",
+                    fmt::format("cables[{1}] already sets the wire of {0}; remove one",
                                 topology_->LinkName(lower), it->second));
       }
       if (cable.wire() + scenario->parameters.credit_processing == 0) {
@@ -390,7 +389,7 @@ class Builder {
     if (!built.ok()) {
       return errors_.Add(
           fmt::format("faults[{}].{}", index, from.has_lanes_lost() ? "lanes_lost" : "link_errors"),
-          Text(built.status()));
+          MessageOf(built.status()));
     }
     scenario->impairments.insert(scenario->impairments.end(), built->begin(), built->end());
   }
@@ -398,16 +397,16 @@ class Builder {
   void BuildInjection(const v1::Fault& from, int index, Scenario* scenario) {
     const std::string path = fmt::format("faults[{}].inject", index);
     const auto spec = BuildFaultSpec(from, *topology_);
-    if (!spec.ok()) return errors_.Add(path, Text(spec.status()));
+    if (!spec.ok()) return errors_.Add(path, MessageOf(spec.status()));
     if (absl::Status s = CheckFault(*spec, *topology_, scenario->parameters); !s.ok()) {
-      return errors_.Add(path, Text(s));
+      return errors_.Add(path, MessageOf(s));
     }
     const auto targets = SelectTargets(*spec, *topology_, FaultSeed(*spec, scenario->seed));
-    if (!targets.ok()) return errors_.Add(path, Text(targets.status()));
+    if (!targets.ok()) return errors_.Add(path, MessageOf(targets.status()));
     if (spec->period > 0 && spec->repeats == 0 && spec->duration == 0 && scenario->stop_at == 0) {
-      errors_.Add(
-          path,
-          "it comes again and again, and the run would never end; write `repeats` or `duration`");
+      errors_.Add(path,
+                  "the fault repeats without end, so the run would never end; write `repeats` or "
+                  "`duration`");
     }
     scenario->fault_specs.push_back(*spec);
   }
@@ -433,7 +432,7 @@ class Builder {
       const std::string path = fmt::format("faults[{}].{}", i, up ? "link_up" : "link_down");
       const auto link = topology_->ParseLink(up ? from.link_up() : from.link_down());
       if (!link.ok()) {
-        errors_.Add(path, Text(link.status()));
+        errors_.Add(path, MessageOf(link.status()));
         continue;
       }
       faults->push_back({from.at(), Canonical(*link), up});

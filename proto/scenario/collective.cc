@@ -36,9 +36,8 @@ std::uint16_t TreeNamed(const std::string& name, const std::vector<TreeSpec>& tr
 void CheckHostParameters(const HostParameters& p, ErrorList* errors) {
   if (p.shared_piece <= p.shared_chunk) return;
   errors->Add(fmt::format("{}.host.shared_piece", kPath),
-              fmt::format("shared_piece = {} B is more than half of the shared buffer, "
-                          "shared_chunk = {} B; write at most "
-                          "that",
+              fmt::format("shared_piece = {} B is more than half of the shared buffer, which is "
+                          "shared_chunk = {} B; write at most shared_chunk",
                           p.shared_piece, p.shared_chunk));
 }
 
@@ -114,35 +113,6 @@ CollectiveWorkload BuildCollective(const v1::TaskCollective& message,
   const absl::Status status = CheckCollectiveWorkload(w, hubs);
   if (!status.ok()) errors->Add(kPath, std::string(status.message()));
   return w;
-}
-
-void CollectiveToProto(const CollectiveResult& result, v1::TaskCollectiveResult* message) {
-  message->set_tasks(result.tasks);
-  message->set_iterations(result.iterations);
-  message->set_total(result.total);
-  message->set_fastest(result.fastest);
-  message->set_slowest(result.slowest);
-  message->set_wrong(result.wrong);
-  for (const LevelTime& level : result.levels) {
-    v1::LevelTime* to = message->add_levels();
-    to->set_level(level.level);
-    to->set_total(level.total);
-    to->set_calls(level.calls);
-  }
-}
-
-CollectiveResult CollectiveFromProto(const v1::TaskCollectiveResult& message) {
-  CollectiveResult result;
-  result.tasks = message.tasks();
-  result.iterations = message.iterations();
-  result.total = message.total();
-  result.fastest = message.fastest();
-  result.slowest = message.slowest();
-  result.wrong = message.wrong();
-  for (const v1::LevelTime& level : message.levels()) {
-    result.levels.push_back({level.level(), level.total(), level.calls()});
-  }
-  return result;
 }
 
 }  // namespace percs

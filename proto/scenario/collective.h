@@ -1,4 +1,4 @@
-// Loops of collectives among tasks in scenarios, and their results as messages.
+// Loops of collectives among tasks in scenarios.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,5 @@ HostParameters BuildHostParameters(const v1::HostParameters& message);
 CollectiveWorkload BuildCollective(const v1::TaskCollective& message,
                                    const std::vector<TreeSpec>& trees, std::uint32_t hubs,
                                    ErrorList* errors);
-
-void CollectiveToProto(const CollectiveResult& result, v1::TaskCollectiveResult* message);
-CollectiveResult CollectiveFromProto(const v1::TaskCollectiveResult& message);
 
 }  // namespace percs

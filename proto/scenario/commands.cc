@@ -95,7 +95,7 @@ absl::Status CheckNodes(const google::protobuf::RepeatedField<std::uint32_t>& no
   for (const std::uint32_t node : nodes) {
     if (node >= topology.nodes()) {
       return absl::InvalidArgumentError(
-          fmt::format("node {} is lost, and there are {}", node, topology.nodes()));
+          fmt::format("a loss names node {}, but there are only {} nodes", node, topology.nodes()));
     }
   }
   return absl::OkStatus();
@@ -199,7 +199,7 @@ absl::Status ActOnManagement(const v1::JournalRecord& record, Fabric& manager, T
       return tree.ok() ? manager.DeleteTree(*tree, at) : tree.status();
     }
     default:
-      return absl::InvalidArgumentError("not a command for network management");
+      return absl::InvalidArgumentError("this is not a command for network management");
   }
 }
 
@@ -229,7 +229,7 @@ absl::Status ActOnFabric(const v1::JournalRecord& record, Fabric& fabric, Time a
       fabric.StopWorkload(at);
       return absl::OkStatus();
     default:
-      return absl::DataLossError("a record of a journal that is no command");
+      return absl::DataLossError("this journal record is not a command");
   }
 }
 

@@ -30,8 +30,7 @@ class Reader {
   To Small(std::uint64_t value, const char* field) {
     constexpr std::uint64_t kMax = std::numeric_limits<To>::max();
     if (value > kMax && status_.ok()) {
-      status_ =
-          absl::InvalidArgumentError(fmt::format("{} = {}; it is at most {}", field, value, kMax));
+      status_ = absl::InvalidArgumentError(fmt::format("{} = {}; at most {}", field, value, kMax));
     }
     return static_cast<To>(value);
   }
@@ -39,19 +38,19 @@ class Reader {
   To Named(int value, int first, int count, const char* field) {
     if ((value < first || value >= first + count) && status_.ok()) {
       status_ = absl::InvalidArgumentError(
-          fmt::format("{} = {}, which this version does not have", field, value));
+          fmt::format("{} = {}, which this version does not know", field, value));
     }
     return static_cast<To>(value - first);
   }
   void AtMost(std::uint64_t value, std::uint64_t limit, const char* field) {
     if (value <= limit || !status_.ok()) return;
     status_ = absl::ResourceExhaustedError(
-        fmt::format("{} = {} bytes in one operation; it takes at most {}", field, value, limit));
+        fmt::format("{} = {} bytes in one operation; at most {}", field, value, limit));
   }
   void Entries(int count, const char* field) {
     if (count <= kListMax || !status_.ok()) return;
-    status_ = absl::ResourceExhaustedError(fmt::format(
-        "{} has {} entries in one operation; it takes at most {}", field, count, kListMax));
+    status_ = absl::ResourceExhaustedError(
+        fmt::format("{} has {} entries in one operation; at most {}", field, count, kListMax));
   }
   const absl::Status& status() const { return status_; }
 
@@ -101,89 +100,74 @@ void ReadLists(const Wire& m, Reader& read, WindowOperation* o) {
 }
 
 struct Meaning {
+  WindowStatus status;
   absl::StatusCode code;
   const char* text;
 };
 
 using Code = absl::StatusCode;
 
-Meaning MeaningOf(WindowStatus status) {
-  switch (status) {
-    case WindowStatus::kOk:
-      return {Code::kOk, ""};
-    case WindowStatus::kNoWindowFree:
-      return {Code::kResourceExhausted,
-              "all windows of the hub are reserved; detach a program, or raise windows_per_hfi"};
-    case WindowStatus::kWindowTaken:
-      return {Code::kAlreadyExists, "this window is reserved; take another one, or any"};
-    case WindowStatus::kNoSuchWindow:
-      return {Code::kOutOfRange,
-              "no window of the hub has this number; they are 0 to 2 x windows_per_hfi - 1"};
-    case WindowStatus::kWindowClosed:
-      return {Code::kAborted, "the window is not reserved any more"};
-    case WindowStatus::kNotConfigured:
-      return {Code::kFailedPrecondition,
-              "the window has no FIFO of the kind that this needs; configure it"};
-    case WindowStatus::kWrongKey:
-      return {Code::kPermissionDenied, "the window or its memory belongs to another job"};
-    case WindowStatus::kNotRegistered:
-      return {Code::kNotFound, "no registered region has the address; register it first"};
-    case WindowStatus::kOutOfRange:
-      return {Code::kOutOfRange, "goes beyond the end of its region"};
-    case WindowStatus::kReadOnly:
-      return {Code::kPermissionDenied, "the region was registered read-only"};
-    case WindowStatus::kOverlap:
-      return {Code::kAlreadyExists, "a region of the context has some of these addresses"};
-    case WindowStatus::kNoMemory:
-      return {Code::kResourceExhausted,
-              "more than a hub may have registered (parameters.windows.registered_bytes)"};
-    case WindowStatus::kTooLarge:
-      return {
-          Code::kInvalidArgument,
-          "more bytes than the format carries: 127 immediate, 2,048 by FIFO, 65,535 a datagram"};
-    case WindowStatus::kEmpty:
-      return {Code::kInvalidArgument, "no bytes, no update, no segment"};
-    case WindowStatus::kUnaligned:
-      return {Code::kInvalidArgument, "the address of an atomic is a multiple of its size"};
-    case WindowStatus::kBadSize:
-      return {Code::kInvalidArgument,
-              "an atomic is of 1, 2, 4 or 8 bytes, and at most four go together"};
-    case WindowStatus::kNoSuchNode:
-      return {Code::kNotFound, "there is no such hub or multicast group"};
-    case WindowStatus::kSendFifoFull:
-      return {Code::kResourceExhausted, "the send FIFO has no slot free; wait for a completion"};
-    case WindowStatus::kReceiveFifoFull:
-      return {Code::kResourceExhausted,
-              "the receive FIFO had no slot for it, or fewer slots are in use than are returned"};
-    case WindowStatus::kNoImmediateBuffer:
-      return {Code::kResourceExhausted,
-              "all immediate buffers of the HFI are in use; wait for a completion"};
-    case WindowStatus::kTooManyOperations:
-      return {Code::kResourceExhausted,
-              "the window has as many operations under way as it may; wait for a completion"};
-    case WindowStatus::kNoRoute:
-      return {Code::kUnavailable, "there was no way out of the hub, nothing was sent"};
-    case WindowStatus::kUnreachable:
-      return {
-          Code::kUnavailable,
-          "given up after the last retransmission; it may have been done, in part or as a whole"};
-    case WindowStatus::kNoAnswer:
-      return {Code::kUnavailable,
-              "acknowledged, but no answer came in time; it may have been done"};
-    case WindowStatus::kRemoteWindowClosed:
-      return {Code::kFailedPrecondition,
-              "nobody has reserved the window over there: its program is not there, or gone"};
-    case WindowStatus::kInvalid:
-      return {Code::kInvalidArgument, "fields that contradict each other"};
-    case WindowStatus::kNoDevice:
-      return {Code::kUnavailable,
-              "nothing is plugged into the PCI Express port, or it was unplugged meanwhile; it may "
-              "have been done in part"};
-    case WindowStatus::kOnDevice:
-      return {Code::kInvalidArgument,
-              "atomics, FIFOs and datagrams are in main memory, not on a device"};
+constexpr Meaning kMeanings[] = {
+    {WindowStatus::kOk, Code::kOk, ""},
+    {WindowStatus::kNoWindowFree, Code::kResourceExhausted,
+     "all windows of the hub are reserved; detach a program, or raise windows_per_hfi"},
+    {WindowStatus::kWindowTaken, Code::kAlreadyExists,
+     "this window is reserved already; choose another window, or let the hub choose"},
+    {WindowStatus::kNoSuchWindow, Code::kOutOfRange,
+     "no window of the hub has this number; windows are 0 to 2 x windows_per_hfi - 1"},
+    {WindowStatus::kWindowClosed, Code::kAborted, "the window is no longer reserved"},
+    {WindowStatus::kNotConfigured, Code::kFailedPrecondition,
+     "the window lacks the FIFO that this operation needs; configure it"},
+    {WindowStatus::kWrongKey, Code::kPermissionDenied,
+     "the window or its memory belongs to another job"},
+    {WindowStatus::kNotRegistered, Code::kNotFound,
+     "no registered region has the address; register it first"},
+    {WindowStatus::kOutOfRange, Code::kOutOfRange, "the access goes beyond the end of its region"},
+    {WindowStatus::kReadOnly, Code::kPermissionDenied, "the region was registered read-only"},
+    {WindowStatus::kOverlap, Code::kAlreadyExists,
+     "the addresses overlap another region of the context"},
+    {WindowStatus::kNoMemory, Code::kResourceExhausted,
+     "more than a hub may have registered (parameters.windows.registered_bytes)"},
+    {WindowStatus::kTooLarge, Code::kInvalidArgument,
+     "more bytes than the format carries: 127 immediate, 2,048 by FIFO, 65,535 a datagram"},
+    {WindowStatus::kEmpty, Code::kInvalidArgument,
+     "the operation has no bytes, updates or segments"},
+    {WindowStatus::kUnaligned, Code::kInvalidArgument,
+     "the address of an atomic is a multiple of its size"},
+    {WindowStatus::kBadSize, Code::kInvalidArgument,
+     "an atomic has 1, 2, 4 or 8 bytes, and a group has at most four"},
+    {WindowStatus::kNoSuchNode, Code::kNotFound, "no such hub or multicast group"},
+    {WindowStatus::kSendFifoFull, Code::kResourceExhausted,
+     "the send FIFO has no free slot; wait for a completion"},
+    {WindowStatus::kReceiveFifoFull, Code::kResourceExhausted,
+     "the receive FIFO had no free slot, or more slots are returned than are in use"},
+    {WindowStatus::kNoImmediateBuffer, Code::kResourceExhausted,
+     "all immediate buffers of the HFI are in use; wait for a completion"},
+    {WindowStatus::kTooManyOperations, Code::kResourceExhausted,
+     "the window has the maximum number of operations in flight; wait for a completion"},
+    {WindowStatus::kNoRoute, Code::kUnavailable, "the hub had no route; nothing was sent"},
+    {WindowStatus::kUnreachable, Code::kUnavailable,
+     "no acknowledgement after the last retransmission; the operation may have been done, in part "
+     "or completely"},
+    {WindowStatus::kNoAnswer, Code::kUnavailable,
+     "acknowledged, but no answer arrived in time; the operation may have been done"},
+    {WindowStatus::kRemoteWindowClosed, Code::kFailedPrecondition,
+     "the remote window is not reserved: its program has not started, or has ended"},
+    {WindowStatus::kInvalid, Code::kInvalidArgument, "the fields contradict each other"},
+    {WindowStatus::kNoDevice, Code::kUnavailable,
+     "the PCI Express port has no device, or the device was unplugged meanwhile; the operation may "
+     "have been done in part"},
+    {WindowStatus::kOnDevice, Code::kInvalidArgument,
+     "atomics, FIFOs and datagrams need main memory, not a device"},
+};
+
+const Meaning& MeaningOf(WindowStatus status) {
+  static constexpr Meaning kUnknown{WindowStatus::kOk, Code::kUnknown,
+                                    "a status that this version does not know"};
+  for (const Meaning& meaning : kMeanings) {
+    if (meaning.status == status) return meaning;
   }
-  return {Code::kUnknown, "a status that this version does not have"};
+  return kUnknown;
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ class ErrorList {
   bool empty() const { return errors_.empty(); }
   // Whether the field or one inside it is already known to be wrong; more words would only confuse.
   bool Has(const std::string& path) const;
-  // Whether the field itself is known to be wrong, so that nothing inside it can be told.
+  // Whether the field itself is known to be wrong, so that nothing inside it can be checked.
   bool HasExactly(const std::string& path) const;
   // OK, or INVALID_ARGUMENT with one `file:line:column: path: what` per line in the order of the
   // file.

@@ -96,8 +96,8 @@ absl::Status SelectLink(const std::string& link, const std::string& from, const 
   if (!node.ok()) return node.status();
   const LinkEnd far = topology.Peer(end->node, end->port);
   if (*node != end->node && *node != far.node) {
-    return absl::InvalidArgumentError(fmt::format("{} is no end of {}; write {} or {}", from, link,
-                                                  topology.NodeName(end->node),
+    return absl::InvalidArgumentError(fmt::format("{} is not an end of {}; write {} or {}", from,
+                                                  link, topology.NodeName(end->node),
                                                   topology.NodeName(far.node)));
   }
   spec->direction = *node == end->node ? FaultDirection::kForward : FaultDirection::kBackward;
@@ -131,7 +131,7 @@ absl::StatusOr<std::vector<NodeId>> ParseHubs(const std::string& names, const To
       continue;
     }
     return absl::InvalidArgumentError(
-        fmt::format("{} is no hub; name hubs, drawers (sn0-d1) or supernodes (sn0)", name));
+        fmt::format("{} is not a hub; name hubs, drawers (sn0-d1) or supernodes (sn0)", name));
   }
   std::sort(hubs.begin(), hubs.end());
   hubs.erase(std::unique(hubs.begin(), hubs.end()), hubs.end());
@@ -160,7 +160,7 @@ absl::StatusOr<FaultSpec> BuildFaultSpec(const v1::Fault& fault, const Topology&
       break;
     default:
       status = absl::InvalidArgumentError(
-          "not a fault that can be ended; write `inject`, link_down, link_errors or lanes_lost");
+          "this fault cannot be a resource; write `inject`, link_down, link_errors or lanes_lost");
   }
   if (!status.ok()) return status;
   return spec;

@@ -13,8 +13,6 @@
 namespace percs {
 namespace {
 
-absl::Status Wrong(std::string what) { return absl::InvalidArgumentError(std::move(what)); }
-
 bool IsWhole(const std::string& text) {
   const std::size_t sign = !text.empty() && text[0] == '-' ? 1 : 0;
   return text.size() > sign &&
@@ -29,7 +27,8 @@ bool ParseWhole(const std::string& text, T* value) {
 }
 
 absl::Status OutOfRange(const FieldDescriptor* field, const std::string& text) {
-  return Wrong(fmt::format("{} is out of range; allowed: {}", text, RangeText(field)));
+  return absl::InvalidArgumentError(
+      fmt::format("{} is out of range; allowed: {}", text, RangeText(field)));
 }
 
 // Integers of every width, by way of 128 bits.
@@ -92,7 +91,7 @@ __int128 Bound(const FieldDescriptor* field, const std::string& text) {
 
 absl::Status SetNumber(Message* message, const FieldDescriptor* field, const std::string& text) {
   if (!IsWhole(text)) {
-    return Wrong(
+    return absl::InvalidArgumentError(
         fmt::format("\"{}\" is not a whole number; write for example {}", text, ExampleOf(field)));
   }
   if (!SetWhole(message, field, text)) return OutOfRange(field, text);
@@ -116,7 +115,7 @@ absl::Status SetFraction(Message* message, const FieldDescriptor* field, const s
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
-    return Wrong(
+    return absl::InvalidArgumentError(
         fmt::format("\"{}\" is not a number; write for example {}", text, ExampleOf(field)));
   }
   message->GetReflection()->SetDouble(message, field, value);
@@ -130,13 +129,14 @@ absl::Status SetChoice(Message* message, const FieldDescriptor* field, const std
     return absl::OkStatus();
   }
   const std::vector<std::string> names = ChoiceNames(field->enum_type());
-  return Wrong(fmt::format("\"{}\" is not a choice{}; choices: {}", text, DidYouMean(text, names),
-                           fmt::join(names, ", ")));
+  return absl::InvalidArgumentError(fmt::format("\"{}\" is not a choice{}; choices: {}", text,
+                                                DidYouMean(text, names), fmt::join(names, ", ")));
 }
 
 absl::Status SetBool(Message* message, const FieldDescriptor* field, const std::string& text) {
   if (text != "true" && text != "false") {
-    return Wrong(fmt::format("\"{}\" is not a truth value; write true or false", text));
+    return absl::InvalidArgumentError(
+        fmt::format("\"{}\" is not true or false; write true or false", text));
   }
   message->GetReflection()->SetBool(message, field, text == "true");
   return absl::OkStatus();
@@ -271,8 +271,9 @@ absl::Status CheckValue(const Message& message, const FieldDescriptor* field) {
   if (field->cpp_type() == FieldDescriptor::CPPTYPE_ENUM) {
     const int number = message.GetReflection()->GetEnumValue(message, field);
     if (field->enum_type()->FindValueByNumber(number) != nullptr) return absl::OkStatus();
-    return Wrong(fmt::format("{} is not a choice; choices: {}", number,
-                             fmt::join(ChoiceNames(field->enum_type()), ", ")));
+    return absl::InvalidArgumentError(
+        fmt::format("{} is not a choice; choices: {}", number,
+                    fmt::join(ChoiceNames(field->enum_type()), ", ")));
   }
   if (rules.min().empty()) return absl::OkStatus();
   bool inside = false;

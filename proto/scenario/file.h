@@ -1,18 +1,22 @@
 // Files and gzip.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <string>
 
 #include "absl/status/statusor.h"
 
 namespace percs {
 
-// NOT_FOUND if it cannot be opened, with the system's reason.
-absl::StatusOr<std::string> ReadWholeFile(const std::string& path);
+// NOT_FOUND if it cannot be opened, with the system's reason; INVALID_ARGUMENT if it is none, but a
+// directory, a device, a pipe or a socket; RESOURCE_EXHAUSTED if it has more bytes than that.
+absl::StatusOr<std::string> ReadWholeFile(
+    const std::string& path, std::uint64_t bytes_max = std::numeric_limits<std::uint64_t>::max());
 
 bool IsGzip(const std::string& bytes);
-// INVALID_ARGUMENT for a damaged stream; RESOURCE_EXHAUSTED above 2 GiB of text.
-absl::StatusOr<std::string> Gunzip(const std::string& bytes);
+// INVALID_ARGUMENT for a damaged stream; RESOURCE_EXHAUSTED above that many bytes of text.
+absl::StatusOr<std::string> Gunzip(const std::string& bytes, std::uint64_t bytes_max);
 std::string Gzip(const std::string& bytes);
 
 }  // namespace percs

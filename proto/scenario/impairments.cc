@@ -17,8 +17,8 @@ absl::StatusOr<std::vector<LinkEnd>> Senders(const std::string& link, const std:
   for (const LinkEnd& sender : ends) {
     if (sender.node == *node) return std::vector<LinkEnd>{sender};
   }
-  return absl::InvalidArgumentError(fmt::format("{} is no end of {}; write {} or {}", from, link,
-                                                topology.NodeName(ends[0].node),
+  return absl::InvalidArgumentError(fmt::format("{} is not an end of {}; write {} or {}", from,
+                                                link, topology.NodeName(ends[0].node),
                                                 topology.NodeName(ends[1].node)));
 }
 

@@ -56,7 +56,8 @@ std::string PayloadName(std::uint64_t hash) { return fmt::format("payload-{:016x
 absl::Status DiskError(const std::string& what, int error) {
   const std::string text = fmt::format("journal: {}: {}", what, std::strerror(error));
   if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
-    return absl::ResourceExhaustedError(text + "; make room, commands are not accepted until then");
+    return absl::ResourceExhaustedError(text +
+                                        "; free some space: commands are not accepted until then");
   }
   return absl::UnavailableError(text);
 }
@@ -77,8 +78,8 @@ int WriteAll(int file, const char* bytes, std::size_t size, off_t at) {
 absl::Status CheckHeader(const std::string& bytes, const std::string& file) {
   if (bytes.size() < kHeaderSize || bytes.compare(0, kMagicSize, kMagic) != 0 ||
       NumberAt(bytes, kMagicSize + 4) != Crc(bytes.data(), kMagicSize + 4)) {
-    return absl::DataLossError(
-        fmt::format("{} is no journal: its first {} bytes are not a journal's", file, kHeaderSize));
+    return absl::DataLossError(fmt::format(
+        "{} is not a journal: its first {} bytes differ from a journal's", file, kHeaderSize));
   }
   const std::uint32_t format = NumberAt(bytes, kMagicSize);
   if (format <= kJournalFormat) return absl::OkStatus();
@@ -124,7 +125,7 @@ absl::StatusOr<std::string> ReadPayload(const std::string& path, std::uint64_t h
   if (!bytes.ok()) return bytes.status();
   if (HashBytes(bytes->data(), bytes->size()) != hash) {
     return absl::DataLossError(
-        fmt::format("{} is damaged: it does not have the hash in its name", file));
+        fmt::format("{} is damaged: its content does not match the hash in its name", file));
   }
   return bytes;
 }
@@ -174,9 +175,8 @@ absl::Status JournalFile::Open(const std::string& folder, std::uint64_t size_max
 absl::Status JournalFile::CheckRoom(std::uint64_t bytes) const {
   if (size_ + payloads_ + bytes <= size_max_) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      fmt::format("the journal has reached {} of at most {} bytes; nothing is ever dropped from "
-                  "it, so no command is "
-                  "accepted: raise --journal-limit, or begin another --state-dir",
+      fmt::format("the journal has {} of at most {} bytes; no record is ever deleted, so no "
+                  "command is accepted: raise --journal-limit, or start with another --state-dir",
                   size_ + payloads_, size_max_));
 }
 
@@ -198,8 +198,8 @@ absl::Status JournalFile::Append(absl::Span<const v1::JournalRecord> records) {
   for (const v1::JournalRecord& record : records) {
     const std::string text = record.SerializeAsString();
     if (text.size() > kRecordMax) {
-      return absl::ResourceExhaustedError(
-          fmt::format("a command of {} bytes; the journal takes {}", text.size(), kRecordMax));
+      return absl::ResourceExhaustedError(fmt::format(
+          "the command has {} bytes; the journal takes at most {}", text.size(), kRecordMax));
     }
     AddNumber(static_cast<std::uint32_t>(text.size()), &bytes);
     AddNumber(Crc(text.data(), text.size()), &bytes);

@@ -38,7 +38,7 @@ class JournalFile {
   JournalFile(const JournalFile&) = delete;
   JournalFile& operator=(const JournalFile&) = delete;
 
-  // Goes on with the journal in `folder`, after its last whole record, or begins one. `size_max` in
+  // Continues the journal in `folder`, after its last whole record, or starts one. `size_max` in
   // bytes, payloads included. Errors as ReadJournal, and UNAVAILABLE if the folder cannot be
   // written to.
   absl::Status Open(const std::string& folder, std::uint64_t size_max);

@@ -59,11 +59,11 @@ void CheckWindows(const WindowParameters& p, ErrorList* errors) {
   if ((p.page_bytes & (p.page_bytes - 1)) != 0) {
     errors->Add(
         "parameters.windows.page_bytes",
-        fmt::format("{} bytes are no power of two; write 4KiB, 64KiB or 16MiB", p.page_bytes));
+        fmt::format("{} bytes is not a power of two; write 4KiB, 64KiB or 16MiB", p.page_bytes));
   }
   if (p.nmmu_entries % 8 != 0) {
     errors->Add("parameters.windows.nmmu_entries",
-                fmt::format("{} is no multiple of 8, the ways of the cache; write {}",
+                fmt::format("{} is not a multiple of 8, the number of ways of the cache; write {}",
                             p.nmmu_entries, (p.nmmu_entries + 7) / 8 * 8));
   }
 }

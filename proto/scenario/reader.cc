@@ -4,6 +4,7 @@
 
 #include "fmt/format.h"
 #include "proto/scenario/file.h"
+#include "proto/scenario/limits.h"
 #include "proto/scenario/parsers.h"
 #include "proto/scenario/suggest.h"
 #include "proto/scenario/validate.h"
@@ -15,10 +16,10 @@ absl::StatusOr<ScenarioFormat> FormatOf(const std::string& path) {
   if (extension == ".yaml" || extension == ".yml") return ScenarioFormat::kYaml;
   if (extension == ".json") return ScenarioFormat::kJson;
   if (extension == ".textproto" || extension == ".pbtxt") return ScenarioFormat::kTextproto;
-  return absl::InvalidArgumentError(fmt::format(
-      "{}: the extension \"{}\" is no scenario format; name the file .yaml, .yml, .json, "
-      ".textproto or .pbtxt",
-      path, extension));
+  return absl::InvalidArgumentError(
+      fmt::format("{}: the extension \"{}\" is not a scenario format; name the file .yaml, .yml, "
+                  ".json, .textproto or .pbtxt",
+                  path, extension));
 }
 
 absl::StatusOr<LoadedScenario> LoadScenarioText(const std::string& text, const std::string& name,
@@ -38,7 +39,7 @@ absl::StatusOr<LoadedScenario> LoadScenarioText(const std::string& text, const s
 absl::StatusOr<LoadedScenario> LoadScenarioFile(const std::string& path) {
   const auto format = FormatOf(path);
   if (!format.ok()) return format.status();
-  const auto text = ReadWholeFile(path);
+  const auto text = ReadWholeFile(path, kScenarioBytesMax);
   if (!text.ok()) return text.status();
   auto loaded = LoadScenarioText(*text, path, *format);
   if (loaded.ok()) loaded->directory = std::filesystem::path(path).parent_path().string();

@@ -25,7 +25,7 @@ absl::StatusOr<TableSet> TablesFromProto(const NodeTablesList& list, NodeId node
   for (const v1::NodeTables& entry : list) {
     if (entry.node() != tables.size()) {
       return absl::InvalidArgumentError(fmt::format(
-          "route tables of node {} where those of node {} are due", entry.node(), tables.size()));
+          "found route tables of node {}, expected those of node {}", entry.node(), tables.size()));
     }
     std::shared_ptr<const HubTables> hub = tables.empty() ? nullptr : tables.back();
     if (!entry.tables().empty()) {

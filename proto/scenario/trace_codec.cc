@@ -51,8 +51,8 @@ absl::StatusOr<TraceSelection> SelectionFromProto(const v1::TraceSelection& mess
   if (message.count() > 0) selection.count = message.count();
   if (selection.count > kTracedPacketsMax) {
     return absl::InvalidArgumentError(
-        fmt::format("{} packets are too many to follow, the most is {} of each source",
-                    selection.count, kTracedPacketsMax));
+        fmt::format("{} packets are too many to trace; at most {} of each source", selection.count,
+                    kTracedPacketsMax));
   }
   return selection;
 }
@@ -90,8 +90,8 @@ absl::StatusOr<std::vector<TraceEvent>> EventsFromProto(const TraceEventList& li
         m.step() >= kTraceSteps || m.reason() >= kDropReasons || m.mode() >= kPacketRouteModes ||
         (m.waited_size() != 0 && m.waited_size() != kWaits)) {
       return absl::InvalidArgumentError(fmt::format(
-          "a trace record of node {} port {} about a packet of node {}, with step {} and {} "
-          "waits, which no hub of {} can have made",
+          "impossible trace record in a machine of {5} nodes: node {0}, port {1}, packet of node "
+          "{2}, step {3}, {4} waits",
           m.node(), m.input(), m.source(), m.step(), m.waited_size(), topology.nodes()));
     }
     TraceEvent& e = events.emplace_back();

@@ -3,13 +3,20 @@
 #include "fmt/format.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/file.h"
+#include "proto/scenario/limits.h"
 
 namespace percs {
 namespace {
 
 absl::StatusOr<std::string> ReadTraceBytes(const v1::Trace& trace, const std::string& directory) {
-  if (trace.has_inline_trace()) return trace.inline_trace();
-  auto bytes = ReadWholeFile((std::filesystem::path(directory) / trace.file()).string());
+  if (trace.has_inline_trace()) {
+    if (trace.inline_trace().size() <= kTraceBytesMax) return trace.inline_trace();
+    return absl::ResourceExhaustedError(fmt::format("a trace of {} bytes; the limit is {} MiB",
+                                                    trace.inline_trace().size(),
+                                                    kTraceBytesMax >> 20));
+  }
+  auto bytes =
+      ReadWholeFile((std::filesystem::path(directory) / trace.file()).string(), kTraceBytesMax);
   if (bytes.ok()) return bytes;
   return absl::Status(bytes.status().code(),
                       fmt::format("{}; `file` is relative to the scenario file",
@@ -21,7 +28,7 @@ absl::StatusOr<std::string> ReadTraceBytes(const v1::Trace& trace, const std::st
 absl::StatusOr<std::string> ReadTrace(const v1::Trace& trace, const std::string& directory) {
   auto bytes = ReadTraceBytes(trace, directory);
   if (!bytes.ok() || !IsGzip(*bytes)) return bytes;
-  auto text = Gunzip(*bytes);
+  auto text = Gunzip(*bytes, kTraceBytesMax);
   if (text.ok()) return text;
   return absl::Status(text.status().code(),
                       fmt::format("{}: {}", trace.file(), std::string(text.status().message())));

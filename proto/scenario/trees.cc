@@ -6,14 +6,13 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
+#include "emulator/base/status_text.h"
 #include "emulator/workload/cau_loop.h"
 #include "fmt/format.h"
 #include "proto/scenario/suggest.h"
 
 namespace percs {
 namespace {
-
-std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
 std::vector<std::string> Names(const std::string& list) {
   std::vector<std::string> names;
@@ -73,17 +72,15 @@ std::vector<TreeSpec> BuildTrees(const v1::Scenario& message, const Topology& to
     const std::string path = fmt::format("trees[{}]", i);
     const auto tree = BuildTree(message.trees(i), topology);
     if (!tree.ok()) {
-      errors->Add(path, Text(tree.status()));
+      errors->Add(path, MessageOf(tree.status()));
       continue;
     }
     const auto plan = PlanTree(topology, *tree, [](NodeId, NodeId) { return true; });
     for (const TreeVertex& v : plan->vertices) {
       if (++used[v.node] != kCauTrees + 1) continue;
-      errors->Add(
-          path,
-          fmt::format("the CAU of {} has {} indexes, and this tree needs one more; take the hub "
-                      "out of a tree",
-                      topology.NodeName(v.node), kCauTrees));
+      errors->Add(path, fmt::format("the CAU of {} has only {} indexes, and this tree needs one "
+                                    "more; remove the hub from a tree",
+                                    topology.NodeName(v.node), kCauTrees));
     }
     trees.push_back(*tree);
   }
@@ -131,32 +128,8 @@ CauWorkload BuildCauLoop(const v1::CauLoop& message, const std::vector<TreeSpec>
   if (message.has_in_flight()) w.in_flight = message.in_flight();
   if (message.has_compute_max()) w.compute_max = message.compute_max();
   if (absl::Status status = CauLoop::Check(w, trees.size()); !status.ok())
-    errors->Add(path, Text(status));
+    errors->Add(path, MessageOf(status));
   return w;
-}
-
-void CauTaskToProto(const CauTaskResult& result, v1::CauTaskResult* message) {
-  message->set_node(result.node);
-  message->set_tree(result.tree);
-  message->set_steps_right(result.steps_right);
-  message->set_steps_wrong(result.steps_wrong);
-  message->set_steps_failed(result.steps_failed);
-  message->set_reason(result.reason);
-  message->set_problem(result.problem);
-  message->set_finished(result.finished);
-}
-
-CauTaskResult CauTaskFromProto(const v1::CauTaskResult& message) {
-  CauTaskResult result;
-  result.node = message.node();
-  result.tree = static_cast<std::uint16_t>(message.tree());
-  result.steps_right = message.steps_right();
-  result.steps_wrong = message.steps_wrong();
-  result.steps_failed = message.steps_failed();
-  result.reason = message.reason();
-  result.problem = message.problem();
-  result.finished = message.finished();
-  return result;
 }
 
 void TreeToProto(const TreeStatus& tree, const Topology& topology, bool vertices,
@@ -168,11 +141,11 @@ void TreeToProto(const TreeStatus& tree, const Topology& topology, bool vertices
   message->set_participants(static_cast<std::uint32_t>(tree.plan->Participants().size()));
   message->set_indexes(static_cast<std::uint32_t>(tree.plan->vertices.size()));
   message->set_depth(static_cast<std::uint32_t>(tree.plan->Depth()));
-  message->set_problem(Text(ToStatus(tree.problem, tree.id, topology)));
+  message->set_problem(MessageOf(ToStatus(tree.problem, tree.id, topology)));
   message->set_since(tree.since);
   for (const TreeRepair& from : tree.repairs) {
     v1::TreeRepair* repair = message->add_repairs();
-    repair->set_problem(Text(ToStatus(from.problem, tree.id, topology)));
+    repair->set_problem(MessageOf(ToStatus(from.problem, tree.id, topology)));
     repair->set_generation(from.generation);
     repair->set_raised(from.raised);
     repair->set_started(from.started);

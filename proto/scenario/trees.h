@@ -21,8 +21,6 @@ std::vector<TreeSpec> BuildTrees(const v1::Scenario& message, const Topology& to
 CauWorkload BuildCauLoop(const v1::CauLoop& message, const std::vector<TreeSpec>& trees,
                          ErrorList* errors);
 
-void CauTaskToProto(const CauTaskResult& result, v1::CauTaskResult* message);
-CauTaskResult CauTaskFromProto(const v1::CauTaskResult& message);
 void TreeToProto(const TreeStatus& tree, const Topology& topology, bool vertices,
                  v1::TreeStatus* message);
 

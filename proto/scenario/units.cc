@@ -112,8 +112,6 @@ Exactness Scale(const Number& number, std::int64_t scale, std::int64_t* value) {
   return Exactness::kExact;
 }
 
-absl::Status Wrong(std::string what) { return absl::InvalidArgumentError(std::move(what)); }
-
 absl::Status NoUnit(Quantity quantity, const std::string& text, const Number& number) {
   const Kind& kind = KindOf(quantity);
   std::int64_t value = 0;
@@ -123,14 +121,15 @@ absl::Status NoUnit(Quantity quantity, const std::string& text, const Number& nu
   } else if (Scale(number, 1, &value) == Exactness::kExact) {
     example = PrintQuantity(quantity, value);
   }
-  return Wrong(fmt::format("{} needs a unit, for example {}", text, example));
+  return absl::InvalidArgumentError(fmt::format("{} needs a unit, for example {}", text, example));
 }
 
 absl::Status UnknownUnit(const Kind& kind, const std::string& text, const std::string& unit) {
   std::vector<std::string> names;
   for (auto it = kind.units.rbegin(); it != kind.units.rend(); ++it) names.push_back(it->name);
-  return Wrong(fmt::format("\"{}\" has the unknown unit \"{}\"{}; units: {}", text, unit,
-                           DidYouMean(unit, names), fmt::join(names, ", ")));
+  return absl::InvalidArgumentError(fmt::format("\"{}\" has the unknown unit \"{}\"{}; units: {}",
+                                                text, unit, DidYouMean(unit, names),
+                                                fmt::join(names, ", ")));
 }
 
 std::string WithDecimals(std::int64_t value, std::int64_t scale) {
@@ -151,12 +150,13 @@ absl::StatusOr<std::int64_t> ParseQuantity(Quantity quantity, const std::string&
   std::string unit;
   if (!text.empty() && text[0] == '-' && text.size() > 1 &&
       std::isdigit(static_cast<unsigned char>(text[1]))) {
-    return Wrong(fmt::format("\"{}\" is negative; write {} from 0 up, for example {}", text,
-                             kind.what, kind.example));
+    return absl::InvalidArgumentError(fmt::format(
+        "\"{}\" is negative; write {} from 0 up, for example {}", text, kind.what, kind.example));
   }
   if (!Split(text, &number, &unit)) {
-    return Wrong(fmt::format("\"{}\" is not {}; write a number and a unit, for example {}", text,
-                             kind.what, kind.example));
+    return absl::InvalidArgumentError(
+        fmt::format("\"{}\" is not {}; write a number and a unit, for example {}", text, kind.what,
+                    kind.example));
   }
   if (unit.empty()) return NoUnit(quantity, text, number);
   for (const Unit& known : kind.units) {
@@ -166,9 +166,10 @@ absl::StatusOr<std::int64_t> ParseQuantity(Quantity quantity, const std::string&
       case Exactness::kExact:
         return value;
       case Exactness::kFraction:
-        return Wrong(fmt::format("\"{}\" is not a whole number of {}", text, kind.base));
+        return absl::InvalidArgumentError(
+            fmt::format("\"{}\" is not a whole number of {}", text, kind.base));
       case Exactness::kTooLarge:
-        return Wrong(
+        return absl::InvalidArgumentError(
             fmt::format("\"{}\" is too large; the most is {}", text,
                         PrintQuantity(quantity, std::numeric_limits<std::int64_t>::max())));
     }

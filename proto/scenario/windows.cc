@@ -28,7 +28,7 @@ class StepBuilder {
 
   void Build(const v1::WindowStep& message) {
     if (!OfWindow(message) && !OfPackets(message)) {
-      errors_.Add(path_, "a step without anything to do; write for example `reserve:`");
+      errors_.Add(path_, "the step is empty; write for example `reserve:`");
       return;
     }
     if (message.has_repeat() || steps_.empty()) return;
@@ -154,8 +154,7 @@ class StepBuilder {
     const Address address =
         message.has_address() ? static_cast<Address>(message.address()) : kDefaultFifos;
     if (send + receive == 0) {
-      errors_.Add(path_ + ".fifos",
-                  "a window without any FIFO needs no `fifos`; leave the step out");
+      errors_.Add(path_ + ".fifos", "a window without FIFOs needs no `fifos` step; leave it out");
       return;
     }
     WindowOperation& memory = Add(WindowOp::kRegister);
@@ -187,7 +186,7 @@ class StepBuilder {
                  : Bytes(bytes);
     }
     if (bytes > 8 || message.has_pattern()) {
-      errors_.Add(path_ + "." + field, "a number has 1, 2, 4 or 8 bytes, and no pattern beside it");
+      errors_.Add(path_ + "." + field, "a number has 1, 2, 4 or 8 bytes and excludes a pattern");
     }
     Bytes data(bytes);
     for (std::size_t i = 0; i < data.size() && i < 8; ++i)
@@ -217,7 +216,8 @@ class StepBuilder {
         message.has_bytes() ? static_cast<std::uint64_t>(message.bytes()) : 64;
     if (message.has_from()) {
       if (op != WindowOp::kIpSend)
-        errors_.Add(path_ + "." + field + ".from", "only datagrams are gathered; write ip_send");
+        errors_.Add(path_ + "." + field + ".from",
+                    "only ip_send gathers a datagram; write ip_send");
       send.segments = {
           {0, static_cast<Address>(message.from()), static_cast<std::uint32_t>(bytes)}};
     } else {
@@ -268,7 +268,7 @@ class StepBuilder {
       std::uint64_t value = 0;
       if (!absl::SimpleAtoi(text, &value)) {
         errors_.Add(path_ + ".atomic.expect",
-                    fmt::format("\"{}\" is no whole number; write for example \"0, 7\"",
+                    fmt::format("\"{}\" is not a whole number; write for example \"0, 7\"",
                                 std::string(text)));
       }
       steps_.back().expect_values.push_back(value);
@@ -302,7 +302,8 @@ class StepBuilder {
         break;
       case v1::WindowAwait::KIND_NOT_SET:
         Step(WindowStep::Kind::kAwaitAll);
-        errors_.Add(path_ + ".await", "waits for nothing; write for example `operations: true`");
+        errors_.Add(path_ + ".await",
+                    "the step waits for nothing; write for example `operations: true`");
         break;
     }
   }
@@ -342,7 +343,7 @@ WindowWorkload BuildWindows(const v1::WindowPrograms& message, const Topology& t
       if (repeat.steps > static_cast<std::uint64_t>(s)) {
         errors->Add(
             fmt::format("{}.steps[{}].repeat.steps", at, s),
-            fmt::format("{} steps are to be done again, but {} come before it", repeat.steps, s));
+            fmt::format("{} steps are to be repeated, but only {} precede it", repeat.steps, s));
         continue;
       }
       repeat.steps = firsts.back() - firsts[static_cast<std::size_t>(s) - repeat.steps];
@@ -354,36 +355,6 @@ WindowWorkload BuildWindows(const v1::WindowPrograms& message, const Topology& t
     errors->Add(path, std::string(status.message()));
   }
   return workload;
-}
-
-void WindowProgramToProto(const WindowProgramResult& result, v1::WindowProgramResult* message) {
-  message->set_program(result.program);
-  message->set_name(result.name);
-  message->set_node(result.node);
-  message->set_operations(result.operations);
-  message->set_wrong(result.wrong);
-  message->set_received(result.received);
-  message->set_problem(result.problem);
-  message->set_ended(result.ended);
-  message->set_finished(result.finished);
-  for (const Time mark : result.marks) message->add_marks(mark);
-  for (const std::uint64_t value : result.values) message->add_values(value);
-}
-
-WindowProgramResult WindowProgramFromProto(const v1::WindowProgramResult& message) {
-  WindowProgramResult result;
-  result.program = message.program();
-  result.name = message.name();
-  result.node = message.node();
-  result.operations = message.operations();
-  result.wrong = message.wrong();
-  result.received = message.received();
-  result.problem = message.problem();
-  result.ended = message.ended();
-  result.finished = message.finished();
-  result.marks.assign(message.marks().begin(), message.marks().end());
-  result.values.assign(message.values().begin(), message.values().end());
-  return result;
 }
 
 }  // namespace percs

@@ -1,4 +1,4 @@
-// Programs of windows: from a scenario, and their results on the wire.
+// Programs of windows in scenarios.
 #pragma once
 
 #include "emulator/hfi/window_program.h"
@@ -10,8 +10,5 @@ namespace percs {
 
 WindowWorkload BuildWindows(const v1::WindowPrograms& message, const Topology& topology,
                             ErrorList* errors);
-
-void WindowProgramToProto(const WindowProgramResult& result, v1::WindowProgramResult* message);
-WindowProgramResult WindowProgramFromProto(const v1::WindowProgramResult& message);
 
 }  // namespace percs

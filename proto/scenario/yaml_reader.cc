@@ -3,6 +3,7 @@
 
 #include "fmt/format.h"
 #include "proto/scenario/fields.h"
+#include "proto/scenario/limits.h"
 #include "proto/scenario/parsers.h"
 #include "proto/scenario/suggest.h"
 #include "yaml-cpp/depthguard.h"
@@ -47,14 +48,29 @@ class YamlReader {
           ListOf(type) != nullptr
               ? "a list"
               : fmt::format("a group of fields: {}", fmt::join(FieldNames(type), ", "));
-      Add(node, path, fmt::format("{} stands here; write {}", Describe(node), wanted));
+      Add(node, path, fmt::format("found {}; write {}", Describe(node), wanted));
       return;
     }
     std::map<std::string, Mark> seen;
-    for (const auto& entry : node) ReadEntry(entry.first, entry.second, path, message, &seen);
+    for (const auto& entry : node) {
+      if (!CountValue(entry.first, path)) return;
+      ReadEntry(entry.first, entry.second, path, message, &seen);
+    }
   }
 
  private:
+  // Before anything is made of it: aliases let a short text have values without number. False:
+  // nothing more is read.
+  bool CountValue(const YAML::Node& node, const std::string& path) {
+    if (++values_ == kScenarioValuesMax + 1) {
+      Add(node, path,
+          fmt::format("here the file has more than {} values, which is the limit; an alias counts "
+                      "wherever it is used",
+                      kScenarioValuesMax));
+    }
+    return values_ <= kScenarioValuesMax;
+  }
+
   void Add(const YAML::Node& node, const std::string& path, std::string what) {
     errors_->Add(MarkOf(node.Mark()), path, std::move(what));
   }
@@ -62,7 +78,7 @@ class YamlReader {
   void ReadEntry(const YAML::Node& key, const YAML::Node& value, const std::string& path,
                  Message* message, std::map<std::string, Mark>* seen) {
     if (!key.IsScalar() || key.Scalar().size() > kTextShown) {
-      Add(key, path, fmt::format("{} stands where a field name belongs", Describe(key)));
+      Add(key, path, fmt::format("found {}, expected a field name", Describe(key)));
       return;
     }
     const Descriptor* type = message->GetDescriptor();
@@ -93,7 +109,7 @@ class YamlReader {
     if (oneof == nullptr || !message.GetReflection()->HasOneof(message, oneof)) return true;
     const FieldDescriptor* other = message.GetReflection()->GetOneofFieldDescriptor(message, oneof);
     Add(key, at,
-        fmt::format("only one of these can be given, and {} is given already; remove one",
+        fmt::format("only one of these may be given, and {} is given already; remove one",
                     other->name()));
     return false;
   }
@@ -105,7 +121,7 @@ class YamlReader {
       if (value.IsSequence()) {
         ReadList(value, at, message, field);
       } else if (!value.IsNull()) {
-        Add(place, at, fmt::format("{} stands here; write a list", Describe(value)));
+        Add(place, at, fmt::format("found {}; write a list", Describe(value)));
       }
     } else if (field->message_type() != nullptr) {
       ReadMessage(value, at, message->GetReflection()->MutableMessage(message, field));
@@ -118,6 +134,7 @@ class YamlReader {
                 const FieldDescriptor* field) {
     int index = 0;
     for (const YAML::Node& element : list) {
+      if (!CountValue(element, at)) return;
       const std::string element_at = fmt::format("{}[{}]", at, index++);
       marks_->Set(element_at, MarkOf(element.Mark()));
       ReadMessage(element, element_at, message->GetReflection()->AddMessage(message, field));
@@ -134,7 +151,7 @@ class YamlReader {
     const bool text = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
     if (!value.IsScalar() || (!text && value.Scalar().size() > kTextShown)) {
       Add(place, at,
-          fmt::format("{} stands here; write one value, for example {}", Describe(value),
+          fmt::format("found {}; write one value, for example {}", Describe(value),
                       ExampleOf(field)));
       return;
     }
@@ -155,11 +172,12 @@ class YamlReader {
     if (!quoted || text) return "";
     const char* what =
         field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL ? "a truth value" : "a number";
-    return fmt::format("\"{}\" is text where {} belongs; remove the quotes", value.Scalar(), what);
+    return fmt::format("\"{}\" is text, expected {}; remove the quotes", value.Scalar(), what);
   }
 
   SourceMarks* marks_;
   ErrorList* errors_;
+  std::uint64_t values_ = 0;
 };
 
 // YAML forbids tabs as indentation, and the library's own words for that do not say so.

@@ -41,7 +41,7 @@ using Memory = std::unique_ptr<BIO, Freer<BIO_free_all>>;
 using Number = std::unique_ptr<BIGNUM, Freer<BN_free>>;
 using Store = std::unique_ptr<X509_STORE, Freer<X509_STORE_free>>;
 using StoreContext = std::unique_ptr<X509_STORE_CTX, Freer<X509_STORE_CTX_free>>;
-using Names = std::unique_ptr<GENERAL_NAMES, Freer<GENERAL_NAMES_free>>;
+using GeneralNames = std::unique_ptr<GENERAL_NAMES, Freer<GENERAL_NAMES_free>>;
 
 constexpr int kVersion3 = 2;  // as encoded
 constexpr int kSerialBits = 127;
@@ -156,7 +156,7 @@ absl::StatusOr<Identity> Issue(const Authority& authority, Role role, std::chron
 
 // The role whose name is the certificate's DNS name.
 absl::StatusOr<Role> NamedRole(X509* certificate) {
-  const Names names(static_cast<GENERAL_NAMES*>(
+  const GeneralNames names(static_cast<GENERAL_NAMES*>(
       X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
   for (int i = 0; names && i < sk_GENERAL_NAME_num(names.get()); ++i) {
     const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), i);
@@ -167,7 +167,7 @@ absl::StatusOr<Role> NamedRole(X509* certificate) {
       if (text == RoleHost(role)) return role;
     }
   }
-  return absl::UnauthenticatedError("the certificate names no role of a fabric");
+  return absl::UnauthenticatedError("the certificate does not name a role of a fabric");
 }
 
 std::string TextOf(const ASN1_TIME* time) {
@@ -241,11 +241,11 @@ absl::StatusOr<Role> VerifyCertificate(const std::string& certificate,
     ERR_clear_error();
     if (error == X509_V_ERR_CERT_HAS_EXPIRED) {
       return absl::UnauthenticatedError(
-          fmt::format("the certificate has expired, on {}; `percsctl ca` makes new ones",
+          fmt::format("the certificate expired on {}; `percsctl ca` makes new ones",
                       TextOf(X509_get0_notAfter(own.get()))));
     }
     return absl::UnauthenticatedError(
-        fmt::format("the certificate is none of this fabric's authority ({})",
+        fmt::format("the certificate was not issued by this fabric's authority ({})",
                     X509_verify_cert_error_string(error)));
   }
   return NamedRole(own.get());
@@ -258,7 +258,7 @@ absl::StatusOr<Role> VerifyIdentity(const Identity& identity) {
   const Key key(PEM_read_bio_PrivateKey(memory.get(), nullptr, nullptr, nullptr));
   if (!key || X509_check_private_key(ReadCertificate(identity.certificate).get(), key.get()) != 1) {
     ERR_clear_error();
-    return absl::InvalidArgumentError("the private key is not that of the certificate");
+    return absl::InvalidArgumentError("the private key does not belong to the certificate");
   }
   return role;
 }
@@ -273,8 +273,7 @@ absl::StatusOr<Identity> FromBundle(const std::string& text) {
   if (keys.size() != 1 || certificates.size() != 2) {
     return absl::InvalidArgumentError(
         fmt::format("expected a PRIVATE KEY, its CERTIFICATE and the authority's CERTIFICATE in "
-                    "PEM; there are {} keys "
-                    "and {} certificates",
+                    "PEM; found {} keys and {} certificates",
                     keys.size(), certificates.size()));
   }
   return Identity{certificates[1], certificates[0], keys[0]};
@@ -302,7 +301,8 @@ absl::StatusOr<Identity> ReadIdentity(const std::string& folder) {
   struct stat info;
   if (stat(path.c_str(), &info) == 0 && (info.st_mode & kOthers) != 0) {
     return absl::PermissionDeniedError(fmt::format(
-        "{} has a private key and may be read or changed by others; chmod o= it", path));
+        "{} contains a private key, but other users may read or change it; run chmod o= on it",
+        path));
   }
   auto identity = FromBundle(*own + *authority);
   if (!identity.ok()) {

@@ -72,7 +72,8 @@ absl::Status CheckCaller(const std::string& method, const std::string& certifica
   if (certificate.empty()) {
     Count(Refusal::kNoCertificate);
     return absl::UnauthenticatedError(
-        "no certificate: every caller shows that of its role (percsctl --tls FOLDER)");
+        "no certificate: every caller must present the certificate of its role (percsctl --tls "
+        "FOLDER)");
   }
   const auto role = VerifyCertificate(certificate, authority);
   if (!role.ok()) {
@@ -87,7 +88,7 @@ absl::Status CheckCaller(const std::string& method, const std::string& certifica
   if (entry->roles.Has(*role)) return absl::OkStatus();
   Count(Refusal::kRole);
   return absl::PermissionDeniedError(
-      fmt::format("{} is for the role {}; the certificate proves the role {}", method,
+      fmt::format("{} needs the role {}; the certificate has the role {}", method,
                   entry->roles.ToString(), RoleName(*role)));
 }
 

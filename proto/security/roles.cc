@@ -79,7 +79,7 @@ absl::StatusOr<Role> ParseRole(const std::string& name) {
     if (name == RoleName(role)) return role;
   }
   return absl::InvalidArgumentError(
-      fmt::format("there is no role \"{}\"; the roles are {}", name, fmt::join(kRoleNames, ", ")));
+      fmt::format("\"{}\" is not a role; roles are {}", name, fmt::join(kRoleNames, ", ")));
 }
 
 std::string RoleHost(Role role) { return fmt::format("{}.percs", RoleName(role)); }

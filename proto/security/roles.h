@@ -15,7 +15,7 @@ enum class Role : std::uint8_t {
   kOperator,    // everything of the Control service
   kDaemon,      // a percsd: joins the controller, and exchanges batches with its peers
   kEndpoint,    // a program that speaks through a window of a hub
-  kController,  // the one percs-controller of a fabric; calls nobody
+  kController,  // the one percs-controller of a fabric; makes no calls
 };
 inline constexpr Role kAllRoles[] = {Role::kViewer, Role::kOperator, Role::kDaemon, Role::kEndpoint,
                                      Role::kController};
@@ -44,7 +44,7 @@ struct MethodRoles {
   RoleSet roles;
 };
 absl::Span<const MethodRoles> AllMethodRoles();
-// Null: nobody may call it.
+// Null: no role may call it.
 const MethodRoles* FindMethodRoles(const std::string& method);
 
 }  // namespace percs

@@ -74,7 +74,7 @@ void BM_Threads(benchmark::State& state) {
   ThreadPool pool(threads);
   const Executor executor = pool.executor();
   RunOptions options;
-  options.threads = threads;
+  options.threads = pool.threads();
   options.executor = &executor;
   RunResult sum;
   for (auto _ : state) {

@@ -136,7 +136,7 @@ KINDS = {
     "link_down": ("--link", "LINK"),
     "port_down": ("--link", "LINK", "--direction", "forward"),
     "flap": ("--link", "LINK", "--period", "8us", "--repeats", "3"),
-    "lane_loss": ("--link", "LINK", "--lanes", "8"),
+    "lane_loss": ("--link", "LINK", "--lanes", "6"),
     "bit_errors": ("--link", "LINK", "--flit-error-rate", "5e-2"),
     "corrupt_next": ("--link", "LINK", "--corrupt-next", "3"),
     "hub_down": ("--in", "HUB"),

@@ -19,7 +19,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COPIED = ["CMakeLists.txt", "emulator", "tests/CMakeLists.txt", "tests/support",
-          "tests/differential"]
+          "tests/differential", "tests/soak"]
 TIME_LIMIT_SECONDS = 300  # of one campaign; a mutant may well run for ever
 
 # What it breaks, in which file, the line as it stands there once, and the line instead.
@@ -123,10 +123,13 @@ MUTATIONS = [Mutation(*m) for m in (
      "  if (out.committed_port == kNoPort && DataCanBeGranted(out)) return false;"),
     ("a management packet waits longer than it may",
      "emulator/isr/service_port.cc",
-     "  while (!waiting.empty() && waiting.front()->segment.start + "
-     "context_.parameters->service_wait <= context_.now) {",
-     "  while (!waiting.empty() && waiting.front()->segment.start + "
-     "context_.parameters->service_wait < context_.now) {"),
+     "waiting.front()->segment.start + context_.parameters->service_wait <= context_.now) {",
+     "waiting.front()->segment.start + context_.parameters->service_wait < context_.now) {"),
+    ("a multicast packet waits for the one ahead of it",
+     "emulator/isr/isr.cc",
+     "  const bool front = !p->draining && (p->out == kReplication || "
+     "buffer.Front(p->out) == nullptr);",
+     "  const bool front = !p->draining && buffer.Front(p->out) == nullptr;"),
 )]
 
 

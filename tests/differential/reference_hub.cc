@@ -52,10 +52,15 @@ void Network::Settle(NodeId node) {
 
 void Network::SettleBuffer(Hub& hub, Buffer& buffer) {
   const std::deque<std::shared_ptr<QueuedPacket>> packets = buffer.packets;
+  bool waited_ahead = false;  // a packet ahead in the buffer was not whole before this instant
   for (const auto& packet : packets) {
     const bool waits = packet->output == kReplication && packet->branches.empty() && !packet->drop;
-    if (waits && packet->complete() && packet->flits.back()->arrival <= now_)
+    if (!waits) continue;
+    if (packet->complete() && packet->flits.back()->arrival <= now_) {
+      result_.coverage.multicasts_overtaking += waited_ahead;
       Replicate(hub, buffer, packet);
+    }
+    waited_ahead = true;
   }
   int present = 0;
   for (auto it = buffer.packets.begin(); it != buffer.packets.end();) {

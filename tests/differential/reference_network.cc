@@ -207,6 +207,7 @@ void VisitCoverage(const Coverage& c, Visit&& visit) {
   visit("branches", c.branches);
   visit("branches_dropped", c.branches_dropped);
   visit("multicasts_truncated", c.multicasts_truncated);
+  visit("multicasts_overtaking", c.multicasts_overtaking);
   visit("replays", c.replays);
   visit("replays_in_a_row", c.replays_in_a_row);
   visit("replays_exhausted", c.replays_exhausted);

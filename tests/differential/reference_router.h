@@ -97,6 +97,7 @@ struct Coverage {
   std::uint64_t multicasts = 0, branches = 0;  // replicated
   std::uint64_t branches_dropped = 0;          // at once
   std::uint64_t multicasts_truncated = 0;
+  std::uint64_t multicasts_overtaking = 0;  // whole before, or with, one ahead in the same buffer
   std::uint64_t replays = 0, replays_in_a_row = 0, replays_exhausted = 0;
   std::uint64_t runs_split_by_error = 0;
   std::uint64_t given_up_too_late = 0;  // the link had gone down before

@@ -82,5 +82,8 @@ v1::ApplyRequest RequestFromFile(const std::string& path);
 v1::ApplyRequest Traffic(std::uint32_t drawers, std::uint32_t hubs, double load = 0.1);
 // The same scenario run in this process by one thread.
 RunResult RunHere(const v1::Scenario& scenario);
+// The digest, the times and the counts of the same scenario, over daemons and in this process, and
+// no violation in either.
+void ExpectSame(const v1::RunResult& there, const RunResult& here);
 
 }  // namespace percs::test

@@ -121,7 +121,7 @@ TEST_F(ControlTest, TreesAreCreatedListedAndDeleted) {
   EXPECT_EQ(create("tree5", "all").error_code(), grpc::StatusCode::ALREADY_EXISTS);
   const grpc::Status full = create("one more", "sn0-d0-h2, sn0-d0-h3");
   EXPECT_EQ(full.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(full.error_message(), HasSubstr("all 64 indexes of the CAU of sn0-d0-h2 are taken"));
+  EXPECT_THAT(full.error_message(), HasSubstr("all 64 indexes of the CAU of sn0-d0-h2 are in use"));
   while (list("tree63").trees(0).state() != "ready") WaitABit();
   EXPECT_EQ(list("tree63").trees(0).vertices_size(), 4);
   EXPECT_EQ(list("").trees_size(), 64);
@@ -323,12 +323,13 @@ TEST_F(ControlTest, ABadScenarioIsRefusedAndAGoodOneRunsAfterIt) {
   request.add_nodes_per_process(6);
   refused = cluster_.Apply(request);
   EXPECT_THAT(std::string(refused.status().message()),
-              HasSubstr("nodes_per_process deals out 11 hubs, but the topology has 2"));
+              HasSubstr("nodes_per_process assigns 11 hubs, but the topology has 2"));
 
   request.clear_nodes_per_process();
   request.mutable_scenario()->mutable_workload()->mutable_trace()->set_file("/etc/passwd");
   refused = cluster_.Apply(request);
-  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("the controller reads no files"));
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("the controller does not read files"));
 
   EXPECT_TRUE(cluster_.Run(RequestFromFile("deploy/scenarios/two-hubs.yaml")).ok());
 }
@@ -337,7 +338,7 @@ TEST_F(ControlTest, OnlyOneRunGoesOnAtATime) {
   ASSERT_TRUE(cluster_.Apply(Traffic(1, 4)).ok());
   const auto second = cluster_.Apply(Traffic(1, 4));
   EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(second.status().message()), HasSubstr("run 1 (traffic) is going on"));
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("run 1 (traffic) is in progress"));
   v1::ResetReply reset;
   EXPECT_TRUE(cluster_.Call(&v1::Control::Stub::Reset, v1::ResetRequest(), &reset).ok());
   EXPECT_EQ(cluster_.Status().state(), v1::FABRIC_STATE_EMPTY);

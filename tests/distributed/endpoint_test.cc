@@ -116,7 +116,8 @@ TEST_F(EndpointTest, AProgramThatDiesLeavesTheOtherWithAnErrorAndTheFabricRunnin
   const Completion late = a->RdmaWrite({1, 0}, kThere, kHere, 8).Wait();
   EXPECT_EQ(late.window_status, WindowStatus::kRemoteWindowClosed);
   EXPECT_EQ(late.status.code(), absl::StatusCode::kFailedPrecondition) << late.status;
-  EXPECT_THAT(std::string(late.status.message()), HasSubstr("its program is not there, or gone"));
+  EXPECT_THAT(std::string(late.status.message()),
+              HasSubstr("its program has not started, or has ended"));
   EXPECT_TRUE(a->status().ok());
   const EndpointPtr next = Attach(kHub1, 0);
   ASSERT_TRUE(next);

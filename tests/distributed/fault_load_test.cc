@@ -177,7 +177,7 @@ TEST_F(FaultLoad, EveryOperationIsTakenInTheOrderOfTheJournalAndASleepingWatcher
   const grpc::Status cut = unread->Finish();
   EXPECT_EQ(cut.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(cut.error_message(),
-              ::testing::HasSubstr(fmt::format("watch again after number {},", last)));
+              ::testing::HasSubstr(fmt::format("watch again after number {} ", last)));
   fmt::print("{} events; the sleeper got {} of them, then: {} {}\n", all, seen,
              static_cast<int>(cut.error_code()), cut.error_message());
 

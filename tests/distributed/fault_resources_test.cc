@@ -86,7 +86,7 @@ TEST_F(FaultResourcesTest, AreCreatedListedUpdatedAndDeleted) {
   EXPECT_TRUE(LinkUp("sn0-d0-h0:LL0"));
   status = Delete("cut", &reply);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
-  EXPECT_THAT(status.error_message(), HasSubstr("deleted already"));
+  EXPECT_THAT(status.error_message(), HasSubstr("already deleted"));
 
   v1::Fault bad = LinkDown("bad", "sn0-d0-h9:LL0");
   EXPECT_EQ(Create(bad, &reply).error_code(), grpc::StatusCode::NOT_FOUND);
@@ -184,7 +184,7 @@ TEST_F(FaultResourcesTest, ALeaseEndsAFaultThatNobodyHolds) {
   while (List().faults_size() > 0) WaitABit();
   const grpc::Status gone = cluster_.Call(&v1::Control::Stub::HoldFault, hold, &held);
   EXPECT_EQ(gone.error_code(), grpc::StatusCode::NOT_FOUND);
-  EXPECT_THAT(gone.error_message(), HasSubstr("deleted already"));
+  EXPECT_THAT(gone.error_message(), HasSubstr("already deleted"));
   PassTime(kMicrosecond);
   EXPECT_TRUE(LinkUp("sn0-d0-h0:LL0"));
   ASSERT_TRUE(Create(LinkDown("stays", "sn0-d0-h0:LL0"), &reply).ok());
@@ -286,12 +286,12 @@ TEST_F(FaultResourcesTest, BadInputIsRefusedWithTheReasonAndTheNextGoodOneIsTake
           "no hub is named \"sn0-d0-h9\"; the nearest are");
   v1::Fault nothing = LinkDown("b", "sn0-d0-h0:LL0");
   nothing.mutable_inject()->mutable_select()->set_link_class(v1::FAULT_LINK_CLASS_D);
-  refused(nothing, grpc::StatusCode::NOT_FOUND, "its selector fits no link of this machine");
+  refused(nothing, grpc::StatusCode::NOT_FOUND, "its selector matches no link of this machine");
   v1::Fault past = LinkDown("c", "sn0-d0-h0:LL0");
   past.set_at(1);
   refused(past, grpc::StatusCode::INVALID_ARGUMENT, "is in the past: virtual time is");
   v1::Fault other = LinkDown("good-1", "sn0-d0-h0:LL0");
-  refused(other, grpc::StatusCode::ALREADY_EXISTS, "there is another fault \"good-1\"");
+  refused(other, grpc::StatusCode::ALREADY_EXISTS, "another fault \"good-1\"");
   v1::Fault swap;
   swap.set_id("swap");
   swap.mutable_inject()->set_kind(v1::FAULT_KIND_MISWIRED);
@@ -303,7 +303,7 @@ TEST_F(FaultResourcesTest, BadInputIsRefusedWithTheReasonAndTheNextGoodOneIsTake
   const grpc::Status gone = Delete("nobody", &reply);
   EXPECT_EQ(gone.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_THAT(gone.error_message(),
-              HasSubstr("there is no fault \"nobody\", or it is deleted already; faults: good-1"));
+              HasSubstr("no fault \"nobody\" exists, or it is already deleted; faults: good-1"));
   v1::HoldFaultRequest hold;
   hold.set_id("swap");
   v1::HoldFaultReply held;

@@ -155,7 +155,7 @@ TEST_F(FullJournalTest, RefusesCommandsAndTheFabricGoesOn) {
              .ok())
     ++taken;
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(status.error_message(), HasSubstr("nothing is ever dropped from it"));
+  EXPECT_THAT(status.error_message(), HasSubstr("no record is ever deleted"));
   EXPECT_GT(taken, 1);
   v1::ListFaultsReply list;
   ASSERT_TRUE(cluster_.Call(&v1::Control::Stub::ListFaults, v1::ListFaultsRequest(), &list).ok());

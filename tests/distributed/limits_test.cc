@@ -60,7 +60,8 @@ TEST(Limits, WhoAsksTooOftenIsRefusedByEveryMethod) {
     const grpc::Status status = GenericCall(channel, method, "", &reply);
     // Daemons try again.
     EXPECT_EQ(status.error_code(), ours ? grpc::RESOURCE_EXHAUSTED : grpc::UNAVAILABLE) << method;
-    EXPECT_THAT(status.error_message(), HasSubstr("asks more than 0.01 times a second")) << method;
+    EXPECT_THAT(status.error_message(), HasSubstr("makes more than 0.01 requests per second"))
+        << method;
     ++refused;
   }
   EXPECT_GE(ExcessCount(Excess::kRate), before + refused);

@@ -94,21 +94,6 @@ v1::ApplyRequest RequestFromText(const char* text) {
   return request;
 }
 
-void ExpectSame(const v1::RunResult& there, const RunResult& here) {
-  EXPECT_EQ(there.digest(), here.digest.ToString());
-  EXPECT_EQ(there.virtual_time(), here.virtual_time);
-  EXPECT_EQ(there.total().packets_delivered(), here.total.packets_delivered);
-  EXPECT_EQ(there.flit_hops(), here.flit_hops);
-  EXPECT_EQ(there.failed_size(), static_cast<int>(here.failed.size()));
-  ASSERT_EQ(there.reroutes_size(), static_cast<int>(here.reroutes.size()));
-  for (int i = 0; i < there.reroutes_size(); ++i) {
-    EXPECT_EQ(there.reroutes(i).committed(), here.reroutes[static_cast<std::size_t>(i)].committed);
-  }
-  EXPECT_EQ(there.violations_size(), 0);
-  EXPECT_TRUE(here.violations.empty());
-  EXPECT_GT(here.total.packets_delivered, 0u);
-}
-
 // Every scenario on every one of these fabrics, one after the other: what one run leaves behind
 // must not show in the next.
 void CompareAll(std::uint32_t daemons, bool uneven) {

@@ -81,7 +81,8 @@ TEST_F(RepeatTest, OnlyWhatIsIdleAndCanBeginLaterIsRepeated) {
   grpc::Status status =
       cluster_.Call(&v1::Control::Stub::RepeatWorkload, v1::RepeatWorkloadRequest(), &again);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_THAT(status.error_message(), HasSubstr("when a run that was applied with hold is idle"));
+  EXPECT_THAT(status.error_message(),
+              HasSubstr("only in a held run (applied with hold) that is idle"));
   StopAndWait();
   v1::ApplyRequest trees = RequestFromFile("deploy/scenarios/cau-tree.yaml");
   trees.set_hold(true);
@@ -115,7 +116,7 @@ TEST_F(RepeatTest, StreamsThatBreakOnRequestComeBackAndChangeNoResult) {
   streams.set_process("nobody");
   const grpc::Status none = cluster_.Call(&v1::Control::Stub::BreakStreams, streams, &broken);
   EXPECT_EQ(none.error_code(), grpc::StatusCode::NOT_FOUND);
-  EXPECT_THAT(none.error_message(), HasSubstr("there are percsd-0, percsd-1, percsd-2"));
+  EXPECT_THAT(none.error_message(), HasSubstr("daemons: percsd-0, percsd-1, percsd-2"));
 }
 
 }  // namespace

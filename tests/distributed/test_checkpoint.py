@@ -94,16 +94,16 @@ class CheckpointTest(FabricTest):
         journal = self.kept / "journal"
         data = journal.read_bytes()
         journal.write_bytes(data[:-1])
-        self.refused(1, "is no checkpoint, or not a whole one: its end is missing", self.kept)
+        self.refused(1, "is not a complete checkpoint: its end is missing", self.kept)
         newer = data[:8] + struct.pack("<I", 99)
         journal.write_bytes(newer + struct.pack("<I", zlib.crc32(newer)) + data[16:])
         self.refused(1, "has format 99, and this software reads formats up to 1", self.kept)
         journal.write_bytes(b"something")
-        self.refused(1, "is no journal", self.kept)
+        self.refused(1, "is not a journal", self.kept)
         # What was delivered is not what the checkpoint says.
         journal.write_bytes(data)
         next(self.kept.glob("payload-*")).write_bytes(b"another scenario")
-        self.refused(1, "is damaged: it does not have the hash in its name", self.kept)
+        self.refused(1, "is damaged: its content does not match the hash in its name", self.kept)
 
 
 if __name__ == "__main__":

@@ -192,8 +192,8 @@ class InProcessTest(CliTest):
         bad = self.write("bad.yaml", TREES.replace("to: sn1-d0-h2", "to: sn0-d0-h0"))
         done = self.ctl("run", bad)
         self.assertEqual(BAD_INPUT, done.returncode)
-        self.assertRegex(done.stderr, r"bad.yaml:\d+:\d+: service.pings\[0\]: sn0-d0-h0 asks "
-                         "sn0-d0-h0; right would be two different hubs")
+        self.assertRegex(done.stderr, r"bad.yaml:\d+:\d+: service.pings\[0\]: sn0-d0-h0 pings "
+                         "sn0-d0-h0; write two different hubs")
 
     def test_ctrl_c_ends_a_run(self):
         file = self.write("endless.yaml", ENDLESS + "stop_at: 1000s\n")
@@ -231,10 +231,10 @@ class InProcessTest(CliTest):
 
     def test_what_never_ends_is_refused_in_process(self):
         self.bad(BAD_INPUT,
-                 "percsctl run: endless.yaml: this workload goes on until it is stopped; say how "
-                 "much with `--set workload.pattern.count=1000` or `--set "
-                 "workload.pattern.measure=100us`, or where with `--set stop_at=1ms`, or use "
-                 "`percsctl up` and `apply`",
+                 "percsctl run: endless.yaml: this workload runs until it is stopped; limit it "
+                 "with `--set workload.pattern.count=1000`, `--set "
+                 "workload.pattern.measure=100us` or `--set stop_at=1ms`, or use `percsctl up` "
+                 "and `apply`",
                  "run", self.write("endless.yaml", ENDLESS))
         for setting in ("workload.pattern.count=10", "workload.pattern.measure=1us", "stop_at=1us"):
             self.good("run", "endless.yaml", "--set", setting)
@@ -258,8 +258,8 @@ class InProcessTest(CliTest):
         done = self.ctl("run", self.write("tiny.yaml", TINY), "--threads", 0)
         self.assertEqual(USAGE, done.returncode)
         self.bad(USAGE,
-                 'percsctl up: --timeout: "5s" is a virtual time, but this waits on the wall '
-                 "clock; write wall:5s", "up", "--timeout", "5s")
+                 'percsctl up: --timeout: "5s" is a virtual time, but this option takes '
+                 'wall-clock time; write wall:5s', "up", "--timeout", "5s")
 
     def test_every_command_has_help_with_examples(self):
         text = self.good("--help")
@@ -298,11 +298,12 @@ class CollectiveTest(CliTest):
         self.assertEqual(["8", mean], osu[2].split()[:2])
         imb = self.good(*call, "--format", "imb").splitlines()
         self.assertEqual(("8", "20", mean), tuple(imb[-1].split()[i] for i in (0, 1, 4)))
-        self.assertIn("data right after every call", self.good(*call))
+        self.assertIn("data correct after every call", self.good(*call))
 
     def test_what_tasks_cannot_do_is_refused_by_name(self):
         self.bad(BAD_INPUT,
-                 "percsctl collective: 513 nodes: 1 to 512, so that every hub has a D link to "
+                 "percsctl collective: 513 nodes: write 1 to 512, so that every hub has a D link "
+                 "to "
                  "each supernode", "collective", "barrier", "--nodes", 513)
         self.bad(BAD_INPUT, "percsctl collective: root 8: tasks are 0 to 7", "collective", "reduce",
                  "--nodes", 8, "--root", 8)
@@ -324,8 +325,8 @@ class CollectiveTest(CliTest):
                               "workload: {collective: {algorithm: cau, " + collective + "}}\n")
 
         on_tree = ("collective", "allreduce", "--nodes", 4, "--algorithm", "cau")
-        refused("a CAU has no prod of int64 operands", *on_tree, "--op", "prod")
-        refused("a CAU has no maxloc of int32 operands",
+        refused("a CAU does not support prod of int64 operands", *on_tree, "--op", "prod")
+        refused("a CAU does not support maxloc of int32 operands",
                 *on_tree, "--op", "maxloc", "--type", "int32")
         refused("cau allreduce of 72 bytes: a CAU packet has at most 64", *on_tree, "--size", 72)
         refused("fan_out: 9 is out of range; allowed: 1 to 8",
@@ -336,7 +337,7 @@ class CollectiveTest(CliTest):
         refused('there is no tree "b"',
                 "run", scenario("trees: [{name: a, members: all}]", "tree: b"))
         many = "trees: [" + ", ".join(f"{{name: t{i}, members: all}}" for i in range(65)) + "]"
-        refused("trees[64]: the CAU of sn0-d0-h0 has 64 indexes, and this tree needs one more",
+        refused("trees[64]: the CAU of sn0-d0-h0 has only 64 indexes, and this tree needs one more",
                 "run", scenario(many, "bytes: 8B"))
 
     def test_tasks_go_on_when_their_tree_was_set_up_anew(self):
@@ -346,7 +347,7 @@ class CollectiveTest(CliTest):
         self.assertEqual((32, 200, 0), (result["tasks"], result["iterations"], result["wrong"]))
         repairs = here["trees"][0]["repairs"]
         self.assertEqual([[]], [repair["lost"] for repair in repairs])
-        self.assertIn("got no acknowledgement from", repairs[0]["problem"])
+        self.assertIn("received no acknowledgement from", repairs[0]["problem"])
         self.good("up", file, "--daemons", 2)
         self.assertEqual(here["digest"], self.good_json("apply", file, "--wait")["digest"])
 
@@ -356,7 +357,7 @@ class CollectiveTest(CliTest):
                           "{algorithm: cau, iterations: 200}}\nfaults:\n" + cuts + "\n")
         done = self.ctl("run", file)
         self.assertEqual(DEADLOCK, done.returncode)
-        self.assertIn("3 of the 4 nodes are left in the tree that was set up anew after",
+        self.assertIn("3 of the 4 nodes are left in the tree that was set up again after",
                       done.stderr)
 
     def test_places_of_extremes_are_found_by_name(self):
@@ -416,7 +417,7 @@ class CellTest(CliTest):
         self.bad(BAD_INPUT, "percsctl collective: unknown blade type 'QS23'; it is one of QS20, "
                  "QS21, QS22", "collective", "barrier", "--blade", "QS23")
         self.bad(BAD_INPUT,
-                 "percsctl collective: a group of 17 SPEs; a blade has 16, so it is 1 to 16",
+                 "percsctl collective: a group of 17 SPEs; a blade has 16, so write 1 to 16",
                  "collective", "barrier", "--blade", "QS20", "--spes", 17)
         self.bad(BAD_INPUT, "percsctl collective: unknown algorithm 'PERed'; it is one of auto, "
                  "ATORed, ATORedB_Opt, TTRed[ D<degree>], TTRedB_Opt[ D<degree>]",
@@ -532,7 +533,7 @@ class UnreachableTest(CliTest):
 
     def test_a_name_that_is_a_path(self):
         self.bad(BAD_INPUT, 'percsctl up: fabric name "../x": expected 1 to 32 letters, digits, '
-                 "'-', '_' and '.', not led by a '.'", "up", "--name", "../x")
+                 "'-', '_' and '.', not starting with '.'", "up", "--name", "../x")
 
 
 @unittest.skipUnless((BIN / "percsd").exists(), "percsd was not built")
@@ -549,8 +550,9 @@ class LocalFabricTest(CliTest):
         one, two = self.pids("one"), self.pids("two")
         self.assertEqual((3, 2), (len(one), len(two)))
         self.bad(FAILED,
-                 'percsctl up: fabric "one" is up already, with 3 processes; `percsctl down '
-                 "--name one` stops it, another --name starts a second one", "up", "--name", "one")
+                 'percsctl up: fabric "one" is running already, with 3 processes; `percsctl down '
+                 '--name one` stops it; another --name starts a second fabric', "up", "--name",
+                 "one")
         self.assertRegex(self.good("ps"), r"(?m)^one +3/3 +empty")
         self.assertIn('fabric "one": 3 processes stopped\n', self.good("down", "--name", "one"))
         self.assertFalse(any(map(running, one)))
@@ -562,8 +564,8 @@ class LocalFabricTest(CliTest):
         pids = self.pids("default")
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
-        self.assertRegex(self.good("ps"), r"(?m)^default +0/3 +gone; `percsctl down` clears it")
-        self.assertIn("3 had ended before", self.good("down"))
+        self.assertRegex(self.good("ps"), r"(?m)^default +0/3 +gone; `percsctl down` cleans it up")
+        self.assertIn("3 had exited before", self.good("down"))
         self.assertEqual([], list((self.folder / "state").rglob("*.sock")))
         self.good("up", "--daemons", 1)
 
@@ -604,8 +606,8 @@ class LocalFabricTest(CliTest):
 
     def test_a_scenario_sets_the_number_of_daemons(self):
         file = self.write("tiny.yaml", TINY)
-        self.bad(BAD_INPUT, "percsctl up: --daemons 9: tiny.yaml has only 4 hubs, and every daemon "
-                 "needs at least one", "up", file, "--daemons", 9)
+        self.bad(BAD_INPUT, "percsctl up: --daemons 9: tiny.yaml has only 4 hubs; every daemon "
+                            "needs at least one", "up", file, "--daemons", 9)
         self.good("up", file)
         self.assertEqual(5, len(self.pids("default")))
 
@@ -730,7 +732,7 @@ class ControlTest(CliTest):
                 (("fault", "lanes", "sn0-d0-h0:LL0", "--lost", "65"),
                  r"Control\.InjectFault: sn0-d0-h0:LL0: 65 lanes lost, but LL links have 64 \+ 0 "),
                 (("fault", "link-errors", "sn0-d0-h0:LL0", "--from", "sn0-d1-h0", "--corrupt-next",
-                  "1"), r"Control\.InjectFault: sn0-d1-h0 is no end of sn0-d0-h0:LL0; "),
+                  "1"), r"Control\.InjectFault: sn0-d1-h0 is not an end of sn0-d0-h0:LL0; "),
                 (("routes", "sn0-d0-h0", "sn0-d7-h0"), r"Control\.GetRoutes: .*sn0-d7-h0"),
                 (("counters", "sn9-d0-h0"), r"Control\.GetCounters: .*sn9-d0-h0"),
                 (("links", "sn0-d0-h9"), r"Control\.ListLinks: .*sn0-d0-h9"),
@@ -791,7 +793,7 @@ class ControlTest(CliTest):
         done = self.ctl("links")
         self.assertEqual(FAILED, done.returncode)
         self.assertRegex(done.stderr, r"^percsctl links: Control\.ListLinks: ")
-        self.assertIn("scenario      none; `percsctl apply FILE` brings one", self.good("status"))
+        self.assertIn("scenario      none; `percsctl apply FILE` starts one", self.good("status"))
 
 
 if __name__ == "__main__":

@@ -58,10 +58,24 @@ class FaultCommandsTest(CliTest):
         # Somebody else ends it: what the program says counts all the same.
         done = self.during("sh", "-c", "percsctl fault reset; exit 3")
         self.assertEqual((3, "1 faults deleted at "), (done.returncode, done.stdout[:20]))
-        self.assertRegex(done.stderr, r"^fault cut: from \S+ virtual; somebody deleted it before "
-                         r"the program had ended\n$")
+        self.assertRegex(done.stderr, r"^fault cut: from \S+ virtual; it was deleted before the "
+                                      r"program ended\n$")
         self.assertEqual([], self.ids())
         self.check_replay()
+
+    def test_what_no_link_can_do_is_refused_with_the_arithmetic(self):
+        flap = ("--kind", "flap", "--period", "2ps")
+        done = self.ctl("fault", "create", "fast", *flap, "--mode", "all")
+        self.assertEqual(BAD_INPUT, done.returncode)
+        self.assertRegex(done.stderr, r"2 x 55ns / 2ps x \d+ places = \d+ changes; at most 10000 "
+                         r"are carried out\. Write a period of at least \d+ps")
+        done = self.ctl("fault", "create", "lanes", "--kind", "lane_loss", "--link",
+                        "sn0-d0-h0:LL0", "--lanes", "99")
+        self.assertEqual(BAD_INPUT, done.returncode)
+        self.assertIn("99 lanes, but sn0-d0-h0:LL0, which it selects, has 64 + 0 spare; write 1 "
+                      "to 64", done.stderr)
+        self.assertEqual([], self.ids())
+        self.assertEqual("running", self.good_json("status")["state"])
 
     def test_ctrl_c_ends_the_program_and_then_the_fault(self):
         process = subprocess.Popen(
@@ -80,37 +94,40 @@ class FaultCommandsTest(CliTest):
         self.good("fault", "create", "cut", *CUT)
         done = self.during("touch", "ran")
         self.assertEqual(FAILED, done.returncode)
-        self.assertEqual('percsctl fault: there is a fault "cut" already, which this would delete '
-                         "in the end; delete it first, or take another name\n", done.stderr)
+        self.assertEqual('percsctl fault: a fault "cut" exists already, and this command would '
+                         'delete it at the end; delete it first, or choose another name\n',
+                         done.stderr)
         self.assertFalse((self.folder / "ran").exists())
         self.assertEqual(["cut"], self.ids())
-        self.bad(BAD_INPUT, "percsctl fault: Control.HoldFault: fault cut has no lease; it stays "
-                 "until it is over or deleted", "fault", "hold", "cut")
+        self.bad(BAD_INPUT, "percsctl fault: Control.HoldFault: fault cut has no lease; it lasts "
+                            "until it ends or is deleted", "fault", "hold", "cut")
         for flags, message in (
-                (("--lease", "wall:30s"), "--lease: the fault is held for as long as COMMAND runs, "
-                 "and then deleted; leave it out"),
-                (("--duration", "wall:1s"), "--duration wall:1s: the fault is there for as long as "
-                 "COMMAND runs; leave it out"),
+                (("--lease", "wall:30s"), "--lease: the fault lasts as long as COMMAND runs; "
+                                          "leave --lease out"),
+                (("--duration", "wall:1s"), "--duration wall:1s: the fault lasts as long as "
+                                            "COMMAND runs; leave --duration out"),
                 (("--format", "json"),
-                 "--format json: standard output is that of COMMAND; leave it out")):
+                 "--format json: COMMAND writes to standard output; leave --format out")):
             self.bad(USAGE, f"percsctl fault: {message}", "fault", "create", "other", *CUT, *flags,
                      "--", "touch", "ran")
         for flags, message in (
-                (("--lease", "30s"), '--lease: "30s" is a virtual time, but this waits on the wall '
-                 "clock; write wall:30s"),
+                (("--lease", "30s"), '--lease: "30s" is a virtual time, but this option takes '
+                                     'wall-clock time; write wall:30s'),
                 (("--lease", "wall:1us"),
                  "--lease: wall:1us is less than a millisecond; write wall:1ms or more"),
                 (("--lease", "wall:1s", "--duration", "wall:1s"),
-                 "--duration wall:1s is a lease that nobody renews; leave --lease out"),
+                 "--duration wall:1s sets a lease that is not renewed; leave --lease out"),
                 (("--at", "1s", "--duration", "wall:1s"),
-                 "--duration wall:1s: it counts from now, and with --at 1s the fault may begin "
-                 "later; write a virtual duration, or an --at of the wall clock (wall:5s)"),
-                (("--period", "wall:1s"), "--period: wall:1s is a time of the wall clock, and this "
-                 "is a virtual one; write 1s")):
+                 "--duration wall:1s: a wall-clock duration counts from now, but with --at 1s "
+                 "the fault may begin later; write a virtual duration, or a wall-clock --at "
+                 "(wall:5s)"),
+                (("--period", "wall:1s"), "--period: wall:1s is wall-clock time, but this option "
+                                          "takes virtual time; write 1s")):
             self.bad(USAGE, f"percsctl fault: {message}", "fault", "create", "other", *CUT, *flags)
-        self.bad(USAGE, "percsctl fault: --duration wall:1s: only `fault create` takes a duration "
-                 "by the wall clock; write a virtual one, or `fault delete` it, and create it with "
-                 "--duration wall:1s", "fault", "update", "cut", *CUT, "--duration", "wall:1s")
+        self.bad(USAGE, "percsctl fault: --duration wall:1s: only `fault create` takes a "
+                        "wall-clock duration; write a virtual one, or delete the fault and "
+                        "create it again with --duration wall:1s", "fault", "update", "cut",
+                        *CUT, "--duration", "wall:1s")
         self.assertEqual(["cut"], self.ids())
 
     def test_a_lease_ends_a_fault_that_nobody_holds(self):
@@ -119,7 +136,7 @@ class FaultCommandsTest(CliTest):
         self.assertEqual(LEASE_SECONDS * 1000, made["lease_wall_ms"])
         end = time.monotonic() + 1.5 * LEASE_SECONDS
         while time.monotonic() < end:
-            self.assertEqual(f"fault mine is held for another {LEASE_SECONDS}000 ms\n",
+            self.assertEqual(f"lease of fault mine renewed for {LEASE_SECONDS}000 ms\n",
                              self.good("fault", "hold", "mine"))
         self.good("fault", "update", "mine", *CUT, "--duration", "100s")
         self.good("fault", "hold", "mine")  # it is the same fault to who is interested in it
@@ -128,13 +145,14 @@ class FaultCommandsTest(CliTest):
         for command in ("hold", "get", "delete"):
             done = self.ctl("fault", command, "mine")
             self.assertEqual(BAD_INPUT, done.returncode)
-            self.assertIn('there is no fault "mine", or it is deleted already', done.stderr)
+            self.assertIn('no fault "mine" exists, or it is already deleted', done.stderr)
         self.check_replay()
 
     def test_a_duration_of_the_wall_clock_ends_it_by_a_command_that_replays(self):
         self.assertIn("places", self.good("fault", "preview", "cut", *CUT, "--duration", "wall:1s"))
         text = self.good("fault", "create", "cut", *CUT, "--duration", "wall:300ms")
-        self.assertRegex(text, r"(?m)^it is deleted in 300 ms of wall time, unless it is held$")
+        self.assertRegex(text, r"(?m)^its lease expires in 300 ms of wall time, unless it is "
+                               r"renewed$")
         begun = self.good_json("status")["virtual_ps"]
         self.wait_for("its end", lambda: self.ids() == [])
         listed = self.good("replay", self.folder / "state" / "percs" / "default", "--list")
@@ -155,7 +173,7 @@ class FaultCommandsTest(CliTest):
                          (got["phase"], got["number"], got["packets_lost"]))
         done = self.ctl("fault", "update", "other", *CUT)
         self.assertEqual(BAD_INPUT, done.returncode)
-        self.assertIn('there is no fault "other", or it is deleted already; faults: mine',
+        self.assertIn('no fault "other" exists, or it is already deleted; faults: mine',
                       done.stderr)
 
     def test_events_are_followed_until_ctrl_c(self):
@@ -187,8 +205,8 @@ class FaultCommandsTest(CliTest):
         self.assertEqual(("gap", first["sequence"] - 1), (gap["kind"], gap["lost"]))
         self.assertGreater(gap["lost"], 0)
         self.assertEqual(KEPT, 1 + len(others))
-        self.assertRegex(self.good("events").splitlines()[0], rf"^ +gap +{gap['lost']} events "
-                         "before the next one are kept no longer$")
+        self.assertRegex(self.good("events").splitlines()[0], rf"^ +gap +{gap['lost']} earlier "
+                                                              rf"events are no longer kept$")
         last = others[-1]["sequence"]
         self.assertEqual(last, json.loads(self.good("events", "--after", last - 1, "--format",
                                                     "json"))["sequence"], "and none before it")

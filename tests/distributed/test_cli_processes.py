@@ -1,6 +1,6 @@
 """percsctl process: what docs/faults.md says can be done to the processes of a fabric, as written.
 
-Method: the commands of its block "Breaking processes" are run by a shell, one after the other, in a
+Method: the commands of its block "Process failures" are run by a shell, one after the other, in a
 home folder of their own, at twenty times the pace. After each, what it says of itself is waited
 for; the last one's replay has to have the digest of the run.
 """
@@ -83,7 +83,7 @@ class ProcessesTest(CliTest):
             self.pass_time()
 
     def test_the_documented_commands_do_what_they_say_and_the_journal_replays(self):
-        lines = block_of("Breaking processes")
+        lines = block_of("Process failures")
         actions = []
         told = []
         for line in lines:
@@ -113,8 +113,8 @@ class ProcessesTest(CliTest):
         self.wait_for("its end", lambda: self.state_of("d0") in ("gone", "Z"))
         done = self.ctl("process", "stop", "d0")
         self.assertEqual(FAILED, done.returncode)
-        self.assertRegex(done.stderr, r"^percsctl process: d0 \(pid \d+\) does not run any more; "
-                         r"`percsctl process restart` starts it again\n$")
+        self.assertRegex(done.stderr, r"^percsctl process: d0 \(pid \d+\) is not running; "
+                                      r"`percsctl process restart` starts it again\n$")
         self.assertEqual("restart", self.good_json("process", "restart", "d0")["action"])
 
 

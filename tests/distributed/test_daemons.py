@@ -89,13 +89,13 @@ class DaemonsTest(unittest.TestCase):
         self.wait_until_ready(daemon)
         controller.kill()
         self.assertRegex(self.expect_end(daemon, 1),
-                         r"controller at unix:\S+/controller: has been away for \d+\.\d s; "
+                         r"controller at unix:\S+/controller: no connection for \d+\.\d s; "
                          r"is percs-controller running there\?")
 
     def test_without_a_controller_a_daemon_ends_with_a_message(self):
         daemon = self.start_daemon("--controller-timeout", 0.3)
         self.assertRegex(self.expect_end(daemon, 1),
-                         r"controller at unix:\S+/controller: nobody answered for \d+\.\d s")
+                         r"controller at unix:\S+/controller: no answer for \d+\.\d s")
 
     def test_a_taken_port_is_reported_with_its_holder(self):
         holder = socket.create_server(("127.0.0.1", 0))

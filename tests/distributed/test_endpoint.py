@@ -90,7 +90,7 @@ class EndpointTest(FabricTest):
         owner.kill()
         told = self.output(adder, code=1)
         self.assertIn("remote_window_closed", told)
-        self.assertIn("its program is not there, or gone", told)
+        self.assertIn("its program has not started, or has ended", told)
         self.assertIn(self.fabric.status()["state"], ("running", "idle"))
         self.fabric.wait_for(lambda: self.fabric.status()["programs"] == 0, "the windows to go")
         new_owner = self.owner(10)

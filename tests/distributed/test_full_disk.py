@@ -26,8 +26,10 @@ workload:
   pattern: {pattern: uniform, load: 0.05, reliable: true}
 run: {clock: live, pace: 10us/s}
 """
-LEASE_SECONDS = 5  # longer than filling the disk takes on a busy machine
+LOSS_DEADLINE_SECONDS = 3
+LEASE_SECONDS = 12  # longer than filling the disk takes on a busy machine
 CUT = ("--kind", "link_down", "--link", "sn0-d0-h0:LL0")
+PAGES = 8
 SLOW = ("--kind", "latency", "--latency", "1us", "--link", "sn0-d1-h0:LL0")
 # What mounts a tmpfs that only its own process sees; a user namespace lets anybody.
 ALONE = ("unshare", "--mount", "--map-root-user")
@@ -44,7 +46,7 @@ class FullDiskTest(FabricTest):
         self.pass_time()
 
     def open(self):
-        return self.open_fabric(2)
+        return self.open_fabric(2, "--loss-deadline", LOSS_DEADLINE_SECONDS)
 
     def fill(self, full=True):
         """No file may be longer than the journal is."""
@@ -74,16 +76,17 @@ class FullDiskTest(FabricTest):
         fabric.ctl("fault", "create", "leased", "--kind", "latency", "--latency", "1us", "--link",
                    "sn0-d0-h0:LR0", "--lease", f"wall:{LEASE_SECONDS}s")
         self.fill()
-        self.refused(r"^percsctl fault: Control.DeleteFault: .*; make room, ", "delete", "before")
+        self.refused(r"^percsctl fault: Control.DeleteFault: .*; free some space: ", "delete",
+                     "before")
         time.sleep(LEASE_SECONDS + 0.1)  # the lease is over, and its end cannot be journalled
         self.assertEqual(["before", "leased"], self.faults())
         fabric.ctl("resume", check=False)
-        fabric.wait_for(lambda: "; make room, virtual time stands still until then"
+        fabric.wait_for(lambda: "; free some space: virtual time is blocked until then"
                         in fabric.status()["error"], "the reason")
         stood = fabric.status()["virtual_ps"]
         for command in (("create", "cut", *CUT), ("delete", "before"), ("reset",),
                         ("link-down", "sn0-d0-h1:LR0")):
-            self.refused(r"; make room, ", *command)
+            self.refused(r"; free some space: ", *command)
         self.assertEqual(["before", "leased"], self.faults())
         self.assertEqual(stood, fabric.status()["virtual_ps"])
         self.fill(False)
@@ -98,8 +101,47 @@ class FullDiskTest(FabricTest):
         self.assertEqual(([], []), (result["lost"], result["violations"]))
         self.check_replay(fabric, result)
 
+    def test_a_disk_that_stays_full_for_longer_than_the_deadline_loses_nobody(self):
+        fabric = self.fabric
+        self.fill()
+        fabric.wait_for(lambda: "; free some space: " in fabric.status()["error"], "the reason")
+        stood = fabric.status()["virtual_ps"]
+        time.sleep(2.5 * LOSS_DEADLINE_SECONDS)  # what is tested is this time
+        self.assertEqual(stood, fabric.status()["virtual_ps"])
+        self.fill(False)
+        self.pass_time()
+        self.assertEqual([True, True], [p["connected"] for p in fabric.status()["processes"]])
+        self.assertNotIn("daemon_lost", fabric.ctl("events").stdout)
+        fabric.ctl("stop")
+        result = fabric.result()
+        self.assertEqual(([], []), (result["lost"], result["violations"]))
+        self.check_replay(fabric, result)
+
+    def test_a_daemon_that_dies_while_the_disk_is_full_is_lost_when_there_is_room(self):
+        fabric = self.fabric
+        self.fill()
+        fabric.daemons[1].kill()
+        fabric.daemons[1].wait()
+        fabric.wait_for(lambda: "; free some space: " in fabric.status()["error"], "the reason")
+        time.sleep(1.5 * LOSS_DEADLINE_SECONDS)  # what is tested is this time
+        self.assertEqual("running", fabric.status()["state"], fabric.logs())
+        self.fill(False)
+        fabric.wait_for(lambda: "d1 in place 1" in fabric.ctl("events").stdout, "the loss")
+        self.pass_time()
+        fabric.ctl("stop")
+        result = fabric.result()
+        self.assertEqual(1, len(result["lost"]))
+        self.check_replay(fabric, result)
+
 
 class FullTmpfsTest(FullDiskTest):
+    def setUp(self):
+        super().setUp()
+        # Where a whole fault has no room any more, some of the shortest records may: fill() deletes
+        # these.
+        for page in range(PAGES):
+            self.assertTrue(self.takes("create", f"page{page}", *SLOW))
+
     def open(self):
         if subprocess.run([*ALONE, *MOUNT, self.folder, "true"], check=False,
                           stderr=subprocess.DEVNULL).returncode != 0:
@@ -107,7 +149,8 @@ class FullTmpfsTest(FullDiskTest):
         fabric = Fabric(self.folder / "f", 2)
         self.addCleanup(fabric.close)
         fabric.state.mkdir()
-        fabric.start_controller(within=(*ALONE, *MOUNT, fabric.state))
+        fabric.start_controller("--loss-deadline", LOSS_DEADLINE_SECONDS,
+                                within=(*ALONE, *MOUNT, fabric.state))
         for place in range(2):
             fabric.start_daemon(place)
         fabric.wait_for_state("empty")
@@ -125,10 +168,10 @@ class FullTmpfsTest(FullDiskTest):
                 file.write(bytes(4096))
         # The last pages of the journal and of state.db still have room: first for whole faults,
         # then for the shortest record.
-        number = 0
+        number = PAGES
         while self.takes("create", f"page{number}", *SLOW):
             number += 1
-        while self.takes("delete", f"page{number - 1}"):
+        while number > 0 and self.takes("delete", f"page{number - 1}"):
             number -= 1
         return self.assertGreater(number, 0, "all of them can be deleted")
 

@@ -119,6 +119,59 @@ class LossTest(FabricTest):
         self.assertEqual(["d1 in place 1"], [lost["who"].split(" (")[0] for lost in result["lost"]])
         self.check_replay(fabric, result)
 
+    def refused_at_once(self, fabric, text):
+        for command in (("health",), ("counters",), ("links",),
+                        ("fault", "link-down", "sn0-d0-h0:LL0"),
+                        ("fault", "create", "cut", "--kind", "link_down", "--link",
+                         "sn0-d0-h0:LL0")):
+            done = fabric.ctl(*command, check=False)
+            self.assertNotEqual(0, done.returncode, command)
+            self.assertRegex(done.stderr, text)
+
+    def test_while_a_daemon_is_missing_questions_and_commands_say_so_at_once(self):
+        fabric = Fabric(self.folder / "tcp", 3, daemon_flags=("--listen", "127.0.0.1:0"))
+        self.addCleanup(fabric.close)
+        fabric.open()
+        fabric.wait_for_state("empty")
+        fabric.ctl("apply", self.file, "--hold")
+        self.pass_time(fabric, 10_000_000)
+        self.assertEqual("", fabric.status()["waits_for"])
+        fabric.daemons[1].send_signal(signal.SIGSTOP)
+        text = (rf"run 1 waits for d1 in place 1 \(pid {fabric.daemons[1].pid}\), which has not "
+                r"answered for \d+\.\d s; without --loss-deadline it is awaited without limit")
+        self.refused_at_once(fabric, text)
+        status = fabric.status()
+        self.assertRegex(status["waits_for"], text)
+        self.assertGreater(status["processes"][1]["wall_missing_seconds"], 1)
+        self.assertIsNone(status["processes"][1]["wall_lost_in_seconds"])
+        self.assertEqual(0, status["processes"][0]["wall_missing_seconds"])
+        self.assertRegex(fabric.ctl("status").stdout, "(?m)^waiting +" + text)
+        fabric.daemons[1].send_signal(signal.SIGCONT)
+        fabric.wait_for(lambda: fabric.status()["waits_for"] == "", "it to be back")
+        self.pass_time(fabric, 10_000_000)
+        fabric.ctl("health")
+        fabric.ctl("fault", "link-down", "sn0-d0-h0:LL0")
+        fabric.ctl("stop")
+        result = fabric.result()
+        self.assertEqual([], result["lost"])
+        self.check_replay(fabric, result)  # what was refused was not done
+
+    def test_one_that_is_gone_is_named_with_the_time_of_its_loss(self):
+        fabric = Fabric(self.folder / "tcp", 2, daemon_flags=("--listen", "127.0.0.1:0"))
+        self.addCleanup(fabric.close)
+        fabric.open("--loss-deadline", 20)
+        fabric.wait_for_state("empty")
+        fabric.ctl("apply", self.file, "--hold")
+        self.pass_time(fabric, 10_000_000)
+        fabric.daemons[1].kill()
+        self.refused_at_once(fabric, r"run 1 waits for d1 in place 1 \(pid \d+\), which has had "
+                                     r"no connection for \d+\.\d s; it is lost in \d+\.\d s")
+        self.wait_for_loss(fabric, 1)
+        self.pass_time(fabric, 10_000_000)
+        self.assertFalse(fabric.json("health")["healthy"])
+        fabric.ctl("stop")
+        self.check_replay(fabric, fabric.result())
+
     def test_one_at_another_address_waits_until_the_former_one_is_lost(self):
         # Over TCP nobody can tell that a process is gone: in batch only a deadline says so.
         fabric = Fabric(self.folder / "tcp", 2, daemon_flags=("--listen", "127.0.0.1:0"))
@@ -130,7 +183,7 @@ class LossTest(FabricTest):
         fabric.daemons[1].kill()
         fabric.daemons[1].wait()
         fabric.start_daemon(1)
-        fabric.wait_for(lambda: "waits for a place" in fabric.logs(), "it to wait")
+        fabric.wait_for(lambda: "waiting for a place" in fabric.logs(), "it to wait")
         self.assertNotIn("daemon_lost", fabric.ctl("events").stdout)
         self.wait_for_rejoin(fabric, 2)
         self.pass_time(fabric, 10_000_000)
@@ -141,7 +194,7 @@ class LossTest(FabricTest):
         self.check_replay(fabric, result)
 
     def wait_for_rejoin(self, fabric, incarnation):
-        fabric.wait_for(lambda: f"as incarnation {incarnation} from"
+        fabric.wait_for(lambda: f"as incarnation {incarnation} at"
                         in fabric.ctl("events", check=False).stdout, "somebody to rejoin")
 
     def counters(self, fabric, node):
@@ -233,7 +286,7 @@ class LossTest(FabricTest):
         self.pass_time(fabric, 5_000_000)
         fabric.daemons[1].send_signal(signal.SIGCONT)
         self.wait_for_rejoin(fabric, 2)
-        self.assertIn("was declared lost; join anew", fabric.logs())
+        self.assertIn("was declared lost; join again", fabric.logs())
         self.assertIsNone(fabric.daemons[1].poll(), "it is the same process")
         self.assertEqual(3, len(fabric.status()["processes"]), "those that waited are not lost")
         self.pass_time(fabric, 5_000_000)

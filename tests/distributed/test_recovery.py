@@ -19,7 +19,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tests.support.fabric import FabricTest, percsctl, percsctl_json  # noqa: E402
+from tests.support.fabric import BIN, FabricTest, percsctl, percsctl_json  # noqa: E402
 
 SEED = int(os.environ.get("PERCS_SEED", "1"))
 POINTS = 20
@@ -111,6 +111,56 @@ class RecoveryTest(FabricTest):
         fabric.start_controller()
         self.assertEqual(self.expected, fabric.result()["digest"], "results are kept, too")
 
+    def stop_controller(self, fabric):
+        fabric.controller.send_signal(signal.SIGTERM)
+        self.assertEqual(0, fabric.controller.wait(timeout=60), fabric.logs())
+        self.assertEqual([None] * DAEMONS, [daemon.poll() for daemon in fabric.daemons],
+                         "they wait for the next controller")
+
+    def test_stopped_in_good_order_the_fabric_waits_for_the_next_controller(self):
+        fabric = self.open_fabric(DAEMONS)
+        fabric.ctl("apply", self.file, "--pace", "4us/s")
+        start = 0
+        for _ in range(3):
+            fabric.wait_for(lambda: (fabric.status() or {}).get("virtual_ps", 0) > start,
+                            "time to pass")
+            self.stop_controller(fabric)
+            fabric.start_controller()
+            fabric.wait_for(lambda: fabric.status() is not None, "the next one")
+            start = fabric.status()["virtual_ps"] + 1_000_000
+        result = fabric.result()
+        self.assertEqual((self.expected, []), (result["digest"], result["lost"]))
+        self.check_replay(fabric, result)
+        # Nothing runs: results stay, and the same daemons take the next scenario.
+        pids = [daemon.pid for daemon in fabric.daemons]
+        self.stop_controller(fabric)
+        fabric.start_controller()
+        self.assertEqual(self.expected, fabric.result()["digest"])
+        fabric.ctl("apply", self.file)
+        self.assertEqual(self.expected, fabric.result()["digest"])
+        self.assertEqual(pids, [p["pid"] for p in fabric.status()["processes"]])
+        fabric.ctl("down")
+        self.assertEqual([0] * (DAEMONS + 1), [process.wait(timeout=60) for process in
+                                               (fabric.controller, *fabric.daemons)])
+
+    def test_who_waits_for_an_answer_is_told_that_the_controller_is_ending(self):
+        fabric = self.open_fabric(DAEMONS)
+        fabric.ctl("apply", self.file, "--hold")
+        fabric.wait_for_state("idle")
+        fabric.daemons[1].send_signal(signal.SIGSTOP)
+        health = self.start(BIN / "percsctl", "health", "--controller", fabric.address)
+        fabric.wait_for(lambda: "awaited without limit" in fabric.status()["waits_for"]
+                        or health.poll() is not None, "the question")
+        self.stop_controller(fabric)
+        health.communicate(timeout=60)
+        self.assertNotEqual(0, health.returncode)
+        fabric.daemons[1].send_signal(signal.SIGCONT)
+        fabric.start_controller()
+        fabric.wait_for_state("idle")
+        fabric.ctl("health")
+        fabric.ctl("stop")
+        self.check_replay(fabric, fabric.result())
+
     def test_what_is_damaged_newer_or_of_another_fabric_is_refused(self):
         fabric = self.open_fabric(DAEMONS, "--kill-at", f"saved:{self.windows // 2}")
         fabric.ctl("apply", self.file, check=False)
@@ -136,7 +186,7 @@ class RecoveryTest(FabricTest):
         with sqlite3.connect(database) as connection:
             connection.execute("UPDATE meta SET value = '1' WHERE key = 'model'")
         connection.close()
-        refused("run 1 is going on, of model 1; this software has model")
+        refused("run 1 is in progress, started by model 1; this software has model")
         with sqlite3.connect(database) as connection:
             connection.execute("DELETE FROM step WHERE number = 0")
         connection.close()
@@ -146,7 +196,7 @@ class RecoveryTest(FabricTest):
         database.write_bytes(b"this is no database at all" * 100)
         refused("state.db: .*not a database; move it away")
         fabric.places += 1
-        refused("is of a fabric of 3 daemons, and --daemons says 4")
+        refused("belongs to a fabric of 3 daemons, but --daemons is 4")
         fabric.places -= 1
         fabric.start_controller()
         self.assertEqual(self.expected, fabric.result()["digest"], "what was not damaged goes on")

@@ -95,18 +95,19 @@ class ReplayTest(CliTest):
         # Digests that are equal all the same are equal.
         self.rewrite((APPLY, VERSIONS, MODEL), lambda value: value + 1)
         done = self.replay()
-        said = (f"percsctl replay: the journal is of model {model + 1}, this software has model "
-                f"{model}; digests may differ\n")
+        said = (f"percsctl replay: the journal was written by model {model + 1}, this software "
+                f"has model {model}; digests may differ\n")
         self.assertEqual((OK, said), (done.returncode, done.stderr))
         self.rewrite((END, DIGEST), lambda digest: b"0" * len(digest))
         done = self.replay()
-        self.assertEqual((VIOLATION, f"{said}percsctl replay: the live run was of model "
-                          f"{model + 1}, this software has model {model}: results differ\n"),
+        self.assertEqual((VIOLATION, f"{said}percsctl replay: the live run used model "
+                                     f"{model + 1}, this software has model {model}: results "
+                                     f"differ\n"),
                          (done.returncode, done.stderr))
         self.rewrite((APPLY, VERSIONS, MODEL), lambda value: value - 1)
         done = self.replay()
         self.assertEqual(
-            (VIOLATION, "percsctl replay: the replay is not what the live run was\n"),
+            (VIOLATION, "percsctl replay: the replay differs from the live run\n"),
             (done.returncode, done.stderr))
 
 

@@ -44,8 +44,8 @@ class TlsTest(CliTest):
         file = self.write("one.yaml", TINY)
         viewer = ("--controller", controller, "--tls", self.role("viewer"))
         self.assertEqual("empty", self.good_json("status", *viewer)["state"])
-        self.bad(FAILED, "percsctl apply: Control.Apply: /percs.v1.Control/Apply is for the role "
-                 "operator; the certificate proves the role viewer", "apply", file, *viewer)
+        self.bad(FAILED, "percsctl apply: Control.Apply: /percs.v1.Control/Apply needs the role "
+                         "operator; the certificate has the role viewer", "apply", file, *viewer)
         self.bad(BAD_INPUT, f"percsctl status: {self.role('daemon')} has the identity of the role "
                  "daemon; expected viewer or operator", "status", "--controller", controller,
                  "--tls", self.role("daemon"))
@@ -58,13 +58,15 @@ class TlsTest(CliTest):
         self.assertEqual(2, self.good_json("status", "--name", "copy")["daemons_expected"])
         self.assertEqual([{"name": "copy", "controller": controller, "role": "operator"}],
                          self.good_json("context", "list"))
-        self.bad(FAILED, f'percsctl down: fabric "copy" is elsewhere, at {controller}; '
-                 "`percsctl context delete copy` forgets it", "down", "--name", "copy")
-        self.bad(FAILED, 'percsctl context: "safe" is a fabric of this machine; `percsctl down '
-                 '--name safe` ends it', "context", "delete", "safe")
+        self.bad(FAILED, f'percsctl down: fabric "copy" is a remote fabric at {controller}; '
+                         f'`percsctl context delete copy` deletes the context', "down", "--name",
+                         "copy")
+        self.bad(FAILED, 'percsctl context: "safe" is a local fabric; `percsctl down --name '
+                         'safe` stops it', "context", "delete", "safe")
         daemon = self.write("daemon.pem", self.good("context", "export", self.role("daemon")))
-        self.bad(BAD_INPUT, f"percsctl context: {daemon}: an identity of the role daemon; percsctl "
-                 "shows that of an operator or viewer", "context", "import", "x", "--controller",
+        self.bad(BAD_INPUT, f"percsctl context: {daemon}: this identity has the role daemon; "
+                            f"percsctl needs the role operator or viewer", "context", "import",
+                            "x", "--controller",
                  controller, daemon)
         self.good("context", "delete", "copy")
         self.assertEqual([], self.good_json("context", "list"))
@@ -149,8 +151,8 @@ class ProgramsTest(CliTest):
         for name, more in (("percs-controller", ()), ("percsd", ("--controller", "unix:/none"))):
             done = self.program(name, "--listen", "0.0.0.0:0", *more)
             self.assertEqual(1, done.returncode)
-            self.assertIn("--listen 0.0.0.0:0 can be reached from other machines, and nothing "
-                          "would say who calls: give --tls FOLDER", done.stderr)
+            self.assertIn("--listen 0.0.0.0:0 is reachable from other machines, and callers "
+                          "would not be authenticated: give --tls FOLDER", done.stderr)
 
     def test_units_of_systemd_give_flags_that_there_are(self):
         for unit in sorted((ROOT / "deploy" / "systemd").glob("*.service")):
@@ -229,7 +231,7 @@ class ProgramsTest(CliTest):
             self.assertNotIn(b"HTTP", answer)
         done = self.program("percsd", "--controller", "unix:/none", *flags, "tls/daemon/ca.pem")
         self.assertEqual(1, done.returncode)
-        self.assertIn("tls/daemon/ca.pem, which has to have a private key and its certificate",
+        self.assertIn("tls/daemon/ca.pem, which must contain a private key and its certificate",
                       done.stderr)
 
     def test_a_daemon_is_ready_once_it_has_a_session(self):

@@ -6,8 +6,8 @@ build/bin; images are built by the shipped Dockerfile. `docker-compose up` bring
 (PERCS_DOCKER_HUBS=32 for as many) and Prometheus up; from outside, through the one port that is
 published on loopback, percsctl applies a scenario and cuts a link at a virtual time. The result
 must be that of the same in one process, Prometheus must see all of it, and `down` must leave
-nothing behind. Then the commands of README.md, as they are written there. Grafana is not started:
-Debian has no package of it, and where README.md starts it an image without Grafana takes its place.
+nothing behind. Then the commands of docs/deploy.md, as they are written there. Grafana is not
+started: Debian has no package of it, so where docs/deploy.md starts it another image stands in.
 """
 
 import json
@@ -213,10 +213,10 @@ class DockerTest(unittest.TestCase):
         self.assertEqual(["bridge", "host", "none"], sorted(self.run_tool(
             DOCKER, "network", "ls", "--format", "{{.Name}}").split()))
 
-    def test_4_the_commands_of_the_readme_do_what_it_says(self):
-        """The block of README.md word for word; docker-compose stands for `docker compose`."""
+    def test_4_the_commands_of_the_page_do_what_it_says(self):
+        """The block of docs/deploy.md word for word; docker-compose stands for `docker compose`."""
         (block,) = re.findall(r"(?m)^In containers.*\n\n((?:    .*\n)+)",
-                              (ROOT / "README.md").read_text())
+                              (ROOT / "docs" / "deploy.md").read_text())
         self.assertIn("docker compose up -d --build", block)
         self.assertNotRegex(block, r"(?m)(^|\| *)\s*percsctl")  # nothing has to be in the PATH
         tools = self.folder / "tools"

@@ -71,9 +71,9 @@ class KubernetesTest(unittest.TestCase):
     def arguments(self, name):
         return " ".join(self.container(name)["args"])
 
-    def test_the_readme_names_what_is_rendered_here(self):
-        readme = (ROOT / "README.md").read_text()
-        (folder,) = re.findall(r"(?m)^    kubectl apply -k (\S+)$", readme)
+    def test_the_page_names_what_is_rendered_here(self):
+        page = (ROOT / "docs" / "deploy.md").read_text()
+        (folder,) = re.findall(r"(?m)^    kubectl apply -k (\S+)$", page)
         self.assertEqual(FOLDER, ROOT / folder)
 
     def test_the_objects_are_those_expected(self):

@@ -237,9 +237,9 @@ class SlurmTest(unittest.TestCase):
         self.assert_nothing_runs()
 
     @unittest.skipUnless(os.environ.get("PERCS_FULL") == "1", "32 daemons: --full")
-    def test_the_command_of_the_readme_does_what_it_says(self):
+    def test_the_command_of_the_page_does_what_it_says(self):
         """Word for word, from a folder that has `deploy` and `build` as the repository has."""
-        (line,) = re.findall(r"(?m)^    sbatch (.*)$", (ROOT / "README.md").read_text())
+        (line,) = re.findall(r"(?m)^    sbatch (.*)$", (ROOT / "docs" / "deploy.md").read_text())
         if not (self.work / "deploy").exists():
             (self.work / "deploy").symlink_to(ROOT / "deploy")
             (self.work / "build").mkdir()

@@ -1,5 +1,8 @@
 """Runs GoogleTest programs, unittest files and libFuzzer targets, and counts what they say.
 
+libFuzzer targets run their kept inputs and nothing else: a run of the tests must not depend on
+luck. With --search they look for new ones, and network_campaign for networks.
+
 tests/run calls this once per tier. Each program runs in a session of its own, under a time limit,
 and whatever it left running is ended with it. The tally goes to <results>/<tier>.tally as
 "passed failed skipped"; the exit code is 1 when anything failed.
@@ -12,7 +15,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,8 +23,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIME_LIMIT_SECONDS = 900
-FUZZ_INPUTS, FUZZ_SECONDS = 100_000, 60  # of each target, whatever comes first
-FUZZ_SECONDS_FULL = 300
+CAMPAIGN_SECONDS = 7200
 LOG_LINES_SHOWN = 60
 LOG_COLUMNS_SHOWN = 300
 
@@ -227,37 +228,68 @@ def run_python(options, file):
     return outcome
 
 
-def run_fuzz(options, program):
-    seconds = FUZZ_SECONDS_FULL if options.full else FUZZ_SECONDS
+def fuzz_command(options, program, kept_corpus):
+    """Of the kept corpus alone, or of a search that begins with it."""
     name = program.name
-    new_corpus = program.parent.parent / "corpus" / name
-    if not options.full:  # what earlier runs here found is nothing that a fresh clone could try
-        shutil.rmtree(new_corpus, ignore_errors=True)
+    command = [str(program), "-timeout=60", "-rss_limit_mb=2048", "-print_final_stats=1"]
+    if not options.search:
+        return command + ["-runs=0", str(kept_corpus)]
+    new_corpus = program.parent.parent / "corpus" / name  # kept here, for the next search
     new_corpus.mkdir(parents=True, exist_ok=True)
-    kept_corpus = ROOT / "tests" / "fuzz" / "corpus" / name.removesuffix("_fuzz")
+    seed = options.search_seed % (2**31 - 1) + 1  # zero means "by the clock"
+    command += [f"-max_total_time={options.search}", f"-seed={seed}",
+                f"-artifact_prefix={new_corpus.parent}/{name}-"]
     dictionary = kept_corpus.with_suffix(".dict")
-    log = options.results / f"{options.tier}.{name}.log"
-    seed = int(os.environ.get("PERCS_SEED", "1")) % (2**31 - 1) + 1  # zero means "by the clock"
-    command = [str(program), f"-max_total_time={seconds}", f"-seed={seed}", "-timeout=60",
-               f"-runs={-1 if options.full else FUZZ_INPUTS}",
-               "-rss_limit_mb=2048", "-print_final_stats=1",
-               f"-artifact_prefix={new_corpus.parent}/{name}-", str(new_corpus)]
     if dictionary.exists():
-        command.insert(-1, f"-dict={dictionary}")
-    if kept_corpus.is_dir():
-        command.append(str(kept_corpus))
-    limit = seconds + 120  # the last input may take its whole time
+        command.append(f"-dict={dictionary}")
+    return command + [str(new_corpus), str(kept_corpus)]
+
+
+def run_fuzz(options, program):
+    name = program.name
+    kept_corpus = options.corpus / name.removesuffix("_fuzz")
+    log = options.results / f"{options.tier}.{name}.log"
     outcome = Outcome(name=name, log=log)
-    code, outcome.seconds = run_process(command, log, limit)
+    kept = len(list(kept_corpus.iterdir())) if kept_corpus.is_dir() else 0
+    if not kept:
+        outcome.failures.append((name, f"{kept_corpus} holds no input to try"))
+        return outcome
+    limit = options.search + 600 if options.search else TIME_LIMIT_SECONDS
+    code, outcome.seconds = run_process(fuzz_command(options, program, kept_corpus), log, limit)
     log_text = log.read_text(errors="replace")
     executed = re.search(r"stat::number_of_executed_units:\s*(\d+)", log_text)
-    if code == 0 and executed and int(executed.group(1)) > 0:
+    if code == 0 and executed and int(executed.group(1)) >= kept:
         edges = re.findall(r"\bcov: (\d+)", log_text)
         outcome.passed = 1
         outcome.note = f"{executed.group(1)} inputs, {edges[-1] if edges else 0} edges covered"
-    else:
-        what = ending(code, limit) if code != 0 else "it tried no input"
-        outcome.failures.append((name, f"{what}\n{tail(log)}"))
+        return outcome
+    what = ending(code, limit) if code != 0 else f"it did not try all of {kept} kept inputs"
+    found = re.search(r"Test unit written to (\S+)", log_text)
+    if found:
+        what += (f"\nto see it again: {program} {found.group(1)}"
+                 f"\nto keep it: cp {found.group(1)} {kept_corpus}/")
+    outcome.failures.append((name, f"{what}\n{tail(log)}"))
+    return outcome
+
+
+def run_campaign(options, program):
+    """Random networks from a number on that follows from the search's seed."""
+    log = options.results / f"{options.tier}.{program.name}.log"
+    outcome = Outcome(name=program.name, log=log)
+    first = options.search_seed % 10**12 * 10**6
+    command = [str(program), str(first), str(options.networks), "--jobs", str(options.jobs)]
+    code, outcome.seconds = run_process(command, log, CAMPAIGN_SECONDS)
+    log_text = log.read_text(errors="replace")
+    for network, why in re.findall(r"^network (\d+): (.*)", log_text, re.M):
+        outcome.failures.append((f"network {network}", "\n".join((
+            why, f"the smallest part that fails: {program} --shrink {network}",
+            "to keep it: add the number to kFoundNetworks in "
+            "tests/differential/differential_test.cc"))))
+    if code == 0 and not outcome.failures:
+        outcome.passed = 1
+        outcome.note = f"networks {first} to {first + options.networks - 1}"
+    elif not outcome.failures:
+        outcome.failures.append((program.name, f"{ending(code, CAMPAIGN_SECONDS)}\n{tail(log)}"))
     return outcome
 
 
@@ -300,6 +332,8 @@ def outcomes(options):
     if targets and not options.filter:
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             yield from pool.map(lambda target: run_fuzz(options, target), targets)
+    if options.networks and not options.filter:
+        yield run_campaign(options, options.bin / "network_campaign")
 
 
 def parse_arguments():
@@ -310,13 +344,17 @@ def parse_arguments():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--filter", default="")
     parser.add_argument("--slow", type=int, default=1, help="factor on the time limits")
-    parser.add_argument("--full", action="store_true")
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--program", nargs="*", default=[])
     parser.add_argument("--python", nargs="*", default=[])
     parser.add_argument("--side-by-side", action="store_true", help="unittest files run --jobs at "
                         "a time: for those that mostly wait for processes")
-    parser.add_argument("--fuzz", default="")
+    parser.add_argument("--fuzz", default="", help="folder of libFuzzer targets")
+    parser.add_argument("--corpus", type=pathlib.Path, default=ROOT / "tests" / "fuzz" / "corpus")
+    parser.add_argument("--search", type=int, default=0, metavar="SECONDS", help="of each "
+                        "libFuzzer target; without it, they try their kept inputs only")
+    parser.add_argument("--networks", type=int, default=0, help="that network_campaign tries")
+    parser.add_argument("--search-seed", type=int, default=1)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--report", help=argparse.SUPPRESS)
     return parser.parse_args()

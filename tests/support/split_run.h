@@ -29,6 +29,13 @@ struct SplitOptions {
   std::vector<Change> changes;
 };
 
+// Over this many processes, all else by default.
+inline SplitOptions Processes(int processes) {
+  SplitOptions options;
+  options.processes = processes;
+  return options;
+}
+
 absl::StatusOr<RunResult> SplitRun(const Scenario& scenario, const SplitOptions& options);
 
 }  // namespace percs::test

@@ -26,7 +26,9 @@ UNITS = {"none", "bytes", "Bps", "cps", "s", "percentunit"}
 
 def metric_list():
     text = (ROOT / "daemon" / "metrics" / "metric_list.h").read_text()
-    return set(re.findall(r'\{\s*"(\w+)"\s*,', text))
+    counters = (ROOT / "emulator" / "metrics" / "node_stats.h").read_text()
+    return (set(re.findall(r'\{\s*"(\w+)"\s*,', text))
+            | set(re.findall(r'"(percs_\w+_total)"', counters)))
 
 
 def recording_rules():

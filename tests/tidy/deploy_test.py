@@ -110,6 +110,50 @@ class LossDeadlineTest(unittest.TestCase):
             self.assertGreater(int(found[0]), 2 * keepalive, name)
 
 
+class RestartTest(unittest.TestCase):
+    """A controller that is stopped and started again finds its state and its daemons."""
+
+    COMPOSE = (ROOT / "docker-compose.yml").read_text()
+    CONTROLLER = (ROOT / "deploy" / "kubernetes" / "controller.yaml").read_text()
+    PERCSD = (ROOT / "deploy" / "kubernetes" / "percsd.yaml").read_text()
+    UNITS = {name: (ROOT / "deploy" / "systemd" / name).read_text()
+             for name in ("percs-controller.service", "percsd@.service")}
+
+    def test_daemons_wait_for_longer_than_a_controller_takes_to_stop_and_to_start(self):
+        for text in (self.COMPOSE, self.PERCSD, self.UNITS["percsd@.service"]):
+            (wait,) = re.findall(r"--controller-timeout (\d+)", text)
+            stop = max(map(int, re.findall(
+                r"(?:stop_grace_period: |terminationGracePeriodSeconds: |TimeoutStopSec=)(\d+)",
+                text)))
+            self.assertGreaterEqual(int(wait), 5 * stop, text[:60])
+
+    def test_a_controller_has_a_state_directory_that_outlives_it(self):
+        self.assertIn("--state-dir /var/lib/percs", self.COMPOSE)
+        self.assertIn("journal:/var/lib/percs", self.COMPOSE)
+        self.assertIn("--state-dir=/var/lib/percs", self.CONTROLLER)
+        self.assertIn("{name: journal, mountPath: /var/lib/percs}", self.CONTROLLER)
+        self.assertIn("volumeClaimTemplates:", self.CONTROLLER)
+        unit = self.UNITS["percs-controller.service"]
+        self.assertIn("StateDirectory=percs\n", unit)
+        self.assertIn("--state-dir ${STATE_DIRECTORY}", unit)
+
+    def test_nothing_takes_the_daemons_down_with_the_controller(self):
+        for name, unit in self.UNITS.items():
+            for tie in ("PartOf=", "BindsTo=", "Requires=", "KillSignal=", "SuccessExitStatus="):
+                self.assertNotIn(tie, unit, name)
+            self.assertIn("Restart=on-failure\n", unit, name)
+        hub = self.COMPOSE[self.COMPOSE.index("  hub: &hub"):self.COMPOSE.index("  prometheus:\n")]
+        self.assertNotIn("depends_on: {controller", hub)
+        self.assertNotIn("depends_on: [controller", hub)
+        # A fabric that is shut down stays down.
+        self.assertIn("restart: on-failure", self.COMPOSE)
+
+    def test_a_job_of_slurm_shuts_its_fabric_down(self):
+        script = SlurmTest.SCRIPT.read_text()
+        finish = script[script.index("finish() {"):script.index("trap finish EXIT")]
+        self.assertIn('percsctl" down --controller "$PERCS_CONTROLLER"', finish)
+
+
 class SlurmTest(unittest.TestCase):
     SCRIPT = ROOT / "deploy" / "slurm" / "percs.sbatch"
 

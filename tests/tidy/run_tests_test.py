@@ -37,15 +37,32 @@ json.dump({"testsuites": [{"name": "Suite", "testsuite": [test]}]}, open(report,
 sys.exit(1 if mode in ("fail", "late") else 0)
 """
 
-# Speaks enough of libFuzzer's; fails when there is something that another run had found.
+# Speaks enough of libFuzzer's: tries what is in its last folder, and dies of an input "bad". When
+# it searches, it finds one.
 FAKE_FUZZ = """\
 #!/usr/bin/python3
 import pathlib, sys
-found = pathlib.Path([a for a in sys.argv[1:] if not a.startswith("-")][0])
-if list(found.iterdir()):
-    sys.exit("an earlier run was here")
-(found / "new").touch()
-print("stat::number_of_executed_units: 1")
+options = dict(a[1:].split("=", 1) for a in sys.argv[1:] if a.startswith("-"))
+inputs = list(pathlib.Path(sys.argv[-1]).iterdir())
+if "bad" in [i.name for i in inputs]:
+    sys.exit(77)
+if options.get("runs") != "0":
+    path = options["artifact_prefix"] + "crash-1"
+    pathlib.Path(path).touch()
+    print("Test unit written to " + path)
+    sys.exit(77)
+print(f"stat::number_of_executed_units: {len(inputs)}")
+"""
+
+# Speaks enough of network_campaign's.
+FAKE_CAMPAIGN = """\
+#!/usr/bin/python3
+import os, sys
+first, count = int(sys.argv[1]), int(sys.argv[2])
+if os.environ["FAKE_MODE"] == "find":
+    print(f"network {first + 2}: a reason")
+    sys.exit(1)
+print(f"networks {first} to {first + count - 1}: {count} tried, 0 failed")
 """
 
 
@@ -106,17 +123,50 @@ class RunnerTest(unittest.TestCase):
         dying = "def test(self): import os; os._exit(0)"
         self.assertEqual((1, 0, 1, 0), self.run_python(dying)[:4])
 
-    def test_fuzzing_begins_as_in_a_fresh_clone_unless_it_is_full(self):
-        programs = self.folder / "fuzz"
-        programs.mkdir()
-        (programs / "trial_fuzz").write_text(FAKE_FUZZ)
-        (programs / "trial_fuzz").chmod(0o755)
-        for _ in range(2):
-            *counts, output = self.run_tier("--fuzz", str(programs))
-            self.assertEqual([0, 1, 0, 0], counts, output)
-        *counts, output = self.run_tier("--fuzz", str(programs), "--full")
+    def write_program(self, path, text):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def run_fuzz(self, *arguments):
+        self.write_program(self.folder / "fuzz" / "trial_fuzz", FAKE_FUZZ)
+        return self.run_tier("--fuzz", str(self.folder / "fuzz"), "--corpus",
+                             str(self.folder / "corpus"), *arguments)
+
+    def keep_input(self, name):
+        (self.folder / "corpus" / "trial").mkdir(parents=True, exist_ok=True)
+        (self.folder / "corpus" / "trial" / name).touch()
+
+    def test_a_fuzz_target_tries_its_kept_inputs_and_nothing_else(self):
+        self.keep_input("good")
+        *counts, output = self.run_fuzz()
+        self.assertEqual([0, 1, 0, 0], counts, output)
+        self.assertIn("1 inputs", output)
+        self.keep_input("bad")
+        self.assertEqual([1, 0, 1, 0], list(self.run_fuzz()[:4]))
+
+    def test_a_fuzz_target_without_kept_inputs_fails(self):
+        *counts, output = self.run_fuzz()
         self.assertEqual([1, 0, 1, 0], counts)
-        self.assertIn("an earlier run was here", output)
+        self.assertIn("corpus/trial holds no input to try", output)
+
+    def test_what_a_search_finds_is_told_with_how_to_keep_it(self):
+        self.keep_input("good")
+        *counts, output = self.run_fuzz("--search", "1")
+        self.assertEqual([1, 0, 1, 0], counts)
+        self.assertRegex(output, "to keep it: cp .*trial_fuzz-crash-1 .*corpus/trial/")
+
+    def test_networks_that_a_search_finds_are_told_one_by_one(self):
+        self.write_program(self.folder / "network_campaign", FAKE_CAMPAIGN)
+        search = ("--networks", "10", "--search-seed", "7")
+        *counts, output = self.run_tier(*search)
+        self.assertEqual([0, 1, 0, 0], counts, output)
+        self.assertIn("networks 7000000 to 7000009", output)
+        *counts, output = self.run_tier(*search, mode="find")
+        self.assertEqual([1, 0, 1, 0], counts)
+        self.assertIn("FAILED: network 7000002", output)
+        self.assertIn("--shrink 7000002", output)
+        self.assertIn("kFoundNetworks", output)
 
     def test_nothing_to_run_is_said(self):
         *counts, output = self.run_tier("--program", "no_such_test")

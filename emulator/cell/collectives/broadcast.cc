@@ -53,7 +53,7 @@ Task<> Collectives::OverlappedBroadcast(std::uint32_t bytes) {
 Task<> Collectives::Broadcast(std::uint32_t bytes, AlgorithmSpec spec) {
   if (bytes == 0 || bytes > kCollectiveBufferBytes) {
     co_await spe_.Break(absl::InvalidArgumentError(
-        fmt::format("broadcast rule: {} bytes; the buffer holds {}, so it is 1 to {}", bytes,
+        fmt::format("broadcast rule: {} bytes; the buffer holds {}, so write 1 to {}", bytes,
                     kCollectiveBufferBytes, kCollectiveBufferBytes)));
   }
   if (spec.algorithm == Algorithm::kAuto) {
@@ -61,7 +61,7 @@ Task<> Collectives::Broadcast(std::uint32_t bytes, AlgorithmSpec spec) {
   }
   if (spec.algorithm == Algorithm::kPairwise) {
     co_await spe_.Break(absl::InvalidArgumentError(
-        "broadcast rule: pairwise exchange cannot part ready from go; take ATO or TT"));
+        "broadcast rule: pairwise exchange cannot separate ready from go; use ATO or TT"));
   }
   co_await Settle(spec);
   Begin(spec, /*linked=*/true);

@@ -11,7 +11,7 @@ absl::StatusOr<CollectiveGroup> CollectiveGroup::Create(int spes, LsAddress buff
                                                         int signal_register) {
   if (spes < 1 || spes > kSpes) {
     return absl::InvalidArgumentError(
-        fmt::format("a group of {} SPEs; a blade has {}, so it is 1 to {}", spes, kSpes, kSpes));
+        fmt::format("a group of {} SPEs; a blade has {}, so write 1 to {}", spes, kSpes, kSpes));
   }
   if (buffer % kLineBytes != 0 || buffer > kLocalStoreBytes - kCollectiveBufferBytes) {
     return absl::InvalidArgumentError(fmt::format(

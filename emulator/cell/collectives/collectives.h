@@ -51,11 +51,11 @@ class Collectives {
   FramePool& frames() { return spe_.frames(); }
   LsAddress buffer() const { return group_.buffer(); }
 
-  // Nobody leaves before all have entered.
+  // No SPE leaves before all have entered.
   Task<> Barrier(AlgorithmSpec spec = {});
-  // The first `bytes` of SPE 0's buffer reach everybody's.
+  // The first `bytes` of SPE 0's buffer reach all buffers.
   Task<> Broadcast(std::uint32_t bytes, AlgorithmSpec spec = {});
-  // Combines everybody's `elements` at `vector` (the same place in every local store, a multiple of
+  // Combines the `elements` of all at `vector` (the same place in every local store, a multiple of
   // 16) into SPE 0's; the vectors of others may hold parts of the result afterwards.
   Task<> Reduce(LsAddress vector, std::uint32_t elements, ReduceOp op, ReduceType type,
                 AlgorithmSpec spec = {});
@@ -87,7 +87,7 @@ class Collectives {
   Task<> WaitForAll(std::uint32_t bits);
   Task<std::uint32_t> WaitForAny(std::uint32_t bits);
 
-  // What the DMA rules allow for so many bytes: at most 15 more.
+  // What the DMA rules allow for this number of bytes: at most 15 more.
   static std::uint32_t DmaBytes(std::uint32_t bytes) {
     const bool small = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
     return small ? bytes : (bytes + 15) / 16 * 16;

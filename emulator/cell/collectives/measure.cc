@@ -86,7 +86,7 @@ bool Right(const RunningLoop& m, Spe& spe, std::uint64_t call) {
 absl::Status Outcome(const RunningLoop& m, const BladeResult& result) {
   if (!result.status.ok()) return result.status;
   if (!result.blocked.empty()) {
-    return absl::FailedPreconditionError("programs wait for ever: " +
+    return absl::FailedPreconditionError("programs are deadlocked: " +
                                          absl::StrJoin(result.blocked, "; "));
   }
   if (m.loop->mode == LoopMode::kAligned && m.longest >= kSlot) {

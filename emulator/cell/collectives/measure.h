@@ -35,7 +35,7 @@ struct CollectiveTiming {
   double nanoseconds = 0;           // per call
   double gigabytes_per_second = 0;  // broadcasts: what all others receive, over the time
   std::uint64_t wrong = 0;  // calls after which data were not what the reference says, or a barrier
-                            // that somebody left before all had entered
+                            // that an SPE left before all had entered
   BladeResult blade;
 };
 

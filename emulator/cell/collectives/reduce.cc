@@ -123,7 +123,7 @@ Task<> Collectives::Reduce(LsAddress vector, std::uint32_t elements, ReduceOp op
   }
   if (spec.algorithm == Algorithm::kPairwise) {
     co_await spe_.Break(absl::InvalidArgumentError(
-        "reduce rule: pairwise exchange cannot part ready from go; take ATO or TT"));
+        "reduce rule: pairwise exchange cannot separate ready from go; use ATO or TT"));
   }
   Vector v;
   v.at = vector;

@@ -235,7 +235,7 @@ TEST(Cau, ParticipantsThatDisagreeFailTheTreeWithTheReason) {
        [&](CauHubs& h) { give(h, 1, 0), give(h, 2, 0, ReduceOp::kSum, OperandType::kUint32); }},
       {"different sizes",
        [&](CauHubs& h) { give(h, 1, 0), give(h, 2, 0, ReduceOp::kSum, OperandType::kInt32, 2); }},
-      {"one sender only",
+      {"only one sender",
        [&](CauHubs& h) {
          ASSERT_TRUE(h.cau(1).Multicast(0, 0, one).ok());
          ASSERT_TRUE(h.cau(2).Multicast(0, 0, one).ok());
@@ -315,7 +315,7 @@ TEST(Cau, ALinkThatStaysSilentFailsWhatIsOnItsWay) {
   ASSERT_TRUE((failed.contains({0, kMulticast, 1})));
   EXPECT_NE((failed.at({0, kReduce, 0})
                  .message()
-                 .find("sn0-d0-h0 got no acknowledgement from sn0-d0-h1")),
+                 .find("sn0-d0-h0 received no acknowledgement from sn0-d0-h1")),
             std::string::npos);
   EXPECT_EQ(hubs.cau(0).Multicast(0, 1, CauPayload()).code(),
             absl::StatusCode::kFailedPrecondition);

@@ -11,12 +11,6 @@
 namespace percs {
 namespace {
 
-test::SplitOptions Processes(int processes) {
-  test::SplitOptions options;
-  options.processes = processes;
-  return options;
-}
-
 Scenario WithClock(TopologySpec topology, Time length) {
   Scenario s;
   s.seed = test::Seed();
@@ -87,7 +81,7 @@ TEST(GlobalClock, IsTheSameForAnyPlacementAndKeepsNoRunAlive) {
   EXPECT_THAT(whole->violations, testing::IsEmpty());
   EXPECT_GT(whole->clock.samples, 1u);
   for (const int processes : {2, 5}) {
-    const auto split = test::SplitRun(s, Processes(processes));
+    const auto split = test::SplitRun(s, test::Processes(processes));
     ASSERT_TRUE(split.ok()) << split.status();
     EXPECT_EQ(split->digest, whole->digest);
     EXPECT_EQ(split->clock.skew_max, whole->clock.skew_max);

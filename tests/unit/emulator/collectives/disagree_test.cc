@@ -11,7 +11,7 @@
 namespace percs {
 namespace {
 
-constexpr NodeId kNodes = 4;
+constexpr NodeId kDisagreeNodes = 4;
 
 // One task on each of four nodes, on a tree of CAUs; each makes one call.
 class Calls {
@@ -19,15 +19,16 @@ class Calls {
   using MakeOne = std::function<std::unique_ptr<Collective>(Rank&, const TaskGroup&)>;
   using Alter = std::function<void(std::uint32_t task, CollectiveCall& call)>;
 
-  Calls(MakeOne make, Alter alter, std::uint64_t bytes = 8) : hubs_(kNodes) {
+  Calls(MakeOne make, Alter alter, std::uint64_t bytes = 8) : hubs_(kDisagreeNodes) {
     for (auto& data : data_) data.assign(256, 1);
-    const auto plan = PlanTree(*Topology::Create({.supernodes = 1, .drawers = 1, .hubs = kNodes}),
-                               test::CauHubs::First(kNodes), [](NodeId, NodeId) { return true; });
+    const auto plan =
+        PlanTree(*Topology::Create({.supernodes = 1, .drawers = 1, .hubs = kDisagreeNodes}),
+                 test::CauHubs::First(kDisagreeNodes), [](NodeId, NodeId) { return true; });
     const auto shared = std::make_shared<const TreePlan>(*plan);
-    for (NodeId node = 0; node < kNodes; ++node) {
+    for (NodeId node = 0; node < kDisagreeNodes; ++node) {
       EXPECT_TRUE(hubs_.hub(node).AddTree(shared).ok());
-      auto runtime =
-          std::make_unique<NodeRuntime>(host_, TaskPlacement{.nodes = kNodes}, hubs_.hub(node));
+      auto runtime = std::make_unique<NodeRuntime>(host_, TaskPlacement{.nodes = kDisagreeNodes},
+                                                   hubs_.hub(node));
       runtime->UseTree(0);
       CollectiveCall call;
       call.bytes = bytes;
@@ -36,7 +37,7 @@ class Calls {
       call.done = [](void* done) { *static_cast<bool*>(done) = true; };
       call.client = &done_[node];
       alter(node, call);
-      collectives_.push_back(make(runtime->local_rank(0), {0, 1, kNodes}));
+      collectives_.push_back(make(runtime->local_rank(0), {0, 1, kDisagreeNodes}));
       runtime->SetProgram([this, node, call](Rank& rank) { return One(rank, node, call); });
       runtimes_.push_back(runtime.get());
       hubs_.hub(node).SetWorkload(std::move(runtime));
@@ -68,8 +69,8 @@ class Calls {
 
   HostParameters host_;
   test::CauHubs hubs_;  // owns the nodes' runtimes
-  std::array<std::vector<std::uint8_t>, kNodes> data_;
-  std::array<bool, kNodes> done_{};
+  std::array<std::vector<std::uint8_t>, kDisagreeNodes> data_;
+  std::array<bool, kDisagreeNodes> done_{};
   std::vector<std::unique_ptr<Collective>> collectives_;
   std::vector<NodeRuntime*> runtimes_;
 };
@@ -141,7 +142,7 @@ TEST(DisagreementTest, TwoRootsAndNoRootOfABroadcastOnATree) {
 TEST(DisagreementTest, AnOperationThatTheCauDoesNotHave) {
   const Calls calls(OnTree(Operation::kReduce),
                     [](std::uint32_t, CollectiveCall& call) { call.op = ReduceOp::kProd; });
-  EXPECT_THAT(calls.said(), testing::HasSubstr("a CAU has no prod of int64 operands"));
+  EXPECT_THAT(calls.said(), testing::HasSubstr("a CAU does not support prod of int64 operands"));
   EXPECT_EQ(calls.done(), 0);
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "emulator/sim/run.h"
+#include "tests/support/fault_runs.h"
 
 namespace percs {
 namespace {
@@ -11,13 +12,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr Time kUs = kMicrosecond;
 constexpr Time kFrom = 20 * kUs, kFor = 40 * kUs;  // of every fault here
 constexpr int kPackets = 200;                      // one per microsecond
-
-std::uint64_t Dropped(const RunResult& result, DropReason reason) {
-  return result.total.packets_dropped[static_cast<std::size_t>(reason)];
-}
 
 // Hub 0 sends to hub 1 every microsecond; two drawers of two hubs.
 Scenario Steady(FaultSpec fault) {

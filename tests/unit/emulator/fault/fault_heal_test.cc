@@ -5,6 +5,7 @@
 
 #include "emulator/fault/fault_timeline.h"
 #include "emulator/sim/run.h"
+#include "tests/support/fault_runs.h"
 #include "tests/support/split_run.h"
 
 namespace percs {
@@ -13,8 +14,6 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 using Again = RunOptions::Again;
-
-constexpr Time kUs = kMicrosecond;
 
 // Three supernodes of two drawers of two hubs, two cables between every two supernodes.
 Scenario Base(bool reliable, std::uint64_t packets = 32) {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "emulator/sim/run.h"
+#include "tests/support/fault_runs.h"
 #include "tests/support/split_run.h"
 
 namespace percs {
@@ -17,18 +18,13 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr Time kUs = kMicrosecond;
-constexpr int kPackets = 200;
+constexpr int kKindPackets = 200;
 
 const Executor kThreads = [](int count, absl::FunctionRef<void(int)> body) {
   std::vector<std::thread> threads;
   for (int i = 0; i < count; ++i) threads.emplace_back([i, body] { body(i); });
   for (std::thread& thread : threads) thread.join();
 };
-
-std::uint64_t Dropped(const RunResult& result, DropReason reason) {
-  return result.total.packets_dropped[static_cast<std::size_t>(reason)];
-}
 
 FaultSpec Fault(FaultKind kind, Time at = 20 * kUs, Time duration = 40 * kUs) {
   FaultSpec fault;
@@ -40,11 +36,11 @@ FaultSpec Fault(FaultKind kind, Time at = 20 * kUs, Time duration = 40 * kUs) {
 }
 
 // Hub 0 sends to hub 1 every microsecond; two drawers of two hubs.
-Scenario Steady(const FaultSpec& fault) {
+Scenario SteadyWith(const FaultSpec& fault) {
   Scenario s;
   s.topology = {1, 2, 2, 1};
   ScriptedWorkload script;
-  for (int i = 0; i < kPackets; ++i) script.packets.push_back({i * kUs, 0, 1});
+  for (int i = 0; i < kKindPackets; ++i) script.packets.push_back({i * kUs, 0, 1});
   s.workload = script;
   s.fault_specs = {fault};
   return s;
@@ -96,16 +92,16 @@ TEST(FaultKinds, LatencyDelaysWhatOneDirectionCarriesByJustSoMuch) {
   fault.select.link = LinkEnd{0, 0};
   fault.direction = FaultDirection::kForward;
   fault.latency = 700'000;
-  const RunResult slow = Checked(Steady(fault));
-  Scenario clean = Steady(fault);
+  const RunResult slow = Checked(SteadyWith(fault));
+  Scenario clean = SteadyWith(fault);
   clean.fault_specs.clear();
   const RunResult fast = Checked(clean);
-  EXPECT_EQ(slow.total.packets_delivered, static_cast<std::uint64_t>(kPackets));
+  EXPECT_EQ(slow.total.packets_delivered, static_cast<std::uint64_t>(kKindPackets));
   EXPECT_EQ(slow.total.packet_latency.max, fast.total.packet_latency.max + 700'000);
   EXPECT_EQ(slow.total.packet_latency.sum, fast.total.packet_latency.sum + 40 * 700'000ull)
       << "of 40 packets";
   fault.direction = FaultDirection::kBackward;
-  EXPECT_EQ(Checked(Steady(fault)).total.packet_latency.max, fast.total.packet_latency.max)
+  EXPECT_EQ(Checked(SteadyWith(fault)).total.packet_latency.max, fast.total.packet_latency.max)
       << "only credits go there";
 }
 
@@ -258,7 +254,7 @@ TEST(FaultKinds, AClockThatDriftsLeavesTheOthersUntilItIsSetAfterwards) {
   FaultSpec fault = Fault(FaultKind::kClockDrift, 150 * kUs, 300 * kUs);
   fault.select.in = {3};
   fault.drift_ppb = 10'000'000;  // a hundredth: 1 us in every period
-  Scenario s = Steady(fault);
+  Scenario s = SteadyWith(fault);
   s.topology.clock = ClockSettings();
   for (int i = 0; i < 10; ++i)
     std::get<ScriptedWorkload>(s.workload).packets.push_back({i * 100 * kUs, 0, 1});
@@ -275,7 +271,7 @@ Scenario Cables(const FaultSpec& fault) {
   Scenario s;
   s.topology = {3, 1, 2, 1};
   ScriptedWorkload script;
-  for (int i = 0; i < 4 * kPackets; ++i) {
+  for (int i = 0; i < 4 * kKindPackets; ++i) {
     script.packets.push_back({i * kUs, 0, 2});
     script.packets.push_back({i * kUs, 1, 5});
   }
@@ -343,7 +339,7 @@ TEST(FaultKinds, SwappedCablesGoDownAndComeBackTogether) {
 }
 
 TEST(FaultKinds, WhatCannotBeIsRefusedWithTheReason) {
-  const Scenario s = Steady({});
+  const Scenario s = SteadyWith({});
   FaultSpec latency = Fault(FaultKind::kLatency);
   EXPECT_THAT(WhyNot(latency, s), HasSubstr("latency is missing"));
   latency.latency = kLatencyMax + 1;
@@ -359,13 +355,13 @@ TEST(FaultKinds, WhatCannotBeIsRefusedWithTheReason) {
   pcie.pcie_port = 3;
   EXPECT_THAT(WhyNot(pcie, s), HasSubstr("there is no PCI Express port 3; a hub has 0..2"));
   pcie.pcie_port = 1;
-  EXPECT_THAT(WhyNot(pcie, s), HasSubstr("its selector fits no hub"));
+  EXPECT_THAT(WhyNot(pcie, s), HasSubstr("its selector matches no hub"));
   pcie.select.in = {0};
   EXPECT_THAT(WhyNot(pcie, s),
               HasSubstr("has no device in PCI Express port 1; add one under `pcie`"));
   FaultSpec clock = Fault(FaultKind::kClockDrift);
   clock.drift_ppb = 1;
-  EXPECT_THAT(WhyNot(clock, s), HasSubstr("no clock is distributed"));
+  EXPECT_THAT(WhyNot(clock, s), HasSubstr("this machine distributes no clock"));
   FaultSpec cables = Fault(FaultKind::kMiswired);
   cables.select.link = LinkEnd{0, 0};
   cables.with = LinkEnd{0, 0};
@@ -373,16 +369,16 @@ TEST(FaultKinds, WhatCannotBeIsRefusedWithTheReason) {
   FaultSpec many = Swap();
   many.mode = FaultMode::kAll;
   many.select.in.clear();
-  EXPECT_THAT(WhyNot(many, Cables(many)), HasSubstr("two cables are swapped; this selects"));
+  EXPECT_THAT(WhyNot(many, Cables(many)), HasSubstr("miswired swaps two cables, but this selects"));
   FaultSpec again = Swap();
   again.period = 10 * kUs;
-  EXPECT_THAT(WhyNot(again, Cables(again)), HasSubstr("not swapped periodically"));
+  EXPECT_THAT(WhyNot(again, Cables(again)), HasSubstr("miswired cannot be periodic"));
 }
 
 TEST(FaultKinds, OtherFaultsOnASwappedCableAreRefusedAndTheNextOneIsNot) {
   const Topology topology = *Topology::Create({3, 1, 2, 1});
   const P7ihParameters parameters;
-  FaultService faults(topology, parameters, 1, 0, nullptr);
+  FaultService faults(topology, parameters, 1, 0, 55 * kNanosecond, nullptr);
   FaultSpec swap = Swap();
   swap.duration = 0;
   const auto created = faults.Create(swap, 0);

@@ -14,6 +14,7 @@
 
 #include "emulator/base/random.h"
 #include "emulator/sim/run.h"
+#include "tests/support/fault_runs.h"
 #include "tests/support/seed.h"
 
 namespace percs {
@@ -23,8 +24,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr Time kUs = kMicrosecond;
-constexpr int kOfEachKind = 5;
+constexpr int kPreviewedOfEachKind = 5;
 
 bool Drawn(RandomStream& random) { return random.Below(2) == 0; }
 
@@ -161,7 +161,7 @@ TEST(FaultPreview, NothingIsTouchedThatItHasNotSaid) {
   PERCS_TRACE_SEED();
   std::map<FaultKind, std::size_t> lost;
   std::size_t repaired = 0, silent = 0;
-  for (int i = 0; i < kFaultKinds * kOfEachKind; ++i) {
+  for (int i = 0; i < kFaultKinds * kPreviewedOfEachKind; ++i) {
     const auto kind = static_cast<FaultKind>(i % kFaultKinds);
     RandomStream random(test::Seed(), "preview " + std::to_string(i));
     const Scenario s = Traffic(test::Seed() + static_cast<std::uint64_t>(i), random);

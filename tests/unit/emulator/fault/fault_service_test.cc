@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/fault_runs.h"
+
 namespace percs {
 namespace {
 
@@ -12,12 +14,13 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr Time kUs = kMicrosecond;
+constexpr Time kWindow = 55 * kNanosecond;  // the lookahead of the default machine
 
 class FaultServiceTest : public testing::Test {
  protected:
   FaultServiceTest()
-      : topology_(*Topology::Create({2, 2, 2, 2})), service_(topology_, parameters_, 1, 0, &log_) {}
+      : topology_(*Topology::Create({2, 2, 2, 2})),
+        service_(topology_, parameters_, 1, 0, kWindow, &log_) {}
 
   static FaultSpec Down(const std::string& id, LinkEnd link) {
     FaultSpec spec;
@@ -56,7 +59,7 @@ TEST_F(FaultServiceTest, AFaultStaysUntilItIsDeleted) {
   const absl::Status again = service_.Delete("cut", 300 * kUs);
   EXPECT_EQ(again.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(again.message()),
-              HasSubstr("no fault \"cut\", or it is deleted already; faults: none"));
+              HasSubstr("no fault \"cut\" exists, or it is already deleted; faults: none"));
 }
 
 TEST_F(FaultServiceTest, ADurationEndsIt) {
@@ -209,7 +212,7 @@ TEST_F(FaultServiceTest, WhatCannotBeIsRefused) {
   FaultSpec past = Down("f", {0, 0});
   past.at = kUs;
   EXPECT_THAT(text(past), HasSubstr("fault f: at 1us is in the past: virtual time is 10us"));
-  EXPECT_THAT(text(Down("f", {0, 40})), HasSubstr("its link is not there"));
+  EXPECT_THAT(text(Down("f", {0, 40})), HasSubstr("its link does not exist"));
   FaultSpec nothing;
   nothing.id = "f";
   nothing.select.link_class = LinkClass::kLl;
@@ -218,22 +221,22 @@ TEST_F(FaultServiceTest, WhatCannotBeIsRefused) {
   EXPECT_EQ(CreateError(nothing).code(), absl::StatusCode::kNotFound);
   FaultSpec flap = Down("f", {0, 0});
   flap.kind = FaultKind::kFlap;
-  EXPECT_THAT(text(flap), HasSubstr("a flap has a period"));
+  EXPECT_THAT(text(flap), HasSubstr("a flap needs a period"));
   FaultSpec dark = Down("f", {0, 0});
   dark.kind = FaultKind::kPortDown;
-  EXPECT_THAT(text(dark), HasSubstr("one direction goes dark"));
+  EXPECT_THAT(text(dark), HasSubstr("port_down needs a direction"));
   FaultSpec lanes = Down("f", {0, 0});
   lanes.lanes = 3;
-  EXPECT_THAT(text(lanes), HasSubstr("lanes is of other kinds"));
+  EXPECT_THAT(text(lanes), HasSubstr("lanes belongs to other kinds"));
   lanes.kind = FaultKind::kBitErrors;
-  EXPECT_THAT(text(lanes), HasSubstr("lanes is of other kinds"));
+  EXPECT_THAT(text(lanes), HasSubstr("lanes belongs to other kinds"));
   FaultSpec many = Down("f", {0, 0});
   many.mode = FaultMode::kFixed;
   many.count = 2;
-  EXPECT_THAT(text(many), HasSubstr("2 places are wanted, its selector fits 1"));
+  EXPECT_THAT(text(many), HasSubstr("2 places requested, but its selector matches 1"));
   FaultSpec hub = Down("f", {0, 0});
   hub.kind = FaultKind::kHubDown;
-  EXPECT_THAT(text(hub), HasSubstr("selected by `in` alone"));
+  EXPECT_THAT(text(hub), HasSubstr("select them by `in` only"));
   EXPECT_THAT(service_.List(), IsEmpty());
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "emulator/sim/run.h"
+#include "tests/support/fault_runs.h"
 
 namespace percs {
 namespace {
@@ -13,8 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr Time kUs = kMicrosecond;
-constexpr NodeId kHubs = 6, kLost = 1;
+constexpr NodeId kLossHubs = 6, kLost = 1;
 
 Scenario AllToAll() {
   Scenario s;
@@ -40,11 +40,6 @@ TimedCommand LoseAt(Time at) {
           }};
 }
 
-// Runs shards one after the other.
-const Executor kInTurn = [](int count, absl::FunctionRef<void(int)> body) {
-  for (int i = 0; i < count; ++i) body(i);
-};
-
 RunResult ResultOf(RunOptions options, int threads = 1) {
   options.threads = threads;
   options.executor = threads > 1 ? &kInTurn : nullptr;
@@ -57,7 +52,7 @@ TEST(Loss, TheOthersGoOnRerouteAndFinish) {
   RunOptions options;
   options.commands = {LoseAt(3 * kUs)};
   const RunResult result = ResultOf(options);
-  EXPECT_EQ(result.nodes, kHubs - 1);
+  EXPECT_EQ(result.nodes, kLossHubs - 1);
   ASSERT_EQ(result.lost.size(), 1u);
   EXPECT_THAT(result.lost[0].nodes, ElementsAre(kLost));
   EXPECT_THAT(result.violations, IsEmpty());

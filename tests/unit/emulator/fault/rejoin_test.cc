@@ -10,6 +10,7 @@
 
 #include "emulator/base/random.h"
 #include "emulator/sim/run.h"
+#include "tests/support/fault_runs.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"
 
@@ -18,8 +19,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-constexpr Time kUs = kMicrosecond;
 
 // Two supernodes of three hubs with one D link, hub 0 - hub 3: whoever goes from one to the other
 // goes through these.
@@ -61,21 +60,12 @@ TimedCommand Rejoin(Time at, std::uint32_t number = 1) {
           }};
 }
 
-// Runs shards one after the other.
-const Executor kInTurn = [](int count, absl::FunctionRef<void(int)> body) {
-  for (int i = 0; i < count; ++i) body(i);
-};
-
 RunResult ResultOf(const Scenario& scenario, RunOptions options, int threads = 1) {
   options.threads = threads;
   options.executor = threads > 1 ? &kInTurn : nullptr;
   auto result = RunScenario(scenario, options);
   EXPECT_TRUE(result.ok()) << result.status();
   return result.ok() ? *std::move(result) : RunResult{};
-}
-
-std::uint64_t Dropped(const RunResult& result, DropReason reason) {
-  return result.total.packets_dropped[static_cast<std::size_t>(reason)];
 }
 
 TEST(Rejoin, TrafficFlowsThroughTheHubAgain) {

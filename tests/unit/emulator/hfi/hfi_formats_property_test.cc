@@ -11,6 +11,7 @@
 #include <set>
 
 #include "tests/support/seed.h"
+#include "tests/support/window_runs.h"
 #include "tests/unit/emulator/hfi/spoiled_machine.h"
 #include "tests/unit/emulator/hfi/window_script.h"
 
@@ -22,10 +23,9 @@ using test::Counted;
 using test::kFifos;
 using test::kMemory;
 using test::Pattern;
-using Status = WindowStatus;
 
-constexpr NodeId kHubs = 8;
-constexpr Time kLater = test::kSpoiledFrom, kCalm = 60 * kMillisecond;
+constexpr NodeId kFormatHubs = 8;
+constexpr Time kFormatsLater = test::kSpoiledFrom, kCalm = 60 * kMillisecond;
 constexpr std::uint64_t kMemoryBytes = 1 << 19;  // of a hub, in context 0
 constexpr WindowId kOtherJob = 2;                // a window with this number is job 2's
 
@@ -58,15 +58,15 @@ class Campaign final : public WindowListener {
 
   explicit Campaign(std::uint64_t seed) : random(seed, "formats"), seed_(seed) {
     scenario.topology = {2, 2, 2, 2};
-    for (NodeId node = 0; node < kHubs; ++node) {
-      memory.push_back(Pattern(kMemoryBytes, seed * kHubs + node));
+    for (NodeId node = 0; node < kFormatHubs; ++node) {
+      memory.push_back(Pattern(kMemoryBytes, seed * kFormatHubs + node));
       Open(node, 0, 64, 1024);
       Ask(0, node, 0, WindowOp::kRegister).operation.address = kMemory;
       asked.back().operation.bytes = kMemoryBytes;
       Ask(0, node, 0, WindowOp::kWriteMemory).operation.address = kMemory;
       asked.back().operation.data = memory[node];
     }
-    cursor_.assign(kHubs, 0);
+    cursor_.assign(kFormatHubs, 0);
   }
 
   Asked& Ask(Time at, NodeId node, WindowId window, WindowOp op) {
@@ -149,7 +149,7 @@ class Campaign final : public WindowListener {
   // All that was asked for ends as it may, and what memory is in the end is in `memory_at_last`.
   RunResult Run(double flit_error_rate) {
     std::vector<std::size_t> reads;
-    for (NodeId node = 0; node < kHubs; ++node) {
+    for (NodeId node = 0; node < kFormatHubs; ++node) {
       Ask(kCalm, node, 0, WindowOp::kReadMemory).operation.address = kMemory;
       asked.back().operation.bytes = kMemoryBytes;
       reads.push_back(asked.size() - 1);
@@ -235,7 +235,7 @@ class Campaign final : public WindowListener {
       Came(a.node, a.operation.window,
            {WindowOp::kIpReceive, a.ended->peer, a.ended->peer_window, 0, place});
     }
-    for (NodeId node = 0; node < kHubs; ++node)
+    for (NodeId node = 0; node < kFormatHubs; ++node)
       EXPECT_TRUE(expected[node] == memory_at_last[node]) << "around places of " << node;
     return came;
   }
@@ -280,20 +280,20 @@ TEST(HfiFormatsPropertyTest, RdmaByWayOfFifosBringsEveryPacketOnceOrSaysThatItFa
   for (std::uint64_t round = 0; round < 3; ++round) {
     Campaign campaign(test::Seed() + 40 + round);
     RandomStream& random = campaign.random;
-    for (NodeId node = 0; node < kHubs; ++node) campaign.Open(node, kSmall, 4, kSmallSlots);
+    for (NodeId node = 0; node < kFormatHubs; ++node) campaign.Open(node, kSmall, 4, kSmallSlots);
     std::vector<Bytes> expected = campaign.memory;
     std::multiset<std::tuple<NodeId, NodeId, std::uint64_t>> notifications;
     std::map<NodeId, std::uint64_t> small_packets;  // by hub
     std::vector<std::pair<const Campaign::Asked*, Bytes>>
         small;  // operations, with what they bring
-    for (NodeId node = 0; node < kHubs; ++node) {
+    for (NodeId node = 0; node < kFormatHubs; ++node) {
       for (int i = 0; i < 60; ++i) {
-        const NodeId peer = (node + 1 + random.Below(kHubs - 1)) % kHubs;
+        const NodeId peer = (node + 1 + random.Below(kFormatHubs - 1)) % kFormatHubs;
         const int kind = static_cast<int>(random.Below(5));
         const WindowId window = kind == 4 ? kSmall : WindowId{0};
         const WindowOp op = kind == 2 ? WindowOp::kRdmaRead : WindowOp::kRdmaWrite;
-        Campaign::Asked& a = campaign.AskPeer(kLater + random.Below(90'000) * kNanosecond, node, 0,
-                                              op, peer, window);
+        Campaign::Asked& a = campaign.AskPeer(kFormatsLater + random.Below(90'000) * kNanosecond,
+                                              node, 0, op, peer, window);
         WindowOperation& operation = a.operation;
         operation.to_fifo = kind != 0;
         const NodeId source = kind == 2 ? peer : node;
@@ -331,7 +331,7 @@ TEST(HfiFormatsPropertyTest, RdmaByWayOfFifosBringsEveryPacketOnceOrSaysThatItFa
     }
     const RunResult result = campaign.Run(0.005);
     resent += result.total.packets_resent;
-    for (NodeId node = 0; node < kHubs; ++node)
+    for (NodeId node = 0; node < kFormatHubs; ++node)
       EXPECT_TRUE(campaign.memory_at_last[node] == expected[node]) << node;
     campaign.AllReceivedCame();
     std::uint64_t refused = 0;
@@ -364,7 +364,7 @@ TEST(HfiFormatsPropertyTest, GatheredDatagramsArriveOnceAndWholeOrAreCounted) {
     Campaign campaign(test::Seed() + 50 + round);
     campaign.scenario.parameters.windows.reassembly = 300 * kMicrosecond;
     RandomStream& random = campaign.random;
-    for (NodeId node = 0; node < kHubs; ++node) {
+    for (NodeId node = 0; node < kFormatHubs; ++node) {
       campaign.Open(node, 1, 4, 4);
       for (WindowId window = 0; window < 2; ++window) {
         for (int place = 0; place < 10; ++place) {
@@ -374,12 +374,12 @@ TEST(HfiFormatsPropertyTest, GatheredDatagramsArriveOnceAndWholeOrAreCounted) {
       }
     }
     std::uint64_t sent = 0, packets = 0;
-    for (NodeId node = 0; node < kHubs; ++node) {
+    for (NodeId node = 0; node < kFormatHubs; ++node) {
       for (int i = 0; i < 20; ++i, ++sent) {
-        const NodeId peer = (node + 1 + random.Below(kHubs - 1)) % kHubs;
+        const NodeId peer = (node + 1 + random.Below(kFormatHubs - 1)) % kFormatHubs;
         const auto from = static_cast<WindowId>(random.Below(2)),
                    to = static_cast<WindowId>(random.Below(2));
-        const Time at = kLater + random.Below(i < 12 ? 90'000 : 900'000) * kNanosecond;
+        const Time at = kFormatsLater + random.Below(i < 12 ? 90'000 : 900'000) * kNanosecond;
         Campaign::Asked& a = campaign.AskPeer(at, node, from, WindowOp::kIpSend, peer, to);
         a.may_be = Status::kNoRoute;
         const std::uint32_t bytes = 1 + random.Below(random.Below(3) == 0 ? 200 : kBytesMax);
@@ -418,7 +418,7 @@ struct GroupSent {
 // has joined both, window 1 the first until `kLeave`, and a window of another job the first.
 TEST(HfiFormatsPropertyTest, MulticastReachesWhoJoinedAtMostOnceAndLossesAreCounted) {
   PERCS_TRACE_SEED();
-  constexpr Time kLeave = kLater + 200 * kMicrosecond;
+  constexpr Time kLeave = kFormatsLater + 200 * kMicrosecond;
   std::uint64_t lost_in_all = 0;
   for (std::uint64_t round = 0; round < 4; ++round) {
     Campaign campaign(test::Seed() + 60 + round);
@@ -428,9 +428,9 @@ TEST(HfiFormatsPropertyTest, MulticastReachesWhoJoinedAtMostOnceAndLossesAreCoun
     GroupSent groups[] = {{0, {1, 2, 3, 4, 5, 6, 7}}, {5, {1, 2, 6}}};
     const auto join = [&campaign](Time at, NodeId node, WindowId window, WindowOp op,
                                   NodeId group) {
-      campaign.Ask(at, node, window, op).operation.node = kHubs + group;
+      campaign.Ask(at, node, window, op).operation.node = kFormatHubs + group;
     };
-    for (NodeId node = 0; node < kHubs; ++node) {
+    for (NodeId node = 0; node < kFormatHubs; ++node) {
       for (const WindowId window : {WindowId{1}, kOtherJob}) {
         campaign.Open(node, window, 4, 128);
         join(kMicrosecond, node, window, WindowOp::kJoin, 0);
@@ -448,8 +448,9 @@ TEST(HfiFormatsPropertyTest, MulticastReachesWhoJoinedAtMostOnceAndLossesAreCoun
     for (NodeId g = 0; g < 2; ++g) {
       GroupSent& group = groups[g];
       for (int i = 0; i < 80; ++i) {
-        const Time at = kLater + random.Below(400'000) * kNanosecond;
-        Campaign::Asked& a = campaign.AskPeer(at, group.source, 0, WindowOp::kIpSend, kHubs + g, 9);
+        const Time at = kFormatsLater + random.Below(400'000) * kNanosecond;
+        Campaign::Asked& a =
+            campaign.AskPeer(at, group.source, 0, WindowOp::kIpSend, kFormatHubs + g, 9);
         a.may_be = Status::kNoRoute;
         const bool gathered = i % 4 == 0;
         Bytes data;
@@ -495,7 +496,7 @@ TEST(HfiFormatsPropertyTest, MulticastReachesWhoJoinedAtMostOnceAndLossesAreCoun
     }
     const std::uint64_t taken = Counted(result, HfiCounter::kReceived) - of_window1;
     EXPECT_LE(taken + dropped, copies);
-    EXPECT_GE(taken + dropped * (kHubs - 1), copies);
+    EXPECT_GE(taken + dropped * (kFormatHubs - 1), copies);
     EXPECT_EQ(Counted(result, HfiCounter::kDatagrams), came);
     EXPECT_LE(Counted(result, HfiCounter::kDatagramsLost), datagrams - came);
     EXPECT_GT(taken, copies / 2);

@@ -26,8 +26,8 @@ using test::Pattern;
 using test::Script;
 using test::Spoiled;
 
-constexpr Time kLater = test::kSpoiledFrom;
-constexpr int kHubs = 8;
+constexpr Time kPropertyLater = test::kSpoiledFrom;
+constexpr int kPropertyHubs = 8;
 
 TopologySpec TwoSupernodes() { return {2, 2, 2, 2}; }
 
@@ -57,11 +57,11 @@ TEST(HfiPropertyTest, EveryAtomicDoesWhatArithmeticDoes) {
   for (std::uint64_t round = 0; round < 3; ++round) {
     RandomStream random(test::Seed() + round, "atomics");
     std::vector<Script> scripts;
-    std::vector<Bytes> memory(kHubs, Bytes(4096));
-    for (NodeId node = 0; node < kHubs; ++node) {
+    std::vector<Bytes> memory(kPropertyHubs, Bytes(4096));
+    for (NodeId node = 0; node < kPropertyHubs; ++node) {
       Script script(node, 1);
-      script.Open(0, 4096 + 512).At(kLater);
-      const NodeId target = (node + 1 + random.Below(kHubs - 1)) % kHubs;
+      script.Open(0, 4096 + 512).At(kPropertyLater);
+      const NodeId target = (node + 1 + random.Below(kPropertyHubs - 1)) % kPropertyHubs;
       const Address place = 512 * node;
       for (int op = 0; op < kAtomicOps; ++op) {
         for (const int size : {1, 2, 4, 8}) {
@@ -111,12 +111,12 @@ TEST(HfiPropertyTest, EveryAtomicDoesWhatArithmeticDoes) {
       scripts.push_back(script);
     }
     for (Script& script : scripts) script.Step(WindowStep::Kind::kCompute).time = kMillisecond;
-    for (NodeId node = 0; node < kHubs; ++node) {
+    for (NodeId node = 0; node < kPropertyHubs; ++node) {
       scripts[node].Expect(kMemory, memory[node]);
     }
     const RunResult result =
         losses.Play(Spoiled(Machine(TwoSupernodes(), scripts), test::Seed() + round));
-    EXPECT_GE(Counted(result, HfiCounter::kAtomics), kHubs * 40u);
+    EXPECT_GE(Counted(result, HfiCounter::kAtomics), kPropertyHubs * 40u);
   }
 }
 
@@ -128,9 +128,9 @@ TEST(HfiPropertyTest, FetchAndAddHandsOutEveryNumberOnce) {
   for (std::uint64_t round = 0; round < 3; ++round) {
     constexpr std::uint64_t kEach = 60;
     std::vector<Script> scripts;
-    for (NodeId node = 0; node < kHubs; ++node) {
+    for (NodeId node = 0; node < kPropertyHubs; ++node) {
       Script script(node, 1);
-      script.Open(0, 64).At(kLater);
+      script.Open(0, 64).At(kPropertyLater);
       for (std::uint64_t i = 0; i < kEach; ++i) {
         WindowStep& step = script.Update(3, 0, {{AtomicOp::kAdd, 4, true, kMemory, 1}});
         step.wait = false;
@@ -145,9 +145,9 @@ TEST(HfiPropertyTest, FetchAndAddHandsOutEveryNumberOnce) {
     for (const auto& program : result.window_programs)
       values.insert(values.end(), program.values.begin(), program.values.end());
     std::sort(values.begin(), values.end());
-    ASSERT_EQ(values.size(), kHubs * kEach);
+    ASSERT_EQ(values.size(), kPropertyHubs * kEach);
     for (std::uint64_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], i);
-    EXPECT_EQ(Counted(result, HfiCounter::kAtomics), kHubs * kEach);
+    EXPECT_EQ(Counted(result, HfiCounter::kAtomics), kPropertyHubs * kEach);
   }
 }
 
@@ -158,21 +158,22 @@ TEST(HfiPropertyTest, RdmaMovesEveryByteOnceAndToItsPlace) {
   for (std::uint64_t round = 0; round < 3; ++round) {
     RandomStream random(test::Seed() + round, "rdma");
     constexpr std::uint64_t kArea = 32768;  // of each hub at each other
-    std::vector<Bytes> memory(kHubs, Bytes(kHubs * kArea));
+    std::vector<Bytes> memory(kPropertyHubs, Bytes(kPropertyHubs * kArea));
     std::vector<Script> scripts;
     std::uint64_t written = 0;
-    for (NodeId node = 0; node < kHubs; ++node) {
+    for (NodeId node = 0; node < kPropertyHubs; ++node) {
       Script script(node, 1);
-      script.Open(0, 3 * kHubs * kArea);
-      const Address source = kMemory + kHubs * kArea;
-      const Bytes data = Pattern(kHubs * kArea, 100 * round + node);
+      script.Open(0, 3 * kPropertyHubs * kArea);
+      const Address source = kMemory + kPropertyHubs * kArea;
+      const Bytes data = Pattern(kPropertyHubs * kArea, 100 * round + node);
       script.Write(source, data);
-      script.At(kLater);
-      for (NodeId target = 0; target < kHubs; ++target) {
+      script.At(kPropertyLater);
+      for (NodeId target = 0; target < kPropertyHubs; ++target) {
         std::uint64_t at = random.Below(100);
         while (at < kArea) {
           const std::uint64_t size = std::min<std::uint64_t>(1 + random.Below(9000), kArea - at);
-          const std::uint64_t from = random.Below(static_cast<std::uint32_t>(kHubs * kArea - size));
+          const std::uint64_t from =
+              random.Below(static_cast<std::uint32_t>(kPropertyHubs * kArea - size));
           WindowStep& put = script.Put(target, 0, source + from, kMemory + node * kArea + at, size);
           put.wait = random.Below(4) == 0;
           std::copy_n(data.begin() + static_cast<std::ptrdiff_t>(from), size,
@@ -184,19 +185,19 @@ TEST(HfiPropertyTest, RdmaMovesEveryByteOnceAndToItsPlace) {
       script.AwaitAll();
       scripts.push_back(script);
     }
-    for (NodeId node = 0; node < kHubs; ++node) {
+    for (NodeId node = 0; node < kPropertyHubs; ++node) {
       Script& script = scripts[node];
       script.At(20 * kMillisecond);
       script.Expect(kMemory, memory[node]);
       // All of another's memory, read at once.
-      const NodeId other = (node + 3) % kHubs;
-      script.Get(other, 0, kMemory, kMemory + 2 * kHubs * kArea, kHubs * kArea);
-      script.Expect(kMemory + 2 * kHubs * kArea, memory[other]);
+      const NodeId other = (node + 3) % kPropertyHubs;
+      script.Get(other, 0, kMemory, kMemory + 2 * kPropertyHubs * kArea, kPropertyHubs * kArea);
+      script.Expect(kMemory + 2 * kPropertyHubs * kArea, memory[other]);
     }
     const RunResult result =
         losses.Play(Spoiled(Machine(TwoSupernodes(), scripts), test::Seed() + 20 + round));
     EXPECT_EQ(Counted(result, HfiCounter::kRdmaBytesWritten), written);
-    EXPECT_EQ(Counted(result, HfiCounter::kRdmaBytesRead), kHubs * kHubs * kArea);
+    EXPECT_EQ(Counted(result, HfiCounter::kRdmaBytesRead), kPropertyHubs * kPropertyHubs * kArea);
   }
 }
 
@@ -209,15 +210,15 @@ TEST(HfiPropertyTest, UnreliablePacketsArriveOnceOrAreCounted) {
     constexpr std::uint64_t kEach = 90;
     const WindowOp formats[] = {WindowOp::kImmediateSend, WindowOp::kFifoSend, WindowOp::kIpSend};
     std::vector<Script> scripts;
-    for (NodeId node = 0; node < kHubs; ++node) {
+    for (NodeId node = 0; node < kPropertyHubs; ++node) {
       Script script(node, 1);
       script.Reserve(0);
       script.Fifos(128, kEach * 2);
-      script.At(kLater);
+      script.At(kPropertyLater);
       for (std::uint64_t i = 0; i < kEach; ++i) {
         // All of one sender to one receiver, so every packet that comes has the one content.
-        const Bytes data = Pattern(100, (node + 5) % kHubs);
-        script.Send(formats[i % 3], (node + 5) % kHubs, 0, data);
+        const Bytes data = Pattern(100, (node + 5) % kPropertyHubs);
+        script.Send(formats[i % 3], (node + 5) % kPropertyHubs, 0, data);
       }
       script.At(10 * kMillisecond);
       scripts.push_back(script);
@@ -228,11 +229,11 @@ TEST(HfiPropertyTest, UnreliablePacketsArriveOnceOrAreCounted) {
     for (const auto& program : result.window_programs) received += program.received;
     std::uint64_t dropped = 0;
     for (const std::uint64_t packets : result.total.packets_dropped) dropped += packets;
-    EXPECT_EQ(received + dropped, kHubs * kEach);
+    EXPECT_EQ(received + dropped, kPropertyHubs * kEach);
     EXPECT_EQ(Counted(result, HfiCounter::kSent) + Counted(result, HfiCounter::kSendDropped),
-              kHubs * kEach);
+              kPropertyHubs * kEach);
     dropped_in_all += dropped;
-    EXPECT_GT(received, kHubs * kEach / 2);
+    EXPECT_GT(received, kPropertyHubs * kEach / 2);
   }
   EXPECT_GT(dropped_in_all, 0u) << "nothing was lost: the test shows nothing";
 }
@@ -243,12 +244,12 @@ TEST(HfiPropertyTest, PlacementChangesNothing) {
   PERCS_TRACE_SEED();
   RandomStream random(test::Seed(), "placement");
   std::vector<Script> scripts;
-  for (NodeId node = 0; node < kHubs; ++node) {
+  for (NodeId node = 0; node < kPropertyHubs; ++node) {
     Script script(node, 1);
-    script.Open(static_cast<WindowId>(node), 1 << 17).At(kLater);
+    script.Open(static_cast<WindowId>(node), 1 << 17).At(kPropertyLater);
     script.Write(kMemory, Pattern(1 << 16, node));
     for (int i = 0; i < 12; ++i) {
-      const NodeId to = (node + 1 + random.Below(kHubs - 1)) % kHubs;
+      const NodeId to = (node + 1 + random.Below(kPropertyHubs - 1)) % kPropertyHubs;
       const auto window = static_cast<WindowId>(to);
       script.Put(to, window, kMemory, kMemory + 65536, 1 + random.Below(20000)).wait = false;
       script.Get(to, window, kMemory, kMemory + 65536, 1 + random.Below(20000)).wait =

@@ -19,15 +19,15 @@ using test::Machine;
 using test::Pattern;
 using test::Script;
 
-constexpr int kHubs = 8;
+constexpr int kDeviceHubs = 8;
 constexpr std::uint64_t kArea = 24'000;  // of each hub at each other
-constexpr Address kDevice = 0x8000000;
-constexpr Time kLater = 20 * kMicrosecond, kCalm = 40 * kMillisecond;
+constexpr Address kDeviceMemory = 0x8000000;
+constexpr Time kDevicesLater = 20 * kMicrosecond, kDevicesCalm = 40 * kMillisecond;
 
 std::vector<PcieDevice> Devices(RandomStream& random, std::uint64_t all) {
   std::vector<PcieDevice> devices;
   const int lanes[] = {1, 4, 8, 16};
-  for (NodeId hub = 0; hub < kHubs; ++hub) {
+  for (NodeId hub = 0; hub < kDeviceHubs; ++hub) {
     devices.push_back({.hub = hub,
                        .port = static_cast<int>(random.Below(kPciePorts)),
                        .lanes = lanes[random.Below(4)],
@@ -49,7 +49,7 @@ Scenario Spoiled(Scenario scenario, std::uint64_t seed, bool unplug) {
   for (const LinkEnd& end : topology.Links()) {
     scenario.impairments.push_back({0, end, LinkImpairment::Kind::kErrorRate, 0.005, 0});
     if (random.Below(4) != 0) continue;
-    const Time at = kLater + random.Below(200'000) * kNanosecond;
+    const Time at = kDevicesLater + random.Below(200'000) * kNanosecond;
     scenario.faults.push_back({at, end, false});
     scenario.faults.push_back({at + random.Below(20'000) * kNanosecond + 1, end, true});
   }
@@ -60,7 +60,7 @@ Scenario Spoiled(Scenario scenario, std::uint64_t seed, bool unplug) {
       fault.kind = FaultKind::kPcieUnplugged;
       fault.select.in = {device.hub};
       fault.pcie_port = device.port;
-      fault.at = kLater + random.Below(1'500'000) * kNanosecond;
+      fault.at = kDevicesLater + random.Below(1'500'000) * kNanosecond;
       fault.duration = 1 + random.Below(60'000) * kNanosecond;
       scenario.fault_specs.push_back(fault);
     }
@@ -70,31 +70,32 @@ Scenario Spoiled(Scenario scenario, std::uint64_t seed, bool unplug) {
 
 // Every hub writes to its areas of all devices, some of it out of its own device; then, when all is
 // calm, once more with other bytes, reads everything of another's device, and looks at its own.
-Scenario Campaign(std::uint64_t seed, bool unplug, std::uint64_t area = kArea) {
-  const std::uint64_t all = kHubs * area;
+Scenario DeviceCampaign(std::uint64_t seed, bool unplug, std::uint64_t area = kArea) {
+  const std::uint64_t all = kDeviceHubs * area;
   RandomStream random(seed, "devices");
   TopologySpec machine{2, 2, 2, 2};
   machine.pcie = Devices(random, all);
-  std::vector<Bytes> model(kHubs, Bytes(all));
+  std::vector<Bytes> model(kDeviceHubs, Bytes(all));
   std::vector<Script> scripts;
-  for (NodeId node = 0; node < kHubs; ++node) {
+  for (NodeId node = 0; node < kDeviceHubs; ++node) {
     Script script(node, 1);
     script.Open(0, 2 * all);
     // Two regions: what others write to, and what this hub writes from.
-    script.RegisterDevice(kDevice, 2 * all, machine.pcie[node].port, random.Below(500));
-    const Address from = random.Below(2) ? kDevice + all : kMemory;
+    script.RegisterDevice(kDeviceMemory, 2 * all, machine.pcie[node].port, random.Below(500));
+    const Address from = random.Below(2) ? kDeviceMemory + all : kMemory;
     for (const bool calm : {false, true}) {
       if (calm && !unplug) break;
-      if (calm) script.At(kCalm);
+      if (calm) script.At(kDevicesCalm);
       const Bytes data = Pattern(all, 1000 * seed + 10 * node + calm);
       script.Write(from, data);
-      if (!calm) script.At(kLater);
-      for (NodeId target = 0; target < kHubs; ++target) {
+      if (!calm) script.At(kDevicesLater);
+      for (NodeId target = 0; target < kDeviceHubs; ++target) {
         std::uint64_t at = 0;
         while (at < area) {
           const std::uint64_t size = std::min<std::uint64_t>(1 + random.Below(12'000), area - at);
           const std::uint64_t source = random.Below(static_cast<std::uint32_t>(all - size));
-          WindowStep& put = script.Put(target, 0, from + source, kDevice + node * area + at, size);
+          WindowStep& put =
+              script.Put(target, 0, from + source, kDeviceMemory + node * area + at, size);
           put.wait = random.Below(4) == 0;
           put.or_ok = unplug && !calm;
           if (put.or_ok) put.expect = WindowStatus::kNoDevice;
@@ -107,13 +108,13 @@ Scenario Campaign(std::uint64_t seed, bool unplug, std::uint64_t area = kArea) {
     }
     scripts.push_back(script);
   }
-  for (NodeId node = 0; node < kHubs; ++node) {
+  for (NodeId node = 0; node < kDeviceHubs; ++node) {
     Script& script = scripts[node];
-    script.At(2 * kCalm);
-    script.Expect(kDevice, model[node]);
-    const NodeId other = (node + 1 + random.Below(kHubs - 1)) % kHubs;
-    const Address to = random.Below(2) ? kMemory : kDevice + all;
-    script.Get(other, 0, kDevice, to, all);
+    script.At(2 * kDevicesCalm);
+    script.Expect(kDeviceMemory, model[node]);
+    const NodeId other = (node + 1 + random.Below(kDeviceHubs - 1)) % kDeviceHubs;
+    const Address to = random.Below(2) ? kMemory : kDeviceMemory + all;
+    script.Get(other, 0, kDeviceMemory, to, all);
     script.Expect(to, model[other]);
   }
   return Spoiled(Machine(machine, scripts), seed, unplug);
@@ -130,15 +131,15 @@ RunResult PlayCampaign(const Scenario& scenario) {
 TEST(PciePropertyTest, EveryByteIsInItsPlaceHoweverSlowTheDevice) {
   PERCS_TRACE_SEED();
   for (std::uint64_t round = 0; round < 2; ++round) {
-    RunResult result = PlayCampaign(Campaign(test::Seed() + round, false));
+    RunResult result = PlayCampaign(DeviceCampaign(test::Seed() + round, false));
     std::uint64_t in = 0, out = 0, refused = 0;
     for (int port = 0; port < kPciePorts; ++port) {
       in += result.total.Pcie(port, PcieCounter::kBytesIn);
       out += result.total.Pcie(port, PcieCounter::kBytesOut);
       refused += result.total.Pcie(port, PcieCounter::kRefused);
     }
-    EXPECT_GE(out, kHubs * kHubs * kArea);
-    EXPECT_GE(in, kHubs * kHubs * kArea);
+    EXPECT_GE(out, kDeviceHubs * kDeviceHubs * kArea);
+    EXPECT_GE(in, kDeviceHubs * kDeviceHubs * kArea);
     EXPECT_EQ(refused, 0u);
   }
 }
@@ -148,7 +149,7 @@ TEST(PciePropertyTest, EveryByteIsInItsPlaceHoweverSlowTheDevice) {
 TEST(PciePropertyTest, UnpluggedDevicesKeepTheirBytesAndTakeNothingLate) {
   PERCS_TRACE_SEED();
   for (std::uint64_t round = 0; round < 3; ++round) {
-    RunResult result = PlayCampaign(Campaign(test::Seed() + 10 + round, true));
+    RunResult result = PlayCampaign(DeviceCampaign(test::Seed() + 10 + round, true));
     std::uint64_t refused = 0;
     for (int port = 0; port < kPciePorts; ++port)
       refused += result.total.Pcie(port, PcieCounter::kRefused);
@@ -158,7 +159,7 @@ TEST(PciePropertyTest, UnpluggedDevicesKeepTheirBytesAndTakeNothingLate) {
 
 TEST(PciePropertyTest, PlacementChangesNothing) {
   PERCS_TRACE_SEED();
-  const Scenario scenario = Campaign(test::Seed() + 20, true, 4'000);
+  const Scenario scenario = DeviceCampaign(test::Seed() + 20, true, 4'000);
   const RunResult one = PlayCampaign(scenario);
   test::SplitOptions split;
   split.processes = 3;

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/window_runs.h"
 #include "tests/unit/emulator/hfi/window_script.h"
 
 namespace percs {
@@ -19,13 +20,11 @@ using test::Pattern;
 using test::PlayPrograms;
 using test::Script;
 using testing::HasSubstr;
-using Status = WindowStatus;
 
-constexpr Time kLater = 20 * kMicrosecond;
 constexpr Address kDevice = 0x8000000;  // memory whose bytes a device has
 constexpr Time kLaneFlit = 256'000;
 
-TopologySpec Drawer(std::vector<PcieDevice> devices) {
+TopologySpec DrawerWith(std::vector<PcieDevice> devices) {
   TopologySpec spec{1, 1, 4, 1};
   spec.pcie = std::move(devices);
   return spec;
@@ -47,8 +46,6 @@ FaultSpec Unplug(NodeId hub, int port, Time at, Time duration) {
 }
 
 // --- The block
-// --------------------------------------------------------------------------------------------------
-
 TEST(PcieTest, ALinkIsAsWideAsPortAndDeviceBothAre) {
   for (int port = 0; port < kPciePorts; ++port) {
     for (const int lanes : {1, 4, 8, 16}) {
@@ -121,8 +118,6 @@ TEST(PcieTest, WhatIsUnderWayWhenItIsUnpluggedIsLostAndTheBytesStay) {
 }
 
 // --- RDMA
-// -------------------------------------------------------------------------------------------------------
-
 enum class Moves { kWriteFrom, kWriteTo, kReadFrom, kReadTo };
 
 // An operation of `bytes` that begins when pages are translated: its duration.
@@ -146,7 +141,7 @@ Time Duration(Moves moves, const PcieDevice& device, std::uint64_t bytes) {
   (write ? b : a).Expect(write ? there_at : here_at, data);
   PcieDevice plugged = device;
   plugged.hub = here ? 0 : 1;
-  const RunResult result = PlayPrograms(Machine(Drawer({plugged}), {a, b}));
+  const RunResult result = PlayPrograms(Machine(DrawerWith({plugged}), {a, b}));
   EXPECT_EQ(result.window_programs[0].wrong + result.window_programs[1].wrong, 0u);
   const bool from = moves == Moves::kWriteFrom || moves == Moves::kReadFrom;
   EXPECT_EQ(CountedAt(result, device.port, from ? PcieCounter::kBytesIn : PcieCounter::kBytesOut),
@@ -198,7 +193,7 @@ TEST(PcieTest, LatencyIsTheSumOfTheParameters) {
     }
     a.Mark();
     const std::vector<Time> marks =
-        PlayPrograms(Machine(Drawer({}), {a, b})).window_programs[0].marks;
+        PlayPrograms(Machine(DrawerWith({}), {a, b})).window_programs[0].marks;
     return marks[1] - marks[0];
   };
   const WindowParameters w;
@@ -235,7 +230,7 @@ std::vector<Time> Writes(const std::vector<PcieDevice>& devices, const std::vect
   }
   std::vector<Time> took;
   for (const WindowProgramResult& program :
-       PlayPrograms(Machine(Drawer(devices), scripts)).window_programs) {
+       PlayPrograms(Machine(DrawerWith(devices), scripts)).window_programs) {
     EXPECT_EQ(program.wrong, 0u) << program.problem;
     took.push_back(program.marks[1] - program.marks[0]);
   }
@@ -280,7 +275,7 @@ TEST(PcieTest, ManyWritersToOneSlowDeviceAreAllServed) {
     writer.Expect(kMemory, Pattern(1 << 20, node));
     scripts.push_back(writer);
   }
-  const RunResult result = PlayPrograms(Machine(Drawer({{.port = 0, .lanes = 1}}), scripts));
+  const RunResult result = PlayPrograms(Machine(DrawerWith({{.port = 0, .lanes = 1}}), scripts));
   for (const auto& program : result.window_programs)
     EXPECT_EQ(program.wrong, 0u) << program.problem;
   EXPECT_EQ(result.total.packets_resent, 0u);
@@ -291,8 +286,6 @@ TEST(PcieTest, ManyWritersToOneSlowDeviceAreAllServed) {
 }
 
 // --- Hot plug
-// ---------------------------------------------------------------------------------------------------
-
 struct Unplugged {
   RunResult result;
   std::vector<Time> marks;
@@ -329,8 +322,8 @@ Unplugged RunUnplugged(Moves moves, Time at, Time away) {
   a.Mark();
   (write ? b : a).At(20 * kMillisecond);
   (write ? b : a).Expect(write ? there_at : here_at, data);
-  Scenario scenario =
-      Machine(Drawer({{.hub = static_cast<NodeId>(here ? 0 : 1), .port = 0, .lanes = 8}}), {a, b});
+  Scenario scenario = Machine(
+      DrawerWith({{.hub = static_cast<NodeId>(here ? 0 : 1), .port = 0, .lanes = 8}}), {a, b});
   scenario.fault_specs = {Unplug(here ? 0 : 1, 0, at, away)};
   Unplugged unplugged;
   unplugged.result = PlayPrograms(scenario);
@@ -360,7 +353,7 @@ TEST(PcieTest, AWriterIsToldToWait) {
   a.Put(1, 0, kMemory, kDevice, 1 << 20).expect = Status::kNoDevice;
   b.Open(0, 0);
   b.RegisterDevice(kDevice, 1 << 20, 0);
-  Scenario scenario = Machine(Drawer({{.hub = 1, .port = 0, .lanes = 1}}), {a, b});
+  Scenario scenario = Machine(DrawerWith({{.hub = 1, .port = 0, .lanes = 1}}), {a, b});
   scenario.fault_specs = {Unplug(1, 0, kLater + 300 * kMicrosecond, kMillisecond)};
   const RunResult result = PlayPrograms(scenario);
   const WindowParameters& w = scenario.parameters.windows;
@@ -397,7 +390,7 @@ TEST(PcieTest, AWriteThatHasFailedDoesNothingLater) {
   const Bytes data = Pattern(8 << 10, 1);
   b.Expect(kDevice, data);
   b.Expect(kDevice + (32 << 10), Bytes(168 << 10));
-  Scenario scenario = Machine(Drawer({{.hub = 1, .port = 0, .lanes = 16}}), {a, b});
+  Scenario scenario = Machine(DrawerWith({{.hub = 1, .port = 0, .lanes = 16}}), {a, b});
   scenario.fault_specs = {Unplug(1, 0, kLater + 4 * kMicrosecond, kNanosecond)};
   const RunResult result = PlayPrograms(scenario);
   for (const auto& program : result.window_programs)
@@ -414,14 +407,12 @@ TEST(PcieTest, ADeviceMayComeLater) {
   a.RegisterDevice(kDevice, 4096, 1);
   a.Write(kDevice, Pattern(4096, 1));
   a.Expect(kDevice, Pattern(4096, 1));
-  Scenario scenario = Machine(Drawer({{.port = 1}}), {a});
+  Scenario scenario = Machine(DrawerWith({{.port = 1}}), {a});
   scenario.fault_specs = {Unplug(0, 1, 0, 2 * kLater)};
   EXPECT_EQ(PlayPrograms(scenario).window_programs[0].wrong, 0u);
 }
 
 // --- What cannot be
-// ---------------------------------------------------------------------------------------------
-
 TEST(PcieTest, WhatCannotBeHasItsReason) {
   Script a(0, 1), other(0, 2, "another job"), b(1, 1);
   a.Open(0, 4096);
@@ -475,27 +466,28 @@ TEST(PcieTest, WhatCannotBeHasItsReason) {
   other.RegisterDevice(kDevice + (1 << 20), 100, 0, 50, 1);
   other.Expect(kDevice + (1 << 20), Pattern(100, 9), 1);
   const RunResult result =
-      PlayPrograms(Machine(Drawer({{.port = 0, .bytes = 100'000}}), {a, other, b}));
+      PlayPrograms(Machine(DrawerWith({{.port = 0, .bytes = 100'000}}), {a, other, b}));
   for (const auto& program : result.window_programs)
     EXPECT_EQ(program.wrong, 0u) << program.name << program.problem;
 }
 
 TEST(PcieTest, MachinesThatCannotBeAreRefused) {
   const auto why = [](std::vector<PcieDevice> devices) {
-    return std::string(Topology::Create(Drawer(std::move(devices))).status().message());
+    return std::string(Topology::Create(DrawerWith(std::move(devices))).status().message());
   };
   EXPECT_EQ(why({{.port = 2, .lanes = 16}}), "") << "works with the eight lanes of the port";
-  EXPECT_THAT(why({{.port = 3}}), HasSubstr("no PCI Express port 3 of sn0-d0-h0; a hub has 0..2"));
+  EXPECT_THAT(why({{.port = 3}}),
+              HasSubstr("PCI Express port 3 of sn0-d0-h0 does not exist; a hub has 0..2"));
   EXPECT_THAT(why({{.port = 0, .lanes = 2}}),
-              HasSubstr("a device of 2 lanes; there are 1, 4, 8 and 16"));
+              HasSubstr("a device of 2 lanes; write 1, 4, 8 or 16"));
   EXPECT_THAT(why({{.port = 0}, {.port = 0, .lanes = 4}}),
-              HasSubstr("has a device already; a port takes one"));
+              HasSubstr("has a device already; a port takes only one"));
   EXPECT_THAT(why({{.port = 0, .bytes = 0}}), HasSubstr("a device of 0 bytes"));
   EXPECT_THAT(why({{.port = 0, .bytes = PcieDevice::kBytesMax + 1}}),
-              HasSubstr("bytes; 1 to 68719476736"));
+              HasSubstr("bytes; write 1 to 68719476736"));
   EXPECT_THAT(why({{.port = 0, .latency = PcieDevice::kLatencyMax + 1}}),
               HasSubstr("a latency of"));
-  EXPECT_THAT(why({{.hub = 4, .port = 0}}), HasSubstr("which is no hub"));
+  EXPECT_THAT(why({{.hub = 4, .port = 0}}), HasSubstr("which is not a hub"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // reason.
 #include <gtest/gtest.h>
 
+#include "tests/support/window_runs.h"
 #include "tests/unit/emulator/hfi/window_script.h"
 
 namespace percs {
@@ -10,16 +11,11 @@ namespace {
 
 using test::Bytes;
 using test::Counted;
-using test::Dropped;
 using test::kMemory;
 using test::Machine;
 using test::Pattern;
 using test::PlayPrograms;
 using test::Script;
-using Status = WindowStatus;
-
-constexpr Time kLater = 20 * kMicrosecond;
-TopologySpec Drawer() { return {1, 1, 4, 1}; }
 
 TEST(RdmaTest, WritesAndReadsMoveBytesOfEverySize) {
   Script a(0, 1), b(1, 1);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "emulator/sim/run.h"
+#include "tests/support/fault_runs.h"
 
 namespace percs {
 namespace {
@@ -15,10 +16,6 @@ RunResult AllToAll(int reply_queue_packets) {
   const auto result = RunScenario(scenario, {});
   EXPECT_TRUE(result.ok()) << result.status();
   return result.ok() ? *result : RunResult();
-}
-
-std::uint64_t Dropped(const RunResult& result, DropReason reason) {
-  return result.total.packets_dropped[static_cast<int>(reason)];
 }
 
 TEST(ReplyQueueTest, APacketThatFindsItFullIsDroppedAndSentAgain) {

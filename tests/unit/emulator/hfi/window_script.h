@@ -8,6 +8,7 @@
 
 #include "emulator/base/random.h"
 #include "emulator/sim/run.h"
+#include "tests/support/fault_runs.h"
 
 namespace percs::test {
 
@@ -183,9 +184,6 @@ inline RunResult PlayPrograms(const Scenario& scenario, const RunOptions& option
   return *result;
 }
 
-inline std::uint64_t Dropped(const RunResult& result, DropReason reason) {
-  return result.total.packets_dropped[static_cast<std::size_t>(reason)];
-}
 inline std::uint64_t Counted(RunResult result, HfiCounter counter) {
   return result.total.Hfi(0, counter) + result.total.Hfi(1, counter);
 }

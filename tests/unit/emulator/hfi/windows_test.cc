@@ -2,6 +2,7 @@
 // sent, and each thing that cannot be done ends with its own reason.
 #include <gtest/gtest.h>
 
+#include "tests/support/window_runs.h"
 #include "tests/unit/emulator/hfi/window_script.h"
 
 namespace percs {
@@ -9,17 +10,12 @@ namespace {
 
 using test::Bytes;
 using test::Counted;
-using test::Dropped;
 using test::kFifos;
 using test::kMemory;
 using test::Machine;
 using test::Pattern;
 using test::PlayPrograms;
 using test::Script;
-using Status = WindowStatus;
-
-constexpr Time kLater = 20 * kMicrosecond;  // when everybody has opened what it has
-TopologySpec Drawer() { return {1, 1, 4, 1}; }
 
 TEST(WindowsTest, EveryPacketFormatBringsItsBytes) {
   Script a(0, 7), b(3, 7);

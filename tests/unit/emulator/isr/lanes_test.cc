@@ -9,7 +9,7 @@
 namespace percs {
 namespace {
 
-constexpr std::uint64_t kPackets = 2000;
+constexpr std::uint64_t kLanePackets = 2000;
 
 LinkImpairment Lost(LinkEnd sender, std::uint32_t lanes, Time at = 0) {
   return {at, sender, LinkImpairment::Kind::kLanesLost, 0, lanes};
@@ -20,7 +20,7 @@ Scenario Saturated(const TopologySpec& topology) {
   Scenario s;
   s.topology = topology;
   ScriptedWorkload script;
-  for (std::uint64_t i = 0; i < kPackets; ++i) {
+  for (std::uint64_t i = 0; i < kLanePackets; ++i) {
     script.packets.push_back({0, 0, 1, static_cast<WindowId>(i % 8), 0, 2048});
   }
   s.workload = script;
@@ -64,9 +64,9 @@ TEST(Lanes, BandwidthGoesDownTheStaircase) {
       ASSERT_TRUE(result.ok()) << result.status();
       EXPECT_THAT(result->violations, testing::IsEmpty());
       EXPECT_EQ(result->total.ports[stairs.port].lanes_lost, step.lost);
-      EXPECT_EQ(result->total.packets_delivered, step.flit_time > 0 ? kPackets : 0);
+      EXPECT_EQ(result->total.packets_delivered, step.flit_time > 0 ? kLanePackets : 0);
       EXPECT_EQ(result->total.alerts_raised, step.flit_time > 0 ? 0u : 2u);
-      const double per_flit = static_cast<double>(result->virtual_time) / (16.0 * kPackets);
+      const double per_flit = static_cast<double>(result->virtual_time) / (16.0 * kLanePackets);
       if (step.flit_time > 0) {
         EXPECT_NEAR(per_flit / static_cast<double>(step.flit_time), 1, 0.01);
       }
@@ -79,7 +79,7 @@ TEST(Lanes, EachDirectionHasItsOwn) {
   s.impairments = {Lost({1, kDFirst}, 4)};  // the way back
   const auto result = RunScenario(s, {});
   ASSERT_TRUE(result.ok()) << result.status();
-  const double per_flit = static_cast<double>(result->virtual_time) / (16.0 * kPackets);
+  const double per_flit = static_cast<double>(result->virtual_time) / (16.0 * kLanePackets);
   EXPECT_NEAR(per_flit / 12'800, 1, 0.01);
 }
 

@@ -8,13 +8,13 @@
 namespace percs {
 namespace {
 
-struct Counted {
+struct PortsCounted {
   std::vector<NodeStats> nodes;
   RunResult result;
 };
 
-Counted RunCounted(const Scenario& scenario) {
-  Counted counted;
+PortsCounted RunPortsCounted(const Scenario& scenario) {
+  PortsCounted counted;
   RunOptions options;
   options.on_result = [&](const NodeResult& node) { counted.nodes.push_back(node.stats); };
   const auto result = RunScenario(scenario, options);
@@ -28,7 +28,7 @@ TEST(PortCounters, EveryHopCountsOnTheVcOfItsPosition) {
   Scenario s;
   s.topology = {2, 1, 2, 1};
   s.workload = ScriptedWorkload{{{0, 1, 3}}};  // L, D, L: VC 0, 0, 1
-  const Counted counted = RunCounted(s);
+  const PortsCounted counted = RunPortsCounted(s);
   const auto flits = [&](NodeId node, PortId port, int vc) {
     return counted.nodes[node].ports[port].vc[vc].flits;
   };
@@ -46,7 +46,7 @@ TEST(PortCounters, WhoWaitsForAnotherLosesOncePerGrant) {
   s.topology = {1, 1, 2, 1};
   s.parameters.w_flit_time = 1;
   s.workload = ScriptedWorkload{{{0, 0, 1, 0, 0}, {0, 0, 1, 1, 0}, {0, 0, 1, 2, 0}}};
-  const VcStats link = RunCounted(s).nodes[0].ports[0].vc[0];
+  const VcStats link = RunPortsCounted(s).nodes[0].ports[0].vc[0];
   EXPECT_EQ(link.packets, 3u);
   // The first is granted before the others are there (16 x 1 ps later each); the second against the
   // third.
@@ -59,7 +59,7 @@ TEST(PortCounters, AStallIsCountedWithItsTime) {
   s.topology = {1, 1, 2, 1};
   s.parameters.ll.buffer_flits = 1;  // one flit per credit round trip
   s.workload = ScriptedWorkload{{{0, 0, 1, 0, 0, 3 * kFlitBytes}}};
-  const Counted counted = RunCounted(s);
+  const PortsCounted counted = RunPortsCounted(s);
   const PortStats& port = counted.nodes[0].ports[0];
   EXPECT_EQ(port.vc[0].credit_stalls, 2u);
   EXPECT_EQ(port.vc[0].credit_stall_ps, port.credit_stall_ps);

@@ -18,7 +18,7 @@ constexpr auto kNoSlot = static_cast<std::size_t>(DropReason::kNoServiceSlot);
 constexpr auto kTimeout = static_cast<std::size_t>(DropReason::kServiceTimeout);
 constexpr auto kDown = static_cast<std::size_t>(DropReason::kLinkDown);
 
-Scenario Drawer(int hubs) {
+Scenario DrawerOf(int hubs) {
   Scenario s;
   s.topology = {.supernodes = 1, .drawers = 1, .hubs = hubs};
   return s;
@@ -33,7 +33,7 @@ NodeStats Total(const Scenario& scenario) {
 }
 
 TEST(ServicePort, APingTakesTheTimeOfItsPortsAndLinks) {
-  Scenario s = Drawer(2);
+  Scenario s = DrawerOf(2);
   s.service.pings = {{.from = 0, .to = 1}};
   const NodeStats total = Total(s);
   // Into the ISR, over the LL link, out of the service port; the same way back.
@@ -58,7 +58,7 @@ TEST(ServicePort, EveryNeighbourOfEveryLinkIsWhoTheWiringSays) {
 
 // The test stands in for two plugs that were swapped: the answer names the port it went out of.
 TEST(ServicePort, AnAnswerOfAnotherPortIsSeen) {
-  Scenario s = Drawer(2);
+  Scenario s = DrawerOf(2);
   s.service.probe_rounds = 1;
   test::SplitOptions options;
   options.processes = 2;
@@ -79,7 +79,7 @@ TEST(ServicePort, AnAnswerOfAnotherPortIsSeen) {
 }
 
 TEST(ServicePort, WhatFindsNoRoomIsDroppedAndSentAgain) {
-  Scenario s = Drawer(2);
+  Scenario s = DrawerOf(2);
   s.parameters.service_buffer_flits = 1;
   for (int i = 0; i < 4; ++i) s.service.pings.push_back({.from = 0, .to = 1});
   s.service.tries = 4;
@@ -93,7 +93,7 @@ TEST(ServicePort, WhatFindsNoRoomIsDroppedAndSentAgain) {
 }
 
 TEST(ServicePort, ADeadLinkIsSilentUntilItComesBack) {
-  Scenario s = Drawer(2);
+  Scenario s = DrawerOf(2);
   s.reroute = false;
   s.service.probe_rounds = 1;
   s.service.probe_at = kMicrosecond;
@@ -107,7 +107,7 @@ TEST(ServicePort, ADeadLinkIsSilentUntilItComesBack) {
 // One direction is as slow as it can be, and its slots run out: a packet waits no longer than it
 // may.
 TEST(ServicePort, NobodyWaitsLongerThanServiceWait) {
-  Scenario s = Drawer(2);
+  Scenario s = DrawerOf(2);
   s.parameters.service_wait = 100'000;
   s.parameters.credit_processing = 10 * kMicrosecond;
   s.parameters.service_buffer_flits = 1;
@@ -171,13 +171,13 @@ TEST(ServicePort, RefusesWhatCannotBeAsked) {
     return std::string(CheckService(traffic, topology).message());
   };
   EXPECT_THAT(refused({.pings = {{.from = 0, .to = 2}}}),
-              "pings[0]: sn0-d0-h0 asks node 2; right would be two different hubs");
+              "pings[0]: sn0-d0-h0 pings node 2; write two different hubs");
   EXPECT_THAT(refused({.pings = {{.from = 1, .to = 1}}}), HasSubstr("two different hubs"));
   EXPECT_THAT(refused({.pings = {{.from = 0, .to = 1, .count = 0}}}),
-              HasSubstr("at least 1 every"));
+              HasSubstr("at least 1 time and 1ps"));
   EXPECT_THAT(refused({.pings = {}, .probe_rounds = 1, .tries = 0}), HasSubstr("0 tries"));
   EXPECT_THAT(refused({.pings = {}, .probe_rounds = 1'000'000}),
-              HasSubstr("47000000 questions or more"));
+              HasSubstr("47000000 or more requests"));
   EXPECT_TRUE(CheckService({.pings = {{.from = 0, .to = 1}}, .probe_rounds = 3}, topology).ok());
 }
 

@@ -13,7 +13,7 @@
 namespace percs::roadrunner {
 namespace {
 
-constexpr std::uint32_t kHeap = 160 * 1024;
+constexpr std::uint32_t kCollectiveHeap = 160 * 1024;
 
 std::unique_ptr<Cluster> Make(int triblades, int ranks = 0,
                               RoadrunnerParameters p = DefaultParameters()) {
@@ -128,7 +128,7 @@ TEST(CmlCollectives, RandomRootsSizesAndLateRanksGiveWhatAPlainReferenceGives) {
     p.cml.mem_domain_cells = 1 + static_cast<int>(random.Below(2));
     auto cluster = Make(2, ranks, p);
     ASSERT_TRUE(cluster
-                    ->LaunchAll(FullImage(kHeap),
+                    ->LaunchAll(FullImage(kCollectiveHeap),
                                 [&](Cml& mpi) { return Walk(mpi, &rounds, &meetings, &wrong); })
                     .ok());
     const ClusterResult result = cluster->Run();
@@ -146,7 +146,7 @@ TEST(CmlCollectives, RandomRootsSizesAndLateRanksGiveWhatAPlainReferenceGives) {
 TEST(CmlCollectives, ABroadcastSparesPpeAndChipLink) {
   auto cluster = Make(2);
   ASSERT_TRUE(cluster
-                  ->LaunchAll(FullImage(kHeap),
+                  ->LaunchAll(FullImage(kCollectiveHeap),
                               [](Cml& mpi) -> Task<> {
                                 co_await mpi.Init();
                                 co_await mpi.Bcast(mpi.heap(), 1024, 5);
@@ -171,7 +171,7 @@ TEST(CmlCollectives, AMemoryDomainIsABladeOrACell) {
     auto cluster = Make(1, 0, p);
     int wrong = 0;
     ASSERT_TRUE(cluster
-                    ->LaunchAll(FullImage(kHeap),
+                    ->LaunchAll(FullImage(kCollectiveHeap),
                                 [&wrong, cells](Cml& mpi) -> Task<> {
                                   co_await mpi.Init();
                                   wrong += mpi.CommSize(Comm::kMemDomain) != 8 * cells;
@@ -218,7 +218,7 @@ TEST(CmlPmpi, HooksSeeEveryCallOfEveryFunctionAndPmpiCallsNone) {
     co_await mpi.Barrier();
     co_await mpi.Finalize();
   };
-  ASSERT_TRUE(cluster->LaunchAll(FullImage(kHeap), program, hooks).ok());
+  ASSERT_TRUE(cluster->LaunchAll(FullImage(kCollectiveHeap), program, hooks).ok());
   const ClusterResult result = cluster->Run();
   EXPECT_TRUE(result.status.ok()) << result.status;
   for (int f = 0; f < kMpiFunctions; ++f) {
@@ -265,7 +265,7 @@ TEST(CmlRpc, MemoryIsAllocatedByThePpeAndWrittenToAFileByTheOpteron) {
     co_await mpi.Finalize();
   };
   const std::vector<Rank> ranks = {0, 1, 9, 17, 40};
-  ASSERT_TRUE(cluster->Launch(ranks, FullImage(kHeap), program).ok());
+  ASSERT_TRUE(cluster->Launch(ranks, FullImage(kCollectiveHeap), program).ok());
   const ClusterResult result = cluster->Run();
   EXPECT_TRUE(result.status.ok()) << result.status;
   EXPECT_EQ(wrong, 0);
@@ -311,7 +311,7 @@ absl::Status RpcStatus(int number, std::uint32_t arguments, std::uint32_t result
     co_await mpi.Rpc(number, mpi.heap(), arguments, mpi.heap(), results);
     co_await mpi.Finalize();
   };
-  EXPECT_TRUE(cluster->Launch({3}, FullImage(kHeap), program).ok());
+  EXPECT_TRUE(cluster->Launch({3}, FullImage(kCollectiveHeap), program).ok());
   return cluster->Run().status;
 }
 

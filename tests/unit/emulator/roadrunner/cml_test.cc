@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::uint32_t kHeap = 160 * 1024;
 
-std::unique_ptr<Cluster> Make(int triblades, int ranks = 0,
-                              RoadrunnerParameters p = DefaultParameters(),
-                              Protocol protocol = Protocol::kReceiverInitiated) {
+std::unique_ptr<Cluster> MakeCluster(int triblades, int ranks = 0,
+                                     RoadrunnerParameters p = DefaultParameters(),
+                                     Protocol protocol = Protocol::kReceiverInitiated) {
   auto cluster = Cluster::Create(p, {triblades, ranks, protocol});
   EXPECT_TRUE(cluster.ok()) << cluster.status();
   return *std::move(cluster);
@@ -87,7 +87,7 @@ TEST(Cml, RandomMessagesOverAllFourDistancesArriveWhole) {
     std::map<Distance, int> distances;
     const std::vector<Step> steps = RandomSteps(300, 64, test::Seed() + cells, &distances);
     int wrong = 0;
-    auto cluster = Make(2, 0, p);
+    auto cluster = MakeCluster(2, 0, p);
     ASSERT_TRUE(
         cluster->LaunchAll(FullImage(kHeap), [&](Cml& mpi) { return Walk(mpi, &steps, &wrong); })
             .ok());
@@ -108,7 +108,7 @@ TEST(Cml, SameSeedGivesTheSameDigestAndAnotherTimingAnother) {
     std::map<Distance, int> distances;
     const std::vector<Step> steps = RandomSteps(60, 64, 5, &distances);
     int wrong = 0;
-    auto cluster = Make(2, 0, p);
+    auto cluster = MakeCluster(2, 0, p);
     EXPECT_TRUE(
         cluster->LaunchAll(FullImage(kHeap), [&](Cml& mpi) { return Walk(mpi, &steps, &wrong); })
             .ok());
@@ -122,7 +122,7 @@ TEST(Cml, SameSeedGivesTheSameDigestAndAnotherTimingAnother) {
 TEST(Cml, SendersStallWhenSlotsRunOutAndEverythingStillArrives) {
   RoadrunnerParameters p = DefaultParameters();
   p.cml.send_slots = p.cml.receive_slots = 2;
-  auto cluster = Make(2, 0, p);
+  auto cluster = MakeCluster(2, 0, p);
   int wrong = 0;
   const auto program = [&wrong](Cml& mpi) -> Task<> {
     co_await mpi.Init();
@@ -147,7 +147,7 @@ TEST(Cml, SendersStallWhenSlotsRunOutAndEverythingStillArrives) {
 
 TEST(Cml, ALateReceiverHoldsItsSenderBackAtEveryDistance) {
   for (const Rank to : {1, 8, 16, 32}) {
-    auto cluster = Make(2);
+    auto cluster = MakeCluster(2);
     Time sent = 0;
     const auto sender = [&sent, to](Cml& mpi) -> Task<> {
       co_await mpi.Init();
@@ -175,7 +175,7 @@ TEST(Cml, ALateReceiverHoldsItsSenderBackAtEveryDistance) {
 // Two senders, one receiver that asks for the second one first: by source, then by tag.
 TEST(Cml, ReceivesSelectBySourceAndTag) {
   for (const Rank base : {1, 16, 32}) {
-    auto cluster = Make(2);
+    auto cluster = MakeCluster(2);
     std::vector<int> got;
     const auto program = [&got, base](Cml& mpi) -> Task<> {
       co_await mpi.Init();
@@ -207,7 +207,7 @@ TEST(Cml, ReceivesSelectBySourceAndTag) {
 Time MessageTime(Protocol protocol, Rank to, Time wire, std::uint32_t bytes = 0) {
   RoadrunnerParameters p = DefaultParameters();
   p.blade.link.latency = wire;
-  auto cluster = Make(1, 0, p, protocol);
+  auto cluster = MakeCluster(1, 0, p, protocol);
   Time over = 0;
   const auto program = [&over, to, bytes](Cml& mpi) -> Task<> {
     co_await mpi.Init();
@@ -245,7 +245,7 @@ TEST(Cml, SenderInitiatedMessagesArriveWholeToo) {
   std::map<Distance, int> distances;
   const std::vector<Step> steps = RandomSteps(150, 32, test::Seed() + 9, &distances);
   int wrong = 0;
-  auto cluster = Make(1, 0, DefaultParameters(), Protocol::kSenderInitiated);
+  auto cluster = MakeCluster(1, 0, DefaultParameters(), Protocol::kSenderInitiated);
   ASSERT_TRUE(
       cluster->LaunchAll(FullImage(kHeap), [&](Cml& mpi) { return Walk(mpi, &steps, &wrong); })
           .ok());
@@ -254,7 +254,7 @@ TEST(Cml, SenderInitiatedMessagesArriveWholeToo) {
 }
 
 TEST(Cml, NearMessagesPassNoPpe) {
-  auto cluster = Make(1);
+  auto cluster = MakeCluster(1);
   std::map<Distance, int> distances;
   std::vector<Step> steps = RandomSteps(100, 16, 3, &distances);
   int wrong = 0;
@@ -268,7 +268,7 @@ TEST(Cml, NearMessagesPassNoPpe) {
 }
 
 TEST(Cml, AMessageOverADeadCableFailsItsSenderWithTheReason) {
-  auto cluster = Make(2);
+  auto cluster = MakeCluster(2);
   IbNetwork& network = cluster->host().network();
   ASSERT_TRUE(network.Inject({0, false, *network.tree().ParseCable("triblade1"), false}).ok());
   const auto program = [](Cml& mpi) -> Task<> {
@@ -280,13 +280,13 @@ TEST(Cml, AMessageOverADeadCableFailsItsSenderWithTheReason) {
   ASSERT_TRUE(cluster->Launch({0, 32}, FullImage(kHeap), program).ok());
   const ClusterResult result = cluster->Run();
   EXPECT_EQ(result.status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_NE(result.status.message().find("no way through the network to triblade 1"),
+  EXPECT_NE(result.status.message().find("the network has no route to triblade 1"),
             std::string::npos)
       << result.status;
 }
 
 TEST(Cml, ACrossbarFailsAndMessagesGoAroundIt) {
-  auto cluster = Make(20);
+  auto cluster = MakeCluster(20);
   IbNetwork& network = cluster->host().network();
   const auto path = network.tree().Route(0, 19);
   ASSERT_TRUE(path.ok());
@@ -311,7 +311,7 @@ TEST(Cml, ACrossbarFailsAndMessagesGoAroundIt) {
 // -----------------------------------------------------------------------------------------
 
 absl::Status StatusOf(const RankProgram& program, SpeProgramImage image = FullImage(kHeap)) {
-  auto cluster = Make(2);
+  auto cluster = MakeCluster(2);
   if (absl::Status s = cluster->Launch({0, 1, 40}, image, program); !s.ok()) return s;
   return cluster->Run().status;
 }

@@ -4,6 +4,7 @@
 #include "emulator/base/random.h"
 #include "emulator/routing/planner.h"
 #include "tests/support/seed.h"
+#include "tests/support/topologies.h"
 #include "tests/unit/emulator/routing/table_walker.h"
 
 namespace percs {
@@ -12,12 +13,6 @@ namespace {
 using test::TableSet;
 using test::TableWalker;
 using ::testing::HasSubstr;
-
-Topology Make(const TopologySpec& spec) {
-  auto topology = Topology::Create(spec);
-  EXPECT_TRUE(topology.ok()) << topology.status();
-  return *topology;
-}
 
 // Changes one table of one hub; tables are shared, so the hub gets its own copy.
 template <typename Change>
@@ -59,7 +54,7 @@ TEST(CheckTables, NamesTheWalkOverADeadLink) {
   failures.links.insert({1, topology.LPort(1, 3)});
   EXPECT_EQ(Refusal(topology, failures, Planner(topology).Plan({})),
             "route tables: sn0-d0-h1 to sn0-d0-h3: sn0-d0-h1 would leave by sn0-d0-h1:LL2, which "
-            "is no live link");
+            "is not a live link");
 }
 
 TEST(CheckTables, NamesTheWalkThatRunsInALoop) {
@@ -87,7 +82,7 @@ TEST(CheckTables, NamesAnUnusedEntryThatIsNoLiveLink) {
   Corrupt(&tables, 0, &HubTables::source_indirect,
           [](RouteTable* table) { table->inter[1] = PortBit(kDFirst + 9); });
   EXPECT_EQ(Refusal(topology, {}, tables),
-            "route tables: a table of sn0-d0-h0 names sn0-d0-h0:D9, which is no link");
+            "route tables: a table of sn0-d0-h0 names sn0-d0-h0:D9, which is not a link");
 }
 
 TEST(CheckTables, RefusesTablesOfAnotherShape) {
@@ -204,8 +199,8 @@ TEST(CheckTables, ProvesBladesAndCountsThoseCutOff) {
   Failures failures;
   failures.links.insert({socket.node, socket.port});
   EXPECT_EQ(Refusal(topology, failures, tables),
-            "route tables: blade0 has to send everything nowhere, as its link is down, and a table "
-            "says otherwise");
+            "route tables: blade0 must send everything nowhere, because its link is down, but a "
+            "table says otherwise");
   const auto cut =
       CheckTables(topology, failures, Planner(topology).Plan(failures), VcPolicy::kPosition);
   ASSERT_TRUE(cut.ok()) << cut.status();
@@ -216,10 +211,9 @@ TEST(CheckTables, ProvesBladesAndCountsThoseCutOff) {
   other->intra[0] = 0;
   hub.port_direct[socket.port] = other;
   tables[socket.node] = std::make_shared<const HubTables>(hub);
-  EXPECT_EQ(
-      Refusal(topology, {}, tables),
-      "route tables: the table of sn0-d0-h1:D0 differs from the source table of sn0-d0-h1, but "
-      "packets from blade0 start there");
+  EXPECT_EQ(Refusal(topology, {}, tables),
+            "route tables: the table of sn0-d0-h1:D0 differs from the source table of sn0-d0-h1, "
+            "where packets from blade0 start");
 }
 
 }  // namespace

@@ -45,14 +45,14 @@ Failures Without(const Topology& topology, const std::vector<std::string>& links
   return failures;
 }
 
-absl::StatusOr<CheckReport> Checked(const Topology& topology, const Failures& failures,
-                                    const TableSet& tables) {
+absl::StatusOr<CheckReport> CheckedByPosition(const Topology& topology, const Failures& failures,
+                                              const TableSet& tables) {
   return CheckTables(topology, failures, tables, VcPolicy::kPosition);
 }
 
-std::string Refusal(const Topology& topology, const TableSet& tables,
-                    const Failures& failures = {}) {
-  const auto report = Checked(topology, failures, tables);
+std::string ForwardingRefusal(const Topology& topology, const TableSet& tables,
+                              const Failures& failures = {}) {
+  const auto report = CheckedByPosition(topology, failures, tables);
   EXPECT_EQ(report.status().code(), absl::StatusCode::kFailedPrecondition);
   return std::string(report.status().message());
 }
@@ -77,7 +77,7 @@ TEST(Forwarding, NoSingleCableBetweenCrossbarsCostsAPair) {
     if (++cables % 7 != 0) continue;  // a sample of them, from all stages
     Failures failures;
     failures.links = {{link.node, link.port}};
-    const auto report = Checked(topology, failures, planner.Replan(failures));
+    const auto report = CheckedByPosition(topology, failures, planner.Replan(failures));
     ASSERT_TRUE(report.ok()) << topology.LinkName(link) << ": " << report.status();
     EXPECT_EQ(report->unreachable_pairs, 0u) << topology.LinkName(link);
   }
@@ -106,7 +106,7 @@ TEST(Forwarding, PlansAroundRandomFailuresAreProvenAndEqualHoweverTheyCameAbout)
         topology.crossbar_node(static_cast<int>(random.Below(topology.crossbars())));
     if (failures.hubs.erase(crossbar) == 0) failures.hubs.insert(crossbar);
     const TableSet& tables = replanner.Replan(failures);
-    const auto report = Checked(topology, failures, tables);
+    const auto report = CheckedByPosition(topology, failures, tables);
     ASSERT_TRUE(report.ok()) << report.status();
     most_unreachable = std::max(most_unreachable, report->unreachable_pairs);
     const TableSet fresh = Planner(topology).Plan(failures);
@@ -120,7 +120,7 @@ TEST(Forwarding, PlansAroundRandomFailuresAreProvenAndEqualHoweverTheyCameAbout)
 TEST(Forwarding, TheLeafsOfCutOffTribladesAreNamed) {
   const Topology topology = FourLeaves();
   const Failures failures = Without(topology, {"triblade1:N0"});
-  const auto report = Checked(topology, failures, Planner(topology).Plan(failures));
+  const auto report = CheckedByPosition(topology, failures, Planner(topology).Plan(failures));
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->unreachable_pairs, 2u * 4) << "from and to three triblades and the gateway";
   ASSERT_EQ(report->unreachable.size(), 2u * 3);
@@ -133,35 +133,37 @@ TEST(Forwarding, AWalkIntoAHoleOverADeadCableOrInCirclesIsNamed) {
   const TableSet good = Planner(topology).Plan({});
   TableSet tables = good;
   Set(topology, &tables, "cu0-spine8", 1, kNoPort);  // triblade1 is in place 8
-  EXPECT_EQ(Refusal(topology, tables),
+  EXPECT_EQ(ForwardingRefusal(topology, tables),
             "forwarding tables: cu0-leaf23 > cu0-spine8 > nothing, on the way to triblade1");
 
-  EXPECT_EQ(Refusal(topology, good, Without(topology, {"cu0-spine8:p1"})),
-            "forwarding tables: cu0-leaf23 > cu0-spine8 > cu0-spine8:p1, which is no live cable, "
-            "on the way to "
-            "triblade1");
+  EXPECT_EQ(
+      ForwardingRefusal(topology, good, Without(topology, {"cu0-spine8:p1"})),
+      "forwarding tables: cu0-leaf23 > cu0-spine8 > cu0-spine8:p1, which is not a live cable, "
+      "on the way to "
+      "triblade1");
 
   tables = good;
   Set(topology, &tables, "cu0-leaf2", 1, kIbFirst);
-  EXPECT_EQ(Refusal(topology, tables),
+  EXPECT_EQ(ForwardingRefusal(topology, tables),
             "forwarding tables: cu0-leaf2 > triblade2, on the way to triblade1");
 
   tables = good;
   Set(topology, &tables, "cu0-spine8", 1, kIbFirst);
-  EXPECT_THAT(Refusal(topology, tables),
+  EXPECT_THAT(ForwardingRefusal(topology, tables),
               HasSubstr("> more than 7 crossbars, on the way to triblade1"));
 
   tables = good;
   Set(topology, &tables, "triblade0", 2, kNoPort);
   EXPECT_EQ(
-      Refusal(topology, tables),
+      ForwardingRefusal(topology, tables),
       "forwarding tables: triblade2 can be reached from triblade0, whose table says otherwise");
 
   tables = good;
   HubTables cut = *tables[*topology.ParseNode("cu0-leaf5")];
   cut.forwarding.pop_back();
   tables[*topology.ParseNode("cu0-leaf5")] = std::make_shared<const HubTables>(std::move(cut));
-  EXPECT_EQ(Refusal(topology, tables), "forwarding tables: cu0-leaf5 has no table of 5 endpoints");
+  EXPECT_EQ(ForwardingRefusal(topology, tables),
+            "forwarding tables: cu0-leaf5 has no table of 5 endpoints");
 }
 
 // Every packet arrives, but down and up again over leaves that are not its own.
@@ -178,11 +180,11 @@ TEST(Forwarding, ACycleOfCablesIsNamedEvenIfEveryPacketArrives) {
   Set(topology, &tables, "cu0-spine1", 3, kIbFirst + 1);
   Set(topology, &tables, "cu0-leaf1", 3, kSpine0);
   Set(topology, &tables, "cu0-spine0", 3, kIbFirst + 3);
-  ASSERT_TRUE(Checked(topology, {}, tables).ok()) << "no cycle yet";
+  ASSERT_TRUE(CheckedByPosition(topology, {}, tables).ok()) << "no cycle yet";
   // To triblade 2: leaf 1, spine 0, leaf 2.
   Set(topology, &tables, "cu0-leaf1", 2, kSpine0);
   Set(topology, &tables, "cu0-spine0", 2, kIbFirst + 2);
-  const std::string refusal = Refusal(topology, tables);
+  const std::string refusal = ForwardingRefusal(topology, tables);
   EXPECT_THAT(refusal, HasSubstr("packets may wait for each other in a cycle of links: "));
   for (const char* link : {"cu0-leaf1:p13", "cu0-leaf2:p12", "cu0-spine0:p1", "cu0-spine1:p2"}) {
     EXPECT_THAT(refusal, HasSubstr(link));
@@ -203,13 +205,13 @@ TEST(Forwarding, TablesAreReadBackEqualAndMalformedOnesRefused) {
     EXPECT_EQ(parsed->forwarding, table.forwarding);
     EXPECT_EQ(parsed->Hash(), table.Hash());
     EXPECT_THAT(std::string(parse(bytes.substr(0, bytes.size() - 1)).status().message()),
-                HasSubstr("cut off"));
+                HasSubstr("truncated"));
     EXPECT_THAT(std::string(parse(bytes + "F").status().message()),
                 HasSubstr("bytes after the end"));
     std::string wrong = bytes;
     wrong.back() = static_cast<char>(kHfiFirst);
     EXPECT_THAT(std::string(parse(wrong).status().message()),
-                HasSubstr("names a port that is no link"));
+                HasSubstr("names a port that is not a link"));
   }
 }
 

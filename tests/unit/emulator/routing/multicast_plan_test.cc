@@ -9,6 +9,7 @@
 #include "emulator/routing/legal_reach.h"
 #include "fmt/format.h"
 #include "tests/support/seed.h"
+#include "tests/support/topologies.h"
 
 namespace percs {
 namespace {
@@ -20,8 +21,6 @@ TopologySpec WithGroup(TopologySpec spec, std::string source, std::vector<std::s
   return spec;
 }
 
-Topology Make(const TopologySpec& spec) { return Topology::Create(spec).value(); }
-
 // The set with another entry of group 0 at a hub.
 TableSet With(TableSet tables, NodeId node, PortMask entry) {
   auto hub = std::make_shared<HubTables>(*tables[node]);
@@ -30,7 +29,7 @@ TableSet With(TableSet tables, NodeId node, PortMask entry) {
   return tables;
 }
 
-std::string Refusal(const Topology& topology, const TableSet& tables) {
+std::string RefusalOf(const Topology& topology, const TableSet& tables) {
   const auto report = CheckTables(topology, {}, tables, VcPolicy::kPosition);
   return report.ok() ? "accepted" : std::string(report.status().message());
 }
@@ -101,25 +100,26 @@ TEST(MulticastPlan, HubsThatAReplanDoesNotTouchKeepTheirTables) {
 TEST(MulticastPlan, TheCheckerRefusesWhatIsNoTreeToTheMembers) {
   const Topology topology = Make(WithGroup({2, 1, 4, 1}, "sn0-d0-h0", {"sn0-d0-h1", "sn1-d0-h2"}));
   const TableSet good = Planner(topology).Plan({});
-  ASSERT_EQ(Refusal(topology, good), "accepted");
+  ASSERT_EQ(RefusalOf(topology, good), "accepted");
   const PortId to1 = topology.LPort(0, 1), to2 = topology.LPort(0, 2);
-  EXPECT_EQ(Refusal(topology, With(good, 0, PortBit(to1))),
+  EXPECT_EQ(RefusalOf(topology, With(good, 0, PortBit(to1))),
             "route tables: multicast group all: its member sn1-d0-h2 is not reached");
-  EXPECT_EQ(Refusal(topology, With(good, 0, good[0]->multicast[0] | HubTables::kDeliverHere)),
-            "route tables: multicast group all: delivers to sn0-d0-h0, which is no member");
-  EXPECT_EQ(Refusal(topology, With(good, 0, good[0]->multicast[0] | PortBit(to2))),
+  EXPECT_EQ(RefusalOf(topology, With(good, 0, good[0]->multicast[0] | HubTables::kDeliverHere)),
+            "route tables: multicast group all: delivers to sn0-d0-h0, which is not a member");
+  EXPECT_EQ(RefusalOf(topology, With(good, 0, good[0]->multicast[0] | PortBit(to2))),
             "route tables: multicast group all: leads to sn0-d0-h2, which has no entry for it");
   EXPECT_EQ(
-      Refusal(topology, With(good, 1, HubTables::kDeliverHere | PortBit(topology.LPort(1, 0)))),
-      "route tables: multicast group all: is no tree: sn0-d0-h0 is reached from sn0-d0-h0 and from "
+      RefusalOf(topology, With(good, 1, HubTables::kDeliverHere | PortBit(topology.LPort(1, 0)))),
+      "route tables: multicast group all: is not a tree: sn0-d0-h0 is reached from sn0-d0-h0 and "
+      "from "
       "sn0-d0-h1");
-  EXPECT_THAT(Refusal(topology, With(good, 1, HubTables::kDeliverHere | PortBit(kDFirst + 15))),
-              HasSubstr("which is no live link"));
+  EXPECT_THAT(RefusalOf(topology, With(good, 1, HubTables::kDeliverHere | PortBit(kDFirst + 15))),
+              HasSubstr("which is not a live link"));
   auto short_table = std::make_shared<HubTables>(*good[3]);
   short_table->multicast.clear();
   TableSet holes = good;
   holes[3] = short_table;
-  EXPECT_EQ(Refusal(topology, holes),
+  EXPECT_EQ(RefusalOf(topology, holes),
             "route tables: sn0-d0-h3 has 0 multicast entries, but there are 1 groups");
 }
 

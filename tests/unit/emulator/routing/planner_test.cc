@@ -6,6 +6,7 @@
 
 #include "emulator/base/random.h"
 #include "tests/support/seed.h"
+#include "tests/support/topologies.h"
 #include "tests/unit/emulator/routing/table_walker.h"
 
 namespace percs {
@@ -13,12 +14,6 @@ namespace {
 
 using test::TableSet;
 using test::TableWalker;
-
-Topology Make(const TopologySpec& spec) {
-  auto topology = Topology::Create(spec);
-  EXPECT_TRUE(topology.ok()) << topology.status();
-  return *topology;
-}
 
 Failures Cut(const Topology& topology, const std::vector<std::string>& names) {
   Failures failures;

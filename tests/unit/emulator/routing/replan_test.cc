@@ -9,7 +9,7 @@
 namespace percs {
 namespace {
 
-TopologySpec RandomSpec(RandomStream* random) {
+TopologySpec RandomSpecToReplan(RandomStream* random) {
   TopologySpec spec;
   do {
     spec = {1 + static_cast<int>(random->Below(6)), 1 + static_cast<int>(random->Below(3)),
@@ -51,7 +51,7 @@ TEST(ReplanProperty, APlanAfterAnyChangesEqualsOneFromScratch) {
   PERCS_TRACE_SEED();
   RandomStream random(test::Seed(), "replan_property");
   for (int round = 0; round < 400; ++round) {
-    const Topology topology = Topology::Create(RandomSpec(&random)).value();
+    const Topology topology = Topology::Create(RandomSpecToReplan(&random)).value();
     Planner planner(topology);
     Failures failures;
     for (int change = 0; change < 6; ++change) {

@@ -61,14 +61,15 @@ TEST(RouteTables, MalformedBytesAreRefusedWithTheirPlace) {
   EXPECT_EQ(Refusal("PRT3\x02\x02\x62"),
             "route tables, byte 7 of 7: number of tables must be 1..97");
   EXPECT_EQ(Refusal("PRT3\x02\x02\x01\x03"),
-            "route tables, byte 8 of 8: a run of port masks is cut off, too long or names a port "
-            "that is no link");
+            "route tables, byte 8 of 8: a run of port masks is truncated, too long or names a port "
+            "that is not a link");
   // The last bytes: a table index, no closed middles, no multicast groups, no clock.
   const char* const missing[] = {
-      "the ports of the clock's tree are cut off or name one that is no link",
-      "the multicast table is cut off, of more than 4096 groups or names a port that is no link",
-      "closed middles are cut off, not in order or beyond the last supernode",
-      "a table index is cut off or beyond the last table"};
+      "the ports of the clock's tree are truncated or include one that is not a link",
+      "the multicast table is truncated, has more than 4096 groups or names a port that is not a "
+      "link",
+      "closed middles are truncated, out of order or beyond the last supernode",
+      "a table index is truncated or beyond the last table"};
   for (std::size_t cut = 1; cut <= std::size(missing); ++cut) {
     const std::string left = std::to_string(good.size() - cut);
     EXPECT_EQ(Refusal(good.substr(0, good.size() - cut)),

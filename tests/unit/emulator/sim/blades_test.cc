@@ -69,7 +69,7 @@ TEST(BladePrograms, CallCollectivesAndStopWhenAnSpeGoesDown) {
   scenario.blade_faults = {{BladeFault::Kind::kSpeDown, middle, 8, 11, 0, 1}};
   const RunResult cut = Play(scenario);
   ASSERT_EQ(cut.programs.size(), 2u);
-  EXPECT_EQ(cut.programs[1].problem, "SPE 11 went down; the others wait for it for ever");
+  EXPECT_EQ(cut.programs[1].problem, "SPE 11 went down; the other SPEs would wait for it for ever");
   scenario.blade_faults[0].unit = 12;  // takes no part in this one, but in the next
   const RunResult next = Play(scenario);
   ASSERT_EQ(next.programs.size(), 3u);
@@ -146,8 +146,8 @@ TEST(BladePrograms, GiveUpWhenTheNetworkPortIsDeadForGood) {
   const RunResult result = Play(scenario);
   EXPECT_THAT(result.violations, IsEmpty());
   ASSERT_EQ(result.programs.size(), 3u) << "the second program of blade0 never starts";
-  EXPECT_EQ(result.programs[0].problem, "message 0 to blade1 was given up");
-  EXPECT_EQ(result.programs[2].problem, "message 0 to blade0 was given up");
+  EXPECT_EQ(result.programs[0].problem, "message 0 to blade1 failed after its last retransmission");
+  EXPECT_EQ(result.programs[2].problem, "message 0 to blade0 failed after its last retransmission");
   EXPECT_EQ(result.failed.size(), 2u);
 }
 
@@ -171,7 +171,7 @@ TEST(BladePrograms, OfAnUnknownTypeOrPartAreRefused) {
             "SPE 16 does not exist; a blade has SPEs 0 to 15");
   scenario.blade_faults = {{BladeFault::Kind::kSpeDown, 0, 2, 1, 0, 1}};
   EXPECT_EQ(RunScenario(scenario, RunOptions()).status().message(),
-            "sn0-d0-h2 is no blade; only blades have SPEs, rings and chip links");
+            "sn0-d0-h2 is not a blade; only blades have SPEs, rings and chip links");
 }
 
 TEST(BladeCounters, AreAsManyAsTheBladeHas) {

@@ -262,11 +262,11 @@ TEST(Infiniband, PlacesThatDoNotExistAreRefusedWithTheArithmetic) {
                         "CUs and takes 1 to 180 triblades"));
   EXPECT_THAT(refusal(Tree(25, {"cu0"})),
               HasSubstr("25 CUs; the eight inter-CU switches join 1 to 24"));
-  EXPECT_THAT(refusal(Tree(1, {"cu1"})), HasSubstr("there is no cu1; there are CUs 0 to 0"));
+  EXPECT_THAT(refusal(Tree(1, {"cu1"})), HasSubstr("cu1 does not exist; write CUs 0 to 0"));
   EXPECT_THAT(refusal(Tree(1, {"cu0-leaf24"})),
-              HasSubstr("there is no cu0-leaf24; there are CUs 0 to 0 with leaves 0 to 23"));
-  EXPECT_THAT(refusal(Tree(1, {"cu0-spine1"})), HasSubstr("is no place in the InfiniBand tree"));
-  EXPECT_THAT(refusal(Tree(2, {"sw0-a0"})), HasSubstr("has cables to other crossbars alone"));
+              HasSubstr("cu0-leaf24 does not exist; write CUs 0 to 0 with leaves 0 to 23"));
+  EXPECT_THAT(refusal(Tree(1, {"cu0-spine1"})), HasSubstr("is not a place in the InfiniBand tree"));
+  EXPECT_THAT(refusal(Tree(2, {"sw0-a0"})), HasSubstr("has only cables to other crossbars"));
   EXPECT_THAT(refusal(Tree(1, std::vector<std::string>(9, "cu0-leaf2"))),
               HasSubstr("all 8 are taken"));
   Scenario gateway = Mixed(1, {"cu0"});
@@ -337,7 +337,7 @@ TEST(Infiniband, ATribladeThatIsCutOffFailsItsPeersWithTheReason) {
   const auto result = RunScenario(s, RunOptions());
   ASSERT_FALSE(result.ok());
   EXPECT_THAT(std::string(result.status().message()),
-              HasSubstr("there is no way through the network to triblade"));
+              HasSubstr("the network has no route to triblade"));
 }
 
 }  // namespace

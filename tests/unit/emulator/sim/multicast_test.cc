@@ -11,12 +11,6 @@
 namespace percs {
 namespace {
 
-test::SplitOptions Processes(int processes) {
-  test::SplitOptions options;
-  options.processes = processes;
-  return options;
-}
-
 Scenario Everybody(TopologySpec topology, std::uint64_t count) {
   Scenario s;
   s.topology = topology;
@@ -122,11 +116,73 @@ TEST(Multicast, IsTheSameForAnyPlacement) {
   const auto whole = RunScenario(s, {});
   ASSERT_TRUE(whole.ok()) << whole.status();
   for (const int processes : {2, 5}) {
-    const auto split = test::SplitRun(s, Processes(processes));
+    const auto split = test::SplitRun(s, test::Processes(processes));
     ASSERT_TRUE(split.ok()) << split.status();
     EXPECT_EQ(split->digest, whole->digest);
     EXPECT_THAT(split->violations, testing::IsEmpty());
   }
+}
+
+// Two hubs, and a link that flaps while the second packet arrives. Flits of it are still to come
+// when the link is up again; meanwhile the third packet arrives.
+Scenario Flapping(Time down) {
+  Scenario s;
+  s.topology = {1, 1, 2};
+  s.topology.multicast = {{"other", "sn0-d0-h0", {"sn0-d0-h1"}}};
+  P7ihParameters& p = s.parameters;
+  p.ll = {8000, 1000, 20};
+  p.hfi.flit_time = p.w_flit_time = 1000;
+  p.isr_latency = 1000;
+  p.credit_processing = 10'000;
+  s.faults = {{down, {0, 0}, false}, {down + 1000, {0, 0}, true}};
+  s.reroute = false;
+  return s;
+}
+
+constexpr NodeId kGroup = 2;
+
+// What hub 1 gets: sequence number and time of each.
+std::map<std::uint64_t, Time> DeliveriesOf(const Scenario& s) {
+  std::map<std::uint64_t, Time> deliveries;
+  RunOptions options;
+  options.on_delivery = [&](NodeId, const Delivery& d) { deliveries[d.sequence] = d.time; };
+  const auto result = RunScenario(s, options);
+  EXPECT_TRUE(result.ok()) << result.status();
+  if (!result.ok()) return {};
+  EXPECT_THAT(result->violations, testing::IsEmpty());
+  EXPECT_EQ(result->total.packets_dropped[static_cast<int>(DropReason::kTruncated)], 1u);
+  return deliveries;
+}
+
+TEST(Multicast, APacketThatArrivesWithThePoisonTailOfTheOneBeforeIsReplicated) {
+  // The first packet leaves 4 of 20 credits. With them, 4 flits of the second one leave at 144 ns,
+  // and are to arrive from 154 ns to 178 ns; when the first has, the link flaps. The output is busy
+  // until 176 ns, so the third packet arrives when the poison tail does, at 186 ns.
+  Scenario s = Flapping(155'000);
+  s.workload = ScriptedWorkload{{{0, 0, kGroup}, {0, 0, kGroup}, {160'000, 0, kGroup, 0, 0, 1000}}};
+  EXPECT_THAT(DeliveriesOf(s), testing::ElementsAre(testing::Key(1), testing::Key(3)));
+}
+
+TEST(Multicast, APacketIsReplicatedBeforeTheOneAheadThatIsNotWhole) {
+  // The same with a link that has lost lanes, and has them back after the flap: the third packet,
+  // of one flit, is whole before the poison tail.
+  Scenario s = Flapping(155'000);
+  s.parameters.ll.flit_time = 1000;
+  s.parameters.ll.lanes = 8;
+  s.parameters.ll.spare_lanes = 0;
+  s.parameters.ll.lanes_min = 1;
+  const auto lose_lanes = [&](Time at, std::uint32_t lost) {
+    s.impairments.push_back(
+        {.at = at, .sender = {0, 0}, .kind = LinkImpairment::Kind::kLanesLost, .count = lost});
+  };
+  lose_lanes(0, 7);
+  lose_lanes(156'000, 0);
+  s.workload = ScriptedWorkload{{{0, 0, kGroup}, {0, 0, kGroup}, {160'000, 0, kGroup, 0, 0, 100}}};
+  const std::map<std::uint64_t, Time> deliveries = DeliveriesOf(s);
+  EXPECT_THAT(deliveries, testing::ElementsAre(testing::Key(1), testing::Key(3)));
+  // Granted at 176 ns, it arrives at 179 ns, one flit time of the slow link after the last flit,
+  // and the poison tail comes at 186 ns.
+  EXPECT_LT(deliveries.at(3), 186'000);
 }
 
 TEST(Multicast, SmallBuffersAndASecondSenderAreRefused) {
@@ -134,7 +190,7 @@ TEST(Multicast, SmallBuffersAndASecondSenderAreRefused) {
   s.parameters.ll.buffer_flits = 8;
   const auto result = RunScenario(s, {});
   EXPECT_EQ(std::string(result.status().message()),
-            "multicast packets are replicated from buffers that hold them whole, 16 flits, but "
+            "multicast packets are replicated from buffers that hold a whole packet, 16 flits, but "
             "those of LL links "
             "hold 8; write at least 16");
 }

@@ -61,11 +61,10 @@ TEST_F(MergeCheckTest, AWrongPayloadIsNamed) {
 TEST_F(MergeCheckTest, FlitsOutOfOrderAndVcsOutOfPlaceAreNamedWithTheirHub) {
   nodes_[0].flits_out_of_order = 1;
   nodes_[1].vcs_out_of_place = 2;
-  EXPECT_THAT(
-      Violations(),
-      UnorderedElementsAre(
-          "order of flits: 1 runs of flits reached sn0-d0-h0 out of their place in a packet",
-          "VC positions: 2 packets reached sn0-d0-h1 on a VC out of its place"));
+  EXPECT_THAT(Violations(),
+              UnorderedElementsAre(
+                  "order of flits: 1 runs of flits reached sn0-d0-h0 out of order within a packet",
+                  "VC positions: 2 packets reached sn0-d0-h1 on a VC of the wrong position"));
 }
 
 // Every link crosses between two processes; `spoil` changes one run of flits on its way.
@@ -127,7 +126,7 @@ TEST_F(SpoiledRunTest, FlitsWithoutCreditAreSeenAndHarmNothingElse) {
                 box.flits.insert(full, copy);
                 return true;
               }),
-              ElementsAre("credits: 1 runs of flits reached sn0-d0-h0 with no credit for them"));
+              ElementsAre("credits: 1 runs of flits reached sn0-d0-h0 without credits"));
 }
 
 TEST_F(SpoiledRunTest, AVcOutOfItsPlaceIsSeen) {

@@ -90,7 +90,7 @@ TEST(Triblades, ACutGatewayLinkFailsTheSendersWithTheReason) {
   const auto result = RunScenario(scenario, RunOptions());
   ASSERT_FALSE(result.ok());
   EXPECT_THAT(std::string(result.status().message()),
-              HasSubstr("there is no way through the network to triblade"));
+              HasSubstr("the network has no route to triblade"));
 }
 
 TEST(Triblades, WithOtherProgramsThanCmlsOrThanEachOtherAreRefused) {

@@ -8,13 +8,13 @@
 namespace percs {
 namespace {
 
-Topology Make(int supernodes, int drawers, int hubs, int links = 1) {
+Topology MakeOf(int supernodes, int drawers, int hubs, int links = 1) {
   auto topology = Topology::Create({supernodes, drawers, hubs, links});
   EXPECT_TRUE(topology.ok()) << topology.status();
   return *topology;
 }
 
-std::string Refusal(const TopologySpec& spec) {
+std::string SpecRefusal(const TopologySpec& spec) {
   const auto topology = Topology::Create(spec);
   EXPECT_EQ(topology.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(topology.status().message());
@@ -102,7 +102,7 @@ TEST(Topology, DPortsAndExitHubsAgreeWithPeer) {
 }
 
 TEST(Topology, LargestMachineUsesEveryDPort) {
-  const Topology topology = Make(513, 4, 8);
+  const Topology topology = MakeOf(513, 4, 8);
   EXPECT_EQ(topology.nodes(), 16416u);
   for (NodeId node = 0; node < topology.nodes(); ++node) {
     for (int p = 0; p < kLinkPorts; ++p)
@@ -112,7 +112,7 @@ TEST(Topology, LargestMachineUsesEveryDPort) {
 }
 
 TEST(Topology, PortNumbersFollowTheRule) {
-  const Topology topology = Make(4, 4, 8);
+  const Topology topology = MakeOf(4, 4, 8);
   const auto node = [&](int sn, int drawer, int hub) {
     return topology.node(sn, drawer * 8 + hub);
   };
@@ -125,32 +125,32 @@ TEST(Topology, PortNumbersFollowTheRule) {
   // 1 -> 3: distance 2, which is half of 4: the same slot on both sides.
   EXPECT_EQ(topology.Peer(node(1, 0, 1), kDFirst), (LinkEnd{node(3, 0, 1), kDFirst}));
   // Fewer hubs per drawer leave gaps in LR numbers, so a name means the same on every shape.
-  const Topology narrow = Make(1, 3, 2);
+  const Topology narrow = MakeOf(1, 3, 2);
   EXPECT_EQ(narrow.LPort(0, 2), kLrFirst + 0);
   EXPECT_EQ(narrow.LPort(0, 4), kLrFirst + 8);
 }
 
 TEST(Topology, RefusesWhatDoesNotFitAndShowsTheArithmetic) {
-  EXPECT_EQ(Refusal({514, 4, 8, 1}), "topology.supernodes: 514 is outside 1..513");
-  EXPECT_EQ(Refusal({2, 5, 8, 1}), "topology.drawers: 5 is outside 1..4");
-  EXPECT_EQ(Refusal({2, 4, 9, 1}), "topology.hubs: 9 is outside 1..8");
-  EXPECT_EQ(Refusal({1, 1, 1, 1}),
+  EXPECT_EQ(SpecRefusal({514, 4, 8, 1}), "topology.supernodes: 514 is outside 1..513");
+  EXPECT_EQ(SpecRefusal({2, 5, 8, 1}), "topology.drawers: 5 is outside 1..4");
+  EXPECT_EQ(SpecRefusal({2, 4, 9, 1}), "topology.hubs: 9 is outside 1..8");
+  EXPECT_EQ(SpecRefusal({1, 1, 1, 1}),
             "topology: 1 supernode x 1 drawer x 1 hub is a single hub; a network needs at least 2");
-  EXPECT_EQ(Refusal({3, 4, 8, 0}),
+  EXPECT_EQ(SpecRefusal({3, 4, 8, 0}),
             "topology.d_links_per_pair: 0 leaves 3 supernodes without a link between them; at "
             "least 1 is needed");
-  EXPECT_EQ(Refusal({513, 4, 8, 2}),
+  EXPECT_EQ(SpecRefusal({513, 4, 8, 2}),
             "topology: 2 D links per pair x 512 other supernodes = 1024 D ports per supernode, but "
             "4 drawers x 8 hubs x "
             "16 D ports = 512; at most 1 link per pair fit");
-  EXPECT_EQ(Refusal({40, 1, 2, 1}),
+  EXPECT_EQ(SpecRefusal({40, 1, 2, 1}),
             "topology: 1 D link per pair x 39 other supernodes = 39 D ports per supernode, but 1 "
             "drawer x 2 hubs x 16 D "
             "ports = 32; at most 33 supernodes fit");
 }
 
 TEST(Topology, NamesReadBack) {
-  const Topology topology = Make(3, 2, 4, 5);
+  const Topology topology = MakeOf(3, 2, 4, 5);
   for (NodeId node = 0; node < topology.nodes(); ++node) {
     const auto parsed = topology.ParseNode(topology.NodeName(node));
     ASSERT_TRUE(parsed.ok()) << parsed.status();
@@ -172,7 +172,7 @@ TEST(Topology, NamesReadBack) {
 }
 
 TEST(Topology, UnknownNamesGetTheNearestOnes) {
-  const Topology topology = Make(2, 2, 2, 3);
+  const Topology topology = MakeOf(2, 2, 2, 3);
   const auto message = [](const auto& result) { return std::string(result.status().message()); };
   EXPECT_EQ(message(topology.ParseNode("sn0-d1-h7")),
             "no hub is named \"sn0-d1-h7\"; the nearest are sn0-d1-h0, sn0-d1-h1 or sn0-d0-h0");
@@ -187,15 +187,15 @@ TEST(Topology, UnknownNamesGetTheNearestOnes) {
             "no link is named \"sn0-d0-h0:HFI0\"; the nearest are sn0-d0-h0:LL0, sn0-d0-h0:LR0 or "
             "sn0-d0-h0:D0");
   EXPECT_EQ(message(topology.ParseLink("cable")),
-            "\"cable\" is no link name; a link is written sn0-d0-h0:LL0 or by its two ends, "
+            "\"cable\" is not a link name; write a link as sn0-d0-h0:LL0 or by its two ends, "
             "sn0-d0-h0/sn0-d0-h1");
   EXPECT_EQ(message(topology.ParseLink("sn0-d0-h0/sn1-d1-h1")),
             "no link joins sn0-d0-h0 and sn1-d1-h1; the nearest are sn0-d0-h0/sn0-d1-h1, "
             "sn0-d0-h0/sn0-d0-h1 or "
             "sn0-d0-h0/sn0-d1-h0");
-  const Topology parallel = Make(2, 1, 1, 3);
+  const Topology parallel = MakeOf(2, 1, 1, 3);
   EXPECT_EQ(message(parallel.ParseLink("sn0-d0-h0/sn1-d0-h0")),
-            "\"sn0-d0-h0/sn1-d0-h0\" names 3 parallel links; say which: sn0-d0-h0:D0, "
+            "\"sn0-d0-h0/sn1-d0-h0\" names 3 parallel links; write one of sn0-d0-h0:D0, "
             "sn0-d0-h0:D1, sn0-d0-h0:D2");
 }
 
@@ -244,15 +244,15 @@ TEST(TopologyBlades, ThatFitNowhereAreRefusedWithTheReason) {
   std::vector<BladeSite> many;
   for (int i = 0; i < 14; ++i) many.push_back({"blade" + std::to_string(i), "sn0-d0-h0"});
   EXPECT_EQ(
-      Refusal(WithBlades({2, 1, 1, 3}, many)),
+      SpecRefusal(WithBlades({2, 1, 1, 3}, many)),
       "sn0-d0-h0 has 16 D ports: 3 carry D links to other supernodes + 13 blades = 16; none is "
       "free for blade13");
-  EXPECT_EQ(Refusal(WithBlades({}, {{"a", ""}, {"b", "a"}, {"c", "b"}})),
+  EXPECT_EQ(SpecRefusal(WithBlades({}, {{"a", ""}, {"b", "a"}, {"c", "b"}})),
             "b has one network port, which is plugged into a; c cannot be plugged in as well");
-  EXPECT_EQ(Refusal(WithBlades({}, {{"a", ""}, {"a", ""}})),
-            "there is a a already; write another name");
-  EXPECT_EQ(Refusal(WithBlades({}, {{"a:b", ""}})),
-            "\"a:b\" is no name for a blade; it is made of letters, digits and dashes");
+  EXPECT_EQ(SpecRefusal(WithBlades({}, {{"a", ""}, {"a", ""}})),
+            "a exists already; write another name");
+  EXPECT_EQ(SpecRefusal(WithBlades({}, {{"a:b", ""}})),
+            "\"a:b\" is not a name for a blade; write letters, digits and dashes");
   const auto unknown = Topology::Create(WithBlades({1, 1, 2}, {{"a", "sn0-d0-h2"}}));
   EXPECT_EQ(unknown.status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(unknown.status().message(),

@@ -49,7 +49,7 @@ PatternWorkload Reliable(std::uint64_t count) {
   return traffic;
 }
 
-RunResult Checked(const Scenario& scenario) {
+RunResult CheckedPayloads(const Scenario& scenario) {
   const auto result = RunScenario(scenario, RunOptions());
   EXPECT_TRUE(result.ok()) << result.status();
   if (!result.ok()) return {};
@@ -62,7 +62,7 @@ TEST(Background, BothGetWhatIsTheirs) {
   Scenario s = CauBeside(Reliable(40));
   s.faults = {
       {10 * kMicrosecond, *Topology::Create(s.topology)->ParseLink("sn0-d0-h0/sn0-d0-h1"), false}};
-  const RunResult result = Checked(s);
+  const RunResult result = CheckedPayloads(s);
   ASSERT_EQ(result.cau_tasks.size(), 6u);
   for (const CauTaskResult& task : result.cau_tasks) {
     EXPECT_EQ(task.problem, "");
@@ -74,11 +74,11 @@ TEST(Background, BothGetWhatIsTheirs) {
 }
 
 TEST(Background, ItCostsTheWorkloadTimeAndNothingElse) {
-  const RunResult quiet = Checked(CauBeside(std::nullopt));
+  const RunResult quiet = CheckedPayloads(CauBeside(std::nullopt));
   PatternWorkload raw;
   raw.load = 0.9;
   raw.measure = 2 * kMillisecond;
-  const RunResult busy = Checked(CauBeside(raw));
+  const RunResult busy = CheckedPayloads(CauBeside(raw));
   Time quiet_end = 0, busy_end = 0;
   for (const CauTaskResult& task : quiet.cau_tasks) quiet_end = std::max(quiet_end, task.finished);
   for (const CauTaskResult& task : busy.cau_tasks) {
@@ -91,7 +91,7 @@ TEST(Background, ItCostsTheWorkloadTimeAndNothingElse) {
 
 TEST(Background, EveryPlacementTellsTheSame) {
   const Scenario s = CauBeside(Reliable(25));
-  const Digest digest = Checked(s).digest;
+  const Digest digest = CheckedPayloads(s).digest;
   for (const int processes : {2, 6}) {
     test::SplitOptions split;
     split.processes = processes;
@@ -108,9 +108,9 @@ TEST(Background, CollectivesGoOnBesideRawPackets) {
   loop.placement.tasks_per_node = 4;
   loop.iterations = 20;
   s.workload = loop;
-  const RunResult quiet = Checked(s);
+  const RunResult quiet = CheckedPayloads(s);
   s.background = PatternWorkload{.load = 0.8, .measure = kMillisecond};
-  const RunResult busy = Checked(s);
+  const RunResult busy = CheckedPayloads(s);
   EXPECT_EQ(busy.collective.wrong, 0u);
   EXPECT_EQ(busy.collective.tasks, quiet.collective.tasks);
   EXPECT_GT(busy.total.measured_bytes_accepted, 0u);

@@ -93,6 +93,16 @@ TEST(Goal, LimitsAreLegal) {
   EXPECT_THAT(std::string(trace.status().message()), HasSubstr("this send has no recv"));
 }
 
+TEST(Goal, HasNoMoreStatementsThanTheLimitAllows) {
+  const std::string text =
+      "num_ranks 2\nrank 0 {\na: calc 1\nb: calc 2\n}\nrank 1 {\na: calc 3\nb: calc 4\n"
+      "b requires a\n}";
+  EXPECT_TRUE(ParseGoal(text, "t.goal", 5).ok());
+  EXPECT_EQ(ParseGoal(text, "t.goal", 4).status().message(),
+            "t.goal:9:1: more than 4 operations and dependencies, which is the limit of a trace; "
+            "expected a shorter part of it");
+}
+
 TEST(Goal, ReportsAMissingOrBadHeader) {
   EXPECT_EQ(
       ErrorOf("\n  rank 0 {\n}"),
@@ -100,25 +110,23 @@ TEST(Goal, ReportsAMissingOrBadHeader) {
   EXPECT_EQ(ErrorOf(""),
             "t.goal:1:1: found the end of the file; a trace starts with its number of "
             "ranks, as in `num_ranks 32`");
-  EXPECT_EQ(ErrorOf("num_ranks 0"), "t.goal:1:1: num_ranks is 0; right would be at least 1");
+  EXPECT_EQ(ErrorOf("num_ranks 0"), "t.goal:1:1: num_ranks is 0; expected at least 1");
   EXPECT_EQ(ErrorOf("num_ranks 1\nnum_ranks 1"),
-            "t.goal:2:1: num_ranks is given twice; right would be once, on the first line");
-  EXPECT_EQ(
-      ErrorOf("num_ranks 99999999999999999999999999999"),
-      "t.goal:1:11: the number of ranks 999999999999999999999999... is too large; right would be "
-      "at most 1048576");
+            "t.goal:2:1: num_ranks is given twice; expected once, on the first line");
+  EXPECT_EQ(ErrorOf("num_ranks 99999999999999999999999999999"),
+            "t.goal:1:11: the number of ranks 999999999999999999999999... is too large; expected "
+            "at most 1048576");
 }
 
 TEST(Goal, ReportsRanksOutOfRangeTwiceOrMissing) {
   EXPECT_EQ(ErrorOf("num_ranks 2\nrank 2 {}"),
             "t.goal:2:6: rank 2 is out of range; num_ranks 2 allows 0 to 1");
-  EXPECT_EQ(
-      ErrorOf("num_ranks 2\nrank 1 {}\nrank 1 {}"),
-      "t.goal:3:1: rank 1 is given twice, first on line 2; right would be one block per rank");
+  EXPECT_EQ(ErrorOf("num_ranks 2\nrank 1 {}\nrank 1 {}"),
+            "t.goal:3:1: rank 1 is given twice, first on line 2; expected one block per rank");
   EXPECT_EQ(ErrorOf("num_ranks 3\nrank 2 {}\nrank 0 {}\n"),
             "t.goal:4:1: rank 1 is missing; num_ranks 3 needs a block for each of 0 to 2");
   EXPECT_EQ(ErrorOf("num_ranks 2\n}"),
-            "t.goal:2:1: found '}' outside a rank; right would be `rank R {` with R from 0 to 1");
+            "t.goal:2:1: found '}' outside a rank; expected `rank R {` with R from 0 to 1");
 }
 
 TEST(Goal, ReportsWhatIsNotClosed) {
@@ -127,65 +135,58 @@ TEST(Goal, ReportsWhatIsNotClosed) {
   EXPECT_EQ(ErrorOf("num_ranks 1\nrank 0 {\ncalc 1 /* oops\n}\n"),
             "t.goal:3:8: this comment never ends; close it with */");
   EXPECT_EQ(ErrorOf("num_ranks 1\nrank 0\ncalc 1"),
-            "t.goal:3:1: found 'calc' where '{' belongs; right would be `rank 0 {`");
+            "t.goal:3:1: found 'calc' where '{' belongs; expected `rank 0 {`");
 }
 
 TEST(Goal, ReportsBadLabels) {
-  EXPECT_EQ(
-      ErrorOf(Rank0("l1: calc 1\nl1 requires l9")),
-      "t.goal:4:13: rank 0 has no label 'l9'; right would be the label of one of its operations");
+  EXPECT_EQ(ErrorOf(Rank0("l1: calc 1\nl1 requires l9")),
+            "t.goal:4:13: rank 0 has no label 'l9'; expected the label of one of its operations");
   EXPECT_EQ(ErrorOf(Rank0("l1: calc 1\nl1: calc 2")),
-            "t.goal:4:1: label 'l1' of rank 0 is given twice, first on line 3; right would be one "
+            "t.goal:4:1: label 'l1' of rank 0 is given twice, first on line 3; expected one "
             "operation per label");
-  EXPECT_EQ(
-      ErrorOf(Rank0("l1: calc 1\nl1 requires")),
-      "t.goal:4:12: found the end of the line where a label belongs; right would be `l1 requires "
-      "LABEL`");
-  EXPECT_EQ(
-      ErrorOf(Rank0("l1 needs l2")),
-      "t.goal:3:4: found 'needs' after 'l1'; right would be ':' and an operation, 'requires' or "
-      "'irequires'");
+  EXPECT_EQ(ErrorOf(Rank0("l1: calc 1\nl1 requires")),
+            "t.goal:4:12: found the end of the line where a label belongs; expected `l1 requires "
+            "LABEL`");
+  EXPECT_EQ(ErrorOf(Rank0("l1 needs l2")),
+            "t.goal:3:4: found 'needs' after 'l1'; expected ':' and an operation, 'requires' or "
+            "'irequires'");
 }
 
 TEST(Goal, ReportsACycleWithItsOperations) {
   EXPECT_EQ(ErrorOf(Rank0("z: calc 1\na: calc 1\nb: calc 1\nc: calc 1\nd: calc 1\na requires c\n"
                           "c irequires b\nb requires a\nd requires a\na requires z")),
             "t.goal:4:1: dependencies of rank 0 go in a circle: 'a' needs 'c' needs 'b' needs 'a'; "
-            "right would be an order in which each can start");
+            "expected an order in which each can start");
   EXPECT_THAT(ErrorOf(Rank0("a: calc 1\na requires a")), HasSubstr("'a' needs 'a'"));
 }
 
 TEST(Goal, ReportsBadOperations) {
-  EXPECT_EQ(
-      ErrorOf(Rank0("l1: wait 5")),
-      "t.goal:3:5: found 'wait' where an operation belongs; right would be calc, send or recv");
+  EXPECT_EQ(ErrorOf(Rank0("l1: wait 5")),
+            "t.goal:3:5: found 'wait' where an operation belongs; expected calc, send or recv");
   EXPECT_EQ(ErrorOf(Rank0("calc")),
             "t.goal:3:5: the time in nanoseconds is missing, found the end of "
-            "the line; right would be a number from 0 to 1000000000000000");
-  EXPECT_EQ(
-      ErrorOf(Rank0("calc 18446744073709551617")),
-      "t.goal:3:6: the time in nanoseconds 18446744073709551617 is too large; right would be at "
-      "most 1000000000000000");
+            "the line; expected a number from 0 to 1000000000000000");
+  EXPECT_EQ(ErrorOf(Rank0("calc 18446744073709551617")),
+            "t.goal:3:6: the time in nanoseconds 18446744073709551617 is too large; expected at "
+            "most 1000000000000000");
   EXPECT_EQ(ErrorOf(Rank0("send 4 to 1")),
-            "t.goal:3:8: found 'to' where 'b' belongs; right would be `send 8b to 1 tag 0`");
+            "t.goal:3:8: found 'to' where 'b' belongs; expected `send 8b to 1 tag 0`");
   EXPECT_EQ(ErrorOf(Rank0("recv 4b to 1")),
-            "t.goal:3:9: found 'to' where 'from' belongs; right would be `recv 8b from 1 tag 0`");
+            "t.goal:3:9: found 'to' where 'from' belongs; expected `recv 8b from 1 tag 0`");
   EXPECT_EQ(ErrorOf(Rank0("send 4b to 0")),
-            "t.goal:3:12: rank 0 sends to itself; right would be another rank");
+            "t.goal:3:12: rank 0 sends to itself; expected another rank");
   EXPECT_EQ(ErrorOf(Rank0("recv 4b from 3")),
             "t.goal:3:14: rank 3 is out of range; num_ranks 3 allows 0 to 2");
-  EXPECT_EQ(
-      ErrorOf(Rank0("recv 4b from -1")),
-      "t.goal:3:14: the peer's rank is negative (a wildcard is not supported); right would be a "
-      "number from 0 to 4294967295");
+  EXPECT_EQ(ErrorOf(Rank0("recv 4b from -1")),
+            "t.goal:3:14: the peer's rank is negative (a wildcard is not supported); expected a "
+            "number from 0 to 4294967295");
   EXPECT_EQ(ErrorOf(Rank0("calc 4 tag 3")),
-            "t.goal:3:8: found 'tag' after a calc; right would be cpu, nic or a new line");
-  EXPECT_EQ(ErrorOf(Rank0("calc 4 cpu 1 cpu 1")),
-            "t.goal:3:14: cpu is given twice; right would be once");
+            "t.goal:3:8: found 'tag' after a calc; expected cpu, nic or a new line");
+  EXPECT_EQ(ErrorOf(Rank0("calc 4 cpu 1 cpu 1")), "t.goal:3:14: cpu is given twice; expected once");
   EXPECT_EQ(ErrorOf(Rank0("calc 4 ; calc 5")),
-            "t.goal:3:8: found ';' after a complete statement; right would be a new line");
+            "t.goal:3:8: found ';' after a complete statement; expected a new line");
   EXPECT_EQ(ErrorOf(Rank0("\x80")),
-            "t.goal:3:1: found byte 0x80; right would be a statement, as in "
+            "t.goal:3:1: found byte 0x80; expected a statement, as in "
             "`l1: calc 1000`, or the closing }");
 }
 
@@ -194,11 +195,11 @@ TEST(Goal, ReportsTheFirstUnmatchedMessage) {
       ErrorOf("num_ranks 2\nrank 0 {\nsend 1b to 1 tag 3\nx: send 1b to 1 tag 3\n}\n"
               "rank 1 {\nrecv 1b from 0 tag 3\n}"),
       "t.goal:4:1: this send has no recv: from rank 0 to rank 1 with tag 3 the trace has 2 sends "
-      "and 1 recv; right would be as many of each");
+      "and 1 recv; expected as many of each");
   EXPECT_EQ(
       ErrorOf("num_ranks 2\nrank 0 {\nsend 1b to 1 tag 3\n}\nrank 1 {\nrecv 1b from 0 tag 4\n}"),
       "t.goal:3:1: this send has no recv: from rank 0 to rank 1 with tag 3 the trace has 1 send "
-      "and 0 recvs; right would be as many of each");
+      "and 0 recvs; expected as many of each");
 }
 
 TEST(Goal, MutatedTracesAreRefusedOrComplete) {

@@ -5,12 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "client/lib/result_codec.h"
 #include "client/percsctl/format.h"
 #include "client/percsctl/progress.h"
-#include "daemon/controller/results.h"
+#include "emulator/metrics/named_counters.h"
+#include "proto/convert/counters.h"
+#include "proto/convert/run_result.h"
 
 namespace percs {
 namespace {
@@ -146,7 +148,7 @@ TEST(ReportTest, AResultFromTheWirePrintsTheSame) {
   (*message.mutable_total()->mutable_packets_dropped())["truncated"] = 3;
   auto* reroute = message.add_reroutes();
   reroute->add_down("sn0-d0-h0:LR0");
-  const auto result = ResultFromProto(message, TwoDrawers());
+  const auto result = RunResultFromProto(message, TwoDrawers());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->digest, HandMade().result.digest);
   EXPECT_EQ(result->total.packets_dropped[static_cast<int>(DropReason::kTruncated)], 3u);
@@ -154,7 +156,8 @@ TEST(ReportTest, AResultFromTheWirePrintsTheSame) {
   EXPECT_EQ(result->reroutes[0].down[0], (LinkEnd{0, static_cast<PortId>(kLrFirst)}));
   EXPECT_EQ(result->reroutes[0].first_packet, kNever);
   (*message.mutable_total()->mutable_packets_dropped())["eaten"] = 1;
-  EXPECT_THAT(ResultFromProto(message, TwoDrawers()).status().message(), HasSubstr("\"eaten\""));
+  EXPECT_THAT(RunResultFromProto(message, TwoDrawers()).status().message(),
+              HasSubstr("\"packets_dropped.eaten\""));
 }
 
 TEST(ReportTest, EveryCounterCrossesTheWire) {
@@ -164,17 +167,45 @@ TEST(ReportTest, EveryCounterCrossesTheWire) {
   sent.packets_by_mode[static_cast<std::size_t>(RouteMode::kHwDirect)] = 0;  // counted by no one
   v1::Counters message;
   CountersToProto(sent, &message);
-  auto got = StatsFromProto(message);
+  auto got = CountersFromProto(message);
   ASSERT_TRUE(got.ok()) << got.status();
   std::vector<std::uint64_t> before, after;
   sent.Visit([&before](std::uint64_t counter) { before.push_back(counter); });
   got->Visit([&after](std::uint64_t counter) { after.push_back(counter); });
   EXPECT_EQ(after, before);
   (*message.mutable_hfis(1)->mutable_counts())["flown"] = 1;
-  EXPECT_THAT(StatsFromProto(message).status().message(), HasSubstr("counter of HFI \"flown\""));
+  EXPECT_THAT(CountersFromProto(message).status().message(), HasSubstr("\"hfis.1.flown\""));
   message.mutable_hfis()->Clear();
-  message.add_pcie(), message.add_pcie();
-  EXPECT_THAT(StatsFromProto(message).status().message(), HasSubstr("PCI Express port \"3\""));
+  while (message.pcie_size() < 6) message.add_pcie();
+  (*message.mutable_pcie(5)->mutable_counts())["refused"] = 1;
+  EXPECT_THAT(CountersFromProto(message).status().message(), HasSubstr("\"pcie.5.refused\""));
+}
+
+// A counter that came later has no field, and another version may have one that is not known here.
+TEST(ReportTest, CountersWithoutAFieldAreReadByName) {
+  v1::Counters message;
+  (*message.mutable_counts())["nmmu_hits"] = 7;
+  const auto got = CountersFromProto(message);
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(got->nmmu_hits, 7u);
+  (*message.mutable_counts())["flown"] = 1;
+  EXPECT_THAT(CountersFromProto(message).status().message(), HasSubstr("counter \"flown\""));
+  message.Clear();
+  (*message.add_ports()->mutable_counts())["flown"] = 1;
+  EXPECT_THAT(CountersFromProto(message).status().message(),
+              HasSubstr("counter of a port \"flown\""));
+}
+
+TEST(ReportTest, EveryCounterIsInTheReportAtItsPlace) {
+  NodeStats stats;
+  for (const NamedCounter& counter : NamedCounters()) counter.Of(stats) = 5;
+  const nlohmann::json json = CountersJson(stats);
+  for (const NamedCounter& counter : NamedCounters()) {
+    if (counter.name == "packets_by_mode.hw_direct") continue;  // is what remains
+    std::string pointer = "/" + counter.json;
+    std::replace(pointer.begin(), pointer.end(), '.', '/');
+    EXPECT_EQ(json.value(nlohmann::json::json_pointer(pointer), 0), 5) << pointer;
+  }
 }
 
 TEST(FormatTest, TimesKeepThreeDecimalsAtMost) {

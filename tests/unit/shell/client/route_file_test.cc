@@ -61,8 +61,8 @@ TEST_F(RouteFileTest, SaysWhereAFileIsWrong) {
               HasSubstr("not a file of route tables"));
   EXPECT_THAT(RefusalAfter([](auto& j) { j["format"] = "other"; }), HasSubstr("percs-routes-1"));
   EXPECT_EQ(RefusalAfter([](auto& j) { j["nodes"][1]["tables"][0]["inter"][2] = "LL9"; }),
-            "sn0-d0-h1: inter entry 2: \"LL9\" is no port; there are LL0 to LL6, LR0 to LR23 and "
-            "D0 to D15");
+            "sn0-d0-h1: inter entry 2: \"LL9\" is not a port; ports are LL0 to LL6, LR0 to LR23 "
+            "and D0 to D15");
   EXPECT_EQ(RefusalAfter([](auto& j) { j["nodes"][0]["tables"][0]["intra"].push_back(""); }),
             "sn0-d0-h0: intra has 3 entries, not 2");
   EXPECT_EQ(RefusalAfter([](auto& j) { j["nodes"][0]["tables"][0]["of"].erase(0); }),
@@ -73,7 +73,7 @@ TEST_F(RouteFileTest, SaysWhereAFileIsWrong) {
   EXPECT_THAT(RefusalAfter([](auto& j) {
                 j["nodes"][2]["closed_middles"].push_back({1, 4});
               }),
-              HasSubstr("sn1-d0-h0: closed_middles: [1, 4] is not of supernodes 0 to 3"));
+              HasSubstr("sn1-d0-h0: closed_middles: [1, 4] is outside supernodes 0 to 3"));
 }
 
 TEST_F(RouteFileTest, TablesOfAnotherMachineAreNotOnesOwn) {

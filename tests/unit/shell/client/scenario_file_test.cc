@@ -50,7 +50,7 @@ TEST(UserTimeTest, TimesAreVirtualUnlessMarkedWall) {
   EXPECT_FALSE(ParseUserTime("40").ok());
   EXPECT_EQ(*ParseWallTime("wall:30s"), std::chrono::seconds(30));
   EXPECT_EQ(ParseWallTime("30s").status().message(),
-            "\"30s\" is a virtual time, but this waits on the wall clock; write wall:30s");
+            "\"30s\" is a virtual time, but this option takes wall-clock time; write wall:30s");
 }
 
 TEST(ExpectationTest, AnAllToAllCountsDataAndAcknowledgements) {

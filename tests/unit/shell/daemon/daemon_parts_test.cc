@@ -8,10 +8,9 @@
 #include "daemon/config/address.h"
 #include "daemon/config/status_translation.h"
 #include "daemon/config/version.h"
-#include "daemon/controller/loss_watch.h"
 #include "daemon/controller/pace_keeper.h"
-#include "daemon/sync/node_result_codec.h"
 #include "daemon/sync/placement.h"
+#include "proto/convert/node_result.h"
 
 namespace percs {
 namespace {
@@ -98,14 +97,6 @@ TEST(PaceKeeperTest, DoesNotHoldABatchRun) {
   EXPECT_EQ(pace.WaitFor(kSecond, PaceKeeper::Clock::now()).count(), 0);
 }
 
-TEST(LossWatchTest, APauseOfItsOwnIsNobodysSilence) {
-  using std::chrono::milliseconds;
-  EXPECT_EQ(LossWatch::Counted(milliseconds(100)), milliseconds(100));
-  EXPECT_EQ(LossWatch::Counted(milliseconds(200)), milliseconds(200));
-  EXPECT_EQ(LossWatch::Counted(milliseconds(201)), milliseconds(0));
-  EXPECT_EQ(LossWatch::Counted(std::chrono::hours(1)), milliseconds(0));
-}
-
 TEST(NodeResultCodecTest, EveryCounterComesBack) {
   NodeResult sent;
   sent.node = 9;
@@ -121,8 +112,8 @@ TEST(NodeResultCodecTest, EveryCounterComesBack) {
   sent.vcs_out_of_place = 8;
   sent.flits_without_credit = 9;
   v1::NodeResult message;
-  PackResult(sent, &message);
-  auto got = UnpackResult(message);
+  NodeResultToProto(sent, &message);
+  auto got = NodeResultFromProto(message);
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_EQ(got->digest, sent.digest);
   std::uint64_t expected = 1;
@@ -135,7 +126,7 @@ TEST(NodeResultCodecTest, EveryCounterComesBack) {
   EXPECT_EQ(got->vcs_out_of_place, 8u);
   EXPECT_EQ(got->flits_without_credit, 9u);
   message.mutable_stats()->RemoveLast();
-  EXPECT_THAT(std::string(UnpackResult(message).status().message()), HasSubstr("counters"));
+  EXPECT_THAT(std::string(NodeResultFromProto(message).status().message()), HasSubstr("counters"));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "daemon/sync/node_result_codec.h"
+#include "proto/convert/node_result.h"
 #include "proto/scenario/endpoint_codec.h"
 #include "tests/unit/shell/daemon/played_run.h"
 

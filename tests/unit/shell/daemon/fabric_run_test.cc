@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "daemon/node/host.h"
-#include "daemon/sync/node_result_codec.h"
+#include "proto/convert/node_result.h"
 #include "tests/unit/shell/daemon/played_run.h"
 
 namespace percs {
@@ -23,7 +23,7 @@ class FinishedRunTest : public test::PlayedRunTest {
     for (NodeId node : {0, 1}) {
       NodeResult result;
       result.node = node;
-      PackResult(result, results.mutable_results()->add_nodes());
+      NodeResultToProto(result, results.mutable_results()->add_nodes());
     }
     run_->OnMessage(0, results);
     EXPECT_EQ(run_->state(), v1::FABRIC_STATE_FINISHED);
@@ -54,6 +54,96 @@ TEST_F(FinishedRunTest, AnswersAFailureToTheQuestionsThatWaitAndToLaterOnes) {
   EXPECT_TRUE(run_->result().ok()) << "what was measured stays";
 }
 
+// Two daemons, of which the first has something to do from the start.
+class MissingDaemonTest : public test::PlayedRunTest {
+ protected:
+  void Begin(absl::Status* journal = nullptr) {
+    FabricRun::Events events{[](const absl::Status&) {}, [] {}};
+    if (journal != nullptr) {
+      events.record = [this, journal](const std::vector<v1::JournalRecord>& records) {
+        if (journal->ok()) kept_.insert(kept_.end(), records.begin(), records.end());
+        return *journal;
+      };
+    }
+    Apply({}, std::move(events), 2, 0);
+    EXPECT_TRUE(run_->Awaits(0));
+    EXPECT_FALSE(run_->Awaits(1));
+  }
+  FabricRun::TimeDone Into(absl::Status* answer) {
+    *answer = absl::UnknownError("no answer yet");
+    return [answer](absl::StatusOr<Time> at) { *answer = at.status(); };
+  }
+  FabricRun::SnapshotDone Answer(absl::Status* answer) {
+    *answer = absl::UnknownError("no answer yet");
+    return [answer](absl::StatusOr<std::vector<NodeState>> states) { *answer = states.status(); };
+  }
+
+  const absl::Status waits_ = absl::UnavailableError("run 7 waits for d, which is away");
+  std::vector<v1::JournalRecord> kept_;
+  absl::Status command_, question_;
+};
+
+TEST_F(MissingDaemonTest, CommandsAndQuestionsThatWaitForItAreRefusedAndLaterOnesAtOnce) {
+  Begin();
+  run_->InjectLinkFault({0, 0}, false, std::nullopt, Into(&command_));
+  run_->Snapshot({1}, Answer(&question_));
+  run_->RefuseWaiting();
+  EXPECT_TRUE(absl::IsUnknown(command_) && absl::IsUnknown(question_)) << "nobody is missing";
+  port_.missing = 0;
+  EXPECT_EQ(run_->Waiting(), waits_);
+  run_->RefuseWaiting();
+  EXPECT_EQ(command_, waits_);
+  EXPECT_EQ(question_, waits_);
+  run_->InjectLinkFault({0, 0}, false, std::nullopt, Into(&command_));
+  run_->Snapshot({1}, Answer(&question_));
+  EXPECT_EQ(command_, waits_);
+  EXPECT_EQ(question_, waits_);
+  port_.missing.reset();
+  run_->Snapshot({1}, Answer(&question_));
+  EXPECT_TRUE(absl::IsUnknown(question_)) << "it waits for the window again";
+}
+
+TEST_F(MissingDaemonTest, AQuestionThatDoesNotNeedItWaitsForNothingOfIt) {
+  Begin();
+  port_.missing = 1;
+  EXPECT_TRUE(run_->Waiting().ok()) << "virtual time does not wait for it";
+  run_->Snapshot({0}, Answer(&question_));
+  EXPECT_TRUE(absl::IsUnknown(question_));
+  run_->Snapshot({1}, Answer(&question_));
+  EXPECT_EQ(question_, waits_);
+  run_->Snapshot({}, Answer(&question_));
+  EXPECT_EQ(question_, waits_);
+}
+
+TEST_F(MissingDaemonTest, ALossThatCannotBeJournalledHoldsVirtualTimeAndIsTakenWithRoom) {
+  absl::Status journal = absl::ResourceExhaustedError("no room");
+  Begin(&journal);
+  run_->Lose(0, "d", 5, "it is away");
+  v1::DaemonMessage known;
+  known.mutable_peer_lost()->set_process(0);
+  run_->OnMessage(1, known);
+  EXPECT_EQ(run_->not_journalled(), journal);
+  EXPECT_FALSE(run_->ended()) << "the run waits for room";
+  EXPECT_TRUE(kept_.empty());
+  journal = absl::OkStatus();
+  run_->Resume();
+  EXPECT_TRUE(run_->not_journalled().ok());
+  ASSERT_EQ(kept_.size(), 1u);
+  EXPECT_EQ(kept_[0].lose().number(), 1u);
+  EXPECT_EQ(kept_[0].lose().name(), "d");
+}
+
+TEST_F(MissingDaemonTest, WhoWaitsIsToldWhenAnotherControllerTakesOver) {
+  Begin();
+  run_->InjectLinkFault({0, 0}, false, std::nullopt, Into(&command_));
+  run_->Snapshot({}, Answer(&question_));
+  const absl::Status why = absl::UnavailableError("it is ending");
+  run_->HandOver(why);
+  EXPECT_EQ(command_, why);
+  EXPECT_EQ(question_, why);
+  EXPECT_FALSE(run_->ended()) << "the next controller goes on with it";
+}
+
 TEST(HostTest, AQuestionToAHostWithoutHubsIsAnsweredWithAFailure) {
   ProcessLock lock;
   const LockGuard guard(lock.mutex());
@@ -71,7 +161,7 @@ TEST(HostTest, AQuestionToAHostWithoutHubsIsAnsweredWithAFailure) {
     host.Collect(collect);
     ASSERT_EQ(sent.size(), 1u);
     ASSERT_TRUE(sent[0].has_failure());
-    EXPECT_THAT(sent[0].failure().message(), HasSubstr("its hubs are gone"));
+    EXPECT_THAT(sent[0].failure().message(), HasSubstr("its hubs no longer exist"));
   }
 }
 

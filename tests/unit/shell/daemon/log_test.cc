@@ -77,8 +77,8 @@ TEST_F(LogTest, JsonIsOneObjectPerLineWhateverTheMessage) {
   EXPECT_THAT(second["wall"].get<std::string>(), MatchesRegex("....-..-..T..:..:..\\....Z"));
 }
 
-// How many lines end in `text`, and how many more are counted in others, like "490 times more in
-// that second".
+// How many lines end in `text`, and how many more are counted in others, like "490 more times
+// within a second".
 struct Told {
   int said = 0, counted = 0;
 };
@@ -104,11 +104,11 @@ TEST_F(LogTest, ARepeatedMessageIsSaidTenTimesASecondAndCounted) {
     spdlog::warn("something else");
     SetUpLog("tested");  // ends what was there, as the end of the process does
   });
-  const Told told = Tell(lines, ": again", "times more in that second: again");
+  const Told told = Tell(lines, ": again", "more times within a second: again");
   EXPECT_GE(told.said, 10);
   EXPECT_LE(told.said, 20);
   EXPECT_EQ(told.said + told.counted, 500);
-  EXPECT_EQ(Tell(lines, ": something else", "times more in that second: something").said, 1);
+  EXPECT_EQ(Tell(lines, ": something else", "more times within a second: something").said, 1);
 }
 
 TEST_F(LogTest, WhatWasHeldBackIsCountedThoughNothingMoreIsSaid) {
@@ -118,7 +118,7 @@ TEST_F(LogTest, WhatWasHeldBackIsCountedThoughNothingMoreIsSaid) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     while (told.said + told.counted < 50 && std::chrono::steady_clock::now() < end) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      told = Tell(SaidSoFar(), ": again", "times more in that second: again");
+      told = Tell(SaidSoFar(), ": again", "more times within a second: again");
     }
   });
   EXPECT_EQ(told.said + told.counted, 50);
@@ -131,7 +131,7 @@ TEST_F(LogTest, AFloodOfDifferentLinesHasAnEndToo) {
     for (int i = 0; i < kLines; ++i) spdlog::warn("{} different", i);
     SetUpLog("tested");
   });
-  const Told told = Tell(lines, " different", "lines more in that second");
+  const Told told = Tell(lines, " different", "more lines suppressed within a second");
   EXPECT_GE(told.said, 4096);
   EXPECT_EQ(told.said + told.counted, kLines);
 }

@@ -21,6 +21,7 @@
 #include "daemon/metrics/metrics_server.h"
 #include "daemon/metrics/process_metrics.h"
 #include "daemon/stream/call_meter.h"
+#include "emulator/metrics/named_counters.h"
 #include "tests/support/source_dir.h"
 
 namespace percs {
@@ -226,7 +227,8 @@ TEST(Metrics, ThePageHasEachOfThemAndNoOther) {
   NodeState blade;
   blade.node = host.topology->hubs();
   host.nodes.push_back(blade);
-  host.nodes.front().stats.Hfi(0, HfiCounter::kSent) = 1;       // a window is used
+  host.nodes.front().stats.Hfi(0, HfiCounter::kSent) = 1;  // a window is used
+  host.nodes.front().stats.nmmu_hits = 1;
   host.nodes.front().stats.Pcie(1, PcieCounter::kBytesIn) = 1;  // and a device
   { const CallRecord call(&CallsOf("/percs.v1.Control/Status"), CallType::kUnary); }
   // The controller has virtual time, too, but is another process.
@@ -243,6 +245,12 @@ TEST(Metrics, ThePageHasEachOfThemAndNoOther) {
   for (std::string line; std::getline(page, line);) {
     if (std::regex_match(line, match, row))
       documented.insert(match[1].str() + " " + match[2].str());
+  }
+  // Of a counter without a line of its own, the page says how its metric is named.
+  for (const NamedCounter& counter : NamedCounters()) {
+    if (counter.row->metric.name == nullptr && !counter.metric.empty()) {
+      EXPECT_EQ(emitted.erase(counter.metric + " counter"), 1u) << counter.metric;
+    }
   }
   EXPECT_EQ(emitted, documented);
 }

@@ -1,9 +1,13 @@
 // A controller's run whose daemon is played by the test.
 #pragma once
 
+#include <grpcpp/alarm.h>
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,30 +26,46 @@ class SentMessages : public DaemonPort {
   }
   v1::Peer Describe(std::uint32_t) const override { return {}; }
   bool Present(std::uint32_t) const override { return true; }
+  std::optional<std::string> Missing(std::uint32_t process) const override {
+    return missing == process ? std::optional<std::string>("d, which is away") : std::nullopt;
+  }
+  std::optional<std::uint32_t> missing;  // process that says nothing
   std::vector<v1::ControllerMessage> messages;
 };
 
-// Run 7: two hubs in one daemon.
+// Run 7: two hubs in one daemon, or in one each.
 class PlayedRunTest : public ::testing::Test {
  protected:
   static constexpr std::uint64_t kRun = 7;
-  // Up to where the daemon is ready and has nothing to do.
+  // Up to where the daemons are ready. The first has something to do at `next`, or nothing.
   void Apply(v1::ApplyRequest request,
-             FabricRun::Events events = {[](const absl::Status&) {}, [] {}}) {
+             FabricRun::Events events = {[](const absl::Status&) {}, [] {}},
+             std::uint32_t daemons = 1, Time next = kNever) {
     request.mutable_scenario()->mutable_topology()->set_drawers(1);
     request.mutable_scenario()->mutable_topology()->set_hubs(2);
-    auto run = FabricRun::Create(kRun, request, 1, &lock_, &port_, std::move(events));
+    auto run = FabricRun::Create(kRun, request, daemons, &lock_, &port_, std::move(events));
     ASSERT_TRUE(run.ok()) << run.status();
     run_ = *std::move(run);
     run_->Configure();
-    v1::DaemonMessage ready;
-    ready.mutable_ready()->set_run(kRun);
-    ready.mutable_ready()->mutable_report()->set_next_event(kNever);
-    run_->OnMessage(0, ready);
+    for (std::uint32_t process = 0; process < daemons; ++process) {
+      v1::DaemonMessage ready;
+      ready.mutable_ready()->set_run(kRun);
+      if (process == 0) ready.mutable_ready()->mutable_report()->set_unfinished(next < kNever);
+      ready.mutable_ready()->mutable_report()->set_next_event(process == 0 ? next : kNever);
+      run_->OnMessage(process, ready);
+    }
   }
 
+  ~PlayedRunTest() override {
+    run_.reset();
+    guard_.unlock();
+    lock_.WaitForNone();  // timers
+  }
+
+  grpc::Alarm
+      keeps_grpc_;  // else the last timer waits for its own callback, which waits for the lock
   ProcessLock lock_;
-  LockGuard guard_{lock_.mutex()};
+  std::unique_lock<ProcessMutex> guard_{lock_.mutex()};
   SentMessages port_;
   std::unique_ptr<FabricRun> run_;
 };

@@ -36,7 +36,7 @@ TEST(RateLimit, SaysWhoAsksTooOftenAndCountsIt) {
   const absl::Status status = limit.Admit("ipv6:[::1]:81", kStart);
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_THAT(std::string(status.message()),
-              ::testing::HasSubstr("ipv6:[::1] asks more than 0.001 times a second"));
+              ::testing::HasSubstr("ipv6:[::1] makes more than 0.001 requests per second"));
   EXPECT_EQ(ExcessCount(Excess::kRate), before + 1);
 }
 

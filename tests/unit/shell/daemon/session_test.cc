@@ -13,16 +13,16 @@
 namespace percs {
 namespace {
 
-using Message = v1::LinkMessage;
+using FlitMessage = v1::LinkMessage;
 
 // One side: what its stream has taken but not yet delivered.
-struct Side : StreamPort<Message> {
-  Session<Message, Message> session{1000};
-  std::deque<Message> wire;
+struct Side : StreamPort<FlitMessage> {
+  Session<FlitMessage, FlitMessage> session{1000};
+  std::deque<FlitMessage> wire;
   bool writing = false;
   std::vector<std::uint64_t> got;
 
-  void Write(const Message& message) override {
+  void Write(const FlitMessage& message) override {
     EXPECT_FALSE(writing) << "a second write before the first completed";
     writing = true;
     wire.push_back(message);
@@ -38,7 +38,7 @@ struct Side : StreamPort<Message> {
     writing = false;
     session.Written();
   }
-  void Hear(const Message& message) {
+  void Hear(const FlitMessage& message) {
     const auto fresh = session.Receive(message);
     ASSERT_TRUE(fresh.ok()) << fresh.status();
     if (*fresh) got.push_back(std::stoull(message.batch()));
@@ -48,7 +48,7 @@ struct Side : StreamPort<Message> {
 
 void Deliver(Side* from, Side* to) {
   if (from->wire.empty()) return;
-  const Message message = from->wire.front();
+  const FlitMessage message = from->wire.front();
   from->wire.pop_front();
   to->Hear(message);
 }
@@ -117,18 +117,18 @@ TEST(SessionTest, EveryMessageArrivesOnceAndInOrderOverBrokenStreams) {
 
 TEST(SessionTest, AGapIsAnError) {
   Side a;
-  Message message;
+  FlitMessage message;
   message.set_sequence(2);
   EXPECT_EQ(a.session.Receive(message).status().message(),
-            "message 2 follows message 0: those between are lost");
+            "message 2 follows message 0: the messages between them are lost");
 }
 
 TEST(SessionTest, AcknowledgingWhatWasNeverSentIsAnError) {
   Side a;
-  Message message;
+  FlitMessage message;
   message.set_acknowledged(3);
   EXPECT_EQ(a.session.Receive(message).status().message(),
-            "the other side acknowledges message 3, but only 0 were sent");
+            "the peer acknowledges message 3, but only 0 were sent");
   EXPECT_FALSE(a.session.Attach(&a, 1).ok());
 }
 

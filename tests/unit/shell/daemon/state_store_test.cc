@@ -129,7 +129,7 @@ TEST_F(StateStoreTest, OtherVersionsAreRefusedWhereTheyMatter) {
   Write();
   Execute("UPDATE meta SET value = '0' WHERE key = 'model'");
   EXPECT_THAT(std::string(OpenAndLoad().message()),
-              HasSubstr("run 3 is going on, of model 0; this software has model"));
+              HasSubstr("run 3 is in progress, started by model 0; this software has model"));
   Execute("UPDATE run SET state = 'finished'");
   EXPECT_TRUE(OpenAndLoad().ok()) << "nothing to go on with";
   Execute("UPDATE meta SET value = '3' WHERE key = 'format'");
@@ -190,7 +190,7 @@ TEST_F(StateStoreTest, AFullDiskKeepsNothingAndTheSameCanBeTriedAgain) {
   setrlimit(RLIMIT_FSIZE, &limit);
   std::signal(SIGXFSZ, before);
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
-  EXPECT_THAT(std::string(full.message()), HasSubstr("virtual time stands still"));
+  EXPECT_THAT(std::string(full.message()), HasSubstr("virtual time is blocked"));
   ASSERT_TRUE(state.ok()) << state.status();
   EXPECT_EQ(state->fabric, 17u);
   EXPECT_TRUE(put().ok());

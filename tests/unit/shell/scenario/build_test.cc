@@ -11,17 +11,11 @@
 #include "proto/scenario/fields.h"
 #include "proto/scenario/file.h"
 #include "proto/scenario/reader.h"
+#include "tests/support/scenario_text.h"
 #include "tests/support/source_dir.h"
 
 namespace percs {
 namespace {
-
-absl::StatusOr<Scenario> Build(const std::string& yaml, const std::string& directory = "") {
-  auto loaded = LoadScenarioText(yaml, "a.yaml", ScenarioFormat::kYaml);
-  if (!loaded.ok()) return loaded.status();
-  loaded->directory = directory;
-  return BuildScenario(*loaded);
-}
 
 std::string ErrorOf(const std::string& yaml, const std::string& directory = "") {
   const auto scenario = Build(yaml, directory);
@@ -177,13 +171,13 @@ faults:
   EXPECT_TRUE(scenario->faults[1].up);
 }
 
-struct Bad {
+struct BadMachine {
   const char* text;
   const char* message;
 };
 
 TEST(Build, RefusesWhatTheMachineCannotDo) {
-  const Bad kBad[] = {
+  const BadMachine kBad[] = {
       {"workload: {pattern: {count: 5, measure: 1us}}\n",
        "a.yaml:1:41: workload.pattern.measure: count and measure exclude each other; remove one"},
       {"workload: {pattern: {warm_up: 1us}}\n",
@@ -211,18 +205,18 @@ TEST(Build, RefusesWhatTheMachineCannotDo) {
        "a.yaml:3:24: faults[1].link_up: sn0-d0-h0:LL0 goes down and comes up at the same time 5us; "
        "put time between the two"},
       {"workload: {ticks: {}, background: {load: 0.1, measure: 1us}}\n",
-       "a.yaml:1:23: workload.background: goes beside cau, collective or trace; this workload is "
+       "a.yaml:1:23: workload.background: background is only for workloads cau, collective and "
+       "trace; this workload is "
        "traffic itself"},
       {"workload: {collective: {}, background: {measure: 1us, reliable: true}}\n",
-       "a.yaml:1:28: workload.background: beside collective and trace, whose messages have content "
-       "of their own, it "
-       "is raw packets: leave out reliable and payload"},
+       "a.yaml:1:28: workload.background: beside collective and trace, whose messages have their "
+       "own content, background is raw packets: leave out reliable and payload"},
       {"workload: {collective: {}, background: {hotspot: sn9-d0-h0}}\n",
        "a.yaml:1:50: workload.background.hotspot: no hub is named \"sn9-d0-h0\"; the nearest are "
        "sn0-d0-h0, sn0-d0-h1 or "
        "sn0-d0-h2"},
   };
-  for (const Bad& bad : kBad) EXPECT_EQ(ErrorOf(bad.text), bad.message) << bad.text;
+  for (const BadMachine& bad : kBad) EXPECT_EQ(ErrorOf(bad.text), bad.message) << bad.text;
 }
 
 TEST(Build, TrafficBesideAWorkload) {
@@ -239,7 +233,7 @@ TEST(Build, TrafficBesideAWorkload) {
 
 // What topology and pattern say is theirs to test; where they say it is asserted here.
 TEST(Build, LocatesWhatTheMachineSays) {
-  const Bad kBad[] = {
+  const BadMachine kBad[] = {
       {"topology: {supernodes: 513, drawers: 1, hubs: 1}\n", "a.yaml:1:1: topology: "},
       {"faults:\n  - {at: 5us, link_down: sn0-d0-h9:LL0}\n", "a.yaml:2:26: faults[0].link_down: "},
       {"workload: {pattern: {pattern: hotspot, hotspot: sn4-d0-h0}}\n",
@@ -252,7 +246,7 @@ TEST(Build, LocatesWhatTheMachineSays) {
       {"workload:\n  packets: [{source: hub0, destination: sn0-d0-h1}]\n",
        "a.yaml:2:22: workload.packets[0].source: "},
   };
-  for (const Bad& bad : kBad) {
+  for (const BadMachine& bad : kBad) {
     const std::string message = ErrorOf(bad.text);
     EXPECT_EQ(message.substr(0, std::string(bad.message).size()), bad.message) << message;
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
@@ -366,11 +360,10 @@ TEST(Build, BladesGetNumbersPlacesAndPrograms) {
                               "- {at: 3us, eib_ring_lost: 'x-ray0:CELL1:RING3'}\n"
                               "- {at: 3us, link_down: 'blade3:N0'}\n");
   ASSERT_FALSE(scenario.ok());  // blade2 waits for x-ray0, which has no program
-  EXPECT_EQ(
-      scenario.status().message(),
-      "a.yaml:6:3: blades[2].programs: blade2 exchanges with x-ray0, but x-ray0 has not the same "
-      "exchanges with blade2 (SPEs, bytes, rounds), so one would wait for ever; give both the "
-      "same");
+  EXPECT_EQ(scenario.status().message(),
+            "a.yaml:6:3: blades[2].programs: blade2 exchanges with x-ray0, but the exchanges of "
+            "x-ray0 with blade2 differ (SPEs, bytes, rounds), so one side would wait for ever; "
+            "give both the same exchanges");
 }
 
 TEST(Build, BladesOfAGoodFileArrive) {
@@ -440,10 +433,9 @@ TEST(Build, BladesThatCannotBeAreRefusedByName) {
   EXPECT_EQ(ErrorOf(start + "{count: 17, attach: sn0-d0-h0}"),
             "a.yaml:3:23: blades[0].attach: sn0-d0-h0 has 16 D ports: 0 carry D links to other "
             "supernodes + 16 blades = 16; none is free for blade16");
-  EXPECT_EQ(
-      ErrorOf(start + "{name: b1}"),
-      "a.yaml:3:10: blades[0].name: \"b1\" ends with a digit, but its number comes behind it; "
-      "write for example \"blade\"");
+  EXPECT_EQ(ErrorOf(start + "{name: b1}"),
+            "a.yaml:3:10: blades[0].name: \"b1\" ends with a digit, but the blade's number is "
+            "appended to it; write for example \"blade\"");
   EXPECT_EQ(ErrorOf(start + "{programs: [{collective: {spes: 17}}]}"),
             "a.yaml:3:35: blades[0].programs[0].collective.spes: 17 is out of range; allowed: 1 to "
             "16");
@@ -451,20 +443,19 @@ TEST(Build, BladesThatCannotBeAreRefusedByName) {
             "a.yaml:3:33: blades[0].programs[0].exchange.peer: blade0 cannot exchange with itself; "
             "write another node");
   const std::string fault = start + "{attach: sn0-d0-h0}\nfaults:\n- {at: 1us, ";
-  EXPECT_EQ(
-      ErrorOf(fault + "spe_down: 'blade0:SPE16'}"),
-      "a.yaml:5:23: faults[0].spe_down: \"blade0:SPE16\" names no part of a blade; write a blade "
-      "and :SPE0 to SPE15");
+  EXPECT_EQ(ErrorOf(fault + "spe_down: 'blade0:SPE16'}"),
+            "a.yaml:5:23: faults[0].spe_down: \"blade0:SPE16\" does not name a part of a blade; "
+            "write a blade "
+            "and :SPE0 to SPE15");
   EXPECT_EQ(ErrorOf(fault + "spe_down: 'blade1:SPE0'}"),
             "a.yaml:5:23: faults[0].spe_down: no hub or blade is named \"blade1\"; the nearest are "
             "blade0, sn0-d0-h1 or sn0-d0-h0");
-  EXPECT_EQ(
-      ErrorOf(fault + "eib_ring_lost: 'sn0-d0-h1:CELL0:RING1'}"),
-      "a.yaml:5:28: faults[0].eib_ring_lost: sn0-d0-h1 is no blade; only blades have SPEs, chip "
-      "links and element interconnect buses");
+  EXPECT_EQ(ErrorOf(fault + "eib_ring_lost: 'sn0-d0-h1:CELL0:RING1'}"),
+            "a.yaml:5:28: faults[0].eib_ring_lost: sn0-d0-h1 is not a blade; only blades have "
+            "SPEs, chip links and element interconnect buses");
   EXPECT_EQ(ErrorOf(fault + "chip_link_degraded: {blade: 'blade0:BLADE1', share: 0.5}}"),
-            "a.yaml:5:13: faults[0].chip_link_degraded: \"blade0:BLADE1\" names no part of a "
-            "blade; write a blade and "
+            "a.yaml:5:13: faults[0].chip_link_degraded: \"blade0:BLADE1\" does not name a part of "
+            "a blade; write a blade and "
             ":BLADE0 to BLADE0");
   const std::string tree = "topology: {drawers: 1, hubs: 2, infiniband: {}}\nblades:\n";
   const std::string other = "- {name: b, attach: cu0-leaf3, programs: [{exchange: {peer: a0}}]}";
@@ -477,9 +468,10 @@ TEST(Build, BladesThatCannotBeAreRefusedByName) {
       std::string(kDrawer) +
       "blades:\n- {type: triblade, attach: sn0-d0-h0}\nfaults:\n- {at: 1us, ";
   EXPECT_EQ(ErrorOf(triblade + "spe_down: 'blade0:SPE31'}"), "no error");
-  EXPECT_EQ(ErrorOf(triblade + "spe_down: 'blade0:SPE32'}"),
-            "a.yaml:5:23: faults[0].spe_down: \"blade0:SPE32\" names no part of a blade; write a "
-            "blade and :SPE0 to SPE31");
+  EXPECT_EQ(
+      ErrorOf(triblade + "spe_down: 'blade0:SPE32'}"),
+      "a.yaml:5:23: faults[0].spe_down: \"blade0:SPE32\" does not name a part of a blade; write a "
+      "blade and :SPE0 to SPE31");
   EXPECT_EQ(
       ErrorOf(fault + "eib_ring_lost: 'blade0:CELL0:RING0'}\n"
                       "- {at: 2us, eib_ring_lost: 'blade0:CELL0:RING1'}"),
@@ -539,7 +531,7 @@ TEST(Build, CablesHaveWiresOfTheirOwn) {
   EXPECT_EQ(
       ErrorOf(std::string(kDrawer) + "cables:\n- {link: 'sn0-d0-h0:LL0', wire: 1ns}\n"
                                      "- {link: 'sn0-d0-h1:LL0', wire: 2ns}\n"),
-      "a.yaml:4:10: cables[1].link: sn0-d0-h0:LL0 has its wire from cables[0] already; remove one");
+      "a.yaml:4:10: cables[1].link: cables[0] already sets the wire of sn0-d0-h0:LL0; remove one");
 }
 
 }  // namespace

@@ -6,21 +6,18 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/convert/result_parts.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/fields.h"
 #include "proto/scenario/reader.h"
+#include "tests/support/scenario_text.h"
 
 namespace percs {
 namespace {
 
 using ::testing::HasSubstr;
 
-absl::StatusOr<Scenario> Build(const std::string& yaml) {
-  auto loaded = LoadScenarioText(yaml, "a.yaml", ScenarioFormat::kYaml);
-  return loaded.ok() ? BuildScenario(*loaded) : loaded.status();
-}
-
-std::string ErrorOf(const std::string& fields) {
+std::string CollectiveError(const std::string& fields) {
   const auto scenario =
       Build("topology: {drawers: 1, hubs: 4}\nworkload: {collective: {" + fields + "}}\n");
   return scenario.ok() ? "no error" : std::string(scenario.status().message());
@@ -66,15 +63,16 @@ TEST(CollectiveScenario, TakesAllHubsUnlessTold) {
 
 TEST(CollectiveScenario, WhatCannotBeIsRefusedWithItsPlace) {
   const std::string place = "a.yaml:2:12: workload.collective: ";
-  EXPECT_THAT(ErrorOf("algorithm: magic"),
-              HasSubstr(place + "there is no allreduce algorithm 'magic'; there are p2p:"));
-  EXPECT_EQ(ErrorOf("root: 4"), place + "root 4: tasks are 0 to 3");
-  EXPECT_EQ(ErrorOf("bytes: 12B"), place + "12 bytes are no multiple of the 8 bytes of a int64");
-  EXPECT_THAT(ErrorOf("op: and, type: double"), HasSubstr(place));
-  EXPECT_THAT(ErrorOf("nodes: 5"), HasSubstr(place));
-  EXPECT_THAT(ErrorOf("tree: world"),
+  EXPECT_THAT(CollectiveError("algorithm: magic"),
+              HasSubstr(place + "unknown allreduce algorithm 'magic'; algorithms: p2p:"));
+  EXPECT_EQ(CollectiveError("root: 4"), place + "root 4: tasks are 0 to 3");
+  EXPECT_EQ(CollectiveError("bytes: 12B"),
+            place + "12 bytes is not a multiple of the 8 bytes of a int64");
+  EXPECT_THAT(CollectiveError("op: and, type: double"), HasSubstr(place));
+  EXPECT_THAT(CollectiveError("nodes: 5"), HasSubstr(place));
+  EXPECT_THAT(CollectiveError("tree: world"),
               HasSubstr("workload.collective.tree: there is no tree \"world\""));
-  EXPECT_THAT(ErrorOf("iterations: 0"),
+  EXPECT_THAT(CollectiveError("iterations: 0"),
               HasSubstr("workload.collective.iterations: 0 is out of range"));
 }
 
@@ -82,14 +80,14 @@ TEST(CollectiveScenario, PairsHaveTheirOperations) {
   const auto scenario = Build("workload: {collective: {op: maxloc, type: float, bytes: 24B}}\n");
   ASSERT_TRUE(scenario.ok()) << scenario.status();
   EXPECT_EQ(std::get<CollectiveWorkload>(scenario->workload).op, ReduceOp::kMaxLoc);
-  EXPECT_THAT(ErrorOf("op: minloc, bytes: 24B"),
-              HasSubstr("24 bytes are no multiple of the 16 bytes of a pair of int64"));
-  EXPECT_THAT(ErrorOf("op: minloc, bytes: 16B, algorithm: cau"),
-              HasSubstr("a CAU has no minloc of int64 operands"));
+  EXPECT_THAT(CollectiveError("op: minloc, bytes: 24B"),
+              HasSubstr("24 bytes is not a multiple of the 16 bytes of a pair of int64"));
+  EXPECT_THAT(CollectiveError("op: minloc, bytes: 16B, algorithm: cau"),
+              HasSubstr("a CAU does not support minloc of int64 operands"));
   const auto tree =
       Build("trees: [{name: a, members: all}]\nworkload: {cau: {operation: maxloc}}\n");
   EXPECT_THAT(std::string(tree.status().message()),
-              HasSubstr("a CAU has no maxloc of double operands"));
+              HasSubstr("a CAU does not support maxloc of double operands"));
 }
 
 // Every number of the struct, in order. The size check below makes a new field fail here.
@@ -151,9 +149,9 @@ TEST(HostParametersTable, IsPartOfAScenario) {
   EXPECT_EQ(host.cau_send, kMicrosecond);
   EXPECT_EQ(host.eager_limit, 1024u);
   EXPECT_EQ(host.cau_receive, HostParameters().cau_receive);
-  EXPECT_THAT(ErrorOf("host: {shared_piece: 1MiB}"),
+  EXPECT_THAT(CollectiveError("host: {shared_piece: 1MiB}"),
               HasSubstr("is more than half of the shared buffer"));
-  EXPECT_THAT(ErrorOf("host: {cau_sent: 1us}"), HasSubstr("cau_send"));
+  EXPECT_THAT(CollectiveError("host: {cau_sent: 1us}"), HasSubstr("cau_send"));
 }
 
 TEST(CollectiveScenario, ResultsSurviveTheWire) {

@@ -6,12 +6,12 @@
 #include <set>
 
 #include "emulator/sim/run.h"
+#include "tests/support/fault_runs.h"
 #include "tests/unit/shell/scenario/example_result.h"
 
 namespace percs {
 namespace {
 
-using test::Dropped;
 using test::ExampleResult;
 using testing::ElementsAre;
 using testing::HasSubstr;

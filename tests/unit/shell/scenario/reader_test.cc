@@ -136,7 +136,7 @@ const Bad kBadFields[] = {
      "bad.yaml:2:5: faults[0]: incomplete; write exactly one of link_down, link_up, "
      "spe_down, chip_link_degraded, eib_ring_lost, link_errors, lanes_lost, inject"},
     {"faults:\n  - {at: 1us, link_down: x, link_up: x}\n",
-     "bad.yaml:2:29: faults[0].link_up: only one of these can be given, and link_down is given "
+     "bad.yaml:2:29: faults[0].link_up: only one of these may be given, and link_down is given "
      "already; remove one"},
     {"workload: {}\n",
      "bad.yaml:1:1: workload: incomplete; write exactly one of all_to_all, pattern, packets, "
@@ -174,7 +174,7 @@ const Bad kBadValues[] = {
     {"topology: {supernodes: 1.5}\n",
      "bad.yaml:1:24: topology.supernodes: \"1.5\" is not a whole number; write for example 1"},
     {"topology: {supernodes: \"2\"}\n",
-     "bad.yaml:1:24: topology.supernodes: \"2\" is text where a number belongs; remove the quotes"},
+     "bad.yaml:1:24: topology.supernodes: \"2\" is text, expected a number; remove the quotes"},
     {"seed: 18446744073709551616\n",
      "bad.yaml:1:7: seed: 18446744073709551616 is out of range; "
      "allowed: 0 to 18446744073709551615"},
@@ -192,29 +192,28 @@ const Bad kBadValues[] = {
      "bad.yaml:1:35: workload.all_to_all.schedule: \"SCHEDULE_SPREAD\" is not a choice; "
      "choices: spread, linear"},
     {"reroute: maybe\n",
-     "bad.yaml:1:10: reroute: \"maybe\" is not a truth value; write true or false"},
+     "bad.yaml:1:10: reroute: \"maybe\" is not true or false; write true or false"},
     {"reroute: 'true'\n",
-     "bad.yaml:1:10: reroute: \"true\" is text where a truth value belongs; remove the quotes"},
+     "bad.yaml:1:10: reroute: \"true\" is text, expected a truth value; remove the quotes"},
     {"run: {pace: 0us/s}\n",
      "bad.yaml:1:13: run.pace: 0us/s is out of range; allowed: 1ps/s to 1s/s, or max"},
 };
 
 const Bad kBadShapes[] = {
     {"topology: 5\n",
-     "bad.yaml:1:11: topology: \"5\" stands here; write a group of fields: supernodes, drawers, "
+     "bad.yaml:1:11: topology: found \"5\"; write a group of fields: supernodes, drawers, "
      "hubs, "
      "d_links_per_pair, infiniband"},
     {"topology: [1, 2]\n",
-     "bad.yaml:1:11: topology: a list stands here; write a group of fields: supernodes, drawers, "
+     "bad.yaml:1:11: topology: found a list; write a group of fields: supernodes, drawers, "
      "hubs, d_links_per_pair, infiniband"},
-    {"faults: {at: 1us}\n", "bad.yaml:1:9: faults: a group of fields stands here; write a list"},
-    {"workload: {packets: 7}\n",
-     "bad.yaml:1:21: workload.packets: \"7\" stands here; write a list"},
-    {"seed: [1]\n", "bad.yaml:1:7: seed: a list stands here; write one value, for example 1"},
+    {"faults: {at: 1us}\n", "bad.yaml:1:9: faults: found a group of fields; write a list"},
+    {"workload: {packets: 7}\n", "bad.yaml:1:21: workload.packets: found \"7\"; write a list"},
+    {"seed: [1]\n", "bad.yaml:1:7: seed: found a list; write one value, for example 1"},
     {"stop_at:\n", "bad.yaml:1:1: stop_at: has no value; write for example `stop_at: 1ms`"},
-    {"[1]: 2\n", "bad.yaml:1:1: a list stands where a field name belongs"},
+    {"[1]: 2\n", "bad.yaml:1:1: found a list, expected a field name"},
     {"- a\n",
-     "bad.yaml:1:1: a list stands here; write a group of fields: name, description, seed, machine, "
+     "bad.yaml:1:1: found a list; write a group of fields: name, description, seed, machine, "
      "topology, parameters, workload, pcie, cables, faults, reroute, stop_at, run, "
      "blades, clock, multicast, routing, service, trees"},
     {"", "bad.yaml:1:1: the file is empty; write at least `topology:`"},
@@ -240,17 +239,16 @@ TEST(Reader, StandsHostileFiles) {
   EXPECT_EQ(ErrorOf(std::string(100'000, '[')),
             "bad.yaml:1:1: groups and lists are nested too deep for a scenario");
   EXPECT_EQ(ErrorOf("seed: " + long_text),
-            "bad.yaml:1:7: seed: a text of 1000 bytes stands here; write one value, for example 1");
+            "bad.yaml:1:7: seed: found a text of 1000 bytes; write one value, for example 1");
   EXPECT_EQ(ErrorOf(long_text + ": 1"),
-            "bad.yaml:1:1: a text of 1000 bytes stands where a field name belongs");
+            "bad.yaml:1:1: found a text of 1000 bytes, expected a field name");
   EXPECT_EQ(
       ErrorOf("faults: &a [*a]\n"),
-      "bad.yaml:1:9: faults[0]: a list stands here; write a group of fields: id, at, link_down, "
+      "bad.yaml:1:9: faults[0]: found a list; write a group of fields: id, at, link_down, "
       "link_up, spe_down, chip_link_degraded, eib_ring_lost, link_errors, lanes_lost, inject");
-  EXPECT_EQ(
-      ErrorOf("workload: &w {pattern: *w}\n"),
-      "bad.yaml:1:11: workload.pattern.pattern: a group of fields stands here; write one value, "
-      "for example uniform");
+  EXPECT_EQ(ErrorOf("workload: &w {pattern: *w}\n"),
+            "bad.yaml:1:11: workload.pattern.pattern: found a group of fields; write one value, "
+            "for example uniform");
 }
 
 TEST(Reader, ReportsAllErrorsInTheOrderOfTheFile) {
@@ -293,7 +291,7 @@ TEST(Reader, TextprotoErrorsAreLocatedToo) {
 
 TEST(Reader, FilesAreNamedInErrors) {
   EXPECT_EQ(ReadScenarioFile("a.toml").status().message(),
-            "a.toml: the extension \".toml\" is no scenario format; name the file .yaml, .yml, "
+            "a.toml: the extension \".toml\" is not a scenario format; name the file .yaml, .yml, "
             ".json, .textproto or .pbtxt");
   const auto missing = ReadScenarioFile("no/such/file.yaml");
   EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
@@ -303,6 +301,21 @@ TEST(Reader, FilesAreNamedInErrors) {
   std::filesystem::create_directories(folder);
   EXPECT_EQ(ReadScenarioFile(folder).status().message(), folder + ": is a directory; name a file");
   std::filesystem::remove(folder);
+}
+
+TEST(Reader, AliasesDoNotMultiplyValuesWithoutBounds) {
+  std::string steps, programs;
+  for (int i = 0; i < 2'000; ++i) steps += "reserve: {window: 0}, ";
+  for (int i = 0; i < 300; ++i) programs += "  - {name: b, hub: sn0-d0-h0, steps: *s}\n";
+  const std::string text = "workload:\n  windows:\n  - {name: a, hub: sn0-d0-h0, steps: &s [" +
+                           steps + "]}\n" + programs;
+  ASSERT_LT(text.size(), 100'000u);
+  const std::string error = ErrorOf(text);
+  EXPECT_NE(error.find("here the file has more than 1000000 values, which is the limit; an alias "
+                       "counts wherever it is used"),
+            std::string::npos)
+      << error.substr(0, 1'000);
+  EXPECT_EQ(error.find('\n'), std::string::npos) << "and nothing more is said";
 }
 
 TEST(Reader, AGoodFileReadsAfterABadOne) {

@@ -4,18 +4,14 @@
 #include "gtest/gtest.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/reader.h"
+#include "tests/support/scenario_text.h"
 
 namespace percs {
 namespace {
 
 using ::testing::HasSubstr;
 
-absl::StatusOr<Scenario> Build(const std::string& yaml) {
-  auto loaded = LoadScenarioText(yaml, "a.yaml", ScenarioFormat::kYaml);
-  return loaded.ok() ? BuildScenario(*loaded) : loaded.status();
-}
-
-std::string ErrorOf(const std::string& yaml) {
+std::string RoutingError(const std::string& yaml) {
   const auto scenario = Build(yaml);
   return scenario.ok() ? "no error" : std::string(scenario.status().message());
 }
@@ -55,27 +51,27 @@ TEST(Routing, APacketHasItsOwnRoute) {
 
 TEST(Routing, WhatNoMachineCanDoIsRefusedAtItsPlace) {
   const std::string fifo = std::string(kFour) + "routing: {fifo: ";
-  EXPECT_THAT(ErrorOf(fifo + "{mode: hw_sideways}}"), HasSubstr("hw_sideways"));
-  EXPECT_THAT(ErrorOf(fifo + "{mode: hw_direct, selection: random}}"),
+  EXPECT_THAT(RoutingError(fifo + "{mode: hw_sideways}}"), HasSubstr("hw_sideways"));
+  EXPECT_THAT(RoutingError(fifo + "{mode: hw_direct, selection: random}}"),
               testing::AllOf(HasSubstr("a.yaml:2:"), HasSubstr("routing.fifo"),
-                             HasSubstr("selection random is for hw_indirect")));
-  EXPECT_THAT(ErrorOf(fifo + "{mode: sw_indirect, selection: random}}"),
-              HasSubstr("selection random is for hw_indirect"));
-  EXPECT_THAT(ErrorOf(fifo + "{mode: hw_indirect, middle_supernode: 1}}"),
-              HasSubstr("middle_supernode is for sw_indirect only"));
-  EXPECT_THAT(ErrorOf(fifo + "{mode: sw_indirect, middle_supernode: 4}}"),
+                             HasSubstr("selection random is only for hw_indirect")));
+  EXPECT_THAT(RoutingError(fifo + "{mode: sw_indirect, selection: random}}"),
+              HasSubstr("selection random is only for hw_indirect"));
+  EXPECT_THAT(RoutingError(fifo + "{mode: hw_indirect, middle_supernode: 1}}"),
+              HasSubstr("middle_supernode is only for sw_indirect"));
+  EXPECT_THAT(RoutingError(fifo + "{mode: sw_indirect, middle_supernode: 4}}"),
               HasSubstr("middle_supernode 4 does not exist; there are supernodes 0 to 3"));
-  EXPECT_THAT(ErrorOf(fifo + "{mode: hw_direct, adaptive_threshold: 3}}"),
-              HasSubstr("adaptive_threshold is for adaptive only"));
-  EXPECT_THAT(ErrorOf("topology: {supernodes: 2, drawers: 1, hubs: 2}\n"
-                      "workload: {routing: {rdma: {mode: hw_indirect}}, ticks: {}}"),
+  EXPECT_THAT(RoutingError(fifo + "{mode: hw_direct, adaptive_threshold: 3}}"),
+              HasSubstr("adaptive_threshold is only for adaptive"));
+  EXPECT_THAT(RoutingError("topology: {supernodes: 2, drawers: 1, hubs: 2}\n"
+                           "workload: {routing: {rdma: {mode: hw_indirect}}, ticks: {}}"),
               testing::AllOf(HasSubstr("workload.routing.rdma"), HasSubstr("at least 3")));
 }
 
 TEST(Routing, ATableThatDoesNotFitIsRefusedWithTheArithmetic) {
-  EXPECT_THAT(ErrorOf(std::string(kFour) + "parameters: {route_table_entries: 5}"),
+  EXPECT_THAT(RoutingError(std::string(kFour) + "parameters: {route_table_entries: 5}"),
               HasSubstr("2 + 4 = 6, but route_table_entries is 5; write at least 6"));
-  EXPECT_EQ(ErrorOf(std::string(kFour) + "parameters: {route_table_entries: 6}"), "no error");
+  EXPECT_EQ(RoutingError(std::string(kFour) + "parameters: {route_table_entries: 6}"), "no error");
 }
 
 }  // namespace

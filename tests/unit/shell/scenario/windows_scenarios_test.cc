@@ -4,16 +4,17 @@
 #include <gtest/gtest.h>
 
 #include "emulator/sim/run.h"
+#include "proto/convert/result_parts.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/file.h"
 #include "proto/scenario/reader.h"
 #include "proto/scenario/windows.h"
+#include "tests/support/fault_runs.h"
 #include "tests/unit/shell/scenario/example_result.h"
 
 namespace percs {
 namespace {
 
-using test::Dropped;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -91,11 +92,11 @@ TEST(WindowScenarios, WhatIsWrittenWrongHasItsPlace) {
   EXPECT_THAT(error("reserve: {}"), IsEmpty());
   EXPECT_THAT(error("rdma_write: {hub: sn9-d0-h0}"), HasSubstr("sn9-d0-h0"));
   EXPECT_THAT(error("repeat: {steps: 2, times: 3}"),
-              HasSubstr("2 steps are to be done again, but 0 come before it"));
+              HasSubstr("2 steps are to be repeated, but only 0 precede it"));
   EXPECT_THAT(error("atomic: {hub: sn0-d0-h1, updates: [{}], expect: three}"),
-              HasSubstr("\"three\" is no whole number"));
+              HasSubstr("\"three\" is not a whole number"));
   EXPECT_THAT(error("fifo_send: {to: sn0-d0-h1, from: 1MiB}"),
-              HasSubstr("only datagrams are gathered"));
+              HasSubstr("only ip_send gathers a datagram"));
   EXPECT_THAT(error("await: {}"), HasSubstr("write exactly one of operations, packets,"));
   EXPECT_THAT(error("{reserve: {}, expect: happiness}"), HasSubstr("happiness"));
 }

@@ -1,0 +1,52 @@
+// Whether it pays to share work with helping threads, told from what that has saved and cost so
+// far. On a machine that others use too, a helper may be taken off its core in the middle of its
+// part, and the caller waits for it; without such a judgement two threads can be much slower than
+// one.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace percs {
+
+// PROMISE: whatever helpers do, what sharing cost beyond what it saved stays below 1/kShare of the
+// work, plus kReserve, plus the one round that spent the reserve. While sharing does not pay, it is
+// tried again less and less often: it also costs what nobody can measure, like caches gone cold.
+class HelperAccount {
+ public:
+  static constexpr std::int64_t kShare = 16, kShareLeast = 512;
+  static constexpr std::int64_t kReserve = 1'000'000;  // ns
+
+  // Whether the next round should be shared.
+  bool share() const { return share_; }
+  // The caller worked for `worked` ns of a round; helpers spared it `saved` ns of work, and handing
+  // over and waiting took `lost` ns.
+  void Shared(std::int64_t worked, std::int64_t saved, std::int64_t lost) {
+    // A helper that seems to have worked for long may have been off its core, like the caller.
+    gained_ += std::min(saved, kReserve / 4) - lost;
+    if (gained_ > kReserve) part_ = kShare;
+    Add((worked + saved) / part_ + saved - lost);
+    if (balance_ >= 0) return;
+    share_ = false;
+    if (gained_ < 0) part_ = std::min(2 * part_, kShareLeast);
+  }
+  // The caller did all of a round.
+  void Alone(std::int64_t worked) {
+    Add(worked / part_);
+    if (share_ || balance_ < kReserve) return;
+    share_ = true;
+    gained_ = 0;
+  }
+
+ private:
+  void Add(std::int64_t amount) {
+    balance_ = amount < kReserve - balance_ ? balance_ + amount : kReserve;
+  }
+
+  std::int64_t balance_ = kReserve;
+  std::int64_t gained_ = 0;     // since sharing began
+  std::int64_t part_ = kShare;  // of the work that may be lost: one of so many
+  bool share_ = true;
+};
+
+}  // namespace percs

@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+"""Draws one-line mutations of a part of the sources by operator and seed; tests must notice them.
+
+    tests/differential/draw_mutations.py --list                        the parts
+    tests/differential/draw_mutations.py codec --count 12 --seed 3     twelve of one part
+    tests/differential/draw_mutations.py codec --seed 3 --dry          what would be drawn
+
+Works on a copy, like mutate.py. For each mutation only the program with the cheapest tests of that
+part is built, and only these tests run. A mutation that does not compile is drawn again. The last
+lines are the score and those that survived. Exit code 0: the score is at least --least percent.
+"""
+
+import argparse
+import collections
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import mutate  # noqa: E402
+
+TIME_LIMIT_SECONDS = 300  # of the tests; a mutant may well run for ever
+
+# What the tests of a program are to notice: files, the program, its tests.
+Part = collections.namedtuple("Part", "files target tests")
+PARTS = {
+    "messages": Part("emulator/hfi/message_layer.cc", "emulator_test",
+                     "*Message*:*FaultHeal*:*FaultEffects*:*Rejoin*"),
+    "cau": Part("emulator/cau/*.cc", "emulator_test", "Cau*:*Tree*"),
+    "rdma": Part("emulator/hfi/rdma.cc emulator/hfi/window_*.cc", "emulator_test",
+                 "Rdma*:Windows*:ReplyQueue*:Hfi*"),
+    "atomics": Part("emulator/hfi/atomic_unit.cc emulator/hfi/nmmu.cc", "emulator_test",
+                    "Rdma*:Windows*:Hfi*"),
+    "management": Part("emulator/fault/network_manager.cc emulator/fault/tree_service.cc",
+                       "emulator_test", "NetworkManager*:Tree*:Rejoin*:Loss*:Fault*"),
+    "planner": Part("emulator/routing/planner.cc emulator/routing/fabric_plan.cc "
+                    "emulator/routing/detours.cc", "emulator_test",
+                    "Planner*:Replan*:CheckTables*:CheckIndirect*:Forwarding*"),
+    "codec": Part("daemon/link/codec.cc", "shell_test", "Codec*"),
+    "state_store": Part("daemon/controller/state_store.cc", "shell_test", "StateStore*"),
+    "loss_watch": Part("daemon/controller/loss_watch.cc", "shell_test", "LossWatch*"),
+    "window_policy": Part("daemon/controller/window_master.cc", "shell_test", "WindowMaster*"),
+    "sessions": Part("daemon/stream/session.h", "shell_test", "Session*"),
+}
+COPIED = ["CMakeLists.txt", "emulator", "proto", "daemon", "client", "deploy", "tests"]
+
+# One line of a file, changed.
+Drawn = collections.namedtuple("Drawn", "operator file line old new")
+Verdict = collections.namedtuple("Verdict", "drawn outcome detail seconds")
+
+# What only people read may be anything.
+TEXT = re.compile(
+    r"fmt::format|spdlog::|\bNote\(|PERCS_CHECK|absl::\w+Error|^\s*\"|#include|using ")
+STATEMENT = re.compile(
+    r"^\s+(?!(?:return|break|continue|case|default|using|delete|if|for|while|else)\b)"
+    r"(?:\+\+|--)?[\w.\[\]>()*-]+(?:\([^;]*\)| (?:[|&+*-]|<<|>>)?= [^;]+|\+\+|--)?;$")
+
+
+def replacements(pattern, pairs):
+    """Sites of `pattern` in a line, each with what stands there instead."""
+    def sites(line):
+        for match in re.finditer(pattern, line):
+            for other in pairs.get(match.group(0), ()):
+                yield line[:match.start()] + other + line[match.end():]
+    return sites
+
+
+def off_by_one(line):
+    for match in re.finditer(r"(?<![\w.'])\d+(?![\w.'])", line):
+        yield line[:match.start()] + str(int(match.group(0)) + 1) + line[match.end():]
+    for match in re.finditer(r" ([+-]) 1\b", line):
+        yield line[:match.start()] + line[match.end():]
+
+
+def dropped_statement(line):
+    if STATEMENT.match(line):
+        yield re.match(r"\s*", line).group(0) + ";"
+
+
+def swapped_operands(line):
+    for match in re.finditer(r"\b([\w.>\[\]-]+) (-|/|<<|>>) ([\w.>\[\]-]+)\b", line):
+        left, sign, right = match.groups()
+        if left != right:
+            yield f"{line[:match.start()]}{right} {sign} {left}{line[match.end():]}"
+
+
+OPERATORS = {
+    "comparison": replacements(r" (?:<|<=|>|>=|==|!=) ", {
+        " < ": (" <= ",), " <= ": (" < ",), " > ": (" >= ",), " >= ": (" > ",),
+        " == ": (" != ",), " != ": (" == ",)}),
+    "logic": replacements(r" && | \|\| |std::min|std::max", {
+        " && ": (" || ",), " || ": (" && ",), "std::min": ("std::max",),
+        "std::max": ("std::min",)}),
+    "off by one": off_by_one,
+    "dropped statement": dropped_statement,
+    "swapped operands": swapped_operands,
+    "narrowed type": replacements(r"std::u?int(?:64|32|16)_t", {
+        "std::uint64_t": ("std::uint16_t",), "std::int64_t": ("std::int16_t",),
+        "std::uint32_t": ("std::uint8_t",), "std::uint16_t": ("std::uint8_t",)}),
+}
+
+
+def sites_of(root, files):
+    """Every mutation there is, by operator, in the order of the sources."""
+    found = {operator: [] for operator in OPERATORS}
+    paths = [path for pattern in files.split() for path in sorted(root.glob(pattern))]
+    for path in paths:
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            code = line.split("//")[0].rstrip()
+            if not code.strip() or TEXT.search(code):
+                continue
+            for operator, sites in OPERATORS.items():
+                for new in sites(code):
+                    found[operator].append(
+                        Drawn(operator, str(path.relative_to(root)), number, line, new))
+    return found
+
+
+def draw(root, files, seed):
+    """All of them in a drawn order, operators in turn, so that each has its share of the first."""
+    found = sites_of(root, files)
+    generator = random.Random(seed)
+    for sites in found.values():
+        generator.shuffle(sites)
+    while any(found.values()):
+        for sites in found.values():
+            if sites:
+                yield sites.pop()
+
+
+class Trial:
+    """Builds and tests a folder with a mutation in place."""
+
+    def __init__(self, folder, build, test, limit=TIME_LIMIT_SECONDS):
+        self.folder, self.build, self.test = pathlib.Path(folder), build, test
+        self.limit = limit
+
+    def execute(self, command, limit=None):
+        """Exit code, None when it ran over its time, and what it printed."""
+        try:
+            result = subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                    timeout=limit, check=False)
+        except subprocess.TimeoutExpired:
+            return None, ""
+        return result.returncode, result.stdout.decode(errors="replace")
+
+    def unchanged(self):
+        """RuntimeError unless what was not changed builds and passes."""
+        for command in (self.build, self.test):
+            code, text = self.execute(command)
+            if code != 0:
+                raise RuntimeError(f"unchanged, it fails: {' '.join(command)}\n{text[-4000:]}")
+
+    def verdict(self, drawn):
+        path = self.folder / drawn.file
+        original = path.read_text()
+        lines = original.split("\n")
+        assert lines[drawn.line - 1] == drawn.old, f"{drawn.file}:{drawn.line} has changed"
+        lines[drawn.line - 1] = drawn.new
+        start = time.monotonic()
+        path.write_text("\n".join(lines))
+        try:
+            outcome, detail = self.outcome()
+        finally:
+            path.write_text(original)
+        return Verdict(drawn, outcome, detail, time.monotonic() - start)
+
+    def outcome(self):
+        if self.execute(self.build)[0] != 0:
+            return "does not compile", ""
+        code, text = self.execute(self.test, self.limit)
+        if code is None:
+            return "killed", f"ran for more than {self.limit} s"
+        if code == 0:
+            return "survived", ""
+        failed = re.search(r"^\[  FAILED  \] (\S+)", text, re.M)
+        return "killed", failed.group(1).rstrip(",") if failed else f"exit code {code}"
+
+
+def campaign(trial, drawn, count, say=print):
+    """Verdicts on the first `count` of `drawn` that compile."""
+    verdicts = []
+    for mutation in drawn:
+        if len(verdicts) == count:
+            break
+        verdict = trial.verdict(mutation)
+        if verdict.outcome != "does not compile":
+            verdicts.append(verdict)
+        say(f"{mutation.file}:{mutation.line} {mutation.operator}: {verdict.outcome} "
+            f"{verdict.detail} ({verdict.seconds:.0f} s)\n   - {mutation.old.strip()}\n"
+            f"   + {mutation.new.strip()}")
+    return verdicts
+
+
+def score(verdicts):
+    """Percent that tests noticed; of none, all."""
+    killed = sum(verdict.outcome == "killed" for verdict in verdicts)
+    return 100 * killed / len(verdicts) if verdicts else 100.0
+
+
+def prepare(part, scratch, jobs):
+    """A copy of the sources in `scratch`, built and shown to pass."""
+    for name in COPIED:
+        source, target = mutate.ROOT / name, scratch / name
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        else:
+            shutil.copyfile(source, target)
+    trial = Trial(scratch, ["cmake", "--build", "build", "-j", str(jobs), "--target", part.target],
+                  [f"build/bin/{part.target}", f"--gtest_filter={part.tests}", "--gtest_fail_fast"])
+    code, text = trial.execute(["cmake", "-S", ".", "-B", "build", "-G", "Ninja",
+                                "-DPERCS_BENCH=OFF", "-DCMAKE_UNITY_BUILD=OFF"])
+    if code != 0:
+        raise RuntimeError(text[-4000:])
+    trial.unchanged()
+    return trial
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", help="of --list")
+    parser.add_argument("--list", action="store_true", help="print the parts")
+    parser.add_argument("--dry", action="store_true", help="print what is drawn, build nothing")
+    parser.add_argument("--count", type=int, default=12, help="mutations of each part")
+    parser.add_argument("--seed", type=int, default=int(os.environ.get("PERCS_SEED", "1")))
+    parser.add_argument("--least", type=float, default=0, help="percent that must be noticed")
+    parser.add_argument("--jobs", type=int, default=int(os.environ.get("PERCS_JOBS", 2)))
+    parser.add_argument("--scratch", type=pathlib.Path, help="keep the copy and its build here")
+    options = parser.parse_args()
+    unknown = set(options.parts) - set(PARTS)
+    if unknown or not (options.list or options.parts):
+        parser.error(f"parts are {', '.join(PARTS)}" + (f"; not {unknown}" if unknown else ""))
+    return options
+
+
+def main():
+    options = parse_arguments()
+    if options.list:
+        for name, part in PARTS.items():
+            count = sum(len(sites) for sites in sites_of(mutate.ROOT, part.files).values())
+            print(f"{name:14} {count:5} mutations  {part.files}; {part.target} {part.tests}")
+        return 0
+    if options.dry:
+        for name in options.parts:
+            drawn = draw(mutate.ROOT, PARTS[name].files, options.seed)
+            for _, mutation in zip(range(options.count), drawn):
+                print(f"{mutation.file}:{mutation.line} {mutation.operator}\n"
+                      f"   - {mutation.old.strip()}\n   + {mutation.new.strip()}")
+        return 0
+    scratch = options.scratch or pathlib.Path(tempfile.mkdtemp(prefix="percs-drawn-"))
+    scratch.mkdir(parents=True, exist_ok=True)
+    rows, every = [], []
+    try:
+        for name in options.parts:
+            part = PARTS[name]
+            trial = prepare(part, scratch, options.jobs)
+            verdicts = campaign(trial, draw(mutate.ROOT, part.files, options.seed), options.count)
+            every += verdicts
+            rows.append(f"{name:14} {score(verdicts):5.1f} % of {len(verdicts)} noticed")
+    finally:
+        if not options.scratch:
+            shutil.rmtree(scratch, ignore_errors=True)
+    for verdict in every:
+        if verdict.outcome == "survived":
+            drawn = verdict.drawn
+            print(f"survived: {drawn.file}:{drawn.line} {drawn.operator}: {drawn.new.strip()}")
+    print("\n".join(rows), f"\nseed {options.seed}")
+    return 0 if score(every) >= options.least else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+// Boundaries of windows, tasks and times: at every documented number of windows all ways to run a
+// scenario agree, and what cannot be run is refused before it begins.
+#include "emulator/sim/check_scenario.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "emulator/sim/run.h"
+#include "tests/support/split_run.h"
+#include "tests/unit/emulator/hfi/window_script.h"
+
+namespace percs {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Scenario OfPattern(int windows_per_hfi) {
+  Scenario s;
+  s.topology = {1, 1, 3, 1};
+  s.parameters.windows_per_hfi = windows_per_hfi;
+  PatternWorkload pattern;
+  pattern.count = 40;
+  pattern.load = 0;
+  pattern.reliable = true;
+  s.workload = pattern;
+  return s;
+}
+
+std::string Refusal(const Scenario& scenario, RunsOn where) {
+  const absl::Status status = CheckScenario(scenario, where);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  return std::string(status.message());
+}
+
+TEST(CheckScenarioTest, EveryNumberOfWindowsRunsEverywhere) {
+  for (const int windows : {1, 2, 3, 4, 5, 32'767, 32'768}) {
+    for (const Workload& workload :
+         {OfPattern(windows).workload, Workload(AllToAllWorkload{5000, Schedule::kSpread, true})}) {
+      SCOPED_TRACE(windows);
+      Scenario scenario = OfPattern(windows);
+      scenario.workload = workload;
+      const auto one = RunScenario(scenario, {});
+      ASSERT_TRUE(one.ok()) << one.status();
+      EXPECT_THAT(one->violations, IsEmpty());
+      const auto split = test::SplitRun(scenario, {.processes = 3});
+      ASSERT_TRUE(split.ok()) << split.status();
+      EXPECT_EQ(split->digest, one->digest);
+    }
+  }
+}
+
+TEST(CheckScenarioTest, WindowsThatTrafficUsesExist) {
+  for (int windows = 1; windows <= 300; ++windows) {
+    P7ihParameters parameters;
+    parameters.windows_per_hfi = windows;
+    for (std::uint64_t i = 0; i < 2 * kHfiPorts; ++i) {
+      EXPECT_LT(SpreadWindow(i, parameters), kHfisPerHub * windows);
+      if (windows >= 4) EXPECT_EQ(SpreadWindow(i, parameters), i % 8 / 4 * windows + i % 4);
+    }
+  }
+}
+
+// 65,536 windows, one more than 16 bits count to: whoever looks at all of them comes to an end.
+TEST(CheckScenarioTest, AMulticastDatagramReachesAHubWithMostWindows) {
+  const NodeId group = 2;
+  test::Script sender(0, 1), receiver(1, 1);
+  sender.Open(0, 0).At(20 * kMicrosecond);
+  sender.Send(WindowOp::kIpSend, group, 9, test::Pattern(700, 3));
+  receiver.Reserve(0xfffe);
+  receiver.Fifos(2, 2);
+  WindowStep& join = receiver.Do({});
+  join.operation.op = WindowOp::kJoin;
+  join.operation.node = group;
+  receiver.AwaitReceived().expect_data = test::Pattern(700, 3);
+  TopologySpec spec{1, 1, 2, 1};
+  spec.multicast = {{"group", "sn0-d0-h0", {"sn0-d0-h1"}}};
+  Scenario s = test::Machine(spec, {sender, receiver});
+  s.parameters.windows_per_hfi = 32'768;
+  const RunResult result = test::PlayPrograms(s);
+  EXPECT_EQ(test::Counted(result, HfiCounter::kReceived), 1u);
+}
+
+TEST(CheckScenarioTest, TasksNeedAWindowEach) {
+  Scenario s = OfPattern(2);
+  CollectiveWorkload tasks;
+  tasks.placement.nodes = 3;
+  tasks.placement.tasks_per_node = 4;
+  s.workload = tasks;
+  EXPECT_TRUE(CheckScenario(s, RunsOn::kProcess).ok());
+  s.parameters.windows_per_hfi = 1;
+  EXPECT_EQ(Refusal(s, RunsOn::kProcess),
+            "4 tasks per node, each with a window of its own; a hub has 2 x windows_per_hfi = 2");
+  EXPECT_EQ(RunScenario(s, {}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+// 8,192 messages of one task can be told apart in an operation.
+TEST(CheckScenarioTest, ALinearAlgorithmOfTooManyTasksIsRefused) {
+  Scenario s;
+  s.topology = {3, 4, 8, 1};
+  CollectiveWorkload tasks;
+  tasks.operation = Operation::kAlltoall;
+  tasks.algorithm = "p2p:pairwise";
+  tasks.placement.tasks_per_node = 128;
+  tasks.placement.threads_per_core = 4;
+  tasks.placement.nodes = 64;
+  s.workload = tasks;
+  EXPECT_TRUE(CheckScenario(s, RunsOn::kProcess).ok());
+  tasks.placement.nodes = 65;
+  s.workload = tasks;
+  EXPECT_THAT(Refusal(s, RunsOn::kProcess),
+              HasSubstr("of 8320 tasks takes 8319 messages of each task"));
+}
+
+TEST(CheckScenarioTest, ATraceWithTrafficBesideItThatNeverEndsIsForAFabric) {
+  Scenario s = OfPattern(256);
+  TraceWorkload trace;
+  trace.trace.ranks.resize(2);
+  s.workload = trace;
+  s.background = PatternWorkload();
+  EXPECT_THAT(Refusal(s, RunsOn::kProcess), HasSubstr("runs until it is stopped"));
+  EXPECT_TRUE(CheckScenario(s, RunsOn::kDaemons).ok());
+  s.background->measure = kMicrosecond;
+  EXPECT_TRUE(CheckScenario(s, RunsOn::kProcess).ok());
+}
+
+TEST(CheckScenarioTest, AShortLookaheadIsForOneProcess) {
+  Scenario s = OfPattern(256);
+  s.parameters.ll.wire = 0;
+  s.parameters.credit_processing = 19 * kNanosecond;
+  EXPECT_TRUE(CheckScenario(s, RunsOn::kProcess).ok());
+  EXPECT_THAT(Refusal(s, RunsOn::kDaemons),
+              HasSubstr("the lookahead of a distributed run is 19ns (credit on LL: wire 0ps + "
+                        "credit processing 19ns); at least 20ns are needed"));
+  EXPECT_EQ(test::SplitRun(s, {.processes = 2}).status(), CheckScenario(s, RunsOn::kDaemons));
+}
+
+}  // namespace
+}  // namespace percs
