@@ -67,7 +67,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "emulator/hfi/window_operation.h"
+#include "emulator/scenario/window_operation.h"
 #include "proto/security/credentials.h"
 
 namespace percs::client {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "emulator/scenario/scenario.h"
 #include "emulator/sim/check_scenario.h"
-#include "emulator/sim/scenario.h"
 #include "percs/v1/scenario.pb.h"
 
 namespace percs {

@@ -7,7 +7,7 @@
 
 #include "client/percsctl/outcome.h"
 #include "emulator/cell/blade_parameters.h"
-#include "emulator/collectives/loop_workload.h"
+#include "emulator/scenario/loop_workload.h"
 
 namespace percs {
 

@@ -7,7 +7,7 @@
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
 #include "client/percsctl/report.h"
-#include "emulator/collectives/measure.h"
+#include "emulator/experiments/collective_measure.h"
 
 namespace percs {
 namespace {

@@ -1,7 +1,5 @@
 // percsctl perf: messages of CML between any two SPEs of Roadrunner, or between windows of two
 // hubs.
-#include "emulator/roadrunner/perf.h"
-
 #include <fmt/format.h>
 
 #include <memory>
@@ -13,6 +11,7 @@
 #include "client/percsctl/format.h"
 #include "client/percsctl/perf_windows.h"
 #include "client/percsctl/sizes.h"
+#include "emulator/experiments/roadrunner_perf.h"
 
 namespace percs {
 namespace {

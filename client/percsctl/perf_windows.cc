@@ -11,7 +11,7 @@
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
 #include "client/percsctl/sizes.h"
-#include "emulator/sim/window_perf.h"
+#include "emulator/experiments/window_perf.h"
 #include "proto/scenario/units.h"
 
 namespace percs {

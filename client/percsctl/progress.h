@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/scenario.h"
 
 namespace percs {
 

@@ -7,7 +7,7 @@
 
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
-#include "emulator/roadrunner/validation.h"
+#include "emulator/experiments/roadrunner_validation.h"
 
 namespace percs {
 namespace {

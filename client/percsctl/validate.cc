@@ -7,10 +7,10 @@
 
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
-#include "emulator/cell/validation.h"
-#include "emulator/collectives/smartmap_validation.h"
-#include "emulator/collectives/validation.h"
-#include "emulator/roadrunner/validation.h"
+#include "emulator/experiments/cell_validation.h"
+#include "emulator/experiments/p7ih_validation.h"
+#include "emulator/experiments/roadrunner_validation.h"
+#include "emulator/experiments/smartmap_validation.h"
 
 namespace percs {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "daemon/controller/control_handlers.h"
 #include "daemon/controller/link_names.h"
-#include "emulator/fault/fault_timeline.h"
+#include "emulator/management/fault_timeline.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/faults.h"
 #include "proto/scenario/impairments.h"

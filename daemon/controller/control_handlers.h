@@ -7,7 +7,7 @@
 #include "daemon/config/status_translation.h"
 #include "daemon/config/version.h"
 #include "daemon/controller/control_service.h"
-#include "emulator/fault/fault_service.h"
+#include "emulator/management/fault_service.h"
 #include "fmt/format.h"
 #include "spdlog/spdlog.h"
 

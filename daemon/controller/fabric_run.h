@@ -21,7 +21,7 @@
 #include "daemon/controller/window_master.h"
 #include "daemon/metrics/node_state.h"
 #include "daemon/stream/process_lock.h"
-#include "emulator/fault/fault_preview.h"
+#include "emulator/management/fault_preview.h"
 #include "emulator/sim/fabric.h"
 #include "emulator/sim/run.h"
 #include "emulator/sim/traced_packet.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "daemon/controller/fabric_run.h"
-#include "emulator/hfi/window_operation.h"
+#include "emulator/scenario/window_operation.h"
 #include "fmt/format.h"
 #include "spdlog/spdlog.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "emulator/routing/route_mode.h"
+#include "emulator/packet/route_mode.h"
 #include "emulator/routing/route_tables.h"
 #include "emulator/topology/topology.h"
 #include "percs/v1/control.pb.h"

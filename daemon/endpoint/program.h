@@ -22,7 +22,7 @@
 #include "absl/status/status.h"
 #include "daemon/endpoint/endpoint_stats.h"
 #include "daemon/stream/endpoint.h"
-#include "emulator/hfi/window_operation.h"
+#include "emulator/scenario/window_operation.h"
 #include "percs/v1/endpoint.grpc.pb.h"
 
 namespace percs {

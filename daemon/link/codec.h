@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "emulator/engine/outbox.h"
+#include "emulator/wire/outbox.h"
 
 namespace percs {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "emulator/fault/loss.h"
+#include "emulator/management/loss.h"
 #include "percs/v1/sync.pb.h"
 
 namespace percs {

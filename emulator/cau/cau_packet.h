@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "emulator/cau/cau_port.h"
-#include "emulator/cau/tree_plan.h"
-#include "emulator/isr/packet.h"
+#include "emulator/packet/packet.h"
+#include "emulator/routing/tree_plan.h"
 
 namespace percs {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "emulator/cau/tree_channel.h"
-#include "emulator/cau/tree_plan.h"
-#include "emulator/cau/tree_problem.h"
+#include "emulator/routing/tree_plan.h"
+#include "emulator/routing/tree_problem.h"
 
 namespace percs {
 

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/clock/clock_settings.h"
-#include "emulator/engine/outbox.h"
 #include "emulator/isr/isr.h"
+#include "emulator/topology/clock_settings.h"
+#include "emulator/wire/outbox.h"
 
 namespace percs {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "emulator/collectives/collective.h"
-#include "emulator/collectives/operation.h"
 #include "emulator/runtime/cau_window.h"
+#include "emulator/scenario/operation.h"
 
 namespace percs {
 

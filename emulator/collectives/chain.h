@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "emulator/collectives/collective.h"
-#include "emulator/collectives/loop_workload.h"
+#include "emulator/scenario/loop_workload.h"
 
 namespace percs {
 

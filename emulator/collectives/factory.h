@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "emulator/collectives/collective.h"
-#include "emulator/collectives/loop_workload.h"
 #include "emulator/runtime/node_runtime.h"
+#include "emulator/scenario/loop_workload.h"
 
 namespace percs {
 

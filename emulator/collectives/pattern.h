@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "emulator/collectives/loop_workload.h"
+#include "emulator/scenario/loop_workload.h"
 
 namespace percs {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/collectives/operation.h"
+#include "emulator/scenario/operation.h"
 
 namespace percs {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "emulator/collectives/collective.h"
-#include "emulator/collectives/operation.h"
 #include "emulator/runtime/node_runtime.h"
+#include "emulator/scenario/operation.h"
 
 namespace percs {
 

@@ -1,7 +1,7 @@
 // The tree of CAUs that collectives among tasks run on, as part of a scenario.
 #pragma once
 
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/scenario.h"
 
 namespace percs {
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <utility>
 
-#include "emulator/hfi/payload_pattern.h"
+#include "emulator/packet/payload_pattern.h"
 
 namespace percs {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "emulator/base/ring.h"
+#include "emulator/chip/node_context.h"
 #include "emulator/isr/isr.h"
-#include "emulator/node/node_context.h"
 
 namespace percs {
 

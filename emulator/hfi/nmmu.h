@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "emulator/hfi/pcie_device.h"
-#include "emulator/hfi/window_operation.h"
-#include "emulator/hfi/window_parameters.h"
 #include "emulator/metrics/node_stats.h"
+#include "emulator/scenario/window_operation.h"
+#include "emulator/scenario/window_parameters.h"
+#include "emulator/topology/pcie_device.h"
 
 namespace percs {
 

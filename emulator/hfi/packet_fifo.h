@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "emulator/base/payload.h"
-#include "emulator/hfi/window_operation.h"
+#include "emulator/scenario/window_operation.h"
 
 namespace percs {
 

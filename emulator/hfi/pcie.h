@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "emulator/hfi/pcie_device.h"
-#include "emulator/hfi/window_operation.h"
 #include "emulator/metrics/node_stats.h"
+#include "emulator/scenario/window_operation.h"
+#include "emulator/topology/pcie_device.h"
 
 namespace percs {
 

@@ -9,7 +9,7 @@
 #include "emulator/base/ring.h"
 #include "emulator/hfi/packet_fifo.h"
 #include "emulator/hfi/pcie.h"
-#include "emulator/hfi/window_operation.h"
+#include "emulator/scenario/window_operation.h"
 
 namespace percs {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "emulator/hfi/message_layer.h"
-#include "emulator/hfi/window_operation.h"
+#include "emulator/scenario/window_operation.h"
 
 namespace percs {
 

@@ -2,7 +2,7 @@
 // packets share its slots and queue per output: the first one for an output is that queue's front.
 #pragma once
 
-#include "emulator/isr/packet_state.h"
+#include "emulator/packet/packet_state.h"
 
 namespace percs {
 

@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/fault/link_impairment.h"
+#include "emulator/chip/node_context.h"
 #include "emulator/isr/input_buffer.h"
 #include "emulator/isr/link_level.h"
 #include "emulator/isr/output_port.h"
 #include "emulator/isr/router.h"
 #include "emulator/isr/service_port.h"
-#include "emulator/node/node_context.h"
+#include "emulator/scenario/link_impairment.h"
 
 namespace percs {
 

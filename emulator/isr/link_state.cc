@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "emulator/base/check.h"
+#include "emulator/chip/wait_edge.h"
 #include "emulator/isr/isr.h"
-#include "emulator/sim/fabric.h"
 
 namespace percs {
 

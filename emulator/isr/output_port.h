@@ -5,9 +5,9 @@
 #include <bit>
 #include <cstdint>
 
-#include "emulator/engine/outbox.h"
 #include "emulator/isr/credit_counter.h"
-#include "emulator/isr/packet_state.h"
+#include "emulator/packet/packet_state.h"
+#include "emulator/wire/outbox.h"
 
 namespace percs {
 

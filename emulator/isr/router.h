@@ -12,8 +12,8 @@
 
 #include "emulator/base/check.h"
 #include "emulator/base/random.h"
-#include "emulator/isr/packet_state.h"
-#include "emulator/node/node_context.h"
+#include "emulator/chip/node_context.h"
+#include "emulator/packet/packet_state.h"
 #include "emulator/routing/route_tables.h"
 
 namespace percs {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/isr/packet_state.h"
+#include "emulator/packet/packet_state.h"
 
 namespace percs {
 

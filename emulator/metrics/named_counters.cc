@@ -5,7 +5,7 @@
 
 #include "emulator/base/check.h"
 #include "emulator/cell/blade_context.h"
-#include "emulator/routing/route_mode.h"
+#include "emulator/packet/route_mode.h"
 #include "fmt/format.h"
 
 namespace percs {

@@ -15,12 +15,12 @@
 #include "emulator/base/ids.h"
 #include "emulator/base/reduce_op.h"
 #include "emulator/base/time.h"
-#include "emulator/hfi/pcie_device.h"
-#include "emulator/isr/packet.h"
 #include "emulator/metrics/counter_row.h"
 #include "emulator/metrics/histogram.h"
 #include "emulator/metrics/node_counter.h"
 #include "emulator/metrics/port_stats.h"
+#include "emulator/packet/packet.h"
+#include "emulator/topology/pcie_device.h"
 
 namespace percs {
 

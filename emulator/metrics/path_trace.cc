@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "emulator/isr/packet_state.h"
+#include "emulator/packet/packet_state.h"
 
 namespace percs {
 

@@ -10,7 +10,7 @@
 
 #include "emulator/base/ids.h"
 #include "emulator/base/time.h"
-#include "emulator/isr/packet.h"
+#include "emulator/packet/packet.h"
 
 namespace percs {
 

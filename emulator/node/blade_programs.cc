@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "emulator/base/check.h"
-#include "emulator/hfi/payload_pattern.h"
+#include "emulator/packet/payload_pattern.h"
 #include "fmt/format.h"
 
 namespace percs {

@@ -10,7 +10,7 @@
 #include "emulator/cell/blade.h"
 #include "emulator/cell/collectives/measure.h"
 #include "emulator/node/blade_port.h"
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/scenario.h"
 #include "emulator/topology/topology.h"
 
 namespace percs {

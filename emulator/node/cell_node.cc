@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "emulator/base/check.h"
+#include "emulator/node/make_workload.h"
 
 namespace percs {
 namespace {

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
-#include "emulator/hfi/payload_pattern.h"
+#include "emulator/node/make_workload.h"
+#include "emulator/packet/payload_pattern.h"
 
 namespace percs {
 Hub::Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCounters* work,

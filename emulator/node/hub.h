@@ -7,14 +7,15 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "emulator/cau/cau.h"
+#include "emulator/chip/fault_tally.h"
 #include "emulator/clock/hub_clock.h"
-#include "emulator/fault/active_faults.h"
-#include "emulator/fault/fault_tally.h"
 #include "emulator/hfi/message_layer.h"
 #include "emulator/hfi/window_unit.h"
+#include "emulator/management/active_faults.h"
+#include "emulator/management/loss.h"
+#include "emulator/node/node_result.h"
 #include "emulator/node/repeated_workload.h"
 #include "emulator/node/service_agent.h"
-#include "emulator/sim/fabric.h"
 #include "emulator/workload/hub_workload.h"
 
 namespace percs {

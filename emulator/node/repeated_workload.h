@@ -4,9 +4,9 @@
 
 #include "absl/status/status.h"
 #include "emulator/base/digest.h"
-#include "emulator/isr/packet.h"
 #include "emulator/metrics/node_stats.h"
-#include "emulator/sim/scenario.h"
+#include "emulator/packet/packet.h"
+#include "emulator/scenario/scenario.h"
 #include "emulator/topology/topology.h"
 
 namespace percs {

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "emulator/isr/isr.h"
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/scenario.h"
 
 namespace percs {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "emulator/roadrunner/ib_tree.h"
 #include "emulator/roadrunner/parameters.h"
+#include "emulator/topology/ib_tree.h"
 
 namespace percs::roadrunner {
 

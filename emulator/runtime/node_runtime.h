@@ -10,9 +10,9 @@
 #include "absl/status/status.h"
 #include "emulator/runtime/cau_window.h"
 #include "emulator/runtime/message_port.h"
-#include "emulator/runtime/placement.h"
 #include "emulator/runtime/rank.h"
 #include "emulator/runtime/shared_memory.h"
+#include "emulator/scenario/placement.h"
 #include "emulator/workload/hub_workload.h"
 
 namespace percs {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "emulator/base/time.h"
-#include "emulator/runtime/host_parameters.h"
 #include "emulator/runtime/rank.h"
+#include "emulator/scenario/host_parameters.h"
 
 namespace percs {
 

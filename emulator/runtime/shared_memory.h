@@ -10,8 +10,8 @@
 #include <memory>
 #include <vector>
 
-#include "emulator/runtime/host_parameters.h"
 #include "emulator/runtime/shared_line.h"
+#include "emulator/scenario/host_parameters.h"
 
 namespace percs {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "emulator/engine/outbox.h"
 #include "emulator/node/hub.h"
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/scenario.h"
+#include "emulator/wire/outbox.h"
 
 namespace percs {
 

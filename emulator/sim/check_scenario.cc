@@ -4,12 +4,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "emulator/collectives/trees.h"
+#include "emulator/node/make_workload.h"
 #include "emulator/node/service_agent.h"
 #include "emulator/sim/fabric.h"
 #include "emulator/sim/fault_injector.h"
 #include "emulator/sim/infiniband.h"
 #include "emulator/sim/lookahead.h"
-#include "emulator/workload/hub_workload.h"
 #include "fmt/format.h"
 
 namespace percs {

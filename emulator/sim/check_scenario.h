@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "emulator/cau/tree_plan.h"
-#include "emulator/fault/fault_service.h"
-#include "emulator/sim/scenario.h"
+#include "emulator/management/fault_service.h"
+#include "emulator/routing/tree_plan.h"
+#include "emulator/scenario/scenario.h"
 #include "emulator/topology/topology.h"
 
 namespace percs {

@@ -12,20 +12,22 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "emulator/base/digest.h"
+#include "emulator/chip/fault_tally.h"
+#include "emulator/chip/node_context.h"
+#include "emulator/chip/wait_edge.h"
 #include "emulator/clock/hub_clock.h"
-#include "emulator/collectives/loop_workload.h"
-#include "emulator/engine/outbox.h"
-#include "emulator/fault/event_log.h"
-#include "emulator/fault/fault_service.h"
-#include "emulator/fault/fault_tally.h"
-#include "emulator/fault/loss.h"
-#include "emulator/fault/reroute.h"
-#include "emulator/fault/tree_status.h"
-#include "emulator/hfi/window_program.h"
+#include "emulator/management/event_log.h"
+#include "emulator/management/fault_service.h"
+#include "emulator/management/loss.h"
+#include "emulator/management/reroute.h"
+#include "emulator/management/tree_status.h"
 #include "emulator/metrics/node_stats.h"
-#include "emulator/node/node_context.h"
+#include "emulator/node/node_result.h"
 #include "emulator/routing/planner.h"
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/loop_workload.h"
+#include "emulator/scenario/scenario.h"
+#include "emulator/scenario/window_program.h"
+#include "emulator/wire/outbox.h"
 
 namespace percs {
 
@@ -56,42 +58,6 @@ struct WorkLeft {
     resident_packets += other.resident_packets;
     return *this;
   }
-};
-
-// One input waits for an output's credit or VC, seen as an edge; a cycle of these is a deadlock.
-struct WaitEdge {
-  NodeId node;
-  PortId input, output;
-  VcId input_vc, output_vc;
-};
-
-// Result of one node; merged in node order.
-struct NodeResult {
-  NodeId node = 0;
-  Digest digest;
-  NodeStats stats;
-  Time last_event = 0;  // of its last foreground event
-  std::vector<FailedMessage> failed;
-  std::vector<RankResult> ranks;
-  std::vector<BladeProgramResult> programs;
-  CollectiveResult collective;
-  std::vector<CauTaskResult> cau_tasks;
-  std::vector<WindowProgramResult> window_programs;
-  // By epoch: when this hub first routed a packet by a table entry that the epoch changed. Not in
-  // the digest (every delivery already is).
-  std::vector<std::pair<Epoch, Time>> first_rerouted;
-  std::vector<FaultTally>
-      tallies;                // what faults cost at this node; not in the digest, like all below
-  Time workload_started = 0;  // the last time
-  Digest workload;  // deliveries and counters since the workload began the last time, by its time
-  std::array<std::uint64_t, kLinkPorts> link_flits{};  // sent since then
-  std::vector<ClockSample> clock;  // at every period of the global clock; in the digest of the run
-  std::uint64_t credits_missing =
-      0;  // after a drained run, over all live links: a leak if not zero
-  std::uint64_t flits_out_of_order =
-      0;  // runs of flits that did not continue where their packet was
-  std::uint64_t flits_without_credit = 0;  // runs of flits that came in without a free slot
-  std::uint64_t vcs_out_of_place = 0;  // packets that came in on a VC out of its place (rule 10)
 };
 
 // INVALID_ARGUMENT unless every link buffer holds a whole packet and the table an entry for each

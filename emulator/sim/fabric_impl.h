@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "emulator/collectives/trees.h"
-#include "emulator/fault/network_manager.h"
+#include "emulator/management/network_manager.h"
 #include "emulator/node/edge_node.h"
 #include "emulator/node/hub.h"
 #include "emulator/sim/arrival_check.h"

@@ -1,7 +1,7 @@
 #include "emulator/sim/fault_injector.h"
 
 #include "absl/cleanup/cleanup.h"
-#include "emulator/fault/link_impairment.h"
+#include "emulator/scenario/link_impairment.h"
 #include "fmt/format.h"
 
 namespace percs {

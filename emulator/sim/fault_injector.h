@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "emulator/fault/fault_action.h"
-#include "emulator/fault/link_commands.h"
+#include "emulator/management/link_commands.h"
 #include "emulator/node/edge_node.h"
 #include "emulator/node/hub.h"
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/fault_action.h"
+#include "emulator/scenario/scenario.h"
 
 namespace percs {
 
@@ -30,7 +30,7 @@ class FaultInjector {
   absl::Status Inject(const TableFault& fault, Time now);
   // FAILED_PRECONDITION if the blade cannot continue without the part.
   absl::Status Inject(const BladeFault& fault, Time now);
-  // One action of a fault (emulator/fault/fault_service.h), which is that service's work left.
+  // One action of a fault (emulator/management/fault_service.h), which is that service's work left.
   absl::Status Inject(const FaultAction& action, Time now);
   const LinkCommands& commands() const { return commands_; }
   // What hubs that came back are to know of all this, for those of them that are here.

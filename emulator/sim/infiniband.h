@@ -1,7 +1,7 @@
 // Crossbars and host adapters of InfiniBand (paper 004, section Roadrunner) as blocks of this
 // engine. A crossbar is an ISR of 24 ports: an input buffer with credits per port, one virtual
 // lane, output queues, cut-through, the link level of B.8. Only the rates and the routing differ: a
-// table with one port per destination (emulator/roadrunner/ib_tree.h), the order of whose links
+// table with one port per destination (emulator/topology/ib_tree.h), the order of whose links
 // cannot close a cycle, so one lane is enough.
 //
 // Not modelled: more lanes than one, and service levels; packets of other sizes than 2,048 bytes,
@@ -10,7 +10,7 @@
 // layer, of which it takes the place.
 #pragma once
 
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/scenario.h"
 
 namespace percs {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/scenario.h"
 #include "emulator/topology/topology.h"
 
 namespace percs {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "emulator/metrics/path_trace.h"
-#include "emulator/node/p7ih.h"
+#include "emulator/scenario/p7ih.h"
 #include "emulator/topology/topology.h"
 
 namespace percs {

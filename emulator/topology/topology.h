@@ -1,7 +1,7 @@
 // The two-level direct network (paper 000 section V): supernodes x drawers x hubs, and Cell blades
 // at its edge. Every neighbour of a hub among hubs is computed, never stored, so a topology of 513
 // supernodes costs nothing to hold. Beside it, or joined to it by a gateway link, the InfiniBand
-// tree of Roadrunner (paper 004, section Roadrunner; emulator/roadrunner/ib_tree.h). Nodes are the
+// tree of Roadrunner (paper 004, section Roadrunner; emulator/topology/ib_tree.h). Nodes are the
 // hubs, then the blades in the order they were given, then the crossbars of the tree.
 #pragma once
 
@@ -12,9 +12,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "emulator/base/ids.h"
-#include "emulator/clock/clock_settings.h"
-#include "emulator/hfi/pcie_device.h"
-#include "emulator/roadrunner/ib_tree.h"
+#include "emulator/topology/clock_settings.h"
+#include "emulator/topology/ib_tree.h"
+#include "emulator/topology/pcie_device.h"
 
 namespace percs {
 

@@ -7,10 +7,10 @@
 
 #include "absl/status/statusor.h"
 #include "emulator/cau/cau_port.h"
-#include "emulator/collectives/loop_workload.h"
 #include "emulator/hfi/message_layer.h"
-#include "emulator/hfi/window_operation.h"
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/loop_workload.h"
+#include "emulator/scenario/scenario.h"
+#include "emulator/scenario/window_operation.h"
 
 namespace percs {
 
@@ -56,14 +56,5 @@ class HubWorkload {
   // What it waits for, for the report of a deadlock.
   virtual std::vector<std::string> Blocked() const { return {}; }
 };
-
-// INVALID_ARGUMENT for a workload that the machine cannot have, whichever hub makes its part.
-absl::Status CheckWorkload(const Scenario& scenario, const Topology& topology);
-
-// The workload's part for the services' hub; null if the scenario has none. INVALID_ARGUMENT if the
-// pattern does not fit the topology. REQUIRES: CheckWorkload.
-absl::StatusOr<std::unique_ptr<HubWorkload>> MakeHubWorkload(const Scenario& scenario,
-                                                             const Topology& topology,
-                                                             HubServices& hub);
 
 }  // namespace percs

@@ -24,7 +24,7 @@
 #include "absl/status/statusor.h"
 #include "emulator/base/ids.h"
 #include "emulator/base/random.h"
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/scenario.h"
 #include "emulator/topology/topology.h"
 
 namespace percs {

@@ -24,7 +24,7 @@
 #include "emulator/base/ids.h"
 #include "emulator/base/time.h"
 #include "emulator/metrics/node_stats.h"
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/scenario.h"
 
 namespace percs {
 

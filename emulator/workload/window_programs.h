@@ -1,4 +1,4 @@
-// The programs of one hub that use its windows (emulator/hfi/window_program.h).
+// The programs of one hub that use its windows (emulator/scenario/window_program.h).
 #pragma once
 
 #include <deque>

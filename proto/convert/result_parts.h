@@ -2,9 +2,9 @@
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "emulator/collectives/loop_workload.h"
-#include "emulator/hfi/window_program.h"
 #include "emulator/metrics/node_stats.h"
+#include "emulator/scenario/loop_workload.h"
+#include "emulator/scenario/window_program.h"
 #include "percs/v1/common.pb.h"
 #include "percs/v1/windows.pb.h"
 

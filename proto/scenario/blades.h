@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "emulator/metrics/node_stats.h"
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/scenario.h"
 #include "percs/v1/common.pb.h"
 #include "percs/v1/scenario.pb.h"
 #include "proto/scenario/errors.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/scenario.h"
 #include "percs/v1/scenario.pb.h"
 #include "proto/scenario/errors.h"
 #include "proto/scenario/reader.h"

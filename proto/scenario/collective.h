@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/scenario.h"
 #include "percs/v1/common.pb.h"
 #include "percs/v1/scenario.pb.h"
 #include "proto/scenario/errors.h"

@@ -1,5 +1,5 @@
 // Operations and events of windows on the wire of the Endpoint service, and in the journal
-// (emulator/hfi/window_operation.h, percs/v1/endpoint.proto).
+// (emulator/scenario/window_operation.h, percs/v1/endpoint.proto).
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "emulator/hfi/window_operation.h"
+#include "emulator/scenario/window_operation.h"
 #include "emulator/sim/fabric.h"
 #include "percs/v1/control.pb.h"
 #include "percs/v1/endpoint.pb.h"

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "emulator/fault/fault_service.h"
-#include "emulator/fault/fault_timeline.h"
-#include "emulator/fault/link_impairment.h"
+#include "emulator/management/fault_service.h"
+#include "emulator/management/fault_timeline.h"
+#include "emulator/scenario/link_impairment.h"
 #include "emulator/sim/run.h"
 #include "percs/v1/common.pb.h"
 #include "percs/v1/fault.pb.h"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "emulator/fault/link_impairment.h"
-#include "emulator/node/p7ih.h"
+#include "emulator/scenario/link_impairment.h"
+#include "emulator/scenario/p7ih.h"
 #include "percs/v1/scenario.pb.h"
 
 namespace percs {

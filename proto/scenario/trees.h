@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "emulator/fault/tree_status.h"
+#include "emulator/management/tree_status.h"
 #include "emulator/metrics/node_stats.h"
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/scenario.h"
 #include "percs/v1/common.pb.h"
 #include "percs/v1/scenario.pb.h"
 #include "proto/scenario/errors.h"

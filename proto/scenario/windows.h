@@ -1,7 +1,7 @@
 // Programs of windows in scenarios.
 #pragma once
 
-#include "emulator/hfi/window_program.h"
+#include "emulator/scenario/window_program.h"
 #include "emulator/topology/topology.h"
 #include "percs/v1/windows.pb.h"
 #include "proto/scenario/errors.h"

@@ -2,7 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "emulator/cell/collectives/measure.h"
-#include "emulator/cell/probes.h"
+#include "emulator/experiments/cell_probes.h"
 
 namespace percs::cell {
 namespace {

@@ -1,7 +1,7 @@
 // Collectives among the tasks of many nodes, in process.
 #include <benchmark/benchmark.h>
 
-#include "emulator/collectives/measure.h"
+#include "emulator/experiments/collective_measure.h"
 
 namespace percs {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/scenario.h"
 
 namespace percs::bench {
 

@@ -37,7 +37,7 @@ PARTS = {
                  "Rdma*:Windows*:ReplyQueue*:Hfi*"),
     "atomics": Part("emulator/hfi/atomic_unit.cc emulator/hfi/nmmu.cc", "emulator_test",
                     "Rdma*:Windows*:Hfi*"),
-    "management": Part("emulator/fault/network_manager.cc emulator/fault/tree_service.cc",
+    "management": Part("emulator/management/network_manager.cc emulator/management/tree_service.cc",
                        "emulator_test", "NetworkManager*:Tree*:Rejoin*:Loss*:Fault*"),
     "planner": Part("emulator/routing/planner.cc emulator/routing/fabric_plan.cc "
                     "emulator/routing/detours.cc", "emulator_test",

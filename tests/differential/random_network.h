@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/scenario.h"
 #include "tests/differential/reference_router.h"
 
 namespace percs::reference {

@@ -3,7 +3,7 @@
 // here they meet.
 #pragma once
 
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/scenario.h"
 
 namespace percs::reference {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "emulator/base/check.h"
-#include "emulator/isr/packet.h"
+#include "emulator/packet/packet.h"
 #include "tests/differential/reference_network.h"
 
 namespace percs::reference {

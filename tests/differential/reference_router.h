@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "emulator/metrics/node_stats.h"
-#include "emulator/node/p7ih.h"
 #include "emulator/routing/route_tables.h"
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/p7ih.h"
+#include "emulator/scenario/scenario.h"
 #include "emulator/topology/topology.h"
 
 namespace percs::reference {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/scenario.h"
 #include "tests/support/split_run.h"
 
 namespace percs::reference {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "emulator/routing/route_tables.h"
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/scenario.h"
 
 namespace percs::test {
 

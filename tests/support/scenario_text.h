@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "emulator/sim/scenario.h"
+#include "emulator/scenario/scenario.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/reader.h"
 

@@ -1,7 +1,7 @@
 // What tests of HFI windows say again and again.
 #pragma once
 
-#include "emulator/hfi/window_program.h"
+#include "emulator/scenario/window_program.h"
 #include "emulator/topology/topology.h"
 
 namespace percs {

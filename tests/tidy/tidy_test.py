@@ -15,6 +15,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "differential"))
+sys.path.insert(0, str(ROOT / "tests" / "tidy"))
+import include_graph  # noqa: E402
 import mutate  # noqa: E402
 
 LINE_LENGTH = 100
@@ -260,6 +262,10 @@ class TreeTest(unittest.TestCase):
         emulator = {n: t for n, t in self.code.items() if n.startswith("emulator/")}
         self.check(emulator, impure_emulator)
 
+    def test_rooms_include_only_rooms_below_them(self):
+        rooms = {n: t for n, t in self.code.items() if not n.startswith("tests/")}
+        self.check({"": ""}, lambda *_: include_graph.against_the_order(rooms, include_graph.rooms()))
+
     def test_nothing_is_marked_unfinished(self):
         self.check(self.texts, unfinished)
 
@@ -383,6 +389,13 @@ class RuleTest(unittest.TestCase):
         for line in ("#include <vector>", '#include "emulator/base/ids.h"', "// no getenv here",
                      '#include "absl/status/status.h"', "#include <fmt/format.h>"):
             self.assertFalse(impure_emulator("emulator/a.cc", line), line)
+
+    def test_includes_against_the_order(self):
+        order = ["emulator/base", "emulator/isr"]
+        wrong = {"emulator/base/a.h": '#include "emulator/isr/b.h"\n', "emulator/odd/c.h": ""}
+        self.assertEqual(2, len(include_graph.against_the_order(wrong, order)))
+        right = {"emulator/isr/b.h": '#include "emulator/base/a.h"\n#include "emulator/isr/c.h"\n'}
+        self.assertEqual([], include_graph.against_the_order(right, order))
 
     def test_unfinished(self):
         self.assertTrue(unfinished("a.cc", "// TO" + "DO: later"))

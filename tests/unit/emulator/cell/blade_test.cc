@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/cell/probes.h"
+#include "emulator/experiments/cell_probes.h"
 
 namespace percs::cell {
 namespace {

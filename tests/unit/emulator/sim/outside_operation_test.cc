@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "emulator/hfi/window_operation.h"
+#include "emulator/scenario/window_operation.h"
 #include "emulator/sim/run.h"
 #include "tests/support/play.h"
 

@@ -1,0 +1,18 @@
+// Every published figure of the dual-Cell blade beside what the emulator measures on a QS20, by
+// programs that run on it. docs/cell.md says which parameters were calibrated on which rows.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "emulator/experiments/row.h"
+
+namespace percs::cell {
+
+// Calls per measurement: the loop settles within the first few, so more would not change a digit
+// shown.
+inline constexpr int kValidationIterations = 400;
+
+absl::StatusOr<std::vector<ValidationRow>> ValidateCell();
+
+}  // namespace percs::cell

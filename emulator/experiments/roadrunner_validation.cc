@@ -1,0 +1,292 @@
+#include "emulator/experiments/roadrunner_validation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <string>
+#include <utility>
+
+#include "emulator/experiments/roadrunner_perf.h"
+#include "emulator/roadrunner/accelerator.h"
+#include "fmt/format.h"
+
+namespace percs::roadrunner {
+namespace {
+
+using Role = ValidationRole;
+using Holds = ValidationRow::Holds;
+
+class Validation {
+ public:
+  absl::StatusOr<std::vector<ValidationRow>> Run(const std::string& only) {
+    const auto wanted = [&only](std::initializer_list<const char*> ids) {
+      return std::any_of(ids.begin(), ids.end(), [&only](const std::string& id) {
+        return id.rfind(only, 0) == 0 || only.rfind(id, 0) == 0;
+      });
+    };
+    Structure();
+    Layers();
+    Messages();
+    if (wanted({"RR-048", "RR-049", "RR-050", "RR-051"})) OneCell();
+    if (wanted({"RR-052", "RR-053"})) FullScale();
+    rows_.erase(
+        std::remove_if(rows_.begin(), rows_.end(),
+                       [&only](const ValidationRow& row) { return row.id.rfind(only, 0) != 0; }),
+        rows_.end());
+    if (!status_.ok()) return status_;
+    std::stable_sort(rows_.begin(), rows_.end(),
+                     [](const ValidationRow& a, const ValidationRow& b) { return a.id < b.id; });
+    return std::move(rows_);
+  }
+
+ private:
+  void Add(std::string id, std::string quantity, std::string published, double emulated,
+           std::string unit, Role role, Holds holds) {
+    rows_.push_back({std::move(id), std::move(quantity), std::move(published), emulated,
+                     std::move(unit), role, holds});
+  }
+  void Near(std::string id, std::string quantity, double published, double emulated,
+            std::string unit, Role role, double share) {
+    const bool holds = std::abs(emulated - published) <= share * published + 1e-9;
+    Add(std::move(id), std::move(quantity), fmt::format("{:g}", published), emulated,
+        std::move(unit), role, holds ? Holds::kYes : Holds::kNo);
+  }
+  void Equal(std::string id, std::string quantity, double published, double emulated,
+             std::string unit) {
+    Near(std::move(id), std::move(quantity), published, emulated, std::move(unit), Role::kSpecified,
+         0);
+  }
+  void Within(std::string id, std::string quantity, std::string published, double emulated,
+              std::string unit, double low, double high) {
+    Add(std::move(id), std::move(quantity), std::move(published), emulated, std::move(unit),
+        Role::kPredicted, emulated >= low && emulated <= high ? Holds::kYes : Holds::kNo);
+  }
+  template <typename T>
+  T Take(absl::StatusOr<T> value) {
+    if (value.ok()) return *std::move(value);
+    if (status_.ok()) status_ = value.status();
+    return T{};
+  }
+  double Microseconds(Rank a, Rank b, std::uint32_t bytes) {
+    return static_cast<double>(Take(MeasurePerf(p_, a, b, bytes)).half_round_trip) * 1e-6;
+  }
+  double Gigabytes(Rank a, Rank b) {
+    return Take(MeasurePerf(p_, a, b, kPerfBytesMax)).gigabytes_per_second;
+  }
+
+  void Structure();
+  void Layers();
+  void Messages();
+  double Latencies(Protocol protocol);
+  void OneCell();
+  void FullScale();
+
+  const RoadrunnerParameters p_ = DefaultParameters();
+  absl::Status status_;
+  std::vector<ValidationRow> rows_;
+};
+
+void Validation::Structure() {
+  auto built = IbTree::WithTriblades(3060);
+  if (!built.ok()) {
+    status_ = built.status();
+    return;
+  }
+  const IbTree& tree = *built;
+  Equal("RR-001", "compute nodes", 3060, tree.triblades(), "nodes");
+  Equal("RR-002", "compute units", 17, tree.cus(), "CUs");
+  int in_first = 0, external = 0, uplinks = 0;
+  for (int t = 0; t < tree.triblades(); ++t) in_first += tree.cu_of(t) == 0;
+  for (int leaf = 0; leaf < kLeaves; ++leaf) {
+    for (int port = 0; port < kCrossbarPorts; ++port) {
+      const int peer = tree.Peer(leaf, port);
+      const bool spine = peer >= 0 && peer < kCrossbarsPerSwitch;
+      external += !spine;
+      uplinks += !spine && peer >= 0;
+    }
+  }
+  Equal("RR-003", "nodes per CU", 180, in_first, "nodes");
+  Equal("RR-004", "ports of a CU's switch", 288, external, "ports");
+  Equal("RR-005", "inter-CU switches", 8, tree.crossbars() / kCrossbarsPerSwitch - tree.cus(),
+        "switches");
+  const bool more = IbTree::Create(std::vector<int>(25, 180)).ok();
+  Equal("RR-006", "CUs supported", 24,
+        IbTree::Create(std::vector<int>(24, 180)).ok() && !more ? 24 : 0, "CUs");
+  Equal("RR-007", "crossbars per switch", 36, kCrossbarsPerSwitch, "chips");
+  Equal("RR-030", "SPEs in the system", kFullScaleRanks, tree.triblades() * kSpesPerTriblade,
+        "SPEs");
+  Equal("RR-031", "total cores", 122'400,
+        tree.triblades() * (kSpesPerTriblade + 2 * kCellsPerTriblade), "cores");
+  Equal("RR-032", "uplinks per CU", 96, uplinks, "links");
+  Equal("RR-033", "MPI functions", 14, kMpiFunctions, "functions");
+  SpeProgramImage image;
+  const auto control = Link(image);
+  image.functions = {"MPI_Init", "MPI_Finalize", "MPI_Send", "MPI_Recv"};
+  const auto four = Link(image);
+  Equal("RR-034", "local store of init, finalise and point to point", 5,
+        (four->cml_bytes - control->cml_bytes) / 1024.0, "KB");
+  Equal("RR-035", "message descriptor", 64, sizeof(Descriptor), "B");
+  // The paper's Sweep3D: text, data and bss as they are in its executable, CML's part among them.
+  SpeProgramImage sweep;
+  const auto kilobytes = [](double kb) { return static_cast<std::uint32_t>(kb * 1024); };
+  sweep.text = kilobytes(49.8) - (four->cml_bytes - control->cml_bytes);
+  sweep.data = kilobytes(0.8);
+  sweep.bss = kilobytes(4.4);
+  sweep.stack = 0;
+  sweep.functions = image.functions;
+  const auto linked = Link(sweep);
+  const double used = (cell::kLocalStoreBytes - kControlBytes - linked->free_bytes) / 1024.0;
+  Near("RR-055", "Sweep3D's executable in the local store", 55, used, "KB", Role::kSpecified, 0.01);
+  Near("RR-056", "... and what is left of 256 KB for data, CML's control block among it", 201,
+       256 - used, "KB", Role::kSpecified, 0.01);
+  Equal("RR-036", "largest message that the PPE copies", 128, p_.cml.copy_bytes_max, "B");
+  Equal("RR-046", "largest benchmark message that fits", 128,
+        Link(FullImage(kPerfBytesMax)).ok() && !Link(FullImage(2 * kPerfBytesMax)).ok() ? 128 : 0,
+        "KB");
+}
+
+// Slope of each layer over bytes: two empty machines, one message each.
+void Validation::Layers() {
+  constexpr std::uint64_t kBytes = 1'000'000;
+  const auto path = [this] { return HostPath(p_, *IbTree::WithTriblades(2)); };
+  const auto rate = [](Time with, Time without) {
+    return static_cast<double>(kBytes) * 1000 / static_cast<double>(with - without);
+  };
+  Near("RR-025", "PCIe x8, each way", 2, rate(path().DacsUp(0, kBytes, 0), path().DacsUp(0, 0, 0)),
+       "GB/s", Role::kSpecified, 0.001);
+  Near("RR-027", "InfiniBand 4X DDR, each way", 2,
+       rate(*path().Mpi(0, 4, kBytes, 0), *path().Mpi(0, 4, 0, 0)), "GB/s", Role::kSpecified,
+       0.001);
+  HostPath legs = path();
+  const Time up = legs.DacsUp(0, 0, p_.dacs.overhead);
+  const Time down = legs.DacsDown(0, 4, 0, *legs.Mpi(0, 4, 0, up)) + p_.dacs.overhead;
+  Near("RR-038", "two DaCS and one MPI transfer", 9.24, static_cast<double>(down) * 1e-6, "us",
+       Role::kCalibrated, 0.001);
+}
+
+void Validation::Messages() {
+  const double network = Microseconds(0, 32, 0);
+  Near("RR-037", "CML latency between triblades", 11.77, network, "us", Role::kCalibrated, 0.005);
+  Near("RR-039", "of which not DaCS or MPI", 2.53, network - 9.24, "us", Role::kCalibrated, 0.02);
+  Near("RR-040", "share of DaCS and MPI", 78.5, 9.24 / network * 100, "%", Role::kCalibrated,
+       0.005);
+  Near("RR-041", "DMA put initiation", 100, static_cast<double>(p_.blade.issue) * 3.2e-3, "cycles",
+       Role::kPredicted, 1);
+  const double chip = Gigabytes(0, 1), blade = Gigabytes(0, 8), node = Gigabytes(0, 16),
+               far = Gigabytes(0, 32);
+  Within("RR-043", "CML bandwidth on a chip, 128 KB", "near 25.6", chip, "GB/s", 0.85 * 25.6, 25.6);
+  Within("RR-043.blade", "CML bandwidth on a blade, 128 KB", "near 6.25", blade, "GB/s",
+         0.85 * 6.25, 6.25);
+  Within("RR-044", "CML bandwidth between blades of a triblade, 128 KB", "< 2", node, "GB/s", 0, 2);
+  Within("RR-045", "CML bandwidth between triblades, 128 KB", "<= 0.667", far, "GB/s", 0, 0.667);
+  Near("RR-059", "latencies of a message that the receiver begins", 2,
+       Latencies(Protocol::kReceiverInitiated), "latencies", Role::kSpecified, 0.001);
+  Near("RR-059.sender", "... and of one that the sender begins", 3,
+       Latencies(Protocol::kSenderInitiated), "latencies", Role::kSpecified, 0.001);
+  Add("RR-047", "CML latency on a chip", "", Microseconds(0, 1, 0), "us", Role::kPredicted,
+      Holds::kUnknown);
+  Add("RR-047.blade", "CML latency on a blade", "", Microseconds(0, 8, 0), "us", Role::kPredicted,
+      Holds::kUnknown);
+  Add("RR-047.node", "CML latency in a triblade", "", Microseconds(0, 16, 0), "us",
+      Role::kPredicted, Holds::kUnknown);
+}
+
+// Of an empty message across the chip link of a blade: by how much a longer wire delays it.
+double Validation::Latencies(Protocol protocol) {
+  constexpr Time kLonger = 10 * kMicrosecond;
+  const auto run = [&](Time longer) {
+    RoadrunnerParameters p = p_;
+    p.blade.link.latency += longer;
+    ClusterOptions options;
+    options.protocol = protocol;
+    const auto cluster = Take(Cluster::Create(p, options));
+    Time over = 0;
+    const auto program = [&over](Cml& mpi) -> Task<> {
+      co_await mpi.Init();
+      if (mpi.rank() == 0) {
+        co_await mpi.Send(mpi.heap(), 0, cell::kSpesPerCell, 0);
+      } else {
+        co_await mpi.Recv(mpi.heap(), 16, 0, 0);
+        over = mpi.spe().time();
+      }
+      co_await mpi.Finalize();
+    };
+    if (!status_.ok()) return over;
+    if (absl::Status s = cluster->Launch({0, cell::kSpesPerCell}, FullImage(1024), program);
+        !s.ok())
+      status_ = s;
+    if (const ClusterResult result = cluster->Run(); !result.status.ok()) status_ = result.status;
+    return over;
+  };
+  return static_cast<double>(run(kLonger) - run(0)) / static_cast<double>(kLonger);
+}
+
+void Validation::OneCell() {
+  const SweepProblem problem = OneCellProblem();
+  const auto sweep = SweepTiming(p_, problem, cell::kSpesPerCell, false);
+  if (!sweep.ok()) {
+    status_ = sweep.status();
+    return;
+  }
+  const double reverse = static_cast<double>(sweep->time) * 1e-12;
+  Near("RR-049", "Sweep3D on one Cell, reverse acceleration", 0.37, reverse, "s", Role::kCalibrated,
+       0.01);
+  // One iteration is like another.
+  SweepProblem one = problem;
+  one.iterations = 1;
+  const auto farm = SweepOnAccelerator(*cell::ParametersOfBlade("QS20"), one);
+  if (!farm.ok()) {
+    status_ = farm.status();
+    return;
+  }
+  const double total = static_cast<double>(farm->time) * 1e-12 * problem.iterations;
+  Near("RR-048", "Sweep3D on one Cell, accelerator model", 1.3, total, "s", Role::kPredicted, 0.2);
+  Near("RR-050", "run-time reduction", 72, (1 - reverse / total) * 100, "%", Role::kPredicted, 0.1);
+  Near("RR-051", "accelerator model, time of DMA", 0.7,
+       static_cast<double>(farm->dma) * 1e-12 * problem.iterations, "s", Role::kPredicted, 0.2);
+}
+
+void Validation::FullScale() {
+  const auto point = MeasureScaling(p_, 17);
+  if (!point.ok()) {
+    status_ = point.status();
+    return;
+  }
+  const auto share =
+      static_cast<double>(point->real.computation) / static_cast<double>(point->real.time);
+  Near("RR-052", "Sweep3D efficiency on 97,920 SPEs: computation over run time", 20, share * 100,
+       "%", Role::kPredicted, 0.2);
+  Near("RR-053", "gain of an ideal network there", 5, 1 / point->efficiency(), "x",
+       Role::kPredicted, 0.2);
+}
+
+}  // namespace
+
+SweepProblem OneCellProblem() {
+  SweepProblem p;
+  p.i = p.j = p.k = 50;
+  p.k_block = 10;
+  p.iterations = 10;
+  return p;
+}
+
+absl::StatusOr<ScalingPoint> MeasureScaling(const RoadrunnerParameters& parameters, int cus) {
+  const int ranks = cus * kTribladesPerCu * kSpesPerTriblade;
+  const auto grid = RankGrid::ForRanks(ranks);
+  if (!grid.ok()) return grid.status();
+  const SweepProblem problem = WeakScalingProblem(*grid);
+  ScalingPoint point;
+  point.cus = cus;
+  for (const bool ideal : {false, true}) {
+    auto result = SweepTiming(parameters, problem, ranks, ideal);
+    if (!result.ok()) return result.status();
+    (ideal ? point.ideal : point.real) = *std::move(result);
+  }
+  return point;
+}
+
+absl::StatusOr<std::vector<ValidationRow>> ValidateRoadrunner(const std::string& only) {
+  return Validation().Run(only);
+}
+
+}  // namespace percs::roadrunner

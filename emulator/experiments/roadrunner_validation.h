@@ -1,0 +1,33 @@
+// Published figures of Roadrunner and CML beside what the emulator measures. docs/roadrunner.md
+// says which parameters were calibrated on which rows.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "emulator/experiments/row.h"
+#include "emulator/roadrunner/sweep_timing.h"
+
+namespace percs::roadrunner {
+
+// Rows whose id begins with `only`. Those of Sweep3D on 97,920 SPEs, RR-052 and RR-053, take
+// minutes.
+absl::StatusOr<std::vector<ValidationRow>> ValidateRoadrunner(const std::string& only);
+
+// 50 x 50 x 50 cells, 10 planes and 3 angles a block, 10 iterations: the comparison on one Cell.
+SweepProblem OneCellProblem();
+inline constexpr int kFullScaleRanks = 97'920;
+
+// One CU count of the weak-scaling curve.
+struct ScalingPoint {
+  int cus = 0;
+  SweepTimingResult real, ideal;
+  // Of the network alone: the pipeline has to fill with an ideal one too.
+  double efficiency() const {
+    return static_cast<double>(ideal.time) / static_cast<double>(real.time);
+  }
+};
+absl::StatusOr<ScalingPoint> MeasureScaling(const RoadrunnerParameters& parameters, int cus);
+
+}  // namespace percs::roadrunner

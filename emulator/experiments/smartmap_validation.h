@@ -1,0 +1,16 @@
+// The ratios of paper 002 (SMARTMAP) beside what the emulator measures: quad-core nodes, direct
+// access against messages through shared memory, which are copied twice, and against messages that
+// are copied once. No absolute time is published, so nothing is calibrated.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "emulator/experiments/row.h"
+
+namespace percs {
+
+absl::StatusOr<std::vector<ValidationRow>> ValidateSmartmap(const std::string& only = "");
+
+}  // namespace percs

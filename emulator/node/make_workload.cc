@@ -1,0 +1,132 @@
+#include "emulator/node/make_workload.h"
+
+#include "emulator/collectives/loop.h"
+#include "emulator/collectives/trees.h"
+#include "emulator/workload/all_to_all.h"
+#include "emulator/workload/background.h"
+#include "emulator/workload/blade_answers.h"
+#include "emulator/workload/cau_loop.h"
+#include "emulator/workload/pattern_traffic.h"
+#include "emulator/workload/scripted.h"
+#include "emulator/workload/ticks.h"
+#include "emulator/workload/trace_traffic.h"
+#include "emulator/workload/window_programs.h"
+
+namespace percs {
+
+namespace {
+
+bool ExchangesWithBlades(const Scenario& scenario, NodeId hub) {
+  for (const BladeConfig& blade : scenario.blades) {
+    for (const BladeProgram& program : blade.programs) {
+      const auto* exchange = std::get_if<ExchangeProgram>(&program);
+      if (exchange && exchange->peer == hub) return true;
+    }
+  }
+  return false;
+}
+
+absl::StatusOr<std::unique_ptr<HubWorkload>> MakePattern(const PatternWorkload& pattern,
+                                                         std::uint64_t token,
+                                                         const Scenario& scenario,
+                                                         HubServices& hub) {
+  auto destinations =
+      DestinationPattern::Create(pattern, scenario.topology, scenario.seed, hub.context().node);
+  if (!destinations.ok()) return destinations.status();
+  return std::make_unique<PatternTraffic>(pattern, *std::move(destinations), scenario.seed, hub,
+                                          token);
+}
+
+absl::StatusOr<std::unique_ptr<HubWorkload>> MakeOwn(const Scenario& scenario,
+                                                     const Topology& topology, HubServices& hub) {
+  if (const auto* all_to_all = std::get_if<AllToAllWorkload>(&scenario.workload)) {
+    return std::make_unique<AllToAll>(*all_to_all, topology, hub);
+  }
+  if (const auto* pattern = std::get_if<PatternWorkload>(&scenario.workload)) {
+    return MakePattern(*pattern, 0, scenario, hub);
+  }
+  if (const auto* scripted = std::get_if<ScriptedWorkload>(&scenario.workload)) {
+    return std::make_unique<Scripted>(*scripted, hub);
+  }
+  if (const auto* trace = std::get_if<TraceWorkload>(&scenario.workload)) {
+    return std::make_unique<TraceTraffic>(*trace, topology, hub);
+  }
+  if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
+    return std::make_unique<CollectiveLoop>(*collective, hub);
+  }
+  if (const auto* ticks = std::get_if<TickWorkload>(&scenario.workload)) {
+    return std::make_unique<Ticks>(*ticks, hub);
+  }
+  if (const auto* loop = std::get_if<CauWorkload>(&scenario.workload)) {
+    return std::make_unique<CauLoop>(*loop, scenario.trees, scenario.seed, hub);
+  }
+  if (const auto* windows = std::get_if<WindowWorkload>(&scenario.workload)) {
+    return std::make_unique<WindowPrograms>(*windows, hub);
+  }
+  return std::unique_ptr<HubWorkload>();
+}
+
+}  // namespace
+
+absl::Status CheckBackground(const Scenario& scenario) {
+  if (!scenario.background || std::holds_alternative<CauWorkload>(scenario.workload))
+    return absl::OkStatus();
+  if (!std::holds_alternative<CollectiveWorkload>(scenario.workload) &&
+      !std::holds_alternative<TraceWorkload>(scenario.workload)) {
+    return absl::InvalidArgumentError(
+        "background is only for workloads cau, collective and trace; this workload is traffic "
+        "itself");
+  }
+  if (scenario.background->reliable || scenario.background->payload == PayloadMode::kVerified) {
+    return absl::InvalidArgumentError(
+        "beside collective and trace, whose messages have their own content, background is raw "
+        "packets: leave out reliable and payload");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWorkload(const Scenario& scenario, const Topology& topology) {
+  if (absl::Status status = CheckBackground(scenario); !status.ok()) return status;
+  for (const PatternWorkload* pattern : {scenario.background ? &*scenario.background : nullptr,
+                                         std::get_if<PatternWorkload>(&scenario.workload)}) {
+    if (!pattern) continue;
+    const auto made = DestinationPattern::Create(*pattern, scenario.topology, scenario.seed, 0);
+    if (!made.ok()) return made.status();
+  }
+  const int windows = kHfisPerHub * scenario.parameters.windows_per_hfi;
+  if (const auto* trace = std::get_if<TraceWorkload>(&scenario.workload))
+    return TraceTraffic::Check(*trace, topology, windows);
+  if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
+    absl::Status status = CheckCollectiveTree(*collective, scenario.trees);
+    if (status.ok()) status = CheckCollectiveWorkload(*collective, topology.hubs());
+    return status.ok() ? CheckCollectiveSize(*collective, windows) : status;
+  }
+  if (const auto* loop = std::get_if<CauWorkload>(&scenario.workload))
+    return CauLoop::Check(*loop, scenario.trees.size());
+  if (const auto* programs = std::get_if<WindowWorkload>(&scenario.workload))
+    return WindowPrograms::Check(*programs, topology);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<HubWorkload>> MakeHubWorkload(const Scenario& scenario,
+                                                             const Topology& topology,
+                                                             HubServices& hub) {
+  const NodeId node = hub.context().node;
+  // What hubs do among themselves; a blade sends only what a script or its own programs say.
+  if (topology.is_blade(node) && !std::holds_alternative<ScriptedWorkload>(scenario.workload)) {
+    return std::unique_ptr<HubWorkload>();
+  }
+  auto own = MakeOwn(scenario, topology, hub);
+  if (own.ok() && scenario.background) {
+    auto traffic = MakePattern(*scenario.background, kBackgroundToken, scenario, hub);
+    if (!traffic.ok()) return traffic.status();
+    own = *own == nullptr ? std::move(traffic)
+                          : std::make_unique<Background>(
+                                *std::move(own), *std::move(traffic),
+                                std::holds_alternative<CauWorkload>(scenario.workload));
+  }
+  if (!own.ok() || !ExchangesWithBlades(scenario, node)) return own;
+  return std::make_unique<BladeAnswers>(topology, hub, *std::move(own));
+}
+
+}  // namespace percs

@@ -1,0 +1,41 @@
+#include "emulator/packet/route_mode.h"
+
+#include "absl/status/status.h"
+#include "fmt/format.h"
+
+namespace percs {
+
+absl::Status CheckRouteSetting(const RouteSetting& setting, int supernodes) {
+  const auto error = [](const std::string& what) { return absl::InvalidArgumentError(what); };
+  const char* mode = RouteModeName(setting.mode);
+  const bool picks = setting.mode == RouteMode::kHwIndirect || setting.mode == RouteMode::kAdaptive;
+  if (setting.selection == MiddleSelection::kRandom && !picks) {
+    return error(fmt::format(
+        "selection random is only for hw_indirect and adaptive, not for {}, where hardware picks "
+        "no middle supernode; remove selection or write `mode: hw_indirect`",
+        mode));
+  }
+  if (setting.middle != kNoMiddle && setting.mode != RouteMode::kSwIndirect) {
+    return error(
+        fmt::format("middle_supernode is only for sw_indirect, not for {}; remove it or write "
+                    "`mode: sw_indirect`",
+                    mode));
+  }
+  if (setting.middle != kNoMiddle && setting.middle >= supernodes) {
+    return error(fmt::format("middle_supernode {} does not exist; there are supernodes 0 to {}",
+                             setting.middle, supernodes - 1));
+  }
+  if (setting.adaptive_threshold != 0 && setting.mode != RouteMode::kAdaptive) {
+    return error(
+        fmt::format("adaptive_threshold is only for adaptive, not for {}; remove it", mode));
+  }
+  if ((picks || setting.mode == RouteMode::kSwIndirect) && supernodes < 3) {
+    return error(fmt::format(
+        "{} needs a middle supernode other than those of source and destination, so at least 3; "
+        "this machine has {}",
+        mode, supernodes));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace percs

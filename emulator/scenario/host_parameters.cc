@@ -1,0 +1,39 @@
+#include "emulator/scenario/host_parameters.h"
+
+namespace percs {
+
+// docs/collectives.md says which row each was calibrated on.
+HostParameters::HostParameters() {
+  smt_percent = {100, 190, 190, 190};
+  collective_entry = 240 * kNanosecond;
+  local_send = 510 * kNanosecond;
+  local_receive = 510 * kNanosecond;
+  eager_limit = 32768;
+  registration = 3 * kMicrosecond;
+  network_registration = 14 * kMicrosecond;
+  registrations_kept = 0;
+  stream_per_kib = 280 * kNanosecond;
+  write_per_kib = 144 * kNanosecond;
+  copy_per_kib = 460 * kNanosecond;
+  memory_per_kib = 222 * kNanosecond;
+  cached = 1536 * 1024;
+  line_same_core = 10 * kNanosecond;
+  line_same_chip = 185 * kNanosecond;
+  line_other_chip = 320 * kNanosecond;
+  line_repeat = 50 * kNanosecond;
+  shared_entry = 50 * kNanosecond;
+  shared_step = 260 * kNanosecond;
+  shared_copy_per_kib = 530 * kNanosecond;
+  shared_memory_per_kib = 646 * kNanosecond;
+  spin_polls = 500;
+  poll = 2 * kNanosecond;
+  shared_record = 124;
+  shared_chunk = 245760;
+  shared_piece = 49152;
+  two_buffers_from = 65537;
+  cau_send = 480 * kNanosecond;
+  cau_receive = 480 * kNanosecond;
+  cau_interval = 2240 * kNanosecond;
+}
+
+}  // namespace percs

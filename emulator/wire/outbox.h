@@ -1,0 +1,107 @@
+// What one partition sends to others during a window. Between threads it is a vector handed over at
+// the barrier; between processes the Link stream carries it (daemon/link/codec).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "emulator/base/ids.h"
+#include "emulator/base/time.h"
+#include "emulator/packet/packet.h"
+#include "emulator/routing/route_tables.h"
+#include "emulator/routing/tree_plan.h"
+#include "emulator/routing/tree_problem.h"
+#include "emulator/scenario/fault_action.h"
+#include "emulator/scenario/link_impairment.h"
+
+namespace percs {
+
+// Network management is a partition of its own (docs/semantics.md rule 19).
+inline constexpr NodeId kManagerNode = 0xfffffffeu;
+
+// Out-of-band messages between hubs and network management, and commands from outside.
+struct ControlItem {
+  enum class Kind : std::uint8_t {
+    kLinkFault,   // command: `port`'s link goes down or up at `arrival` (sent to both ends)
+    kAlert,       // hub -> manager: `port` went down or came up at `raised`
+    kPrepare,     // manager -> hub: tables of `epoch` (null: as before), with their hash
+    kPrepared,    // hub -> manager: verified
+    kCommit,      // manager -> hub: `epoch` takes effect at `arrival`
+    kTableFault,  // command: the entry at `place` is damaged
+    kTableAlert,  // hub -> manager: a packet needed a damaged entry of its tables at `raised`
+    kLinkLost,    // hub -> both ends: `port`'s link, of generation `epoch`, is down at `arrival`
+    kImpairment,  // command: `port`'s wire, as an output, is impaired
+    kClock,  // hub -> next hub: a sync symbol over the link of `port`, of generation `epoch`; its
+             // source emitted it at `raised` by its own clock, `hash` is what the sender's clock
+             // showed, `hops` the links from the source (emulator/clock/hub_clock.h)
+    kWiringAlert,  // hub -> manager: over `port` a probe found node and port `hash` (node << 8 |
+                   // port), at `raised`; `up`: as the wiring has it, again
+    kFault,    // command: `action` begins or ends at this hub; `port` is its end of the link, if it
+               // is of one
+    kTreeSet,  // manager -> hub: index its vertices of `plan`; the generation before failed of
+               // `problem`
+    kTreeAnswer,  // hub -> manager: done, or `problem`; `epoch` is the generation
+    kTreeReady,   // manager -> hub: every hub has done so; use it
+    kTreeDown,    // manager -> hub: forget the tree, because of `problem`
+    kTreeAlert,   // hub -> manager: the tree failed here, at `raised`
+  };
+  Kind kind = Kind::kAlert;
+  NodeId target = kNoNode, source = kNoNode;
+  PortId port = kNoPort;
+  bool up = false;
+  Epoch epoch = 0;
+  std::uint16_t hops = 0;
+  Time arrival = 0, raised = 0;
+  std::uint64_t hash = 0;
+  std::shared_ptr<const HubTables> tables;
+  TablePlace place;           // kTableFault only, which never leaves its process
+  LinkImpairment impairment;  // kImpairment only, likewise
+  FaultAction action;         // kFault only, likewise
+  // Of trees.
+  CauTreeId tree = 0;
+  TreeProblem problem;
+  std::shared_ptr<const TreePlan> plan;
+
+  bool of_tree() const { return kind >= Kind::kTreeSet; }
+  bool for_manager() const {
+    return kind == Kind::kAlert || kind == Kind::kPrepared || kind == Kind::kTableAlert ||
+           kind == Kind::kWiringAlert || kind == Kind::kTreeAnswer || kind == Kind::kTreeAlert;
+  }
+  // From outside, for nodes of this process only.
+  bool command() const {
+    return kind == Kind::kLinkFault || kind == Kind::kTableFault || kind == Kind::kImpairment ||
+           kind == Kind::kFault;
+  }
+  bool for_hub() const { return !for_manager() && !command(); }
+};
+inline constexpr int kControlKinds = 17;
+
+struct Outbox {
+  std::vector<FlitRun> flits;
+  std::vector<CreditRun> credits;
+  std::vector<PoisonMark> marks;
+  std::vector<ControlItem> control;
+
+  bool empty() const {
+    return flits.empty() && credits.empty() && marks.empty() && control.empty();
+  }
+  // Capacity stays, so a steady state allocates nothing.
+  void Clear() {
+    flits.clear();
+    credits.clear();
+    marks.clear();
+    control.clear();
+  }
+  Time EarliestArrival() const {
+    Time t = kNever;
+    for (const auto& x : flits) t = std::min(t, x.arrival);
+    for (const auto& x : credits) t = std::min(t, x.arrival);
+    for (const auto& x : marks) t = std::min(t, x.arrival);
+    for (const auto& x : control) t = std::min(t, x.arrival);
+    return t;
+  }
+};
+
+}  // namespace percs

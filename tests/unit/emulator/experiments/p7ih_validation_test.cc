@@ -1,0 +1,80 @@
+// Method: published rows that take seconds. Of those that set a parameter and of those that were
+// predicted, the ones known to miss are named, so that a change which makes another one miss is
+// noticed.
+#include "emulator/experiments/p7ih_validation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "emulator/experiments/smartmap_validation.h"
+#include "fmt/format.h"
+
+namespace percs {
+namespace {
+
+std::vector<std::string> Missed(const std::vector<ValidationRow>& rows, ValidationRole role) {
+  std::vector<std::string> missed;
+  for (const ValidationRow& row : rows) {
+    fmt::print("{} {} {:.3f} {}: {}\n", row.id, row.published, row.emulated, row.unit,
+               row.quantity);
+    if (row.role == role && row.holds == ValidationRow::Holds::kNo) missed.push_back(row.id);
+  }
+  return missed;
+}
+
+TEST(P7ihValidationTest, RowsOfOneNodeHold) {
+  const auto ten = ValidateP7ih("P7IH-01");
+  ASSERT_TRUE(ten.ok()) << ten.status();
+  EXPECT_EQ(ten->size(), 9u);
+  EXPECT_THAT(Missed(*ten, ValidationRole::kCalibrated), testing::ElementsAre("P7IH-019"));
+  EXPECT_THAT(Missed(*ten, ValidationRole::kPredicted),
+              testing::ElementsAre("P7IH-011", "P7IH-017"));
+}
+
+TEST(P7ihValidationTest, RowsOfManyNodesHold) {
+  const auto latencies = ValidateP7ih("P7IH-02");
+  ASSERT_TRUE(latencies.ok()) << latencies.status();
+  EXPECT_EQ(latencies->size(), 10u);
+  EXPECT_THAT(Missed(*latencies, ValidationRole::kCalibrated), testing::IsEmpty());
+  const auto rotating = ValidateP7ih("P7IH-030");
+  ASSERT_TRUE(rotating.ok()) << rotating.status();
+  EXPECT_THAT(Missed(*rotating, ValidationRole::kCalibrated), testing::ElementsAre("P7IH-030"));
+  const auto crossover = ValidateP7ih("P7IH-034");
+  ASSERT_TRUE(crossover.ok() && crossover->size() == 1) << crossover.status();
+  EXPECT_EQ(crossover->front().published, "4-8");
+  EXPECT_THAT(Missed(*crossover, ValidationRole::kPredicted), testing::IsEmpty());
+}
+
+// No parameter belongs to a cell, so they hold together or not at all.
+TEST(P7ihValidationTest, CellsThatSetParametersHoldTogether) {
+  double squares = 0;
+  int cells = 0;
+  for (const char* size : {"1KB", "16KB", "64KB", "128KB", "512KB", "1MB", "2MB", "4MB", "8MB"}) {
+    for (const char* layer : {"p2p", "hybrid"}) {
+      for (const int cores : {32, 64}) {
+        const std::string id = fmt::format("fig13.{}.{}.{}", layer, size, cores);
+        const auto cell = ValidateP7ih(id);
+        ASSERT_TRUE(cell.ok() && !cell->empty()) << id << cell.status();
+        EXPECT_EQ(cell->front().id, id);
+        EXPECT_EQ(cell->front().role, ValidationRole::kCalibrated) << id;
+        const double error = cell->front().emulated / std::stod(cell->front().published) - 1;
+        EXPECT_LT(std::abs(error), 0.35) << id;
+        squares += error * error;
+        ++cells;
+      }
+    }
+  }
+  EXPECT_EQ(cells, 36);
+  EXPECT_LT(std::sqrt(squares / cells), 0.105);
+}
+
+TEST(SmartmapValidationTest, ThresholdIsWherePublished) {
+  const auto rows = ValidateSmartmap();
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_THAT(Missed(*rows, ValidationRole::kSpecified), testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace percs
