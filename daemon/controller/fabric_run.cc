@@ -112,6 +112,7 @@ FabricRun::FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scen
       port_(port),
       events_(std::move(events)),
       master_(placement_.processes, manager_->lookahead()),
+      policy_(scenario_.stop_at, scenario_.parameters.stall_limit),
       pace_(PacingOf(message_)),
       pace_timer_(lock),
       programs_wanted_(request.wait_endpoints()),

@@ -25,6 +25,7 @@
 #include "emulator/sim/fabric.h"
 #include "emulator/sim/run.h"
 #include "emulator/sim/traced_packet.h"
+#include "emulator/sim/window_policy.h"
 #include "percs/v1/control.pb.h"
 #include "percs/v1/state.pb.h"
 #include "percs/v1/sync.pb.h"
@@ -272,7 +273,7 @@ class FabricRun {
   void Deliver(std::uint32_t process, Time at);  // a command that was just added for it
   // False if there is nothing to open now.
   bool OpenWindow();
-  bool Stalled(Time next);
+  Standing CurrentStanding() const;
   void SendGrant(int process);
   // What commands and network management have for the process's next grant.
   void FillCommands(std::uint32_t process, v1::WindowGrant* grant) const;
@@ -321,7 +322,7 @@ class FabricRun {
   void BeginLoss(const v1::SavedLoss& saved);
   void OnPeerLost(std::uint32_t process, const v1::PeerLostReply& reply);
   void FillSevered(const Loss& loss, Time boundary, v1::LostDaemon* message) const;
-  bool Holds();
+  bool OnlyFaultsWait() const;
   void TakeLosses();
   void OnLossRefused(const Loss& loss, const absl::Status& why);
   void TakeLoss(const v1::LostDaemon& message, Time boundary);
@@ -356,6 +357,7 @@ class FabricRun {
   DaemonPort* port_;
   Events events_;
   WindowMaster master_;
+  WindowPolicy policy_;
   PaceKeeper pace_;
   Timer pace_timer_;
 
@@ -402,11 +404,6 @@ class FabricRun {
   std::vector<NodeResult> results_;
   std::vector<WaitEdge> wait_edges_;
   std::vector<std::string> blocked_;
-  // Resident packets of which none moves for stall_limit are a deadlock although timers still run.
-  Time stall_check_ = 0;
-  std::uint64_t stall_flits_ = 0;
-  bool stall_armed_ = false;
-
   std::list<Loss> losses_;  // declared, not yet commands
   absl::Status not_journalled_;
   std::uint32_t losses_count_ = 0;

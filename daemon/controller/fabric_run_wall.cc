@@ -24,15 +24,13 @@ Time FabricRun::Pause() {
 
 // Nothing is left but faults that begin or end later, and the scenario wants no time to pass for
 // those alone.
-bool FabricRun::Holds() {
+bool FabricRun::OnlyFaultsWait() const {
   if (!pace_.pacing().idle_holds || stopped_ || pause_at_ || commands_undelivered_ > 0 ||
       !replay_.empty())
     return false;
   WorkLeft left = master_.left();
   left.unfinished -= manager_->faults()->unfinished();
-  if (!left.done()) return false;
-  if (!held_at_) held_at_ = virtual_time();
-  return true;
+  return left.done();
 }
 
 // Nothing holds virtual time from now on.

@@ -62,35 +62,45 @@ void FabricRun::Soon() {
   });
 }
 
+Standing FabricRun::CurrentStanding() const {
+  Standing standing;
+  standing.next = master_.next();
+  standing.next_foreground = master_.next_foreground();
+  standing.left = master_.left();
+  standing.whole = manager_->losses().lost().empty();
+  standing.has_clock = scenario_.topology.clock.has_value();
+  standing.commands_to_come = commands_undelivered_ > 0 || !replay_.empty();
+  standing.programs_expected = ExpectsPrograms();
+  standing.programs_owe = HeldByPrograms();
+  standing.kept_open = hold_;
+  standing.faults_wait = OnlyFaultsWait();
+  return standing;
+}
+
 bool FabricRun::OpenWindow() {
-  const WorkLeft left = master_.left();
-  // What lost hubs left undone stays undone: then the run ends when nothing happens any more.
-  const bool quiet =
-      master_.next_foreground() == kNever && (master_.next() == kNever || scenario_.topology.clock);
-  const bool whole = manager_->losses().lost().empty();
-  const bool settled =
-      (whole ? left.done() : quiet) && commands_undelivered_ == 0 && replay_.empty();
-  const bool done = settled && !ExpectsPrograms();
-  const Time next = master_.next();
-  if (HeldByPrograms()) return phase_ = Phase::kHeld, false;
-  if ((done && !hold_) || (scenario_.stop_at > 0 && next >= scenario_.stop_at)) {
-    // The last packet may be there before the credits of its last link: in process they count at
-    // once.
-    for (const int process : master_.Close()) SendGrant(process);
-    if (master_.anyone_running()) return true;
-    return Collect(v1::Collect::WHAT_RESULTS), false;
+  const Standing standing = CurrentStanding();
+  const Time next = standing.next;
+  switch (policy_.Decide(standing, [this] { return master_.flits_moved(); })) {
+    case WindowDecision::kHeld:
+      return phase_ = Phase::kHeld, false;
+    case WindowDecision::kDone:
+    case WindowDecision::kStopped:
+      // The last packet may be there before the credits of its last link: in process they count at
+      // once.
+      for (const int process : master_.Close()) SendGrant(process);
+      if (master_.anyone_running()) return true;
+      return Collect(v1::Collect::WHAT_RESULTS), false;
+    case WindowDecision::kIdle:
+      return phase_ = Phase::kIdle, false;
+    case WindowDecision::kFaultsWait:
+      if (!held_at_) held_at_ = virtual_time();
+      return phase_ = Phase::kIdle, false;
+    case WindowDecision::kDeadlock:
+      return Collect(v1::Collect::WHAT_WAIT_EDGES), false;
+    case WindowDecision::kOpen:
+      break;
   }
-  // The clock of an idle fabric stands still. What waits for a program is no deadlock.
-  const bool waits =
-      settled || (ExpectsPrograms() && commands_undelivered_ == 0 && replay_.empty());
-  if (master_.next_foreground() == kNever && waits &&
-      (next == kNever || scenario_.topology.clock)) {
-    return phase_ = Phase::kIdle, false;
-  }
-  if (Holds()) return phase_ = Phase::kIdle, false;
   if (held_at_) pace_.Resume(Clock::now(), *std::exchange(held_at_, std::nullopt));
-  if (next == kNever || (whole && Stalled(next)))
-    return Collect(v1::Collect::WHAT_WAIT_EDGES), false;
   if (windows_limit_ > 0 && master_.windows() >= windows_limit_) {
     Fail(absl::ResourceExhaustedError(
         fmt::format("the run is unfinished after its limit of {} windows, at {} of virtual time",
@@ -123,19 +133,6 @@ bool FabricRun::OpenWindow() {
     pace_.Measure(Clock::now(), master_.now(), master_.windows());
   }
   return true;
-}
-
-bool FabricRun::Stalled(Time next) {
-  if (next < stall_check_) return false;
-  const std::uint64_t flits = master_.flits_moved();
-  const bool idle =
-      scenario_.topology.clock && master_.next_foreground() == kNever;  // but for the clock
-  const bool stuck = master_.left().resident_packets > 0 || idle;
-  const bool stalled = stall_armed_ && stuck && flits == stall_flits_;
-  stall_flits_ = flits;
-  stall_armed_ = stuck;
-  stall_check_ = next + scenario_.parameters.stall_limit;
-  return stalled;
 }
 
 void FabricRun::TakeFaultActions(Time end) {

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "emulator/base/check.h"
 #include "emulator/routing/planner.h"
+#include "emulator/sim/window_policy.h"
 #include "fmt/format.h"
 
 namespace percs {
@@ -19,36 +22,15 @@ std::uint64_t LinkFlits(const Fabric& fabric) {
   return flits;
 }
 
-// Resident packets that have not moved for stall_limit are a deadlock even while timers still run.
-class StallWatch {
- public:
-  explicit StallWatch(Time limit) : limit_(limit) {}
-  bool Stalled(const Fabric& fabric, Time now) {
-    if (now < next_ || !fabric.lost().empty()) return false;
-    const std::uint64_t flits = LinkFlits(fabric);
-    const bool stuck = resident_ > 0 && fabric.work_left().resident_packets > 0;
-    // Only the clock continues.
-    const bool idle = idle_ && fabric.NextForegroundTime() == kNever;
-    const bool stalled = armed_ && flits == flits_ && (stuck || idle);
-    idle_ = fabric.NextForegroundTime() == kNever;
-    flits_ = flits;
-    resident_ = fabric.work_left().resident_packets;
-    armed_ = true;
-    next_ = now + limit_;
-    return stalled;
-  }
-
- private:
-  const Time limit_;
-  Time next_ = 0;
-  std::uint64_t flits_ = 0;
-  std::int64_t resident_ = 0;
-  bool armed_ = false, idle_ = false;
-};
-
-// What lost hubs left undone stays undone: then a run ends when nothing happens any more.
-bool Done(const Fabric& fabric, const WorkLeft& left) {
-  return fabric.lost().empty() ? left.done() : fabric.NextForegroundTime() == kNever;
+Standing StandingOf(const Fabric& fabric, bool commanded) {
+  Standing standing;
+  standing.next = fabric.NextEventTime();
+  standing.next_foreground = fabric.NextForegroundTime();
+  standing.left = fabric.work_left();
+  standing.whole = fabric.lost().empty();
+  standing.has_clock = fabric.scenario().topology.clock.has_value();
+  standing.commands_to_come = commanded;
+  return standing;
 }
 
 // What network management has to tell.
@@ -62,17 +44,15 @@ void TakeManagement(Fabric& fabric, RunResult* result) {
 // Longer than anything is under way, and any timer runs, when the work is done.
 constexpr Time kDrain = 20 * kMillisecond;
 
-// The workload has ended: gives the fabric time to come to rest, and starts it again. Returns
-// when.
-absl::StatusOr<Time> Repeat(Fabric& fabric, const RunOptions& options) {
+// The workload has ended: gives the fabric time to come to rest, and starts it again.
+absl::Status Repeat(Fabric& fabric, const RunOptions& options) {
   const Time at = fabric.now() + kDrain;
   if (options.again == RunOptions::Again::kWithArbitersReset)
     fabric.faults()->ResetArbiters(at - 1);
   for (Time next = fabric.NextEventTime(); next < at; next = fabric.NextEventTime()) {
     fabric.RunWindow(std::min(next + fabric.lookahead(), at), options.executor);
   }
-  if (absl::Status status = fabric.RepeatWorkload(at); !status.ok()) return status;
-  return at;
+  return fabric.RepeatWorkload(at);
 }
 
 RunResult Collect(const Scenario& scenario, const RunOptions& options, Fabric& fabric,
@@ -111,20 +91,12 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
   });
   fabric.Start();
 
-  StallWatch watch(scenario.parameters.stall_limit);
+  WindowPolicy policy(scenario.stop_at, scenario.parameters.stall_limit);
   std::uint64_t windows = 0;
-  Time again_at = 0;
+  bool repeated = false;
   auto command = options.commands.begin();
   while (true) {
-    const WorkLeft left = fabric.work_left();
     const bool commanded = command != options.commands.end();
-    if (Done(fabric, left) && !commanded) {
-      if (options.again == RunOptions::Again::kNo || again_at > 0) break;
-      const auto at = Repeat(fabric, options);
-      if (!at.ok()) return at.status();
-      again_at = *at;
-      continue;
-    }
     const Time next = fabric.NextEventTime();
     if (commanded && command->at <= next) {
       if (absl::Status s = command->act(fabric, command->at);
@@ -133,11 +105,20 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
       ++command;
       continue;
     }
-    if (scenario.stop_at > 0 && next >= scenario.stop_at) break;
-    if (next == kNever || watch.Stalled(fabric, next)) {
-      return DeadlockError(fabric.topology(), left, fabric.now(), fabric.WaitEdges(),
+    const WindowDecision decision =
+        policy.Decide(StandingOf(fabric, commanded), [&] { return LinkFlits(fabric); });
+    if (decision == WindowDecision::kDone && options.again != RunOptions::Again::kNo &&
+        !std::exchange(repeated, true)) {
+      if (const absl::Status status = Repeat(fabric, options); !status.ok()) return status;
+      continue;
+    }
+    if (decision == WindowDecision::kDone || decision == WindowDecision::kStopped) break;
+    if (decision == WindowDecision::kDeadlock) {
+      return DeadlockError(fabric.topology(), fabric.work_left(), fabric.now(), fabric.WaitEdges(),
                            fabric.BlockedPrograms());
     }
+    // Neither programs outside nor a run that is kept open exist here.
+    PERCS_CHECK(decision == WindowDecision::kOpen);
     Time end = next + fabric.lookahead();
     if (scenario.stop_at > 0) end = std::min(end, scenario.stop_at);
     if (commanded) end = std::min(end, command->at);

@@ -39,7 +39,7 @@ def includes(texts, order):
 
 
 def against_the_order(texts, order):
-    """Complaints about includes of a room by one that stands above it, and about files in no room."""
+    """Complaints about includes of rooms above, and about files in no room."""
     found = [f"{name}: in no room of CONTRIBUTING.md" for name in sorted(texts)
              if room_of(name, order) is None]
     for name, target, room, other in includes(texts, order):
