@@ -140,10 +140,8 @@ Reactor* ControlService::Handlers::SetFault(Context* context, const v1::Fault& f
   (*run)->Manage(
       std::move(record),
       [reply, command, spec = *spec, run = *run](Fabric& manager, Time at) {
-        const auto before = manager.faults()->Get(spec.id);
         const auto status = (manager.faults()->*command)(spec, at);
         if (!status.ok()) return status.status();
-        if (before.ok()) run->KeepLease(spec.id, before->number, status->number);
         FaultToProto(*status, run->topology(), reply->mutable_fault());
         return absl::OkStatus();
       },

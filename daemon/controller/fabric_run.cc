@@ -35,9 +35,9 @@ absl::Status CheckReplay(const v1::ApplyRequest& request) {
         "replay: a replay ends with its last command; remove `hold`");
   Time last = 0;
   for (const v1::JournalRecord& record : request.replay()) {
-    const bool command = record.event_case() != v1::JournalRecord::EVENT_NOT_SET &&
-                         !record.has_apply() && !record.has_end() &&
-                         record.event_case() != v1::JournalRecord::kLoadRoutes;
+    // Tables stand in it themselves, not the name of their payload.
+    const bool command =
+        FabricRun::IsCommand(record) && record.event_case() != v1::JournalRecord::kLoadRoutes;
     if (!command || record.at() < last || record.at() >= kNever) {
       return absl::InvalidArgumentError(fmt::format(
           "replay: the record at {}ps is not a command, or is out of time order", record.at()));
@@ -119,17 +119,8 @@ FabricRun::FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scen
       endpoints_(daemons_),
       lease_timer_(lock),
       soon_timer_(lock),
-      faults_(daemons_),
-      other_faults_(daemons_),
+      pending_(daemons_),
       blade_faults_(scenario_.blade_faults),
-      actions_(daemons_),
-      stops_(daemons_),
-      repeats_(daemons_),
-      traces_(daemons_),
-      severed_(daemons_),
-      lost_hubs_(daemons_),
-      rejoined_(daemons_),
-      operations_(daemons_),
       trace_(request.has_trace() ? std::optional(request.trace()) : std::nullopt),
       replay_(request.replay().begin(), request.replay().end()),
       granted_(daemons_) {}
@@ -284,7 +275,7 @@ void FabricRun::End(absl::StatusOr<RunResult> result) {
   result_ = std::move(result);
   const absl::Status over = absl::FailedPreconditionError(
       fmt::format("run {} ended at {} of virtual time", number_, FormatTime(master_.now())));
-  for (Command& command : std::exchange(commands_, {})) command.Refuse(over);
+  for (Command& command : std::exchange(commands_, {})) command.done(over);
   if (!result_->ok()) {
     for (Query& query : std::exchange(queries_, {})) query.Refuse(result_->status());
   }
@@ -292,7 +283,7 @@ void FabricRun::End(absl::StatusOr<RunResult> result) {
 }
 
 void FabricRun::HandOver(const absl::Status& why) {
-  for (Command& command : std::exchange(commands_, {})) command.Refuse(why);
+  for (Command& command : std::exchange(commands_, {})) command.done(why);
   for (Query& query : std::exchange(queries_, {})) query.Refuse(why);
   pace_timer_.Cancel();
   lease_timer_.Cancel();

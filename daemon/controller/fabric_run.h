@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "daemon/controller/pace_keeper.h"
 #include "daemon/controller/window_master.h"
@@ -61,6 +62,8 @@ class FabricRun {
   using TraceDone = std::function<void(absl::StatusOr<std::vector<TracedPacket>>)>;
   using LoadDone = std::function<void(absl::StatusOr<LoadedRoutes>)>;
 
+  // A record of a journal that a run takes as a command.
+  static bool IsCommand(const v1::JournalRecord& record);
   // INVALID_ARGUMENT for a scenario that cannot be built or dealt out.
   static absl::StatusOr<std::unique_ptr<FabricRun>> Create(std::uint64_t number,
                                                            const v1::ApplyRequest& request,
@@ -139,8 +142,6 @@ class FabricRun {
   // Fault `number` of this name is deleted when its lease is not renewed for `span` of wall time.
   // Hold returns the span.
   void Lease(const std::string& id, std::uint32_t number, std::chrono::milliseconds span);
-  // An update gave fault `before` of this name another number; its lease continues.
-  void KeepLease(const std::string& id, std::uint32_t before, std::uint32_t number);
   absl::StatusOr<std::chrono::milliseconds> Hold(const std::string& id);
 
   v1::FabricState state() const;
@@ -223,17 +224,19 @@ class FabricRun {
     bool configured = false;
   };
   struct Command {
-    std::optional<LinkFault> fault;        // or
-    std::optional<v1::Fault> other_fault;  // or packets to follow, or tables to load, else stop
-    bool now = false;
-    TimeDone done;
-    TableSet tables = {};
-    LoadDone loaded = nullptr;
-    std::optional<v1::TraceSelection> trace = std::nullopt;
+    v1::JournalRecord record;
+    TimeDone done;  // when it takes effect, or why not
+    // Null: as the record says. Else the same, and it also fills an answer.
     ManagerCommand on_manager = nullptr;
-    v1::JournalRecord record = {};
-    void Refuse(const absl::Status& why) { loaded ? loaded(why) : done(why); }
   };
+  // What a command does, by its event in the journal.
+  struct CommandRow {
+    // Takes effect at a boundary, and says when; an error refuses it. Null: no command.
+    absl::StatusOr<Time> (FabricRun::*take)(const Command& command, Time boundary) = nullptr;
+    // Does again what a controller that takes over has to: network management is not saved.
+    void (FabricRun::*repeat)(const v1::JournalRecord& record) = nullptr;
+  };
+  static CommandRow RowOf(v1::JournalRecord::EventCase event);
 
   FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scenario scenario,
             std::unique_ptr<Fabric> manager, Placement placement, ProcessLock* lock,
@@ -265,23 +268,41 @@ class FabricRun {
   void Submit(const v1::JournalRecord& record);
   absl::Status Record(const std::list<Command>& commands, Time boundary);
   void EndLeases();
-  void TakeFault(const Command& command, Time boundary);
-  void TakeOtherFault(const Command& command, Time boundary);
+  // An update gave fault `before` of this name another number; its lease continues.
+  void KeepLease(const std::string& id, std::uint32_t before, std::uint32_t number);
+  // Rows of commands. Each adds to what the daemons it concerns get with their next grants.
+  absl::StatusOr<Time> TakeOnManager(const Command& command, Time boundary);
+  absl::StatusOr<Time> TakeLinkFault(const Command& command, Time boundary);
+  absl::StatusOr<Time> TakeFault(const Command& command, Time boundary);
+  absl::StatusOr<Time> TakeTrace(const Command& command, Time boundary);
+  absl::StatusOr<Time> TakeRepeat(const Command& command, Time boundary);
+  absl::StatusOr<Time> TakeSever(const Command& command, Time boundary);
+  absl::StatusOr<Time> TakeStop(const Command& command, Time boundary);
+  absl::StatusOr<Time> TakeLoss(const Command& command, Time boundary);
+  absl::StatusOr<Time> TakeRejoin(const Command& command, Time boundary);
+  absl::StatusOr<Time> TakeSubmission(const Command& command, Time boundary);
+  void RepeatOnManager(const v1::JournalRecord& record);
+  void RepeatFault(const v1::JournalRecord& record);
+  void RepeatStop(const v1::JournalRecord& record);
+  void RepeatLoss(const v1::JournalRecord& record);
+  void RepeatRejoin(const v1::JournalRecord& record);
   // The nodes it concerns.
   absl::StatusOr<std::vector<NodeId>> AdmitFault(const v1::Fault& fault);
-  void TakeTrace(const Command& command, Time boundary);
-  void Deliver(std::uint32_t process, Time at);  // a command that was just added for it
+  // Adds to what each daemon that is not lost gets, and has it run from `boundary` on.
+  void ForEachDaemon(Time boundary, absl::FunctionRef<void(v1::WindowGrant&)> add);
+  // Daemons that are not lost and have one of these.
+  std::set<std::uint32_t> OwnersOf(const std::vector<NodeId>& nodes) const;
   // False if there is nothing to open now.
   bool OpenWindow();
   Standing CurrentStanding() const;
   void SendGrant(int process);
   // What commands and network management have for the process's next grant.
-  void FillCommands(std::uint32_t process, v1::WindowGrant* grant) const;
-  int Undelivered(std::uint32_t process) const;
+  v1::WindowGrant Pending(std::uint32_t process) const;
+  void ForgetPending(std::uint32_t process);
+  bool CommandsUndelivered() const;
   absl::Status RestoreCommands(std::uint32_t process, const v1::WindowGrant& pending);
   absl::Status RepeatManager(const v1::SavedRun& saved, const std::vector<v1::ManagerStep>& steps,
                              const std::vector<v1::JournalRecord>& commands);
-  void RepeatOnManager(const v1::JournalRecord& record);
   v1::ManagerStep& AddStep();
   bool keeps() const { return events_.record != nullptr; }
   // Gives the daemons what faults do before `end`.
@@ -303,7 +324,6 @@ class FabricRun {
   void OnEndpoints(std::uint32_t process, v1::EndpointReport& report);
   // Those that have waited; all of them at `boundary`.
   void TakeSubmissions(Time boundary);
-  void TakeSubmission(const v1::EndpointSubmission& submission, Time boundary);
   void RefuseSubmission(std::uint32_t process, std::uint64_t number, const absl::Status& why);
   // A program is there, or is still to come, so the run is not over.
   bool ExpectsPrograms() const {
@@ -325,17 +345,13 @@ class FabricRun {
   bool OnlyFaultsWait() const;
   void TakeLosses();
   void OnLossRefused(const Loss& loss, const absl::Status& why);
-  void TakeLoss(const v1::LostDaemon& message, Time boundary);
   // fabric_run_rejoin.cc
   void BeginRejoin(std::uint32_t process);
   void OnPeerBack(std::uint32_t survivor, const v1::PeerBackReply& reply);
   void OnJoined(const v1::Ready& ready);
   void ConfigureRejoined();
   void AbandonRejoin(std::uint32_t process);
-  absl::Status TakeRejoin(const v1::RejoinedDaemon& message, Time boundary);
   void Welcome(std::uint32_t process);
-  void TakeRepeat(Time boundary);
-  void TakeStop(Time boundary);
   std::uint32_t living() const;
   void NoteBatches(std::uint32_t process, const v1::WindowReport& report);
   // Gives them to the daemons of the hubs they concern.
@@ -380,20 +396,11 @@ class FabricRun {
   Phase phase_ = Phase::kConfiguring;
   std::set<std::uint32_t> ready_;  // processes, while configuring
   Outbox manager_inbox_;
-  std::vector<std::string> manager_inbox_bytes_;           // the same, as it came
-  std::vector<std::vector<v1::LinkFaultCommand>> faults_;  // by process, until its next grant
-  std::vector<std::vector<v1::Fault>> other_faults_;       // likewise
-  std::vector<BladeFault> blade_faults_;                   // all that were or are to come
-  std::vector<std::vector<FaultAction>> actions_;  // of faults, by process, for the next grant
-  std::vector<bool> stops_;                        // by process, until its next grant
-  std::vector<std::optional<Time>> repeats_;       // likewise
-  std::vector<std::vector<v1::TraceSelection>> traces_;     // likewise
-  std::vector<std::vector<v1::SeveredHubs>> severed_;       // likewise; of replays
-  std::vector<std::vector<v1::LostDaemon>> lost_hubs_;      // likewise
-  std::vector<std::vector<v1::RejoinCommand>> rejoined_;    // likewise; of live runs, too
-  std::vector<std::vector<v1::EndpointGrant>> operations_;  // of programs, likewise
-  const std::optional<v1::TraceSelection> trace_;           // from the start
-  int commands_undelivered_ = 0;
+  std::vector<std::string> manager_inbox_bytes_;  // the same, as it came
+  // By process, what commands have for its next grant; network management's part is its outbox.
+  std::vector<v1::WindowGrant> pending_;
+  std::vector<BladeFault> blade_faults_;           // all that were or are to come
+  const std::optional<v1::TraceSelection> trace_;  // from the start
   std::list<Command> commands_;
   std::deque<v1::JournalRecord> replay_;  // to be taken at their times
   std::list<Query> queries_;

@@ -70,7 +70,6 @@ void FabricRun::TakeSubmissions(Time boundary) {
             [](const auto& a, const auto& b) { return OrderOf(a) < OrderOf(b); });
   for (v1::EndpointSubmission& submission : taken) {
     Command command;
-    command.now = true;
     command.done = [this, process = submission.process(),
                     number = submission.number()](absl::StatusOr<Time> at) {
       if (!at.ok()) RefuseSubmission(process, number, at.status());
@@ -82,18 +81,19 @@ void FabricRun::TakeSubmissions(Time boundary) {
 }
 
 // Live ones the daemon has; those of a replay come with it.
-void FabricRun::TakeSubmission(const v1::EndpointSubmission& submission, Time boundary) {
+absl::StatusOr<Time> FabricRun::TakeSubmission(const Command& command, Time boundary) {
+  const v1::EndpointSubmission& submission = command.record.endpoint();
   const std::uint32_t process = placement_.process_of_node[submission.node()];
   if (submission.has_process()) {
     endpoints_[process].taken = std::max(endpoints_[process].taken, submission.number());
   }
-  if (master_.lost(static_cast<int>(process))) return;
-  if (operations_[process].empty()) ++commands_undelivered_;
-  v1::EndpointGrant& grant = operations_[process].emplace_back();
+  if (master_.lost(static_cast<int>(process))) return boundary;
+  v1::EndpointGrant& grant = *pending_[process].add_endpoints();
   grant.set_at(boundary);
   grant.set_number(submission.number());
   if (!submission.has_process()) *grant.mutable_whole() = submission;
   master_.Wake(static_cast<int>(process), boundary);
+  return boundary;
 }
 
 // It could not be journalled.

@@ -103,7 +103,7 @@ void FabricRun::RefuseWaiting() {
     const auto command = it++;
     if (!command->record.has_rejoin()) refused.splice(refused.end(), commands_, command);
   }
-  for (Command& command : refused) command.Refuse(why);
+  for (Command& command : refused) command.done(why);
   if (!busy()) Step();
 }
 
@@ -180,7 +180,6 @@ void FabricRun::TakeLosses() {
   not_journalled_ = absl::OkStatus();
   for (const Loss& loss : std::exchange(losses_, {})) {
     Command command;
-    command.now = true;
     command.done = [this, loss](absl::StatusOr<Time> at) {
       if (!at.ok()) OnLossRefused(loss, at.status());
     };
@@ -212,7 +211,8 @@ void FabricRun::OnLossRefused(const Loss& loss, const absl::Status& why) {
 }
 
 // Of the journal, too, where nobody is gone now but hubs are to stop as they did then.
-void FabricRun::TakeLoss(const v1::LostDaemon& message, Time boundary) {
+absl::StatusOr<Time> FabricRun::TakeLoss(const Command& command, Time boundary) {
+  const v1::LostDaemon& message = command.record.lose();
   const LostHubs lost = LostFromProto(message, boundary);
   spdlog::warn("run {}: lost {} at {} of virtual time: {}; its {} nodes are lost", number_,
                message.name(), FormatTime(boundary), message.why(), message.nodes_size());
@@ -224,12 +224,14 @@ void FabricRun::TakeLoss(const v1::LostDaemon& message, Time boundary) {
   if (message.has_process()) {
     lost_as_[message.process()] = lost.number;
     ForgetCables(message.process());
-    return manager_->outbox(static_cast<int>(message.process())).Clear();
+    manager_->outbox(static_cast<int>(message.process())).Clear();
+    return boundary;
   }
   for (std::uint32_t p = 0; p < daemons_; ++p) {
-    lost_hubs_[p].push_back(message);
+    *pending_[p].add_lost() = message;
     master_.Wake(static_cast<int>(p), boundary);
   }
+  return boundary;
 }
 
 }  // namespace percs

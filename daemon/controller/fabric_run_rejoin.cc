@@ -52,7 +52,6 @@ void FabricRun::OnJoined(const v1::Ready& ready) {
   if (!joining_->configured || ready.attempt() != joining_->attempt) return;
   const v1::Peer peer = port_->Describe(joining_->process);
   Command command;
-  command.now = true;
   command.done = [this, process = peer.process()](absl::StatusOr<Time> at) {
     if (at.ok()) return;
     spdlog::error("run {}: process {} cannot rejoin: {}", number_, process,
@@ -90,7 +89,8 @@ void FabricRun::AbandonRejoin(std::uint32_t process) {
   port_->Send(joining, std::move(message));
 }
 
-absl::Status FabricRun::TakeRejoin(const v1::RejoinedDaemon& message, Time boundary) {
+absl::StatusOr<Time> FabricRun::TakeRejoin(const Command& command, Time boundary) {
+  const v1::RejoinedDaemon& message = command.record.rejoin();
   const auto rejoined = manager_->Readmit(message.loss(), message.name(), boundary);
   if (!rejoined.ok()) return rejoined.status();
   spdlog::warn(
@@ -104,14 +104,14 @@ absl::Status FabricRun::TakeRejoin(const v1::RejoinedDaemon& message, Time bound
     if (master_.lost(static_cast<int>(p))) continue;
     bool has_them = false;
     for (const NodeId node : rejoined->nodes) has_them |= placement_.process_of_node[node] == p;
-    v1::RejoinCommand& command = rejoined_[p].emplace_back();
-    RejoinToProto(*rejoined, has_them, &command);
-    if (message.has_process()) command.set_process(message.process());
+    v1::RejoinCommand* rejoin = pending_[p].add_rejoined();
+    RejoinToProto(*rejoined, has_them, rejoin);
+    if (message.has_process()) rejoin->set_process(message.process());
     master_.Wake(static_cast<int>(p), boundary);
   }
   ReportManager();
   TakeBack();
-  return absl::OkStatus();
+  return boundary;
 }
 
 const RejoinedHubs* FabricRun::Rejoined(std::uint32_t process) const {
@@ -128,20 +128,9 @@ void FabricRun::Welcome(std::uint32_t process) {
   joining_.reset();
   lost_as_.erase(process);
   master_.Rejoin(p);
-  manager_->outbox(p).Clear();
-  commands_undelivered_ -= Undelivered(process);
-  faults_[process].clear();
-  other_faults_[process].clear();
-  actions_[process].clear();
-  traces_[process].clear();
-  severed_[process].clear();
-  lost_hubs_[process].clear();
-  rejoined_[process].clear();
-  operations_[process].clear();
+  ForgetPending(process);
   endpoints_[process] = {};  // its programs begin again
   FollowHold();
-  stops_[process] = false;
-  repeats_[process].reset();
   granted_[process].clear();
   std::erase_if(sent_, [process](const auto& entry) {
     return entry.first.first == process || entry.first.second == process;

@@ -61,7 +61,7 @@ void FabricRun::Save(v1::SavedRun* saved) const {
   if (pause_at_) saved->set_pause_at(*pause_at_);
   saved->set_commands(commands_taken_);
   saved->set_replay_left(replay_.size());
-  for (std::uint32_t p = 0; p < daemons_; ++p) FillCommands(p, saved->add_pending());
+  for (std::uint32_t p = 0; p < daemons_; ++p) *saved->add_pending() = Pending(p);
   for (const std::string& bytes : manager_inbox_bytes_) saved->add_manager_inbox(bytes);
   for (const auto& [id, lease] : leases_) {
     v1::SavedLease* kept = saved->add_leases();
@@ -148,8 +148,12 @@ absl::Status FabricRun::RepeatManager(const v1::SavedRun& saved,
                                       const std::vector<v1::ManagerStep>& steps,
                                       const std::vector<v1::JournalRecord>& commands) {
   std::uint64_t taken = 0;
+  // What was refused then is refused now.
   const auto repeat_until = [&](std::uint64_t end) {
-    for (; taken < end; ++taken) RepeatOnManager(commands[taken]);
+    for (; taken < end; ++taken) {
+      const CommandRow row = RowOf(commands[taken].event_case());
+      if (row.repeat) (this->*row.repeat)(commands[taken]);
+    }
   };
   for (const v1::ManagerStep& step : steps) {
     if (step.commands() > saved.commands())
@@ -174,63 +178,17 @@ absl::Status FabricRun::RepeatManager(const v1::SavedRun& saved,
   return absl::OkStatus();
 }
 
-// What it was refused then it is refused now.
-void FabricRun::RepeatOnManager(const v1::JournalRecord& record) {
-  if (IsManagement(record)) {
-    ActOnManagement(record, *manager_, record.at()).IgnoreError();
-  } else if (record.has_routes()) {
-    ActOnFabric(record, *manager_, record.at()).IgnoreError();
-  } else if (record.has_stop()) {
-    stopped_ = true;
-    manager_->faults()->EndRepeating(record.at());
-  } else if (record.has_fault()) {
-    v1::Fault fault = record.fault().fault();
-    if (record.fault().now()) fault.set_at(record.at());
-    AdmitFault(fault).status().IgnoreError();
-  } else if (record.has_link_fault()) {
-    ActOnFabric(record, *manager_, record.at()).IgnoreError();
-  } else if (record.has_lose()) {
-    manager_->Lose(LostFromProto(record.lose(), record.at()));
-    lost_nodes_.insert(record.lose().nodes().begin(), record.lose().nodes().end());
-    if (!record.lose().has_process()) return;
-    lost_as_[record.lose().process()] = record.lose().number();
-    ForgetCables(record.lose().process());
-  } else if (record.has_rejoin()) {
-    const auto rejoined =
-        manager_->Readmit(record.rejoin().loss(), record.rejoin().name(), record.at());
-    if (!rejoined.ok()) return;
-    manager_->Rejoin(*rejoined);
-    for (const NodeId node : rejoined->nodes) lost_nodes_.erase(node);
-    if (record.rejoin().has_process()) lost_as_.erase(record.rejoin().process());
-  }
-}
-
 absl::Status FabricRun::RestoreCommands(std::uint32_t p, const v1::WindowGrant& pending) {
   if (!pending.management().empty()) {
     absl::Status status = Decode(pending.management(), &manager_->outbox(static_cast<int>(p)));
     if (!status.ok()) return status;
   }
-  faults_[p].assign(pending.faults().begin(), pending.faults().end());
-  other_faults_[p].assign(pending.other_faults().begin(), pending.other_faults().end());
-  traces_[p].assign(pending.traces().begin(), pending.traces().end());
-  stops_[p] = pending.stop();
-  if (pending.has_repeat_at()) repeats_[p] = pending.repeat_at();
-  severed_[p].assign(pending.severed().begin(), pending.severed().end());
-  lost_hubs_[p].assign(pending.lost().begin(), pending.lost().end());
-  rejoined_[p].assign(pending.rejoined().begin(), pending.rejoined().end());
-  operations_[p].assign(pending.endpoints().begin(), pending.endpoints().end());
   for (const v1::FaultActionCommand& message : pending.fault_actions()) {
-    const auto action = ActionFromProto(message);
-    if (!action.ok()) return action.status();
-    actions_[p].push_back(*action);
+    if (const auto action = ActionFromProto(message); !action.ok()) return action.status();
   }
-  commands_undelivered_ += Undelivered(p);
+  pending_[p] = pending;
+  pending_[p].clear_management();
   return absl::OkStatus();
-}
-
-int FabricRun::Undelivered(std::uint32_t p) const {
-  return (faults_[p].empty() && other_faults_[p].empty() ? 0 : 1) + (traces_[p].empty() ? 0 : 1) +
-         (stops_[p] ? 1 : 0) + (repeats_[p] ? 1 : 0) + (operations_[p].empty() ? 0 : 1);
 }
 
 void FabricRun::TakeUp() {

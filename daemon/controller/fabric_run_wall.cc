@@ -25,27 +25,12 @@ Time FabricRun::Pause() {
 // Nothing is left but faults that begin or end later, and the scenario wants no time to pass for
 // those alone.
 bool FabricRun::OnlyFaultsWait() const {
-  if (!pace_.pacing().idle_holds || stopped_ || pause_at_ || commands_undelivered_ > 0 ||
+  if (!pace_.pacing().idle_holds || stopped_ || pause_at_ || CommandsUndelivered() ||
       !replay_.empty())
     return false;
   WorkLeft left = master_.left();
   left.unfinished -= manager_->faults()->unfinished();
   return left.done();
-}
-
-// Nothing holds virtual time from now on.
-void FabricRun::TakeStop(Time boundary) {
-  hold_ = false;
-  stopped_ = true;
-  FollowHold();
-  manager_->faults()->EndRepeating(boundary);
-  ReportManager();
-  for (std::uint32_t p = 0; p < daemons_; ++p) {
-    if (master_.lost(static_cast<int>(p))) continue;
-    if (!stops_[p]) ++commands_undelivered_;
-    stops_[p] = true;
-    master_.Wake(static_cast<int>(p), boundary);
-  }
 }
 
 Time FabricRun::StepBy(Time by) {

@@ -48,7 +48,7 @@ void FabricRun::Step() {
 
 // One that would wait for a daemon that is missing is refused at once.
 void FabricRun::Enqueue(Command command) {
-  if (absl::Status status = Waiting(); !status.ok()) return command.Refuse(status);
+  if (absl::Status status = Waiting(); !status.ok()) return command.done(status);
   commands_.push_back(std::move(command));
   Soon();
 }
@@ -69,7 +69,7 @@ Standing FabricRun::CurrentStanding() const {
   standing.left = master_.left();
   standing.whole = manager_->losses().lost().empty();
   standing.has_clock = scenario_.topology.clock.has_value();
-  standing.commands_to_come = commands_undelivered_ > 0 || !replay_.empty();
+  standing.commands_to_come = CommandsUndelivered() || !replay_.empty();
   standing.programs_expected = ExpectsPrograms();
   standing.programs_owe = HeldByPrograms();
   standing.kept_open = hold_;
@@ -177,52 +177,40 @@ void FabricRun::RouteActions(const std::vector<FaultAction>& actions) {
     }
     for (const std::uint32_t process : owners) {
       if (master_.lost(static_cast<int>(process))) continue;
-      actions_[process].push_back(action);
+      ActionToProto(action, pending_[process].add_fault_actions());
       master_.Wake(static_cast<int>(process), action.at);
     }
   }
 }
 
-void FabricRun::FillCommands(std::uint32_t p, v1::WindowGrant* grant) const {
-  const Outbox& management = manager_->outbox(static_cast<int>(p));
-  if (!management.empty()) EncodeOutbox(management, grant->mutable_management());
-  for (const auto& fault : faults_[p]) *grant->add_faults() = fault;
-  for (const auto& fault : other_faults_[p]) *grant->add_other_faults() = fault;
-  for (const FaultAction& action : actions_[p]) ActionToProto(action, grant->add_fault_actions());
-  for (const auto& trace : traces_[p]) *grant->add_traces() = trace;
-  if (stops_[p]) grant->set_stop(true);
-  if (repeats_[p]) grant->set_repeat_at(*repeats_[p]);
-  for (const auto& operations : operations_[p]) *grant->add_endpoints() = operations;
-  for (const auto& severed : severed_[p]) *grant->add_severed() = severed;
-  for (const auto& lost : lost_hubs_[p]) *grant->add_lost() = lost;
-  for (const auto& rejoined : rejoined_[p]) *grant->add_rejoined() = rejoined;
+v1::WindowGrant FabricRun::Pending(std::uint32_t process) const {
+  v1::WindowGrant grant = pending_[process];
+  const Outbox& management = manager_->outbox(static_cast<int>(process));
+  if (!management.empty()) EncodeOutbox(management, grant.mutable_management());
+  return grant;
 }
 
 void FabricRun::SendGrant(int process) {
   const auto p = static_cast<std::uint32_t>(process);
   auto message = port_->Prepare(p);
   v1::WindowGrant* grant = message->mutable_grant();
+  *grant = Pending(p);
+  ForgetPending(p);
   master_.FillGrant(process, grant);
-  FillCommands(p, grant);
-  for (const FaultAction& action : actions_[p]) {
-    if (const auto peer = Joins(p, action)) *grant->add_joined() = port_->Describe(*peer);
+  for (const v1::FaultActionCommand& command : grant->fault_actions()) {
+    const auto action = ActionFromProto(command);
+    PERCS_CHECK(action.ok());
+    if (const auto peer = Joins(p, *action)) *grant->add_joined() = port_->Describe(*peer);
   }
   granted_[p].clear();
   for (int i = 0; i < grant->peers_size(); ++i)
     granted_[p].emplace_back(grant->peers(i), grant->batches(i));
-  commands_undelivered_ -= Undelivered(p);
-  manager_->outbox(process).Clear();
-  faults_[p].clear();
-  other_faults_[p].clear();
-  actions_[p].clear();
-  severed_[p].clear();
-  lost_hubs_[p].clear();
-  rejoined_[p].clear();
-  traces_[p].clear();
-  operations_[p].clear();
-  stops_[p] = false;
-  repeats_[p].reset();
   port_->Send(p, std::move(message));
+}
+
+void FabricRun::ForgetPending(std::uint32_t process) {
+  pending_[process].Clear();
+  manager_->outbox(static_cast<int>(process)).Clear();
 }
 
 void FabricRun::RunManager() {
@@ -257,231 +245,6 @@ void FabricRun::ReportManager() {
   if (absl::Status status = master_.OnReport(static_cast<int>(daemons_), report); !status.ok()) {
     Fail(status);
   }
-}
-
-void FabricRun::InjectLinkFault(LinkEnd link, bool up, std::optional<Time> at, TimeDone done) {
-  Command command{LinkFault{at.value_or(0), link, up}, std::nullopt, !at.has_value(),
-                  std::move(done)};
-  v1::InjectLinkFaultRequest* request = command.record.mutable_link_fault();
-  request->set_link(topology().LinkName(link));
-  request->set_up(up);
-  if (at) request->set_at(*at);
-  Enqueue(std::move(command));
-}
-
-void FabricRun::InjectFault(const v1::Fault& fault, bool now, TimeDone done) {
-  Command command{std::nullopt, fault, now, std::move(done)};
-  *command.record.mutable_fault()->mutable_fault() = fault;
-  command.record.mutable_fault()->set_now(now);
-  Enqueue(std::move(command));
-}
-
-void FabricRun::Trace(const v1::TraceSelection& selection, TimeDone done) {
-  const auto known = SelectionFromProto(selection, topology());
-  if (!known.ok()) return done(known.status());
-  Command command;
-  command.done = std::move(done);
-  command.trace = selection;
-  *command.record.mutable_trace() = selection;
-  Enqueue(std::move(command));
-}
-
-void FabricRun::LoadRoutes(TableSet tables, v1::JournalRecord record, LoadDone done) {
-  Command command{std::nullopt, std::nullopt, true, nullptr, std::move(tables), std::move(done)};
-  command.record = std::move(record);
-  Enqueue(std::move(command));
-}
-
-void FabricRun::Manage(v1::JournalRecord record, ManagerCommand command, TimeDone done) {
-  Command queued{std::nullopt, std::nullopt, true, std::move(done)};
-  queued.record = std::move(record);
-  queued.on_manager = std::move(command);
-  Enqueue(std::move(queued));
-}
-
-void FabricRun::Stop(TimeDone done) {
-  Command command{std::nullopt, std::nullopt, true, std::move(done)};
-  command.record.set_stop(true);
-  Enqueue(std::move(command));
-}
-
-void FabricRun::Repeat(TimeDone done) {
-  if (phase_ != Phase::kIdle || ExpectsPrograms()) {
-    return done(absl::FailedPreconditionError(fmt::format(
-        "run {} is {}; the workload runs again only in a held run (applied with hold) that is idle",
-        number_, hold_ ? "not idle yet" : "not held")));
-  }
-  if (absl::Status status = CheckRepeatable(scenario_, topology()); !status.ok())
-    return done(status);
-  Command command{std::nullopt, std::nullopt, true, std::move(done)};
-  command.record.set_repeat(true);
-  Enqueue(std::move(command));
-}
-
-void FabricRun::TakeRepeat(Time boundary) {
-  for (std::uint32_t p = 0; p < daemons_; ++p) {
-    if (master_.lost(static_cast<int>(p))) continue;
-    if (!repeats_[p]) ++commands_undelivered_;
-    repeats_[p] = boundary;
-    master_.Wake(static_cast<int>(p), boundary);
-  }
-}
-
-// Before they take effect and are acknowledged: all that take effect at one time are made durable
-// at once.
-absl::Status FabricRun::Record(const std::list<Command>& commands, Time boundary) {
-  if (!events_.record) return absl::OkStatus();
-  std::vector<v1::JournalRecord> records;
-  for (const Command& command : commands) {
-    if (command.record.event_case() == v1::JournalRecord::EVENT_NOT_SET) continue;
-    records.push_back(command.record);
-    records.back().set_run(number_);
-    records.back().set_at(boundary);
-  }
-  if (records.empty()) return absl::OkStatus();
-  absl::Status status = retaking_ ? absl::OkStatus() : events_.record(records);
-  if (status.ok()) commands_taken_ += records.size();
-  return status;
-}
-
-void FabricRun::TakeCommands(Time boundary) {
-  std::list<Command> commands = std::exchange(commands_, {});
-  if (absl::Status status = Record(commands, boundary); !status.ok()) {
-    for (Command& command : commands) command.Refuse(status);
-    return;
-  }
-  for (Command& command : commands) {
-    if (command.fault) {
-      TakeFault(command, boundary);
-      continue;
-    }
-    if (command.other_fault) {
-      TakeOtherFault(command, boundary);
-      continue;
-    }
-    if (command.trace) {
-      TakeTrace(command, boundary);
-      continue;
-    }
-    if (command.record.has_lose()) {
-      TakeLoss(command.record.lose(), boundary);
-      command.done(boundary);
-      continue;
-    }
-    if (command.record.has_rejoin()) {
-      const absl::Status status = TakeRejoin(command.record.rejoin(), boundary);
-      command.done(status.ok() ? absl::StatusOr<Time>(boundary) : status);
-      continue;
-    }
-    if (command.record.has_repeat()) {
-      TakeRepeat(boundary);
-      command.done(boundary);
-      continue;
-    }
-    if (command.record.has_endpoint()) {
-      TakeSubmission(command.record.endpoint(), boundary);
-      command.done(boundary);
-      continue;
-    }
-    if (command.record.has_sever()) {
-      for (auto& severed : severed_) severed.push_back(command.record.sever());
-      command.done(boundary);
-      continue;
-    }
-    if (command.loaded) {
-      auto loaded = manager_->LoadRoutes(std::move(command.tables), boundary);
-      if (loaded.ok()) ReportManager();
-      command.loaded(std::move(loaded));
-      continue;
-    }
-    if (command.on_manager) {
-      const absl::Status status = command.on_manager(*manager_, boundary);
-      if (status.ok()) ReportManager();
-      command.done(status.ok() ? absl::StatusOr<Time>(boundary) : status);
-      continue;
-    }
-    TakeStop(boundary);
-    command.done(boundary);
-  }
-}
-
-void FabricRun::TakeFault(const Command& command, Time boundary) {
-  const LinkFault& fault = *command.fault;
-  const Time at = command.now ? boundary : fault.at;
-  if (at < boundary) {
-    return command.done(absl::InvalidArgumentError(fmt::format(
-        "a fault at {} is in the past: virtual time is {}", FormatTime(at), FormatTime(boundary))));
-  }
-  // For hubs that come back.
-  manager_->InjectLinkFault({at, fault.link, fault.up}).IgnoreError();
-  const LinkEnd far = topology().Peer(fault.link.node, fault.link.port);
-  std::vector<std::uint32_t> owners{placement_.process_of_node[fault.link.node],
-                                    placement_.process_of_node[far.node]};
-  if (owners[0] == owners[1]) owners.pop_back();
-  for (const std::uint32_t p : owners) {
-    if (master_.lost(static_cast<int>(p))) continue;
-    v1::LinkFaultCommand& message = faults_[p].emplace_back();
-    message.set_at(at);
-    message.set_node(fault.link.node);
-    message.set_port(fault.link.port);
-    message.set_up(fault.up);
-    Deliver(p, at);
-  }
-  command.done(at);
-}
-
-void FabricRun::TakeOtherFault(const Command& command, Time boundary) {
-  v1::Fault message = *command.other_fault;
-  if (command.now) message.set_at(boundary);
-  if (message.at() < boundary) {
-    return command.done(
-        absl::InvalidArgumentError(fmt::format("a fault at {} is in the past: virtual time is {}",
-                                               FormatTime(message.at()), FormatTime(boundary))));
-  }
-  const auto nodes = AdmitFault(message);
-  if (!nodes.ok()) return command.done(nodes.status());
-  std::set<std::uint32_t> owners;
-  for (const NodeId node : *nodes) owners.insert(placement_.process_of_node[node]);
-  for (const std::uint32_t process : owners) {
-    if (master_.lost(static_cast<int>(process))) continue;
-    other_faults_[process].push_back(message);
-    Deliver(process, message.at());
-  }
-  command.done(message.at());
-}
-
-absl::StatusOr<std::vector<NodeId>> FabricRun::AdmitFault(const v1::Fault& message) {
-  if (IsLinkImpairment(message)) {
-    const auto impairments = BuildLinkImpairments(message, topology(), scenario_.parameters);
-    if (!impairments.ok()) return impairments.status();
-    for (const LinkImpairment& impairment : *impairments)
-      manager_->InjectLinkImpairment(impairment).IgnoreError();
-    const LinkEnd end = impairments->front().sender;
-    return std::vector<NodeId>{end.node, topology().Peer(end.node, end.port).node};
-  }
-  const auto fault = BuildBladeFault(message, topology());
-  if (!fault.ok()) return fault.status();
-  blade_faults_.push_back(*fault);
-  if (absl::Status status = CheckLastBladeFault(blade_faults_, topology()); !status.ok()) {
-    blade_faults_.pop_back();
-    return status;
-  }
-  return std::vector<NodeId>{fault->node};
-}
-
-void FabricRun::TakeTrace(const Command& command, Time boundary) {
-  for (std::uint32_t p = 0; p < daemons_; ++p) {
-    if (master_.lost(static_cast<int>(p))) continue;
-    if (traces_[p].empty()) ++commands_undelivered_;
-    traces_[p].push_back(*command.trace);
-    master_.Wake(static_cast<int>(p), boundary);
-  }
-  command.done(boundary);
-}
-
-void FabricRun::Deliver(std::uint32_t process, Time at) {
-  if (faults_[process].size() + other_faults_[process].size() == 1) ++commands_undelivered_;
-  master_.Wake(static_cast<int>(process), at);
 }
 
 }  // namespace percs

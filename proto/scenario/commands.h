@@ -9,10 +9,8 @@
 
 namespace percs {
 
-// A command for network management alone: faults as resources, and trees. Errors as its own.
-bool IsManagement(const v1::JournalRecord& record);
-absl::Status ActOnManagement(const v1::JournalRecord& record, Fabric& manager, Time at);
-// Any command. REQUIRES: `fabric` has all nodes and network management.
+// What any command does. `fabric` has all nodes and network management; for commands that concern
+// network management alone (faults as resources, trees, routes), that is enough. Errors as its own.
 absl::Status ActOnFabric(const v1::JournalRecord& record, Fabric& fabric, Time at);
 
 // Commands of a journal as a replay takes them, in the order of time: what a daemon that was lost
