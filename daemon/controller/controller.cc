@@ -109,6 +109,7 @@ absl::Status Controller::RecordApply(const v1::ApplyRequest& request) {
 
 absl::Status Controller::KeepRoutes(const v1::LoadRoutesRequest& request,
                                     v1::JournalRecord* record) {
+  record->set_load_routes(0);  // no payload without a journal
   if (!journal_.is_open()) return absl::OkStatus();
   const auto hash = journal_.Store(request.SerializeAsString());
   if (hash.ok()) record->set_load_routes(*hash);
