@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "emulator/node/hub.h"
 #include "fmt/format.h"
 
 namespace percs {

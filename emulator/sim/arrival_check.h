@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "emulator/node/hub.h"
 #include "emulator/scenario/scenario.h"
 #include "emulator/wire/outbox.h"
 
 namespace percs {
+
+class Hub;
 
 class ArrivalCheck {
  public:

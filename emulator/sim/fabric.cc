@@ -1,12 +1,27 @@
+#include "emulator/sim/fabric.h"
+
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include "emulator/base/check.h"
+#include "emulator/collectives/trees.h"
+#include "emulator/management/network_manager.h"
 #include "emulator/sim/check_scenario.h"
-#include "emulator/sim/fabric_impl.h"
+#include "emulator/sim/fabric_shard.h"
+#include "emulator/sim/infiniband.h"
 #include "fmt/format.h"
 
 namespace percs {
-absl::Status FabricImpl::Build(int threads) {
+
+Fabric::Fabric(const Scenario& scenario, const Topology& topology, const Placement& placement)
+    : scenario_(WithInfiniband(WithCollectiveTree(scenario))),
+      topology_(topology),
+      placement_(placement) {}
+
+Fabric::~Fabric() = default;
+
+absl::Status Fabric::Build(int threads) {
   lookahead_ = FindLookahead(topology_, scenario_);
   if (placement_.processes > 1) {
     if (absl::Status status = CheckDistributed(lookahead_); !status.ok()) return status;
@@ -40,25 +55,25 @@ absl::Status FabricImpl::Build(int threads) {
   return SetUpFaults();
 }
 
-void FabricImpl::MakeManagement() {
+void Fabric::MakeManagement() {
   manager_ = std::make_unique<NetworkManager>(
       topology_, scenario_.parameters, scenario_.reroute, &manager_work_, &events_,
       [this](ControlItem&& item) { RouteControl(std::move(item)); });
   faults_ = MakeFaultService(scenario_, topology_, lookahead_.time, &events_);
 }
 
-absl::Status FabricImpl::SetUpFaults() {
+absl::Status Fabric::SetUpFaults() {
   absl::Status status = injector_.Inject(scenario_);
   return status.ok() && faults_ ? CreateFaults(scenario_, *faults_) : status;
 }
 
-Hub* FabricImpl::MakeHub(NodeId node, Shard& shard) {
+Hub* Fabric::MakeHub(NodeId node, Shard& shard) {
   shard.hubs.push_back(
       std::make_unique<Hub>(node, scenario_, topology_, &shard.work, &on_delivery_));
   return shard.hubs.back().get();
 }
 
-absl::StatusOr<Hub*> FabricImpl::MakeNode(NodeId node, Shard& shard) {
+absl::StatusOr<Hub*> Fabric::MakeNode(NodeId node, Shard& shard) {
   if (!topology_.is_blade(node)) {
     Hub* hub = MakeHub(node, shard);
     if (absl::Status status = hub->MakeWorkload(scenario_, topology_); !status.ok()) return status;
@@ -74,7 +89,7 @@ absl::StatusOr<Hub*> FabricImpl::MakeNode(NodeId node, Shard& shard) {
 }
 
 // Trees of the scenario are there before it starts. Every process plans them alike.
-absl::Status FabricImpl::SetUpTrees() {
+absl::Status Fabric::SetUpTrees() {
   const auto plans = PlanTrees(scenario_, topology_);
   if (!plans.ok()) return plans.status();
   for (std::size_t i = 0; i < plans->size(); ++i) {
@@ -91,7 +106,7 @@ absl::Status FabricImpl::SetUpTrees() {
   return absl::OkStatus();
 }
 
-Hub::WayTo FabricImpl::WayTo(NodeId from, NodeId to) {
+std::pair<Isr*, Outbox*> Fabric::WayTo(NodeId from, NodeId to) {
   Shard& shard = shards_[shard_of_[from]];
   if (losses_.Severed(from, to)) return {nullptr, &shard.nowhere};
   Hub* other = HubAt(to);
@@ -100,17 +115,20 @@ Hub::WayTo FabricImpl::WayTo(NodeId from, NodeId to) {
           &shard.to_shard[shard_of_[to]]};
 }
 
-void FabricImpl::Wire(Hub* hub) {
+void Fabric::Wire(Hub* hub) {
   const NodeId node = hub->context().node;
   Shard& shard = shards_[shard_of_[node]];
   hub->SetControlOutbox([&shard](ControlItem&& item) { shard.control.push_back(std::move(item)); });
   for (PortId port = 0; port < kLinkPorts; ++port) {
     const LinkEnd peer = topology_.Peer(node, port);
     if (peer.node == kNoNode) continue;
-    const Hub::WayTo way = WayTo(node, peer.node);
-    hub->isr().Connect(port, peer, way.local, way.outbox);
+    const auto [local, outbox] = WayTo(node, peer.node);
+    hub->isr().Connect(port, peer, local, outbox);
   }
-  hub->SetWays([this, node](NodeId to) { return WayTo(node, to); });
+  hub->SetWays([this, node](NodeId to) {
+    const auto [local, outbox] = WayTo(node, to);
+    return Hub::WayTo{local, outbox};
+  });
   for (const Cable& cable : scenario_.cables) {
     for (const LinkEnd& end : {cable.link, topology_.Peer(cable.link.node, cable.link.port)}) {
       if (end.node == node) hub->isr().output(end.port).wire = cable.wire;
@@ -118,7 +136,7 @@ void FabricImpl::Wire(Hub* hub) {
   }
 }
 
-void FabricImpl::RunWindow(Time end, const Executor* executor) {
+void Fabric::RunWindow(Time end, const Executor* executor) {
   if (faults_ && faults_->next_time() < end) {
     actions_.clear();
     faults_->Run(end, &actions_);
@@ -146,7 +164,7 @@ void FabricImpl::RunWindow(Time end, const Executor* executor) {
 }
 
 // Hands over what crossed between threads and to and from network management.
-void FabricImpl::Exchange(const Executor* executor) {
+void Fabric::Exchange(const Executor* executor) {
   if (shards_.size() > 1) {
     const auto take = [this](int to) {
       for (Shard& from : shards_) {
@@ -175,7 +193,7 @@ void FabricImpl::Exchange(const Executor* executor) {
   }
 }
 
-void FabricImpl::RouteControl(ControlItem&& item) {
+void Fabric::RouteControl(ControlItem&& item) {
   // A sync symbol says where it goes, not where it comes from.
   const bool symbol = item.kind == ControlItem::Kind::kClock;
   if (losses_.any_severed() &&
@@ -194,22 +212,22 @@ void FabricImpl::RouteControl(ControlItem&& item) {
   }
 }
 
-absl::Status FabricImpl::Issue(NodeId node, Time at, WindowOperation operation,
-                               WindowListener* listener) {
+absl::Status Fabric::Issue(NodeId node, Time at, WindowOperation operation,
+                           WindowListener* listener) {
   if (absl::Status status = arrivals_.CheckOperation(node, at, now_); !status.ok()) return status;
   if (std::find(local_.begin(), local_.end(), hubs_[node]) == local_.end()) return absl::OkStatus();
   hubs_[node]->Issue(at, std::move(operation), listener);
   return absl::OkStatus();
 }
 
-void FabricImpl::Apply(Outbox& box) {
+void Fabric::Apply(Outbox& box) {
   for (FlitRun& run : box.flits) hubs_[run.node]->isr().ReceiveFlits(std::move(run));
   for (const CreditRun& run : box.credits) hubs_[run.node]->isr().ReceiveCredits(run);
   for (const PoisonMark& mark : box.marks) hubs_[mark.node]->isr().ReceiveMark(mark);
   box.Clear();
 }
 
-absl::Status FabricImpl::Accept(Outbox&& incoming) {
+absl::Status Fabric::Accept(Outbox&& incoming) {
   if (absl::Status status = arrivals_.Check(incoming, manager_ != nullptr, now_); !status.ok())
     return status;
   for (const ControlItem& item : incoming.control) {
@@ -232,7 +250,7 @@ absl::StatusOr<std::unique_ptr<Fabric>> Fabric::Create(const Scenario& scenario,
                                                   placement.process_of_node.size(),
                                                   topology->nodes()));
   }
-  auto fabric = std::make_unique<FabricImpl>(scenario, *topology, placement);
+  std::unique_ptr<Fabric> fabric(new Fabric(scenario, *topology, placement));
   absl::Status status = CheckMachine(fabric->scenario(), *topology);
   if (!status.ok()) return status;
   status = fabric->Build(threads);

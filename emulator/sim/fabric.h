@@ -27,9 +27,17 @@
 #include "emulator/scenario/loop_workload.h"
 #include "emulator/scenario/scenario.h"
 #include "emulator/scenario/window_program.h"
+#include "emulator/sim/arrival_check.h"
+#include "emulator/sim/fault_injector.h"
+#include "emulator/sim/lookahead.h"
 #include "emulator/wire/outbox.h"
 
 namespace percs {
+
+class EdgeNode;
+class Hub;
+class Isr;
+class NetworkManager;
 
 // Which process owns which node. Network management is owned by `manager_process`.
 struct Placement {
@@ -64,6 +72,8 @@ struct WorkLeft {
 // group.
 absl::Status CheckMulticastParameters(std::size_t groups, const P7ihParameters& parameters);
 
+// More than 40 methods: it is all that the outside can ask of a machine, and each is one line in
+// it.
 class Fabric {
  public:
   // INVALID_ARGUMENT for a scenario the machine cannot be built from. `threads` partitions the
@@ -71,123 +81,169 @@ class Fabric {
   static absl::StatusOr<std::unique_ptr<Fabric>> Create(const Scenario& scenario,
                                                         const Placement& placement,
                                                         int threads = 1);
-  virtual ~Fabric() = default;
+  ~Fabric();
 
-  virtual const Topology& topology() const = 0;
-  virtual const Scenario& scenario() const = 0;
+  const Topology& topology() const { return topology_; }
+  const Scenario& scenario() const { return scenario_; }
   // Smallest crossing delay, and the link that sets it.
-  virtual Time lookahead() const = 0;
-  virtual std::string lookahead_source() const = 0;
+  Time lookahead() const { return lookahead_.time; }
+  std::string lookahead_source() const { return lookahead_.source; }
 
   // Tables of epoch 1, before the first window. A process that owns network management plans them
   // itself and hands them out here too.
-  virtual void InstallTables(NodeId node, std::shared_ptr<const HubTables> tables) = 0;
-  virtual std::shared_ptr<const HubTables> tables(NodeId node) const = 0;
-  virtual Epoch epoch(NodeId node) const = 0;
+  void InstallTables(NodeId node, std::shared_ptr<const HubTables> tables);
+  std::shared_ptr<const HubTables> tables(NodeId node) const;
+  Epoch epoch(NodeId node) const;
 
   // Starts workloads at time 0. After all local nodes have tables, before NextEventTime.
-  virtual void Start() = 0;
+  void Start();
   // Called with every delivery of the local nodes; one thread only.
-  virtual void ObserveDeliveries(DeliveryObserver observer) = 0;
+  void ObserveDeliveries(DeliveryObserver observer);
 
   // Follows packets that local nodes send from now on (emulator/metrics/path_trace.h).
-  virtual void Trace(const TraceSelection& selection) = 0;
+  void Trace(const TraceSelection& selection);
   // What local nodes recorded so far, node by node.
-  virtual std::vector<TraceEvent> TraceEvents() const = 0;
+  std::vector<TraceEvent> TraceEvents() const;
 
   // Earliest local event, kNever if none.
-  virtual Time NextEventTime() const = 0;
+  Time NextEventTime() const;
   // Without background events, which only keep the clock (docs/semantics.md rule 6).
-  virtual Time NextForegroundTime() const = 0;
+  Time NextForegroundTime() const;
   // Runs all local events before `end`. REQUIRES: everything that arrives before `end` was
   // accepted.
-  virtual void RunWindow(Time end, const Executor* executor = nullptr) = 0;
+  void RunWindow(Time end, const Executor* executor = nullptr);
   // What the last windows left for another process; the caller empties it with Clear().
-  virtual Outbox& outbox(int process) = 0;
+  Outbox& outbox(int process);
   // Takes in what another process sent. INVALID_ARGUMENT names an item that cannot be: a node that
   // is not here, a port that is not connected, a VC out of range, an arrival before the current
   // window. Nothing of a refused outbox is applied.
-  virtual absl::Status Accept(Outbox&& incoming) = 0;
+  absl::Status Accept(Outbox&& incoming);
 
   // Commands of a link fault for those of its two ends that live here (and none else).
-  virtual absl::Status InjectLinkFault(const LinkFault& fault) = 0;
+  absl::Status InjectLinkFault(const LinkFault& fault);
   // For those of the link's ends that live here and have to know.
-  virtual absl::Status InjectLinkImpairment(const LinkImpairment& impairment) = 0;
+  absl::Status InjectLinkImpairment(const LinkImpairment& impairment);
   // If the blade runs here. INVALID_ARGUMENT for a part it does not have, FAILED_PRECONDITION if
   // the blade cannot continue without it.
-  virtual absl::Status InjectBladeFault(const BladeFault& fault) = 0;
+  absl::Status InjectBladeFault(const BladeFault& fault);
   // What a fault does to one place, for those of its hubs that live here. RunWindow does so by
   // itself with the faults of faults(); a process that takes what is due from there instead gives
   // it to the others with this.
-  virtual absl::Status Inject(const FaultAction& action) = 0;
+  absl::Status Inject(const FaultAction& action);
   // Faults as resources; null where network management does not live.
-  virtual FaultService* faults() = 0;
+  FaultService* faults() { return faults_.get(); }
   // What network management has to tell people.
-  virtual const EventLog& events() const = 0;
+  const EventLog& events() const { return events_; }
   // What it believes to be broken; nothing where network management does not live.
-  virtual Failures known_failures() const = 0;
+  Failures known_failures() const;
   // Has network management install a table set at `at` (not before now()), as a new epoch.
   // FAILED_PRECONDITION with the witness if the set fails its proof, or where it does not live.
-  virtual absl::StatusOr<LoadedRoutes> LoadRoutes(TableSet tables, Time at) = 0;
+  absl::StatusOr<LoadedRoutes> LoadRoutes(TableSet tables, Time at);
   // An entry of the tables of a node that lives here loses its parity.
-  virtual absl::Status InjectTableFault(const TableFault& fault) = 0;
+  absl::Status InjectTableFault(const TableFault& fault);
   // Has network management create or delete a tree of CAUs at `at` (not before now()). Errors as
   // TreeService; FAILED_PRECONDITION where network management does not live.
-  virtual absl::StatusOr<CauTreeId> CreateTree(const TreeSpec& tree, Time at) = 0;
-  virtual absl::Status DeleteTree(CauTreeId tree, Time at) = 0;
+  absl::StatusOr<CauTreeId> CreateTree(const TreeSpec& tree, Time at);
+  absl::Status DeleteTree(CauTreeId tree, Time at);
   // What local hubs of `severed` send from now on is lost on its way.
-  virtual void Sever(const SeveredHubs& severed) = 0;
+  void Sever(const SeveredHubs& severed);
   // Hubs stop now: those that run here are no local nodes any more, and network management
   // continues without them. The links to them are not touched (ActionsOf). REQUIRES: lost.at ==
   // now() or later, before the next event.
-  virtual void Lose(const LostHubs& lost) = 0;
-  virtual const LossRecord& losses() const = 0;
+  void Lose(const LostHubs& lost);
+  const LossRecord& losses() const { return losses_; }
   const std::vector<LostHubs>& lost() const { return losses().lost(); }
   // What the hubs of a loss need to be there again from `at` on. NOT_FOUND; FAILED_PRECONDITION
   // where network management does not live, and if they are there already; RESOURCE_EXHAUSTED after
   // too many. REQUIRES: at >= everything that has run.
-  virtual absl::StatusOr<RejoinedHubs> Readmit(std::uint32_t loss, const std::string& who,
-                                               Time at) = 0;
+  absl::StatusOr<RejoinedHubs> Readmit(std::uint32_t loss, const std::string& who, Time at);
   // They begin now, in the process that has them, and every process takes notice: links to them
   // come up, nothing of the incarnation before reaches anybody any more. REQUIRES: what Readmit
   // returned, at its time, before the next event.
-  virtual void Rejoin(const RejoinedHubs& rejoined) = 0;
+  void Rejoin(const RejoinedHubs& rejoined);
   // Instead of Start, in a process that begins in the middle of a run: what has happened so far.
   // All its hubs are lost, until they rejoin.
-  virtual void Adopt(const LossRecord& losses) = 0;
+  void Adopt(const LossRecord& losses);
   // A command of a program outside for a window of `node`, at `at` (not before now()), if the hub
   // lives here and is not lost. What it leads to goes to the listener from within RunWindow, which
   // may be null and has to outlive the fabric; it is the same for any listener. Of one hub and
   // instant, operations are issued in the order of the calls. INVALID_ARGUMENT for a node that is
   // no hub, and a time that has passed.
-  virtual absl::Status Issue(NodeId node, Time at, WindowOperation operation,
-                             WindowListener* listener) = 0;
+  absl::Status Issue(NodeId node, Time at, WindowOperation operation, WindowListener* listener);
   // Ends workloads that run until stopped.
-  virtual void StopWorkload(Time at) = 0;
+  void StopWorkload(Time at);
 
   // Runs the workload again, at `at`, on a fabric in which nothing is to happen any more before
   // that. UNIMPLEMENTED for workloads that cannot begin later than at 0.
-  virtual absl::Status RepeatWorkload(Time at) = 0;
+  absl::Status RepeatWorkload(Time at);
 
-  virtual Time now() const = 0;  // end of the last window
-  virtual WorkLeft work_left() const = 0;
-  virtual std::vector<NodeId> local_nodes() const = 0;
-  virtual NodeResult Result(NodeId node) = 0;
-  virtual const NodeStats& stats(NodeId node) const = 0;
+  Time now() const { return now_; }  // end of the last window
+  WorkLeft work_left() const;
+  std::vector<NodeId> local_nodes() const;
+  NodeResult Result(NodeId node);
+  const NodeStats& stats(NodeId node) const;
   // What faults have cost at a local node so far, by their numbers.
-  virtual std::vector<FaultTally> tallies(NodeId node) const = 0;
+  std::vector<FaultTally> tallies(NodeId node) const;
   // As in its NodeResult.
-  virtual std::vector<std::pair<Epoch, Time>> first_rerouted(NodeId node) const = 0;
-  virtual bool link_up(LinkEnd end) const = 0;
+  std::vector<std::pair<Epoch, Time>> first_rerouted(NodeId node) const;
+  bool link_up(LinkEnd end) const;
   // How often this end of the link went down since the start of the run.
-  virtual std::uint32_t link_downs(LinkEnd end) const = 0;
-  virtual std::vector<WaitEdge> WaitEdges() const = 0;
+  std::uint32_t link_downs(LinkEnd end) const;
+  std::vector<WaitEdge> WaitEdges() const;
   // Programs of local blades and tasks of local hubs that wait, and for what.
-  virtual std::vector<std::string> BlockedPrograms() const = 0;
+  std::vector<std::string> BlockedPrograms() const;
   // Reroutes so far; empty where network management does not live.
-  virtual const std::vector<Reroute>& reroutes() const = 0;
+  const std::vector<Reroute>& reroutes() const;
   // Trees of CAUs by number, deleted ones too; likewise.
-  virtual const std::vector<TreeStatus>& trees() const = 0;
+  const std::vector<TreeStatus>& trees() const;
+
+ private:
+  // Nodes that one thread runs.
+  struct Shard;
+
+  Fabric(const Scenario& scenario, const Topology& topology, const Placement& placement);
+  absl::Status Build(int threads);
+  Hub* HubAt(NodeId node) const { return node < hubs_.size() ? hubs_[node] : nullptr; }
+  EdgeNode* BladeAt(NodeId node) const {
+    return topology_.is_blade(node) ? blades_[node - topology_.hubs()] : nullptr;
+  }
+  Time ManagementNext() const;
+  Hub* MakeHub(NodeId node, Shard& shard);
+  absl::StatusOr<Hub*> MakeNode(NodeId node, Shard& shard);
+  void MakeManagement();
+  absl::Status SetUpTrees();
+  absl::Status SetUpFaults();
+  // Straight there if the same thread runs both, else by an outbox.
+  std::pair<Isr*, Outbox*> WayTo(NodeId from, NodeId to);
+  void Wire(Hub* hub);
+  void TakeAway(const std::vector<NodeId>& nodes);
+  void TakeBack(const RejoinedHubs& rejoined);
+  void Exchange(const Executor* executor);
+  void RouteControl(ControlItem&& item);
+  void Apply(Outbox& box);
+
+  const Scenario scenario_;
+  const Topology topology_;
+  const Placement placement_;
+  Lookahead lookahead_;
+  DeliveryObserver on_delivery_;
+  std::vector<Shard> shards_;
+  std::vector<Hub*>
+      hubs_;  // by node, of a blade its network side; null where another process has it
+  std::vector<Hub*> local_;                       // in node order
+  std::vector<EdgeNode*> blades_, local_blades_;  // likewise; by blade
+  std::vector<std::size_t> shard_of_;
+  FaultInjector injector_{topology_, scenario_.parameters, hubs_, blades_};
+  const ArrivalCheck arrivals_{topology_, scenario_, hubs_};
+  WorkCounters manager_work_;
+  EventLog events_;
+  std::unique_ptr<NetworkManager> manager_;
+  std::unique_ptr<FaultService> faults_;  // where manager_ is
+  std::vector<FaultAction> actions_;
+  LossRecord losses_;
+  std::vector<std::unique_ptr<Hub>> gone_;  // lost ones, and what was on its way to them
+  std::vector<std::unique_ptr<EdgeNode>> gone_blades_;
+  Time now_ = 0;
 };
 
 }  // namespace percs

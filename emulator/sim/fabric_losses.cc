@@ -1,10 +1,14 @@
 // Hubs that are lost with their process, and come back.
+#include <algorithm>
+#include <tuple>
+
 #include "emulator/base/check.h"
-#include "emulator/sim/fabric_impl.h"
+#include "emulator/management/network_manager.h"
+#include "emulator/sim/fabric_shard.h"
 
 namespace percs {
 
-void FabricImpl::Sever(const SeveredHubs& severed) {
+void Fabric::Sever(const SeveredHubs& severed) {
   losses_.Sever(severed);
   for (const NodeId node : severed.from) {
     Hub* hub = HubAt(node);
@@ -17,7 +21,7 @@ void FabricImpl::Sever(const SeveredHubs& severed) {
   }
 }
 
-void FabricImpl::Lose(const LostHubs& lost) {
+void Fabric::Lose(const LostHubs& lost) {
   TakeAway(lost.nodes);
   losses_.Lose(lost, topology_.nodes());
   if (!manager_) return;
@@ -25,12 +29,12 @@ void FabricImpl::Lose(const LostHubs& lost) {
   faults_->Lose(lost.nodes, lost.at);
 }
 
-void FabricImpl::Adopt(const LossRecord& losses) {
+void Fabric::Adopt(const LossRecord& losses) {
   losses_ = losses;
   TakeAway(local_nodes());
 }
 
-void FabricImpl::TakeAway(const std::vector<NodeId>& nodes) {
+void Fabric::TakeAway(const std::vector<NodeId>& nodes) {
   const auto is_lost = [&](NodeId node) {
     return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
   };
@@ -49,8 +53,7 @@ void FabricImpl::TakeAway(const std::vector<NodeId>& nodes) {
   }
 }
 
-absl::StatusOr<RejoinedHubs> FabricImpl::Readmit(std::uint32_t loss, const std::string& who,
-                                                 Time at) {
+absl::StatusOr<RejoinedHubs> Fabric::Readmit(std::uint32_t loss, const std::string& who, Time at) {
   if (!manager_) return absl::FailedPreconditionError("network management runs in another process");
   auto rejoined = losses_.Returning(loss, topology_);
   if (!rejoined.ok()) return rejoined;
@@ -66,7 +69,7 @@ absl::StatusOr<RejoinedHubs> FabricImpl::Readmit(std::uint32_t loss, const std::
   return rejoined;
 }
 
-void FabricImpl::Rejoin(const RejoinedHubs& rejoined) {
+void Fabric::Rejoin(const RejoinedHubs& rejoined) {
   now_ = std::max(now_, rejoined.at);
   losses_.Rejoin(rejoined);
   TakeBack(rejoined);
@@ -78,7 +81,7 @@ void FabricImpl::Rejoin(const RejoinedHubs& rejoined) {
 }
 
 // The new hubs, and what all of this process are to know of them.
-void FabricImpl::TakeBack(const RejoinedHubs& rejoined) {
+void Fabric::TakeBack(const RejoinedHubs& rejoined) {
   const std::vector<Hub*> others = local_;
   for (const NodeId node : rejoined.nodes) {
     if (placement_.process_of_node[node] != placement_.self) continue;
@@ -98,8 +101,7 @@ void FabricImpl::TakeBack(const RejoinedHubs& rejoined) {
       for (PortId port = 0; port < kLinkPorts; ++port) {
         OutputPort& out = hub->isr().output(port);
         if (!out.connected || out.peer != node) continue;
-        const Hub::WayTo way = WayTo(hub->context().node, node);
-        out.local = way.local, out.outbox = way.outbox;
+        std::tie(out.local, out.outbox) = WayTo(hub->context().node, node);
       }
     }
   }

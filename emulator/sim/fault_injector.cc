@@ -1,6 +1,8 @@
 #include "emulator/sim/fault_injector.h"
 
 #include "absl/cleanup/cleanup.h"
+#include "emulator/node/edge_node.h"
+#include "emulator/node/hub.h"
 #include "emulator/scenario/link_impairment.h"
 #include "fmt/format.h"
 

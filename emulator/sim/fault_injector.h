@@ -8,12 +8,13 @@
 
 #include "absl/status/status.h"
 #include "emulator/management/link_commands.h"
-#include "emulator/node/edge_node.h"
-#include "emulator/node/hub.h"
 #include "emulator/scenario/fault_action.h"
 #include "emulator/scenario/scenario.h"
 
 namespace percs {
+
+class EdgeNode;
+class Hub;
 
 class FaultInjector {
  public:

@@ -1,0 +1,185 @@
+// What a fabric answers, and what it passes on to its hubs and to network management.
+#include <algorithm>
+#include <utility>
+
+#include "emulator/management/network_manager.h"
+#include "emulator/node/edge_node.h"
+#include "emulator/sim/fabric_shard.h"
+
+namespace percs {
+namespace {
+
+absl::Status ManagedElsewhere() {
+  return absl::FailedPreconditionError("network management runs in another process");
+}
+
+}  // namespace
+
+Time Fabric::ManagementNext() const {
+  return manager_ ? std::min(manager_->next_time(), faults_->next_time()) : kNever;
+}
+
+void Fabric::InstallTables(NodeId node, std::shared_ptr<const HubTables> tables) {
+  if (Hub* hub = HubAt(node)) hub->isr().router().Install(tables, 1);
+  if (manager_) manager_->SetTables(node, std::move(tables));
+}
+
+std::shared_ptr<const HubTables> Fabric::tables(NodeId node) const {
+  if (Hub* hub = HubAt(node)) return hub->isr().router().tables();
+  return manager_ ? manager_->tables(node) : nullptr;
+}
+
+Epoch Fabric::epoch(NodeId node) const { return hubs_[node]->isr().router().epoch(); }
+
+void Fabric::Start() {
+  for (Shard& shard : shards_) {
+    for (auto& hub : shard.hubs) hub->Start();
+    for (auto& blade : shard.blades) blade->Start();
+  }
+  Exchange(nullptr);
+}
+
+void Fabric::ObserveDeliveries(DeliveryObserver observer) { on_delivery_ = std::move(observer); }
+
+void Fabric::Trace(const TraceSelection& selection) {
+  for (Hub* hub : local_) hub->context().Tracer().Add(selection);
+}
+
+std::vector<TraceEvent> Fabric::TraceEvents() const {
+  std::vector<TraceEvent> events;
+  for (Hub* hub : local_) {
+    const auto& tracer = hub->context().tracer;
+    if (tracer) events.insert(events.end(), tracer->events().begin(), tracer->events().end());
+  }
+  return events;
+}
+
+Time Fabric::NextEventTime() const {
+  Time next = ManagementNext();
+  for (const Hub* hub : local_) next = std::min(next, hub->next_time());
+  for (EdgeNode* blade : local_blades_) next = std::min(next, blade->next_inside());
+  return next;
+}
+
+Time Fabric::NextForegroundTime() const {
+  if (!topology_.spec().clock) return NextEventTime();
+  Time next = ManagementNext();
+  for (const Hub* hub : local_) next = std::min(next, hub->next_foreground());
+  for (EdgeNode* blade : local_blades_) next = std::min(next, blade->next_inside());
+  return next;
+}
+
+Outbox& Fabric::outbox(int process) {
+  return shards_[0].to_process[static_cast<std::size_t>(process)];
+}
+
+absl::Status Fabric::InjectLinkFault(const LinkFault& fault) {
+  return injector_.Inject(fault, now_);
+}
+
+absl::Status Fabric::InjectLinkImpairment(const LinkImpairment& impairment) {
+  return injector_.Inject(impairment, now_);
+}
+
+absl::Status Fabric::InjectBladeFault(const BladeFault& fault) {
+  return injector_.Inject(fault, now_);
+}
+
+absl::Status Fabric::InjectTableFault(const TableFault& fault) {
+  return injector_.Inject(fault, now_);
+}
+
+absl::Status Fabric::Inject(const FaultAction& action) { return injector_.Inject(action, now_); }
+
+Failures Fabric::known_failures() const { return manager_ ? manager_->failures() : Failures(); }
+
+absl::StatusOr<LoadedRoutes> Fabric::LoadRoutes(TableSet tables, Time at) {
+  if (!manager_) return ManagedElsewhere();
+  return manager_->Load(std::move(tables), at);
+}
+
+absl::StatusOr<CauTreeId> Fabric::CreateTree(const TreeSpec& tree, Time at) {
+  if (!manager_) return ManagedElsewhere();
+  return manager_->CreateTree(tree, at);
+}
+
+absl::Status Fabric::DeleteTree(CauTreeId tree, Time at) {
+  if (!manager_) return ManagedElsewhere();
+  return manager_->DeleteTree(tree, at);
+}
+
+void Fabric::StopWorkload(Time) {
+  for (Hub* hub : local_) hub->Stop();
+}
+
+absl::Status Fabric::RepeatWorkload(Time at) {
+  for (Hub* hub : local_) {
+    if (absl::Status status = hub->Repeat(scenario_, topology_, at); !status.ok()) return status;
+  }
+  Exchange(nullptr);
+  return absl::OkStatus();
+}
+
+WorkLeft Fabric::work_left() const {
+  WorkLeft left{manager_work_.unfinished + (faults_ ? faults_->unfinished() : 0),
+                manager_work_.resident};
+  for (const Shard& shard : shards_) {
+    left.unfinished += shard.work.unfinished;
+    left.resident_packets += shard.work.resident;
+  }
+  return left;
+}
+
+std::vector<NodeId> Fabric::local_nodes() const {
+  std::vector<NodeId> nodes;
+  for (const Hub* hub : local_) nodes.push_back(const_cast<Hub*>(hub)->context().node);
+  return nodes;
+}
+
+NodeResult Fabric::Result(NodeId node) {
+  EdgeNode* blade = BladeAt(node);
+  return blade ? blade->Result() : hubs_[node]->Result();
+}
+
+const NodeStats& Fabric::stats(NodeId node) const { return hubs_[node]->stats(); }
+
+std::vector<FaultTally> Fabric::tallies(NodeId node) const { return hubs_[node]->Tallies(); }
+
+std::vector<std::pair<Epoch, Time>> Fabric::first_rerouted(NodeId node) const {
+  return hubs_[node]->isr().router().first_rerouted();
+}
+
+bool Fabric::link_up(LinkEnd end) const { return hubs_[end.node]->isr().output(end.port).up; }
+
+std::uint32_t Fabric::link_downs(LinkEnd end) const {
+  return hubs_[end.node]->isr().output(end.port).downs;
+}
+
+std::vector<WaitEdge> Fabric::WaitEdges() const {
+  std::vector<WaitEdge> edges;
+  for (Hub* hub : local_) hub->isr().CollectWaits(&edges);
+  return edges;
+}
+
+std::vector<std::string> Fabric::BlockedPrograms() const {
+  std::vector<std::string> all;
+  for (const Hub* hub : local_) {
+    for (std::string& text : hub->Blocked()) all.push_back(std::move(text));
+  }
+  for (EdgeNode* blade : local_blades_) {
+    for (std::string& text : blade->Blocked()) all.push_back(std::move(text));
+  }
+  return all;
+}
+
+const std::vector<Reroute>& Fabric::reroutes() const {
+  static const std::vector<Reroute> kNone;
+  return manager_ ? manager_->reroutes() : kNone;
+}
+
+const std::vector<TreeStatus>& Fabric::trees() const {
+  static const std::vector<TreeStatus> kNone;
+  return manager_ ? manager_->trees() : kNone;
+}
+
+}  // namespace percs
