@@ -52,7 +52,8 @@ constexpr Command kCommands[] = {
      R"(  percsctl validate cell
   percsctl validate p7ih --only P7IH-02
   percsctl validate roadrunner --only RR-03
-  percsctl validate smartmap --format json)",
+  percsctl validate all --format html > fidelity.html
+  percsctl validate p7ih --withhold figures.csv)",
      AddValidate},
     {"up", kLocal, "Start a controller and daemons",
      R"(  percsctl up

@@ -2,15 +2,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
+#include "client/percsctl/validate_page.h"
 #include "emulator/experiments/cell_validation.h"
+#include "emulator/experiments/judge.h"
 #include "emulator/experiments/p7ih_validation.h"
 #include "emulator/experiments/roadrunner_validation.h"
 #include "emulator/experiments/smartmap_validation.h"
+#include "emulator/experiments/withheld.h"
 
 namespace percs {
 namespace {
@@ -19,7 +25,7 @@ using Json = nlohmann::json;
 using Rows = std::vector<ValidationRow>;
 
 struct ValidateArguments {
-  std::string machine, only, format;
+  std::string machine, only, format = "table", withhold;
 };
 
 // All of them take about a second.
@@ -44,83 +50,170 @@ constexpr Machine kMachines[] = {{"cell", ValidateBlade},
                                  {"p7ih", ValidateP7ih},
                                  {"roadrunner", roadrunner::ValidateRoadrunner},
                                  {"smartmap", ValidateSmartmap}};
+constexpr const char* kAllMachines = "all";
 
-const char* RoleName(ValidationRole role) {
-  constexpr const char* kNames[] = {"specified", "calibrated", "predicted"};
-  return kNames[static_cast<int>(role)];
-}
+struct Judgement {
+  std::vector<ValidatedMachine> machines;
+  std::vector<ErrorSummary> summaries;
+  std::vector<std::string> unmatched;  // figures from outside without a row
+};
 
 // A published figure that is a plain number is one in JSON too.
-Json PublishedJson(const std::string& published) {
-  if (published.empty()) return nullptr;
-  const Json number = Json::parse(published, nullptr, /*allow_exceptions=*/false);
-  return number.is_number() ? number : Json(published);
+Json PublishedJson(const PublishedFigure& published) {
+  if (published.text.empty()) return nullptr;
+  return published.is_one_value() ? Json(published.low) : Json(published.text);
 }
 
-Json RowJson(const ValidationRow& row) {
-  Json one{{"id", row.id},
-           {"quantity", row.quantity},
-           {"emulated", row.emulated},
-           {"unit", row.unit},
-           {"role", RoleName(row.role)},
-           {"published", PublishedJson(row.published)}};
-  one["holds"] = row.holds == ValidationRow::Holds::kUnknown
-                     ? Json(nullptr)
-                     : Json(row.holds == ValidationRow::Holds::kYes);
-  return one;
+Json RowJson(const std::string& machine, const ValidationRow& row) {
+  const double error = RelativeError(row);
+  return {{"machine", machine},
+          {"id", row.id},
+          {"quantity", row.quantity},
+          {"emulated", row.emulated},
+          {"unit", row.unit},
+          {"kind", RowKindName(row.kind)},
+          {"published", PublishedJson(row.published)},
+          {"error", std::isfinite(error) ? Json(error) : Json(nullptr)},
+          {"holds", IsJudged(row) ? Json(Holds(row)) : Json(nullptr)}};
 }
 
-std::string RowsText(const Rows& rows) {
-  Table table({"id", "published", "emulated", "unit", "role", "holds", "quantity"}, "lrrllll");
-  int held = 0, judged = 0;
-  for (const ValidationRow& row : rows) {
-    const bool known = row.holds != ValidationRow::Holds::kUnknown;
-    const bool holds = row.holds == ValidationRow::Holds::kYes;
-    judged += known;
-    held += holds;
-    table.Add({row.id, row.published.empty() ? "-" : row.published,
-               fmt::format("{:.6g}", row.emulated), row.unit, RoleName(row.role),
-               !known  ? "-"
-               : holds ? "holds"
-                       : "does not hold",
-               row.quantity});
+Json SummaryJson(const ErrorSummary& s) {
+  return {{"machine", s.family}, {"kind", s.kind},
+          {"rows", s.rows},      {"judged", s.judged},
+          {"held", s.held},      {"figures", s.figures},
+          {"median", s.median},  {"percentile_90", s.percentile_90},
+          {"worst", s.worst},    {"worst_id", s.worst_id}};
+}
+
+void PrintJson(const std::string& machine, const Judgement& judgement) {
+  Json rows = Json::array(), summaries = Json::array();
+  for (const ValidatedMachine& one : judgement.machines) {
+    for (const ValidationRow& row : one.rows) rows.push_back(RowJson(one.name, row));
   }
-  return table.ToString() +
-         fmt::format("{} of {} rows with a published value hold\n", held, judged);
+  for (const ErrorSummary& summary : judgement.summaries) summaries.push_back(SummaryJson(summary));
+  fmt::print("{}\n", Json{{"machine", machine},
+                          {"rows", std::move(rows)},
+                          {"summary", std::move(summaries)},
+                          {"unmatched", judgement.unmatched}}
+                         .dump(2));
+}
+
+void PrintTables(const Judgement& judgement) {
+  Table rows({"id", "published", "emulated", "unit", "error", "kind", "judged", "quantity"},
+             "lrrlrlll");
+  for (const ValidatedMachine& one : judgement.machines) {
+    for (const ValidationRow& row : one.rows) {
+      rows.Add({row.id, row.published.text.empty() ? "-" : row.published.text,
+                fmt::format("{:.6g}", row.emulated), row.unit, ErrorText(row),
+                RowKindName(row.kind), JudgementText(row), row.quantity});
+    }
+  }
+  Table summaries({"machine", "rows", "count", "judged", "hold", "median", "90th percentile",
+                   "worst", "worst row"},
+                  "llrrrrrrl");
+  for (const ErrorSummary& s : judgement.summaries) {
+    const auto percent = [](double error, int of) {
+      return of == 0 ? std::string("-") : FormatPercent(error);
+    };
+    summaries.Add({s.family, s.kind, std::to_string(s.rows), std::to_string(s.judged),
+                   std::to_string(s.held), percent(s.median, s.figures),
+                   percent(s.percentile_90, s.figures), percent(s.worst, s.judged), s.worst_id});
+  }
+  fmt::print("{}\n{}", rows.ToString(), summaries.ToString());
+  for (const std::string& figure : judgement.unmatched) fmt::print("not judged: {}\n", figure);
+}
+
+absl::StatusOr<std::vector<WithheldFigure>> ReadWithheldFile(const std::string& name) {
+  std::ifstream file(name, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file.is_open() || file.bad()) {
+    return absl::InvalidArgumentError(fmt::format("{}: cannot be read", name));
+  }
+  auto figures = ReadWithheld(text);
+  if (figures.ok()) return figures;
+  return absl::InvalidArgumentError(fmt::format("{}: {}", name, Text(figures.status())));
+}
+
+// Leaves the rows that figures from outside belong to.
+void JudgeWithheld(const std::vector<WithheldFigure>& figures, Judgement& judgement) {
+  Rows all;
+  for (const ValidatedMachine& machine : judgement.machines) {
+    all.insert(all.end(), machine.rows.begin(), machine.rows.end());
+  }
+  WithheldMatch match = MatchWithheld(all, figures);
+  judgement.unmatched = std::move(match.unmatched);
+  for (ValidatedMachine& machine : judgement.machines) {
+    Rows matched;
+    for (const ValidationRow& row : match.rows) {
+      const bool own = std::any_of(machine.rows.begin(), machine.rows.end(),
+                                   [&](const ValidationRow& of) { return of.id == row.id; });
+      if (own) matched.push_back(row);
+    }
+    machine.rows = std::move(matched);
+  }
+}
+
+void Summarize(Judgement& judgement) {
+  Rows all;
+  for (const ValidatedMachine& machine : judgement.machines) {
+    const auto some = SummarizeErrors(machine.name, machine.rows);
+    judgement.summaries.insert(judgement.summaries.end(), some.begin(), some.end());
+    all.insert(all.end(), machine.rows.begin(), machine.rows.end());
+  }
+  if (judgement.machines.size() < 2) return;
+  const auto some = SummarizeErrors(kAllMachines, all);
+  judgement.summaries.insert(judgement.summaries.end(), some.begin(), some.end());
 }
 
 Outcome Validate(const ValidateArguments& a) {
-  for (const Machine& machine : kMachines) {
-    if (a.machine != machine.name) continue;
-    const absl::StatusOr<Rows> rows = machine.validate(a.only);
-    if (!rows.ok()) return FromStatus(rows.status());
-    if (rows->empty()) {
-      return Outcome::Fail(ExitCode::kBadInput,
-                           fmt::format("no row of {} begins with \"{}\"", a.machine, a.only));
-    }
-    if (IsJson(a.format)) {
-      Json list = Json::array();
-      for (const ValidationRow& row : *rows) list.push_back(RowJson(row));
-      fmt::print("{}\n", Json{{"machine", machine.name}, {"rows", std::move(list)}}.dump(2));
-    } else {
-      fmt::print("{}", RowsText(*rows));
-    }
-    return Outcome::Ok();
+  std::vector<WithheldFigure> figures;
+  if (!a.withhold.empty()) {
+    auto read = ReadWithheldFile(a.withhold);
+    if (!read.ok()) return FromStatus(read.status());
+    figures = *std::move(read);
   }
-  return Outcome::Fail(ExitCode::kUsage, fmt::format("unknown machine '{}'", a.machine));
+  Judgement judgement;
+  bool any = false;
+  for (const Machine& machine : kMachines) {
+    if (a.machine != kAllMachines && a.machine != machine.name) continue;
+    absl::StatusOr<Rows> rows = machine.validate(a.only);
+    if (!rows.ok()) return FromStatus(rows.status());
+    any = any || !rows->empty();
+    judgement.machines.push_back({machine.name, *std::move(rows)});
+  }
+  if (!any) {
+    return Outcome::Fail(ExitCode::kBadInput,
+                         fmt::format("no row of {} begins with \"{}\"", a.machine, a.only));
+  }
+  if (!a.withhold.empty()) JudgeWithheld(figures, judgement);
+  Summarize(judgement);
+  if (IsJson(a.format)) {
+    PrintJson(a.machine, judgement);
+  } else if (a.format == "html") {
+    fmt::print("{}", ValidationPage(judgement.machines, judgement.summaries, judgement.unmatched));
+  } else {
+    PrintTables(judgement);
+  }
+  return Outcome::Ok();
 }
 
 }  // namespace
 
 CommandBody AddValidate(CLI::App& app) {
   auto a = std::make_shared<ValidateArguments>();
-  std::vector<std::string> names;
+  std::vector<std::string> names{kAllMachines};
   for (const Machine& machine : kMachines) names.push_back(machine.name);
-  app.add_option("MACHINE", a->machine, "Machine whose published figures are compared")
+  app.add_option("MACHINE", a->machine, "Machine whose published figures are compared, or all")
       ->required()
       ->check(CLI::IsMember(names));
   app.add_option("--only", a->only, "Only rows whose id starts with this");
-  AddFormatOption(app, a->format);
+  app.add_option("--withhold", a->withhold,
+                 "Judge against the figures of this file (CSV: id, value, conditions) instead, and "
+                 "show only rows that they belong to")
+      ->type_name("FILE");
+  app.add_option("--format", a->format, "table, json, or html with drawings")
+      ->check(CLI::IsMember({"table", "json", "html"}))
+      ->capture_default_str();
   return [a] { return Validate(*a); };
 }
 

@@ -11,11 +11,8 @@
 namespace percs {
 namespace {
 
-using Role = ValidationRole;
-using Holds = ValidationRow::Holds;
+using Kind = RowKind;
 
-constexpr double kCalibrated = 0.05, kLatency = 0.15,
-                 kCell = 0.20;  // tolerances of docs/collectives.md
 constexpr std::uint64_t kKib = 1024, kMib = 1024 * 1024;
 // Calls of root 0 alone would be of a root that is a leader; the loop's later ones are not.
 constexpr std::uint32_t kFirstRoot = 11;
@@ -66,20 +63,17 @@ class P7ihValidation {
   bool Wanted(const std::string& id) const {
     return status_.ok() && id.compare(0, only_.size(), only_) == 0;
   }
+  // Nothing is published if `published` is 0.
   void Add(const std::string& id, std::string quantity, double published, double emulated,
-           const char* unit, Role role, double tolerance) {
-    Holds holds = Holds::kUnknown;
-    if (published > 0) {
-      holds = std::abs(emulated - published) <= tolerance * published ? Holds::kYes : Holds::kNo;
-    }
-    rows_.push_back({id, std::move(quantity), published > 0 ? fmt::format("{:g}", published) : "",
-                     emulated, unit, role, holds});
+           const char* unit, Kind kind, std::vector<std::string> other_ids = {}) {
+    rows_.push_back({id, std::move(quantity),
+                     published > 0 ? PublishedFigure::At(published) : PublishedFigure::None(),
+                     emulated, unit, kind, std::move(other_ids)});
   }
   void AddRange(const std::string& id, std::string quantity, double from, double to,
-                double emulated, const char* unit) {
-    const bool inside = emulated >= from && emulated <= to;
-    rows_.push_back({id, std::move(quantity), fmt::format("{:g}-{:g}", from, to), emulated, unit,
-                     Role::kPredicted, inside ? Holds::kYes : Holds::kNo});
+                double emulated, const char* unit, Kind kind) {
+    rows_.push_back(
+        {id, std::move(quantity), PublishedFigure::Between(from, to), emulated, unit, kind, {}});
   }
   static CollectiveWorkload Loop(Operation operation, const char* algorithm, std::uint32_t nodes,
                                  std::uint32_t per_node, int smt, std::uint64_t bytes = 8) {
@@ -115,17 +109,15 @@ class P7ihValidation {
     return result->collective.Nanoseconds() / 1000;
   }
   void Latency(const std::string& id, std::string quantity, double published,
-               const CollectiveWorkload& w, Role role) {
+               const CollectiveWorkload& w, Kind kind, std::vector<std::string> other_ids = {}) {
     if (!Wanted(id)) return;
-    Add(id, std::move(quantity), published, Microseconds(w), "us", role,
-        role == Role::kCalibrated ? kCalibrated : kLatency);
+    Add(id, std::move(quantity), published, Microseconds(w), "us", kind, std::move(other_ids));
   }
   void Bandwidth(const std::string& id, std::string quantity, double published,
-                 const CollectiveWorkload& w, Role role) {
+                 const CollectiveWorkload& w, Kind kind, std::vector<std::string> other_ids = {}) {
     if (!Wanted(id)) return;
     const double megabytes = static_cast<double>(w.bytes) / Microseconds(w);  // per second
-    Add(id, std::move(quantity), published, megabytes, "MB/s", role,
-        role == Role::kCalibrated ? kCalibrated : kCell);
+    Add(id, std::move(quantity), published, megabytes, "MB/s", kind, std::move(other_ids));
   }
 
   void OneNode();
@@ -152,36 +144,36 @@ void P7ihValidation::OneNode() {
     return Loop(Operation::kBroadcast, algorithm, 1, tasks, 4, bytes);
   };
   Latency("P7IH-010", "shared-memory allreduce, 128 tasks", 9,
-          Loop(Operation::kAllreduce, "shm:tree", 1, 128, 4), Role::kCalibrated);
+          Loop(Operation::kAllreduce, "shm:tree", 1, 128, 4), Kind::kCalibrated);
   Latency("P7IH-011", "P2P allreduce, 128 tasks of a node", 12,
-          Loop(Operation::kAllreduce, "p2p", 1, 128, 4), Role::kPredicted);
+          Loop(Operation::kAllreduce, "p2p", 1, 128, 4), Kind::kPredicted);
   Latency("P7IH-013", "shared-memory broadcast, two buffers, fixed root", 2.23,
-          broadcast("shm:two-buffers"), Role::kCalibrated);
+          broadcast("shm:two-buffers"), Kind::kCalibrated);
   Latency("P7IH-014", "shared-memory broadcast, one buffer, fixed root", 2.65,
-          broadcast("shm:one-buffer"), Role::kCalibrated);
+          broadcast("shm:one-buffer"), Kind::kCalibrated);
   Latency("P7IH-015", "P2P broadcast, 32 tasks, fixed root", 14, broadcast("p2p"),
-          Role::kPredicted);
+          Kind::kPredicted);
   Latency("P7IH-016", "P2P broadcast, 32 tasks, rotating root", 14.3, Rotating(broadcast("p2p")),
-          Role::kPredicted);
+          Kind::kPredicted);
   Latency("P7IH-017", "P2P broadcast, 32 tasks, rotating root, cpu mapping", 26.9,
-          on_cpu(Rotating(broadcast("p2p"))), Role::kPredicted);
+          on_cpu(Rotating(broadcast("p2p"))), Kind::kUnexplained);
   Latency("P7IH-018", "shared-memory broadcast, one buffer, rotating root", 4.14,
-          Rotating(broadcast("shm:one-buffer")), Role::kCalibrated);
+          Rotating(broadcast("shm:one-buffer")), Kind::kCalibrated);
   Latency("P7IH-019", "shared-memory broadcast, one buffer, rotating root, cpu mapping", 3.58,
-          on_cpu(Rotating(broadcast("shm:one-buffer"))), Role::kCalibrated);
+          on_cpu(Rotating(broadcast("shm:one-buffer"))), Kind::kCalibrated);
   Latency("P7IH-020", "shared-memory broadcast, two buffers, rotating root", 5.06,
-          Rotating(broadcast("shm:two-buffers")), Role::kPredicted);
+          Rotating(broadcast("shm:two-buffers")), Kind::kUnexplained);
   Latency("P7IH-021", "shared-memory broadcast, two buffers, rotating root, cpu mapping", 3.41,
-          on_cpu(Rotating(broadcast("shm:two-buffers"))), Role::kCalibrated);
+          on_cpu(Rotating(broadcast("shm:two-buffers"))), Kind::kCalibrated);
   Bandwidth("P7IH-022", "shared-memory broadcast, one buffer, 130 KB, 32 tasks", 1000,
-            Rotating(broadcast("shm:one-buffer", 130'000)), Role::kPredicted);
+            Rotating(broadcast("shm:one-buffer", 130'000)), Kind::kPredicted);
   Bandwidth("P7IH-023", "shared-memory broadcast, one buffer, 130 KB, 128 tasks", 800,
-            Rotating(broadcast("shm:one-buffer", 130'000, 128)), Role::kPredicted);
+            Rotating(broadcast("shm:one-buffer", 130'000, 128)), Kind::kPredicted);
   if (!Wanted("P7IH-024")) return;
   Add("P7IH-024", "shared-memory broadcast of 130 KB, gain of two buffers that alternate", 2,
       Microseconds(Rotating(broadcast("shm:one-buffer", 130'000))) /
           Microseconds(Rotating(broadcast("shm:two-buffers", 130'000))),
-      "x", Role::kPredicted, kCell);
+      "x", Kind::kPredicted);
 }
 
 // Section 3.6, figure 9.
@@ -189,21 +181,22 @@ void P7ihValidation::OneTaskPerNode() {
   const auto allreduce = [](const char* algorithm, std::uint32_t nodes) {
     return Loop(Operation::kAllreduce, algorithm, nodes, 1, 1);
   };
-  Latency("P7IH-025", "P2P allreduce, 2 nodes", 1.83, allreduce("p2p", 2), Role::kCalibrated);
-  Latency("P7IH-026", "P2P allreduce, 128 nodes", 11.39, allreduce("p2p", 128), Role::kCalibrated);
-  Latency("P7IH-027", "CAU allreduce, 2 nodes", 3.78, allreduce("cau", 2), Role::kCalibrated);
-  Latency("P7IH-028", "CAU allreduce, 128 nodes", 7.66, allreduce("cau", 128), Role::kCalibrated);
+  Latency("P7IH-025", "P2P allreduce, 2 nodes", 1.83, allreduce("p2p", 2), Kind::kCalibrated);
+  Latency("P7IH-026", "P2P allreduce, 128 nodes", 11.39, allreduce("p2p", 128), Kind::kCalibrated);
+  Latency("P7IH-027", "CAU allreduce, 2 nodes", 3.78, allreduce("cau", 2), Kind::kCalibrated);
+  Latency("P7IH-028", "CAU allreduce, 128 nodes", 7.66, allreduce("cau", 128), Kind::kCalibrated);
   CollectiveWorkload broadcast = Loop(Operation::kBroadcast, "cau", 128, 1, 1);
   broadcast.iterations = 128;  // every root
-  Latency("P7IH-029", "CAU broadcast, fixed root, 128 nodes", 2.24, broadcast, Role::kCalibrated);
+  Latency("P7IH-029", "CAU broadcast, fixed root, 128 nodes", 2.24, broadcast,
+          Kind::kRestated);  // it is cau_interval
   Latency("P7IH-030", "CAU broadcast, rotating root, 128 nodes", 3.6, Rotating(broadcast),
-          Role::kCalibrated);
+          Kind::kUnexplained);
   if (Wanted("P7IH-032")) {
     const double two = Microseconds(allreduce("p2p", 2)), all = Microseconds(allreduce("p2p", 128));
     Add("P7IH-032", "P2P allreduce, per phase beyond the first", 1.593, (all - two) / 6, "us",
-        Role::kCalibrated, kCalibrated);
+        Kind::kRestated);
     Add("P7IH-033", "P2P allreduce, mean phase on 128 nodes", 1.627, all / 7, "us",
-        Role::kCalibrated, kCalibrated);
+        Kind::kRestated);
   }
   if (Wanted("P7IH-034")) {
     std::uint32_t nodes = 2;
@@ -211,10 +204,10 @@ void P7ihValidation::OneTaskPerNode() {
            Microseconds(allreduce("cau", nodes)) > Microseconds(allreduce("p2p", nodes)))
       nodes *= 2;
     AddRange("P7IH-034", "allreduce: nodes from which the CAU is ahead, in powers of two", 4, 8,
-             nodes, "nodes");
+             nodes, "nodes", Kind::kPredicted);
   }
   Latency("fig9b.p2p.128", "P2P broadcast, rotating root, 128 nodes", 0,
-          Rotating(Loop(Operation::kBroadcast, "p2p", 128, 1, 1)), Role::kPredicted);
+          Rotating(Loop(Operation::kBroadcast, "p2p", 128, 1, 1)), Kind::kPredicted, {"P7IH-031"});
 }
 
 // Sections 5.1 and 5.3, figures 12 and 14(a).
@@ -226,31 +219,31 @@ void P7ihValidation::Hybrids() {
   };
   CollectiveWorkload hybrid = Loop(Operation::kAllreduce, "hybrid:cau", 64, 32, 2);
   hybrid.iterations = 100;
-  Latency("P7IH-035", "hybrid allreduce, 2048 tasks, as the paper expects it", 16, hybrid,
-          Role::kPredicted);
+  Latency("P7IH-035", "hybrid allreduce, 2048 tasks, as the paper adds it up", 16, hybrid,
+          Kind::kRestated);
   hybrid.placement.nodes = 128;
   Latency("fig12a.hybrid.4096", "hybrid allreduce, shared memory and CAU, 4096 cores", 0, hybrid,
-          Role::kPredicted);
+          Kind::kPredicted);
   Latency("P7IH-037", "shared-memory reduce of the hybrid, 32 tasks", 6,
-          Loop(Operation::kReduce, "shm:tree", 1, 32, 2), Role::kPredicted);
+          Loop(Operation::kReduce, "shm:tree", 1, 32, 2), Kind::kPredicted);
   Latency("P7IH-038", "shared-memory broadcast of the hybrid, 32 tasks", 2,
-          Loop(Operation::kBroadcast, "shm:one-buffer", 1, 32, 2), Role::kPredicted);
+          Loop(Operation::kBroadcast, "shm:one-buffer", 1, 32, 2), Kind::kPredicted);
   if (Wanted("P7IH-039")) {
     AddRange("P7IH-039", "CAU allreduce of the hybrid, 128 nodes", 7, 8,
-             Microseconds(Loop(Operation::kAllreduce, "cau", 128, 1, 1)), "us");
+             Microseconds(Loop(Operation::kAllreduce, "cau", 128, 1, 1)), "us", Kind::kRestated);
   }
   Latency("P7IH-041", "P2P allreduce, 4096 cores", 24,
-          Loop(Operation::kAllreduce, "p2p", 128, 32, 2), Role::kPredicted);
-  Latency("P7IH-043", "P2P broadcast, 4096 cores", 40, broadcast("p2p", 32), Role::kPredicted);
-  Latency("P7IH-046", "P2P broadcast, 8192 threads", 68, broadcast("p2p", 64), Role::kCalibrated);
+          Loop(Operation::kAllreduce, "p2p", 128, 32, 2), Kind::kPredicted);
+  Latency("P7IH-043", "P2P broadcast, 4096 cores", 40, broadcast("p2p", 32), Kind::kPredicted);
+  Latency("P7IH-046", "P2P broadcast, 8192 threads", 68, broadcast("p2p", 64), Kind::kCalibrated);
   Latency("fig12b.shm-p2p.4096", "short broadcast, shared memory and P2P, 4096 cores", 0,
-          broadcast("hybrid:p2p", 32), Role::kPredicted);
+          broadcast("hybrid:p2p", 32), Kind::kPredicted, {"P7IH-044"});
   Latency("fig12b.shm-cau.4096", "short broadcast, shared memory and CAU, 4096 cores", 0,
-          broadcast("hybrid:cau", 32), Role::kPredicted);
+          broadcast("hybrid:cau", 32), Kind::kPredicted, {"P7IH-045"});
   Latency("fig14a.shm-p2p.8192", "short broadcast, shared memory and P2P, 8192 threads", 0,
-          broadcast("hybrid:p2p", 64), Role::kPredicted);
+          broadcast("hybrid:p2p", 64), Kind::kPredicted, {"P7IH-047"});
   Latency("fig14a.shm-cau.8192", "short broadcast, shared memory and CAU, 8192 threads", 0,
-          broadcast("hybrid:cau", 64), Role::kPredicted);
+          broadcast("hybrid:cau", 64), Kind::kPredicted, {"P7IH-048"});
 }
 
 // How far the hybrid is ahead of P2P on one node: sections 5.2 and 5.3.
@@ -262,6 +255,8 @@ void P7ihValidation::Gains() {
   } kGains[] = {{"P7IH-049", "32 cores", 1, 2.05, 5.60}, {"fig14b.gain.64", "64 threads", 2, 0, 0}};
   for (const auto& gain : kGains) {
     if (!Wanted(gain.id)) continue;
+    // Arithmetic on the column of 32 cores, if that is known.
+    const Kind kind = gain.least > 0 ? Kind::kRestated : Kind::kPredicted;
     double least = 1e9, most = 0;
     for (const Size& size : kSizes) {
       if (gain.smt == 2 && size.bytes == 16 * kKib) continue;
@@ -273,16 +268,17 @@ void P7ihValidation::Gains() {
     }
     Add(fmt::format("{}.least", gain.id),
         fmt::format("hybrid broadcast ahead of P2P, {}: least", gain.what), gain.least, least, "x",
-        Role::kPredicted, kCell);
+        kind);
     Add(fmt::format("{}.most", gain.id),
         fmt::format("hybrid broadcast ahead of P2P, {}: most", gain.what), gain.most, most, "x",
-        Role::kPredicted, kCell);
+        kind);
   }
 }
 
 template <std::size_t kColumns>
 void P7ihValidation::Table(const char* figure, int smt,
                            const std::array<std::uint32_t, kColumns>& columns, bool known) {
+  int number = known ? 53 : 197;  // of the figure in the list of all published figures
   for (std::size_t s = 0; s < kSizes.size(); ++s) {
     if (!known && kSizes[s].bytes == 16 * kKib) continue;  // figure 14 has no such row
     for (std::size_t c = 0; c < kColumns; ++c) {
@@ -294,7 +290,8 @@ void P7ihValidation::Table(const char* figure, int smt,
                   fmt::format("{} broadcast of {} on {} {}", hybrid ? "hybrid" : "P2P",
                               kSizes[s].name, columns[c], smt == 1 ? "cores" : "threads"),
                   known ? kFigure13[s][2 * c + hybrid] : 0, w,
-                  known && columns[c] <= 64 ? Role::kCalibrated : Role::kPredicted);
+                  known && columns[c] <= 64 ? Kind::kCalibrated : Kind::kPredicted,
+                  {fmt::format("P7IH-{:03}", number++)});
       }
     }
   }

@@ -70,11 +70,11 @@ class SmartmapValidation {
     return Time(operation, Layer::kTwoCopies, bytes) / Time(operation, Layer::kDirect, bytes);
   }
   void Hierarchical();
-  void Add(std::string id, std::string quantity, std::string published, double emulated,
-           const char* unit, ValidationRole role, bool holds) {
+  void Add(std::string id, std::string quantity, PublishedFigure published, double emulated,
+           const char* unit, RowKind kind = RowKind::kPredicted) {
     if (id.compare(0, only_.size(), only_) != 0) return;
-    rows_.push_back({std::move(id), std::move(quantity), std::move(published), emulated, unit, role,
-                     holds ? ValidationRow::Holds::kYes : ValidationRow::Holds::kNo});
+    rows_.push_back(
+        {std::move(id), std::move(quantity), std::move(published), emulated, unit, kind, {}});
   }
   // First power of two from which one copy is faster than two.
   double Crossover(Operation operation) {
@@ -99,38 +99,37 @@ absl::StatusOr<std::vector<ValidationRow>> SmartmapValidation::Run() {
          threshold < (1u << 20)) {
     threshold += 8;
   }
-  Add("SMAP-008", "reduce is parallel from", "1024", static_cast<double>(threshold), "B",
-      ValidationRole::kSpecified, threshold == 1024);
+  Add("SMAP-008", "reduce is parallel from", PublishedFigure::At(1024),
+      static_cast<double>(threshold), "B", RowKind::kRestated);
   const double crossover = Crossover(Operation::kReduce);
-  Add("SMAP-009", "reduce by messages: two copies are ahead up to about", "1024", crossover, "B",
-      ValidationRole::kPredicted, crossover >= 512 && crossover <= 2048);
+  Add("SMAP-009", "reduce by messages: two copies are ahead up to about", PublishedFigure::At(1024),
+      crossover, "B");
   const double reduce = Gain(Operation::kReduce, 32768);
-  Add("SMAP-010", "reduce of 32 KB, direct ahead of two copies by more than", "700",
-      100 * (reduce - 1), "%", ValidationRole::kPredicted, reduce >= 8);
-  Add("SMAP-011", "reduce of 32 KB, direct against two copies: as much as", "7", reduce, "x",
-      ValidationRole::kPredicted, reduce >= 0.85 * 7 && reduce <= 1.25 * 7);
+  Add("SMAP-010", "reduce of 32 KB, direct ahead of two copies by more than",
+      PublishedFigure::AtLeast(700), 100 * (reduce - 1), "%");
+  Add("SMAP-011", "reduce of 32 KB, direct against two copies: as much as", PublishedFigure::At(7),
+      reduce, "x");
   const double broadcast = Gain(Operation::kBroadcast, 8192);
-  Add("SMAP-012", "broadcast of 8 KB, direct against two copies: nearly", "10", broadcast, "x",
-      ValidationRole::kPredicted, broadcast >= 8.5 && broadcast <= 11.5);
+  Add("SMAP-012", "broadcast of 8 KB, direct against two copies: nearly", PublishedFigure::At(10),
+      broadcast, "x");
   double least = 1e9, most = 0;
   for (std::uint64_t bytes = 1024; bytes <= (1u << 19); bytes *= 8) {
     const double gain = Gain(Operation::kAllreduce, bytes);
     least = std::min(least, gain);
     most = std::max(most, gain);
   }
-  Add("SMAP-013", "allreduce, 1 KB to nearly 1 MB, direct against two copies: least", "2", least,
-      "x", ValidationRole::kPredicted, least >= 2 && least <= 3);
-  Add("SMAP-013.most", "the same: most", "3", most, "x", ValidationRole::kPredicted,
-      most >= 2 && most <= 3);
+  Add("SMAP-013", "allreduce, 1 KB to nearly 1 MB, direct against two copies: least",
+      PublishedFigure::Between(2, 3), least, "x");
+  Add("SMAP-013.most", "the same: most", PublishedFigure::Between(2, 3), most, "x");
   double alltoall = 1e9;
   for (std::uint64_t bytes = 4096; bytes <= 131072; bytes *= 2) {
     alltoall = std::min(alltoall, Gain(Operation::kAlltoall, bytes));
   }
-  Add("SMAP-014", "all-to-all of 4 KB to 128 KB, direct ahead of two copies by more than", "500",
-      100 * (alltoall - 1), "%", ValidationRole::kPredicted, alltoall >= 6);
+  Add("SMAP-014", "all-to-all of 4 KB to 128 KB, direct ahead of two copies by more than",
+      PublishedFigure::AtLeast(500), 100 * (alltoall - 1), "%");
   const double few = Crossover(Operation::kAlltoall);
-  Add("SMAP-015", "all-to-all by messages: two copies are ahead up to a few hundred bytes", "256",
-      few, "B", ValidationRole::kPredicted, few >= 128 && few <= 1024);
+  Add("SMAP-015", "all-to-all by messages: two copies are ahead up to a few hundred bytes",
+      PublishedFigure::Between(200, 500), few, "B");
   Hierarchical();
   if (!status_.ok()) return status_;
   return std::move(rows_);
@@ -144,18 +143,17 @@ void SmartmapValidation::Hierarchical() {
     return 100 * (copies / HierarchicalTime(operation, "hierarchical:smartmap", bytes) - 1);
   };
   const double reduce = ahead(Operation::kReduce, 2 << 20);
-  Add("SMAP-016", "reduce over 32 nodes, 2 MB, direct ahead of two copies by almost", "30", reduce,
-      "%", ValidationRole::kPredicted, reduce >= 25 && reduce <= 30);
+  Add("SMAP-016", "reduce over 32 nodes, 2 MB, direct ahead of two copies by almost",
+      PublishedFigure::At(30), reduce, "%");
   double least = 1e9, most = 0;
   for (std::uint64_t bytes = 4096; bytes <= (1u << 19); bytes *= 4) {
     const double gain = ahead(Operation::kBroadcast, bytes);
     least = std::min(least, gain);
     most = std::max(most, gain);
   }
-  Add("SMAP-017", "broadcast over 32 nodes, 4 KB to 512 KB, direct ahead of two copies: least", "5",
-      least, "%", ValidationRole::kPredicted, least >= 5 && least <= 20);
-  Add("SMAP-017.most", "the same: most", "20", most, "%", ValidationRole::kPredicted,
-      most >= 5 && most <= 20);
+  Add("SMAP-017", "broadcast over 32 nodes, 4 KB to 512 KB, direct ahead of two copies: least",
+      PublishedFigure::Between(5, 20), least, "%");
+  Add("SMAP-017.most", "the same: most", PublishedFigure::Between(5, 20), most, "%");
 }
 }  // namespace
 

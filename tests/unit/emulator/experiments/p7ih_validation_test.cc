@@ -8,18 +8,19 @@
 
 #include <cmath>
 
+#include "emulator/experiments/judge.h"
 #include "emulator/experiments/smartmap_validation.h"
 #include "fmt/format.h"
 
 namespace percs {
 namespace {
 
-std::vector<std::string> Missed(const std::vector<ValidationRow>& rows, ValidationRole role) {
+std::vector<std::string> Missed(const std::vector<ValidationRow>& rows, RowKind kind) {
   std::vector<std::string> missed;
   for (const ValidationRow& row : rows) {
-    fmt::print("{} {} {:.3f} {}: {}\n", row.id, row.published, row.emulated, row.unit,
+    fmt::print("{} {} {:.3f} {}: {}\n", row.id, row.published.text, row.emulated, row.unit,
                row.quantity);
-    if (row.role == role && row.holds == ValidationRow::Holds::kNo) missed.push_back(row.id);
+    if (row.kind == kind && IsJudged(row) && !Holds(row)) missed.push_back(row.id);
   }
   return missed;
 }
@@ -28,23 +29,19 @@ TEST(P7ihValidationTest, RowsOfOneNodeHold) {
   const auto ten = ValidateP7ih("P7IH-01");
   ASSERT_TRUE(ten.ok()) << ten.status();
   EXPECT_EQ(ten->size(), 9u);
-  EXPECT_THAT(Missed(*ten, ValidationRole::kCalibrated), testing::ElementsAre("P7IH-019"));
-  EXPECT_THAT(Missed(*ten, ValidationRole::kPredicted),
-              testing::ElementsAre("P7IH-011", "P7IH-017"));
+  EXPECT_THAT(Missed(*ten, RowKind::kCalibrated), testing::ElementsAre("P7IH-019"));
+  EXPECT_THAT(Missed(*ten, RowKind::kPredicted), testing::ElementsAre("P7IH-011"));
 }
 
 TEST(P7ihValidationTest, RowsOfManyNodesHold) {
   const auto latencies = ValidateP7ih("P7IH-02");
   ASSERT_TRUE(latencies.ok()) << latencies.status();
   EXPECT_EQ(latencies->size(), 10u);
-  EXPECT_THAT(Missed(*latencies, ValidationRole::kCalibrated), testing::IsEmpty());
-  const auto rotating = ValidateP7ih("P7IH-030");
-  ASSERT_TRUE(rotating.ok()) << rotating.status();
-  EXPECT_THAT(Missed(*rotating, ValidationRole::kCalibrated), testing::ElementsAre("P7IH-030"));
+  EXPECT_THAT(Missed(*latencies, RowKind::kCalibrated), testing::IsEmpty());
   const auto crossover = ValidateP7ih("P7IH-034");
   ASSERT_TRUE(crossover.ok() && crossover->size() == 1) << crossover.status();
-  EXPECT_EQ(crossover->front().published, "4-8");
-  EXPECT_THAT(Missed(*crossover, ValidationRole::kPredicted), testing::IsEmpty());
+  EXPECT_EQ(crossover->front().published.text, "4-8");
+  EXPECT_THAT(Missed(*crossover, RowKind::kPredicted), testing::IsEmpty());
 }
 
 // No parameter belongs to a cell, so they hold together or not at all.
@@ -58,8 +55,8 @@ TEST(P7ihValidationTest, CellsThatSetParametersHoldTogether) {
         const auto cell = ValidateP7ih(id);
         ASSERT_TRUE(cell.ok() && !cell->empty()) << id << cell.status();
         EXPECT_EQ(cell->front().id, id);
-        EXPECT_EQ(cell->front().role, ValidationRole::kCalibrated) << id;
-        const double error = cell->front().emulated / std::stod(cell->front().published) - 1;
+        EXPECT_EQ(cell->front().kind, RowKind::kCalibrated) << id;
+        const double error = cell->front().emulated / cell->front().published.high - 1;
         EXPECT_LT(std::abs(error), 0.35) << id;
         squares += error * error;
         ++cells;
@@ -71,9 +68,11 @@ TEST(P7ihValidationTest, CellsThatSetParametersHoldTogether) {
 }
 
 TEST(SmartmapValidationTest, ThresholdIsWherePublished) {
-  const auto rows = ValidateSmartmap();
+  const auto rows = ValidateSmartmap("SMAP-008");
   ASSERT_TRUE(rows.ok()) << rows.status();
-  EXPECT_THAT(Missed(*rows, ValidationRole::kSpecified), testing::IsEmpty());
+  ASSERT_EQ(rows->size(), 1u);
+  EXPECT_EQ(rows->front().kind, RowKind::kRestated);
+  EXPECT_EQ(RelativeError(rows->front()), 0);
 }
 
 }  // namespace
