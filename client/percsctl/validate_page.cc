@@ -186,7 +186,8 @@ std::string Errors(const std::vector<ValidatedMachine>& machines) {
   for (int percent = -60; percent <= 60; percent += 15) {
     svg += Line({kLeft, height(percent)}, {kLeft + kWidth, height(percent)},
                 percent == 0 ? kAxis : kGrid) +
-           Words({kLeft - 8, height(percent) + 4}, "end", fmt::format("{:+d} %", percent));
+           Words({kLeft - 8, height(percent) + 4}, "end",
+                 percent == 0 ? "0 %" : fmt::format("{:+d} %", percent));
   }
   double x = kLeft;
   for (std::size_t m = 0; m < machines.size(); ++m) {

@@ -538,7 +538,7 @@ class RoadrunnerTest(CliTest):
         report = self.good_json("validate", "roadrunner", "--only", "RR-03")
         rows = {row["id"]: row for row in report["rows"]}
         self.assertAlmostEqual(11.77, rows["RR-037"]["emulated"], 2)
-        self.assertTrue(all(row["holds"] for row in rows.values()))
+        self.assertTrue(all(row["holds"] is not False for row in rows.values()))
 
 
 class UnreachableTest(CliTest):

@@ -54,8 +54,8 @@ PatternWorkload Of(Pattern pattern) {
   return w;
 }
 
-std::vector<int> Histogram(const PatternWorkload& w, const TopologySpec& t, NodeId node,
-                           int draws) {
+std::vector<int> DestinationCounts(const PatternWorkload& w, const TopologySpec& t, NodeId node,
+                                   int draws) {
   auto p = DestinationPattern::Create(w, t, 1, node);
   EXPECT_TRUE(p.ok()) << p.status();
   std::vector<int> counts(NodesOf(t));
@@ -66,7 +66,8 @@ std::vector<int> Histogram(const PatternWorkload& w, const TopologySpec& t, Node
 
 TEST(Patterns, UniformReachesEveryOtherHubAlike) {
   PERCS_TRACE_SEED();
-  const std::vector<int> counts = Histogram(Of(Pattern::kUniform), Spec(1, 1, 5), 2, 40'000);
+  const std::vector<int> counts =
+      DestinationCounts(Of(Pattern::kUniform), Spec(1, 1, 5), 2, 40'000);
   EXPECT_EQ(counts[2], 0);
   for (NodeId n : {0, 1, 3, 4}) EXPECT_NEAR(counts[n], 10'000, 600);
 }
@@ -76,11 +77,11 @@ TEST(Patterns, HotspotGetsItsShareAndTheUniformPart) {
   PatternWorkload w = Of(Pattern::kHotspot);
   w.hotspot = 3;
   w.hotspot_fraction = 0.5;
-  const std::vector<int> counts = Histogram(w, Spec(1, 1, 5), 0, 40'000);
+  const std::vector<int> counts = DestinationCounts(w, Spec(1, 1, 5), 0, 40'000);
   EXPECT_EQ(counts[0], 0);
   EXPECT_NEAR(counts[3], 25'000, 700);  // a half, and a quarter of the other half
   EXPECT_NEAR(counts[1], 5'000, 500);
-  const std::vector<int> own = Histogram(w, Spec(1, 1, 5), 3, 40'000);
+  const std::vector<int> own = DestinationCounts(w, Spec(1, 1, 5), 3, 40'000);
   EXPECT_EQ(own[3], 0);
   EXPECT_NEAR(own[0], 10'000, 600);
 }
@@ -89,9 +90,9 @@ TEST(Patterns, HotspotFractionsZeroAndOneAreExact) {
   PatternWorkload w = Of(Pattern::kHotspot);
   w.hotspot = 1;
   w.hotspot_fraction = 1;
-  EXPECT_EQ(Histogram(w, Spec(1, 1, 4), 0, 1000)[1], 1000);
+  EXPECT_EQ(DestinationCounts(w, Spec(1, 1, 4), 0, 1000)[1], 1000);
   w.hotspot_fraction = 0;
-  EXPECT_LT(Histogram(w, Spec(1, 1, 4), 0, 1000)[1], 600);
+  EXPECT_LT(DestinationCounts(w, Spec(1, 1, 4), 0, 1000)[1], 600);
 }
 
 TEST(Patterns, NeighborIsTheNextHubAndWraps) {
