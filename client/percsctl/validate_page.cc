@@ -25,7 +25,7 @@ svg{width:100%;height:auto;font-family:sans-serif}
 <h1>Published and emulated figures</h1>
 <p>Calibrated rows set a parameter and are judged at 5&#160;%. Predicted ones set none and are
 judged at 15&#160;%. Restated rows are constants of the machine, or arithmetic on other rows, and
-unexplained ones are those that nobody can know: both are shown and never judged.</p>
+unexplained ones are those for which facts are missing: both are shown and never judged.</p>
 )";
 
 std::string Escape(const std::string& text) {

@@ -13,7 +13,7 @@ enum class RowKind : std::uint8_t {
   kCalibrated,   // parameters were set on this figure: within 5 %
   kPredicted,    // nothing was: within 15 %
   kRestated,     // a constant of the machine or arithmetic on other rows: shown, never judged
-  kUnexplained,  // docs/fidelity.md says why nobody can know: shown, never judged
+  kUnexplained,  // docs/fidelity.md says which facts are missing: shown, never judged
 };
 inline constexpr int kRowKinds = 4;
 const char* RowKindName(RowKind kind);
