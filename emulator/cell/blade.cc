@@ -75,18 +75,18 @@ void Blade::Run(Time end) {
 void Blade::Dispatch(const Event& event) {
   switch (event.key.event_class()) {
     case EventClass::kHfi:
-      reinterpret_cast<Processor*>(event.data)->Resume();
+      event.object<Processor>()->Resume();
       return;
     case EventClass::kTimer:
       OnTimer(event);
       return;
     case EventClass::kFlit: {
-      auto* const transfer = reinterpret_cast<Transfer*>(event.data);
+      auto* const transfer = event.object<Transfer>();
       transfer->mfc->OnDone(transfer);
       return;
     }
     case EventClass::kLink:
-      links_[event.key.port()].OnArrival(reinterpret_cast<Transfer*>(event.data),
+      links_[event.key.port()].OnArrival(event.object<Transfer>(),
                                          static_cast<int>(event.key.detail()), event.key.vc() != 0);
       return;
     case EventClass::kCommand:
@@ -104,12 +104,12 @@ void Blade::Dispatch(const Event& event) {
 void Blade::OnTimer(const Event& event) {
   switch (static_cast<BladeTimer>(event.key.detail())) {
     case BladeTimer::kRequest: {
-      auto* const transfer = reinterpret_cast<Transfer*>(event.data);
+      auto* const transfer = event.object<Transfer>();
       transfer->mfc->OnRequest(transfer);
       return;
     }
     case BladeTimer::kOperation:
-      Perform(reinterpret_cast<Processor*>(event.data));
+      Perform(event.object<Processor>());
       return;
     case BladeTimer::kBusRetry:
       buses_[event.key.port() - 200].OnRetry();

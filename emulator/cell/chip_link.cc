@@ -19,7 +19,7 @@ void ChipLink::Send(Transfer* t, int beats, bool last, Time arrival) {
   context_->queue.Push(
       free_ + context_->parameters.link.latency,
       EventKey(EventClass::kLink, from_cell_, last, static_cast<std::uint64_t>(beats)),
-      reinterpret_cast<std::uintptr_t>(t));
+      EventData(t));
 }
 
 void ChipLink::Degrade(double share) {

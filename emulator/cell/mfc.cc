@@ -70,7 +70,7 @@ void Mfc::StartElement(int index, Time at) {
   context_->queue.Push(at + CommandPhase(*t),
                        EventKey(EventClass::kTimer, spe_->index(), 0,
                                 static_cast<std::uint64_t>(BladeTimer::kRequest)),
-                       reinterpret_cast<std::uintptr_t>(t));
+                       EventData(t));
 }
 
 void Mfc::Locate(EffectiveAddress ea, std::uint8_t* cell, std::uint8_t* unit) const {
@@ -139,8 +139,7 @@ void Mfc::OnRequest(Transfer* t) {
 void Mfc::OnLastBeat(Transfer* t, Time arrival) {
   const BladeParameters& p = context_->parameters;
   context_->queue.Push(arrival + (t->is_signal ? p.signal_set : p.dma_done),
-                       EventKey(EventClass::kFlit, spe_->index(), 0, t->command),
-                       reinterpret_cast<std::uintptr_t>(t));
+                       EventKey(EventClass::kFlit, spe_->index(), 0, t->command), EventData(t));
 }
 
 void Mfc::CopyData(const Transfer& t) {

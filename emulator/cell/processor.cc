@@ -56,7 +56,7 @@ Processor::Slow Processor::Ask(const Operation& operation, Time there, const cha
     context_->queue.Push(
         clock_ + there,
         EventKey(EventClass::kTimer, index_, 0, static_cast<std::uint64_t>(BladeTimer::kOperation)),
-        reinterpret_cast<std::uintptr_t>(this));
+        EventData(this));
   }
   return {this};
 }

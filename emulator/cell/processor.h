@@ -125,8 +125,7 @@ class Processor {
   }
   // The program continues at `at`; nothing else may wake it before.
   void WakeAt(Time at) {
-    context_->queue.Push(at, EventKey(EventClass::kHfi, index_, 0, 0),
-                         reinterpret_cast<std::uintptr_t>(this));
+    context_->queue.Push(at, EventKey(EventClass::kHfi, index_, 0, 0), EventData(this));
   }
   void WakeAfter(Time cost) { WakeAt(std::max(context_->now, clock_) + cost); }
   void OnEnd() {

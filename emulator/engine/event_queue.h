@@ -39,10 +39,22 @@ struct EventKey {
   std::uint64_t detail() const { return value & 0xffffffffffull; }
 };
 
+// An event names its object by the address; the object outlives it. The one place where pointers
+// become numbers.
+inline std::uint64_t EventData(const void* object) {
+  return reinterpret_cast<std::uint64_t>(object);
+}
+
 struct Event {
   Time time = 0;
   EventKey key;
   std::uint64_t data = 0;
+
+  // REQUIRES: data is EventData of one.
+  template <typename T>
+  T* object() const {
+    return reinterpret_cast<T*>(data);
+  }
 };
 
 class EventQueue {
@@ -144,8 +156,8 @@ class EventQueue {
   // handled.
   void SetNextFetched(const Event& event) {
     SetNext(event);
-    __builtin_prefetch(reinterpret_cast<const char*>(event.data));
-    __builtin_prefetch(reinterpret_cast<const char*>(event.data) + 64);
+    __builtin_prefetch(event.object<const char>());
+    __builtin_prefetch(event.object<const char>() + 64);
   }
   // Bucket `first_` has become empty: finds the next one, cyclically; every wheel event lies within
   // one turn. False if the wheel is empty.

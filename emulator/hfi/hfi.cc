@@ -8,23 +8,6 @@
 
 namespace percs {
 
-void SendQueue::Push(Packet* p) {
-  Packet* before = tail;
-  if (p->header.kind == PacketKind::kAck) before = std::exchange(last_reply, p);
-  Packet*& place = before ? before->next : head;
-  p->next = place;
-  place = p;
-  if (tail == before) tail = p;
-}
-
-Packet* SendQueue::Pop() {
-  Packet* p = head;
-  head = p->next;
-  if (!head) tail = nullptr;
-  if (last_reply == p) last_reply = nullptr;
-  return p;
-}
-
 bool Hfi::Send(Packet* p, bool verified, const RouteSetting& route) {
   PacketHeader& header = p->header;
   header.source = context_.node;
@@ -130,7 +113,7 @@ void Hfi::Start(PortId hfi_port, Port& port, PortId output) {
   context_.queue.Push(
       port.free_at,
       EventKey(EventClass::kFlit, hfi_port, 0, static_cast<std::uint64_t>(FlitEvent::kRun)),
-      reinterpret_cast<std::uint64_t>(p));
+      EventData(p));
   if (backlog_ > 0) WakeWhenWIsFree();
   listener_.OnBacklogShrunk();
 }

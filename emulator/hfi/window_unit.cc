@@ -54,8 +54,7 @@ void WindowUnit::Forget(WindowListener* listener) {
 void WindowUnit::Schedule(Time at, Deferred&& what) {
   Deferred* d = deferred_.Take();
   *d = std::move(what);
-  context_.queue.Push(at, EventKey(EventClass::kHfi, kWindows, 0, next_event_++),
-                      reinterpret_cast<std::uint64_t>(d));
+  context_.queue.Push(at, EventKey(EventClass::kHfi, kWindows, 0, next_event_++), EventData(d));
 }
 
 void WindowUnit::Tell(Time at, ListenerId listener, bool counted, WindowEvent&& event) {
@@ -70,7 +69,7 @@ void WindowUnit::Tell(Time at, ListenerId listener, bool counted, WindowEvent&& 
 }
 
 void WindowUnit::OnEvent(const Event& event) {
-  auto* place = reinterpret_cast<Deferred*>(event.data);
+  auto* place = event.object<Deferred>();
   Deferred d = std::move(*place);
   deferred_.Give(place);
   switch (d.kind) {

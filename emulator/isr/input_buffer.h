@@ -2,6 +2,7 @@
 // packets share its slots and queue per output: the first one for an output is that queue's front.
 #pragma once
 
+#include "emulator/isr/send_queue.h"
 #include "emulator/packet/packet_state.h"
 
 namespace percs {
@@ -19,15 +20,6 @@ struct Departed {
   std::uint32_t generation = 0;
   Packet* ejecting = nullptr;  // out is an HFI port: the packet on its way to the HFI
   PacketKind kind = PacketKind::kRaw;
-};
-
-// Packets that wait for their hand-over to one ISR queue (B.3).
-struct SendQueue {
-  Packet* head = nullptr;
-  Packet* tail = nullptr;
-  Packet* last_reply = nullptr;  // replies go ahead of data: behind it they would look lost
-  void Push(Packet* p);
-  Packet* Pop();
 };
 
 struct InputBuffer;

@@ -21,7 +21,7 @@ void Isr::ReceiveFlits(FlitRun&& run) {
   const FlitEvent event = run.vc == kServiceVc ? FlitEvent::kService : FlitEvent::kRun;
   context_.queue.Push(
       run.arrival, EventKey(EventClass::kFlit, run.port, run.vc, static_cast<std::uint64_t>(event)),
-      reinterpret_cast<std::uint64_t>(p));
+      EventData(p));
 }
 
 void Isr::ReceiveCredits(const CreditRun& run) {
@@ -48,7 +48,7 @@ void Isr::ReceiveMark(const PoisonMark& mark) {
   context_.queue.Push(
       mark.arrival,
       EventKey(EventClass::kFlit, mark.port, mark.vc, static_cast<std::uint64_t>(FlitEvent::kMark)),
-      reinterpret_cast<std::uint64_t>(copy));
+      EventData(copy));
 }
 
 void Isr::OnRun(Packet* run) {
@@ -551,7 +551,7 @@ void Isr::SendLocal(const OutputPort& out, Packet* p, Time arrival, int sent, in
   out.local->context_.queue.Push(
       arrival,
       EventKey(EventClass::kFlit, out.peer_port, vc, static_cast<std::uint64_t>(FlitEvent::kRun)),
-      reinterpret_cast<std::uint64_t>(run));
+      EventData(run));
 }
 
 void Isr::ReturnCredits(InputBuffer& buffer, Time first_free, Time spacing, int count) {

@@ -35,7 +35,7 @@ void Isr::EnterService(Packet* p, PortId out) {
   context_.queue.Push(service_->entry_free,
                       EventKey(EventClass::kFlit, kServicePort, kServiceVc,
                                static_cast<std::uint64_t>(FlitEvent::kService)),
-                      reinterpret_cast<std::uint64_t>(p));
+                      EventData(p));
 }
 
 void Isr::DropService(Packet* p, DropReason reason) {
@@ -139,8 +139,7 @@ bool Isr::GrantService(PortId port, OutputPort& out) {
   p->header.path = Mix64(p->header.path ^ hop);
   const Time arrival = out.busy_until + context_.parameters->isr_latency + out.wire;
   if (to_software) {
-    context_.queue.Push(arrival, EventKey(EventClass::kHfi, kServiceArrival, 0, 0),
-                        reinterpret_cast<std::uint64_t>(p));
+    context_.queue.Push(arrival, EventKey(EventClass::kHfi, kServiceArrival, 0, 0), EventData(p));
   } else {
     --lane.credits;
     ++p->header.hops;
@@ -163,7 +162,7 @@ void Isr::SendService(const OutputPort& out, Packet* p, Time arrival) {
   out.local->context_.queue.Push(arrival,
                                  EventKey(EventClass::kFlit, out.peer_port, kServiceVc,
                                           static_cast<std::uint64_t>(FlitEvent::kService)),
-                                 reinterpret_cast<std::uint64_t>(p));
+                                 EventData(p));
 }
 
 void Isr::FreeServiceSlot(PortId in) {

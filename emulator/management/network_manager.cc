@@ -40,7 +40,7 @@ void NetworkManager::Receive(const ControlItem& item) {
   *copy = item;
   const std::uint64_t detail = static_cast<std::uint64_t>(item.source) << 8 | item.port;
   queue_.Push(item.arrival, EventKey(EventClass::kCommand, item.up ? 1 : 0, 0, detail),
-              reinterpret_cast<std::uint64_t>(copy));
+              EventData(copy));
 }
 
 void NetworkManager::Schedule(Time at, Step step) {
@@ -52,7 +52,7 @@ void NetworkManager::Run(Time end) {
     const Event event = queue_.Pop();
     now_ = event.time;
     if (event.key.event_class() == EventClass::kCommand) {
-      ControlItem* item = reinterpret_cast<ControlItem*>(event.data);
+      ControlItem* item = event.object<ControlItem>();
       if (item->of_tree()) {
         trees_.Receive(*item, now_);
       } else if (item->kind == ControlItem::Kind::kAlert ||

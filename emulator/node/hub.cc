@@ -99,13 +99,13 @@ void Hub::Dispatch(const Event& event) {
   switch (event.key.event_class()) {
     case EventClass::kFlit:
       if (IsHfi(port)) {
-        hfi_.OnInjected(port, reinterpret_cast<Packet*>(event.data));
+        hfi_.OnInjected(port, event.object<Packet>());
       } else if (event.key.detail() == static_cast<std::uint64_t>(FlitEvent::kRun)) {
-        isr_.OnRun(reinterpret_cast<Packet*>(event.data));
+        isr_.OnRun(event.object<Packet>());
       } else if (event.key.detail() == static_cast<std::uint64_t>(FlitEvent::kService)) {
-        isr_.OnServiceRun(reinterpret_cast<Packet*>(event.data));
+        isr_.OnServiceRun(event.object<Packet>());
       } else {
-        isr_.OnMarkEvent(reinterpret_cast<PoisonMark*>(event.data));
+        isr_.OnMarkEvent(event.object<PoisonMark>());
       }
       return;
     case EventClass::kCredit:
@@ -134,12 +134,12 @@ void Hub::Dispatch(const Event& event) {
       return;
     case EventClass::kCommand:
       if (event.key.port() == kOutside) [[unlikely]] {
-        return OnOutside(reinterpret_cast<OutsideOperation*>(event.data));
+        return OnOutside(event.object<OutsideOperation>());
       }
       [[fallthrough]];
     case EventClass::kEpoch:
     case EventClass::kLink:
-      OnControl(reinterpret_cast<ControlItem*>(event.data));
+      OnControl(event.object<ControlItem>());
       return;
     case EventClass::kArbitration:
     case EventClass::kHfi:
@@ -154,7 +154,7 @@ void Hub::DispatchTimer(const Event& event) {
   } else if (event.key.port() == kCau) {
     cau_.OnEvent(event);
   } else if (event.key.port() == kServiceArrival) {
-    OnServicePacket(reinterpret_cast<Packet*>(event.data));
+    OnServicePacket(event.object<Packet>());
   } else if (event.key.port() == kServiceTimer) {
     service_->OnTimer(event.data);
   } else if (event.key.port() == kWindows) {
@@ -332,8 +332,7 @@ void Hub::Receive(const ControlItem& item) {
     detail = static_cast<std::uint64_t>(item.kind) << 32 |
              static_cast<std::uint64_t>(item.tree) << 16 | (item.epoch & 0xffff);
   }
-  context_.queue.Push(item.arrival, EventKey(event_class, port, order, detail),
-                      reinterpret_cast<std::uint64_t>(copy));
+  context_.queue.Push(item.arrival, EventKey(event_class, port, order, detail), EventData(copy));
 }
 
 void Hub::Issue(Time at, WindowOperation operation, WindowListener* listener) {
@@ -342,7 +341,7 @@ void Hub::Issue(Time at, WindowOperation operation, WindowListener* listener) {
   outside->listener = listener;
   ++context_.work->unfinished;  // until it begins
   context_.queue.Push(at, EventKey(EventClass::kCommand, kOutside, 0, outside_count_++),
-                      reinterpret_cast<std::uint64_t>(outside));
+                      EventData(outside));
 }
 
 void Hub::OnOutside(OutsideOperation* outside) {

@@ -142,12 +142,20 @@ void Fabric::RunWindow(Time end, const Executor* executor) {
     faults_->Run(end, &actions_);
     for (const FaultAction& action : actions_) PERCS_CHECK(Inject(action).ok());
   }
-  const auto run = [this, end](int s) {
+  // A longer window would run past what other partitions may still send into it.
+  const auto fits = [this, end](Time next) { return end - next <= lookahead_.time; };
+  const auto run = [this, end, fits](int s) {
     for (const auto& hub : shards_[static_cast<std::size_t>(s)].hubs) {
-      if (hub->next_time() < end) hub->Run(end);
+      const Time next = hub->next_time();
+      if (next >= end) continue;
+      PERCS_CHECK(fits(next));
+      hub->Run(end);
     }
     for (const auto& blade : shards_[static_cast<std::size_t>(s)].blades) {
-      if (blade->next_time() < end) blade->Run(end);
+      const Time next = blade->next_time();
+      if (next >= end) continue;
+      PERCS_CHECK(fits(next));
+      blade->Run(end);
     }
   };
   if (shards_.size() == 1) {

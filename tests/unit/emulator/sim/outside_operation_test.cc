@@ -163,7 +163,7 @@ TEST(OutsideOperation, IsRefusedInThePastAndForWhatHasNoWindows) {
   ASSERT_TRUE((*fabric)->Issue(0, kMicrosecond, reserve, nullptr).ok());
   EXPECT_EQ((*fabric)->NextEventTime(), kMicrosecond);
   EXPECT_EQ((*fabric)->work_left().unfinished, 1);
-  (*fabric)->RunWindow(2 * kMicrosecond);
+  (*fabric)->RunWindow(kMicrosecond + (*fabric)->lookahead());
   EXPECT_TRUE((*fabric)->work_left().done());
 }
 
