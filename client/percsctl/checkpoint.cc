@@ -41,10 +41,18 @@ struct RestoreArguments {
 };
 
 absl::StatusOr<Checkpoint> Make(const CheckpointArguments& a, FabricClient& client) {
-  const auto status = client.Status();
+  auto status = client.Status();
+  auto counters = client.GetCounters("", /*per_node=*/true);
+  const bool had_ended = status.ok() && status->state() == v1::FABRIC_STATE_FINISHED;
+  if (!had_ended && counters.ok()) {
+    // It may have ended meanwhile, before or after they were counted.
+    status = client.Status();
+    if (status.ok() && status->state() == v1::FABRIC_STATE_FINISHED)
+      counters = client.GetCounters("", /*per_node=*/true);
+  }
   if (!status.ok()) return status.status();
-  const auto counters = client.GetCounters("", /*per_node=*/true);
   if (!counters.ok()) return counters.status();
+  const bool ended = status->state() == v1::FABRIC_STATE_FINISHED;
   const auto digest = DeliveredDigest(*counters);
   if (!digest.ok()) return digest.status();
   std::string journal = a.journal;
@@ -55,8 +63,10 @@ absl::StatusOr<Checkpoint> Make(const CheckpointArguments& a, FabricClient& clie
   }
   const auto run = ReadJournalledRun(journal, status->run());
   if (!run.ok()) return run.status();
-  Checkpoint checkpoint{
-      run->scenario, {}, run->apply.versions(), counters->virtual_time(), *digest};
+  // A checkpoint has everything before its time. Of a run that has ended, the last event belongs to
+  // it, too.
+  const Time at = counters->virtual_time() + (ended ? 1 : 0);
+  Checkpoint checkpoint{run->scenario, {}, run->apply.versions(), at, *digest};
   for (const v1::JournalRecord& record : run->commands) {
     if (record.at() <= checkpoint.at) checkpoint.commands.push_back(record);
   }
@@ -87,10 +97,13 @@ Outcome MakeAndWrite(const CheckpointArguments& a) {
   });
 }
 
-absl::Status Differs(const Checkpoint& checkpoint, const std::string& digest) {
+// `digest` is what was found at the checkpoint.
+Outcome CompareDigests(const Checkpoint& checkpoint, const std::string& digest) {
+  if (digest == checkpoint.digest) return Outcome::Ok();
   const bool model = checkpoint.versions.model() != kModelVersion;
-  return absl::DataLossError(
-      fmt::format("at {} of virtual time the digest is {}, and the checkpoint has {}{}",
+  return Outcome::Fail(
+      ExitCode::kViolation,
+      fmt::format("at {} the digest is {}, and the checkpoint has {}{}",
                   FormatVirtual(checkpoint.at), digest, checkpoint.digest,
                   model ? fmt::format(": it was made by model {}, this software has model {}",
                                       checkpoint.versions.model(), kModelVersion)
@@ -98,9 +111,10 @@ absl::Status Differs(const Checkpoint& checkpoint, const std::string& digest) {
 }
 
 // To the checkpoint, then to the end; a workload that continues until it is stopped is stopped
-// there.
+// there. `found` becomes the digest at the checkpoint; with another one than that of the checkpoint
+// the run ends there, with DATA_LOSS.
 absl::StatusOr<RunResult> RestoreHere(const RestoreArguments& a, const Checkpoint& checkpoint,
-                                      const Scenario& scenario) {
+                                      const Scenario& scenario, std::string* found) {
   ThreadPool pool(a.threads);
   const Executor executor = pool.executor();
   RunOptions options;
@@ -110,9 +124,9 @@ absl::StatusOr<RunResult> RestoreHere(const RestoreArguments& a, const Checkpoin
       std::any_of(checkpoint.commands.begin(), checkpoint.commands.end(),
                   [](const v1::JournalRecord& record) { return record.has_stop(); });
   const bool endless = !stopped && RunsUntilStopped(scenario);
-  const TimedCommand check{checkpoint.at, [&checkpoint, endless](Fabric& fabric, Time at) {
-                             const std::string digest = DeliveredDigest(fabric);
-                             if (digest != checkpoint.digest) return Differs(checkpoint, digest);
+  const TimedCommand check{checkpoint.at, [&checkpoint, endless, found](Fabric& fabric, Time at) {
+                             *found = DeliveredDigest(fabric);
+                             if (*found != checkpoint.digest) return absl::DataLossError("differs");
                              if (!endless) return absl::OkStatus();
                              v1::JournalRecord stop;
                              stop.set_stop(true);
@@ -127,8 +141,8 @@ absl::StatusOr<RunResult> RestoreHere(const RestoreArguments& a, const Checkpoin
   return RunScenario(scenario, options);
 }
 
-// Over daemons a run is taken to the checkpoint, and ends there.
-absl::Status RestoreThere(const Checkpoint& checkpoint, FabricClient& client) {
+// Over daemons a run is taken to the checkpoint, and ends there. Returns the digest.
+absl::StatusOr<std::string> RestoreThere(const Checkpoint& checkpoint, FabricClient& client) {
   v1::ApplyRequest request;
   *request.mutable_scenario() = checkpoint.scenario;
   request.mutable_scenario()->set_stop_at(checkpoint.at);
@@ -141,9 +155,7 @@ absl::Status RestoreThere(const Checkpoint& checkpoint, FabricClient& client) {
   if (!result.ok()) return result.status();
   const auto counters = client.GetCounters("", /*per_node=*/true);
   if (!counters.ok()) return counters.status();
-  const auto digest = DeliveredDigest(*counters);
-  if (!digest.ok()) return digest.status();
-  return *digest == checkpoint.digest ? absl::OkStatus() : Differs(checkpoint, *digest);
+  return DeliveredDigest(*counters);
 }
 
 Outcome Restore(const RestoreArguments& a) {
@@ -154,15 +166,20 @@ Outcome Restore(const RestoreArguments& a) {
   const bool json = IsJson(a.fabric.format);
   if (a.distributed) {
     return WithFabric(a.fabric, [&](FabricClient& client) {
-      const absl::Status status = RestoreThere(*checkpoint, client);
-      if (!status.ok()) return FromStatus(status);
+      const auto digest = RestoreThere(*checkpoint, client);
+      if (!digest.ok()) return FromStatus(digest.status());
+      if (Outcome outcome = CompareDigests(*checkpoint, *digest); outcome.code != ExitCode::kOk)
+        return outcome;
       Tell("restored", a.file, *checkpoint, json);
       return Outcome::Ok();
     });
   }
   const auto topology = Topology::Create(scenario->topology);
   if (!topology.ok()) return FromStatus(topology.status());
-  auto result = RestoreHere(a, *checkpoint, *scenario);
+  std::string digest = checkpoint->digest;
+  auto result = RestoreHere(a, *checkpoint, *scenario, &digest);
+  if (Outcome outcome = CompareDigests(*checkpoint, digest); outcome.code != ExitCode::kOk)
+    return outcome;
   if (!result.ok()) return FromStatus(result.status());
   if (!json) Tell("restored", a.file, *checkpoint, false);
   RunReport report{*std::move(result), 0,

@@ -42,16 +42,16 @@ std::string TextOf(const v1::JournalRecord& record, const std::string& name) {
 }
 
 void List(const JournalledRun& run, bool json) {
+  Json list = Json::array();
   for (const v1::JournalRecord& record : run.commands) {
     const auto* field = v1::JournalRecord::descriptor()->FindFieldByNumber(record.event_case());
     if (json) {
-      fmt::print(
-          "{}\n",
-          Json{{"run", run.number}, {"at_ps", record.at()}, {"command", field->name()}}.dump());
+      list.push_back({{"at_ps", record.at()}, {"command", field->name()}});
     } else {
       fmt::print("{:>16}  {}\n", FormatVirtual(record.at()), TextOf(record, field->name()));
     }
   }
+  if (json) fmt::print("{}\n", Json{{"run", run.number}, {"commands", std::move(list)}}.dump(2));
 }
 
 absl::StatusOr<std::string> ReplayHere(const JournalledRun& run, int threads) {

@@ -6,6 +6,7 @@ has to be the same. A checkpoint that is damaged, newer or of something else is 
 """
 
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -47,6 +48,15 @@ class CheckpointTest(FabricTest):
         self.assertEqual(code, done.returncode, done.stderr)
         self.assertRegex(done.stderr, text)
 
+    def with_checksums(self, data):
+        """The journal with the CRC of each record made right."""
+        out, at = bytearray(data), 16
+        while at < len(data):
+            size, _ = struct.unpack_from("<II", data, at)
+            struct.pack_into("<I", out, at + 4, zlib.crc32(data[at + 8:at + 8 + size]))
+            at += 8 + size
+        return bytes(out)
+
     def test_of_a_live_fabric(self):
         self.file.write_text(ENDLESS)
         live = self.open_fabric(3)
@@ -68,6 +78,30 @@ class CheckpointTest(FabricTest):
         other = self.open_fabric(2)
         self.assertEqual(kept["digest"],
                          other.json("restore", self.kept, "--distributed")["digest"])
+
+    def check_restores(self, live, daemons):
+        kept = live.json("checkpoint", self.kept, "--journal", live.state)
+        self.assertIn(kept["digest"], percsctl("restore", self.kept).stdout)
+        other = self.open_fabric(daemons)
+        self.assertEqual(kept["digest"],
+                         other.json("restore", self.kept, "--distributed")["digest"])
+
+    def test_of_a_run_that_has_finished(self):
+        for name, daemons in (("one-drawer", 3), ("two-hubs", 2), ("supernode-alltoall", 4)):
+            with self.subTest(name):
+                live = self.open_fabric(daemons)
+                live.ctl("apply", ROOT / "deploy" / "scenarios" / f"{name}.yaml", "--wait")
+                self.kept = self.folder / f"kept-{name}"
+                self.check_restores(live, 2)
+
+    def test_of_a_run_that_was_stopped(self):
+        self.file.write_text(ENDLESS)
+        live = self.open_fabric(3)
+        live.ctl("apply", self.file)
+        live.wait_for(lambda: live.status()["virtual_ps"] > 20_000_000, "some time")
+        live.ctl("stop")
+        live.result()
+        self.check_restores(live, 2)
 
     def test_of_a_run_in_one_process(self):
         self.file.write_text(FINITE)
@@ -98,6 +132,12 @@ class CheckpointTest(FabricTest):
         newer = data[:8] + struct.pack("<I", 99)
         journal.write_bytes(newer + struct.pack("<I", zlib.crc32(newer)) + data[16:])
         self.refused(1, "has format 99, and this software reads formats up to 1", self.kept)
+        at = data.index(b"checkpoint")  # the mark of the end is beside the digest
+        digest = re.search(rb"[0-9a-f]{32}", data[at - 64:at + 64])
+        wrong = data.replace(digest.group(), b"0" * 32)
+        journal.write_bytes(self.with_checksums(wrong))
+        self.refused(6, "at 7us virtual the digest is [0-9a-f]{32}, and the checkpoint has "
+                     "0{32}", self.kept)
         journal.write_bytes(b"something")
         self.refused(1, "is not a journal", self.kept)
         # What was delivered is not what the checkpoint says.

@@ -89,6 +89,8 @@ class ReplayTest(CliTest):
                                ignore=lambda folder, names: [n for n in names if "." in n])
         self.journal = copy / "journal"
         kept = self.journal.read_bytes()
+        self.assertEqual({"run": 1, "commands": []},
+                         self.good_json("replay", self.journal, "--list"))
         self.rewrite((APPLY, VERSIONS, MODEL), lambda value: value)
         self.assertEqual(kept, self.journal.read_bytes(), "what this test writes is a journal")
         self.assertEqual((OK, ""), (self.replay().returncode, self.replay().stderr))
