@@ -367,7 +367,8 @@ void Cau::Emit(int index, TreeEntry& entry, CauOperation operation) {
     if (output.local) {
       output.item = firing_.item;
     } else {
-      output.link_sequence = Channel(entry, place).sender.Push(firing_.item);
+      output.link_sequence = Channel(entry, place).sender.Push(firing_.item, firing_.own);
+      entry.own_unacknowledged += firing_.own;
       ++context_.work->unfinished;
     }
     out_free_ = std::max(out_free_, ready) + parameters.cau_port_time;

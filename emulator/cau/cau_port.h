@@ -34,6 +34,9 @@ class CauListener {
   // not heard of.
   virtual void OnCauFailed(CauTreeId tree, CauOperation operation, std::uint32_t sequence,
                            const absl::Status& why) = 0;
+  // The neighbours of this CAU have acknowledged all that its participant gave and that has fired:
+  // the window may let go of it.
+  virtual void OnCauTaken(CauTreeId tree) {}
   // After the failures of its operations: UNAVAILABLE if network management will set the tree up
   // again and OnCauTreeUp follows, or FAILED_PRECONDITION if this hub is no part of it any more. It
   // may become one again: then, too, OnCauTreeUp follows.

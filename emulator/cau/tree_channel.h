@@ -36,13 +36,15 @@ class TreeSender {
     Time deadline = kNever;  // kNever while it waits in the CAU or the HFI
     std::uint8_t tries = 0;
     bool acknowledged = false;
+    bool own = false;  // the participant of this hub has a part in it
   };
   explicit TreeSender(int depth = 0) : grant_(static_cast<std::uint32_t>(depth)) {}
 
   bool HasRoom() const { return next() != grant_; }
   // Link sequence of the item. REQUIRES: HasRoom().
-  std::uint32_t Push(const CauItem& item) {
+  std::uint32_t Push(const CauItem& item, bool own) {
     in_flight_.push_back({item});
+    in_flight_[in_flight_.size() - 1].own = own;
     return next() - 1;
   }
   // Null if it was acknowledged meanwhile.
@@ -52,16 +54,20 @@ class TreeSender {
     return &in_flight_[index];
   }
   // The receiver has everything below `expected`, and what the bits of `stored` say above it.
-  // Returns how many packets that acknowledges.
-  int Acknowledge(std::uint32_t expected, std::uint32_t stored, std::uint32_t grant) {
-    int count = 0;
+  // How many packets that acknowledges, and how many of them are the participant's own.
+  struct Acknowledged {
+    int all = 0, own = 0;
+  };
+  Acknowledged Acknowledge(std::uint32_t expected, std::uint32_t stored, std::uint32_t grant) {
+    Acknowledged count;
     for (std::size_t i = 0; i < in_flight_.size(); ++i) {
       const std::int32_t ahead =
           static_cast<std::int32_t>(base_ + static_cast<std::uint32_t>(i) - expected);
       const bool has = ahead < 0 || (ahead >= 1 && ahead <= 32 && (stored >> (ahead - 1) & 1));
       if (!has || in_flight_[i].acknowledged) continue;
       in_flight_[i].acknowledged = true;
-      ++count;
+      ++count.all;
+      count.own += in_flight_[i].own;
     }
     while (!in_flight_.empty() && in_flight_.front().acknowledged) {
       in_flight_.pop_front();

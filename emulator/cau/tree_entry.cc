@@ -74,6 +74,7 @@ bool TreeEntry::Fire(CauOperation operation, Firing* firing, TreeProblem* proble
   firing->outputs.clear();
   firing->consumed.clear();
   firing->inputs = 0;
+  firing->own = false;
   return operation == CauOperation::kReduce ? FireReduce(firing, problem)
                                             : FireMulticast(firing, problem);
 }
@@ -82,6 +83,7 @@ void TreeEntry::Take(int index, int kind, Firing* firing) {
   TreeLink& link = links[static_cast<std::size_t>(index)];
   if (link.local()) {
     link.given[kind].pop_front();
+    firing->own = true;
   } else if (link.channels[kind].receiver.Consume()) {
     firing->consumed.push_back(index);
   }

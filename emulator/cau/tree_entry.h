@@ -34,6 +34,7 @@ struct Firing {
   std::vector<int> outputs;   // links
   std::vector<int> consumed;  // links whose peer had to stop and may continue now
   int inputs = 0;
+  bool own = false;  // the participant of this hub is one of the inputs
 };
 
 class TreeEntry {
@@ -63,6 +64,7 @@ class TreeEntry {
   Time watch_at = kNever;     // when a reduce that does not come is asked about
   std::uint32_t watched = 0;  // its sequence
   int watch_tries = 0;
+  int own_unacknowledged = 0;  // packets with a part of the participant's, on all links
 
   bool has_participant() const { return !links.empty() && links.front().local(); }
   int FindLink(TreeVertexId neighbor) const;

@@ -76,8 +76,13 @@ std::optional<DropReason> Cau::OnData(const CauHeader& header, const PacketHeade
 
 void Cau::OnReport(const CauHeader& header, const Arrived& to) {
   TreeSender& sender = Channel(*to.entry, to.place).sender;
-  context_.work->unfinished -=
-      sender.Acknowledge(header.link_sequence, header.stored, header.grant);
+  const auto acknowledged = sender.Acknowledge(header.link_sequence, header.stored, header.grant);
+  context_.work->unfinished -= acknowledged.all;
+  to.entry->own_unacknowledged -= acknowledged.own;
+  if (acknowledged.own > 0 && to.entry->own_unacknowledged == 0) {
+    CauListener* listener = trees_.find(to.entry->tree)->second.listener;
+    if (listener) listener->OnCauTaken(to.entry->tree);
+  }
   if (header.type == CauHeader::Type::kGrant) {
     CauHeader seen;
     seen.type = CauHeader::Type::kGrantSeen;

@@ -49,7 +49,8 @@ class Chain final : public Collective {
 // node), one on the other nodes.
 enum class LeaderLayer : std::uint8_t { kP2p, kCau };
 std::unique_ptr<Collective> MakeHybridBarrier(Rank& rank, LeaderLayer leaders);
-std::unique_ptr<Collective> MakeHybridAllreduce(Rank& rank, LeaderLayer leaders);
+std::unique_ptr<Collective> MakeHybridAllreduce(Rank& rank, LeaderLayer leaders,
+                                                std::uint64_t bytes);
 std::unique_ptr<Collective> MakeHybridBroadcast(Rank& rank, LeaderLayer leaders,
                                                 std::uint64_t bytes);
 // Over nodes: on each of them by direct access or by messages, between them by messages of their

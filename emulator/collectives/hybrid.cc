@@ -27,11 +27,13 @@ std::unique_ptr<Collective> LeaderCollective(Rank& rank, LeaderLayer layer, Oper
   if (layer == LeaderLayer::kCau)
     return std::make_unique<CauCollective>(rank, LeaderGroup(rank), operation);
   return std::make_unique<P2pCollective>(rank, LeaderGroup(rank), *FindP2pAlgorithm(operation, ""),
-                                         kLeaderChannel);
+                                         kLeaderChannel, rank.node().host().leader_eager_limit);
 }
 
 std::unique_ptr<Collective> LocalBroadcast(Rank& rank, std::uint8_t area, std::uint64_t bytes) {
   if (rank.node().placement().tasks_per_node == 1) return nullptr;
+  if (bytes <= rank.node().host().shared_record)
+    return std::make_unique<ShmTreeBroadcast>(rank, LocalGroup(rank), area);
   const int buffers = bytes >= rank.node().host().two_buffers_from ? 2 : 1;
   return std::make_unique<ShmFlatBroadcast>(rank, LocalGroup(rank), area, buffers);
 }
@@ -53,7 +55,7 @@ bool WithoutData(CollectiveCall& call) {
   return AtRootZero(call);
 }
 
-std::unique_ptr<Collective> MakeHybrid(Rank& rank, LeaderLayer layer,
+std::unique_ptr<Collective> MakeHybrid(Rank& rank, LeaderLayer layer, std::uint64_t bytes,
                                        bool (*first)(CollectiveCall&),
                                        bool (*next)(CollectiveCall&)) {
   std::vector<ChainLevel> levels;
@@ -67,7 +69,7 @@ std::unique_ptr<Collective> MakeHybrid(Rank& rank, LeaderLayer layer,
   } else {
     levels.push_back({"leaders", LeaderCollective(rank, layer, Operation::kAllreduce), next});
   }
-  levels.push_back({"shm broadcast", LocalBroadcast(rank, kBroadcastArea, 8), first});
+  levels.push_back({"shm broadcast", LocalBroadcast(rank, kBroadcastArea, bytes), first});
   return std::make_unique<Chain>(rank, std::move(levels));
 }
 
@@ -112,12 +114,13 @@ std::unique_ptr<Collective> MakeSmartmapAllreduce(Rank& rank, const TaskGroup& g
   return std::make_unique<Chain>(rank, std::move(levels));
 }
 
-std::unique_ptr<Collective> MakeHybridAllreduce(Rank& rank, LeaderLayer leaders) {
-  return MakeHybrid(rank, leaders, AtRootZero, FromOutputAtRootZero);
+std::unique_ptr<Collective> MakeHybridAllreduce(Rank& rank, LeaderLayer leaders,
+                                                std::uint64_t bytes) {
+  return MakeHybrid(rank, leaders, bytes, AtRootZero, FromOutputAtRootZero);
 }
 
 std::unique_ptr<Collective> MakeHybridBarrier(Rank& rank, LeaderLayer leaders) {
-  return MakeHybrid(rank, leaders, WithoutData, WithoutData);
+  return MakeHybrid(rank, leaders, 0, WithoutData, WithoutData);
 }
 
 std::unique_ptr<Collective> MakeHybridBroadcast(Rank& rank, LeaderLayer leaders,

@@ -26,7 +26,15 @@ void ForRuns(const Piece& piece, Use use) {
 
 P2pCollective::P2pCollective(Rank& rank, const TaskGroup& group, const P2pAlgorithm& algorithm,
                              std::uint8_t channel)
-    : rank_(rank), group_(group), algorithm_(algorithm), channel_(channel) {
+    : P2pCollective(rank, group, algorithm, channel, rank.node().host().eager_limit) {}
+
+P2pCollective::P2pCollective(Rank& rank, const TaskGroup& group, const P2pAlgorithm& algorithm,
+                             std::uint8_t channel, std::uint64_t eager_limit)
+    : rank_(rank),
+      group_(group),
+      algorithm_(algorithm),
+      channel_(channel),
+      eager_limit_(eager_limit) {
   schedule_.size = group.size;
   schedule_.me = group.IndexOf(rank.number());
   rank.node().SetEndpoint(rank, channel, this);
@@ -67,7 +75,7 @@ void P2pCollective::Enter() {
                             static_cast<std::uint16_t>(phase_)};
     if (sending_) {
       rank_.node().port().Send(rank_, group_.task(static_cast<std::uint32_t>(phase.to)), envelope,
-                               phase.send.bytes, Pack(phase.send), this);
+                               phase.send.bytes, eager_limit_, Pack(phase.send), this);
     }
     if (!receiving_) return;
     const auto it = std::find_if(early_.begin(), early_.end(),

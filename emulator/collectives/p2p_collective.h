@@ -15,6 +15,10 @@ namespace percs {
 class P2pCollective final : public Collective, public Endpoint {
  public:
   // `channel` tells instances on one task apart; all tasks of the group make theirs with the same.
+  // Messages of more than `eager_limit` bytes go by rendezvous.
+  P2pCollective(Rank& rank, const TaskGroup& group, const P2pAlgorithm& algorithm,
+                std::uint8_t channel, std::uint64_t eager_limit);
+  // With the limit of channels among all tasks.
   P2pCollective(Rank& rank, const TaskGroup& group, const P2pAlgorithm& algorithm,
                 std::uint8_t channel);
   ~P2pCollective() override;
@@ -45,6 +49,7 @@ class P2pCollective final : public Collective, public Endpoint {
   const TaskGroup group_;
   const P2pAlgorithm& algorithm_;
   const std::uint8_t channel_;
+  const std::uint64_t eager_limit_;
   State state_ = State::kIdle;
   CollectiveCall call_;
   PhaseSchedule schedule_;

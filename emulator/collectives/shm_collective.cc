@@ -148,22 +148,39 @@ void ShmTreeBroadcast::Step() {
 // --- Flat broadcast
 // -------------------------------------------------------------------------------
 
+// What the buffer holds is the step `buffers_` before this one. The counters of all tasks are read
+// at once: the misses of a thread overlap, but for `line_repeat`.
+bool ShmFlatBroadcast::AllHaveRead(Time* ready_at) {
+  if (done_ < buffers_) return true;
+  if (!asking_) {
+    asking_ = true;
+    for (std::uint32_t i = 0; i < size_; ++i) {
+      if (i != me_) unread_.push_back(i);
+    }
+  }
+  std::erase_if(unread_, [&](std::uint32_t i) {
+    return AtLeast(slot(i).line, done_ - buffers_ + 1, ready_at);
+  });
+  return unread_.empty();
+}
+
 bool ShmFlatBroadcast::Check(Rank&, Time* ready_at) {
   if (at_root()) {
-    // What the buffer holds is the step `buffers_` before this one.
-    for (; done_ >= buffers_ && seen_ < size_; ++seen_) {
-      if (seen_ != me_ && !AtLeast(slot(seen_).line, done_ - buffers_ + 1, ready_at)) return false;
-    }
+    if (!AllHaveRead(ready_at)) return false;
     buffer().line.Read(rank_, ready_at);  // to own it
   } else if (!AtLeast(buffer().line, done_ / buffers_ + 1, ready_at)) {
     return false;
   }
+  return true;
+}
+
+Work::Copies ShmFlatBroadcast::copies(const Rank& rank) const {
   const HostParameters& host = rank_.node().host();
   const std::uint64_t bytes = step_bytes();
-  if (call_.bytes > host.shared_record) {
-    *ready_at = std::max(*ready_at, rank_.now()) + host.SharedCopyTime(offset(), bytes);
-  }
-  return true;
+  if (call_.bytes <= host.shared_record) return {};
+  // What the siblings read, too, comes into their cache once.
+  const auto readers = static_cast<std::uint64_t>(at_root() ? 1 : 1 + rank.siblings());
+  return {host.SharedCopyTime(offset(), bytes), bytes / readers};
 }
 
 void ShmFlatBroadcast::Step() {
@@ -175,7 +192,7 @@ void ShmFlatBroadcast::Step() {
   }
   if (at_root()) buffer().line.Advance(rank_);
   ++done_;
-  seen_ = 0;
+  asking_ = false;
   slot(me_).line.Advance(rank_);
 }
 

@@ -107,14 +107,17 @@ class ShmFlatBroadcast final : public ShmCollective {
     return buffers_ == 1 ? host.shared_chunk : host.shared_piece;
   }
   const char* name() const override { return "shared-memory flat broadcast"; }
-  void Prepare() override { seen_ = 0; }
+  void Prepare() override { unread_.clear(); }
   bool Check(Rank& rank, Time* ready_at) override;
   void Step() override;
+  Copies copies(const Rank& rank) const override;
+  bool AllHaveRead(Time* ready_at);
   SharedArea::Buffer& buffer() { return area_.buffers[done_ % buffers_]; }
 
   const std::uint64_t buffers_;
-  std::uint64_t done_ = 0;  // steps of all operations
-  std::uint32_t seen_ = 0;  // root: tasks that have read what the buffer held
+  std::uint64_t done_ = 0;             // steps of all operations
+  bool asking_ = false;                // root: about the counters of those below
+  std::vector<std::uint32_t> unread_;  // tasks that have not read yet what the buffer held
 };
 
 }  // namespace percs

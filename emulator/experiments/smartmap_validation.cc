@@ -57,7 +57,7 @@ class SmartmapValidation {
     w.host = Opteron();
     // On nodes two copies, and whole messages over the network.
     w.host.eager_limit = ~std::uint64_t{0};
-    w.host.stream_per_kib = 500 * kNanosecond;  // 2 GB/s
+    w.host.fifo_per_kib = 500 * kNanosecond;  // 2 GB/s
     w.verified = false;
     w.iterations = bytes >= (1u << 19) ? 4 : 10;
     w.warm_up = 2;

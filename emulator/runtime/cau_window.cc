@@ -49,12 +49,18 @@ void CauWindow::Put(const Outgoing& outgoing) {
 }
 
 void CauWindow::Ready(std::uint64_t) {
-  const Time wait = std::max<Time>(free_at_ - node_.now(), 0);
-  node_.local_rank(0).Do<&CauWindow::Enter>(wait, this);
+  waits_ = holds_;
+  if (!waits_) Enter(0);
+}
+
+void CauWindow::LetGo() {
+  holds_ = false;
+  // It went back to the work queue, and is found there again.
+  if (std::exchange(waits_, false))
+    node_.local_rank(0).Do<&CauWindow::Enter>(node_.host().shared_step, this);
 }
 
 void CauWindow::Enter(std::uint64_t) {
-  free_at_ = node_.now() + node_.host().cau_interval;
   if (state_ == State::kFailed) return;
   held_ = state_ != State::kUp;
   if (held_) return;
@@ -66,6 +72,7 @@ bool CauWindow::Give(const Outgoing& o) {
   CauPort& cau = *node_.hub().cau();
   const std::uint32_t sequence = TreeNumber(o);
   if (o.expects) return !Failed(cau.ExpectReduce(tree_, sequence, o.op, o.type, o.payload.size));
+  holds_ = true;
   return !Failed(o.operation == CauOperation::kReduce
                      ? cau.Reduce(tree_, sequence, o.root, o.op, o.type, o.payload)
                      : cau.Multicast(tree_, sequence, o.payload));
@@ -147,6 +154,7 @@ void CauWindow::OnFault(const absl::Status& why) {
   }
   state_ = State::kDown;
   why_ = why;
+  LetGo();
 }
 
 void CauWindow::OnCauTreeUp(CauTreeId, const std::vector<NodeId>& participants) {

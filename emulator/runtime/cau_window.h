@@ -2,6 +2,9 @@
 // Only the node's leader, its task 0, uses it (paper 003 section 3.6: the tasks of a node elect one
 // that operates the CAU). What comes before the leader asks for it waits in a queue by its number.
 //
+// The window holds one packet of the leader's until the neighbours of its CAU have acknowledged it
+// (paper 000 section IV-D: tree links retransmit): the next one waits for that.
+//
 // Numbers of operations are not sent around: all leaders make the same calls in the same order.
 //
 // When network management has set the tree up again, leaders agree by an allreduce on the first
@@ -83,6 +86,7 @@ class CauWindow final : private CauListener {
   void Put(const Outgoing& outgoing);
   void Ready(std::uint64_t);
   void Enter(std::uint64_t);
+  void LetGo();
   bool Give(const Outgoing& call);
   void Keep(const Outgoing& call);
 
@@ -122,6 +126,7 @@ class CauWindow final : private CauListener {
   void OnCauFailed(CauTreeId, CauOperation, std::uint32_t, const absl::Status& why) override {
     OnFault(why);
   }
+  void OnCauTaken(CauTreeId) override { LetGo(); }
   void OnCauTreeDown(CauTreeId, const absl::Status& why) override { OnFault(why); }
   void OnCauTreeUp(CauTreeId, const std::vector<NodeId>& participants) override;
 
@@ -140,7 +145,8 @@ class CauWindow final : private CauListener {
   std::array<std::uint32_t, 2> forgotten_{};  // of those before, some are kept no longer
   std::array<std::vector<Arrived>, 2> arrived_;
   std::array<Waiting, 2> waiting_;
-  Time free_at_ = 0;  // the window takes the next packet
+  bool holds_ = false;  // the window has a packet that is not acknowledged
+  bool waits_ = false;  // `outgoing_` waits for the window
   // Of a repair.
   std::uint64_t ups_ = 0;  // times the tree was set up again
   absl::Status why_;       // kDown

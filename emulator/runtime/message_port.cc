@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "emulator/runtime/node_runtime.h"
 
@@ -10,6 +11,10 @@ namespace {
 
 // What enters the network at once; 8 packets.
 constexpr std::uint64_t kSegmentBytes = 16384;
+// Of one message in the send FIFO: one that the HFI streams and one that the thread fills.
+constexpr std::uint64_t kSegmentsAhead = 2;
+
+std::uint64_t NextPart(std::uint64_t bytes) { return std::min(kSegmentBytes, bytes); }
 
 std::uint64_t Handle(void* object) { return reinterpret_cast<std::uint64_t>(object); }
 
@@ -26,18 +31,10 @@ Envelope MessagePort::EnvelopeOf(std::uint32_t tag) {
           static_cast<std::uint16_t>(tag & (kPhases - 1))};
 }
 
-Time MessagePort::Copy(std::uint64_t bytes) const { return node_.host().CopyTime(bytes); }
+Time MessagePort::CopyTime(std::uint64_t bytes) const { return node_.host().CopyTime(bytes); }
 
-Time MessagePort::Register(const Rank& rank, bool local) {
+Time MessagePort::Register(bool local) {
   const HostParameters& host = node_.host();
-  if (!local) {
-    const auto it = std::find(kept_.begin(), kept_.end(), rank.local());
-    const bool known = it != kept_.end();
-    if (known) kept_.erase(it);
-    kept_.push_back(rank.local());
-    if (known) return 0;
-    if (static_cast<int>(kept_.size()) > host.registrations_kept) kept_.erase(kept_.begin());
-  }
   registered_ =
       std::max(registered_, node_.now()) + (local ? host.registration : host.network_registration);
   return registered_ - node_.now();
@@ -51,21 +48,14 @@ Endpoint& MessagePort::EndpointOf(Rank& rank, const Envelope& envelope) {
 // ---------------------------------------------------------------------------------------
 
 void MessagePort::Send(Rank& from, std::uint32_t to, const Envelope& envelope, std::uint64_t bytes,
-                       Content content, Endpoint* sender) {
+                       std::uint64_t eager_limit, Content content, Endpoint* sender) {
   const HostParameters& host = node_.host();
   Transfer* t = Take();
-  *t = {&from,
-        to,
-        from.number(),
-        envelope,
-        bytes,
-        0,
-        std::move(content),
-        sender,
-        bytes > host.eager_limit};
-  const Time overhead =
-      node_.IsLocal(to) ? host.local_send : node_.hub().context().parameters->send_overhead;
-  const Time data = t->rendezvous ? 0 : host.WriteTime(bytes);
+  *t = {&from, to, from.number(),      envelope, bytes,
+        0,     0,  std::move(content), sender,   bytes > eager_limit};
+  const bool local = node_.IsLocal(to);
+  const Time overhead = local ? host.local_send : node_.hub().context().parameters->send_overhead;
+  const Time data = t->rendezvous ? 0 : host.WriteTime(local ? bytes : NextPart(bytes));
   from.Do<&MessagePort::OnSendDone>(from.Shared(overhead) + data, this, Handle(t));
 }
 
@@ -73,21 +63,39 @@ void MessagePort::OnSendDone(std::uint64_t transfer) {
   Transfer& t = *reinterpret_cast<Transfer*>(transfer);
   Rank& from = *t.from;
   if (t.rendezvous) {
-    from.Do<&MessagePort::Ask>(Register(from, node_.IsLocal(t.to)), this, transfer);
+    from.Do<&MessagePort::Ask>(Register(node_.IsLocal(t.to)), this, transfer);
     return;
   }
-  t.sender->OnSent(t.envelope);
   if (node_.IsLocal(t.to)) {
+    t.sender->OnSent(t.envelope);
     Rank& to = node_.rank(t.to);
     const Time overhead =
         node_.LineLatency(from.core(), to.core()) + to.Shared(node_.host().local_receive);
-    to.Do<&MessagePort::Received>(overhead + Copy(t.bytes), this, transfer);
+    to.Copy<&MessagePort::Received>(overhead, CopyTime(t.bytes), t.bytes, this, transfer);
   } else if (t.bytes <= kFlitBytes) {  // immediate send: the thread itself has put it into the HFI
+    t.sender->OnSent(t.envelope);
     ToNetwork(from, t.to, Kind::kData, t.envelope, t.bytes, std::move(t.content));
     Give(&t);
   } else {
     Stream(t);
+    CopiedOut(transfer);
   }
+}
+
+// The next segment into the send FIFO, once there is room.
+void MessagePort::CopyOut(Transfer& t) {
+  t.stalled = t.copied - t.streamed >= kSegmentsAhead * kSegmentBytes;
+  if (t.stalled) return;
+  t.from->Do<&MessagePort::CopiedOut>(node_.host().WriteTime(NextPart(t.bytes - t.copied)), this,
+                                      Handle(&t));
+}
+
+void MessagePort::CopiedOut(std::uint64_t transfer) {
+  Transfer& t = *reinterpret_cast<Transfer*>(transfer);
+  t.copied += NextPart(t.bytes - t.copied);
+  NextSegment(*t.from);
+  if (t.copied < t.bytes) return CopyOut(t);
+  t.sender->OnSent(t.envelope);
 }
 
 void MessagePort::Ask(std::uint64_t transfer) {
@@ -116,22 +124,27 @@ void MessagePort::ToNetwork(Rank& from, std::uint32_t to, Kind kind, const Envel
 
 void MessagePort::Stream(Transfer& transfer) {
   if (streams_.empty()) streams_.resize(node_.placement().tasks_per_node);
-  Ring<Transfer*>& stream = streams_[transfer.from->local()];
-  stream.push_back(&transfer);
-  if (stream.size() == 1) NextSegment(*transfer.from);
+  streams_[transfer.from->local()].transfers.push_back(&transfer);
 }
 
+// Starts what the window can stream now, unless it is at something.
 void MessagePort::NextSegment(Rank& rank) {
-  const Transfer& t = *streams_[rank.local()].front();
-  const std::uint64_t segment = std::min(kSegmentBytes, t.bytes - t.streamed);
+  Outflow& stream = streams_[rank.local()];
+  if (stream.segment > 0 || stream.transfers.empty()) return;
+  const Transfer& t = *stream.transfers.front();
+  stream.segment = NextPart((t.rendezvous ? t.bytes : t.copied) - t.streamed);
+  if (stream.segment == 0) return;  // its thread is still copying
+  const Time per_kib = t.rendezvous ? node_.host().rdma_per_kib : node_.host().fifo_per_kib;
+  const bool through_fifo = !t.rendezvous && t.streamed == 0;
+  const Time latency = through_fifo ? node_.host().fifo_latency : 0;
   node_.WakeStream(rank,
-                   node_.now() + static_cast<Time>(segment) * node_.host().stream_per_kib / 1024);
+                   node_.now() + latency + static_cast<Time>(stream.segment) * per_kib / 1024);
 }
 
 void MessagePort::OnStreamTimer(Rank& rank) {
-  Ring<Transfer*>& stream = streams_[rank.local()];
-  Transfer& t = *stream.front();
-  const std::uint64_t segment = std::min(kSegmentBytes, t.bytes - t.streamed);
+  Outflow& stream = streams_[rank.local()];
+  Transfer& t = *stream.transfers.front();
+  const std::uint64_t segment = std::exchange(stream.segment, 0);
   const bool last = t.streamed + segment == t.bytes;
   Content content = t.content;
   if (content && segment < t.bytes) {
@@ -143,18 +156,21 @@ void MessagePort::OnStreamTimer(Rank& rank) {
             std::move(content));
   t.streamed += segment;
   if (last) {
-    stream.pop_front();
+    stream.transfers.pop_front();
     if (t.rendezvous) {
       rank.Do<&MessagePort::Released>(0, this, Handle(&t));
     } else {
       Give(&t);
     }
   }
-  if (!stream.empty()) NextSegment(rank);
+  NextSegment(rank);
+  if (!last && t.stalled) CopyOut(t);
 }
 
 void MessagePort::Answered(std::uint64_t transfer) {
-  Stream(*reinterpret_cast<Transfer*>(transfer));
+  Transfer& t = *reinterpret_cast<Transfer*>(transfer);
+  Stream(t);
+  NextSegment(*t.from);
 }
 
 void MessagePort::Released(std::uint64_t transfer) {
@@ -192,9 +208,9 @@ void MessagePort::Accept(Rank& at, const Incoming& request) {
   if (!node_.IsLocal(request.source)) {
     inbound_.push_back({request.source, at.local(), request.envelope, 0, nullptr, true});
     Transfer* t = Take();
-    *t = {&at, request.source, at.number(), request.envelope, 0, 0, nullptr, nullptr, false};
+    *t = {&at, request.source, at.number(), request.envelope};
     const Time overhead = at.Shared(node_.hub().context().parameters->send_overhead);
-    at.Do<&MessagePort::SendAnswer>(Register(at, false) + overhead, this, Handle(t));
+    at.Do<&MessagePort::SendAnswer>(Register(false) + overhead, this, Handle(t));
     return;
   }
   const auto it = std::find_if(asked_.begin(), asked_.end(), [&](const Transfer* t) {
@@ -203,7 +219,12 @@ void MessagePort::Accept(Rank& at, const Incoming& request) {
   PERCS_CHECK(it != asked_.end());
   Transfer* t = *it;
   asked_.erase(it);
-  at.Do<&MessagePort::Pulled>(Register(at, true) + Copy(t->bytes), this, Handle(t));
+  at.Do<&MessagePort::Registered>(Register(true), this, Handle(t));
+}
+
+void MessagePort::Registered(std::uint64_t transfer) {
+  const Transfer& t = *reinterpret_cast<Transfer*>(transfer);
+  node_.rank(t.to).Copy<&MessagePort::Pulled>(0, CopyTime(t.bytes), t.bytes, this, transfer);
 }
 
 void MessagePort::SendAnswer(std::uint64_t transfer) {
@@ -251,8 +272,7 @@ void MessagePort::OnMessage(const DeliveredMessage& message, Content content) {
     return;
   }
   Transfer* t = Take();
-  *t = {nullptr, at.number(),        source,  envelope, message.bytes,
-        0,       std::move(content), nullptr, false};
+  *t = {nullptr, at.number(), source, envelope, message.bytes, 0, 0, std::move(content)};
   if (kind == Kind::kRequest) {
     std::memcpy(&t->bytes, t->content->data(), sizeof(t->bytes));
     at.Do<&MessagePort::Requested>(overhead, this, Handle(t));
@@ -269,12 +289,15 @@ void MessagePort::OnMessage(const DeliveredMessage& message, Content content) {
       inbound->content->insert(inbound->content->end(), t->content->begin(), t->content->end());
     }
   }
-  if (kind == Kind::kSegment) return Give(t);
-  Time copy = Copy(message.bytes);
+  // Out of the receive FIFO, which is in the cache of its core (paper 000 section IV-B).
+  const Time copy = inbound && inbound->rendezvous ? 0 : node_.host().WriteTime(message.bytes);
+  if (kind == Kind::kSegment) {
+    if (copy > 0) at.Do<&MessagePort::CopiedIn>(copy, this);
+    return Give(t);
+  }
   if (inbound) {
     t->bytes = inbound->bytes;
     t->content = std::move(inbound->content);
-    copy = inbound->rendezvous ? 0 : Copy(t->bytes);
     inbound_.erase(inbound_.begin() + (inbound - inbound_.data()));
   }
   at.Do<&MessagePort::Received>(overhead + copy, this, Handle(t));

@@ -1,12 +1,14 @@
 // Active messages between tasks (paper 003 section 3.3): through shared memory on a node, over the
 // reliable message layer of the HFIs between nodes.
 //
-// Short messages are eager: the sender copies them out, the receiver copies them in. Long ones go
-// by rendezvous: a request, the receiver's answer once it has a buffer, and then one copy, by the
-// receiver's thread on a node and by the HFI (no thread) between nodes; both buffers are registered
-// with the kernel first. The HFI may keep the registrations of few tasks: then a leader's stays,
-// those of all tasks of a node do not. A task's stream into its HFI window is slower than any link,
-// so messages enter the network in segments at its rate.
+// Short messages are eager: the sender copies them out, the receiver copies them in. Between nodes
+// that is the FIFO transport: segment by segment, the sender's thread copies into the send FIFO of
+// its window while the HFI streams the segment before, and the receiver's thread copies out of the
+// receive FIFO what is there. Long ones go by rendezvous: a request, the receiver's answer once it
+// has a buffer, and then one copy, by the receiver's thread on a node and by the HFI (RDMA, no
+// thread) between nodes; both buffers are registered with the kernel first. Which messages are long
+// depends on the kind of channel: the caller says. A task's stream is slower than any link, so
+// messages enter the network in segments at its rate.
 #pragma once
 
 #include <cstdint>
@@ -51,8 +53,9 @@ class MessagePort {
  public:
   explicit MessagePort(NodeRuntime& node) : node_(node) {}
 
+  // More than `eager_limit` bytes go by rendezvous.
   void Send(Rank& from, std::uint32_t to, const Envelope& envelope, std::uint64_t bytes,
-            Content content, Endpoint* sender);
+            std::uint64_t eager_limit, Content content, Endpoint* sender);
   // Lets the data of a request come.
   void Accept(Rank& at, const Incoming& request);
 
@@ -69,9 +72,16 @@ class MessagePort {
     std::uint32_t to = 0, source = 0;
     Envelope envelope;
     std::uint64_t bytes = 0, streamed = 0;
+    std::uint64_t copied = 0;  // into the send FIFO
     Content content;
     Endpoint* sender = nullptr;
     bool rendezvous = false;
+    bool stalled = false;  // the send FIFO has all the segments it takes of it
+  };
+  // Of one task, into its window.
+  struct Outflow {
+    Ring<Transfer*> transfers;
+    std::uint64_t segment = 0;  // on its way; 0: none
   };
   // A message of which some segments are here, or that was accepted.
   struct Inbound {
@@ -88,11 +98,15 @@ class MessagePort {
   void Ask(std::uint64_t transfer);
   void Received(std::uint64_t transfer);
   void Requested(std::uint64_t transfer);
+  void Registered(std::uint64_t transfer);
   void Pulled(std::uint64_t transfer);
   void Released(std::uint64_t transfer);
   void Answered(std::uint64_t transfer);
   void SendAnswer(std::uint64_t transfer);
 
+  void CopyOut(Transfer& transfer);
+  void CopiedOut(std::uint64_t transfer);
+  void CopiedIn(std::uint64_t) {}
   void Stream(Transfer& transfer);
   void NextSegment(Rank& rank);
   void ToNetwork(Rank& from, std::uint32_t to, Kind kind, const Envelope& envelope,
@@ -104,18 +118,16 @@ class MessagePort {
   }
   Endpoint& EndpointOf(Rank& rank, const Envelope& envelope);
   Inbound* FindInbound(std::uint32_t source, std::uint32_t local, const Envelope& envelope);
-  Time Copy(std::uint64_t bytes) const;
+  Time CopyTime(std::uint64_t bytes) const;
   // How long a thread waits for the registration of a buffer that it asks for now.
-  Time Register(const Rank& rank, bool local);
+  Time Register(bool local);
 
   NodeRuntime& node_;
   Pool<Transfer> pool_;
   std::vector<Transfer*> asked_;  // rendezvous whose answer has not come
   std::vector<Inbound> inbound_;
-  std::vector<Ring<Transfer*>> streams_;  // by local task
-  Time registered_ = 0;                   // the kernel is free for the next registration
-  std::vector<std::uint32_t>
-      kept_;  // local tasks whose buffer the HFI knows, the last used at the end
+  std::vector<Outflow> streams_;  // by local task
+  Time registered_ = 0;           // the kernel is free for the next registration
 };
 
 }  // namespace percs

@@ -9,14 +9,17 @@ namespace percs {
 
 NodeRuntime::NodeRuntime(const HostParameters& host, const TaskPlacement& placement,
                          HubServices& hub)
-    : host_(host), placement_(placement), hub_(hub), node_(hub.context().node), port_(*this) {
+    : host_(host),
+      placement_(placement),
+      hub_(hub),
+      node_(hub.context().node),
+      port_(*this),
+      memory_server_(*this) {
   if (node_ >= placement_.nodes) return;
   for (std::uint32_t local = 0; local < placement_.tasks_per_node; ++local) {
     const int core = placement_.CoreOf(local);
-    const int sharing = placement_.TasksOnCore(core);
-    ranks_.push_back(
-        std::make_unique<Rank>(*this, node_ * placement_.tasks_per_node + local, local, core,
-                               host_.smt_percent[static_cast<std::size_t>(sharing - 1)]));
+    ranks_.push_back(std::make_unique<Rank>(*this, node_ * placement_.tasks_per_node + local, local,
+                                            core, placement_.TasksOnCore(core) - 1));
   }
   endpoints_.resize(ranks_.size() * kChannels);
 }
@@ -58,6 +61,7 @@ void NodeRuntime::Report(absl::Status error) {
 }
 
 void NodeRuntime::OnTimer(std::uint64_t token) {
+  if (token == 2 * kTasksPerNodeMax) return memory_server_.OnTimer();
   Rank& rank = *ranks_[token / 2];
   if (token % 2 == 0) {
     rank.OnTimer();

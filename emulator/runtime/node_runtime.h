@@ -2,6 +2,7 @@
 // network. All state is the node's own, so that where nodes run does not matter.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "emulator/runtime/cau_window.h"
+#include "emulator/runtime/memory_server.h"
 #include "emulator/runtime/message_port.h"
 #include "emulator/runtime/rank.h"
 #include "emulator/runtime/shared_memory.h"
@@ -32,6 +34,7 @@ class NodeRuntime : public HubWorkload {
   const TaskPlacement& placement() const { return placement_; }
   MessagePort& port() { return port_; }
   SharedMemory& memory() { return memory_; }
+  MemoryServer& memory_server() { return memory_server_; }
   // Makes the leader of this node a participant of `tree`, by a window of its own; the tree has to
   // be there when the node starts. May be called for several trees.
   void UseTree(CauTreeId tree) { cau_windows_.push_back(std::make_unique<CauWindow>(*this, tree)); }
@@ -59,8 +62,12 @@ class NodeRuntime : public HubWorkload {
   WindowId WindowOf(std::uint32_t local) const;
   std::uint32_t LocalAt(WindowId window) const;
 
+  // Threads of a core that compute or copy now; the others poll.
+  int BusyThreads(int core) const { return busy_[static_cast<std::size_t>(core)]; }
+  void SetBusy(int core, bool busy) { busy_[static_cast<std::size_t>(core)] += busy ? 1 : -1; }
   void WakeRank(Rank& rank, Time at) { hub_.SetTimer(at, 2 * rank.local()); }
   void WakeStream(Rank& rank, Time at) { hub_.SetTimer(at, 2 * rank.local() + 1); }
+  void WakeMemory(Time at) { hub_.SetTimer(at, 2 * kTasksPerNodeMax); }
   void OnProgramEnd(Rank& rank);
   // Something that makes results worthless, and what; the first of a node is kept.
   void Report(absl::Status error);
@@ -92,7 +99,9 @@ class NodeRuntime : public HubWorkload {
   MakeProgram program_;
   MessagePort port_;
   SharedMemory memory_;
+  MemoryServer memory_server_;
   std::vector<std::unique_ptr<CauWindow>> cau_windows_;
+  std::array<int, kCoresPerNode> busy_{};
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::vector<Endpoint*> endpoints_;
   std::vector<Partial> partial_;           // messages with content whose packets are coming in

@@ -6,13 +6,26 @@
 
 namespace percs {
 
-Rank::Rank(NodeRuntime& node, std::uint32_t number, std::uint32_t local, int core, int smt_percent)
-    : node_(node), number_(number), local_(local), core_(core), smt_percent_(smt_percent) {}
+Rank::Rank(NodeRuntime& node, std::uint32_t number, std::uint32_t local, int core, int siblings)
+    : node_(node), number_(number), local_(local), core_(core), siblings_(siblings) {}
 
 Time Rank::now() const { return node_.now(); }
 
+Time Rank::Shared(Time cost) const {
+  return siblings_ > 0 ? cost * (100 + node_.host().smt) / 100 : cost;
+}
+
+Time Rank::CopyShared(Time cost) const {
+  const int busy = node_.BusyThreads(core_) - (timed_ ? 1 : 0);
+  return busy > 0 ? cost * (100 + node_.host().smt) / 100 : cost;
+}
+
 void Rank::Do(Time cost, Function run, void* object, std::uint64_t argument) {
-  actions_.push_back({cost, run, object, argument});
+  Append({cost, 0, run, object, argument});
+}
+
+void Rank::Append(const Action& action) {
+  actions_.push_back(action);
   if (!running_ && !timed_) Advance();
 }
 
@@ -27,6 +40,7 @@ void Rank::Wake() {
 
 void Rank::OnTimer() {
   timed_ = false;
+  node_.SetBusy(core_, false);
   running_ = true;
   const Action action = actions_.front();
   actions_.pop_front();
@@ -58,7 +72,13 @@ void Rank::Advance() {
   const bool blocked = !work_.empty() && work_.front().blocking;
   if (!blocked && !actions_.empty()) {
     timed_ = true;
-    node_.WakeRank(*this, now() + actions_.front().cost);
+    node_.SetBusy(core_, true);
+    const Action& action = actions_.front();
+    if (action.bytes > 0 && action.cost > 0) {
+      node_.memory_server().Begin(*this, action.cost, action.bytes);
+    } else {
+      node_.WakeRank(*this, now() + action.cost);
+    }
   }
   if (program_.done() && finished_ == kNever) {
     finished_ = now();
@@ -77,10 +97,12 @@ bool Rank::TryWork() {
     }
     const Queued queued = work_[i];
     work_.erase(work_.begin() + static_cast<std::ptrdiff_t>(i));
-    Time cost = std::max<Time>(ready_at - now(), 0) + host.shared_step;
+    const Work::Copies copies = queued.work->copies(*this);
+    Time cost = std::max<Time>(ready_at - now(), 0) + CopyShared(copies.cost) + host.shared_step;
     // Its spin ran out: it went back to the queue, and was found there again.
     if (!queued.blocking && now() - queued.since > host.spin_polls * host.poll) cost += host.poll;
-    Action action{cost, [](void* o, std::uint64_t w) { static_cast<Rank*>(o)->RunWork(w); }, this,
+    Action action{cost, copies.bytes,
+                  [](void* o, std::uint64_t w) { static_cast<Rank*>(o)->RunWork(w); }, this,
                   reinterpret_cast<std::uint64_t>(queued.work)};
     if (queued.blocking && !actions_.empty()) {
       // Ahead of the messages that came in meanwhile.

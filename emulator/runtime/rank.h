@@ -28,18 +28,26 @@ class Work {
   // False: some flag it looked at has the rank as its watcher.
   virtual bool Check(Rank& rank, Time* ready_at) = 0;
   virtual void Run(Rank& rank) = 0;
+  // What it copies once its thread has read all that it needs: the time that takes alone, and the
+  // bytes that the node's memory moves.
+  struct Copies {
+    Time cost = 0;
+    std::uint64_t bytes = 0;
+  };
+  virtual Copies copies(const Rank& rank) const { return {}; }
 };
 
 class Rank {
  public:
   using Function = void (*)(void* object, std::uint64_t argument);
 
-  Rank(NodeRuntime& node, std::uint32_t number, std::uint32_t local, int core, int smt_percent);
+  Rank(NodeRuntime& node, std::uint32_t number, std::uint32_t local, int core, int siblings);
 
   NodeRuntime& node() { return node_; }
   std::uint32_t number() const { return number_; }
   std::uint32_t local() const { return local_; }
   int core() const { return core_; }
+  int siblings() const { return siblings_; }
   FramePool& frames() { return frames_; }
   Time now() const;
 
@@ -51,8 +59,16 @@ class Rank {
         cost, [](void* o, std::uint64_t a) { (static_cast<T*>(o)->*kMember)(a); }, object,
         argument);
   }
-  // Software's time on a core that it shares with other tasks.
-  Time Shared(Time cost) const { return cost * smt_percent_ / 100; }
+  // The same for a copy after `cost`: it takes `copy` alone, and longer while others of the node
+  // ask for much; `bytes` is what the node's memory moves for it.
+  template <auto kMember, typename T>
+  void Copy(Time cost, Time copy, std::uint64_t bytes, T* object, std::uint64_t argument = 0) {
+    Append({cost + CopyShared(copy), bytes,
+            [](void* o, std::uint64_t a) { (static_cast<T*>(o)->*kMember)(a); }, object, argument});
+  }
+  // Software's time on a core that it shares with other tasks: their threads take its slots also
+  // while they poll.
+  Time Shared(Time cost) const;
 
   // Work queue. A blocking function keeps messages waiting until it is done.
   void Post(Work* work, bool blocking = false);
@@ -104,6 +120,7 @@ class Rank {
  private:
   struct Action {
     Time cost = 0;
+    std::uint64_t bytes = 0;  // that the node's memory moves
     Function run = nullptr;
     void* object = nullptr;
     std::uint64_t argument = 0;
@@ -113,13 +130,16 @@ class Rank {
     Time since = 0;
     bool blocking = false;
   };
+  void Append(const Action& action);
+  // A copy waits for memory most of the time, so only a thread that is busy, too, slows it.
+  Time CopyShared(Time cost) const;
   void Advance();
   bool TryWork();
   void RunWork(std::uint64_t work) { reinterpret_cast<Work*>(work)->Run(*this); }
 
   NodeRuntime& node_;
   const std::uint32_t number_, local_;
-  const int core_, smt_percent_;
+  const int core_, siblings_;  // other tasks on the core
   FramePool frames_;
   Ring<Action> actions_;
   std::vector<Queued> work_;

@@ -4,16 +4,18 @@ namespace percs {
 
 // docs/collectives.md says which row each was calibrated on.
 HostParameters::HostParameters() {
-  smt_percent = {100, 190, 190, 190};
+  smt = 90;
   collective_entry = 240 * kNanosecond;
   local_send = 510 * kNanosecond;
   local_receive = 510 * kNanosecond;
   eager_limit = 32768;
+  leader_eager_limit = std::uint64_t{1} << 30;
   registration = 3 * kMicrosecond;
-  network_registration = 14 * kMicrosecond;
-  registrations_kept = 0;
-  stream_per_kib = 280 * kNanosecond;
-  write_per_kib = 144 * kNanosecond;
+  network_registration = 24 * kMicrosecond;
+  rdma_per_kib = 200 * kNanosecond;
+  fifo_per_kib = 335 * kNanosecond;
+  fifo_latency = 400 * kNanosecond;
+  write_per_kib = 136 * kNanosecond;
   copy_per_kib = 460 * kNanosecond;
   memory_per_kib = 222 * kNanosecond;
   cached = 1536 * 1024;
@@ -23,17 +25,16 @@ HostParameters::HostParameters() {
   line_repeat = 50 * kNanosecond;
   shared_entry = 50 * kNanosecond;
   shared_step = 260 * kNanosecond;
-  shared_copy_per_kib = 530 * kNanosecond;
+  node_per_kib = 16 * kNanosecond;
   shared_memory_per_kib = 646 * kNanosecond;
   spin_polls = 500;
   poll = 2 * kNanosecond;
   shared_record = 124;
   shared_chunk = 245760;
-  shared_piece = 49152;
+  shared_piece = 32768;
   two_buffers_from = 65537;
   cau_send = 480 * kNanosecond;
   cau_receive = 480 * kNanosecond;
-  cau_interval = 2240 * kNanosecond;
 }
 
 }  // namespace percs

@@ -3,7 +3,6 @@
 // between nodes are send_overhead and receive_overhead of P7ihParameters.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "emulator/base/time.h"
@@ -17,21 +16,22 @@ inline constexpr int kTasksPerNodeMax = kCoresPerNode * kThreadsPerCoreMax;
 struct HostParameters {
   HostParameters();  // the calibrated ones
 
-  // --- Threads of a core. Software on it takes this percentage of its time alone, by tasks on the
-  // core.
-  std::array<int, kThreadsPerCoreMax> smt_percent;
+  // --- Threads of a core. What software of a task takes longer, in percent of its time alone.
+  int smt;  // if other tasks run on the core; of a copy, if one of them is busy when it begins
 
   // --- Messages.
   Time collective_entry;  // call of a collective that is made of messages
   Time local_send;        // active message to a task of the same node
   Time local_receive;
-  std::uint64_t eager_limit;  // bytes; longer messages go by rendezvous
+  std::uint64_t eager_limit;         // bytes; longer messages go by rendezvous
+  std::uint64_t leader_eager_limit;  // the same among the leaders of a hybrid
   Time registration;  // of one buffer of such a message; the kernel of a node serves one after the
                       // other
   Time network_registration;  // the same for a message to or from another node: the HFI has to know
                               // it too
-  int registrations_kept;  // tasks whose buffer the HFI still knows, the last ones that needed it
-  Time stream_per_kib;     // one task's stream into its HFI window
+  Time rdma_per_kib;          // stream of one task's window out of memory
+  Time fifo_per_kib;          // the same out of its send FIFO
+  Time fifo_latency;          // what a message through FIFOs takes longer than an immediate send
 
   // --- Copies by one thread.
   Time write_per_kib;    // out of its own cache
@@ -39,17 +39,19 @@ struct HostParameters {
   Time memory_per_kib;   // the same beyond what a cache holds: prefetched from memory
   std::uint64_t cached;  // bytes of a buffer that stay in a core's part of the L3 cache
 
+  // --- The node's memory, which all its copies share.
+  Time node_per_kib;  // at its rate
+
   // --- Shared memory. A counter or small record is a cache line; who reads it after another wrote
   // it waits for the line.
   Time line_same_core;
   Time line_same_chip;
   Time line_other_chip;
-  Time line_repeat;          // a line serves its readers, and a thread its misses, one by one
-  Time shared_entry;         // call of a shared-memory collective
-  Time shared_step;          // one run of its function, off the work queue
-  Time shared_copy_per_kib;  // into a buffer that all tasks of the node read, or out of it when all
-                             // do
-  Time shared_memory_per_kib;  // the same beyond what a cache holds of a task's own buffer
+  Time line_repeat;            // a line serves its readers, and a thread its misses, one by one
+  Time shared_entry;           // call of a shared-memory collective
+  Time shared_step;            // one run of its function, off the work queue
+  Time shared_memory_per_kib;  // into such a buffer or out of it beyond what a cache holds of a
+                               // task's own
   int spin_polls;              // before the function goes back to the work queue
   Time poll;
   std::uint64_t shared_record;  // bytes of data in a 128-byte record (P7IH-302)
@@ -61,7 +63,6 @@ struct HostParameters {
   // --- CAU: software of a participant around one packet.
   Time cau_send;
   Time cau_receive;
-  Time cau_interval;  // between two packets into one window
 
   // Of `bytes` at `offset` of a buffer.
   Time CopyTime(std::uint64_t bytes) const { return Part(0, bytes, copy_per_kib, memory_per_kib); }
@@ -69,7 +70,7 @@ struct HostParameters {
     return static_cast<Time>(bytes) * write_per_kib / 1024;
   }
   Time SharedCopyTime(std::uint64_t offset, std::uint64_t bytes) const {
-    return Part(offset, bytes, shared_copy_per_kib, shared_memory_per_kib);
+    return Part(offset, bytes, copy_per_kib, shared_memory_per_kib);
   }
 
  private:

@@ -45,19 +45,19 @@ void CheckHostParameters(const HostParameters& p, ErrorList* errors) {
 
 HostParameters BuildHostParameters(const v1::HostParameters& message) {
   HostParameters p;
-  if (message.has_smt_percent_2()) p.smt_percent[1] = message.smt_percent_2();
-  if (message.has_smt_percent_3()) p.smt_percent[2] = message.smt_percent_3();
-  if (message.has_smt_percent_4()) p.smt_percent[3] = message.smt_percent_4();
 #define PERCS_COPY(field) \
   if (message.has_##field()) p.field = static_cast<decltype(p.field)>(message.field())
+  PERCS_COPY(smt);
   PERCS_COPY(collective_entry);
   PERCS_COPY(local_send);
   PERCS_COPY(local_receive);
   PERCS_COPY(eager_limit);
+  PERCS_COPY(leader_eager_limit);
   PERCS_COPY(registration);
   PERCS_COPY(network_registration);
-  PERCS_COPY(registrations_kept);
-  PERCS_COPY(stream_per_kib);
+  PERCS_COPY(rdma_per_kib);
+  PERCS_COPY(fifo_per_kib);
+  PERCS_COPY(fifo_latency);
   PERCS_COPY(write_per_kib);
   PERCS_COPY(copy_per_kib);
   PERCS_COPY(memory_per_kib);
@@ -68,7 +68,7 @@ HostParameters BuildHostParameters(const v1::HostParameters& message) {
   PERCS_COPY(line_repeat);
   PERCS_COPY(shared_entry);
   PERCS_COPY(shared_step);
-  PERCS_COPY(shared_copy_per_kib);
+  PERCS_COPY(node_per_kib);
   PERCS_COPY(shared_memory_per_kib);
   PERCS_COPY(spin_polls);
   PERCS_COPY(poll);
@@ -78,7 +78,6 @@ HostParameters BuildHostParameters(const v1::HostParameters& message) {
   PERCS_COPY(two_buffers_from);
   PERCS_COPY(cau_send);
   PERCS_COPY(cau_receive);
-  PERCS_COPY(cau_interval);
 #undef PERCS_COPY
   return p;
 }

@@ -92,32 +92,30 @@ TEST(CollectiveScenario, PairsHaveTheirOperations) {
 
 // Every number of the struct, in order. The size check below makes a new field fail here.
 std::vector<std::int64_t> Numbers(const HostParameters& p) {
-  std::vector<std::int64_t> all(p.smt_percent.begin() + 1,
-                                p.smt_percent.end());  // one task alone: 100 by definition
+  std::vector<std::int64_t> all;
   const auto add = [&all](auto... values) {
     (all.push_back(static_cast<std::int64_t>(values)), ...);
   };
-  add(p.collective_entry, p.local_send, p.local_receive, p.eager_limit, p.registration,
-      p.network_registration, p.registrations_kept, p.stream_per_kib, p.write_per_kib,
-      p.copy_per_kib, p.memory_per_kib, p.cached, p.line_same_core, p.line_same_chip,
-      p.line_other_chip, p.line_repeat, p.shared_entry, p.shared_step, p.shared_copy_per_kib,
-      p.shared_memory_per_kib, p.spin_polls, p.poll, p.shared_record, p.shared_chunk,
-      p.shared_piece, p.two_buffers_from, p.cau_send, p.cau_receive, p.cau_interval);
+  add(p.smt, p.collective_entry, p.local_send, p.local_receive, p.eager_limit, p.leader_eager_limit,
+      p.registration, p.network_registration, p.rdma_per_kib, p.fifo_per_kib, p.fifo_latency,
+      p.write_per_kib, p.copy_per_kib, p.memory_per_kib, p.cached, p.line_same_core,
+      p.line_same_chip, p.line_other_chip, p.line_repeat, p.shared_entry, p.shared_step,
+      p.node_per_kib, p.shared_memory_per_kib, p.spin_polls, p.poll, p.shared_record,
+      p.shared_chunk, p.shared_piece, p.two_buffers_from, p.cau_send, p.cau_receive);
   return all;
 }
 struct SameFieldsAsHostParameters {
-  std::array<int, kThreadsPerCoreMax> smt_percent;
+  int smt;
   Time messages_first[3];
-  std::uint64_t eager_limit;
+  std::uint64_t eager_limits[2];
   Time registrations[2];
-  int registrations_kept;
-  Time copies[4];
+  Time copies[6];
   std::uint64_t cached;
   Time shared[8];
   int spin_polls;
   Time poll;
   std::uint64_t sizes[4];
-  Time cau[3];
+  Time cau[2];
 };
 static_assert(sizeof(HostParameters) == sizeof(SameFieldsAsHostParameters),
               "a field came or went: host.proto, collective.cc and Numbers() have to follow");

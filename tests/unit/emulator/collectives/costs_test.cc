@@ -1,0 +1,160 @@
+// Method: loops whose time a formula gives, and the same loop with one mechanism's parameter
+// changed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "emulator/experiments/collective_measure.h"
+
+namespace percs {
+namespace {
+
+CollectiveWorkload Loop(Operation operation, const char* algorithm, std::uint32_t nodes,
+                        std::uint32_t tasks, std::uint64_t bytes) {
+  CollectiveWorkload w;
+  w.operation = operation;
+  w.algorithm = algorithm;
+  w.placement = {nodes, tasks, 2, ThreadMapping::kCore};
+  w.bytes = bytes;
+  w.verified = false;
+  w.warm_up = 4;
+  w.iterations = 8;
+  return w;
+}
+
+double Microseconds(const CollectiveWorkload& w) {
+  const auto result = MeasureCollective(w);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? result->collective.Nanoseconds() / 1000 : 0;
+}
+
+constexpr std::uint64_t kKib = 1024, kMib = 1024 * 1024;
+
+// One task streams to another one, message after message.
+double MicrosecondsOfAMib(HostParameters host) {
+  const auto time = [&host](std::uint64_t bytes) {
+    CollectiveWorkload w = Loop(Operation::kBroadcast, "p2p:binomial", 2, 1, bytes);
+    w.host = host;
+    return Microseconds(w);
+  };
+  return time(2 * kMib) - time(kMib);
+}
+
+TEST(TransportTest, EachStreamsAtItsRate) {
+  HostParameters fifo;
+  fifo.eager_limit = fifo.leader_eager_limit;
+  EXPECT_NEAR(MicrosecondsOfAMib(fifo), 1.024 * 335, 8);
+  fifo.fifo_per_kib *= 2;
+  EXPECT_NEAR(MicrosecondsOfAMib(fifo), 2.048 * 335, 8);
+  HostParameters rdma;
+  rdma.rdma_per_kib = 400 * kNanosecond;
+  EXPECT_NEAR(MicrosecondsOfAMib(rdma), 1.024 * 400, 8);
+}
+
+// Copies into the FIFO and out of it run beside the stream, but for the first segment and the last.
+TEST(TransportTest, CopiesThroughFifosOverlapTheStream) {
+  CollectiveWorkload w = Loop(Operation::kBroadcast, "p2p:binomial", 2, 1, kMib);
+  w.host.eager_limit = kMib;
+  const double usual = Microseconds(w);
+  w.host.write_per_kib *= 2;
+  const double slow = Microseconds(w);
+  EXPECT_GT(slow, usual);
+  EXPECT_LT(slow, usual + 0.02 * 1024);            // of 295 us that the two copies take longer
+  w.host.write_per_kib = 2 * w.host.fifo_per_kib;  // now they are the bottleneck
+  EXPECT_GT(Microseconds(w), 1.9 * usual);
+}
+
+TEST(TransportTest, OnlyRdmaWaitsForRegistrations) {
+  const auto time = [](std::uint64_t leader_eager_limit, Time registration) {
+    CollectiveWorkload w = Loop(Operation::kBroadcast, "hybrid:p2p", 4, 4, 64 * kKib);
+    w.host.leader_eager_limit = leader_eager_limit;
+    w.host.network_registration = registration;
+    return Microseconds(w);
+  };
+  const Time twenty = 20 * kMicrosecond;
+  EXPECT_EQ(time(kMib, twenty), time(kMib, 0));
+  EXPECT_GT(time(0, twenty), time(0, 0) + 40);
+}
+
+// 31 readers ask for more than the node's memory does: then its rate is theirs together.
+TEST(MemoryServerTest, ReadersOfABufferShareTheNodesMemory) {
+  constexpr double kBytes = 200000;
+  const auto time = [](Time node_per_kib, std::uint32_t tasks) {
+    CollectiveWorkload w = Loop(Operation::kBroadcast, "shm:one-buffer", 1, tasks, 200000);
+    w.host.node_per_kib = node_per_kib;
+    return Microseconds(w);
+  };
+  const double together = 31 * kBytes / 1024 * 0.020;
+  EXPECT_NEAR(time(40 * kNanosecond, 32) - time(20 * kNanosecond, 32), together, 0.03 * together);
+  EXPECT_EQ(time(40 * kNanosecond, 4), time(0, 4));  // few ask for less than there is
+}
+
+// A core's tasks read through one cache: two on each of 16 cores ask for what 16 alone do.
+TEST(MemoryServerTest, TasksOfACoreFetchABufferOnce) {
+  CollectiveWorkload w = Loop(Operation::kBroadcast, "shm:one-buffer", 1, 32, 200000);
+  w.host.node_per_kib = 40 * kNanosecond;
+  w.host.smt = 0;
+  const double spread = Microseconds(w);
+  w.placement.mapping = ThreadMapping::kCpu;
+  EXPECT_LT(Microseconds(w), 0.75 * spread);
+}
+
+TEST(SmtTest, SoftwareSlowsOnACoreThatOtherTasksShare) {
+  const auto time = [](std::uint32_t tasks, int smt) {
+    CollectiveWorkload w = Loop(Operation::kBroadcast, "p2p", 1, tasks, 8);
+    w.host.smt = smt;
+    return Microseconds(w);
+  };
+  EXPECT_EQ(time(32, 0), time(32, 100));  // one task per core
+  EXPECT_GT(time(64, 100), 1.4 * time(64, 0));
+}
+
+// A broadcast of one message: the other task of the core polls while one copies.
+TEST(SmtTest, ACopyIsSlowerOnlyBesideABusyTask) {
+  const auto time = [](const char* algorithm, std::uint32_t tasks, int smt) {
+    CollectiveWorkload w = Loop(Operation::kBroadcast, algorithm, 1, tasks, 200000);
+    w.placement.mapping = ThreadMapping::kCpu;
+    w.host.collective_entry = w.host.local_send = w.host.local_receive = 0;
+    w.host.smt = smt;
+    return Microseconds(w);
+  };
+  EXPECT_NEAR(time("p2p:binomial", 2, 100), time("p2p:binomial", 2, 0), 1);
+  EXPECT_GT(time("shm:one-buffer", 4, 100), 1.1 * time("shm:one-buffer", 4, 0));
+}
+
+// The window takes the next packet when the neighbours of its CAU have acknowledged the last one.
+TEST(CauCreditTest, ABroadcastWithOneRootIsPacedByTheRoundTripOfATreeLink) {
+  const auto paced = [](Time cau_send) {
+    CollectiveWorkload w = Loop(Operation::kBroadcast, "cau", 8, 1, 8);
+    w.iterations = 100;
+    w.host.cau_send = cau_send;
+    return Microseconds(w);
+  };
+  const P7ihParameters parameters;
+  const double fire = static_cast<double>(parameters.cau_pass_through) / kMicrosecond;
+  const double port = static_cast<double>(parameters.cau_port_time) / kMicrosecond;
+  const double interval = paced(0);
+  EXPECT_GT(interval, fire + 8 * port);  // in, and seven packets out
+  EXPECT_LT(interval, fire + 8 * port + 1);
+  EXPECT_NEAR(paced(kMicrosecond), interval + 1, 0.1);
+}
+
+// P7IH-014 against P7IH-018, for every root and not only for task 0.
+TEST(FlatBroadcastTest, EveryFixedRootIsAheadOfARotatingOne) {
+  CollectiveWorkload w = Loop(Operation::kBroadcast, "shm:one-buffer", 1, 32, 8);
+  w.placement.threads_per_core = 4;
+  w.iterations = 64;
+  w.rotate_root = true;
+  const double rotating = Microseconds(w);
+  w.rotate_root = false;
+  double least = 1e9, most = 0;
+  for (w.root = 0; w.root < 32; ++w.root) {
+    const double fixed = Microseconds(w);
+    least = std::min(least, fixed);
+    most = std::max(most, fixed);
+  }
+  EXPECT_LT(most, 0.8 * rotating);
+  EXPECT_LT(most, 1.15 * least);
+}
+
+}  // namespace
+}  // namespace percs
