@@ -113,7 +113,7 @@ TEST(SmtTest, ACopyIsSlowerOnlyBesideABusyTask) {
   const auto time = [](const char* algorithm, std::uint32_t tasks, int smt) {
     CollectiveWorkload w = Loop(Operation::kBroadcast, algorithm, 1, tasks, 200000);
     w.placement.mapping = ThreadMapping::kCpu;
-    w.host.collective_entry = w.host.local_send = w.host.local_receive = 0;
+    w.host.collective_entry = w.host.local_send = w.host.local_receive = kNanosecond;
     w.host.smt = smt;
     return Microseconds(w);
   };
@@ -135,7 +135,8 @@ TEST(CauCreditTest, ABroadcastWithOneRootIsPacedByTheRoundTripOfATreeLink) {
   const double interval = paced(0);
   EXPECT_GT(interval, fire + 8 * port);  // in, and seven packets out
   EXPECT_LT(interval, fire + 8 * port + 1);
-  EXPECT_NEAR(paced(kMicrosecond), interval + 1, 0.1);
+  EXPECT_NEAR(paced(kMicrosecond), interval, 0.05);  // the software of a call runs meanwhile
+  EXPECT_GE(paced(3 * kMicrosecond), 3);
 }
 
 // P7IH-014 against P7IH-018, for every root and not only for task 0.
