@@ -63,17 +63,20 @@ void AddFabricMetrics(const v1::StatusReply& status, MetricFamilies* families) {
 std::string DiscoveryList(const v1::StatusReply& status, const std::string& own_address) {
   using Json = nlohmann::json;
   Json list = Json::array();
-  const auto add = [&list](std::string address, const char* role) {
-    Json labels = {{"role", role}};
+  // Addresses of containers say nothing to people, so `instance` is a name.
+  const auto add = [&list](std::string address, const char* role, const std::string& name) {
+    Json labels = {{"role", role}, {"instance", name}};
     if (constexpr std::string_view kTls = "https://"; address.rfind(kTls, 0) == 0) {
       address.erase(0, kTls.size());
       labels["__scheme__"] = "https";
     }
     list.push_back({{"targets", {address}}, {"labels", labels}});
   };
-  add(own_address, "controller");
+  add(own_address, "controller", "controller");
   for (const v1::ProcessStatus& process : status.processes()) {
-    if (!process.metrics_address().empty()) add(process.metrics_address(), "daemon");
+    if (process.metrics_address().empty()) continue;
+    add(process.metrics_address(), "daemon",
+        fmt::format("{} (place {})", process.name(), process.process()));
   }
   return list.dump();
 }

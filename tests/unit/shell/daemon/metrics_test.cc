@@ -298,6 +298,8 @@ TEST(FabricMetrics, SayTheStateAndWhereDaemonsAre) {
   auto* process = status.add_processes();
   process->set_connected(true);
   process->set_metrics_address("node7:9464");
+  process->set_name("d7");
+  process->set_process(3);
   status.add_processes();
   auto* cut = status.add_faults();
   cut->set_id("cut");
@@ -324,14 +326,16 @@ TEST(FabricMetrics, SayTheStateAndWhereDaemonsAre) {
   EXPECT_EQ(page.Value("percs_clock_state", {{"state", "idle"}}), 0);
   EXPECT_EQ(page.Value("percs_pace_requested", {}), 2e-6);
   EXPECT_EQ(page.Value("percs_daemons", {}), 1);
+  const std::string own =
+      R"j([{"labels":{"instance":"controller","role":"controller"},"targets":["here:1"]},)j";
   EXPECT_EQ(DiscoveryList(status, "here:1"),
-            R"([{"labels":{"role":"controller"},"targets":["here:1"]},)"
-            R"({"labels":{"role":"daemon"},"targets":["node7:9464"]}])");
+            own + R"j({"labels":{"instance":"d7 (place 3)","role":"daemon"},)j"
+                  R"j("targets":["node7:9464"]}])j");
   process = status.mutable_processes(0);
   process->set_metrics_address("https://node7:9464");
   EXPECT_EQ(DiscoveryList(status, "here:1"),
-            R"([{"labels":{"role":"controller"},"targets":["here:1"]},)"
-            R"({"labels":{"__scheme__":"https","role":"daemon"},"targets":["node7:9464"]}])");
+            own + R"j({"labels":{"__scheme__":"https","instance":"d7 (place 3)","role":"daemon"},)j"
+                  R"j("targets":["node7:9464"]}])j");
 }
 
 // A client of `address`, HOST:PORT.
