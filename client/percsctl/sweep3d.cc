@@ -16,6 +16,7 @@ using Json = nlohmann::json;
 
 struct SweepArguments {
   std::vector<int> cus;
+  int k_block = 20, angle_block = 3;
   std::string format;
 };
 
@@ -25,7 +26,8 @@ Outcome Sweep3d(const SweepArguments& a) {
       "rrlrrrrr");
   Json list = Json::array();
   for (const int cus : a.cus) {
-    const auto point = roadrunner::MeasureScaling(roadrunner::DefaultParameters(), cus);
+    const auto point =
+        roadrunner::MeasureScaling(roadrunner::DefaultParameters(), cus, a.k_block, a.angle_block);
     if (!point.ok()) return FromStatus(point.status());
     const roadrunner::SweepTimingResult& real = point->real;
     const std::string grid = fmt::format("{} x {}", real.grid.px, real.grid.py);
@@ -34,6 +36,8 @@ Outcome Sweep3d(const SweepArguments& a) {
                FormatVirtual(real.computation), FormatPercent(point->efficiency()),
                FormatCount(real.messages)});
     list.push_back({{"cus", cus},
+                    {"k_block", a.k_block},
+                    {"angle_block", a.angle_block},
                     {"ranks", real.ranks},
                     {"grid", grid},
                     {"time_ps", real.time},
@@ -63,6 +67,10 @@ CommandBody AddSweep3d(CLI::App& app) {
   app.add_option("--cus", a->cus, "Compute units of 180 triblades, 1 to 24, several with commas")
       ->delimiter(',')
       ->check(CLI::Range(1, roadrunner::kCusMax))
+      ->capture_default_str();
+  app.add_option("--k-block", a->k_block, "Planes of a block; a divisor of 400")
+      ->capture_default_str();
+  app.add_option("--angle-block", a->angle_block, "Angles of a block; a divisor of 6")
       ->capture_default_str();
   AddFormatOption(app, a->format);
   return [a] { return Sweep3d(*a); };

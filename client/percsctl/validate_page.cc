@@ -66,14 +66,14 @@ std::string Mark(const ValidationRow& row, Point at, const char* colour) {
       at.x, at.y, colour, row.kind == RowKind::kCalibrated ? colour : "#fff", title);
 }
 
-std::string Words(Point at, const char* anchor, const std::string& text, int size = 12) {
+std::string TextAt(Point at, const char* anchor, const std::string& text, int size = 12) {
   return fmt::format(
       "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" font-size=\"{}\" fill=\"#333\">{}"
       "</text>\n",
       at.x, at.y, anchor, size, Escape(text));
 }
 
-std::string Line(Point from, Point to, const char* style) {
+std::string LineBetween(Point from, Point to, const char* style) {
   return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", from.x,
                      from.y, to.x, to.y, style);
 }
@@ -95,7 +95,7 @@ double Shown(const ValidationRow& row) {
 std::string Legend(const std::vector<ValidatedMachine>& machines, Point at) {
   std::string svg;
   const auto entry = [&](const ValidationRow& row, const char* colour, const std::string& text) {
-    svg += Mark(row, {at.x, at.y - 4}, colour) + Words({at.x + 10, at.y}, "start", text);
+    svg += Mark(row, {at.x, at.y - 4}, colour) + TextAt({at.x + 10, at.y}, "start", text);
     at.x += 28 + 7.0 * static_cast<double>(text.size());
   };
   ValidationRow row;
@@ -143,14 +143,16 @@ std::string Scatter(const std::vector<ValidatedMachine>& machines) {
   }
   for (double e = from; e <= to; ++e) {
     const double value = std::pow(10, e);
-    svg += Line(at(value, low), at(value, high), kGrid) +
-           Line(at(low, value), at(high, value), kGrid) +
-           Words({at(value, low).x, kTop + kSide + 18}, "middle", fmt::format("{:g}", value)) +
-           Words({kLeft - 8, at(low, value).y + 4}, "end", fmt::format("{:g}", value));
+    svg += LineBetween(at(value, low), at(value, high), kGrid) +
+           LineBetween(at(low, value), at(high, value), kGrid) +
+           TextAt({at(value, low).x, kTop + kSide + 18}, "middle", fmt::format("{:g}", value)) +
+           TextAt({kLeft - 8, at(low, value).y + 4}, "end", fmt::format("{:g}", value));
   }
-  svg += Line(at(low, low), at(high, low), kAxis) + Line(at(low, low), at(low, high), kAxis) +
-         Line(at(low, low), at(high, high), "stroke=\"#888\" stroke-dasharray=\"5 4\"") +
-         Words({kLeft + kSide / 2, kTop + kSide + 42}, "middle", "published, each in its unit", 13);
+  svg +=
+      LineBetween(at(low, low), at(high, low), kAxis) +
+      LineBetween(at(low, low), at(low, high), kAxis) +
+      LineBetween(at(low, low), at(high, high), "stroke=\"#888\" stroke-dasharray=\"5 4\"") +
+      TextAt({kLeft + kSide / 2, kTop + kSide + 42}, "middle", "published, each in its unit", 13);
   svg += fmt::format(
       "<text transform=\"translate(22 {:.0f}) rotate(-90)\" text-anchor=\"middle\" "
       "font-size=\"13\" fill=\"#333\">emulated</text>\n",
@@ -184,10 +186,10 @@ std::string Errors(const std::vector<ValidatedMachine>& machines) {
                        kLeft, height(percent), kWidth, height(-percent) - height(percent), colour);
   }
   for (int percent = -60; percent <= 60; percent += 15) {
-    svg += Line({kLeft, height(percent)}, {kLeft + kWidth, height(percent)},
-                percent == 0 ? kAxis : kGrid) +
-           Words({kLeft - 8, height(percent) + 4}, "end",
-                 percent == 0 ? "0 %" : fmt::format("{:+d} %", percent));
+    svg += LineBetween({kLeft, height(percent)}, {kLeft + kWidth, height(percent)},
+                       percent == 0 ? kAxis : kGrid) +
+           TextAt({kLeft - 8, height(percent) + 4}, "end",
+                  percent == 0 ? "0 %" : fmt::format("{:+d} %", percent));
   }
   double x = kLeft;
   for (std::size_t m = 0; m < machines.size(); ++m) {
@@ -198,10 +200,11 @@ std::string Errors(const std::vector<ValidatedMachine>& machines) {
       svg += Mark(row, {x + step / 2, height(error)}, kColours[m % std::size(kColours)]);
       x += step;
     }
-    svg += Words({(first + x) / 2, kTop + kHeight + 24}, "middle", machines[m].name, 13);
+    svg += TextAt({(first + x) / 2, kTop + kHeight + 24}, "middle", machines[m].name, 13);
     x += kGap / 2;
     if (m + 1 < machines.size())
-      svg += Line({x, kTop}, {x, kTop + kHeight}, "stroke=\"#aaa\" stroke-dasharray=\"2 4\"");
+      svg +=
+          LineBetween({x, kTop}, {x, kTop + kHeight}, "stroke=\"#aaa\" stroke-dasharray=\"2 4\"");
   }
   return svg + "</svg>\n";
 }

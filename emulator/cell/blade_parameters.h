@@ -65,7 +65,9 @@ struct BladeParameters {
   // What a collective's program spends, beside the commands themselves, each time it deals with one
   // partner: finds its bit among those that came, starts its DMA, or signals it.
   Time software_partner = 25'000;
-  Time combine_vector = 1'250;  // SIMD combine of 16 bytes: loads, operation, store
+  // SIMD combine of 16 bytes, each one after the last: load, operation and store of 6 core cycles
+  // each, and a branch (latencies of the SPU in IBM's Cell Broadband Engine Programming Handbook).
+  Time combine_vector = 5'938;
 };
 
 // Types: "QS20", "QS21", "QS22". INVALID_ARGUMENT names them for any other.

@@ -344,7 +344,11 @@ void CellValidation::Reductions() {
 absl::StatusOr<std::vector<ValidationRow>> ValidateCell() {
   const auto parameters = ParametersOfBlade("QS20");
   if (!parameters.ok()) return parameters.status();
-  return CellValidation(*parameters).Run();
+  return ValidateCell(*parameters);
+}
+
+absl::StatusOr<std::vector<ValidationRow>> ValidateCell(const BladeParameters& parameters) {
+  return CellValidation(parameters).Run();
 }
 
 }  // namespace percs::cell

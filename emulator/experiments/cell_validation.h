@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "emulator/cell/blade_parameters.h"
 #include "emulator/experiments/row.h"
 
 namespace percs::cell {
@@ -14,5 +15,7 @@ namespace percs::cell {
 inline constexpr int kValidationIterations = 400;
 
 absl::StatusOr<std::vector<ValidationRow>> ValidateCell();
+// On a blade with other parameters, to see which rows they move.
+absl::StatusOr<std::vector<ValidationRow>> ValidateCell(const BladeParameters& parameters);
 
 }  // namespace percs::cell

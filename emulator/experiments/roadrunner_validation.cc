@@ -17,6 +17,7 @@ using Kind = RowKind;
 
 class Validation {
  public:
+  explicit Validation(const RoadrunnerParameters& parameters) : p_(parameters) {}
   absl::StatusOr<std::vector<ValidationRow>> Run(const std::string& only) {
     const auto wanted = [&only](std::initializer_list<const char*> ids) {
       return std::any_of(ids.begin(), ids.end(), [&only](const std::string& id) {
@@ -84,7 +85,7 @@ class Validation {
   void OneCell();
   void FullScale();
 
-  const RoadrunnerParameters p_ = DefaultParameters();
+  const RoadrunnerParameters p_;
   absl::Status status_;
   std::vector<ValidationRow> rows_;
 };
@@ -162,13 +163,13 @@ void Validation::Layers() {
   HostPath legs = path();
   const Time up = legs.DacsUp(0, 0, p_.dacs.overhead);
   const Time down = legs.DacsDown(0, 4, 0, *legs.Mpi(0, 4, 0, up)) + p_.dacs.overhead;
-  At("RR-038", "two DaCS and one MPI transfer", 9.24, static_cast<double>(down) * 1e-6, "us",
-     Kind::kCalibrated);
+  Built("RR-038", "two DaCS and one MPI transfer: their latencies are set so", 9.24,
+        static_cast<double>(down) * 1e-6, "us");
 }
 
 void Validation::Messages() {
   const double network = Microseconds(0, 32, 0);
-  At("RR-037", "CML latency between triblades", 11.77, network, "us", Kind::kCalibrated);
+  Built("RR-037", "CML latency between triblades: ppe_handle is set so", 11.77, network, "us");
   Built("RR-039", "of which not DaCS or MPI", 2.53, network - 9.24, "us");
   Built("RR-040", "share of DaCS and MPI", 78.5, 9.24 / network * 100, "%");
   rows_.push_back({"RR-041",
@@ -238,7 +239,8 @@ void Validation::OneCell() {
     return;
   }
   const double reverse = static_cast<double>(sweep->time) * 1e-12;
-  At("RR-049", "Sweep3D on one Cell, reverse acceleration", 0.37, reverse, "s", Kind::kCalibrated);
+  Built("RR-049", "Sweep3D on one Cell, reverse acceleration: cell_angle is set so", 0.37, reverse,
+        "s");
   // One iteration is like another.
   SweepProblem one = problem;
   one.iterations = 1;
@@ -248,10 +250,10 @@ void Validation::OneCell() {
     return;
   }
   const double total = static_cast<double>(farm->time) * 1e-12 * problem.iterations;
-  At("RR-048", "Sweep3D on one Cell, accelerator model", 1.3, total, "s", Kind::kPredicted);
+  At("RR-048", "Sweep3D on one Cell, accelerator model", 1.3, total, "s", Kind::kUnexplained);
   Built("RR-050", "run-time reduction", 72, (1 - reverse / total) * 100, "%");
   At("RR-051", "accelerator model, time of DMA", 0.7,
-     static_cast<double>(farm->dma) * 1e-12 * problem.iterations, "s", Kind::kPredicted);
+     static_cast<double>(farm->dma) * 1e-12 * problem.iterations, "s", Kind::kUnexplained);
 }
 
 void Validation::FullScale() {
@@ -263,7 +265,7 @@ void Validation::FullScale() {
   const auto share =
       static_cast<double>(point->real.computation) / static_cast<double>(point->real.time);
   At("RR-052", "Sweep3D efficiency on 97,920 SPEs: computation over run time", 20, share * 100, "%",
-     Kind::kPredicted);
+     Kind::kUnexplained);
   Built("RR-053", "its inverse: gain of a network in which nothing but computation takes time", 5,
         1 / share, "x");
 }
@@ -278,11 +280,14 @@ SweepProblem OneCellProblem() {
   return p;
 }
 
-absl::StatusOr<ScalingPoint> MeasureScaling(const RoadrunnerParameters& parameters, int cus) {
+absl::StatusOr<ScalingPoint> MeasureScaling(const RoadrunnerParameters& parameters, int cus,
+                                            int k_block, int angle_block) {
   const int ranks = cus * kTribladesPerCu * kSpesPerTriblade;
   const auto grid = RankGrid::ForRanks(ranks);
   if (!grid.ok()) return grid.status();
-  const SweepProblem problem = WeakScalingProblem(*grid);
+  SweepProblem problem = WeakScalingProblem(*grid);
+  problem.k_block = k_block;
+  problem.angle_block = angle_block;
   ScalingPoint point;
   point.cus = cus;
   for (const bool ideal : {false, true}) {
@@ -294,7 +299,12 @@ absl::StatusOr<ScalingPoint> MeasureScaling(const RoadrunnerParameters& paramete
 }
 
 absl::StatusOr<std::vector<ValidationRow>> ValidateRoadrunner(const std::string& only) {
-  return Validation().Run(only);
+  return ValidateRoadrunner(only, DefaultParameters());
+}
+
+absl::StatusOr<std::vector<ValidationRow>> ValidateRoadrunner(
+    const std::string& only, const RoadrunnerParameters& parameters) {
+  return Validation(parameters).Run(only);
 }
 
 }  // namespace percs::roadrunner

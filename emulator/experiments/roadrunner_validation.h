@@ -14,6 +14,9 @@ namespace percs::roadrunner {
 // Rows whose id begins with `only`. Those of Sweep3D on 97,920 SPEs, RR-052 and RR-053, take
 // minutes.
 absl::StatusOr<std::vector<ValidationRow>> ValidateRoadrunner(const std::string& only);
+// Of a machine with other parameters, to see which rows they move.
+absl::StatusOr<std::vector<ValidationRow>> ValidateRoadrunner(
+    const std::string& only, const RoadrunnerParameters& parameters);
 
 // 50 x 50 x 50 cells, 10 planes and 3 angles a block, 10 iterations: the comparison on one Cell.
 SweepProblem OneCellProblem();
@@ -28,6 +31,8 @@ struct ScalingPoint {
     return static_cast<double>(ideal.time) / static_cast<double>(real.time);
   }
 };
-absl::StatusOr<ScalingPoint> MeasureScaling(const RoadrunnerParameters& parameters, int cus);
+// In blocks of `k_block` of the 400 planes and `angle_block` of the 6 angles, which both divide.
+absl::StatusOr<ScalingPoint> MeasureScaling(const RoadrunnerParameters& parameters, int cus,
+                                            int k_block = 20, int angle_block = 3);
 
 }  // namespace percs::roadrunner

@@ -40,6 +40,7 @@ SweepProblem WeakScalingProblem(const RankGrid& grid) {
   p.j = 5 * grid.py;
   p.k = 400;
   p.k_block = 20;
+  p.cell_angle = kCellAngleOfPowerXCell;
   return p;
 }
 

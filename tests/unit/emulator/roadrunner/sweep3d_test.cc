@@ -113,5 +113,25 @@ TEST(SweepTiming, AnIdealNetworkIsFasterAndComputesTheSame) {
   EXPECT_GE(ideal->time, ideal->computation);
 }
 
+// Without a network's time what is left beside the work is the pipeline that fills and drains.
+TEST(SweepTiming, CornersFollowEachOtherAsInTheRealCode) {
+  for (const int ranks : {16, 32, 128}) {
+    const RankGrid grid = *RankGrid::ForRanks(ranks);
+    SweepProblem p = WeakScalingProblem(grid);
+    p.k = 40;
+    const auto ideal = SweepTiming(DefaultParameters(), p, ranks, true);
+    ASSERT_TRUE(ideal.ok()) << ideal.status();
+    const Time block = ideal->computation / p.steps();
+    EXPECT_EQ(ideal->time, block * (p.steps() + 2 * (grid.px - 1) + 4 * (grid.py - 1))) << ranks;
+  }
+}
+
+// Of the two chips' double precision only the issue differs.
+TEST(SweepProblem, ACellAndAngleTakesLessThanHalfTheTimeOnAPowerXCell) {
+  EXPECT_NEAR(static_cast<double>(kCellAngleOfCell) / static_cast<double>(kCellAngleOfPowerXCell),
+              1 / (0.36 + 0.64 / 7), 0.001);
+  EXPECT_EQ(WeakScalingProblem(*RankGrid::ForRanks(32)).cell_angle, kCellAngleOfPowerXCell);
+}
+
 }  // namespace
 }  // namespace percs::roadrunner

@@ -1,0 +1,140 @@
+// No parameter moves exactly one judged row: such a row would only repeat its parameter, and is to
+// be called restated.
+//
+// Method: every parameter of a machine is made a quarter larger and, if that does not move two, a
+// fifth smaller, and the judged rows that come out otherwise are counted. Rows whose measurement
+// takes minutes are left out; they could only add to the count.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "emulator/experiments/cell_validation.h"
+#include "emulator/experiments/judge.h"
+#include "emulator/experiments/roadrunner_validation.h"
+
+namespace percs {
+namespace {
+
+using Values = std::map<std::string, double>;
+
+Values JudgedValues(const std::vector<absl::StatusOr<std::vector<ValidationRow>>>& parts) {
+  Values values;
+  for (const auto& rows : parts) {
+    EXPECT_TRUE(rows.ok()) << rows.status();
+    if (!rows.ok()) continue;
+    for (const ValidationRow& row : *rows) {
+      if (IsJudged(row)) values[row.id] = row.emulated;
+    }
+  }
+  return values;
+}
+
+template <typename Parameters>
+using Field = std::pair<const char*, std::function<void(Parameters&, double)>>;
+
+template <typename Parameters, typename Owner, typename Number>
+Field<Parameters> FieldOf(const char* name, Owner& (*owner)(Parameters&), Number Owner::*member) {
+  return {name, [owner, member](Parameters& p, double factor) {
+            Number& value = owner(p).*member;
+            value = static_cast<Number>(static_cast<double>(value) * factor);
+          }};
+}
+
+template <typename Parameters>
+Parameters& Itself(Parameters& p) {
+  return p;
+}
+
+template <typename Parameters>
+void ExpectNoneMovesOneRow(const Parameters& defaults, const std::vector<Field<Parameters>>& fields,
+                           const std::function<Values(const Parameters&)>& measure) {
+  const Values before = measure(defaults);
+  EXPECT_FALSE(before.empty());
+  for (const auto& [name, scale] : fields) {
+    std::set<std::string> moved;
+    for (const double factor : {1.25, 0.8}) {
+      if (moved.size() > 1) break;
+      Parameters changed = defaults;
+      scale(changed, factor);
+      for (const auto& [id, value] : measure(changed)) {
+        if (value != before.at(id)) moved.insert(id);
+      }
+    }
+    EXPECT_NE(moved.size(), 1u) << name << " moves only " << *moved.begin();
+  }
+}
+
+TEST(OneRow, NoParameterOfTheBladeMovesOneRow) {
+  using P = cell::BladeParameters;
+  const auto own = [](const char* name, Time P::*member) {
+    return FieldOf<P, P, Time>(name, Itself<P>, member);
+  };
+  const auto link = [](const char* name, Time cell::ChipLinkParameters::*member) {
+    return FieldOf<P, cell::ChipLinkParameters, Time>(
+        name, [](P& p) -> cell::ChipLinkParameters& { return p.link; }, member);
+  };
+  const std::vector<Field<P>> fields{
+      own("issue", &P::issue),
+      own("command", &P::command),
+      own("list_element", &P::list_element),
+      own("coherence", &P::coherence),
+      own("dma_done", &P::dma_done),
+      own("tag_status", &P::tag_status),
+      own("signal_set", &P::signal_set),
+      own("signal_read", &P::signal_read),
+      own("mailbox_access", &P::mailbox_access),
+      own("mailbox_send", &P::mailbox_send),
+      own("ppe_access", &P::ppe_access),
+      own("memory_latency", &P::memory_latency),
+      own("atomic_travel", &P::atomic_travel),
+      own("atomic_service", &P::atomic_service),
+      own("software_partner", &P::software_partner),
+      own("combine_vector", &P::combine_vector),
+      link("line_time", &cell::ChipLinkParameters::line_time),
+      link("single_line_time", &cell::ChipLinkParameters::single_line_time),
+      link("latency", &cell::ChipLinkParameters::latency)};
+  ExpectNoneMovesOneRow<P>(*cell::ParametersOfBlade("QS20"), fields,
+                           [](const P& p) { return JudgedValues({cell::ValidateCell(p)}); });
+}
+
+TEST(OneRow, NoParameterOfTheTribladesMovesOneRow) {
+  using P = roadrunner::RoadrunnerParameters;
+  using roadrunner::CmlParameters, roadrunner::InfinibandParameters, roadrunner::LayerParameters;
+  const auto cml = [](const char* name, Time CmlParameters::*member) {
+    return FieldOf<P, CmlParameters, Time>(
+        name, [](P& p) -> CmlParameters& { return p.cml; }, member);
+  };
+  const auto tree = [](const char* name, Time InfinibandParameters::*member) {
+    return FieldOf<P, InfinibandParameters, Time>(
+        name, [](P& p) -> InfinibandParameters& { return p.infiniband; }, member);
+  };
+  using Layer = LayerParameters& (*)(P&);
+  const std::pair<const char*, Layer> layers[] = {
+      {"dacs", [](P& p) -> LayerParameters& { return p.dacs; }},
+      {"mpi", [](P& p) -> LayerParameters& { return p.mpi; }},
+      {"mpi_shared", [](P& p) -> LayerParameters& { return p.mpi_shared; }}};
+  std::vector<Field<P>> fields{cml("call", &CmlParameters::call),
+                               cml("spin", &CmlParameters::spin),
+                               cml("match", &CmlParameters::match),
+                               cml("ppe_handle", &CmlParameters::ppe_handle),
+                               cml("ppe_store", &CmlParameters::ppe_store),
+                               tree("crossbar", &InfinibandParameters::crossbar),
+                               tree("cable", &InfinibandParameters::cable)};
+  for (const auto& [name, layer] : layers) {
+    fields.push_back(FieldOf<P, LayerParameters, Time>(name, layer, &LayerParameters::latency));
+    fields.push_back(
+        FieldOf<P, LayerParameters, double>(name, layer, &LayerParameters::bytes_per_ns));
+  }
+  ExpectNoneMovesOneRow<P>(roadrunner::DefaultParameters(), fields, [](const P& p) {
+    return JudgedValues(
+        {roadrunner::ValidateRoadrunner("RR-03", p), roadrunner::ValidateRoadrunner("RR-043", p)});
+  });
+}
+
+}  // namespace
+}  // namespace percs
