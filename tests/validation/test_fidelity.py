@@ -1,7 +1,7 @@
 """docs/fidelity.md says what `percsctl validate` says.
 
 Method: the rows of every machine are measured and compared with their lines in the table of
-docs/fidelity.md. Without PERCS_FULL only rows that take seconds are. `python3 test_fidelity.py --write`
+docs/fidelity.md; without PERCS_FULL only rows that take seconds. `python3 test_fidelity.py --write`
 measures all of them, which takes minutes, and writes the tables.
 """
 
@@ -20,12 +20,14 @@ LIMIT_SECONDS = 900
 UNEXPLAINED_MOST = 8
 
 # Rows that take seconds, all of which the page has.
-QUICK = (("cell", ""), *(("roadrunner", f"RR-0{part}") for part in ("0", "2", "3", "4", "50", "59")))
+QUICK = (("cell", ""),
+         *(("roadrunner", f"RR-0{part}") for part in ("0", "2", "3", "4", "50", "59")))
 
 
 def validate(machine, only):
-    done = subprocess.run([BIN / "percsctl", "validate", machine, "--only", only, "--format", "json"],
-                          capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
+    command = [BIN / "percsctl", "validate", machine, "--only", only, "--format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS,
+                          check=False)
     if done.returncode != 0:
         raise RuntimeError(f"percsctl validate {machine} --only {only}: {done.stderr}")
     return json.loads(done.stdout)
@@ -44,8 +46,8 @@ def row_line(row):
 def summary_line(one):
     def percent(value, of):
         return f"{100 * value:.1f} %" if of else "-"
-    return (f"| {one['machine']} | {one['kind']} | {one['rows']} | {one['judged']} | {one['held']} | "
-            f"{percent(one['median'], one['figures'])} | "
+    return (f"| {one['machine']} | {one['kind']} | {one['rows']} | {one['judged']} | "
+            f"{one['held']} | {percent(one['median'], one['figures'])} | "
             f"{percent(one['percentile_90'], one['figures'])} | "
             f"{percent(one['worst'], one['judged'])} | {one['worst_id'] or '-'} |")
 
@@ -93,8 +95,8 @@ def write():
                          "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]}
     for name, body in tables.items():
         text = re.sub(rf"(?s)<!-- {name} -->.*?<!-- end -->",
-                      lambda _: "\n".join([f"<!-- {name} -->", *heads[name], *body, "<!-- end -->"]),
-                      text)
+                      "\n".join([f"<!-- {name} -->", *heads[name], *body, "<!-- end -->"])
+                      .replace("\\", r"\\"), text)
     DOCUMENT.write_text(text)
 
 
