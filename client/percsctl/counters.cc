@@ -30,7 +30,9 @@ std::string PerNodeText(const std::vector<std::pair<std::string, NodeStats>>& no
     table.Add({name, FormatCount(s.packets_created), FormatCount(s.packets_delivered),
                FormatBytes(s.bytes_delivered), FormatCount(PacketsDropped(s)),
                FormatCount(s.packets_resent),
-               FormatShort(static_cast<Time>(s.packet_latency.Mean()))});
+               s.packet_latency.count == 0
+                   ? "-"
+                   : FormatShort(static_cast<Time>(s.packet_latency.Mean()))});
   }
   return table.ToString();
 }

@@ -47,5 +47,10 @@ nlohmann::json VcCountersJson(const NodeStats& stats);
 // Over the ports of one class, all in the first VC.
 PortStats SumOfClass(const NodeStats& stats, LinkClass c);
 std::uint64_t PacketsDropped(const NodeStats& stats);
+// Bytes per second of each sending hub in the measurement phase; 0 without one.
+struct LoadPerHub {
+  double offered = 0, accepted = 0;
+};
+LoadPerHub LoadOf(const RunResult& result);
 
 }  // namespace percs

@@ -16,7 +16,10 @@ Json NanosecondsOrNull(Time time) {
   return time >= kNever ? Json() : Json(Nanoseconds(static_cast<double>(time)));
 }
 
-Json LatencyJson(const Histogram& h) {
+// Nothing but the count of a latency that says nothing: of no arrivals, or of a saturated network.
+Json LatencyJson(const Histogram& h, bool saturated = false) {
+  if (h.count == 0 || saturated)
+    return {{"count", h.count}, {"mean", {}}, {"p50", {}}, {"p99", {}}, {"max", {}}};
   return {{"count", h.count},
           {"mean", Nanoseconds(h.Mean())},
           {"p50", Nanoseconds(static_cast<double>(h.Quantile(0.5)))},
@@ -176,6 +179,20 @@ Json WindowProgramsJson(const RunResult& r, const Topology& topology) {
   return json;
 }
 
+// Adds to the bytes of the measurement phase what they are per second.
+void AddMeasurementJson(const RunResult& r, Json* json) {
+  const LoadPerHub load = LoadOf(r);
+  Json& measured = (*json)["measured"];
+  measured["duration_ps"] = r.measurement.duration;
+  measured["sending_hubs"] = r.measurement.senders;
+  measured["offered_bytes_per_second_per_hub"] = load.offered;
+  measured["accepted_bytes_per_second_per_hub"] = load.accepted;
+  measured["saturated"] = r.measurement.saturated;
+  (*json)["latency_ns"] = {
+      {"packet", LatencyJson(r.total.packet_latency, r.measurement.saturated)},
+      {"message", LatencyJson(r.total.message_latency, r.measurement.saturated)}};
+}
+
 Json RouteModesJson(const NodeStats& stats) {
   Json json = Json::object();
   for (int i = 0; i < kPacketRouteModes; ++i) {
@@ -186,6 +203,14 @@ Json RouteModesJson(const NodeStats& stats) {
 }
 
 }  // namespace
+
+LoadPerHub LoadOf(const RunResult& r) {
+  const double seconds =
+      Seconds(r.measurement.duration) * static_cast<double>(r.measurement.senders);
+  if (seconds == 0) return {};
+  return {static_cast<double>(r.total.measured_bytes_offered) / seconds,
+          static_cast<double>(r.total.measured_bytes_accepted) / seconds};
+}
 
 PortStats SumOfClass(const NodeStats& stats, LinkClass c) {
   PortStats sum;
@@ -235,8 +260,9 @@ Json CountersJson(const NodeStats& s) {
   json["ports"] = PortsJson(s);
   json["service"].update(
       {{"round_trip_mean_ns",
-        answers > 0 ? static_cast<double>(s.service_round_trip_ps) / answers / 1000 : 0.0},
-       {"round_trip_max_ns", static_cast<double>(s.service_round_trip_max) / 1000},
+        answers > 0 ? Json(static_cast<double>(s.service_round_trip_ps) / answers / 1000) : Json()},
+       {"round_trip_max_ns",
+        answers > 0 ? Json(static_cast<double>(s.service_round_trip_max) / 1000) : Json()},
        {"flits_to_software", s.ports[kServicePort].service_flits}});
   return json;
 }
@@ -284,6 +310,7 @@ Json ReportJson(const RunReport& report, const Topology& topology) {
        {"rejoined", RejoinedJson(r)},
        {"workload", {{"digest", r.workload.ToString()}, {"started_ps", r.workload_started}}},
        {"violations", r.violations}});
+  if (r.measurement.duration > 0) AddMeasurementJson(r, &json);
   if (!report.show_events) return json;
   nlohmann::json events = nlohmann::json::array();
   for (const FabricEvent& e : r.events) {

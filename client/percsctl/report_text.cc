@@ -72,23 +72,30 @@ std::string Summary(const RunReport& report, const Topology& topology) {
                          FormatBytes(s.measured_bytes_offered),
                          FormatPercent(static_cast<double>(s.measured_bytes_accepted) /
                                        static_cast<double>(s.measured_bytes_offered))));
+    const LoadPerHub load = LoadOf(r);
+    text += Line("load", fmt::format("{} accepted of {} offered per sending hub ({} hubs){}",
+                                     FormatRate(load.accepted), FormatRate(load.offered),
+                                     FormatCount(r.measurement.senders),
+                                     r.measurement.saturated ? ": saturated" : ""));
   }
   return text;
 }
 
-void AddLatency(Table& table, const char* name, const Histogram& h) {
-  if (h.count == 0) return;
+void AddLatency(Table& table, const char* name, const Histogram& h, bool saturated) {
+  if (h.count == 0 || saturated) {
+    return table.Add({name, saturated ? "saturated" : "-", "-", "-", "-", FormatCount(h.count)});
+  }
   table.Add({name, FormatShort(static_cast<Time>(h.Mean())),
              FormatShort(static_cast<Time>(h.Quantile(0.5))),
              FormatShort(static_cast<Time>(h.Quantile(0.99))),
              FormatShort(static_cast<Time>(h.max)), FormatCount(h.count)});
 }
 
-std::string Latency(const NodeStats& s) {
+std::string Latency(const NodeStats& s, bool saturated = false) {
   Table table({"latency (virtual)", "mean", "p50", "p99", "max", "count"});
-  AddLatency(table, "packet", s.packet_latency);
-  AddLatency(table, "message", s.message_latency);
-  return table.empty() ? "" : "\n" + table.ToString();
+  AddLatency(table, "packet", s.packet_latency, saturated);
+  if (s.messages_sent > 0) AddLatency(table, "message", s.message_latency, saturated);
+  return "\n" + table.ToString();
 }
 
 std::string Utilisation(const RunResult& r) {
@@ -393,10 +400,11 @@ std::string EventLine(std::uint64_t sequence, const std::string& kind, Time at,
 
 std::string ReportText(const RunReport& report, const Topology& topology) {
   const RunResult& r = report.result;
-  return Summary(report, topology) + Latency(r.total) + Utilisation(r) + DropsText(r.total) +
-         Messages(r.total) + FailedMessages(r, topology) + Reroutes(r, topology) + Ranks(r) +
-         CollectiveText(r.collective) + Programs(r, topology) + Group("blades", "blade", r.total) +
-         ClockText(r, topology) + (report.trees.empty() ? "" : "\n" + TreesText(report.trees)) +
+  return Summary(report, topology) + Latency(r.total, r.measurement.saturated) + Utilisation(r) +
+         DropsText(r.total) + Messages(r.total) + FailedMessages(r, topology) +
+         Reroutes(r, topology) + Ranks(r) + CollectiveText(r.collective) + Programs(r, topology) +
+         Group("blades", "blade", r.total) + ClockText(r, topology) +
+         (report.trees.empty() ? "" : "\n" + TreesText(report.trees)) +
          (report.faults.empty() ? "" : "\n" + FaultsText(report.faults)) + CauTasks(r, topology) +
          Group("CAUs", "cau", r.total) + WindowProgramsText(r, topology) + Service(r.total) +
          EventsText(report) + Violations(r);

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "client/lib/route_file.h"
 #include "client/lib/scenario_file.h"
@@ -44,7 +45,29 @@ struct DiffArguments {
   std::string before, after;
 };
 
-Json RoutesJson(const v1::GetRoutesReply& reply) {
+// Links of these routes that are down, by the end that sends. Tables keep such a link until network
+// management has replanned without it.
+absl::StatusOr<std::set<std::string>> DownOnRoutes(FabricClient& client, const std::string& source,
+                                                   const v1::GetRoutesReply& routes) {
+  const auto health = client.GetHealth();
+  if (!health.ok()) return health.status();
+  std::set<std::string> down;
+  if (health->links_down().empty()) return down;
+  const auto machine = client.DumpRoutes(source);  // of the machine only its shape is of interest
+  if (!machine.ok()) return machine.status();
+  const auto topology =
+      percs::Topology::Create(TopologyFromProto(machine->topology(), machine->blades()));
+  if (!topology.ok()) return topology.status();
+  for (const std::string& name : health->links_down()) {
+    const auto link = topology->ParseLink(name);
+    if (!link.ok()) return link.status();
+    down.insert(topology->LinkName(*link));
+    down.insert(topology->LinkName(topology->Peer(link->node, link->port)));
+  }
+  return down;
+}
+
+Json RoutesJson(const v1::GetRoutesReply& reply, const std::set<std::string>& down) {
   Json routes = Json::array();
   for (const v1::Route& route : reply.routes()) {
     Json hops = Json::array();
@@ -53,27 +76,29 @@ Json RoutesJson(const v1::GetRoutesReply& reply) {
                       {"link", h.link()},
                       {"class", h.link_class()},
                       {"vc", h.vc()},
-                      {"choices", h.choices()}});
+                      {"choices", h.choices()},
+                      {"up", !down.contains(h.link())}});
     }
     routes.push_back({{"hops", std::move(hops)}, {"problem", route.problem()}});
   }
   return {{"epoch", reply.epoch()}, {"routes", std::move(routes)}};
 }
 
-std::string HopText(const v1::RouteHop& h) {
+std::string HopText(const v1::RouteHop& h, const std::set<std::string>& down) {
   if (h.link().empty() || h.link() == "HFI") return h.node();
   const std::string port = h.link().substr(h.link().find(':') + 1);
   const std::string choices = h.choices() > 1 ? fmt::format(", 1 of {}", h.choices()) : "";
-  return fmt::format("{} --{} vc{}{}-->", h.node(), port, h.vc(), choices);
+  const char* state = down.contains(h.link()) ? ", DOWN" : "";
+  return fmt::format("{} --{} vc{}{}{}-->", h.node(), port, h.vc(), choices, state);
 }
 
-std::string RoutesText(const v1::GetRoutesReply& reply) {
+std::string RoutesText(const v1::GetRoutesReply& reply, const std::set<std::string>& down) {
   std::string text = fmt::format("{} route{} in the tables of epoch {}\n", reply.routes_size(),
                                  reply.routes_size() == 1 ? "" : "s", reply.epoch());
   for (int i = 0; i < reply.routes_size(); ++i) {
     const v1::Route& route = reply.routes(i);
     std::vector<std::string> hops;
-    for (const v1::RouteHop& h : route.hops()) hops.push_back(HopText(h));
+    for (const v1::RouteHop& h : route.hops()) hops.push_back(HopText(h, down));
     text += fmt::format("{:>3}  {}", i + 1, fmt::join(hops, " "));
     text += route.problem().empty() ? "\n" : fmt::format("  PROBLEM: {}\n", route.problem());
   }
@@ -96,8 +121,10 @@ Outcome Routes(const RoutesArguments& a) {
   return WithFabric(a.fabric, [&](FabricClient& client) {
     const auto reply = client.GetRoutes(request);
     if (!reply.ok()) return FromStatus(reply.status());
-    fmt::print("{}",
-               IsJson(a.fabric.format) ? RoutesJson(*reply).dump(2) + "\n" : RoutesText(*reply));
+    const auto down = DownOnRoutes(client, a.source, *reply);
+    if (!down.ok()) return FromStatus(down.status());
+    fmt::print("{}", IsJson(a.fabric.format) ? RoutesJson(*reply, *down).dump(2) + "\n"
+                                             : RoutesText(*reply, *down));
     return Outcome::Ok();
   });
 }

@@ -59,6 +59,26 @@ void Clocks(const Scenario& scenario, const Topology& topology,
   }
 }
 
+Measurement Measured(const Scenario& scenario, const std::vector<NodeResult>& nodes,
+                     const NodeStats& total) {
+  Measurement m;
+  const PatternWorkload* pattern = scenario.pattern();
+  if (!pattern || pattern->measure == 0) return m;
+  Time end = pattern->warm_up + pattern->measure;
+  if (scenario.stop_at > 0) end = std::min(end, scenario.stop_at);
+  m.duration = std::max<Time>(0, end - pattern->warm_up);
+  m.senders = static_cast<std::uint64_t>(
+      std::count_if(nodes.begin(), nodes.end(),
+                    [](const NodeResult& node) { return node.stats.measured_bytes_offered > 0; }));
+  const std::uint64_t dropped =
+      std::accumulate(total.flits_dropped.begin(), total.flits_dropped.end(), std::uint64_t{0});
+  m.saturated = pattern->pattern != Pattern::kMulticast &&
+                static_cast<double>(total.measured_bytes_accepted) +
+                        static_cast<double>(dropped) * kFlitBytes <
+                    Measurement::kAcceptedShare * static_cast<double>(total.measured_bytes_offered);
+  return m;
+}
+
 // Conservation (docs/semantics.md rule 17) in flits and in tails.
 void CheckConservation(const Scenario& scenario, RunResult& result) {
   const NodeStats& t = result.total;
@@ -179,6 +199,7 @@ RunResult MergeResults(const Scenario& scenario, const Topology& topology,
   result.digest = digest.Finish();
   result.workload = workload.Finish();
   Utilisation(scenario, topology, nodes, result);
+  result.measurement = Measured(scenario, nodes, result.total);
   if (losses.lost().empty()) CheckConservation(scenario, result);
   CheckNodes(scenario, topology, nodes, result);
   return result;

@@ -13,6 +13,19 @@
 
 namespace percs {
 
+// The measurement phase of a pattern: from the end of `warm_up`, for `measure` or until `stop_at`.
+struct Measurement {
+  Time duration = 0;          // 0: nothing was measured
+  std::uint64_t senders = 0;  // hubs that offered anything in it
+  // Less than kAcceptedShare of the bytes offered were accepted in it, and what was dropped in the
+  // whole run does not explain that. Packets then queue at their sources for ever longer, and their
+  // latency says how long was measured, not how fast the network is. Multicast, whose copies all
+  // count as accepted, never says so.
+  bool saturated = false;
+
+  static constexpr double kAcceptedShare = 0.95;
+};
+
 // Merged over nodes in node order; the same for every placement of the same scenario.
 struct RunResult {
   std::string scenario;
@@ -33,6 +46,7 @@ struct RunResult {
   std::vector<CauTaskResult> cau_tasks;              // by node, then tree
   std::vector<WindowProgramResult> window_programs;  // in the order of the workload
   std::vector<Reroute> reroutes;
+  Measurement measurement;  // its bytes are in `total`
   ClockReport clock;
   std::vector<TreeStatus> trees;    // by number
   std::vector<FaultStatus> faults;  // in the order of their creation

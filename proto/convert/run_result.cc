@@ -122,6 +122,12 @@ void RunResultToProto(const RunResult& result, const Topology& topology, v1::Run
   }
   for (const RejoinedHubs& rejoined : result.rejoined)
     RejoinedToProto(rejoined, message->add_rejoined());
+  if (const Measurement& from = result.measurement; from.duration > 0) {
+    v1::Measurement* m = message->mutable_measurement();
+    m->set_duration(from.duration);
+    m->set_senders(from.senders);
+    m->set_saturated(from.saturated);
+  }
   if (result.clock.on) ClockToProto(result.clock, message->mutable_clock());
 }
 
@@ -152,6 +158,8 @@ absl::StatusOr<RunResult> RunResultFromProto(const v1::RunResult& m, const Topol
     r.reroutes.push_back(*std::move(reroute));
   }
   if (m.has_clock()) r.clock = ClockFromProto(m.clock());
+  r.measurement = {m.measurement().duration(), m.measurement().senders(),
+                   m.measurement().saturated()};
   r.violations.assign(m.violations().begin(), m.violations().end());
   for (const v1::LostHubs& x : m.lost())
     r.lost.push_back({{x.nodes().begin(), x.nodes().end()}, x.who(), 0, x.at()});

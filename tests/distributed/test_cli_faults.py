@@ -63,6 +63,20 @@ class FaultCommandsTest(CliTest):
         self.assertEqual([], self.ids())
         self.check_replay()
 
+    def test_routes_mark_a_link_that_is_down_before_tables_change(self):
+        live = self.good_json("routes", "sn0-d0-h0", "sn0-d0-h1")
+        self.assertEqual([True, True], [hop["up"] for hop in live["routes"][0]["hops"]])
+        self.good("stop", "--wait")
+        self.good("apply", self.write("kept.yaml", ENDLESS + "reroute: false\n"))
+        self.wait_for("running", lambda: self.good_json("status")["state"] == "running")
+        self.good("fault", "create", "cut", *CUT)
+        self.wait_for("a dead link", lambda: self.good_json("health")["links_down"])
+        # From either end.
+        for hubs in (("sn0-d0-h0", "sn0-d0-h1"), ("sn0-d0-h1", "sn0-d0-h0")):
+            hops = self.good_json("routes", *hubs)["routes"][0]["hops"]
+            self.assertEqual([False, True], [hop["up"] for hop in hops])
+            self.assertIn(", DOWN-->", self.good("routes", *hubs))
+
     def test_what_no_link_can_do_is_refused_with_the_arithmetic(self):
         flap = ("--kind", "flap", "--period", "2ps")
         done = self.ctl("fault", "create", "fast", *flap, "--mode", "all")

@@ -84,7 +84,7 @@ def of_hubs(seen):
         for name, event in SERVICE_EVENTS.items():
             yield "percs_service_events_total", {**labels, "event": event}, service[name]
         yield ("percs_service_round_trip_seconds_total", labels,
-               service["round_trip_mean_ns"] * service["answers"] * NS)
+               (service["round_trip_mean_ns"] or 0) * service["answers"] * NS)
         reductions = sum(n for name, n in node["caus"].items() if name.startswith("reduce_"))
         yield "percs_cau_events_total", {**labels, "counter": "reductions"}, reductions
         for name, count in node["caus"].items():

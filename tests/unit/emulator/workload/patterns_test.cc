@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/play.h"
 #include "tests/support/seed.h"
 
 namespace percs {
@@ -167,6 +168,32 @@ TEST(Patterns, ImpossibleParametersSayWhatWouldBeRight) {
   h.hotspot_fraction = 1.5;
   EXPECT_THAT(ErrorOf(h, Spec(1, 4, 8)), HasSubstr("from 0 to 1"));
   EXPECT_THAT(ErrorOf(Of(Pattern::kUniform), Spec(1, 1, 1)), HasSubstr("at least 2 hubs"));
+}
+
+// Two hubs and one LL link of 24 GB/s between them.
+RunResult Neighbours(double load, Time stop_at = 0, Time warm_up = 10 * kMicrosecond) {
+  Scenario scenario;
+  scenario.topology = {.supernodes = 1, .drawers = 1, .hubs = 2};
+  scenario.stop_at = stop_at;
+  PatternWorkload pattern;
+  pattern.load = load;
+  pattern.warm_up = warm_up;
+  pattern.measure = 20 * kMicrosecond;
+  scenario.workload = pattern;
+  return test::Play(scenario);
+}
+
+TEST(MeasurementTest, ARunIsSaturatedIfItAcceptsLessThanItOffers) {
+  const RunResult idle = Neighbours(0.05), busy = Neighbours(0.9);
+  EXPECT_FALSE(idle.measurement.saturated);
+  EXPECT_TRUE(busy.measurement.saturated);
+  EXPECT_EQ(busy.measurement.duration, 20 * kMicrosecond);
+  EXPECT_EQ(busy.measurement.senders, 2u);
+}
+
+TEST(MeasurementTest, ItsLengthIsThatOfThePartBeforeTheRunStops) {
+  EXPECT_EQ(Neighbours(0.05, 15 * kMicrosecond).measurement.duration, 5 * kMicrosecond);
+  EXPECT_EQ(Neighbours(0.05, 5 * kMicrosecond).measurement.duration, 0);
 }
 
 }  // namespace

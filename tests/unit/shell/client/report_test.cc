@@ -138,6 +138,44 @@ TEST(ReportTest, ProgramsGetTheFieldsTheyAreDocumented) {
   EXPECT_EQ(json["failed_messages"][0]["destination"], TwoDrawers().NodeName(5));
 }
 
+TEST(ReportTest, ALatencyOfNoArrivalsIsNotZero) {
+  RunReport report = HandMade();
+  report.result.total.packet_latency = {};
+  const nlohmann::json latency = ReportJson(report, TwoDrawers())["latency_ns"];
+  for (const char* what : {"packet", "message"}) {
+    EXPECT_EQ(latency[what]["count"], 0);
+    for (const char* key : {"mean", "p50", "p99", "max"})
+      EXPECT_TRUE(latency[what][key].is_null()) << what << key;
+  }
+  EXPECT_THAT(ReportText(report, TwoDrawers()), testing::ContainsRegex("packet +- +- +- +- +0"));
+  EXPECT_THAT(CountersText(report.result.total), testing::ContainsRegex("packet +- +- +- +- +0"));
+}
+
+TEST(ReportTest, ASaturatedRunSaysSoWithItsLoadAndReportsNoLatency) {
+  RunReport report = HandMade();
+  report.result.total.measured_bytes_offered = 8'000;
+  report.result.total.measured_bytes_accepted = 2'000;
+  report.result.measurement = {kMicrosecond, 2, true};
+  v1::RunResult message;
+  RunResultToProto(report.result, TwoDrawers(), &message);
+  const auto received = RunResultFromProto(message, TwoDrawers());
+  ASSERT_TRUE(received.ok()) << received.status();
+  report.result = *received;
+  const nlohmann::json json = ReportJson(report, TwoDrawers());
+  EXPECT_EQ(json["measured"]["saturated"], true);
+  EXPECT_EQ(json["measured"]["sending_hubs"], 2);
+  EXPECT_EQ(json["measured"]["duration_ps"], kMicrosecond);
+  EXPECT_EQ(json["measured"]["bytes_offered"], 8'000);
+  EXPECT_DOUBLE_EQ(json["measured"]["offered_bytes_per_second_per_hub"], 4e9);
+  EXPECT_DOUBLE_EQ(json["measured"]["accepted_bytes_per_second_per_hub"], 1e9);
+  EXPECT_TRUE(json["latency_ns"]["packet"]["mean"].is_null());
+  EXPECT_EQ(json["latency_ns"]["packet"]["count"], 100);
+  const std::string text = ReportText(report, TwoDrawers());
+  EXPECT_THAT(text,
+              HasSubstr("1 GB/s accepted of 4 GB/s offered per sending hub (2 hubs): saturated\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("packet +saturated +- +- +- +100"));
+}
+
 TEST(ReportTest, AResultFromTheWirePrintsTheSame) {
   v1::RunResult message;
   message.set_scenario("by-hand");
