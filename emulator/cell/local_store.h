@@ -1,5 +1,5 @@
-// Local store of an SPE, with real contents, and the effective addresses of a blade: main memory
-// from 0 on, and every local store as a window that others reach by DMA.
+// Local store of an SPE, with real contents, made when first touched, and the effective addresses
+// of a blade: main memory from 0 on, and every local store as a window that others reach by DMA.
 #pragma once
 
 #include <array>
@@ -26,27 +26,30 @@ constexpr EffectiveAddress LocalStoreAddress(int spe, LsAddress ls) {
 
 class LocalStore {
  public:
-  LocalStore() : bytes_(std::make_unique<std::uint8_t[]>(kLocalStoreBytes)) {}
-
-  absl::Span<std::uint8_t> bytes() { return {bytes_.get(), kLocalStoreBytes}; }
-  std::uint8_t* at(LsAddress ls) { return bytes_.get() + ls; }
+  absl::Span<std::uint8_t> bytes() { return {Contents(), kLocalStoreBytes}; }
+  std::uint8_t* at(LsAddress ls) { return Contents() + ls; }
 
   // A value of the program's own at `ls`. REQUIRES: inside the local store.
   template <typename T>
   T Load(LsAddress ls) const {
     PERCS_CHECK(ls + sizeof(T) <= kLocalStoreBytes);
     T value;
-    std::memcpy(&value, bytes_.get() + ls, sizeof(T));
+    std::memcpy(&value, Contents() + ls, sizeof(T));
     return value;
   }
   template <typename T>
   void Store(LsAddress ls, const T& value) {
     PERCS_CHECK(ls + sizeof(T) <= kLocalStoreBytes);
-    std::memcpy(bytes_.get() + ls, &value, sizeof(T));
+    std::memcpy(Contents() + ls, &value, sizeof(T));
   }
 
  private:
-  std::unique_ptr<std::uint8_t[]> bytes_;
+  std::uint8_t* Contents() const {
+    if (!bytes_) bytes_ = std::make_unique<std::uint8_t[]>(kLocalStoreBytes);
+    return bytes_.get();
+  }
+
+  mutable std::unique_ptr<std::uint8_t[]> bytes_;  // zeros if null
 };
 
 }  // namespace percs::cell

@@ -53,6 +53,7 @@ Outcome RunBoth(const Scenario& scenario, bool random_tables) {
   input.tables = engine->tables;
   input.seed = scenario.seed;
   input.routing = scenario.routing;
+  outcome.digest = engine->digest;
   outcome.reference = RunReference(input);
   outcome.differences = Differences(outcome.reference, engine->observed);
   for (std::string& v : Violations(scenario, topology, outcome.reference))
@@ -63,13 +64,13 @@ Outcome RunBoth(const Scenario& scenario, bool random_tables) {
 
 std::string FailureOf(const NetworkPart& part) {
   const Scenario scenario = part.ToScenario();
-  const auto differences = RunBoth(scenario, part.random_tables).differences;
-  if (!differences.empty()) {
+  const Outcome outcome = RunBoth(scenario, part.random_tables);
+  if (!outcome.differences.empty()) {
     return fmt::format("{} tables: {}", part.random_tables ? "random" : "planned",
-                       differences.front());
+                       outcome.differences.front());
   }
   if (part.random_tables) return "";
-  const std::vector<std::string> wrong = RunSplit(scenario);
+  const std::vector<std::string> wrong = SplitAgainst(scenario, outcome.digest);
   return wrong.empty() ? "" : wrong.front();
 }
 

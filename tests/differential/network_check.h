@@ -13,6 +13,7 @@ namespace percs::reference {
 struct Outcome {
   std::vector<std::string> differences;  // none if both agree and every checker is content
   ReferenceResult reference;
+  Digest digest;  // of the engine
 };
 
 // With the planner's tables, and those of reroutes; or with random ones, which need a scenario that

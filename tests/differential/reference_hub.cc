@@ -51,11 +51,14 @@ void Network::Settle(NodeId node) {
 }
 
 void Network::SettleBuffer(Hub& hub, Buffer& buffer) {
-  const std::deque<std::shared_ptr<QueuedPacket>> packets = buffer.packets;
+  if (buffer.packets.empty()) return;
+  std::vector<std::shared_ptr<QueuedPacket>> waiting;
+  for (const auto& packet : buffer.packets) {
+    if (packet->output == kReplication && packet->branches.empty() && !packet->drop)
+      waiting.push_back(packet);
+  }
   bool waited_ahead = false;  // a packet ahead in the buffer was not whole before this instant
-  for (const auto& packet : packets) {
-    const bool waits = packet->output == kReplication && packet->branches.empty() && !packet->drop;
-    if (!waits) continue;
+  for (const auto& packet : waiting) {
     if (packet->complete() && packet->flits.back()->arrival <= now_) {
       result_.coverage.multicasts_overtaking += waited_ahead;
       Replicate(hub, buffer, packet);
@@ -204,10 +207,25 @@ bool Network::Requests(Hub& hub, const Buffer& buffer, const QueuedPacket& packe
 
 void Network::Arbitrate(NodeId node) {
   Hub& hub = hubs_[node];
-  for (auto& [port, output] : hub.outputs) ArbitrateOutput(hub, port, output);
+  // None is added while outputs are arbitrated, and a grant takes none out.
+  std::vector<Buffer*> occupied;
+  std::array<bool, kPorts> wanted{};
+  for (auto& [key, buffer] : hub.buffers) {
+    if (buffer.packets.empty()) continue;
+    occupied.push_back(&buffer);
+    for (const auto& packet : buffer.packets) {
+      if (packet->output < kPorts) wanted[packet->output] = true;
+    }
+  }
+  for (auto& [port, output] : hub.outputs) {
+    const bool idle =
+        !wanted[port] && hub.service[port].waiting.empty() && output.stalled_since == kNever;
+    if (!idle) ArbitrateOutput(hub, port, output, occupied);
+  }
 }
 
-void Network::ArbitrateOutput(Hub& hub, PortId port, Output& output) {
+void Network::ArbitrateOutput(Hub& hub, PortId port, Output& output,
+                              const std::vector<Buffer*>& occupied) {
   if (output.busy_until > now_ || !LinkUp(hub.id, port)) {
     UpdateStall(hub, port, output, {});
     return;
@@ -215,9 +233,9 @@ void Network::ArbitrateOutput(Hub& hub, PortId port, Output& output) {
   std::set<int> lack_only_credit;                        // output VCs
   std::map<int, std::map<int, Buffer*>> can_be_granted;  // by output VC, then by index
   Buffer* continues = nullptr;
-  for (auto& [key, buffer] : hub.buffers) {
-    const std::shared_ptr<QueuedPacket> oldest = buffer.Front(port);
-    if (!oldest || !Requests(hub, buffer, *oldest)) continue;
+  for (Buffer* buffer : occupied) {
+    const std::shared_ptr<QueuedPacket> oldest = buffer->Front(port);
+    if (!oldest || !Requests(hub, *buffer, *oldest)) continue;
     const QueuedPacket& front = *oldest;
     const OutputVc& vc = output.vcs[front.output_vc];
     if (vc.owner != (front.begun ? &front : nullptr)) continue;
@@ -225,8 +243,8 @@ void Network::ArbitrateOutput(Hub& hub, PortId port, Output& output) {
       lack_only_credit.insert(front.output_vc);
       continue;
     }
-    can_be_granted[front.output_vc][buffer.index()] = &buffer;
-    if (output.busy_until == now_ && output.last == &front) continues = &buffer;
+    can_be_granted[front.output_vc][buffer->index()] = buffer;
+    if (output.busy_until == now_ && output.last == &front) continues = buffer;
   }
   if (GrantService(hub, port, output, !can_be_granted.empty())) {
     UpdateStall(hub, port, output, {});

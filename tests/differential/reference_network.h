@@ -252,7 +252,7 @@ class Network {
   Time RequestsFrom(const Hub& hub, const Buffer& buffer, const QueuedPacket& packet);
   bool Requests(Hub& hub, const Buffer& buffer, const QueuedPacket& packet);
   void Arbitrate(NodeId node);
-  void ArbitrateOutput(Hub& hub, PortId port, Output& output);
+  void ArbitrateOutput(Hub& hub, PortId port, Output& output, const std::vector<Buffer*>& occupied);
   void Grant(Hub& hub, PortId port, Output& output, Buffer& buffer, bool continued);
   int CommitmentLength(const QueuedPacket& packet, const OutputVc& vc, Time flit_time);
   void SendFlits(Hub& hub, PortId port, QueuedPacket& packet, std::shared_ptr<QueuedPacket> shared,

@@ -10,7 +10,11 @@
 
 namespace percs::reference {
 
-// What is wrong with either run, or differs. `tamper` is SplitOptions'.
+// What is wrong with a run that is split, or differs from the digest `one`. `tamper` is
+// SplitOptions'.
+std::vector<std::string> SplitAgainst(const Scenario& scenario, const Digest& one,
+                                      decltype(test::SplitOptions::tamper) tamper = nullptr);
+// Likewise, and what is wrong with the run in one process that gives that digest.
 std::vector<std::string> RunSplit(const Scenario& scenario,
                                   decltype(test::SplitOptions::tamper) tamper = nullptr);
 
