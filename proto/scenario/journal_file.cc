@@ -11,6 +11,7 @@
 
 #include "emulator/base/digest.h"
 #include "fmt/format.h"
+#include "proto/process/folders.h"
 #include "proto/scenario/file.h"
 
 namespace percs {
@@ -140,7 +141,7 @@ absl::Status JournalFile::Open(const std::string& folder, std::uint64_t size_max
   folder_ = folder;
   size_max_ = size_max;
   std::error_code error;
-  fs::create_directories(folder, error);
+  if (absl::Status status = MakeFolder(folder, kPrivateFolder); !status.ok()) return status;
   const std::string name = folder + "/journal";
   const bool exists = fs::exists(name, error) && fs::file_size(name, error) > 0;
   if (exists) {
@@ -151,7 +152,7 @@ absl::Status JournalFile::Open(const std::string& folder, std::uint64_t size_max
     for (const v1::JournalRecord& record : contents->records)
       last_run_ = std::max(last_run_, record.run());
   }
-  file_ = open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  file_ = open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kPrivateFile);
   if (file_ < 0) {
     return absl::UnavailableError(
         fmt::format("cannot write a journal into {}: {}", folder, std::strerror(errno)));
@@ -214,7 +215,7 @@ absl::StatusOr<std::uint64_t> JournalFile::Store(const std::string& bytes) {
   if (ReadPayload(folder_, hash).ok()) return hash;
   if (absl::Status status = CheckRoom(bytes.size()); !status.ok()) return status;
   const std::string name = folder_ + "/" + PayloadName(hash), part = name + ".part";
-  const int file = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int file = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kPrivateFile);
   if (file < 0) return DiskError("keeping " + name, errno);
   int error = WriteAll(file, bytes.data(), bytes.size(), 0);
   if (error == 0 && fsync(file) != 0) error = errno;

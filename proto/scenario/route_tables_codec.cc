@@ -35,9 +35,12 @@ absl::StatusOr<TableSet> TablesFromProto(const NodeTablesList& list, NodeId node
       hub = std::make_shared<const HubTables>(*std::move(parsed));
     }
     if (!hub || hub->Hash() != entry.hash()) {
-      return absl::DataLossError(
-          fmt::format("route tables of node {} have hash {:016x}, not {:016x}", entry.node(),
-                      hub ? hub->Hash() : 0, entry.hash()));
+      return absl::InvalidArgumentError(
+          hub ? fmt::format("tables: node {} says hash {:016x}, but its tables have {:016x}",
+                            entry.node(), entry.hash(), hub->Hash())
+              : fmt::format("tables: node {} says hash {:016x}, but it has no tables, and no node "
+                            "before it has any",
+                            entry.node(), entry.hash()));
     }
     tables.push_back(std::move(hub));
   }

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "fmt/format.h"
+#include "proto/process/folders.h"
 
 namespace percs {
 namespace {
@@ -48,7 +49,6 @@ constexpr int kSerialBits = 127;
 constexpr std::chrono::minutes kClockSkew(5);
 constexpr char kAuthorityFile[] = "/ca.pem";
 constexpr char kIdentityFile[] = "/identity.pem";
-constexpr mode_t kOwnerOnly = 0600;
 constexpr mode_t kOthers = S_IRWXO;
 
 absl::Status OpenSslError(const char* what) {
@@ -202,7 +202,7 @@ absl::Status WriteText(const std::string& path, const std::string& text) {
   };
   const std::string next = path + ".next";
   unlink(next.c_str());
-  const int fd = open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly);
+  const int fd = open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kPrivateFile);
   if (fd < 0) return failed();
   const bool whole =
       write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(fd) == 0;
@@ -280,11 +280,7 @@ absl::StatusOr<Identity> FromBundle(const std::string& text) {
 }
 
 absl::Status WriteIdentity(const std::string& folder, const Identity& identity) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    return absl::UnavailableError(
-        fmt::format("cannot make the folder {}: {}", folder, error.message()));
+  if (absl::Status s = MakeFolder(folder, kReadableFolder); !s.ok()) return s;
   if (absl::Status s = WriteText(folder + kAuthorityFile, identity.authority); !s.ok()) return s;
   return WriteText(folder + kIdentityFile, identity.key + identity.certificate);
 }

@@ -6,6 +6,7 @@ operator's, the viewer's and none.
 
 import contextlib
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -50,6 +51,17 @@ class TlsTest(CliTest):
                  "daemon; expected viewer or operator", "status", "--controller", controller,
                  "--tls", self.role("daemon"))
         self.good("apply", file, "--name", "safe", "--wait")
+
+    def test_identities_are_private_under_any_umask(self):
+        before = os.umask(0)
+        try:
+            self.good("ca", "open/deep/ca")
+        finally:
+            os.umask(before)
+        top = self.folder / "open"
+        for path in (top, *top.rglob("*")):
+            mode = path.stat().st_mode & 0o777
+            self.assertEqual(0, mode & (0o022 if path.is_dir() else 0o077), f"{path}: {mode:o}")
 
     def test_a_context_is_exported_imported_and_forgotten(self):
         controller = self.up()

@@ -5,6 +5,7 @@
 
 #include <sqlite3.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -62,6 +63,20 @@ class StateStoreTest : public ::testing::Test {
 
   std::string folder_;
 };
+
+TEST_F(StateStoreTest, NobodyElseReadsIt) {
+  const mode_t before = umask(0);
+  Write();
+  umask(before);
+  const auto mode = [](const fs::path& path) { return fs::status(path).permissions(); };
+  EXPECT_EQ(mode(folder_), fs::perms::owner_all);
+  const auto private_file = fs::perms::owner_read | fs::perms::owner_write;
+  for (const auto& entry : fs::directory_iterator(folder_))
+    EXPECT_EQ(mode(entry.path()), private_file) << entry.path();
+  fs::permissions(folder_ + "/state.db", private_file | fs::perms::others_read);
+  EXPECT_EQ(OpenAndLoad(), absl::OkStatus());
+  EXPECT_EQ(mode(folder_ + "/state.db"), private_file) << "of earlier software";
+}
 
 TEST_F(StateStoreTest, WhatWasCommittedIsFoundAgainAndWhatWasNotIsNot) {
   Write();

@@ -1,9 +1,11 @@
 // The `routing` section: what arrives in the machine's struct, and what is refused.
+#include "emulator/routing/planner.h"
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/reader.h"
+#include "proto/scenario/route_tables_codec.h"
 #include "tests/support/scenario_text.h"
 
 namespace percs {
@@ -66,6 +68,20 @@ TEST(Routing, WhatNoMachineCanDoIsRefusedAtItsPlace) {
   EXPECT_THAT(RoutingError("topology: {supernodes: 2, drawers: 1, hubs: 2}\n"
                            "workload: {routing: {rdma: {mode: hw_indirect}}, ticks: {}}"),
               testing::AllOf(HasSubstr("workload.routing.rdma"), HasSubstr("at least 3")));
+}
+
+TEST(Routing, TablesWithAnotherHashAreRefusedWithBoth) {
+  const auto topology = Topology::Create({1, 1, 2, 0});
+  const TableSet planned = Planner(*topology).Plan(Failures());
+  NodeTablesList list;
+  TablesToProto(
+      {0, 1}, [&](NodeId node) { return planned[node]; }, &list);
+  EXPECT_TRUE(TablesFromProto(list, 2).ok());
+  list.Mutable(1)->set_hash(1);
+  const auto wrong = TablesFromProto(list, 2).status();
+  EXPECT_EQ(wrong, absl::InvalidArgumentError(fmt::format(
+                       "tables: node 1 says hash 0000000000000001, but its tables have {:016x}",
+                       planned[1]->Hash())));
 }
 
 TEST(Routing, ATableThatDoesNotFitIsRefusedWithTheArithmetic) {
