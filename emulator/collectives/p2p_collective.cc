@@ -180,7 +180,8 @@ void P2pCollective::Unpack(const Piece& piece, const std::vector<std::uint8_t>& 
                            Phase::Take take) {
   std::uint8_t* into = At(piece.buffer);
   ForRuns(piece, [&](std::uint64_t at, std::uint64_t done, std::uint64_t n) {
-    if (take == Phase::Take::kCombine) {
+    if (take == Phase::Take::kCombineWithInput) std::memmove(into + at, call_.input + at, n);
+    if (take != Phase::Take::kCopy) {
       Combine(call_.op, call_.type, n / OperandBytes(call_.type), bytes.data() + done, into + at);
     } else {
       std::memcpy(into + at, bytes.data() + done, n);

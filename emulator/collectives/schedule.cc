@@ -22,8 +22,11 @@ const std::vector<P2pAlgorithm>& P2pAlgorithms() {
       {Operation::kBarrier, "dissemination", PlanDissemination},
       {Operation::kBroadcast, "binomial", PlanBarrierBinomialBroadcast},
       {Operation::kBroadcast, "binomial-only", PlanBinomialBroadcast},
+      {Operation::kBroadcast, "openmpi", PlanOpenMpiBroadcast},
       {Operation::kReduce, "binomial", PlanBinomialReduce},
+      {Operation::kReduce, "openmpi", PlanOpenMpiReduce},
       {Operation::kAllreduce, "butterfly", PlanButterflyAllreduce},
+      {Operation::kAllreduce, "openmpi", PlanOpenMpiAllreduce},
       {Operation::kScan, "recursive-doubling", PlanScan},
       {Operation::kGather, "binomial", PlanBinomialGather},
       {Operation::kScatter, "binomial", PlanBinomialScatter},
@@ -32,6 +35,7 @@ const std::vector<P2pAlgorithm>& P2pAlgorithms() {
       {Operation::kAllgather, "bruck", PlanBruckAllgather},
       {Operation::kAlltoall, "pairwise", PlanPairwiseAlltoall},
       {Operation::kAlltoall, "bruck", PlanBruckAlltoall},
+      {Operation::kAlltoall, "openmpi", PlanOpenMpiAlltoall},
   };
   return kAlgorithms;
 }

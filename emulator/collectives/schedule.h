@@ -22,7 +22,11 @@ struct Piece {
 
 struct Phase {
   static constexpr std::int32_t kNobody = -1;
-  enum class Take : std::uint8_t { kCopy, kCombine };
+  enum class Take : std::uint8_t {
+    kCopy,
+    kCombine,
+    kCombineWithInput,  // of the same place, so that nothing has to be copied there before
+  };
   std::int32_t to = kNobody, from = kNobody;  // index in the group
   Piece send, receive;
   Take take = Take::kCopy;

@@ -26,4 +26,10 @@ void PlanBruckAllgather(PhaseSchedule& s);
 void PlanPairwiseAlltoall(PhaseSchedule& s);
 void PlanBruckAlltoall(PhaseSchedule& s);
 
+// What Open MPI of 2008 takes for the size of the data and the number of tasks.
+void PlanOpenMpiBroadcast(PhaseSchedule& s);
+void PlanOpenMpiReduce(PhaseSchedule& s);
+void PlanOpenMpiAllreduce(PhaseSchedule& s);
+void PlanOpenMpiAlltoall(PhaseSchedule& s);
+
 }  // namespace percs
