@@ -32,9 +32,43 @@ Placement Placement::Single(NodeId nodes) {
   return placement;
 }
 
+namespace {
+
+// The longest that flits can be in the fabric while none starts over a link: a packet is under way,
+// then the credit that the next one waits for.
+Time LongestStep(const Scenario& scenario) {
+  const P7ihParameters& p = scenario.parameters;
+  const bool impaired = !scenario.impairments.empty() || !scenario.fault_specs.empty();
+  Time step = 0, latency = 0;
+  for (const LinkClass c :
+       {LinkClass::kLl, LinkClass::kLr, LinkClass::kD, LinkClass::kHfi, LinkClass::kIb}) {
+    const LinkParameters& link = p.link(c);
+    const Time slower = impaired ? (link.lanes + link.lanes_min - 1) / link.lanes_min : 1;
+    step = std::max(step, kPacketFlitsMax * link.flit_time * slower + link.wire);
+  }
+  Time wire = 0;
+  for (const Cable& cable : scenario.cables) wire = std::max(wire, cable.wire);
+  for (const LinkImpairment& i : scenario.impairments) latency = std::max(latency, i.latency);
+  for (const FaultSpec& fault : scenario.fault_specs) latency += fault.latency;
+  return 2 * (p.isr_latency + step + wire + latency) + p.credit_processing;
+}
+
+absl::Status CheckStallLimit(const Scenario& scenario) {
+  const Time longest = LongestStep(scenario), limit = scenario.parameters.stall_limit;
+  if (limit > longest) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("stall_limit = {}, but a packet and the credit for the next one may take 2 x "
+                  "({} flits and the wire) + credit_processing, up to {} on this machine, which "
+                  "would be reported as a deadlock; write more than that",
+                  FormatTime(limit), kPacketFlitsMax, FormatTime(longest)));
+}
+
+}  // namespace
+
 absl::Status CheckMachine(const Scenario& scenario, const Topology& topology) {
   absl::Status status = CheckMulticastParameters(topology.groups().size(), scenario.parameters);
   if (!status.ok()) return status;
+  if (status = CheckStallLimit(scenario); !status.ok()) return status;
   if (status = CheckWorkload(scenario, topology); !status.ok()) return status;
   if (status = CheckService(scenario.service, topology); !status.ok())
     return absl::InvalidArgumentError(absl::StrCat("service: ", status.message()));

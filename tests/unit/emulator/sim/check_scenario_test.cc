@@ -124,6 +124,19 @@ TEST(CheckScenarioTest, ATraceWithTrafficBesideItThatNeverEndsIsForAFabric) {
   EXPECT_TRUE(CheckScenario(s, RunsOn::kProcess).ok());
 }
 
+// Flits on a long cable are no deadlock.
+TEST(CheckScenarioTest, AStallLimitBelowTheTimeOfALinkIsRefused) {
+  Scenario s = OfPattern(256);
+  s.cables.push_back({{0, 0}, 100 * kMicrosecond});
+  s.parameters.stall_limit = 200 * kMicrosecond;
+  EXPECT_THAT(Refusal(s, RunsOn::kProcess),
+              HasSubstr("stall_limit = 200us, but a packet and the credit for the next one may"));
+  EXPECT_EQ(RunScenario(s, {}).status().code(), absl::StatusCode::kInvalidArgument);
+  s.parameters.stall_limit = 210 * kMicrosecond;
+  EXPECT_TRUE(CheckScenario(s, RunsOn::kProcess).ok());
+  EXPECT_TRUE(RunScenario(s, {}).ok());
+}
+
 TEST(CheckScenarioTest, AShortLookaheadIsForOneProcess) {
   Scenario s = OfPattern(256);
   s.parameters.ll.wire = 0;
