@@ -219,6 +219,13 @@ std::string ExampleOf(const FieldDescriptor* field) {
   return example.empty() ? DefaultValue(field) : example;
 }
 
+std::optional<WholeRange> RangeOf(const FieldDescriptor* field) {
+  const v1::FieldRules& rules = RulesOf(field);
+  if (rules.min().empty() || field->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE)
+    return std::nullopt;
+  return WholeRange{Bound(field, rules.min()), Bound(field, rules.max())};
+}
+
 std::string RangeText(const FieldDescriptor* field) {
   const v1::FieldRules& rules = RulesOf(field);
   if (rules.min().empty()) return "";
@@ -285,7 +292,8 @@ absl::Status CheckValue(const Message& message, const FieldDescriptor* field) {
   } else {
     const __int128 value = WholeValue(message, field);
     const bool unpaced = rules.unit() == v1::FieldRules::PACE && value == 0;
-    inside = unpaced || (value >= Bound(field, rules.min()) && value <= Bound(field, rules.max()));
+    const WholeRange range = *RangeOf(field);
+    inside = unpaced || (value >= range.min && value <= range.max);
   }
   return inside ? absl::OkStatus() : OutOfRange(field, ValueText(message, field));
 }

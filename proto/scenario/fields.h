@@ -40,6 +40,11 @@ std::optional<Quantity> QuantityOf(const FieldDescriptor* field);
 std::string DefaultValue(const FieldDescriptor* field);
 // A text that would be right for the field.
 std::string ExampleOf(const FieldDescriptor* field);
+// What a whole-number field may hold, in base units; nothing without a range.
+struct WholeRange {
+  __int128 min = 0, max = 0;  // inclusive
+};
+std::optional<WholeRange> RangeOf(const FieldDescriptor* field);
 // "1 to 513", or "" without a range.
 std::string RangeText(const FieldDescriptor* field);
 

@@ -1,7 +1,8 @@
 """Runs GoogleTest programs, unittest files and libFuzzer targets, and counts what they say.
 
 libFuzzer targets run their kept inputs and nothing else: a run of the tests must not depend on
-luck. With --search they look for new ones, and network_campaign for networks.
+luck. With --search they look for new ones, network_campaign for networks, scenario_campaign for
+scenarios.
 
 tests/run calls this once per tier. Each program runs in a session of its own, under a time limit,
 and whatever it left running is ended with it. The tally goes to <results>/<tier>.tally as
@@ -272,22 +273,29 @@ def run_fuzz(options, program):
     return outcome
 
 
-def run_campaign(options, program):
-    """Random networks from a number on that follows from the search's seed."""
+# What a campaign tries, and where a number that fails is kept.
+CAMPAIGNS = {
+    "network": "kFoundNetworks in tests/differential/differential_test.cc",
+    "scenario": "kFoundScenarios in tests/unit/shell/scenario/generated_test.cc",
+}
+
+
+def run_campaign(options, thing, count):
+    """Random networks or scenarios from a number on that follows from the search's seed."""
+    program = options.bin / f"{thing}_campaign"
     log = options.results / f"{options.tier}.{program.name}.log"
     outcome = Outcome(name=program.name, log=log)
     first = options.search_seed % 10**12 * 10**6
-    command = [str(program), str(first), str(options.networks), "--jobs", str(options.jobs)]
+    command = [str(program), str(first), str(count), "--jobs", str(options.jobs)]
     code, outcome.seconds = run_process(command, log, CAMPAIGN_SECONDS)
     log_text = log.read_text(errors="replace")
-    for network, why in re.findall(r"^network (\d+): (.*)", log_text, re.M):
-        outcome.failures.append((f"network {network}", "\n".join((
-            why, f"the smallest part that fails: {program} --shrink {network}",
-            "to keep it: add the number to kFoundNetworks in "
-            "tests/differential/differential_test.cc"))))
+    for number, why in re.findall(rf"^{thing} (\d+): (.*)", log_text, re.M):
+        outcome.failures.append((f"{thing} {number}", "\n".join((
+            why, f"the smallest part that fails: {program} --shrink {number}",
+            f"to keep it: add the number to {CAMPAIGNS[thing]}"))))
     if code == 0 and not outcome.failures:
         outcome.passed = 1
-        outcome.note = f"networks {first} to {first + options.networks - 1}"
+        outcome.note = f"{thing}s {first} to {first + count - 1}"
     elif not outcome.failures:
         outcome.failures.append((program.name, f"{ending(code, CAMPAIGN_SECONDS)}\n{tail(log)}"))
     return outcome
@@ -332,8 +340,10 @@ def outcomes(options):
     if targets and not options.filter:
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             yield from pool.map(lambda target: run_fuzz(options, target), targets)
-    if options.networks and not options.filter:
-        yield run_campaign(options, options.bin / "network_campaign")
+    for thing in CAMPAIGNS:
+        count = getattr(options, f"{thing}s")
+        if count and not options.filter:
+            yield run_campaign(options, thing, count)
 
 
 def parse_arguments():
@@ -353,7 +363,8 @@ def parse_arguments():
     parser.add_argument("--corpus", type=pathlib.Path, default=ROOT / "tests" / "fuzz" / "corpus")
     parser.add_argument("--search", type=int, default=0, metavar="SECONDS", help="of each "
                         "libFuzzer target; without it, they try their kept inputs only")
-    parser.add_argument("--networks", type=int, default=0, help="that network_campaign tries")
+    for thing in CAMPAIGNS:
+        parser.add_argument(f"--{thing}s", type=int, default=0, help=f"that {thing}_campaign tries")
     parser.add_argument("--search-seed", type=int, default=1)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--report", help=argparse.SUPPRESS)

@@ -41,8 +41,9 @@ class Split {
       }
       if (Done(left) || (scenario_.stop_at > 0 && next >= scenario_.stop_at)) break;
       if (next == kNever) return absl::FailedPreconditionError("deadlock");
-      if (absl::Status status = Window(next + fabrics_[0]->lookahead()); !status.ok())
-        return status;
+      Time end = next + fabrics_[0]->lookahead();
+      if (scenario_.stop_at > 0) end = std::min(end, scenario_.stop_at);
+      if (absl::Status status = Window(end); !status.ok()) return status;
       ++windows;
     }
     // Credits still under way at the end count as credits.

@@ -54,15 +54,16 @@ if options.get("runs") != "0":
 print(f"stat::number_of_executed_units: {len(inputs)}")
 """
 
-# Speaks enough of network_campaign's.
+# Speaks enough of what campaigns do.
 FAKE_CAMPAIGN = """\
 #!/usr/bin/python3
 import os, sys
 first, count = int(sys.argv[1]), int(sys.argv[2])
+thing = os.path.basename(sys.argv[0]).removesuffix("_campaign")
 if os.environ["FAKE_MODE"] == "find":
-    print(f"network {first + 2}: a reason")
+    print(f"{thing} {first + 2}: a reason")
     sys.exit(1)
-print(f"networks {first} to {first + count - 1}: {count} tried, 0 failed")
+print(f"{thing}s {first} to {first + count - 1}: {count} tried, 0 failed")
 """
 
 
@@ -156,17 +157,19 @@ class RunnerTest(unittest.TestCase):
         self.assertEqual([1, 0, 1, 0], counts)
         self.assertRegex(output, "to keep it: cp .*trial_fuzz-crash-1 .*corpus/trial/")
 
-    def test_networks_that_a_search_finds_are_told_one_by_one(self):
-        self.write_program(self.folder / "network_campaign", FAKE_CAMPAIGN)
-        search = ("--networks", "10", "--search-seed", "7")
-        *counts, output = self.run_tier(*search)
-        self.assertEqual([0, 1, 0, 0], counts, output)
-        self.assertIn("networks 7000000 to 7000009", output)
-        *counts, output = self.run_tier(*search, mode="find")
-        self.assertEqual([1, 0, 1, 0], counts)
-        self.assertIn("FAILED: network 7000002", output)
-        self.assertIn("--shrink 7000002", output)
-        self.assertIn("kFoundNetworks", output)
+    def test_what_a_campaign_finds_is_told_one_by_one(self):
+        for thing, kept in (("network", "kFoundNetworks"), ("scenario", "kFoundScenarios")):
+            with self.subTest(thing):
+                self.write_program(self.folder / f"{thing}_campaign", FAKE_CAMPAIGN)
+                search = (f"--{thing}s", "10", "--search-seed", "7")
+                *counts, output = self.run_tier(*search)
+                self.assertEqual([0, 1, 0, 0], counts, output)
+                self.assertIn(f"{thing}s 7000000 to 7000009", output)
+                *counts, output = self.run_tier(*search, mode="find")
+                self.assertEqual([1, 0, 1, 0], counts)
+                self.assertIn(f"FAILED: {thing} 7000002", output)
+                self.assertIn("--shrink 7000002", output)
+                self.assertIn(kept, output)
 
     def test_nothing_to_run_is_said(self):
         *counts, output = self.run_tier("--program", "no_such_test")
