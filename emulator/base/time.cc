@@ -6,6 +6,7 @@ namespace percs {
 
 std::string FormatTime(Time time, int decimals) {
   if (time >= kNever) return "never";
+  if (time <= -kNever) return "-never";  // the lowest has no opposite
   if (time < 0) return "-" + FormatTime(-time, decimals);
   constexpr struct {
     Time picoseconds;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace percs {
 namespace {
 
@@ -15,6 +17,7 @@ TEST(FormatTimeTest, IsExactInTheLargestUnitWithAWholePart) {
   EXPECT_EQ(FormatTime(-1500), "-1.5ns");
   EXPECT_EQ(FormatTime(3 * kSecond + 1), "3.000000000001s");
   EXPECT_EQ(FormatTime(kNever), "never");
+  EXPECT_EQ(FormatTime(std::numeric_limits<Time>::min()), "-never");
 }
 
 TEST(FormatTimeTest, RoundsToTheDecimalsAskedFor) {
