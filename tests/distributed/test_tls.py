@@ -224,9 +224,10 @@ class ProgramsTest(CliTest):
             found = json.loads(self.fetch(address, "/discovery", "controller"))
             return found if len(found) == 2 else None
         found = self.wait_for("the daemon", both)
-        self.assertEqual([{"role": "controller", "instance": "controller", "__scheme__": "https"},
-                          {"role": "daemon", "instance": "percsd (place 0)", "__scheme__": "https"}],
-                         [target["labels"] for target in found])
+        self.assertEqual([("controller", "controller", "https"),
+                          ("daemon", "percsd (place 0)", "https")],
+                         [(labels["role"], labels["instance"], labels["__scheme__"])
+                          for labels in (target["labels"] for target in found)])
         daemon = found[1]["targets"][0]
         self.assertIn("\nprocess_threads ", self.fetch(daemon, "/metrics", "daemon"))
         with self.assertRaises(ssl.SSLCertVerificationError):
