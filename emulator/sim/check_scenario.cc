@@ -68,7 +68,6 @@ absl::Status CheckStallLimit(const Scenario& scenario) {
 absl::Status CheckMachine(const Scenario& scenario, const Topology& topology) {
   absl::Status status = CheckMulticastParameters(topology.groups().size(), scenario.parameters);
   if (!status.ok()) return status;
-  if (status = CheckStallLimit(scenario); !status.ok()) return status;
   if (status = CheckWorkload(scenario, topology); !status.ok()) return status;
   if (status = CheckService(scenario.service, topology); !status.ok())
     return absl::InvalidArgumentError(absl::StrCat("service: ", status.message()));
@@ -123,7 +122,7 @@ absl::Status CreateFaults(const Scenario& scenario, FaultService& faults) {
   for (const FaultSpec& fault : scenario.fault_specs) {
     if (const auto created = faults.Create(fault, 0); !created.ok()) return created.status();
   }
-  return absl::OkStatus();
+  return CheckStallLimit(scenario);  // once their latencies are known to be in range
 }
 
 bool RunsUntilStopped(const Scenario& scenario) {

@@ -33,7 +33,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const TreePlan>>> PlanTrees(const Sce
 // `window`: the lookahead; `log` may be null.
 std::unique_ptr<FaultService> MakeFaultService(const Scenario& scenario, const Topology& topology,
                                                Time window, EventLog* log);
-// The faults that the scenario has as resources.
+// The faults that the scenario has as resources; and whether its stall limit leaves them time.
 absl::Status CreateFaults(const Scenario& scenario, FaultService& faults);
 
 }  // namespace percs
