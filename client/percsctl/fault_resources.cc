@@ -186,8 +186,8 @@ absl::StatusOr<FabricClient::Duration> ParseLease(const char* option, const std:
       fmt::format("{}: {} is less than a millisecond; write wall:1ms or more", option, text));
 }
 
-// Takes the options that are told by the wall clock out of `a`. A duration is a lease that nobody
-// renews: the controller deletes the fault, and the journal has the virtual time of that.
+// Takes the options that are wall time out of `a`. A duration is a lease that is not
+// renewed: the controller deletes the fault, and the journal has the virtual time of that.
 Outcome TakeWallTimes(ResourceArguments& a, bool update, FabricClient::Duration& lease) {
   std::string& duration = a.inject[kDuration];
   const bool wall = IsWall(duration);

@@ -32,15 +32,10 @@ class CablesTest(FabricTest):
         super().setUp()
         self.file.write_text(SCENARIO)
 
-    def pass_time(self, fabric, by):
-        fabric.wait_for(lambda: fabric.status() is not None, "the controller")
-        start = fabric.status()["virtual_ps"]
-        fabric.wait_for(lambda: fabric.status()["virtual_ps"] > start + by, f"{by} ps to pass")
-
     def swap(self, fabric, name):
         fabric.ctl("fault", "create", name, "--kind", "miswired", "--link", "sn0-d0-h0:D0",
                    "--with", "sn0-d0-h1:D0")
-        self.pass_time(fabric, 20_000_000)
+        fabric.pass_time(20_000_000)
 
     def finish(self, fabric):
         fabric.ctl("stop")
@@ -55,13 +50,13 @@ class CablesTest(FabricTest):
     def test_a_cable_joins_two_daemons_that_had_no_stream(self):
         fabric = self.open_fabric(HUBS)
         fabric.ctl("apply", self.file, "--hold")
-        self.pass_time(fabric, 10_000_000)
+        fabric.pass_time(10_000_000)
         for number in (1, 2):
             self.swap(fabric, f"swap-{number}")
             fabric.wait_for(lambda: fabric.ctl("events").stdout.count("are swapped") >= number,
                             "probes to find it")
             fabric.ctl("fault", "delete", f"swap-{number}")
-            self.pass_time(fabric, 20_000_000)
+            fabric.pass_time(20_000_000)
         for place in range(HUBS):
             fabric.ctl("process", "break", f"d{place}")
         self.swap(fabric, "swap-3")
@@ -70,17 +65,17 @@ class CablesTest(FabricTest):
     def test_a_daemon_is_lost_while_its_cable_is_swapped_and_comes_back(self):
         fabric = self.open_fabric(HUBS)
         fabric.ctl("apply", self.file, "--hold")
-        self.pass_time(fabric, 10_000_000)
+        fabric.pass_time(10_000_000)
         for incarnation in (2, 3):
             self.swap(fabric, f"swap-{incarnation}")
             fabric.daemons[0].kill()
             fabric.daemons[0].wait()
             fabric.wait_for(lambda: len(fabric.status()["processes"]) == HUBS - 1, "the loss")
-            self.pass_time(fabric, 20_000_000)
+            fabric.pass_time(20_000_000)
             fabric.start_daemon(0)
             fabric.wait_for(lambda: f"as incarnation {incarnation} at"
                             in fabric.ctl("events", check=False).stdout, "it to rejoin")
-            self.pass_time(fabric, 10_000_000)
+            fabric.pass_time(10_000_000)
         self.swap(fabric, "swap-4")
         result = self.finish(fabric)
         self.assertEqual([2, 3], [back["incarnation"] for back in result["rejoined"]])
@@ -88,15 +83,15 @@ class CablesTest(FabricTest):
     def test_the_controller_dies_while_cables_are_swapped(self):
         fabric = self.open_fabric(HUBS)
         fabric.ctl("apply", self.file, "--hold")
-        self.pass_time(fabric, 10_000_000)
+        fabric.pass_time(10_000_000)
         for number in (1, 2):
             self.swap(fabric, f"swap-{number}")
             fabric.controller.kill()
             fabric.controller.wait()
             fabric.start_controller()
-            self.pass_time(fabric, 10_000_000)
+            fabric.pass_time(10_000_000)
             fabric.ctl("fault", "delete", f"swap-{number}")
-            self.pass_time(fabric, 10_000_000)
+            fabric.pass_time(10_000_000)
         self.swap(fabric, "swap-3")
         fabric.controller.kill()
         fabric.daemons[0].kill()
@@ -104,7 +99,7 @@ class CablesTest(FabricTest):
         fabric.start_controller()
         fabric.wait_for(lambda: fabric.status() is not None
                         and len(fabric.status()["processes"]) == HUBS - 1, "the loss")
-        self.pass_time(fabric, 10_000_000)
+        fabric.pass_time(10_000_000)
         self.finish(fabric)
 
 

@@ -98,6 +98,12 @@ class Fabric:
     def wait_for(self, condition, what):
         return wait_for(condition, what, said=self.logs)
 
+    def pass_time(self, by):
+        """Waits until `by` picoseconds of virtual time have passed."""
+        self.wait_for(lambda: self.status() is not None, "the controller")
+        start = self.status()["virtual_ps"]
+        self.wait_for(lambda: self.status()["virtual_ps"] > start + by, f"{by} ps to pass")
+
     def wait_for_state(self, *states):
         def there():
             status = self.status()
