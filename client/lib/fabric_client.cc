@@ -6,9 +6,9 @@
 #include <climits>
 #include <thread>
 
-#include "client/lib/grpc_status.h"
 #include "client/lib/interrupt.h"
 #include "fmt/format.h"
+#include "proto/process/grpc_status.h"
 #include "proto/security/channel.h"
 
 namespace percs {
@@ -26,31 +26,58 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address,
                                    arguments);
 }
 
+// Why there is no answer, and what to do.
+std::string DescribeSilence(const std::string& address, const grpc::Status& status) {
+  const std::string& said = status.error_message();
+  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED)
+    return fmt::format("the controller at {} did not answer in time", address);
+  if (said.find("handshake") != std::string::npos) {
+    return fmt::format(
+        "no controller at {} that trusts this identity, or that this identity trusts: a fabric "
+        "that was started again may have a new authority; import its identity again with "
+        "`percsctl context import`, or name the folder of the identity with --tls",
+        address);
+  }
+  return fmt::format("no controller answers at {} ({}); `percsctl ps` lists the local fabrics",
+                     address, said);
+}
+
 }  // namespace
 
 FabricClient::FabricClient(std::string address, const Credentials& credentials)
     : address_(std::move(address)),
       stub_(v1::Control::NewStub(OpenChannel(address_, credentials))) {}
 
+absl::Status FabricClient::ErrorOf(const grpc::Status& status) const {
+  const absl::Status error = FromGrpc(status);
+  if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED && !Answered(status)) {
+    return absl::UnimplementedError(fmt::format(
+        "the server at {} does not know this request: it is not a percs-controller, or has "
+        "another version",
+        address_));
+  }
+  if (!IsUnreachable(error)) return error;
+  return Reworded(error, DescribeSilence(address_, status));
+}
+
 template <typename Reply, typename Request>
 absl::StatusOr<Reply> FabricClient::Call(
-    const char* method,
     grpc::Status (v1::Control::Stub::*call)(grpc::ClientContext*, const Request&, Reply*),
     const Request& request, Duration deadline) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + deadline);
   Reply reply;
   const grpc::Status status = (stub_.get()->*call)(&context, request, &reply);
-  if (!status.ok()) return FromGrpc(status, method, address_);
+  if (!status.ok()) return ErrorOf(status);
   return reply;
 }
 
 absl::StatusOr<v1::VersionReply> FabricClient::Version() {
-  return Call("Control.Version", &v1::Control::Stub::Version, v1::VersionRequest(), deadline_);
+  return Call(&v1::Control::Stub::Version, v1::VersionRequest(), deadline_);
 }
 
 absl::StatusOr<v1::StatusReply> FabricClient::Status() {
-  return Call("Control.Status", &v1::Control::Stub::Status, v1::StatusRequest(), deadline_);
+  return Call(&v1::Control::Stub::Status, v1::StatusRequest(), deadline_);
 }
 
 absl::StatusOr<v1::ApplyReply> FabricClient::Apply(const v1::ApplyRequest& request,
@@ -61,7 +88,7 @@ absl::StatusOr<v1::ApplyReply> FabricClient::Apply(const v1::ApplyRequest& reque
         "({} MiB); shorten the trace",
         bytes, kMessageBytesMax, kMessageBytesMax >> 20));
   }
-  return Call("Control.Apply", &v1::Control::Stub::Apply, request, deadline);
+  return Call(&v1::Control::Stub::Apply, request, deadline);
 }
 
 absl::StatusOr<v1::GetResultReply> FabricClient::WatchRun(
@@ -72,7 +99,7 @@ absl::StatusOr<v1::GetResultReply> FabricClient::WatchRun(
   request.set_wall_interval_seconds(kWatchIntervalSeconds);
   const auto stream = stub_->WatchRun(&context, request);
   absl::StatusOr<v1::GetResultReply> result =
-      absl::InternalError("Control.WatchRun: the stream ended without a result");
+      absl::InternalError("the controller ended the answer without a result");
   bool left = false;
   for (v1::RunEvent event; stream->Read(&event);) {
     if (event.has_result()) result = std::move(*event.mutable_result());
@@ -83,56 +110,56 @@ absl::StatusOr<v1::GetResultReply> FabricClient::WatchRun(
   }
   const grpc::Status status = stream->Finish();
   if (left) return absl::CancelledError("no longer watching; the run continues");
-  if (!status.ok()) return FromGrpc(status, "Control.WatchRun", address_);
+  if (!status.ok()) return ErrorOf(status);
   return result;
 }
 
 absl::StatusOr<v1::GetResultReply> FabricClient::GetResult(std::uint64_t run) {
   v1::GetResultRequest request;
   request.set_run(run);
-  return Call("Control.GetResult", &v1::Control::Stub::GetResult, request, deadline_);
+  return Call(&v1::Control::Stub::GetResult, request, deadline_);
 }
 
 absl::StatusOr<v1::StopReply> FabricClient::Stop() {
-  return Call("Control.Stop", &v1::Control::Stub::Stop, v1::StopRequest(), deadline_);
+  return Call(&v1::Control::Stub::Stop, v1::StopRequest(), deadline_);
 }
 
 absl::StatusOr<v1::ResetReply> FabricClient::Reset() {
-  return Call("Control.Reset", &v1::Control::Stub::Reset, v1::ResetRequest(), deadline_);
+  return Call(&v1::Control::Stub::Reset, v1::ResetRequest(), deadline_);
 }
 
 absl::StatusOr<v1::ObserveReply> FabricClient::Observe(const v1::ObserveRequest& request) {
-  return Call("Control.Observe", &v1::Control::Stub::Observe, request, deadline_);
+  return Call(&v1::Control::Stub::Observe, request, deadline_);
 }
 
 absl::StatusOr<v1::FindHubReply> FabricClient::FindHub(const std::string& hub) {
   v1::FindHubRequest request;
   request.set_hub(hub);
-  return Call("Control.FindHub", &v1::Control::Stub::FindHub, request, deadline_);
+  return Call(&v1::Control::Stub::FindHub, request, deadline_);
 }
 
 absl::StatusOr<v1::ShutdownReply> FabricClient::Shutdown() {
-  return Call("Control.Shutdown", &v1::Control::Stub::Shutdown, v1::ShutdownRequest(), deadline_);
+  return Call(&v1::Control::Stub::Shutdown, v1::ShutdownRequest(), deadline_);
 }
 
 absl::StatusOr<v1::ListLinksReply> FabricClient::ListLinks(const std::string& node) {
   v1::ListLinksRequest request;
   request.set_node(node);
-  return Call("Control.ListLinks", &v1::Control::Stub::ListLinks, request, deadline_);
+  return Call(&v1::Control::Stub::ListLinks, request, deadline_);
 }
 
 absl::StatusOr<v1::GetRoutesReply> FabricClient::GetRoutes(const v1::GetRoutesRequest& request) {
-  return Call("Control.GetRoutes", &v1::Control::Stub::GetRoutes, request, deadline_);
+  return Call(&v1::Control::Stub::GetRoutes, request, deadline_);
 }
 
 absl::StatusOr<v1::DumpRoutesReply> FabricClient::DumpRoutes(const std::string& node) {
   v1::DumpRoutesRequest request;
   request.set_node(node);
-  return Call("Control.DumpRoutes", &v1::Control::Stub::DumpRoutes, request, deadline_);
+  return Call(&v1::Control::Stub::DumpRoutes, request, deadline_);
 }
 
 absl::StatusOr<v1::LoadRoutesReply> FabricClient::LoadRoutes(const v1::LoadRoutesRequest& request) {
-  return Call("Control.LoadRoutes", &v1::Control::Stub::LoadRoutes, request, deadline_);
+  return Call(&v1::Control::Stub::LoadRoutes, request, deadline_);
 }
 
 absl::StatusOr<v1::GetCountersReply> FabricClient::GetCounters(const std::string& node,
@@ -140,7 +167,7 @@ absl::StatusOr<v1::GetCountersReply> FabricClient::GetCounters(const std::string
   v1::GetCountersRequest request;
   request.set_node(node);
   request.set_per_node(per_node);
-  return Call("Control.GetCounters", &v1::Control::Stub::GetCounters, request, deadline_);
+  return Call(&v1::Control::Stub::GetCounters, request, deadline_);
 }
 
 absl::StatusOr<v1::InjectLinkFaultReply> FabricClient::InjectLinkFault(const std::string& link,
@@ -149,78 +176,75 @@ absl::StatusOr<v1::InjectLinkFaultReply> FabricClient::InjectLinkFault(const std
   request.set_link(link);
   request.set_up(up);
   if (at >= 0) request.set_at(at);
-  return Call("Control.InjectLinkFault", &v1::Control::Stub::InjectLinkFault, request, deadline_);
+  return Call(&v1::Control::Stub::InjectLinkFault, request, deadline_);
 }
 
 absl::StatusOr<v1::InjectFaultReply> FabricClient::InjectFault(
     const v1::InjectFaultRequest& request) {
-  return Call("Control.InjectFault", &v1::Control::Stub::InjectFault, request, deadline_);
+  return Call(&v1::Control::Stub::InjectFault, request, deadline_);
 }
 
 absl::StatusOr<v1::FaultReply> FabricClient::CreateFault(const v1::Fault& fault, Duration lease) {
   v1::CreateFaultRequest request;
   request.set_lease_wall_ms(static_cast<std::uint64_t>(lease.count()));
   *request.mutable_fault() = fault;
-  return Call("Control.CreateFault", &v1::Control::Stub::CreateFault, request, deadline_);
+  return Call(&v1::Control::Stub::CreateFault, request, deadline_);
 }
 
 absl::StatusOr<v1::HoldFaultReply> FabricClient::HoldFault(const std::string& id) {
   v1::HoldFaultRequest request;
   request.set_id(id);
-  return Call("Control.HoldFault", &v1::Control::Stub::HoldFault, request, deadline_);
+  return Call(&v1::Control::Stub::HoldFault, request, deadline_);
 }
 
 absl::StatusOr<v1::PauseReply> FabricClient::Pause() {
-  return Call("Control.Pause", &v1::Control::Stub::Pause, v1::PauseRequest(), deadline_);
+  return Call(&v1::Control::Stub::Pause, v1::PauseRequest(), deadline_);
 }
 
 absl::StatusOr<v1::PauseReply> FabricClient::Resume() {
-  return Call("Control.Resume", &v1::Control::Stub::Resume, v1::ResumeRequest(), deadline_);
+  return Call(&v1::Control::Stub::Resume, v1::ResumeRequest(), deadline_);
 }
 
 absl::StatusOr<v1::PauseReply> FabricClient::StepTime(std::int64_t by) {
   v1::StepTimeRequest request;
   request.set_by(by);
-  return Call("Control.StepTime", &v1::Control::Stub::StepTime, request, deadline_);
+  return Call(&v1::Control::Stub::StepTime, request, deadline_);
 }
 
 absl::StatusOr<v1::FaultReply> FabricClient::UpdateFault(const v1::Fault& fault) {
   v1::UpdateFaultRequest request;
   *request.mutable_fault() = fault;
-  return Call("Control.UpdateFault", &v1::Control::Stub::UpdateFault, request, deadline_);
+  return Call(&v1::Control::Stub::UpdateFault, request, deadline_);
 }
 
 absl::StatusOr<v1::FaultReply> FabricClient::DeleteFault(const std::string& id) {
   v1::DeleteFaultRequest request;
   request.set_id(id);
-  return Call("Control.DeleteFault", &v1::Control::Stub::DeleteFault, request, deadline_);
+  return Call(&v1::Control::Stub::DeleteFault, request, deadline_);
 }
 
 absl::StatusOr<v1::ListFaultsReply> FabricClient::ListFaults(const std::string& id) {
   v1::ListFaultsRequest request;
   request.set_id(id);
-  return Call("Control.ListFaults", &v1::Control::Stub::ListFaults, request, deadline_);
+  return Call(&v1::Control::Stub::ListFaults, request, deadline_);
 }
 
 absl::StatusOr<v1::ResetFaultsReply> FabricClient::ResetFaults() {
-  return Call("Control.ResetFaults", &v1::Control::Stub::ResetFaults, v1::ResetFaultsRequest(),
-              deadline_);
+  return Call(&v1::Control::Stub::ResetFaults, v1::ResetFaultsRequest(), deadline_);
 }
 
 absl::StatusOr<v1::ResetArbitersReply> FabricClient::ResetArbiters() {
-  return Call("Control.ResetArbiters", &v1::Control::Stub::ResetArbiters,
-              v1::ResetArbitersRequest(), deadline_);
+  return Call(&v1::Control::Stub::ResetArbiters, v1::ResetArbitersRequest(), deadline_);
 }
 
 absl::StatusOr<v1::RepeatWorkloadReply> FabricClient::RepeatWorkload() {
-  return Call("Control.RepeatWorkload", &v1::Control::Stub::RepeatWorkload,
-              v1::RepeatWorkloadRequest(), deadline_);
+  return Call(&v1::Control::Stub::RepeatWorkload, v1::RepeatWorkloadRequest(), deadline_);
 }
 
 absl::StatusOr<v1::BreakStreamsReply> FabricClient::BreakStreams(const std::string& process) {
   v1::BreakStreamsRequest request;
   request.set_process(process);
-  return Call("Control.BreakStreams", &v1::Control::Stub::BreakStreams, request, deadline_);
+  return Call(&v1::Control::Stub::BreakStreams, request, deadline_);
 }
 
 absl::Status FabricClient::WatchEvents(std::uint64_t after, bool follow,
@@ -249,44 +273,43 @@ absl::Status FabricClient::WatchEvents(std::uint64_t after, bool follow,
   ended = true;
   looking.join();
   if (left) return absl::CancelledError("no longer following events");
-  return status.ok() ? absl::OkStatus() : FromGrpc(status, "Control.WatchEvents", address_);
+  return ErrorOf(status);
 }
 
 absl::StatusOr<v1::HealthReply> FabricClient::GetHealth() {
-  return Call("Control.GetHealth", &v1::Control::Stub::GetHealth, v1::GetHealthRequest(),
-              deadline_);
+  return Call(&v1::Control::Stub::GetHealth, v1::GetHealthRequest(), deadline_);
 }
 
 absl::StatusOr<v1::PreviewFaultReply> FabricClient::PreviewFault(const v1::Fault& fault) {
   v1::PreviewFaultRequest request;
   *request.mutable_fault() = fault;
-  return Call("Control.PreviewFault", &v1::Control::Stub::PreviewFault, request, deadline_);
+  return Call(&v1::Control::Stub::PreviewFault, request, deadline_);
 }
 
 absl::StatusOr<v1::TraceReply> FabricClient::Trace(const v1::TraceSelection& selection) {
   v1::TraceRequest request;
   *request.mutable_selection() = selection;
-  return Call("Control.Trace", &v1::Control::Stub::Trace, request, deadline_);
+  return Call(&v1::Control::Stub::Trace, request, deadline_);
 }
 
 absl::StatusOr<v1::GetTraceReply> FabricClient::GetTrace() {
-  return Call("Control.GetTrace", &v1::Control::Stub::GetTrace, v1::GetTraceRequest(), deadline_);
+  return Call(&v1::Control::Stub::GetTrace, v1::GetTraceRequest(), deadline_);
 }
 
 absl::StatusOr<v1::CreateTreeReply> FabricClient::CreateTree(const v1::CreateTreeRequest& request) {
-  return Call("Control.CreateTree", &v1::Control::Stub::CreateTree, request, deadline_);
+  return Call(&v1::Control::Stub::CreateTree, request, deadline_);
 }
 
 absl::StatusOr<v1::DeleteTreeReply> FabricClient::DeleteTree(const std::string& name) {
   v1::DeleteTreeRequest request;
   request.set_name(name);
-  return Call("Control.DeleteTree", &v1::Control::Stub::DeleteTree, request, deadline_);
+  return Call(&v1::Control::Stub::DeleteTree, request, deadline_);
 }
 
 absl::StatusOr<v1::ListTreesReply> FabricClient::ListTrees(const std::string& name) {
   v1::ListTreesRequest request;
   request.set_name(name);
-  return Call("Control.ListTrees", &v1::Control::Stub::ListTrees, request, deadline_);
+  return Call(&v1::Control::Stub::ListTrees, request, deadline_);
 }
 
 }  // namespace percs

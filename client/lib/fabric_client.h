@@ -72,9 +72,10 @@ class FabricClient {
   absl::StatusOr<v1::ListTreesReply> ListTrees(const std::string& name);
 
  private:
+  // Names the address if nobody answers there.
+  absl::Status ErrorOf(const grpc::Status& status) const;
   template <typename Reply, typename Request>
-  absl::StatusOr<Reply> Call(const char* method,
-                             grpc::Status (v1::Control::Stub::*call)(grpc::ClientContext*,
+  absl::StatusOr<Reply> Call(grpc::Status (v1::Control::Stub::*call)(grpc::ClientContext*,
                                                                      const Request&, Reply*),
                              const Request& request, Duration deadline);
 

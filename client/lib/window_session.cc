@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "proto/process/grpc_status.h"
 #include "proto/scenario/endpoint_codec.h"
 #include "proto/security/channel.h"
 
@@ -179,10 +180,9 @@ void WindowSession::OnStreamEnded(const grpc::Status& status) {
     if (detaching_ && status.error_code() == grpc::StatusCode::NOT_FOUND) {
       return Fail(absl::AbortedError("the window was detached"));
     }
-    const auto code = status.ok() ? absl::StatusCode::kUnavailable
-                                  : static_cast<absl::StatusCode>(status.error_code());
-    return Fail(
-        absl::Status(code, fmt::format("{} at {}: {}", hub(), address_, status.error_message())));
+    const std::string where = fmt::format("{} at {}", hub(), address_);
+    return Fail(status.ok() ? absl::UnavailableError(where + ": the stream was closed")
+                            : FromGrpc(status, where));
   }
   const Clock::time_point now = Clock::now();
   dial_at_ = now + kDialAgain;

@@ -5,6 +5,7 @@
 
 #include "client/lib/window_session.h"
 #include "fmt/format.h"
+#include "proto/process/grpc_status.h"
 #include "proto/scenario/endpoint_codec.h"
 
 namespace percs::client {
@@ -195,13 +196,9 @@ absl::StatusOr<NodeId> WindowSession::FindNode(const std::string& name) {
   v1::FindNodesReply reply;
   request.add_names(name);
   const grpc::Status status = stub_->FindNodes(&context, request, &reply);
-  if (!status.ok()) {
-    return absl::Status(
-        static_cast<absl::StatusCode>(status.error_code()),
-        fmt::format("Endpoint.FindNodes at {}: {}", address_, status.error_message()));
-  }
+  if (!status.ok()) return FromGrpc(status, fmt::format("the percsd at {}", address_));
   if (reply.nodes_size() != 1)
-    return absl::InternalError("Endpoint.FindNodes answered with another number of nodes");
+    return absl::InternalError("the percsd answered with another number of nodes");
   return reply.nodes(0);
 }
 

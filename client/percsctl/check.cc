@@ -50,7 +50,7 @@ const char* WorkloadName(const Scenario& scenario) {
   return kNames[scenario.workload.index()];
 }
 
-std::vector<std::string> Lines(const absl::Status& status) {
+std::vector<std::string> LinesOf(const absl::Status& status) {
   std::vector<std::string> lines;
   const std::string text = Text(status);
   for (std::size_t start = 0; start < text.size();) {
@@ -65,7 +65,7 @@ std::vector<std::string> Lines(const absl::Status& status) {
 std::size_t CheckOne(const std::string& file, const CheckArguments& a, nlohmann::json& report) {
   const auto input = LoadScenario(file, {}, std::nullopt);
   const std::vector<std::string> errors =
-      input.ok() ? Refusals(file, *input, a.wanted) : Lines(input.status());
+      input.ok() ? Refusals(file, *input, a.wanted) : LinesOf(input.status());
   if (IsJson(a.format)) {
     report.push_back({{"file", file}, {"ok", errors.empty()}, {"errors", errors}});
   } else if (errors.empty()) {

@@ -41,18 +41,10 @@ struct RestoreArguments {
 };
 
 absl::StatusOr<Checkpoint> Make(const CheckpointArguments& a, FabricClient& client) {
-  auto status = client.Status();
-  auto counters = client.GetCounters("", /*per_node=*/true);
-  const bool had_ended = status.ok() && status->state() == v1::FABRIC_STATE_FINISHED;
-  if (!had_ended && counters.ok()) {
-    // It may have ended meanwhile, before or after they were counted.
-    status = client.Status();
-    if (status.ok() && status->state() == v1::FABRIC_STATE_FINISHED)
-      counters = client.GetCounters("", /*per_node=*/true);
-  }
+  const auto status = client.Status();
   if (!status.ok()) return status.status();
+  const auto counters = client.GetCounters("", /*per_node=*/true);
   if (!counters.ok()) return counters.status();
-  const bool ended = status->state() == v1::FABRIC_STATE_FINISHED;
   const auto digest = DeliveredDigest(*counters);
   if (!digest.ok()) return digest.status();
   std::string journal = a.journal;
@@ -65,7 +57,7 @@ absl::StatusOr<Checkpoint> Make(const CheckpointArguments& a, FabricClient& clie
   if (!run.ok()) return run.status();
   // A checkpoint has everything before its time. Of a run that has ended, the last event belongs to
   // it, too.
-  const Time at = counters->virtual_time() + (ended ? 1 : 0);
+  const Time at = counters->virtual_time() + (counters->run_ended() ? 1 : 0);
   Checkpoint checkpoint{run->scenario, {}, run->apply.versions(), at, *digest};
   for (const v1::JournalRecord& record : run->commands) {
     if (record.at() <= checkpoint.at) checkpoint.commands.push_back(record);

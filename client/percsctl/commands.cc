@@ -5,6 +5,7 @@
 
 #include "client/percsctl/command.h"
 #include "proto/process/out_of_memory.h"
+#include "proto/process/printable.h"
 
 namespace percs {
 namespace {
@@ -210,10 +211,14 @@ int UsageError(const CLI::App& app, const CLI::ParseError& error) {
   return static_cast<int>(ExitCode::kUsage);
 }
 
+constexpr std::size_t kMessageMax = 64 << 10;  // of an error, which may quote what is wrong
+
 int Finish(const std::string& command, const Outcome& outcome) {
   std::fflush(stdout);
   if (!outcome.message.empty()) {
-    fmt::print(stderr, "percsctl {}: {}\n", command, outcome.message);
+    std::string text = Printable(outcome.message, Lines::kSeveral);
+    if (text.size() > kMessageMax) text = text.substr(0, kMessageMax) + " ...";
+    fmt::print(stderr, "percsctl {}: {}\n", command, text);
   }
   return static_cast<int>(outcome.code);
 }

@@ -1,5 +1,7 @@
 #include "client/percsctl/outcome.h"
 
+#include "proto/process/grpc_status.h"
+
 namespace percs {
 
 std::string Text(const absl::Status& status) {
@@ -7,6 +9,7 @@ std::string Text(const absl::Status& status) {
 }
 
 Outcome FromStatus(const absl::Status& status) {
+  if (IsUnreachable(status)) return Outcome::Fail(ExitCode::kUnreachable, Text(status));
   switch (status.code()) {
     case absl::StatusCode::kOk:
       return Outcome::Ok();
@@ -14,9 +17,6 @@ Outcome FromStatus(const absl::Status& status) {
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kOutOfRange:
       return Outcome::Fail(ExitCode::kBadInput, Text(status));
-    case absl::StatusCode::kUnavailable:
-    case absl::StatusCode::kDeadlineExceeded:
-      return Outcome::Fail(ExitCode::kUnreachable, Text(status));
     case absl::StatusCode::kCancelled:
       return Outcome::Fail(ExitCode::kInterrupted, Text(status));
     default:

@@ -15,7 +15,7 @@ enum class ExitCode : int {
   kBadInput = 3,     // a scenario, trace, link or hub name is wrong
   kUnreachable = 4,  // no controller answers
   kDeadlock = 5,     // the emulated fabric is deadlocked
-  kViolation = 6,    // a checker found a violation, or payload bytes were wrong
+  kViolation = 6,    // a checker found a violation, payload bytes were wrong, or a digest differs
   kInterrupted = 130,
 };
 
@@ -28,8 +28,8 @@ struct [[nodiscard]] Outcome {
 };
 
 std::string Text(const absl::Status& status);  // the message alone
-// By code: INVALID_ARGUMENT, NOT_FOUND and OUT_OF_RANGE are bad input, UNAVAILABLE and
-// DEADLINE_EXCEEDED an unreachable controller, CANCELLED an interrupt; everything else failed.
+// INVALID_ARGUMENT, NOT_FOUND and OUT_OF_RANGE are bad input, IsUnreachable (grpc_status.h) means
+// that no controller answers, and CANCELLED is an interrupt; everything else failed.
 Outcome FromStatus(const absl::Status& status);
 
 }  // namespace percs

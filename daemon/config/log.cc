@@ -11,6 +11,8 @@
 
 #include "fmt/chrono.h"
 #include "fmt/format.h"
+#include "google/protobuf/stubs/logging.h"
+#include "proto/process/printable.h"
 #include "spdlog/details/os.h"
 #include "spdlog/pattern_formatter.h"
 #include "spdlog/sinks/base_sink.h"
@@ -87,7 +89,8 @@ class LimitingSink final : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& line) override {
     EndSecondBefore(line.time);
-    std::string text(line.payload.data(), line.payload.size());
+    std::string text =
+        Printable(std::string_view(line.payload.data(), line.payload.size()), Lines::kOne);
     const auto known = said_.find(text);
     if (known == said_.end()) {
       if (said_.size() >= kMessagesKnown) {
@@ -95,11 +98,13 @@ class LimitingSink final : public spdlog::sinks::base_sink<std::mutex> {
         return;
       }
       program_.assign(line.logger_name.data(), line.logger_name.size());
-      said_.emplace(std::move(text), Said{line.level, 1});
+      said_.emplace(text, Said{line.level, 1});
     } else if (++known->second.times > kRepeatsPerSecond) {
       return;
     }
-    next_->log(line);
+    spdlog::details::log_msg printable = line;
+    printable.payload = text;
+    next_->log(printable);
   }
   void flush_() override {
     EndSecondBefore(std::chrono::system_clock::now());
@@ -148,6 +153,12 @@ class LimitingSink final : public spdlog::sinks::base_sink<std::mutex> {
   std::uint64_t others_ = 0;
 };
 
+// Lines of libprotobuf become lines of this log.
+void LogOfProtobuf(google::protobuf::LogLevel level, const char*, int, const std::string& text) {
+  spdlog::log(level >= google::protobuf::LOGLEVEL_ERROR ? spdlog::level::err : spdlog::level::warn,
+              "protobuf: {}", text);
+}
+
 }  // namespace
 
 void SetUpLog(const char* program) {
@@ -157,6 +168,7 @@ void SetUpLog(const char* program) {
   logger->flush_on(spdlog::level::trace);
   spdlog::set_default_logger(std::move(logger));
   spdlog::flush_every(Seconds(1));
+  google::protobuf::SetLogHandler(&LogOfProtobuf);
 }
 
 absl::Status SetLogFormat(const std::string& format) {

@@ -66,75 +66,62 @@ void PreviewToProto(const FaultPreview& preview, const FabricRun& run, v1::Fault
 Reactor* ControlService::Handlers::InjectLinkFault(Context* context,
                                                    const v1::InjectLinkFaultRequest* request,
                                                    v1::InjectLinkFaultReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(/*going_on=*/true);
-  if (!run.ok()) return Answer(context, run.status());
-  const Topology& topology = (*run)->topology();
-  auto link = topology.ParseLink(request->link());
-  if (!link.ok()) return Answer(context, link.status());
-  std::optional<Time> at;
-  if (request->has_at()) at = request->at();
-  if (at && (*at < 0 || *at >= kNever)) {
-    return Answer(context,
-                  absl::InvalidArgumentError(fmt::format("at: {}ps is not a virtual time", *at)));
-  }
-  const LinkEnd lower = LowerEnd(topology, *link);
-  reply->set_link(topology.LinkName(lower));
-  reply->set_ends(EndsOf(topology, lower));
-  Reactor* reactor = context->DefaultReactor();
-  const bool up = request->up();
-  const std::uint64_t number = (*run)->number();
-  (*run)->InjectLinkFault(lower, up, at, [reactor, reply, number, up](absl::StatusOr<Time> t) {
-    if (t.ok()) {
-      reply->set_at(*t);
-      spdlog::info("run {}: {} changes to {} at {}", number, reply->ends(), up ? "up" : "down",
-                   FormatTime(*t));
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    auto run = ActiveRun(/*going_on=*/true);
+    if (!run.ok()) return run.status();
+    const Topology& topology = (*run)->topology();
+    auto link = topology.ParseLink(request->link());
+    if (!link.ok()) return link.status();
+    std::optional<Time> at;
+    if (request->has_at()) at = request->at();
+    if (at && (*at < 0 || *at >= kNever)) {
+      return absl::InvalidArgumentError(fmt::format("at: {}ps is not a virtual time", *at));
     }
-    reactor->Finish(ToGrpc(t.status()));
+    const LinkEnd lower = LowerEnd(topology, *link);
+    reply->set_link(topology.LinkName(lower));
+    reply->set_ends(EndsOf(topology, lower));
+    const bool up = request->up();
+    const std::uint64_t number = (*run)->number();
+    (*run)->InjectLinkFault(lower, up, at, call->Then<Time>([reply, number, up](Time t) {
+      reply->set_at(t);
+      spdlog::info("run {}: {} changes to {} at {}", number, reply->ends(), up ? "up" : "down",
+                   FormatTime(t));
+    }));
+    return absl::OkStatus();
   });
-  return reactor;
 }
 
 Reactor* ControlService::Handlers::InjectFault(Context* context,
                                                const v1::InjectFaultRequest* request,
                                                v1::InjectFaultReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(/*going_on=*/true);
-  if (!run.ok()) return Answer(context, run.status());
-  const v1::Fault& fault = request->fault();
-  auto what = DescribeFault(fault, **run);
-  if (!what.ok()) return Answer(context, what.status());
-  if (!request->now() && (fault.at() < 0 || fault.at() >= kNever)) {
-    return Answer(context, absl::InvalidArgumentError(
-                               fmt::format("at: {}ps is not a virtual time", fault.at())));
-  }
-  reply->set_what(*std::move(what));
-  Reactor* reactor = context->DefaultReactor();
-  const std::uint64_t number = (*run)->number();
-  (*run)->InjectFault(request->fault(), request->now(),
-                      [reactor, reply, number](absl::StatusOr<Time> t) {
-                        if (t.ok()) {
-                          reply->set_at(*t);
-                          spdlog::info("run {}: {} at {}", number, reply->what(), FormatTime(*t));
-                        }
-                        reactor->Finish(ToGrpc(t.status()));
-                      });
-  return reactor;
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    auto run = ActiveRun(/*going_on=*/true);
+    if (!run.ok()) return run.status();
+    const v1::Fault& fault = request->fault();
+    auto what = DescribeFault(fault, **run);
+    if (!what.ok()) return what.status();
+    if (!request->now() && (fault.at() < 0 || fault.at() >= kNever)) {
+      return absl::InvalidArgumentError(fmt::format("at: {}ps is not a virtual time", fault.at()));
+    }
+    reply->set_what(*std::move(what));
+    const std::uint64_t number = (*run)->number();
+    (*run)->InjectFault(request->fault(), request->now(), call->Then<Time>([reply, number](Time t) {
+      reply->set_at(t);
+      spdlog::info("run {}: {} at {}", number, reply->what(), FormatTime(t));
+    }));
+    return absl::OkStatus();
+  });
 }
 
-Reactor* ControlService::Handlers::SetFault(Context* context, const v1::Fault& fault,
-                                            const char* what, FaultCommand command,
-                                            v1::JournalRecord record,
-                                            std::chrono::milliseconds lease,
-                                            v1::FaultReply* reply) {
-  const LockGuard guard(mutex());
+absl::Status ControlService::Handlers::SetFault(const CallPtr& call, const v1::Fault& fault,
+                                                const char* what, FaultCommand command,
+                                                v1::JournalRecord record,
+                                                std::chrono::milliseconds lease,
+                                                v1::FaultReply* reply) {
   auto run = ActiveRun(/*going_on=*/true);
-  if (!run.ok()) return Answer(context, run.status());
+  if (!run.ok()) return run.status();
   const auto spec = BuildFaultSpec(fault, (*run)->topology());
-  if (!spec.ok()) return Answer(context, spec.status());
-  Reactor* reactor = context->DefaultReactor();
+  if (!spec.ok()) return spec.status();
   const std::uint64_t number = (*run)->number();
   if (lease.count() > 0) record.set_lease_wall_ms(static_cast<std::uint64_t>(lease.count()));
   (*run)->Manage(
@@ -145,201 +132,189 @@ Reactor* ControlService::Handlers::SetFault(Context* context, const v1::Fault& f
         FaultToProto(*status, run->topology(), reply->mutable_fault());
         return absl::OkStatus();
       },
-      [reactor, reply, number, what, lease, run = *run](absl::StatusOr<Time> at) {
-        if (at.ok()) {
-          reply->set_at(*at);
-          reply->set_pace(run->pace().Expected());
-          if (lease.count() > 0) run->Lease(reply->fault().id(), reply->fault().number(), lease);
-          const v1::FaultStatus& f = reply->fault();
-          const std::string text =
-              fmt::format("{} {} ({}, {} places, seed {}), begins at {}", what, f.id(), f.kind(),
-                          f.selected(), f.seed(), FormatTime(f.begins_at()));
-          spdlog::info("run {}: {} at {}", number, text, FormatTime(*at));
-        }
-        reactor->Finish(ToGrpc(at.status()));
-      });
-  return reactor;
+      call->Then<Time>([reply, number, what, lease, run = *run](Time at) {
+        reply->set_at(at);
+        reply->set_pace(run->pace().Expected());
+        if (lease.count() > 0) run->Lease(reply->fault().id(), reply->fault().number(), lease);
+        const v1::FaultStatus& f = reply->fault();
+        const std::string text =
+            fmt::format("{} {} ({}, {} places, seed {}), begins at {}", what, f.id(), f.kind(),
+                        f.selected(), f.seed(), FormatTime(f.begins_at()));
+        spdlog::info("run {}: {} at {}", number, text, FormatTime(at));
+      }));
+  return absl::OkStatus();
 }
 
 Reactor* ControlService::Handlers::CreateFault(Context* context,
                                                const v1::CreateFaultRequest* request,
                                                v1::FaultReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  v1::JournalRecord record;
-  *record.mutable_create_fault() = request->fault();
-  if (request->lease_wall_ms() > kLeaseMax) {
-    return Answer(context,
-                  absl::InvalidArgumentError(fmt::format("a lease of {} ms; at most {}",
-                                                         request->lease_wall_ms(), kLeaseMax)));
-  }
-  return SetFault(context, request->fault(), "create fault", &FaultService::Create,
-                  std::move(record), std::chrono::milliseconds(request->lease_wall_ms()), reply);
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    v1::JournalRecord record;
+    *record.mutable_create_fault() = request->fault();
+    if (request->lease_wall_ms() > kLeaseMax) {
+      return absl::InvalidArgumentError(
+          fmt::format("a lease of {} ms; at most {}", request->lease_wall_ms(), kLeaseMax));
+    }
+    return SetFault(call, request->fault(), "create fault", &FaultService::Create,
+                    std::move(record), std::chrono::milliseconds(request->lease_wall_ms()), reply);
+  });
 }
 
 Reactor* ControlService::Handlers::UpdateFault(Context* context,
                                                const v1::UpdateFaultRequest* request,
                                                v1::FaultReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  v1::JournalRecord record;
-  *record.mutable_update_fault() = request->fault();
-  return SetFault(context, request->fault(), "update fault", &FaultService::Update,
-                  std::move(record), {}, reply);
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    v1::JournalRecord record;
+    *record.mutable_update_fault() = request->fault();
+    return SetFault(call, request->fault(), "update fault", &FaultService::Update,
+                    std::move(record), {}, reply);
+  });
 }
 
 // A command for the fault service: `act` carries it out when it is durable, `told` is what the log
 // says of it then.
 template <typename Reply, typename Act, typename Told>
-Reactor* ControlService::Handlers::OnFaults(Context* context, v1::JournalRecord record,
-                                            Reply* reply, Act act, Told told) {
-  const LockGuard guard(mutex());
+absl::Status ControlService::Handlers::OnFaults(const CallPtr& call, v1::JournalRecord record,
+                                                Reply* reply, Act act, Told told) {
   auto run = ActiveRun(/*going_on=*/true);
-  if (!run.ok()) return Answer(context, run.status());
-  Reactor* reactor = context->DefaultReactor();
+  if (!run.ok()) return run.status();
   (*run)->Manage(
       std::move(record),
       [act, run = *run](Fabric& manager, Time at) { return act(*manager.faults(), *run, at); },
-      [reactor, reply, told, number = (*run)->number()](absl::StatusOr<Time> at) {
-        if (at.ok()) {
-          reply->set_at(*at);
-          spdlog::info("run {}: {} at {}", number, told(), FormatTime(*at));
-        }
-        reactor->Finish(ToGrpc(at.status()));
-      });
-  return reactor;
+      call->Then<Time>([reply, told, number = (*run)->number()](Time at) {
+        reply->set_at(at);
+        spdlog::info("run {}: {} at {}", number, told(), FormatTime(at));
+      }));
+  return absl::OkStatus();
 }
 
 Reactor* ControlService::Handlers::DeleteFault(Context* context,
                                                const v1::DeleteFaultRequest* request,
                                                v1::FaultReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  v1::JournalRecord record;
-  record.set_delete_fault(request->id());
-  const auto act = [reply, id = request->id()](FaultService& faults, const FabricRun& run,
-                                               Time at) {
-    const auto fault = faults.Get(id);
-    if (!fault.ok()) return fault.status();
-    FaultToProto(*fault, run.topology(), reply->mutable_fault());
-    return faults.Delete(id, at);
-  };
-  return OnFaults(context, std::move(record), reply, act,
-                  [id = request->id()] { return fmt::format("delete fault {}", id); });
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    v1::JournalRecord record;
+    record.set_delete_fault(request->id());
+    const auto act = [reply, id = request->id()](FaultService& faults, const FabricRun& run,
+                                                 Time at) {
+      const auto fault = faults.Get(id);
+      if (!fault.ok()) return fault.status();
+      FaultToProto(*fault, run.topology(), reply->mutable_fault());
+      return faults.Delete(id, at);
+    };
+    return OnFaults(call, std::move(record), reply, act,
+                    [id = request->id()] { return fmt::format("delete fault {}", id); });
+  });
 }
 
 Reactor* ControlService::Handlers::ResetFaults(Context* context, const v1::ResetFaultsRequest*,
                                                v1::ResetFaultsReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  v1::JournalRecord record;
-  record.set_reset_faults(true);
-  const auto act = [reply](FaultService& faults, const FabricRun&, Time at) {
-    reply->set_deleted(faults.Reset(at));
-    return absl::OkStatus();
-  };
-  return OnFaults(context, std::move(record), reply, act,
-                  [reply] { return fmt::format("reset of {} faults", reply->deleted()); });
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    v1::JournalRecord record;
+    record.set_reset_faults(true);
+    const auto act = [reply](FaultService& faults, const FabricRun&, Time at) {
+      reply->set_deleted(faults.Reset(at));
+      return absl::OkStatus();
+    };
+    return OnFaults(call, std::move(record), reply, act,
+                    [reply] { return fmt::format("reset of {} faults", reply->deleted()); });
+  });
 }
 
 Reactor* ControlService::Handlers::ResetArbiters(Context* context, const v1::ResetArbitersRequest*,
                                                  v1::ResetArbitersReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  v1::JournalRecord record;
-  record.set_reset_arbiters(true);
-  const auto act = [](FaultService& faults, const FabricRun&, Time at) {
-    faults.ResetArbiters(at);
-    return absl::OkStatus();
-  };
-  return OnFaults(context, std::move(record), reply, act,
-                  [] { return std::string("arbiters reset"); });
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    v1::JournalRecord record;
+    record.set_reset_arbiters(true);
+    const auto act = [](FaultService& faults, const FabricRun&, Time at) {
+      faults.ResetArbiters(at);
+      return absl::OkStatus();
+    };
+    return OnFaults(call, std::move(record), reply, act,
+                    [] { return std::string("arbiters reset"); });
+  });
 }
 
 Reactor* ControlService::Handlers::RepeatWorkload(Context* context,
                                                   const v1::RepeatWorkloadRequest*,
                                                   v1::RepeatWorkloadReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(/*going_on=*/true);
-  if (!run.ok()) return Answer(context, run.status());
-  Reactor* reactor = context->DefaultReactor();
-  (*run)->Repeat([reactor, reply, number = (*run)->number()](absl::StatusOr<Time> at) {
-    if (at.ok()) {
-      reply->set_at(*at);
-      spdlog::info("run {}: the workload runs again at {}", number, FormatTime(*at));
-    }
-    reactor->Finish(ToGrpc(at.status()));
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    auto run = ActiveRun(/*going_on=*/true);
+    if (!run.ok()) return run.status();
+    (*run)->Repeat(call->Then<Time>([reply, number = (*run)->number()](Time at) {
+      reply->set_at(at);
+      spdlog::info("run {}: the workload runs again at {}", number, FormatTime(at));
+    }));
+    return absl::OkStatus();
   });
-  return reactor;
 }
 
 Reactor* ControlService::Handlers::BreakStreams(Context* context,
                                                 const v1::BreakStreamsRequest* request,
                                                 v1::BreakStreamsReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  return Answer(context, controller_->BreakStreams(request->process(), reply));
+  return Serve(context, [&] { return controller_->BreakStreams(request->process(), reply); });
 }
 
 Reactor* ControlService::Handlers::HoldFault(Context* context, const v1::HoldFaultRequest* request,
                                              v1::HoldFaultReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(false);  // not journalled, so that a full disk takes no lease away
-  if (!run.ok()) return Answer(context, run.status());
-  const auto span = (*run)->Hold(request->id());
-  if (span.ok()) reply->set_lease_wall_ms(static_cast<std::uint64_t>(span->count()));
-  return Answer(context, span.status());
+  return Serve(context, [&]() -> absl::Status {
+    auto run = ActiveRun(false);  // not journalled, so that a full disk takes no lease away
+    if (!run.ok()) return run.status();
+    const auto span = (*run)->Hold(request->id());
+    if (span.ok()) reply->set_lease_wall_ms(static_cast<std::uint64_t>(span->count()));
+    return span.status();
+  });
 }
 
 Reactor* ControlService::Handlers::ListFaults(Context* context,
                                               const v1::ListFaultsRequest* request,
                                               v1::ListFaultsReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(false);
-  if (!run.ok()) return Answer(context, run.status());
-  reply->set_virtual_time((*run)->virtual_time());
-  if (request->id().empty()) {
-    for (const FaultStatus& fault : (*run)->faults().List()) {
-      FaultToProto(fault, (*run)->topology(), reply->add_faults());
-    }
-    return Answer(context, absl::OkStatus());
-  }
-  const auto fault = (*run)->faults().Get(request->id());
-  if (!fault.ok()) return Answer(context, fault.status());
-  // What it cost, the hubs know.
-  Reactor* reactor = context->DefaultReactor();
-  (*run)->Snapshot({}, [reactor, reply, fault = *fault,
-                        run = *run](absl::StatusOr<std::vector<NodeState>> states) {
-    if (!states.ok()) return reactor->Finish(ToGrpc(states.status()));
-    std::vector<Reroute> reroutes = run->reroutes();
-    Losses losses;
-    for (const NodeState& state : *states) {
-      NoteFirstPackets(state.first_rerouted, &reroutes);
-      for (const FaultTally& tally : state.tallies) {
-        if (tally.fault == fault.number) losses += tally.losses;
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    auto run = ActiveRun(false);
+    if (!run.ok()) return run.status();
+    reply->set_virtual_time((*run)->virtual_time());
+    if (request->id().empty()) {
+      for (const FaultStatus& fault : (*run)->faults().List()) {
+        FaultToProto(fault, (*run)->topology(), reply->add_faults());
       }
+      return absl::OkStatus();
     }
-    v1::FaultStatus* message = reply->add_faults();
-    FaultToProto(fault, run->topology(), message);
-    TimelineToProto(TimelineOf(fault, reroutes, run->topology()), message);
-    LossesToProto(losses, message);
-    reactor->Finish(grpc::Status::OK);
+    const auto fault = (*run)->faults().Get(request->id());
+    if (!fault.ok()) return fault.status();
+    // What it cost, the hubs know.
+    (*run)->Snapshot({},
+                     call->Then<std::vector<NodeState>>(
+                         [reply, fault = *fault, run = *run](const std::vector<NodeState>& states) {
+                           std::vector<Reroute> reroutes = run->reroutes();
+                           Losses losses;
+                           for (const NodeState& state : states) {
+                             NoteFirstPackets(state.first_rerouted, &reroutes);
+                             for (const FaultTally& tally : state.tallies) {
+                               if (tally.fault == fault.number) losses += tally.losses;
+                             }
+                           }
+                           v1::FaultStatus* message = reply->add_faults();
+                           FaultToProto(fault, run->topology(), message);
+                           TimelineToProto(TimelineOf(fault, reroutes, run->topology()), message);
+                           LossesToProto(losses, message);
+                         }));
+    return absl::OkStatus();
   });
-  return reactor;
 }
 
 Reactor* ControlService::Handlers::PreviewFault(Context* context,
                                                 const v1::PreviewFaultRequest* request,
                                                 v1::PreviewFaultReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(false);
-  if (!run.ok()) return Answer(context, run.status());
-  const auto spec = BuildFaultSpec(request->fault(), (*run)->topology());
-  if (!spec.ok()) return Answer(context, spec.status());
-  const auto preview = (*run)->Preview(*spec);
-  if (!preview.ok()) return Answer(context, preview.status());
-  reply->set_virtual_time((*run)->virtual_time());
-  PreviewToProto(*preview, **run, reply->mutable_preview());
-  return Answer(context, absl::OkStatus());
+  return Serve(context, [&]() -> absl::Status {
+    auto run = ActiveRun(false);
+    if (!run.ok()) return run.status();
+    const auto spec = BuildFaultSpec(request->fault(), (*run)->topology());
+    if (!spec.ok()) return spec.status();
+    const auto preview = (*run)->Preview(*spec);
+    if (!preview.ok()) return preview.status();
+    reply->set_virtual_time((*run)->virtual_time());
+    PreviewToProto(*preview, **run, reply->mutable_preview());
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace percs

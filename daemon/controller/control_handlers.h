@@ -2,13 +2,17 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <mutex>
+#include <type_traits>
+#include <utility>
 
-#include "daemon/config/status_translation.h"
 #include "daemon/config/version.h"
 #include "daemon/controller/control_service.h"
 #include "emulator/management/fault_service.h"
 #include "fmt/format.h"
+#include "proto/process/grpc_status.h"
+#include "proto/process/out_of_memory.h"
 #include "spdlog/spdlog.h"
 
 namespace percs {
@@ -16,69 +20,100 @@ namespace percs {
 using Context = grpc::CallbackServerContext;
 using Reactor = grpc::ServerUnaryReactor;
 
+// A unary call on its way to its one answer.
+class Call : public std::enable_shared_from_this<Call> {
+ public:
+  explicit Call(Reactor* reactor) : reactor_(reactor) {}
+  // Whoever was to answer has gone, for example because there was no memory to keep the request.
+  ~Call() { Finish(given_up_); }
+
+  void Finish(const absl::Status& status) {
+    if (reactor_ != nullptr) std::exchange(reactor_, nullptr)->Finish(ToGrpc(status));
+  }
+  // What takes the result when it is there: `fill` puts it in the reply, which stays until then.
+  template <typename Result, typename Fill>
+  auto Then(Fill fill) {
+    later_ = true;
+    return [call = shared_from_this(), fill = std::move(fill)](absl::StatusOr<Result> result) {
+      if (!result.ok()) return call->Finish(result.status());
+      call->Finish(WithinMemory("the answer", [&] {
+        fill(*std::move(result));
+        return absl::OkStatus();
+      }));
+    };
+  }
+  // The method has returned `status`: that is the answer, unless one comes later. An error after
+  // Then is the answer if what Then returned was not kept.
+  void Return(const absl::Status& status) {
+    if (!later_) return Finish(status);
+    if (!status.ok()) given_up_ = status;
+  }
+
+ private:
+  Reactor* reactor_;
+  bool later_ = false;
+  absl::Status given_up_ = absl::InternalError("the controller gave up this request");
+};
+using CallPtr = std::shared_ptr<Call>;
+
 class ControlService::Handlers final : public v1::Control::CallbackService {
  public:
   Handlers(ControlService* service, Controller* controller)
       : service_(service), controller_(controller) {}
 
   Reactor* Version(Context* context, const v1::VersionRequest*, v1::VersionReply* reply) override {
-    if (Reactor* refused = Refused(context)) return refused;
-    *reply->mutable_versions() = OurVersions();
-    return Answer(context, absl::OkStatus());
+    return Serve(context, [&]() -> absl::Status {
+      *reply->mutable_versions() = OurVersions();
+      return absl::OkStatus();
+    });
   }
   Reactor* Status(Context* context, const v1::StatusRequest*, v1::StatusReply* reply) override {
-    if (Reactor* refused = Refused(context)) return refused;
-    const LockGuard guard(mutex());
-    controller_->FillStatus(reply);
-    return Answer(context, absl::OkStatus());
+    return Serve(context, [&]() -> absl::Status {
+      controller_->FillStatus(reply);
+      return absl::OkStatus();
+    });
   }
   Reactor* Apply(Context* context, const v1::ApplyRequest* request,
                  v1::ApplyReply* reply) override {
-    if (Reactor* refused = Refused(context)) return refused;
-    Reactor* reactor = context->DefaultReactor();
-    const LockGuard guard(mutex());
-    controller_->Apply(*request, [reactor, reply](absl::StatusOr<v1::ApplyReply> answer) {
-      if (answer.ok()) *reply = *std::move(answer);
-      reactor->Finish(ToGrpc(answer.status()));
+    return Serve(context, [&](const CallPtr& call) -> absl::Status {
+      controller_->Apply(*request, call->Then<v1::ApplyReply>([reply](v1::ApplyReply answer) {
+        *reply = std::move(answer);
+      }));
+      return absl::OkStatus();
     });
-    return reactor;
   }
   grpc::ServerWriteReactor<v1::RunEvent>* WatchRun(Context* context,
                                                    const v1::WatchRunRequest* request) override;
   Reactor* GetResult(Context* context, const v1::GetResultRequest* request,
                      v1::GetResultReply* reply) override {
-    if (Reactor* refused = Refused(context)) return refused;
-    const LockGuard guard(mutex());
-    auto result = controller_->Result(request->run());
-    if (result.ok()) *reply = *std::move(result);
-    return Answer(context, result.status());
+    return Serve(context, [&]() -> absl::Status {
+      auto result = controller_->Result(request->run());
+      if (result.ok()) *reply = *std::move(result);
+      return result.status();
+    });
   }
   Reactor* Stop(Context* context, const v1::StopRequest*, v1::StopReply* reply) override;
   Reactor* Reset(Context* context, const v1::ResetRequest*, v1::ResetReply*) override {
-    if (Reactor* refused = Refused(context)) return refused;
-    const LockGuard guard(mutex());
-    return Answer(context, controller_->Reset());
+    return Serve(context, [&] { return controller_->Reset(); });
   }
   Reactor* Observe(Context* context, const v1::ObserveRequest* request,
                    v1::ObserveReply*) override {
-    if (Reactor* refused = Refused(context)) return refused;
-    const LockGuard guard(mutex());
-    return Answer(context, controller_->Observe(*request));
+    return Serve(context, [&] { return controller_->Observe(*request); });
   }
   Reactor* FindHub(Context* context, const v1::FindHubRequest* request,
                    v1::FindHubReply* reply) override {
-    if (Reactor* refused = Refused(context)) return refused;
-    const LockGuard guard(mutex());
-    auto found = controller_->FindHub(request->hub());
-    if (found.ok()) *reply = *std::move(found);
-    return Answer(context, found.status());
+    return Serve(context, [&]() -> absl::Status {
+      auto found = controller_->FindHub(request->hub());
+      if (found.ok()) *reply = *std::move(found);
+      return found.status();
+    });
   }
   Reactor* Shutdown(Context* context, const v1::ShutdownRequest*, v1::ShutdownReply*) override {
-    if (Reactor* refused = Refused(context)) return refused;
-    const LockGuard guard(mutex());
-    spdlog::info("shutdown was requested");
-    controller_->Shutdown();
-    return Answer(context, absl::OkStatus());
+    return Serve(context, [&]() -> absl::Status {
+      spdlog::info("shutdown was requested");
+      controller_->Shutdown();
+      return absl::OkStatus();
+    });
   }
   Reactor* ListLinks(Context* context, const v1::ListLinksRequest* request,
                      v1::ListLinksReply* reply) override;
@@ -136,15 +171,27 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
 
  private:
   ProcessMutex& mutex() { return controller_->lock().mutex(); }
-  static Reactor* Answer(Context* context, const absl::Status& status) {
-    Reactor* reactor = context->DefaultReactor();
-    reactor->Finish(ToGrpc(status));
+  // The beginning of every unary method: refuses a caller who asks too often, calls `act` with the
+  // lock held, and answers with the status it returns. An `act` that takes the call and has called
+  // Then on it is answered later. What does not fit in memory is an error of this call alone.
+  template <typename Act>
+  Reactor* Serve(Context* context, Act act) {
+    Reactor* const reactor = context->DefaultReactor();
+    const auto call = std::make_shared<Call>(reactor);
+    if (const absl::Status status = controller_->limit().Admit(context->peer()); !status.ok()) {
+      call->Finish(status);
+      return reactor;
+    }
+    const LockGuard guard(mutex());
+    const absl::Status status = WithinMemory("the request", [&]() -> absl::Status {
+      if constexpr (std::is_invocable_v<Act>) {
+        return act();
+      } else {
+        return act(call);
+      }
+    });
+    call->Return(status);
     return reactor;
-  }
-  // Null, or the answer to a caller who asks too often.
-  Reactor* Refused(Context* context) {
-    const absl::Status status = controller_->limit().Admit(context->peer());
-    return status.ok() ? nullptr : Answer(context, status);
   }
   // Whether one more client may watch. With the lock held.
   absl::Status MayWatch(Context* context);
@@ -161,11 +208,12 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
   }
 
   using FaultCommand = absl::StatusOr<FaultStatus> (FaultService::*)(const FaultSpec&, Time);
-  Reactor* SetFault(Context* context, const v1::Fault& fault, const char* what,
-                    FaultCommand command, v1::JournalRecord record, std::chrono::milliseconds lease,
-                    v1::FaultReply* reply);
+  absl::Status SetFault(const CallPtr& call, const v1::Fault& fault, const char* what,
+                        FaultCommand command, v1::JournalRecord record,
+                        std::chrono::milliseconds lease, v1::FaultReply* reply);
   template <typename Reply, typename Act, typename Told>
-  Reactor* OnFaults(Context* context, v1::JournalRecord record, Reply* reply, Act act, Told told);
+  absl::Status OnFaults(const CallPtr& call, v1::JournalRecord record, Reply* reply, Act act,
+                        Told told);
 
   ControlService* service_;
   Controller* controller_;

@@ -86,66 +86,65 @@ grpc::ServerWriteReactor<v1::EventBatch>* ControlService::Handlers::WatchEvents(
 
 Reactor* ControlService::Handlers::GetHealth(Context* context, const v1::GetHealthRequest*,
                                              v1::HealthReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(false);
-  if (!run.ok()) return Answer(context, run.status());
-  Reactor* reactor = context->DefaultReactor();
-  (*run)->Snapshot({}, [reactor, reply, run = *run](absl::StatusOr<std::vector<NodeState>> states) {
-    if (!states.ok()) return reactor->Finish(ToGrpc(states.status()));
-    reply->set_virtual_time(run->virtual_time());
-    NodeStats total;
-    for (const NodeState& state : *states) {
-      total.Add(state.stats);
-      FillHub(*run, state, reply);
-    }
-    FillTotals(total, reply);
-    FillManagement(*run, reply);
-    reply->set_healthy(reply->links_down().empty() && reply->links_short_of_lanes().empty() &&
-                       reply->unreachable_pairs() == 0 && reply->trees_not_ready().empty() &&
-                       reply->faults().empty());
-    reactor->Finish(grpc::Status::OK);
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    auto run = ActiveRun(false);
+    if (!run.ok()) return run.status();
+    (*run)->Snapshot(
+        {}, call->Then<std::vector<NodeState>>([reply,
+                                                run = *run](const std::vector<NodeState>& states) {
+          reply->set_virtual_time(run->virtual_time());
+          NodeStats total;
+          for (const NodeState& state : states) {
+            total.Add(state.stats);
+            FillHub(*run, state, reply);
+          }
+          FillTotals(total, reply);
+          FillManagement(*run, reply);
+          reply->set_healthy(reply->links_down().empty() && reply->links_short_of_lanes().empty() &&
+                             reply->unreachable_pairs() == 0 && reply->trees_not_ready().empty() &&
+                             reply->faults().empty());
+        }));
+    return absl::OkStatus();
   });
-  return reactor;
 }
 
 Reactor* ControlService::Handlers::Pause(Context* context, const v1::PauseRequest*,
                                          v1::PauseReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(/*going_on=*/true);
-  if (run.ok()) {
-    reply->set_at((*run)->Pause());
-    reply->set_pace((*run)->pace().Expected());
-  }
-  return Answer(context, run.status());
+  return Serve(context, [&]() -> absl::Status {
+    auto run = ActiveRun(/*going_on=*/true);
+    if (run.ok()) {
+      reply->set_at((*run)->Pause());
+      reply->set_pace((*run)->pace().Expected());
+    }
+    return run.status();
+  });
 }
 
 Reactor* ControlService::Handlers::Resume(Context* context, const v1::ResumeRequest*,
                                           v1::PauseReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(/*going_on=*/true);
-  if (run.ok()) {
-    reply->set_at((*run)->Resume());
-    reply->set_pace((*run)->pace().Expected());
-  }
-  return Answer(context, run.status());
+  return Serve(context, [&]() -> absl::Status {
+    auto run = ActiveRun(/*going_on=*/true);
+    if (run.ok()) {
+      reply->set_at((*run)->Resume());
+      reply->set_pace((*run)->pace().Expected());
+    }
+    return run.status();
+  });
 }
 
 Reactor* ControlService::Handlers::StepTime(Context* context, const v1::StepTimeRequest* request,
                                             v1::PauseReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(/*going_on=*/true);
-  if (!run.ok()) return Answer(context, run.status());
-  if (request->by() <= 0) {
-    return Answer(context, absl::InvalidArgumentError(
-                               fmt::format("a step of {}ps; write one above 0", request->by())));
-  }
-  reply->set_at((*run)->StepBy(request->by()));
-  reply->set_pace((*run)->pace().Expected());
-  return Answer(context, absl::OkStatus());
+  return Serve(context, [&]() -> absl::Status {
+    auto run = ActiveRun(/*going_on=*/true);
+    if (!run.ok()) return run.status();
+    if (request->by() <= 0) {
+      return absl::InvalidArgumentError(
+          fmt::format("a step of {}ps; write one above 0", request->by()));
+    }
+    reply->set_at((*run)->StepBy(request->by()));
+    reply->set_pace((*run)->pace().Expected());
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace percs

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "daemon/config/status_translation.h"
 #include "daemon/config/version.h"
 #include "daemon/controller/control_handlers.h"
 #include "daemon/controller/event_watch.h"
@@ -13,6 +12,7 @@
 #include "fmt/format.h"
 #include "proto/convert/counters.h"
 #include "proto/convert/topology.h"
+#include "proto/process/grpc_status.h"
 #include "proto/process/out_of_memory.h"
 #include "proto/scenario/commands.h"
 #include "proto/scenario/faults.h"
@@ -115,7 +115,7 @@ void FillRunStatus(const FabricRun& run, v1::StatusReply* reply) {
   const double wall = run.wall_seconds();
   // A run that has ended shows its average, a young one what it has.
   const bool average = run.ended() || pace.windows_per_second() == 0;
-  const double windows = static_cast<double>(master.windows());
+  const double windows = static_cast<double>(master.windows() - pace.first_window());
   reply->set_windows_per_second(!average   ? pace.windows_per_second()
                                 : wall > 0 ? windows / wall
                                            : 0);
@@ -124,9 +124,10 @@ void FillRunStatus(const FabricRun& run, v1::StatusReply* reply) {
   reply->set_epoch(run.epoch());
   reply->set_clock(pace.pacing().live ? v1::CLOCK_LIVE : v1::CLOCK_BATCH);
   reply->set_pace(pace.paced() ? pace.pacing().pace : 0);
-  reply->set_pace_reached(!average   ? pace.pace_reached()
-                          : wall > 0 ? static_cast<double>(run.virtual_time()) / wall
-                                     : 0);
+  reply->set_pace_reached(
+      !average   ? pace.pace_reached()
+      : wall > 0 ? static_cast<double>(run.virtual_time() - pace.first_virtual()) / wall
+                 : 0);
   if (!run.ended()) {
     reply->set_wall_behind_seconds(pace.BehindSeconds(FabricRun::Clock::now(), run.virtual_time()));
   }
@@ -176,270 +177,245 @@ grpc::ServerWriteReactor<v1::RunEvent>* ControlService::Handlers::WatchRun(
 
 Reactor* ControlService::Handlers::Stop(Context* context, const v1::StopRequest*,
                                         v1::StopReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(/*going_on=*/true);
-  if (!run.ok()) return Answer(context, run.status());
-  Reactor* reactor = context->DefaultReactor();
-  (*run)->Stop([reactor, reply](absl::StatusOr<Time> at) {
-    if (at.ok()) reply->set_at(*at);
-    reactor->Finish(ToGrpc(at.status()));
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    auto run = ActiveRun(/*going_on=*/true);
+    if (!run.ok()) return run.status();
+    (*run)->Stop(call->Then<Time>([reply](Time at) { reply->set_at(at); }));
+    return absl::OkStatus();
   });
-  return reactor;
 }
 
 Reactor* ControlService::Handlers::ListLinks(Context* context, const v1::ListLinksRequest* request,
                                              v1::ListLinksReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(false);
-  if (!run.ok()) return Answer(context, run.status());
-  auto named = NamedNode((*run)->topology(), request->node());
-  if (!named.ok()) return Answer(context, named.status());
-  const auto links = LinksOf((*run)->topology(), *named);
-  std::vector<NodeId> nodes;
-  if (!named->empty()) {
-    nodes = *named;
-    for (const LinkEnd& link : links) {
-      nodes.push_back(link.node);
-      nodes.push_back((*run)->topology().Peer(link.node, link.port).node);
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    auto run = ActiveRun(false);
+    if (!run.ok()) return run.status();
+    auto named = NamedNode((*run)->topology(), request->node());
+    if (!named.ok()) return named.status();
+    const auto links = LinksOf((*run)->topology(), *named);
+    std::vector<NodeId> nodes;
+    if (!named->empty()) {
+      nodes = *named;
+      for (const LinkEnd& link : links) {
+        nodes.push_back(link.node);
+        nodes.push_back((*run)->topology().Peer(link.node, link.port).node);
+      }
+      std::sort(nodes.begin(), nodes.end());
+      nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     }
-    std::sort(nodes.begin(), nodes.end());
-    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-  }
-  Reactor* reactor = context->DefaultReactor();
-  (*run)->Snapshot(
-      nodes, [reactor, reply, links, run = *run](absl::StatusOr<std::vector<NodeState>> states) {
-        if (!states.ok()) return reactor->Finish(ToGrpc(states.status()));
-        const auto state_of = [&](NodeId node) -> const NodeState* {
-          const auto it = std::lower_bound(states->begin(), states->end(), node,
-                                           [](const NodeState& s, NodeId n) { return s.node < n; });
-          return it != states->end() && it->node == node ? &*it : nullptr;
-        };
-        reply->set_virtual_time(run->virtual_time());
-        for (const LinkEnd& link : links) {
-          FillLink(*run, link, state_of(link.node),
-                   state_of(run->topology().Peer(link.node, link.port).node), reply->add_links());
-        }
-        reactor->Finish(grpc::Status::OK);
-      });
-  return reactor;
+    (*run)->Snapshot(
+        nodes, call->Then<std::vector<NodeState>>([reply, links, run = *run](
+                                                      const std::vector<NodeState>& states) {
+          const auto state_of = [&](NodeId node) -> const NodeState* {
+            const auto it =
+                std::lower_bound(states.begin(), states.end(), node,
+                                 [](const NodeState& s, NodeId n) { return s.node < n; });
+            return it != states.end() && it->node == node ? &*it : nullptr;
+          };
+          reply->set_virtual_time(run->virtual_time());
+          for (const LinkEnd& link : links) {
+            FillLink(*run, link, state_of(link.node),
+                     state_of(run->topology().Peer(link.node, link.port).node), reply->add_links());
+          }
+        }));
+    return absl::OkStatus();
+  });
 }
 
 Reactor* ControlService::Handlers::GetRoutes(Context* context, const v1::GetRoutesRequest* request,
                                              v1::GetRoutesReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(false);
-  if (!run.ok()) return Answer(context, run.status());
-  const Topology& topology = (*run)->topology();
-  auto source = topology.ParseNode(request->source());
-  if (!source.ok()) return Answer(context, source.status());
-  auto destination = topology.ParseNode(request->destination());
-  if (!destination.ok()) return Answer(context, destination.status());
-  reply->set_epoch((*run)->epoch());
-  const TablesOf tables = [run = *run](NodeId node) { return run->tables(node); };
-  RouteRequest asked{*source, *destination};
-  if (absl::Status status = ReadMode(topology, *request, &asked); !status.ok()) {
-    return Answer(context, status);
-  }
-  for (v1::Route& route : WalkRoutes(topology, tables, asked, kRoutesMax)) {
-    *reply->add_routes() = std::move(route);
-  }
-  return Answer(context, absl::OkStatus());
+  return Serve(context, [&]() -> absl::Status {
+    auto run = ActiveRun(false);
+    if (!run.ok()) return run.status();
+    const Topology& topology = (*run)->topology();
+    auto source = topology.ParseNode(request->source());
+    if (!source.ok()) return source.status();
+    auto destination = topology.ParseNode(request->destination());
+    if (!destination.ok()) return destination.status();
+    reply->set_epoch((*run)->epoch());
+    const TablesOf tables = [run = *run](NodeId node) { return run->tables(node); };
+    RouteRequest asked{*source, *destination};
+    if (absl::Status status = ReadMode(topology, *request, &asked); !status.ok()) {
+      return status;
+    }
+    for (v1::Route& route : WalkRoutes(topology, tables, asked, kRoutesMax)) {
+      *reply->add_routes() = std::move(route);
+    }
+    return absl::OkStatus();
+  });
 }
 
 Reactor* ControlService::Handlers::DumpRoutes(Context* context,
                                               const v1::DumpRoutesRequest* request,
                                               v1::DumpRoutesReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(false);
-  if (!run.ok()) return Answer(context, run.status());
-  auto named = NamedNode((*run)->topology(), request->node());
-  if (!named.ok()) return Answer(context, named.status());
-  reply->set_epoch((*run)->epoch());
-  TopologyToProto((*run)->topology().spec(), reply->mutable_topology());
-  BladesToProto((*run)->topology().spec(), reply->mutable_blades());
-  std::vector<NodeId> nodes = *named;
-  for (NodeId node = 0; request->node().empty() && node < (*run)->topology().nodes(); ++node) {
-    nodes.push_back(node);
-  }
-  TablesToProto(
-      nodes, [run = *run](NodeId node) { return run->tables(node); }, reply->mutable_tables());
-  return Answer(context, absl::OkStatus());
+  return Serve(context, [&]() -> absl::Status {
+    auto run = ActiveRun(false);
+    if (!run.ok()) return run.status();
+    auto named = NamedNode((*run)->topology(), request->node());
+    if (!named.ok()) return named.status();
+    reply->set_epoch((*run)->epoch());
+    TopologyToProto((*run)->topology().spec(), reply->mutable_topology());
+    BladesToProto((*run)->topology().spec(), reply->mutable_blades());
+    std::vector<NodeId> nodes = *named;
+    for (NodeId node = 0; request->node().empty() && node < (*run)->topology().nodes(); ++node) {
+      nodes.push_back(node);
+    }
+    TablesToProto(
+        nodes, [run = *run](NodeId node) { return run->tables(node); }, reply->mutable_tables());
+    return absl::OkStatus();
+  });
 }
 
 Reactor* ControlService::Handlers::LoadRoutes(Context* context,
                                               const v1::LoadRoutesRequest* request,
                                               v1::LoadRoutesReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(/*going_on=*/true);
-  if (!run.ok()) return Answer(context, run.status());
-  auto tables = WithinMemory("the route tables", [&] {
-    return TablesFromProto(request->tables(), (*run)->topology().nodes());
-  });
-  if (!tables.ok()) return Answer(context, tables.status());
-  v1::JournalRecord record;
-  if (absl::Status status = controller_->KeepRoutes(*request, &record); !status.ok()) {
-    return Answer(context, status);
-  }
-  Reactor* reactor = context->DefaultReactor();
-  const std::uint64_t number = (*run)->number();
-  (*run)->LoadRoutes(
-      *std::move(tables), std::move(record),
-      [reactor, reply, number](absl::StatusOr<LoadedRoutes> loaded) {
-        if (loaded.ok()) {
-          reply->set_epoch(loaded->epoch);
-          reply->set_at(loaded->committed);
-          reply->set_hubs_changed(loaded->hubs_changed);
-          reply->set_unreachable_pairs(loaded->unreachable_pairs);
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    auto run = ActiveRun(/*going_on=*/true);
+    if (!run.ok()) return run.status();
+    auto tables = WithinMemory("the route tables", [&] {
+      return TablesFromProto(request->tables(), (*run)->topology().nodes());
+    });
+    if (!tables.ok()) return tables.status();
+    v1::JournalRecord record;
+    if (absl::Status status = controller_->KeepRoutes(*request, &record); !status.ok()) {
+      return status;
+    }
+    const std::uint64_t number = (*run)->number();
+    (*run)->LoadRoutes(
+        *std::move(tables), std::move(record),
+        call->Then<LoadedRoutes>([reply, number](const LoadedRoutes& loaded) {
+          reply->set_epoch(loaded.epoch);
+          reply->set_at(loaded.committed);
+          reply->set_hubs_changed(loaded.hubs_changed);
+          reply->set_unreachable_pairs(loaded.unreachable_pairs);
           spdlog::info("run {}: route tables of epoch {} were loaded, {} hubs switch at {}", number,
-                       loaded->epoch, loaded->hubs_changed, FormatTime(loaded->committed));
-        }
-        reactor->Finish(ToGrpc(loaded.status()));
-      });
-  return reactor;
+                       loaded.epoch, loaded.hubs_changed, FormatTime(loaded.committed));
+        }));
+    return absl::OkStatus();
+  });
 }
 
 Reactor* ControlService::Handlers::GetCounters(Context* context,
                                                const v1::GetCountersRequest* request,
                                                v1::GetCountersReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(false);
-  if (!run.ok()) return Answer(context, run.status());
-  auto nodes = NamedNode((*run)->topology(), request->node());
-  if (!nodes.ok()) return Answer(context, nodes.status());
-  const bool sum = nodes->empty() && !request->per_node();
-  Reactor* reactor = context->DefaultReactor();
-  (*run)->Snapshot(
-      *nodes, [reactor, reply, sum, run = *run](absl::StatusOr<std::vector<NodeState>> states) {
-        if (!states.ok()) return reactor->Finish(ToGrpc(states.status()));
-        reply->set_virtual_time(run->virtual_time());
-        NodeStats total;
-        for (const NodeState& state : *states) {
-          total.Add(state.stats);
-          if (sum) continue;
-          v1::NodeCounters* node = reply->add_nodes();
-          node->set_node(run->topology().NodeName(state.node));
-          CountersToProto(state.stats, node->mutable_counters());
-        }
-        if (sum) CountersToProto(total, reply->add_nodes()->mutable_counters());
-        reactor->Finish(grpc::Status::OK);
-      });
-  return reactor;
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    auto run = ActiveRun(false);
+    if (!run.ok()) return run.status();
+    auto nodes = NamedNode((*run)->topology(), request->node());
+    if (!nodes.ok()) return nodes.status();
+    const bool sum = nodes->empty() && !request->per_node();
+    (*run)->Snapshot(*nodes, call->Then<std::vector<NodeState>>(
+                                 [reply, sum, run = *run](const std::vector<NodeState>& states) {
+                                   reply->set_virtual_time(run->virtual_time());
+                                   reply->set_run_ended(run->ended());
+                                   NodeStats total;
+                                   for (const NodeState& state : states) {
+                                     total.Add(state.stats);
+                                     if (sum) continue;
+                                     v1::NodeCounters* node = reply->add_nodes();
+                                     node->set_node(run->topology().NodeName(state.node));
+                                     CountersToProto(state.stats, node->mutable_counters());
+                                   }
+                                   if (sum)
+                                     CountersToProto(total, reply->add_nodes()->mutable_counters());
+                                 }));
+    return absl::OkStatus();
+  });
 }
 
 Reactor* ControlService::Handlers::Trace(Context* context, const v1::TraceRequest* request,
                                          v1::TraceReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(/*going_on=*/true);
-  if (!run.ok()) return Answer(context, run.status());
-  Reactor* reactor = context->DefaultReactor();
-  (*run)->Trace(request->selection(), [reactor, reply](absl::StatusOr<Time> at) {
-    if (at.ok()) reply->set_at(*at);
-    reactor->Finish(ToGrpc(at.status()));
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    auto run = ActiveRun(/*going_on=*/true);
+    if (!run.ok()) return run.status();
+    (*run)->Trace(request->selection(), call->Then<Time>([reply](Time at) { reply->set_at(at); }));
+    return absl::OkStatus();
   });
-  return reactor;
 }
 
 Reactor* ControlService::Handlers::GetTrace(Context* context, const v1::GetTraceRequest*,
                                             v1::GetTraceReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(false);
-  if (!run.ok()) return Answer(context, run.status());
-  Reactor* reactor = context->DefaultReactor();
-  (*run)->GetTrace([reactor, reply, run = *run](absl::StatusOr<std::vector<TracedPacket>> packets) {
-    if (packets.ok()) {
-      reply->set_virtual_time(run->virtual_time());
-      reply->set_run_ended(run->ended());
-      TracedToProto(*packets, run->topology(), reply->mutable_packets());
-    }
-    reactor->Finish(ToGrpc(packets.status()));
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    auto run = ActiveRun(false);
+    if (!run.ok()) return run.status();
+    (*run)->GetTrace(call->Then<std::vector<TracedPacket>>(
+        [reply, run = *run](const std::vector<TracedPacket>& packets) {
+          reply->set_virtual_time(run->virtual_time());
+          reply->set_run_ended(run->ended());
+          TracedToProto(packets, run->topology(), reply->mutable_packets());
+        }));
+    return absl::OkStatus();
   });
-  return reactor;
 }
 
 Reactor* ControlService::Handlers::CreateTree(Context* context,
                                               const v1::CreateTreeRequest* request,
                                               v1::CreateTreeReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(/*going_on=*/true);
-  if (!run.ok()) return Answer(context, run.status());
-  const auto spec = BuildTree(request->tree(), (*run)->topology());
-  if (!spec.ok()) return Answer(context, spec.status());
-  Reactor* reactor = context->DefaultReactor();
-  const std::uint64_t number = (*run)->number();
-  v1::JournalRecord record;
-  *record.mutable_create_tree() = request->tree();
-  (*run)->Manage(
-      std::move(record),
-      [reply, spec = *spec](Fabric& manager, Time at) {
-        const auto tree = manager.CreateTree(spec, at);
-        if (tree.ok()) reply->set_id(*tree);
-        return tree.status();
-      },
-      [reactor, reply, number, spec = *spec](absl::StatusOr<Time> at) {
-        if (at.ok()) {
-          reply->set_at(*at);
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    auto run = ActiveRun(/*going_on=*/true);
+    if (!run.ok()) return run.status();
+    const auto spec = BuildTree(request->tree(), (*run)->topology());
+    if (!spec.ok()) return spec.status();
+    const std::uint64_t number = (*run)->number();
+    v1::JournalRecord record;
+    *record.mutable_create_tree() = request->tree();
+    (*run)->Manage(
+        std::move(record),
+        [reply, spec = *spec](Fabric& manager, Time at) {
+          const auto tree = manager.CreateTree(spec, at);
+          if (tree.ok()) reply->set_id(*tree);
+          return tree.status();
+        },
+        call->Then<Time>([reply, number, spec = *spec](Time at) {
+          reply->set_at(at);
           spdlog::info("run {}: tree {} over {} hubs at {}", number, spec.name, spec.members.size(),
-                       FormatTime(*at));
-        }
-        reactor->Finish(ToGrpc(at.status()));
-      });
-  return reactor;
+                       FormatTime(at));
+        }));
+    return absl::OkStatus();
+  });
 }
 
 Reactor* ControlService::Handlers::DeleteTree(Context* context,
                                               const v1::DeleteTreeRequest* request,
                                               v1::DeleteTreeReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(/*going_on=*/true);
-  if (!run.ok()) return Answer(context, run.status());
-  const auto id = FindTree((*run)->trees(), request->name());
-  if (!id.ok()) return Answer(context, id.status());
-  reply->set_id(*id);
-  Reactor* reactor = context->DefaultReactor();
-  const std::uint64_t number = (*run)->number();
-  v1::JournalRecord record;
-  record.set_delete_tree(request->name());
-  (*run)->Manage(
-      std::move(record),
-      [id = *id](Fabric& manager, Time at) { return manager.DeleteTree(id, at); },
-      [reactor, reply, number, name = request->name()](absl::StatusOr<Time> at) {
-        if (at.ok()) {
-          reply->set_at(*at);
-          spdlog::info("run {}: tree {} deleted at {}", number, name, FormatTime(*at));
-        }
-        reactor->Finish(ToGrpc(at.status()));
-      });
-  return reactor;
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    auto run = ActiveRun(/*going_on=*/true);
+    if (!run.ok()) return run.status();
+    const auto id = FindTree((*run)->trees(), request->name());
+    if (!id.ok()) return id.status();
+    reply->set_id(*id);
+    const std::uint64_t number = (*run)->number();
+    v1::JournalRecord record;
+    record.set_delete_tree(request->name());
+    (*run)->Manage(
+        std::move(record),
+        [id = *id](Fabric& manager, Time at) { return manager.DeleteTree(id, at); },
+        call->Then<Time>([reply, number, name = request->name()](Time at) {
+          reply->set_at(at);
+          spdlog::info("run {}: tree {} deleted at {}", number, name, FormatTime(at));
+        }));
+    return absl::OkStatus();
+  });
 }
 
 Reactor* ControlService::Handlers::ListTrees(Context* context, const v1::ListTreesRequest* request,
                                              v1::ListTreesReply* reply) {
-  if (Reactor* refused = Refused(context)) return refused;
-  const LockGuard guard(mutex());
-  auto run = ActiveRun(false);
-  if (!run.ok()) return Answer(context, run.status());
-  reply->set_virtual_time((*run)->virtual_time());
-  const auto& trees = (*run)->trees();
-  if (request->name().empty()) {
-    for (const TreeStatus& tree : trees) {
-      TreeToProto(tree, (*run)->topology(), false, reply->add_trees());
+  return Serve(context, [&]() -> absl::Status {
+    auto run = ActiveRun(false);
+    if (!run.ok()) return run.status();
+    reply->set_virtual_time((*run)->virtual_time());
+    const auto& trees = (*run)->trees();
+    if (request->name().empty()) {
+      for (const TreeStatus& tree : trees) {
+        TreeToProto(tree, (*run)->topology(), false, reply->add_trees());
+      }
+      return absl::OkStatus();
     }
-    return Answer(context, absl::OkStatus());
-  }
-  const auto id = FindTree(trees, request->name());
-  if (!id.ok()) return Answer(context, id.status());
-  TreeToProto(trees[*id], (*run)->topology(), true, reply->add_trees());
-  return Answer(context, absl::OkStatus());
+    const auto id = FindTree(trees, request->name());
+    if (!id.ok()) return id.status();
+    TreeToProto(trees[*id], (*run)->topology(), true, reply->add_trees());
+    return absl::OkStatus();
+  });
 }
 
 ControlService::ControlService(Controller* controller)

@@ -115,6 +115,11 @@ absl::Status Controller::TakeUp(const KeptRun& kept, const std::vector<v1::Manag
   if (absl::Status s = (*run)->Restore(kept.saved, steps, std::move(commands)); !s.ok()) return s;
   run_ = *std::move(run);
   run_->TakeUp();
+  for (std::uint32_t place = 0; place < membership_.places(); ++place) {
+    const Member* member = membership_.member(place);
+    if (member != nullptr && run_->DeclaredLost(place, member->incarnation()))
+      membership_.Lose(place, "it was declared lost before this controller was started");
+  }
   return absl::OkStatus();
 }
 

@@ -1,7 +1,7 @@
 #include "daemon/controller/event_watch.h"
 
-#include "daemon/config/status_translation.h"
 #include "fmt/format.h"
+#include "proto/process/grpc_status.h"
 
 namespace percs {
 namespace {

@@ -159,6 +159,7 @@ void FabricRun::SendConfigure(std::uint32_t process) {
 
 void FabricRun::OnMessage(std::uint32_t process, v1::DaemonMessage& message) {
   if (message.has_endpoints()) OnEndpoints(process, *message.mutable_endpoints());
+  if (message.has_link_state()) OnLinkState(process, message.link_state());
   if (message.has_report()) {
     OnReport(process, *message.mutable_report());
   } else if (message.has_ready()) {
@@ -177,16 +178,22 @@ void FabricRun::OnMessage(std::uint32_t process, v1::DaemonMessage& message) {
     OnWaitEdges(process, message.wait_edges());
   } else if (message.has_endpoints()) {
     Soon();
-  } else if (message.has_failure() && message.failure().run() == number_ && joining_ &&
-             joining_->process == process) {
-    spdlog::error("run {}: process {} cannot rejoin: {}", number_, process,
-                  message.failure().message());
-    AbandonRejoin(process);
-    lost_as_.erase(process);
-  } else if (message.has_failure() && message.failure().run() == number_) {
-    Fail(absl::Status(static_cast<absl::StatusCode>(message.failure().code()),
-                      fmt::format("process {}: {}", process, message.failure().message())));
+  } else if (message.has_failure()) {
+    OnFailure(process, message.failure());
   }
+}
+
+void FabricRun::OnFailure(std::uint32_t process, const v1::Failure& failure) {
+  if (failure.run() != number_) return;
+  if (!master_.lost(static_cast<int>(process))) {
+    return Fail(absl::Status(static_cast<absl::StatusCode>(failure.code()),
+                             fmt::format("process {}: {}", process, failure.message())));
+  }
+  // On its way into the place of a lost one. An attempt that was given up is nothing any more.
+  if (!joining_ || joining_->process != process || joining_->attempt != failure.attempt()) return;
+  spdlog::error("run {}: process {} cannot rejoin: {}", number_, process, failure.message());
+  AbandonRejoin(process);
+  lost_as_.erase(process);
 }
 
 void FabricRun::OnReady(std::uint32_t process, const v1::Ready& ready) {

@@ -92,13 +92,17 @@ class FabricRun {
   // The process is lost. Survivors continue, if the run is in progress and there are any.
   void Lose(std::uint32_t process, const std::string& name, std::uint64_t incarnation,
             const std::string& why);
+  // Whether the controller before this one journalled the loss of this daemon and ended before
+  // anything else of it was saved.
+  bool DeclaredLost(std::uint32_t process, std::uint64_t incarnation) const;
   // A daemon may have joined in the place of a lost one: admits them, one at a time.
   void TakeBack();
   // It has to say something.
   bool Awaits(std::uint32_t process) const;
   // OK, or UNAVAILABLE: which missing daemon virtual time or an answer waits for.
   absl::Status Waiting() const;
-  // Answers those who would wait for missing daemons. To be called from time to time.
+  // Answers those who would wait for missing daemons, and ends a run that cannot begin because
+  // daemons do not reach each other. To be called from time to time.
   void RefuseWaiting();
   // OK, or why virtual time stands still: a loss cannot be journalled.
   const absl::Status& not_journalled() const { return not_journalled_; }
@@ -212,9 +216,8 @@ class FabricRun {
     Time window = 0;  // where the one it is of begins
   };
   struct Loss {
-    v1::SavedLoss saved;
+    v1::SavedLoss saved;              // with what survivors have said
     std::set<std::uint32_t> awaited;  // processes that have not said what they have of it
-    std::map<std::uint32_t, std::uint64_t> accepted;  // what the others said
   };
   // A daemon on its way into the place of a lost one.
   struct Joining {
@@ -244,6 +247,7 @@ class FabricRun {
 
   void SendConfigure(std::uint32_t process);
   void OnReady(std::uint32_t process, const v1::Ready& ready);
+  void OnFailure(std::uint32_t process, const v1::Failure& failure);
   void OnReport(std::uint32_t process, v1::WindowReport& report);
   absl::Status TakeManagement(const std::string& bytes);
   void Start();
@@ -256,6 +260,9 @@ class FabricRun {
   // Neither virtual time nor an answer goes on without it.
   bool HeldBy(std::uint32_t process) const;
   absl::Status WaitsFor(std::uint32_t process) const;
+  void OnLinkState(std::uint32_t process, const v1::LinkState& state);
+  // OK, or UNAVAILABLE: which daemons have no stream to which.
+  absl::Status Apart() const;
   // Has it taken at the end of the window.
   void Enqueue(Command command);
   void Ask(Query query);
@@ -340,6 +347,8 @@ class FabricRun {
   void FollowHold();
   // fabric_run_losses.cc
   void BeginLoss(const v1::SavedLoss& saved);
+  // No window waits for it any more.
+  void LeaveOut(std::uint32_t process);
   void OnPeerLost(std::uint32_t process, const v1::PeerLostReply& reply);
   void FillSevered(const Loss& loss, Time boundary, v1::LostDaemon* message) const;
   bool OnlyFaultsWait() const;
@@ -394,7 +403,8 @@ class FabricRun {
   bool soon_ = false;
 
   Phase phase_ = Phase::kConfiguring;
-  std::set<std::uint32_t> ready_;  // processes, while configuring
+  std::set<std::uint32_t> ready_;                 // processes, while configuring
+  std::map<std::uint32_t, v1::LinkState> apart_;  // by process: peers that it does not reach
   Outbox manager_inbox_;
   std::vector<std::string> manager_inbox_bytes_;  // the same, as it came
   // By process, what commands have for its next grant; network management's part is its outbox.
@@ -435,7 +445,8 @@ class FabricRun {
   v1::SavedRun::Phase saved_phase_ = v1::SavedRun::PHASE_UNSPECIFIED;
   std::vector<v1::JournalRecord> retake_;  // journalled, but not in what was saved
   bool retaking_ = false, touched_ = false;
-  std::uint64_t reports_not_kept_ = 0;  // of programs, of all daemons
+  std::map<std::uint32_t, std::uint64_t> retaken_losses_;  // incarnations, by process
+  std::uint64_t reports_not_kept_ = 0;                     // of programs, of all daemons
 
   Clock::time_point started_, ended_at_;
   bool has_started_ = false;

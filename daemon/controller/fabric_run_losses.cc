@@ -6,6 +6,7 @@
 // that window, journalled with the virtual times from which on nothing of the lost hubs arrived ->
 // its links are down, network management continues without it.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -19,12 +20,16 @@ namespace percs {
 namespace {
 
 constexpr std::chrono::milliseconds kJournalAgain(1'000);
+constexpr std::size_t kApartListed = 4;
+// A run that is being configured ends when daemons have not reached each other for so long.
+constexpr double kStreamsWithinSeconds = 20;
 
 }  // namespace
 
 void FabricRun::Lose(std::uint32_t process, const std::string& name, std::uint64_t incarnation,
                      const std::string& why) {
   AbandonRejoin(process);
+  apart_.erase(process);
   if (master_.lost(static_cast<int>(process))) return TakeBack();
   // Of a run that has ended hubs can be asked no more.
   if (phase_ == Phase::kEnded)
@@ -44,11 +49,7 @@ void FabricRun::Lose(std::uint32_t process, const std::string& name, std::uint64
   loss.set_incarnation(incarnation);
   loss.set_window_from(master_.running(static_cast<int>(process)) ? master_.window_from() : kNever);
   loss.set_why(why);
-  master_.Lose(static_cast<int>(process));
-  endpoints_[process].last.clear_attached();
-  endpoints_[process].last.clear_owing();
-  endpoints_[process].last.clear_submissions();  // what they asked of lost hubs never takes effect
-  FollowHold();
+  LeaveOut(process);
   for (auto it = queries_.begin(); it != queries_.end();) {
     const auto query = it++;
     if (query->awaited.erase(process) == 0) continue;
@@ -60,6 +61,19 @@ void FabricRun::Lose(std::uint32_t process, const std::string& name, std::uint64
   }
   BeginLoss(loss);
   if (!busy()) Step();
+}
+
+void FabricRun::LeaveOut(std::uint32_t process) {
+  master_.Lose(static_cast<int>(process));
+  endpoints_[process].last.clear_attached();
+  endpoints_[process].last.clear_owing();
+  endpoints_[process].last.clear_submissions();  // what they asked of lost hubs never takes effect
+  FollowHold();
+}
+
+bool FabricRun::DeclaredLost(std::uint32_t process, std::uint64_t incarnation) const {
+  const auto it = retaken_losses_.find(process);
+  return it != retaken_losses_.end() && it->second == incarnation;
 }
 
 bool FabricRun::HeldBy(std::uint32_t process) const {
@@ -85,12 +99,51 @@ absl::Status FabricRun::Waiting() const {
     if (!HeldBy(p)) continue;
     if (absl::Status status = WaitsFor(p); !status.ok()) return status;
   }
-  return absl::OkStatus();
+  return ended() ? absl::OkStatus() : Apart();
+}
+
+void FabricRun::OnLinkState(std::uint32_t process, const v1::LinkState& state) {
+  if (state.run() != number_) return;
+  if (state.unreachable().empty()) {
+    apart_.erase(process);
+  } else {
+    apart_[process] = state;
+  }
+}
+
+absl::Status FabricRun::Apart() const {
+  std::string text;
+  std::size_t listed = 0, count = 0;
+  for (const auto& [process, state] : apart_) {
+    for (const v1::UnreachablePeer& peer : state.unreachable()) {
+      if (++count > kApartListed) continue;
+      ++listed;
+      const v1::Peer far = port_->Describe(peer.process());
+      text +=
+          fmt::format("{}{} does not reach {} at {} ({})", text.empty() ? "" : "; ",
+                      port_->Describe(process).name(), far.name(), far.link_address(), peer.why());
+    }
+  }
+  if (count == 0) return absl::OkStatus();
+  if (count > listed) text += fmt::format("; and {} more", count - listed);
+  return absl::UnavailableError(
+      fmt::format("run {} waits for streams between daemons: {}", number_, text));
 }
 
 void FabricRun::RefuseWaiting() {
   const absl::Status why = Waiting();
   if (why.ok()) return;
+  if (phase_ == Phase::kConfiguring) {
+    const auto longest = [](double most, const v1::UnreachablePeer& peer) {
+      return std::max(most, peer.wall_seconds());
+    };
+    double seconds = 0;
+    for (const auto& [process, state] : apart_)
+      seconds =
+          std::accumulate(state.unreachable().begin(), state.unreachable().end(), seconds, longest);
+    if (seconds >= kStreamsWithinSeconds) Fail(why);
+    return;
+  }
   for (auto it = queries_.begin(); it != queries_.end();) {
     const auto query = it++;
     answers_awaited_ -= static_cast<int>(query->awaited.size());
@@ -145,7 +198,8 @@ void FabricRun::OnPeerLost(std::uint32_t process, const v1::PeerLostReply& reply
   });
   if (loss == losses_.end() || loss->awaited.erase(process) == 0) return;
   --answers_awaited_;
-  loss->accepted[process] = reply.accepted();
+  (*loss->saved.mutable_accepted())[process] = reply.accepted();
+  touched_ = true;
   if (!busy()) Step();
 }
 
@@ -158,7 +212,9 @@ void FabricRun::FillSevered(const Loss& loss, Time boundary, v1::LostDaemon* mes
     *severed->mutable_from() = message->nodes();
     return severed;
   };
-  for (const auto& [peer, accepted] : loss.accepted) {
+  const std::map<std::uint32_t, std::uint64_t> answers(loss.saved.accepted().begin(),
+                                                       loss.saved.accepted().end());
+  for (const auto& [peer, accepted] : answers) {
     Time from = std::min(loss.saved.window_from(), boundary);
     if (const auto sent = sent_.find({process, peer}); sent != sent_.end()) {
       for (const Batch& batch : sent->second) {

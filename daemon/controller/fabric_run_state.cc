@@ -197,7 +197,7 @@ void FabricRun::TakeUp() {
   if (saved_phase_ == v1::SavedRun::PHASE_CONFIGURING) return;
   has_started_ = true;
   started_ = Clock::now();
-  pace_.Start(started_);
+  pace_.Start(started_, master_.now(), master_.windows());
   pace_.Resume(started_,
                retake_.empty() ? master_.now() : std::max(master_.now(), retake_.back().at()));
   phase_ = Phase::kRunning;
@@ -215,6 +215,11 @@ void FabricRun::TakeUp() {
   retaking_ = true;
   for (const v1::JournalRecord& record : std::exchange(retake_, {})) {
     if (!replay_.empty() && WithoutRun(replay_.front()) == WithoutRun(record)) replay_.pop_front();
+    if (record.has_lose() && record.lose().has_process()) {
+      const std::uint32_t process = record.lose().process();
+      retaken_losses_[process] = record.lose().incarnation();
+      if (!master_.lost(static_cast<int>(process))) LeaveOut(process);
+    }
     Submit(record);
     TakeCommands(record.at());
   }

@@ -8,9 +8,15 @@
 
 #include "daemon/config/version.h"
 #include "fmt/format.h"
+#include "proto/process/printable.h"
 #include "spdlog/spdlog.h"
 
 namespace percs {
+namespace {
+
+constexpr std::size_t kRefusedKnown = 1024;
+
+}  // namespace
 
 Member::Member(Membership* membership, std::uint32_t place, v1::JoinRequest joined)
     : Endpoint(kUnacknowledgedMax),
@@ -104,8 +110,7 @@ grpc::ServerUnaryReactor* Membership::Service::Join(grpc::CallbackServerContext*
     reply->set_fabric(membership_->fabric_);
     reply->set_processes(membership_->places());
   } else {
-    spdlog::warn("refused {} (pid {}): {}", request->name(), request->pid(),
-                 std::string(place.status().message()));
+    membership_->LogRefusal(*request, place.status());
   }
   reactor->Finish(ToGrpc(place.status()));
   return reactor;
@@ -120,6 +125,14 @@ grpc::ServerBidiReactor<v1::DaemonMessage, v1::ControllerMessage>* Membership::S
   stream->Start(std::make_unique<SyncListener>(stream, membership_));
   if (!admitted.ok()) stream->Refuse(admitted);
   return stream;
+}
+
+void Membership::LogRefusal(const v1::JoinRequest& request, const absl::Status& why) {
+  if (refused_.size() >= kRefusedKnown) refused_.clear();
+  std::string& said = refused_[request.incarnation()];
+  if (said == why.message()) return;
+  said = std::string(why.message());
+  spdlog::warn("refused {} (pid {}): {}", request.name(), request.pid(), said);
 }
 
 absl::StatusOr<std::uint32_t> Membership::FindPlace(const v1::JoinRequest& request) const {
@@ -173,6 +186,7 @@ absl::Status Membership::CheckStays() const {
 
 absl::StatusOr<std::uint32_t> Membership::Join(const v1::JoinRequest& request) {
   if (absl::Status status = CheckStays(); !status.ok()) return status;
+  if (absl::Status status = CheckName(request.name()); !status.ok()) return status;
   const std::string who = fmt::format("{} (pid {})", request.name(), request.pid());
   if (absl::Status status = CheckVersions(request.versions(), who); !status.ok()) return status;
   if (request.link_address().empty()) {
@@ -182,6 +196,7 @@ absl::StatusOr<std::uint32_t> Membership::Join(const v1::JoinRequest& request) {
   auto place = FindPlace(request);
   if (!place.ok() || members_[*place]) return place;
   members_[*place] = std::make_shared<Member>(this, *place, request);
+  refused_.erase(request.incarnation());
   if (hold_back_) members_[*place]->session().HoldBack();
   events_.changed(*place);
   return place;

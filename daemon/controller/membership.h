@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -114,12 +115,16 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
   void Replace(const v1::JoinRequest& request);
   absl::StatusOr<std::uint32_t> FindPlace(const v1::JoinRequest& request) const;
 
+  // Of a daemon that asks again and again: once, and again when the reason is another one.
+  void LogRefusal(const v1::JoinRequest& request, const absl::Status& why);
+
   ProcessLock* lock_;
   std::uint64_t fabric_;
   bool hold_back_ = false;
   Events events_;
   Service service_{this};
   std::vector<std::shared_ptr<Member>> members_;  // by place
+  std::map<std::uint64_t, std::string> refused_;  // why, by incarnation
   bool leaving_ = false, handing_over_ = false;
 };
 

@@ -9,10 +9,10 @@ double Seconds(PaceKeeper::Clock::duration d) { return std::chrono::duration<dou
 
 }  // namespace
 
-void PaceKeeper::Start(Clock::time_point now) {
+void PaceKeeper::Start(Clock::time_point now, Time virtual_time, std::uint64_t windows) {
   start_ = sampled_ = now;
-  sampled_virtual_ = 0;
-  sampled_windows_ = 0;
+  first_virtual_ = sampled_virtual_ = virtual_time;
+  first_window_ = sampled_windows_ = windows;
 }
 
 void PaceKeeper::Resume(Clock::time_point now, Time virtual_time) {

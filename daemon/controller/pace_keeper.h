@@ -17,7 +17,8 @@ class PaceKeeper {
 
   const Pacing& pacing() const { return pacing_; }
   bool paced() const { return pacing_.live && pacing_.pace > 0; }
-  void Start(Clock::time_point now);
+  // Rates are those of what comes after `virtual_time` and this many windows.
+  void Start(Clock::time_point now, Time virtual_time = 0, std::uint64_t windows = 0);
   // Continues from `virtual_time` after a pause.
   void Resume(Clock::time_point now, Time virtual_time);
   // Virtual time may not be beyond this now; kNever when not paced.
@@ -27,6 +28,9 @@ class PaceKeeper {
   // Called often; keeps rates over about the last second.
   void Measure(Clock::time_point now, Time virtual_time, std::uint64_t windows);
 
+  // Where what it measures began.
+  Time first_virtual() const { return first_virtual_; }
+  std::uint64_t first_window() const { return first_window_; }
   double windows_per_second() const { return windows_per_second_; }
   double pace_reached() const { return pace_reached_; }  // virtual picoseconds per wall second
   // What virtual time may be expected to do, in picoseconds per wall second; 0 if not known yet.
@@ -36,8 +40,8 @@ class PaceKeeper {
  private:
   const Pacing pacing_;
   Clock::time_point start_, sampled_;
-  Time sampled_virtual_ = 0;
-  std::uint64_t sampled_windows_ = 0;
+  Time first_virtual_ = 0, sampled_virtual_ = 0;
+  std::uint64_t first_window_ = 0, sampled_windows_ = 0;
   double windows_per_second_ = 0, pace_reached_ = 0;
 };
 

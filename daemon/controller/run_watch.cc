@@ -1,6 +1,7 @@
 #include "daemon/controller/run_watch.h"
 
-#include "daemon/config/status_translation.h"
+#include "proto/process/grpc_status.h"
+#include "proto/process/out_of_memory.h"
 
 namespace percs {
 
@@ -30,10 +31,13 @@ void RunWatch::Look() {
   if (last_sent_) return Refuse(absl::OkStatus());
   const FabricRun* run = controller_->run();
   if (run && run->number() == run_ && !run->ended()) return;
-  auto reply = controller_->Result(run_);
-  if (!reply.ok()) return Refuse(reply.status());
   event_.Clear();
-  *event_.mutable_result() = *std::move(reply);
+  const absl::Status status = WithinMemory("the result", [this] {
+    auto reply = controller_->Result(run_);
+    if (reply.ok()) *event_.mutable_result() = *std::move(reply);
+    return reply.status();
+  });
+  if (!status.ok()) return Refuse(status);
   last_sent_ = writing_ = true;
   StartWrite(&event_);
 }

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <chrono>
 
-#include "daemon/config/status_translation.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "proto/process/grpc_status.h"
+#include "proto/process/printable.h"
 #include "proto/scenario/endpoint_codec.h"
 #include "spdlog/spdlog.h"
 
@@ -78,6 +79,7 @@ absl::StatusOr<ProgramIdentity> Programs::Admit(const v1::EndpointHello& hello) 
         "the name has {} bytes (at most {}) and the window is kept for {} ms (at most {})",
         hello.name().size(), kNameMax, hello.keep_wall_ms(), kKeepMaxMs));
   }
+  if (absl::Status status = CheckName(hello.name()); !status.ok()) return status;
   if (programs_.size() >= kProgramsMax) {
     return absl::ResourceExhaustedError(fmt::format(
         "{} programs are attached to this percsd, which is the maximum", programs_.size()));

@@ -5,11 +5,17 @@
 
 #include "daemon/config/version.h"
 #include "fmt/format.h"
+#include "spdlog/spdlog.h"
 
 namespace percs {
 namespace {
 
 constexpr std::size_t kWaitingMax = 1024;
+constexpr std::chrono::milliseconds kLookEvery(500);
+// Of the time without a stream: then it is asked why, and then it is told.
+constexpr std::chrono::milliseconds kAskAfter(1'000), kTellAfter(3'000);
+constexpr std::chrono::milliseconds kTellAgain(5'000);
+constexpr char kNoAnswer[] = "it answers no attempt to connect";
 
 }  // namespace
 
@@ -28,6 +34,7 @@ void LinkMesh::Join(const LinkIdentity& self, const std::vector<LinkPeerSpec>& p
   self_ = self;
   for (const LinkPeerSpec& spec : peers) Add(spec);
   PlaceWaiting();
+  look_.Set(kLookEvery, [this] { Look(); });
 }
 
 void LinkMesh::Add(const LinkPeerSpec& spec) {
@@ -48,6 +55,9 @@ void LinkMesh::Leave() {
   reconnects_before_ = reconnects();
   for (auto& [process, peer] : peers_) peer->Leave();
   peers_.clear();
+  look_.Cancel();
+  apart_.clear();
+  unreachable_.clear();
   self_.run = 0;  // peers of the run to come may speak before we are told of it
 }
 
@@ -61,6 +71,49 @@ void LinkMesh::Remove(std::uint32_t process) {
   reconnects_before_ += it->second->reconnects();
   it->second->Leave();
   peers_.erase(it);
+  apart_.erase(process);
+}
+
+void LinkMesh::Look() {
+  const Clock::time_point now = Clock::now();
+  std::vector<v1::UnreachablePeer> unreachable;
+  for (const auto& [process, peer] : peers_) {
+    if (!peer->dials()) continue;
+    if (peer->connected()) {
+      apart_.erase(process);
+      continue;
+    }
+    const auto apart = now - apart_.emplace(process, now).first->second;
+    if (apart >= kAskAfter) peer->FailFast();
+    if (apart < kTellAfter) continue;
+    v1::UnreachablePeer& message = unreachable.emplace_back();
+    message.set_process(process);
+    message.set_wall_seconds(std::chrono::duration<double>(apart).count());
+    message.set_why(peer->why_apart().empty() ? kNoAnswer : peer->why_apart());
+  }
+  Tell(unreachable);
+  look_.Set(kLookEvery, [this] { Look(); });
+}
+
+void LinkMesh::Tell(const std::vector<v1::UnreachablePeer>& unreachable) {
+  std::set<std::uint32_t> before = std::exchange(unreachable_, {});
+  bool changed = false;
+  for (const v1::UnreachablePeer& message : unreachable) {
+    unreachable_.insert(message.process());
+    if (before.erase(message.process()) > 0) continue;
+    const LinkPeerSpec& spec = peers_.at(message.process())->spec();
+    spdlog::warn("no stream to {} at {} for {:.1f} s: {}", spec.name, spec.address,
+                 message.wall_seconds(), message.why());
+    changed = true;
+  }
+  for (const std::uint32_t process : before) {
+    if (const auto it = peers_.find(process); it != peers_.end())
+      spdlog::info("there is a stream to {} again", it->second->spec().name);
+    changed = true;
+  }
+  if (!changed && (unreachable.empty() || Clock::now() - told_at_ < kTellAgain)) return;
+  told_at_ = Clock::now();
+  if (events_.unreachable) events_.unreachable(unreachable);
 }
 
 bool LinkMesh::all_reached() const {

@@ -3,8 +3,10 @@
 // THREAD: everything is called with the process's lock held.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "daemon/link/link_peer.h"
@@ -13,7 +15,8 @@ namespace percs {
 
 class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
  public:
-  LinkMesh(ProcessLock* lock, LinkEvents events) : lock_(lock), events_(std::move(events)) {}
+  LinkMesh(ProcessLock* lock, LinkEvents events)
+      : lock_(lock), events_(std::move(events)), look_(lock) {}
 
   // Service that a server registers; it lives as long as this.
   v1::Link::CallbackService* service() { return &service_; }
@@ -38,6 +41,7 @@ class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
   void OnGone(LinkListener* listener) override;
 
  private:
+  using Clock = std::chrono::steady_clock;
   class Service final : public v1::Link::CallbackService {
    public:
     explicit Service(LinkMesh* mesh) : mesh_(mesh) {}
@@ -55,6 +59,9 @@ class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
   absl::Status Place(LinkListener* listener, const v1::LinkHello& hello);
   absl::Status Admit(LinkListener* listener, const v1::LinkHello& hello);
   void PlaceWaiting();
+  // Finds peers that cannot be reached, again and again.
+  void Look();
+  void Tell(const std::vector<v1::UnreachablePeer>& unreachable);
 
   ProcessLock* lock_;
   LinkEvents events_;
@@ -63,6 +70,10 @@ class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
   std::map<std::uint32_t, std::shared_ptr<LinkPeer>> peers_;
   std::vector<Waiting> waiting_;  // peers that this process has not been told of yet
   std::uint64_t reconnects_before_ = 0;
+  Timer look_;
+  std::map<std::uint32_t, Clock::time_point> apart_;  // peers that we dial: without a stream since
+  std::set<std::uint32_t> unreachable_;               // of these, those that were told
+  Clock::time_point told_at_;
 };
 
 }  // namespace percs

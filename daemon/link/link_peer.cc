@@ -1,10 +1,12 @@
 #include "daemon/link/link_peer.h"
 
 #include <chrono>
+#include <utility>
 
 #include "daemon/config/version.h"
 #include "emulator/base/check.h"
 #include "fmt/format.h"
+#include "proto/process/grpc_status.h"
 #include "proto/security/channel.h"
 
 namespace percs {
@@ -12,7 +14,7 @@ namespace {
 
 // Credits and delays of links let a process be a handful of windows ahead of what its peer has
 // acknowledged, never this far.
-constexpr std::chrono::milliseconds kRedialAfter(20);
+constexpr std::chrono::milliseconds kRedialAfter(20), kRedialFailedAfter(500);
 
 // The peer said no, and will say it again.
 bool IsRefusal(const absl::Status& status) {
@@ -37,8 +39,14 @@ void LinkPeer::Dial() {
   if (!stub_)
     stub_ = v1::Link::NewStub(MakeChannel(spec_.address, self_.credentials, Role::kDaemon));
   auto* stream = new LinkClientStream(lock_);
+  dialled_fast_ = fail_fast_;
+  stream->context()->set_wait_for_ready(!fail_fast_);
   stub_->async()->Exchange(stream->context(), stream);
   Begin(stream);
+}
+
+void LinkPeer::FailFast() {
+  if (!std::exchange(fail_fast_, true)) Break();
 }
 
 void LinkPeer::FillHello(v1::LinkHello* hello) const {
@@ -107,6 +115,8 @@ absl::Status LinkPeer::Take(std::uint64_t number, absl::FunctionRef<absl::Status
 
 void LinkPeer::OnReached() {
   reached_ = true;
+  fail_fast_ = false;
+  why_apart_.clear();
   events_.progress();
 }
 
@@ -117,7 +127,8 @@ void LinkPeer::OnLost(const absl::Status& status) {
                                                 spec_.address, std::string(status.message()))));
   }
   if (!dials()) return;
-  redial_.Set(kRedialAfter, [this] {
+  if (dialled_fast_ && IsUnreachable(status)) why_apart_ = std::string(status.message());
+  redial_.Set(fail_fast_ ? kRedialFailedAfter : kRedialAfter, [this] {
     if (!left() && !has_stream()) Dial();
   });
 }

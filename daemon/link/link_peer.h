@@ -9,12 +9,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "daemon/link/codec.h"
 #include "daemon/stream/endpoint.h"
 #include "percs/v1/link.grpc.pb.h"
+#include "percs/v1/sync.pb.h"
 #include "proto/security/credentials.h"
 
 namespace percs {
@@ -35,6 +37,7 @@ struct LinkPeerSpec {
   std::string address;
   std::uint64_t incarnation = 0;
   std::size_t open_packets_max = 0;  // VCs of the links with it
+  std::string name = {};             // for people
 };
 
 // What the owner of the peers wants to hear.
@@ -43,6 +46,8 @@ struct LinkEvents {
   std::function<void(const absl::Status&)> failure;  // the run cannot continue
   // Whether a peer, as gRPC names it, may open another stream. THREAD: any.
   std::function<absl::Status(const std::string& peer)> admit;
+  // Which peers cannot be reached has changed, or that there are some is to be said again.
+  std::function<void(const std::vector<v1::UnreachablePeer>& peers)> unreachable = nullptr;
 };
 
 class LinkPeer final : public Endpoint<v1::LinkMessage, v1::LinkMessage> {
@@ -52,6 +57,10 @@ class LinkPeer final : public Endpoint<v1::LinkMessage, v1::LinkMessage> {
 
   bool dials() const { return self_.process < spec_.process; }
   void Dial();
+  // From now on, until there is a stream, attempts to open one end when they fail, with the reason.
+  void FailFast();
+  // Why the last attempt failed; "" if that is not known.
+  const std::string& why_apart() const { return why_apart_; }
   bool reached() const { return reached_; }
   const LinkPeerSpec& spec() const { return spec_; }
 
@@ -79,7 +88,8 @@ class LinkPeer final : public Endpoint<v1::LinkMessage, v1::LinkMessage> {
   OutboxDecoder decoder_;
   std::deque<Outbox> arrived_;  // not taken yet
   std::uint64_t taken_ = 0;
-  bool reached_ = false;
+  bool reached_ = false, fail_fast_ = false, dialled_fast_ = false;
+  std::string why_apart_;
 };
 
 }  // namespace percs

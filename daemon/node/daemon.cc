@@ -37,7 +37,10 @@ Daemon::Daemon(DaemonOptions options)
       limit_(options_.security.requests_per_second),
       mesh_(&lock_, {[this] { host_.Progress(); },
                      [this](const absl::Status& status) { host_.Fail(status); },
-                     [this](const std::string& peer) { return limit_.Admit(peer); }}),
+                     [this](const std::string& peer) { return limit_.Admit(peer); },
+                     [this](const std::vector<v1::UnreachablePeer>& peers) {
+                       if (sync_->connected()) host_.TellUnreachable(peers);
+                     }}),
       programs_(&lock_, {[this] { return sync_->session().unacknowledged() < kSubmissionsMax; },
                          [this] { return sync_->session().Prepare(); },
                          [this](std::unique_ptr<v1::DaemonMessage> m) {

@@ -40,6 +40,7 @@ constexpr auto kStretchMin = Host::kSlice / 16;
 void Host::Configure(const v1::Configure& message, LinkIdentity self) {
   Drop();
   run_ = message.run();
+  attempt_ = message.attempt();
   self.run = run_;
   absl::Status status =
       WithinMemory("building the hubs of the scenario", [&] { return Build(message, self); });
@@ -76,7 +77,6 @@ absl::Status Host::Build(const v1::Configure& message, const LinkIdentity& self)
   }
   channels_ = SharedChannels(*topology, *placement, self.process);
   swappable_channels_ = SwappableChannels(*topology, *placement, self.process);
-  attempt_ = message.attempt();
   stretch_ = kFirstStretch;
   return JoinPeers(message, self);
 }
@@ -104,7 +104,7 @@ absl::Status Host::JoinPeers(const v1::Configure& message, const LinkIdentity& s
 LinkPeerSpec Host::SpecOf(const v1::Peer& peer) const {
   const auto shared = channels_.find(peer.process());
   return {peer.process(), peer.link_address(), peer.incarnation(),
-          (shared == channels_.end() ? 0 : shared->second) + swappable_channels_};
+          (shared == channels_.end() ? 0 : shared->second) + swappable_channels_, peer.name()};
 }
 
 void Host::AddPeer(std::uint32_t process) {
@@ -156,9 +156,17 @@ void Host::Fail(const absl::Status& status) {
   auto message = events_.prepare();
   v1::Failure* failure = message->mutable_failure();
   failure->set_run(run_);
+  failure->set_attempt(attempt_);
   failure->set_code(static_cast<std::uint32_t>(status.raw_code()));
   failure->set_message(std::string(status.message()));
   Drop(status);
+  events_.send(std::move(message));
+}
+
+void Host::TellUnreachable(const std::vector<v1::UnreachablePeer>& peers) {
+  auto message = events_.prepare();
+  message->mutable_link_state()->set_run(run_);
+  message->mutable_link_state()->mutable_unreachable()->Assign(peers.begin(), peers.end());
   events_.send(std::move(message));
 }
 

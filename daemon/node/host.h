@@ -51,6 +51,8 @@ class Host {
   void PeerBack(const v1::PeerBack& message);
   void Drop() { Drop(absl::FailedPreconditionError("no scenario is applied now")); }
   void Drop(const absl::Status& why);  // the status for programs at windows of its hubs
+  // Tells the controller to which peers there is no stream.
+  void TellUnreachable(const std::vector<v1::UnreachablePeer>& peers);
   // For scrapes; changes nothing.
   HostState State() const;
 

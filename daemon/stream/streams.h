@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "daemon/config/status_translation.h"
 #include "daemon/stream/call_meter.h"
 #include "daemon/stream/process_lock.h"
 #include "daemon/stream/session.h"
@@ -13,6 +12,7 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/client_callback.h"
 #include "grpcpp/support/server_callback.h"
+#include "proto/process/grpc_status.h"
 
 namespace percs {
 
@@ -64,7 +64,7 @@ class ClientStream final : public grpc::ClientBidiReactor<Out, In>, public Strea
     ProcessLock* const lock = lock_;
     {
       const LockGuard guard(lock->mutex());
-      listener_->OnClosed(error_.ok() ? StatusFromGrpc(status, "stream ended") : error_);
+      listener_->OnClosed(error_.ok() ? FromGrpc(status) : error_);
       listener_.reset();  // may be the last to hold its endpoint, which goes with the lock held
     }
     delete this;

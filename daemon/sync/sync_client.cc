@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "daemon/config/version.h"
@@ -14,7 +15,8 @@ namespace {
 
 // Reports, answers and acknowledgements of a daemon that waits for a lost stream.
 constexpr std::chrono::milliseconds kRetryAfter(50);
-constexpr std::chrono::milliseconds kAskAgainAfter(500);  // for a place
+// For a place: first, and at most.
+constexpr std::chrono::milliseconds kAskAgainAfter(500), kAskAgainMax(4'000);
 constexpr std::chrono::seconds kJoinDeadline(5);
 
 // Trying again may help.
@@ -78,22 +80,27 @@ void SyncClient::OnJoinReply(const grpc::Status& status, const v1::JoinReply& re
   const bool waits = options_.spare || options_.place;
   if (waits && status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED)
     return WaitForPlace(status.error_message());
-  if (!status.ok()) return RetryOrGiveUp(StatusFromGrpc(status, "Join"));
+  if (!status.ok()) return RetryOrGiveUp(FromGrpc(status));
   joined_ = true;
-  waiting_ = false;
+  waiting_for_.clear();
   process_ = reply.process();
   fabric_ = reply.fabric();
+  last_answer_.clear();
   events_.joined();
   Dial();
 }
 
 // The controller is there, so nothing is given up.
 void SyncClient::WaitForPlace(const std::string& why) {
-  if (!std::exchange(waiting_, true))
+  if (waiting_for_ != why) {
+    waiting_for_ = why;
+    ask_again_after_ = kAskAgainAfter;
     spdlog::info("waiting for a place: {}: {}", options_.controller, why);
+  }
   watching_ = false;
   give_up_.Cancel();
-  retry_.Set(kAskAgainAfter, [this] { Join(); });
+  retry_.Set(ask_again_after_, [this] { Join(); });
+  ask_again_after_ = std::min(2 * ask_again_after_, kAskAgainMax);
 }
 
 void SyncClient::Dial() {
@@ -111,6 +118,7 @@ void SyncClient::RetryOrGiveUp(const absl::Status& status) {
         fmt::format("controller at {}: {}", options_.controller, std::string(status.message()))));
   }
   events_.reached(false);
+  last_answer_ = IsUnreachable(status) ? "" : std::string(status.message());
   if (!watching_) {
     // A dead controller's socket may hold the next connection attempt, so time is watched apart.
     watching_ = true;
@@ -128,6 +136,10 @@ void SyncClient::Away() {
   if (stopped_ || connected()) return;
   stopped_ = true;
   const double seconds = std::chrono::duration<double>(Clock::now() - away_since_).count();
+  if (!last_answer_.empty()) {
+    return events_.gone(absl::UnavailableError(fmt::format(
+        "controller at {}: refused for {:.1f} s: {}", options_.controller, seconds, last_answer_)));
+  }
   events_.gone(absl::UnavailableError(
       fmt::format("controller at {}: {} for {:.1f} s; is percs-controller running there?",
                   options_.controller, joined_ ? "no connection" : "no answer", seconds)));

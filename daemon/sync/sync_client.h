@@ -68,7 +68,10 @@ class SyncClient final : public Endpoint<v1::DaemonMessage, v1::ControllerMessag
   std::unique_ptr<v1::Sync::Stub> stub_;
   Timer retry_, give_up_;
   Clock::time_point away_since_ = Clock::now();
-  bool joined_ = false, stopped_ = false, watching_ = false, waiting_ = false;
+  bool joined_ = false, stopped_ = false, watching_ = false;
+  std::string waiting_for_;  // a place: why there is none
+  std::chrono::milliseconds ask_again_after_{0};
+  std::string last_answer_;  // of a controller that refused; "" if none answered
   std::uint32_t process_ = 0;
   std::uint64_t fabric_ = 0;
 };

@@ -102,6 +102,27 @@ std::string NetworkManager::Wiring(LinkEnd end, LinkEnd found) const {
                      topology_.LinkName(other), topology_.LinkName(right));
 }
 
+bool NetworkManager::Explained(const ControlItem& alert) const {
+  const auto& since = alert.up ? rejoined_at_ : lost_at_;
+  for (const NodeId node : {alert.source, topology_.Peer(alert.source, alert.port).node}) {
+    const auto it = since.find(node);
+    if (it != since.end() && it->second == alert.raised) return true;
+  }
+  return false;
+}
+
+std::size_t NetworkManager::LinksOf(const std::vector<NodeId>& nodes) const {
+  std::size_t links = 0;
+  for (const NodeId node : nodes) {
+    for (PortId port = 0; port < kLinkPorts; ++port) {
+      if (!topology_.connected(node, port)) continue;
+      const NodeId far = topology_.Peer(node, port).node;
+      links += !lost_.contains(far) && std::find(nodes.begin(), nodes.end(), far) == nodes.end();
+    }
+  }
+  return links;
+}
+
 void NetworkManager::NoteAlert(const ControlItem& alert) {
   const LinkEnd end{alert.source, alert.port};
   switch (alert.kind) {
@@ -124,6 +145,7 @@ void NetworkManager::NoteAlert(const ControlItem& alert) {
       return;
     }
     default:
+      if (Explained(alert)) return;
       return Note("alert", topology_.LinkName(end),
                   fmt::format("the link went {} at {}", alert.up ? "up" : "down",
                               FormatTime(alert.raised)));
@@ -326,7 +348,9 @@ void NetworkManager::Commit() {
 void NetworkManager::Lose(const LostHubs& lost) {
   now_ = std::max(now_, lost.at);
   Note("daemon_lost", lost.who,
-       fmt::format("{} hubs are lost from {} on", lost.nodes.size(), FormatTime(lost.at)));
+       fmt::format("{} hubs are lost from {} on, and their {} links to others go down",
+                   lost.nodes.size(), FormatTime(lost.at), LinksOf(lost.nodes)));
+  for (const NodeId node : lost.nodes) lost_at_[node] = lost.at;
   lost_.insert(lost.nodes.begin(), lost.nodes.end());
   const bool waited = !unanswered_.empty();
   std::erase_if(unanswered_, [this](NodeId node) { return lost_.contains(node); });
@@ -337,8 +361,10 @@ void NetworkManager::Lose(const LostHubs& lost) {
 void NetworkManager::Rejoin(const RejoinedHubs& rejoined) {
   now_ = std::max(now_, rejoined.at);
   Note("daemon_rejoined", rejoined.who,
-       fmt::format("{} hubs rejoin as incarnation {} at {}", rejoined.nodes.size(),
-                   rejoined.incarnation, FormatTime(rejoined.at)));
+       fmt::format("{} hubs rejoin as incarnation {} at {}, and their {} links to others come up",
+                   rejoined.nodes.size(), rejoined.incarnation, FormatTime(rejoined.at),
+                   LinksOf(rejoined.nodes)));
+  for (const NodeId node : rejoined.nodes) rejoined_at_[node] = rejoined.at;
   const bool preparing = !unanswered_.empty();
   for (const NodeId node : rejoined.nodes) {
     lost_.erase(node);

@@ -77,6 +77,10 @@ class NetworkManager {
   using Link = std::pair<NodeId, PortId>;  // by its lower end
   void OnAlert(const ControlItem& alert);
   void NoteAlert(const ControlItem& alert);
+  // Whether the loss or the return of hubs, which is an event already, explains it.
+  bool Explained(const ControlItem& alert) const;
+  // Of links between these hubs and others that are not lost.
+  std::size_t LinksOf(const std::vector<NodeId>& nodes) const;
   Link LinkOf(LinkEnd end) const;
   std::string Wiring(LinkEnd end, LinkEnd found) const;
   void KeepWiring(const ControlItem& alert);
@@ -114,7 +118,8 @@ class NetworkManager {
   bool proven_ = false;     // planned_ has passed the proof already
   bool unchecked_ = false;  // planned_ is installed without a proof
   TableSet tables_, planned_;
-  std::set<NodeId> lost_, unanswered_;  // hubs
+  std::set<NodeId> lost_, unanswered_;            // hubs
+  std::map<NodeId, Time> lost_at_, rejoined_at_;  // the last time
   Reroute current_;
   std::vector<Reroute> reroutes_;
 };

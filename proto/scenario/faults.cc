@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_split.h"
 #include "fmt/format.h"
+#include "proto/process/printable.h"
 #include "proto/scenario/validate.h"
 
 namespace percs {
@@ -140,6 +141,7 @@ absl::StatusOr<std::vector<NodeId>> ParseHubs(const std::string& names, const To
 
 absl::StatusOr<FaultSpec> BuildFaultSpec(const v1::Fault& fault, const Topology& topology) {
   FaultSpec spec;
+  if (absl::Status status = CheckName(fault.id()); !status.ok()) return status;
   spec.id = fault.id();
   if (fault.has_at()) spec.at = fault.at();
   absl::Status status;

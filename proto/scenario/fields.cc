@@ -8,6 +8,7 @@
 
 #include "emulator/base/check.h"
 #include "fmt/format.h"
+#include "proto/process/printable.h"
 #include "proto/scenario/suggest.h"
 
 namespace percs {
@@ -281,6 +282,11 @@ absl::Status CheckValue(const Message& message, const FieldDescriptor* field) {
     return absl::InvalidArgumentError(
         fmt::format("{} is not a choice; choices: {}", number,
                     fmt::join(ChoiceNames(field->enum_type()), ", ")));
+  }
+  if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING &&
+      (field->name() == "name" || field->name() == "id")) {
+    std::string scratch;
+    return CheckName(message.GetReflection()->GetStringReference(message, field, &scratch));
   }
   if (rules.min().empty()) return absl::OkStatus();
   bool inside = false;

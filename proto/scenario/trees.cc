@@ -9,6 +9,7 @@
 #include "emulator/base/status_text.h"
 #include "emulator/workload/cau_loop.h"
 #include "fmt/format.h"
+#include "proto/process/printable.h"
 #include "proto/scenario/suggest.h"
 
 namespace percs {
@@ -51,6 +52,7 @@ absl::StatusOr<std::vector<NodeId>> Hubs(const std::string& list, const Topology
 
 absl::StatusOr<TreeSpec> BuildTree(const v1::Tree& message, const Topology& topology) {
   TreeSpec spec;
+  if (absl::Status status = CheckName(message.name()); !status.ok()) return status;
   spec.name = message.name();
   auto members = Hubs(message.members(), topology);
   if (!members.ok()) return members.status();

@@ -88,7 +88,7 @@ absl::Status CheckCaller(const std::string& method, const std::string& certifica
   if (entry->roles.Has(*role)) return absl::OkStatus();
   Count(Refusal::kRole);
   return absl::PermissionDeniedError(
-      fmt::format("{} needs the role {}; the certificate has the role {}", method,
+      fmt::format("this request needs the role {}; the certificate has the role {}",
                   entry->roles.ToString(), RoleName(*role)));
 }
 

@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "daemon/config/process_setup.h"
-#include "daemon/config/status_translation.h"
 #include "fmt/format.h"
+#include "proto/process/grpc_status.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/reader.h"
 #include "proto/security/channel.h"
@@ -116,7 +116,7 @@ absl::StatusOr<v1::ApplyReply> Cluster::Apply(const v1::ApplyRequest& request) {
   SetDeadline(&context);
   v1::ApplyReply reply;
   const grpc::Status status = control_->Apply(&context, request, &reply);
-  if (!status.ok()) return StatusFromGrpc(status, "Apply");
+  if (!status.ok()) return FromGrpc(status);
   return reply;
 }
 
@@ -131,7 +131,7 @@ absl::StatusOr<v1::GetResultReply> Cluster::WaitForResult() {
     if (event.has_result()) result = event.result();
   }
   const grpc::Status status = reader->Finish();
-  if (!status.ok()) return StatusFromGrpc(status, "WatchRun");
+  if (!status.ok()) return FromGrpc(status);
   return result;
 }
 

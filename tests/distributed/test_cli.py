@@ -519,7 +519,7 @@ class UnreachableTest(CliTest):
         done = self.ctl("status", "--controller", "unix:/nonexistent/controller.sock")
         self.assertEqual(UNREACHABLE, done.returncode)
         self.assertRegex(done.stderr, r"^percsctl status: no controller answers at "
-                         r"unix:/nonexistent/controller\.sock \(Control\.Status: .*\); "
+                         r"unix:/nonexistent/controller\.sock \(.+\); "
                          r"`percsctl ps` lists the local fabrics\n$")
 
     def test_a_name_that_is_a_path(self):
@@ -640,7 +640,7 @@ class ControlTest(CliTest):
         self.assertEqual("tiny", self.good_json("status")["scenario"])
         done = self.ctl("apply", "tiny.yaml", "--placement", "1,1")
         self.assertNotEqual(OK, done.returncode)
-        self.assertIn("Control.Apply: ", done.stderr)
+        self.assertRegex(done.stderr, r"^percsctl apply: [a-z]")  # no name of a method
         self.good("apply", "tiny.yaml", "--wait")
 
     def test_a_live_fabric_can_be_watched_broken_and_stopped(self):
@@ -715,19 +715,18 @@ class ControlTest(CliTest):
         self.good("apply", self.write("tiny.yaml", TINY), "--hold")
         self.await_state("idle")
         for arguments, message in (
-                (("fault", "link-down", "sn0-d0-h0:LL9"),
-                 r"Control\.InjectLinkFault: .*sn0-d0-h0:LL9"),
-                (("fault", "link-down", "nonsense"), r"Control\.InjectLinkFault: .*nonsense"),
+                (("fault", "link-down", "sn0-d0-h0:LL9"), ".*sn0-d0-h0:LL9"),
+                (("fault", "link-down", "nonsense"), ".*nonsense"),
                 (("fault", "link-down", "sn0-d0-h0:LL0", "--at", "1ps"),
-                 r"Control\.InjectLinkFault: a fault at 1 ?ps is in the past: virtual time is "),
+                 r"a fault at 1 ?ps is in the past: virtual time is "),
                 (("fault", "lanes", "sn0-d0-h0:LL0", "--lost", "65"),
-                 r"Control\.InjectFault: sn0-d0-h0:LL0: 65 lanes lost, but LL links have 64 \+ 0 "),
+                 r"sn0-d0-h0:LL0: 65 lanes lost, but LL links have 64 \+ 0 "),
                 (("fault", "link-errors", "sn0-d0-h0:LL0", "--from", "sn0-d1-h0", "--corrupt-next",
-                  "1"), r"Control\.InjectFault: sn0-d1-h0 is not an end of sn0-d0-h0:LL0; "),
-                (("routes", "sn0-d0-h0", "sn0-d7-h0"), r"Control\.GetRoutes: .*sn0-d7-h0"),
-                (("counters", "sn9-d0-h0"), r"Control\.GetCounters: .*sn9-d0-h0"),
-                (("links", "sn0-d0-h9"), r"Control\.ListLinks: .*sn0-d0-h9"),
-                (("result", "--run", "77"), r"Control\.GetResult: .*77")):
+                  "1"), r"sn0-d1-h0 is not an end of sn0-d0-h0:LL0; "),
+                (("routes", "sn0-d0-h0", "sn0-d7-h0"), ".*sn0-d7-h0"),
+                (("counters", "sn9-d0-h0"), ".*sn9-d0-h0"),
+                (("links", "sn0-d0-h9"), ".*sn0-d0-h9"),
+                (("result", "--run", "77"), ".*77")):
             done = self.ctl(*arguments)
             self.assertIn(done.returncode, (FAILED, BAD_INPUT), done.stderr)
             self.assertRegex(done.stderr, rf"^percsctl {arguments[0]}: {message}")
@@ -783,7 +782,7 @@ class ControlTest(CliTest):
     def test_nothing_applied_yet(self):
         done = self.ctl("links")
         self.assertEqual(FAILED, done.returncode)
-        self.assertRegex(done.stderr, r"^percsctl links: Control\.ListLinks: ")
+        self.assertRegex(done.stderr, "^percsctl links: no scenario is applied")
         self.assertIn("scenario      none; `percsctl apply FILE` starts one", self.good("status"))
 
 

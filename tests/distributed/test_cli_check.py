@@ -2,7 +2,7 @@
 
 import unittest
 
-from test_cli import BAD_INPUT, TINY, CliTest
+from test_cli import BAD_INPUT, ENDLESS, TINY, CliTest
 
 
 class CheckCommandTest(CliTest):
@@ -24,6 +24,21 @@ class CheckCommandTest(CliTest):
                       "limit it with `--set workload.background.count=1000`", done.stderr)
         self.assertEqual(BAD_INPUT, self.ctl("run", endless).returncode)
         self.good("check", "--for", "apply", endless)
+
+    def test_names_are_short_and_printable(self):
+        self.good("up", "--daemons", 1)
+        self.good("apply", self.write("endless.yaml", ENDLESS))
+        for name, what in (("a\x1b[2Jb", r'the name "a\\x1b\[2Jb" has a control character'),
+                           ("x" * 200, 'the name "x{32}\\.\\.\\." has 200 bytes; at most 128')):
+            done = self.ctl("fault", "create", name, "--kind", "link_down", "--link",
+                            "sn0-d0-h0:LL0")
+            self.assertEqual(BAD_INPUT, done.returncode, done.stderr)
+            self.assertRegex(done.stderr, "^percsctl fault: " + what)
+            done = self.ctl("check", self.write("name.yaml", TINY.replace("tiny", f'"{name}"'
+                                                .replace("\x1b", "\\e"))))
+            self.assertEqual(BAD_INPUT, done.returncode, done.stderr)
+            self.assertRegex(done.stderr, what)
+        self.good("stop", "--wait")
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ class FaultCommandsTest(CliTest):
                          done.stderr)
         self.assertFalse((self.folder / "ran").exists())
         self.assertEqual(["cut"], self.ids())
-        self.bad(BAD_INPUT, "percsctl fault: Control.HoldFault: fault cut has no lease; it lasts "
+        self.bad(BAD_INPUT, "percsctl fault: fault cut has no lease; it lasts "
                             "until it ends or is deleted", "fault", "hold", "cut")
         for flags, message in (
                 (("--lease", "wall:30s"), "--lease: the fault lasts as long as COMMAND runs; "

@@ -96,8 +96,10 @@ class ProcessesTest(CliTest):
                           ("restart", "d3"), ("kill", "controller"), ("restart", "controller")],
                          actions)
         events = told[lines.index("percsctl events")]
-        for kind in ("daemon_lost .* d3 in place 3 ", "alert ", "reroute "):
+        for kind in ("daemon_lost .* d3 in place 3 .* and their [0-9]+ links to others go down",
+                     "reroute ", "daemon_rejoined .* and their [0-9]+ links to others come up"):
             self.assertRegex(events, rf"(?m)^ +\d+ +{kind}")
+        self.assertNotRegex(events, r"(?m)^ +\d+ +alert ", "links of d3 are in its two lines")
         result, replay = told[-2:]
         self.assertRegex(result, r"(?m)^lost at .*: d3 in place 3 .*with 8 hubs")
         self.assertRegex(result, r"(?m)^rejoined at .*: d3 in place 3 .*with 8 hubs")

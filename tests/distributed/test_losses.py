@@ -7,14 +7,16 @@ and two threads and over new daemons, has to have the digest of the live run.
 """
 
 import pathlib
+import re
 import signal
+import socket
 import sys
 import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tests.support.fabric import Fabric, FabricTest, percsctl_json  # noqa: E402
+from tests.support.fabric import BIN, Fabric, FabricTest, percsctl_json  # noqa: E402
 
 SCENARIO = """
 name: losses
@@ -47,6 +49,49 @@ class LossTest(FabricTest):
         super().setUp()
         self.file.write_text(SCENARIO)
 
+    def test_a_run_that_failed_by_loss_says_so(self):
+        fabric = self.open_fabric(1)
+        fabric.ctl("apply", self.file, "--hold")
+        fabric.daemons[0].kill()
+        fabric.wait_for_state("failed", "joining")
+        done = fabric.ctl("result", check=False)
+        self.assertEqual(1, done.returncode, done.stderr)
+        self.assertRegex(done.stderr, r"^percsctl result: lost d0 in place 0 \(pid \d+\): its "
+                         "process has exited; it was the last daemon with hubs\n$")
+        done = fabric.ctl("fault", "create", "cut", "--kind", "link_down", "--link",
+                          "sn0-d0-h0:LL0", check=False)
+        self.assertRegex(done.stderr, r"^percsctl fault: run 1 has failed: lost d0 ")
+        fabric.controller.kill()
+        fabric.controller.wait()
+        done = fabric.ctl("result", check=False)
+        self.assertEqual(4, done.returncode, done.stderr)
+        self.assertRegex(done.stderr, "^percsctl result: no controller answers at unix:")
+
+    def test_daemons_that_do_not_reach_each_other_are_named_and_apply_ends(self):
+        with socket.socket() as silent:  # accepts connections, and never says a word
+            silent.bind(("127.0.0.1", 0))
+            silent.listen(64)
+            address = f"127.0.0.1:{silent.getsockname()[1]}"
+            fabric = Fabric(self.folder / "apart", 2)
+            self.addCleanup(fabric.close)
+            fabric.start_controller()
+            fabric.start_daemon(0)
+            fabric.start_daemon(1, "--advertise-link", address)
+            fabric.wait_for_state("empty")
+            begin = time.monotonic()
+            apply = self.start(BIN / "percsctl", "apply", self.file, "--controller",
+                               fabric.address)
+            apart = (r"run 1 waits for streams between daemons: d0 in place 0 \(pid \d+\) does not "
+                     rf"reach d1 in place 1 \(pid \d+\) at {re.escape(address)} \(.+\)")
+            fabric.wait_for(lambda: re.search(apart, fabric.status()["waits_for"]), "the names")
+            self.assertLess(time.monotonic() - begin, 15)
+            self.assertEqual(1, apply.wait(timeout=60))
+            self.assertLess(time.monotonic() - begin, 40)
+            self.assertRegex(fabric.ctl("status").stdout, "error +" + apart)
+            log = next(fabric.folder.glob("d0-*.log")).read_text()
+            self.assertEqual(1, len(re.findall(r"no stream to d1 in place 1 \(pid \d+\) at "
+                                               + re.escape(address), log)), log)
+
     def wait_for_loss(self, fabric, place):
         fabric.wait_for(lambda: f"d{place} in place {place}"
                         in fabric.ctl("events", check=False).stdout, f"the loss of d{place}")
@@ -67,6 +112,11 @@ class LossTest(FabricTest):
             fabric.pass_time(20_000_000)
             fabric.daemons[place].kill()
             self.wait_for_loss(fabric, place)
+        fabric.pass_time(40_000_000)
+        kinds = [line.split()[1] for line in fabric.ctl("events").stdout.splitlines()
+                 if re.match(r" +\d+ ", line)]
+        self.assertEqual({"daemon_lost", "reroute"}, set(kinds), "one line tells of all its links")
+        self.assertLessEqual(len(kinds), 4)
         fabric.ctl("fault", "create", "cut", "--kind", "link_down", "--link", "sn0-d0-h2:LL0",
                    "--duration", "20us")
         fabric.pass_time(40_000_000)
@@ -235,6 +285,10 @@ class LossTest(FabricTest):
         self.addCleanup(spare.wait)
         self.addCleanup(spare.kill)
         fabric.pass_time(10_000_000)
+        log = next(fabric.folder.glob("controller-*.log"))
+        fabric.wait_for(lambda: "refused spare" in log.read_text(), "the refusal")
+        time.sleep(2)  # of wall time, in which it asks again
+        self.assertEqual(1, log.read_text().count("refused spare"), "the reason is the same")
         fabric.daemons[1].kill()
         fabric.daemons[2].kill()
         self.wait_for_rejoin(fabric, 2)

@@ -117,7 +117,7 @@ class MetricsTest(CliTest):
         self.assertEqual({}, self.of_channels())
         done = self.ctl("observe", "sn9-d0-h0", "--metrics-detail", "vc")
         self.assertEqual(BAD_INPUT, done.returncode, done.stderr)
-        self.assertIn("Control.Observe: ", done.stderr)
+        self.assertRegex(done.stderr, "^percsctl observe: .*sn9-d0-h0")
         self.bad(USAGE, "percsctl observe: nothing to set: give --log-level, or hubs and "
                  "--metrics-detail", "observe")
 
@@ -142,7 +142,7 @@ class MetricsTest(CliTest):
         self.good("fault", "link-down", "sn0-d0-h0:LL0")
         self.good("stop", "--wait")
         self.assertEqual(lengths, [len(self.log(index)) for index in range(3)])
-        self.bad(BAD_INPUT, 'percsctl observe: Control.Observe: log level "loud": expected debug, '
+        self.bad(BAD_INPUT, 'percsctl observe: log level "loud": expected debug, '
                  "info, warning, error or off", "observe", "--log-level", "loud")
 
     def test_series_do_not_grow_with_traffic_or_faults(self):

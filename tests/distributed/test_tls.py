@@ -45,7 +45,7 @@ class TlsTest(CliTest):
         file = self.write("one.yaml", TINY)
         viewer = ("--controller", controller, "--tls", self.role("viewer"))
         self.assertEqual("empty", self.good_json("status", *viewer)["state"])
-        self.bad(FAILED, "percsctl apply: Control.Apply: /percs.v1.Control/Apply needs the role "
+        self.bad(FAILED, "percsctl apply: this request needs the role "
                          "operator; the certificate has the role viewer", "apply", file, *viewer)
         self.bad(BAD_INPUT, f"percsctl status: {self.role('daemon')} has the identity of the role "
                  "daemon; expected viewer or operator", "status", "--controller", controller,
@@ -62,6 +62,18 @@ class TlsTest(CliTest):
         for path in (top, *top.rglob("*")):
             mode = path.stat().st_mode & 0o777
             self.assertEqual(0, mode & (0o022 if path.is_dir() else 0o077), f"{path}: {mode:o}")
+
+    def test_an_authority_that_was_made_anew_is_told_in_words(self):
+        controller = self.up()
+        self.good("ca", "other")
+        done = self.ctl("status", "--controller", controller, "--tls",
+                        self.folder / "other" / "operator")
+        self.assertEqual(UNREACHABLE, done.returncode, done.stderr)
+        self.assertRegex(done.stderr, "^percsctl status: no controller at .* that trusts this "
+                         "identity, or that this identity trusts: a fabric that was started again "
+                         "may have a new authority; import its identity again with `percsctl "
+                         "context import`")
+        self.assertNotIn("SSL", done.stderr)
 
     def test_a_context_is_exported_imported_and_forgotten(self):
         controller = self.up()

@@ -6,11 +6,11 @@
 #include <numeric>
 
 #include "daemon/config/address.h"
-#include "daemon/config/status_translation.h"
 #include "daemon/config/version.h"
 #include "daemon/controller/pace_keeper.h"
 #include "daemon/sync/placement.h"
 #include "proto/convert/node_result.h"
+#include "proto/process/grpc_status.h"
 
 namespace percs {
 namespace {
@@ -54,8 +54,36 @@ TEST(StatusTranslationTest, CodesAndMessagesGoThereAndBack) {
   const absl::Status status = absl::NotFoundError("no such link");
   const grpc::Status wire = ToGrpc(status);
   EXPECT_EQ(wire.error_code(), grpc::NOT_FOUND);
-  EXPECT_EQ(StatusFromGrpc(wire, "GetRoutes"), absl::NotFoundError("GetRoutes: no such link"));
+  EXPECT_EQ(FromGrpc(wire), status);
+  EXPECT_EQ(FromGrpc(wire, "sn0-d0-h0"), absl::NotFoundError("sn0-d0-h0: no such link"));
   EXPECT_TRUE(ToGrpc(absl::OkStatus()).ok());
+  EXPECT_TRUE(FromGrpc(grpc::Status::OK).ok());
+}
+
+TEST(StatusTranslationTest, OnlyWhatNobodyAnsweredIsUnreachable) {
+  for (const absl::StatusCode code : {absl::StatusCode::kUnavailable, absl::StatusCode::kCancelled,
+                                      absl::StatusCode::kDeadlineExceeded}) {
+    const grpc::Status answer = ToGrpc(absl::Status(code, "lost d2"));
+    EXPECT_TRUE(Answered(answer));
+    EXPECT_FALSE(IsUnreachable(FromGrpc(answer))) << FromGrpc(answer);
+    const grpc::Status silence(static_cast<grpc::StatusCode>(code), "Socket closed");
+    EXPECT_FALSE(Answered(silence));
+    EXPECT_TRUE(IsUnreachable(FromGrpc(silence))) << FromGrpc(silence);
+    EXPECT_TRUE(IsUnreachable(FromGrpc(silence, "there")));
+  }
+  // Only the caller cancels.
+  EXPECT_EQ(FromGrpc(ToGrpc(absl::CancelledError("reset"))), absl::AbortedError("reset"));
+  const grpc::Status refused(grpc::StatusCode::UNIMPLEMENTED, "");
+  EXPECT_FALSE(Answered(refused));
+  EXPECT_FALSE(IsUnreachable(FromGrpc(refused)));
+}
+
+TEST(StatusTranslationTest, ALongMessageFitsInAHeader) {
+  const std::string text = "a link is down\n" + std::string(100'000, '\n');
+  const std::string message = ToGrpc(absl::InternalError(text)).error_message();
+  EXPECT_THAT(message, testing::StartsWith("a link is down\n"));
+  EXPECT_THAT(message, testing::EndsWith(" ..."));
+  EXPECT_LE(3 * message.size(), kErrorMessageMax + 64);
 }
 
 TEST(PlacementTest, BlocksAreEvenAndCoverEveryHub) {
@@ -89,6 +117,17 @@ TEST(PaceKeeperTest, AllowsWhatThePaceAllows) {
   pace.Measure(later, 3 * kMicrosecond, 60);
   EXPECT_NEAR(pace.windows_per_second(), 40, 1e-6);
   EXPECT_NEAR(pace.pace_reached(), 2e6, 1e-3);
+}
+
+TEST(PaceKeeperTest, ARunThatIsContinuedShowsItsPaceSinceThen) {
+  PaceKeeper pace(Pacing{true, 2 * kMicrosecond});
+  const auto start = PaceKeeper::Clock::now();
+  pace.Start(start, 900 * kMicrosecond, 10'000);
+  pace.Measure(start + std::chrono::milliseconds(500), 901 * kMicrosecond, 10'020);
+  EXPECT_NEAR(pace.windows_per_second(), 40, 1e-6);
+  EXPECT_NEAR(pace.pace_reached(), 2e6, 1e-3);
+  EXPECT_EQ(pace.first_virtual(), 900 * kMicrosecond);
+  EXPECT_EQ(pace.first_window(), 10'000u);
 }
 
 TEST(PaceKeeperTest, DoesNotHoldABatchRun) {

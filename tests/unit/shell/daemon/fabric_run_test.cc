@@ -133,6 +133,96 @@ TEST_F(MissingDaemonTest, ALossThatCannotBeJournalledHoldsVirtualTimeAndIsTakenW
   EXPECT_EQ(kept_[0].lose().name(), "d");
 }
 
+TEST_F(MissingDaemonTest, WhatASurvivorHasAnsweredIsSavedAndFoundAgain) {
+  absl::Status journal = absl::ResourceExhaustedError("no room");
+  Begin(&journal);
+  run_->Lose(0, "d", 5, "it is away");
+  run_->Untouch();
+  v1::DaemonMessage known;
+  known.mutable_peer_lost()->set_process(0);
+  known.mutable_peer_lost()->set_accepted(3);
+  run_->OnMessage(1, known);
+  EXPECT_TRUE(run_->touched());
+  v1::SavedRun saved;
+  run_->Save(&saved);
+  ASSERT_EQ(saved.losses_size(), 1);
+  EXPECT_EQ(saved.losses(0).accepted().at(1), 3u);
+  v1::ApplyRequest request;
+  request.mutable_scenario()->mutable_topology()->set_drawers(1);
+  request.mutable_scenario()->mutable_topology()->set_hubs(2);
+  auto next = FabricRun::Create(kRun, request, 2, &lock_, &port_, {});
+  ASSERT_TRUE(next.ok()) << next.status();
+  ASSERT_EQ((*next)->Restore(saved, run_->new_steps(), {}), absl::OkStatus());
+  v1::SavedRun again;
+  (*next)->Save(&again);
+  ASSERT_EQ(again.losses_size(), 1);
+  EXPECT_EQ(again.losses(0).accepted().at(1), 3u);
+}
+
+TEST_F(MissingDaemonTest, ALossThatIsOnlyInTheJournalIsTakenOnce) {
+  absl::Status journal;
+  Begin(&journal);
+  v1::SavedRun saved;  // before the loss
+  run_->Save(&saved);
+  run_->Lose(0, "d", 5, "it is away");
+  v1::DaemonMessage known;
+  known.mutable_peer_lost()->set_process(0);
+  run_->OnMessage(1, known);
+  ASSERT_EQ(kept_.size(), 1u);
+  v1::ApplyRequest request;
+  request.mutable_scenario()->mutable_topology()->set_drawers(1);
+  request.mutable_scenario()->mutable_topology()->set_hubs(2);
+  auto next =
+      FabricRun::Create(kRun, request, 2, &lock_, &port_, {[](const absl::Status&) {}, [] {}});
+  ASSERT_TRUE(next.ok()) << next.status();
+  ASSERT_EQ((*next)->Restore(saved, {}, kept_), absl::OkStatus());
+  (*next)->TakeUp();
+  EXPECT_TRUE((*next)->master().lost(0));
+  EXPECT_TRUE((*next)->DeclaredLost(0, 5));
+  EXPECT_FALSE((*next)->DeclaredLost(0, 6)) << "another one in its place";
+  EXPECT_FALSE((*next)->Awaits(0));
+  EXPECT_FALSE((*next)->ended());
+}
+
+TEST_F(MissingDaemonTest, TheFailureOfAnAttemptThatWasGivenUpIsNothing) {
+  Begin();
+  run_->Lose(0, "d", 5, "it is away");
+  v1::DaemonMessage known;
+  known.mutable_peer_lost()->set_process(0);
+  run_->OnMessage(1, known);
+  ASSERT_FALSE(run_->ended());
+  v1::DaemonMessage failure;
+  failure.mutable_failure()->set_run(kRun);
+  failure.mutable_failure()->set_code(static_cast<std::uint32_t>(absl::StatusCode::kInternal));
+  failure.mutable_failure()->set_message("a peer refused");
+  failure.mutable_failure()->set_attempt(17);
+  run_->OnMessage(0, failure);
+  EXPECT_FALSE(run_->ended()) << "process 0 has no part in the run";
+  run_->OnMessage(1, failure);
+  EXPECT_TRUE(run_->ended() && !run_->result().ok()) << "process 1 has";
+}
+
+TEST_F(MissingDaemonTest, DaemonsThatDoNotReachEachOtherAreNamedUntilTheyDo) {
+  Begin();
+  v1::DaemonMessage message;
+  message.mutable_link_state()->set_run(kRun);
+  v1::UnreachablePeer* peer = message.mutable_link_state()->add_unreachable();
+  peer->set_process(1);
+  peer->set_wall_seconds(100);
+  peer->set_why("the port is closed");
+  run_->InjectLinkFault({0, 0}, false, std::nullopt, Into(&command_));
+  run_->OnMessage(0, message);
+  EXPECT_THAT(std::string(run_->Waiting().message()),
+              HasSubstr("run 7 waits for streams between daemons"));
+  EXPECT_THAT(std::string(run_->Waiting().message()), HasSubstr("the port is closed"));
+  run_->RefuseWaiting();
+  EXPECT_EQ(command_, run_->Waiting());
+  EXPECT_FALSE(run_->ended()) << "it began with all of them";
+  message.mutable_link_state()->clear_unreachable();
+  run_->OnMessage(0, message);
+  EXPECT_TRUE(run_->Waiting().ok());
+}
+
 TEST_F(MissingDaemonTest, WhoWaitsIsToldWhenAnotherControllerTakesOver) {
   Begin();
   run_->InjectLinkFault({0, 0}, false, std::nullopt, Into(&command_));

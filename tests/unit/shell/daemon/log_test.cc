@@ -10,6 +10,7 @@
 #include <sstream>
 #include <thread>
 
+#include "percs/v1/scenario.pb.h"
 #include "spdlog/spdlog.h"
 
 namespace percs {
@@ -51,6 +52,26 @@ class LogTest : public ::testing::Test {
 
   std::shared_ptr<spdlog::logger> before_;
 };
+
+TEST_F(LogTest, WhatActsOnATerminalIsWrittenOut) {
+  const auto lines = Said([] { spdlog::warn("refused {}", "d1\x1b[2J\n2026-01-01 forged"); });
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], testing::EndsWith("refused d1\\x1b[2J\\x0a2026-01-01 forged"));
+}
+
+TEST_F(LogTest, LinesOfLibprotobufAreLinesOfTheLogAndLimited) {
+  const auto lines = Said([] {
+    for (int i = 0; i < 100; ++i) {
+      v1::Scenario scenario;
+      scenario.set_name("\xff");
+      EXPECT_FALSE(scenario.SerializeAsString().empty());
+    }
+  });
+  ASSERT_FALSE(lines.empty());
+  EXPECT_LE(lines.size(), 24u) << "ten in each of at most two seconds, and how many more";
+  for (const std::string& line : lines) EXPECT_THAT(line, HasSubstr(" tested "));
+  EXPECT_THAT(lines[0], HasSubstr("protobuf: "));
+}
 
 TEST_F(LogTest, LinesHaveWallAndVirtualTime) {
   SetLogTime(12'500'000);

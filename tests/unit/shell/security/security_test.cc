@@ -156,8 +156,7 @@ TEST(CallerTest, IsToldWhatWasWrongAndCounted) {
   EXPECT_THAT(
       MessageText(
           CheckCaller("/percs.v1.Control/Apply", ours.at(Role::kViewer).certificate, authority)),
-      HasSubstr(
-          "/percs.v1.Control/Apply needs the role operator; the certificate has the role viewer"));
+      HasSubstr("this request needs the role operator; the certificate has the role viewer"));
   EXPECT_THAT(MessageText(CheckCaller("/percs.v1.Control/Else",
                                       ours.at(Role::kOperator).certificate, authority)),
               HasSubstr("no role may call"));
