@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "client/percsctl/command.h"
 #include "proto/process/out_of_memory.h"
@@ -251,6 +252,8 @@ std::vector<CommandBody> DeclareCommands(CLI::App& app) {
 
 int RunPercsctl(int argc, const char* const* argv) {
   EndWhenOutOfMemory("percsctl");
+  // Our own messages say what failed; gRPC's would say it again with its source lines.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   CLI::App app;
   const std::vector<CommandBody> bodies = DeclareCommands(app);
   try {

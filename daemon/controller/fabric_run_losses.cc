@@ -116,9 +116,12 @@ absl::Status FabricRun::Apart() const {
   std::size_t listed = 0, count = 0;
   for (const auto& [process, state] : apart_) {
     for (const v1::UnreachablePeer& peer : state.unreachable()) {
+      if (peer.process() >= daemons_) continue;
+      const v1::Peer far = port_->Describe(peer.process());
+      // Nothing waits for a stream with one that is lost or gone.
+      if (master_.lost(static_cast<int>(peer.process())) || far.name().empty()) continue;
       if (++count > kApartListed) continue;
       ++listed;
-      const v1::Peer far = port_->Describe(peer.process());
       text +=
           fmt::format("{}{} does not reach {} at {} ({})", text.empty() ? "" : "; ",
                       port_->Describe(process).name(), far.name(), far.link_address(), peer.why());

@@ -176,6 +176,7 @@ TEST_F(MissingDaemonTest, ALossThatIsOnlyInTheJournalIsTakenOnce) {
       FabricRun::Create(kRun, request, 2, &lock_, &port_, {[](const absl::Status&) {}, [] {}});
   ASSERT_TRUE(next.ok()) << next.status();
   ASSERT_EQ((*next)->Restore(saved, {}, kept_), absl::OkStatus());
+  port_.absent = 0;
   (*next)->TakeUp();
   EXPECT_TRUE((*next)->master().lost(0));
   EXPECT_TRUE((*next)->DeclaredLost(0, 5));

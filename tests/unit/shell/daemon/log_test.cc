@@ -90,7 +90,7 @@ TEST_F(LogTest, JsonIsOneObjectPerLineWhateverTheMessage) {
   });
   ASSERT_EQ(lines.size(), 2u);
   const auto first = nlohmann::json::parse(lines[0]), second = nlohmann::json::parse(lines[1]);
-  EXPECT_THAT(first["message"].get<std::string>(), HasSubstr("a \"quoted\"\nname "));
+  EXPECT_THAT(first["message"].get<std::string>(), HasSubstr("a \"quoted\"\\x0aname "));
   EXPECT_EQ(first["level"], "error");
   EXPECT_EQ(first["program"], "tested");
   EXPECT_TRUE(first["virtual_ps"].is_null());

@@ -24,12 +24,18 @@ class SentMessages : public DaemonPort {
   void Send(std::uint32_t, std::unique_ptr<v1::ControllerMessage> message) override {
     messages.push_back(*message);
   }
-  v1::Peer Describe(std::uint32_t) const override { return {}; }
-  bool Present(std::uint32_t) const override { return true; }
+  v1::Peer Describe(std::uint32_t process) const override {
+    v1::Peer peer;
+    peer.set_process(process);
+    peer.set_name("d" + std::to_string(process));
+    return peer;
+  }
+  bool Present(std::uint32_t process) const override { return absent != process; }
   std::optional<std::string> Missing(std::uint32_t process) const override {
     return missing == process ? std::optional<std::string>("d, which is away") : std::nullopt;
   }
   std::optional<std::uint32_t> missing;  // process that says nothing
+  std::optional<std::uint32_t> absent;   // process that is gone, with no other in its place
   std::vector<v1::ControllerMessage> messages;
 };
 
