@@ -8,7 +8,7 @@
 #include "daemon/config/process_setup.h"
 #include "daemon/config/signals.h"
 #include "daemon/config/version.h"
-#include "daemon/controller/controller.h"
+#include "daemon/controller/rpc/control_service.h"
 #include "spdlog/spdlog.h"
 
 namespace {
@@ -18,7 +18,7 @@ std::chrono::milliseconds Wall(double seconds) {
 }
 
 int Serve(const percs::ControllerOptions& options) {
-  auto started = percs::Controller::Start(options);
+  auto started = percs::StartController(options);
   if (!started.ok()) {
     spdlog::error("{}", std::string(started.status().message()));
     return 1;

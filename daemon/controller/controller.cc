@@ -9,7 +9,7 @@
 
 #include "daemon/config/log.h"
 #include "daemon/config/version.h"
-#include "daemon/controller/control_service.h"
+#include "daemon/controller/run/run_status.h"
 #include "daemon/metrics/fabric_metrics.h"
 #include "daemon/metrics/hub_metrics.h"
 #include "daemon/metrics/process_metrics.h"
@@ -38,12 +38,12 @@ std::uint64_t RandomNumber() {
 
 }  // namespace
 
-Controller::Controller(ControllerOptions options)
+Controller::Controller(ControllerOptions options, MakeControlFront make_front)
     : options_(std::move(options)),
       limit_(options_.security.requests_per_second),
       membership_(&lock_, options_.daemons, RandomNumber(), MembershipEvents()),
       loss_watch_(options_.daemons, this),
-      control_(std::make_unique<ControlService>(this)) {}
+      front_(make_front(this)) {}
 
 Membership::Events Controller::MembershipEvents() {
   Membership::Events events;
@@ -63,8 +63,9 @@ Membership::Events Controller::MembershipEvents() {
   return events;
 }
 
-absl::StatusOr<std::unique_ptr<Controller>> Controller::Start(ControllerOptions options) {
-  std::unique_ptr<Controller> controller(new Controller(std::move(options)));
+absl::StatusOr<std::unique_ptr<Controller>> Controller::Start(ControllerOptions options,
+                                                              MakeControlFront make_front) {
+  std::unique_ptr<Controller> controller(new Controller(std::move(options), make_front));
   auto security = LoadSecurity(controller->options_.security, Role::kController);
   if (!security.ok()) return security.status();
   controller->security_ = *std::move(security);
@@ -124,7 +125,7 @@ absl::Status Controller::Listen() {
   grpc::ServerBuilder builder;
   ConfigureServer(&builder);
   builder.RegisterService(membership_.service());
-  builder.RegisterService(control_->service());
+  builder.RegisterService(front_->service());
   auto server = StartServer(&builder, security_, &*address);
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
@@ -237,7 +238,7 @@ void Controller::SayGoodbye() {
     if (membership_.farewells_delivered()) break;
   }
   const LockGuard guard(lock_.mutex());
-  control_->Leave();
+  front_->Leave();
   membership_.Leave();
   keep_timer_.Cancel();
   loss_timer_.Cancel();
@@ -368,7 +369,7 @@ void Controller::OnRunEnded() {
     }
   }
   KeepResult();
-  control_->OnRunEnded(run_->number());
+  front_->OnRunEnded(run_->number());
 }
 
 void Controller::KeepResult() {

@@ -15,17 +15,29 @@
 
 #include "absl/status/statusor.h"
 #include "daemon/config/address.h"
-#include "daemon/controller/fabric_run.h"
-#include "daemon/controller/loss_watch.h"
-#include "daemon/controller/membership.h"
-#include "daemon/controller/state_store.h"
+#include "daemon/controller/members/loss_watch.h"
+#include "daemon/controller/members/membership.h"
+#include "daemon/controller/run/fabric_run.h"
+#include "daemon/controller/store/state_store.h"
 #include "daemon/metrics/metrics_server.h"
 #include "daemon/stream/rate_limit.h"
 #include "proto/scenario/journal_file.h"
 
 namespace percs {
 
-class ControlService;
+class Controller;
+
+// What others ask a controller through. The controller owns it.
+class ControlFront {
+ public:
+  virtual ~ControlFront() = default;
+  virtual grpc::Service* service() = 0;
+  // With the lock held. Whoever watches run `number` has its result.
+  virtual void OnRunEnded(std::uint64_t number) = 0;
+  // With the lock held. Whoever watches is told that the controller ends.
+  virtual void Leave() = 0;
+};
+using MakeControlFront = std::unique_ptr<ControlFront> (*)(Controller* controller);
 
 // For tests: the process kills itself when it gets to a point of this name for the count'th time.
 // Points: a command is `journalled`; what was decided is `saved`, or it was and network management
@@ -55,7 +67,8 @@ struct ControllerOptions {
 
 class Controller final : private DaemonPort, private LossWatch::Port {
  public:
-  static absl::StatusOr<std::unique_ptr<Controller>> Start(ControllerOptions options);
+  static absl::StatusOr<std::unique_ptr<Controller>> Start(ControllerOptions options,
+                                                           MakeControlFront make_front);
   ~Controller() override;
 
   const std::string& address() const { return address_; }
@@ -97,7 +110,7 @@ class Controller final : private DaemonPort, private LossWatch::Port {
     std::uint64_t number;
     absl::StatusOr<v1::GetResultReply> reply;
   };
-  explicit Controller(ControllerOptions options);
+  Controller(ControllerOptions options, MakeControlFront make_front);
   absl::Status Listen();
   absl::Status ServeMetrics();
   absl::Status CheckIdle() const;
@@ -156,7 +169,7 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   Membership membership_;
   LossWatch loss_watch_;
   Timer loss_timer_{&lock_};
-  std::unique_ptr<ControlService> control_;
+  std::unique_ptr<ControlFront> front_;
   std::unique_ptr<FabricRun> run_;
   ApplyDone apply_done_;
   std::chrono::steady_clock::time_point applied_at_;

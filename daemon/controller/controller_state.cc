@@ -5,7 +5,6 @@
 #include <csignal>
 #include <utility>
 
-#include "daemon/controller/control_service.h"
 #include "daemon/controller/controller.h"
 #include "fmt/format.h"
 #include "proto/scenario/endpoint_codec.h"
@@ -76,7 +75,7 @@ void Controller::HandOver() {
       options_.state_dir));
   if (run_) run_->HandOver(ending);
   if (ApplyDone answer = std::exchange(apply_done_, nullptr)) answer(ending);
-  control_->Leave();
+  front_->Leave();
   membership_.HandOver();
   keep_timer_.Cancel();
   loss_timer_.Cancel();

@@ -43,9 +43,9 @@ PARTS = {
                     "emulator/routing/detours.cc", "emulator_test",
                     "Planner*:Replan*:CheckTables*:CheckIndirect*:Forwarding*"),
     "codec": Part("daemon/link/codec.cc", "shell_test", "Codec*"),
-    "state_store": Part("daemon/controller/state_store.cc", "shell_test", "StateStore*"),
-    "loss_watch": Part("daemon/controller/loss_watch.cc", "shell_test", "LossWatch*"),
-    "window_policy": Part("daemon/controller/window_master.cc", "shell_test", "WindowMaster*"),
+    "state_store": Part("daemon/controller/store/state_store.cc", "shell_test", "StateStore*"),
+    "loss_watch": Part("daemon/controller/members/loss_watch.cc", "shell_test", "LossWatch*"),
+    "window_policy": Part("daemon/controller/run/window_master.cc", "shell_test", "WindowMaster*"),
     "sessions": Part("daemon/stream/session.h", "shell_test", "Session*"),
 }
 COPIED = ["CMakeLists.txt", "emulator", "proto", "daemon", "client", "deploy", "tests"]

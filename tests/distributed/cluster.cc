@@ -36,7 +36,7 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
   controller.security.tls = IdentityOf(Role::kController);
   controller.security.requests_per_second = options_.requests_per_second;
   controller.journal_limit = options_.journal_limit;
-  auto started = Controller::Start(controller);
+  auto started = StartController(controller);
   if (!started.ok()) {
     ADD_FAILURE() << started.status();
     return;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "daemon/controller/controller.h"
+#include "daemon/controller/rpc/control_service.h"
 #include "daemon/node/daemon.h"
 #include "emulator/sim/run.h"
 #include "percs/v1/control.grpc.pb.h"

@@ -129,10 +129,10 @@ TEST(FailureTest, GarbageOnALinkStreamEndsTheStreamNotTheProcess) {
 TEST(FailureTest, ATakenPortIsReportedWithThePidOfItsHolder) {
   ControllerOptions options;
   options.listen = "127.0.0.1:0";
-  const auto first = Controller::Start(options);
+  const auto first = StartController(options);
   ASSERT_TRUE(first.ok()) << first.status();
   options.listen = (*first)->address();
-  const auto second = Controller::Start(options);
+  const auto second = StartController(options);
   EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(second.status().message()),
               AllOf(HasSubstr(options.listen), HasSubstr("is taken by"),
@@ -144,21 +144,21 @@ TEST(FailureTest, ATakenSocketIsReportedWithThePidOfItsHolder) {
   ControllerOptions options;
   options.listen = fmt::format("unix:{}/controller", folder->path());
   {
-    const auto first = Controller::Start(options);
+    const auto first = StartController(options);
     ASSERT_TRUE(first.ok()) << first.status();
-    const auto second = Controller::Start(options);
+    const auto second = StartController(options);
     EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
     EXPECT_THAT(std::string(second.status().message()),
                 AllOf(HasSubstr(options.listen), HasSubstr(fmt::format("(pid {})", getpid()))));
   }
-  EXPECT_TRUE(Controller::Start(options).ok()) << "a socket left behind must not be in the way";
+  EXPECT_TRUE(StartController(options).ok()) << "a socket left behind must not be in the way";
 }
 
 TEST(FailureTest, AddressesThatCannotBeAreRefusedWithWhatWouldBeRight) {
   for (const char* listen : {"nowhere", "host:", "host:99999", "unix:", ":17"}) {
     ControllerOptions options;
     options.listen = listen;
-    const auto controller = Controller::Start(options);
+    const auto controller = StartController(options);
     EXPECT_EQ(controller.status().code(), absl::StatusCode::kInvalidArgument) << listen;
     EXPECT_THAT(std::string(controller.status().message()), HasSubstr(listen));
   }

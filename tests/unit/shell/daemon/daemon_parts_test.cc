@@ -7,7 +7,7 @@
 
 #include "daemon/config/address.h"
 #include "daemon/config/version.h"
-#include "daemon/controller/pace_keeper.h"
+#include "daemon/controller/run/pace_keeper.h"
 #include "daemon/sync/placement.h"
 #include "proto/convert/node_result.h"
 #include "proto/process/grpc_status.h"

@@ -1,6 +1,6 @@
 // What a run answers when hubs are gone. Method: a run whose daemon is played by the test, and a
 // host without hubs; every question must be answered at once.
-#include "daemon/controller/fabric_run.h"
+#include "daemon/controller/run/fabric_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // When a daemon counts as missing and as lost. Method: a clock that the test moves, looks every
 // 100 ms as in the controller, and places that the test sets.
-#include "daemon/controller/loss_watch.h"
+#include "daemon/controller/members/loss_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/controller/fabric_run.h"
+#include "daemon/controller/run/fabric_run.h"
 
 namespace percs::test {
 

@@ -1,7 +1,7 @@
 // The controller's database: what is committed is found again, as a whole or not at all; damage,
 // newer formats and full disks are told apart. Method: a store in a folder of its own, and SQLite's
 // own files changed under it.
-#include "daemon/controller/state_store.h"
+#include "daemon/controller/store/state_store.h"
 
 #include <sqlite3.h>
 #include <sys/resource.h>

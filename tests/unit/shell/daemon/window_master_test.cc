@@ -1,6 +1,6 @@
 // Windows by hand. Method: three processes report; the windows, who is granted and what must be in
 // before are compared with what rule 5 of docs/semantics.md says.
-#include "daemon/controller/window_master.h"
+#include "daemon/controller/run/window_master.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,70 @@
+#include "daemon/controller/members/loss_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fmt/format.h"
+
+namespace percs {
+
+double WallSeconds(LossWatch::Wall time) { return static_cast<double>(time.count()) / 1000; }
+
+void LossWatch::Look(Clock::time_point now, const Rules& rules) {
+  // A pause of this process says nothing about others.
+  const Wall passed =
+      std::min(std::chrono::duration_cast<Wall>(now - looked_.value_or(now)), kLookEvery);
+  looked_ = now;
+  for (std::uint32_t place = 0; place < silent_.size(); ++place) {
+    LookAt(place, rules.can_decide ? passed : Wall(0), rules);
+  }
+}
+
+void LossWatch::LookAt(std::uint32_t place, Wall passed, const Rules& rules) {
+  const Place seen = port_->See(place);
+  State& state = silent_[place];
+  // A question without an answer is silence also when nothing else is awaited any more.
+  const bool asked = seen.connected && state.asked;
+  if (!seen.taken || (seen.connected && !seen.awaited && !asked)) {
+    state = {};
+    return;
+  }
+  // What counts begins when the daemon was first seen silent, and anew when its connection is back.
+  if (!state.silent || state.connected != seen.connected) {
+    state = {};
+    passed = Wall(0);
+  }
+  state.silent = true;
+  state.connected = seen.connected;
+  state.time += passed;
+  state.deadline = seen.connected ? rules.without_answer : rules.without_connection;
+  if (!rules.can_decide) return;
+  if (seen.connected && state.time >= kLookEvery && !std::exchange(state.asked, true)) {
+    port_->Ask(place);
+  }
+  const bool over = state.deadline && state.time >= *state.deadline;
+  if (!(over && (seen.awaited || !seen.connected)) && !seen.gone) return;
+  const char* what = seen.connected ? "it has not answered" : "it has had no connection";
+  const std::string why = seen.gone ? std::string("its process has exited")
+                                    : fmt::format("{} for {:.1f} s", what, WallSeconds(state.time));
+  state = {};
+  port_->Lose(place, why);
+}
+
+std::optional<LossWatch::Silence> LossWatch::Missing(std::uint32_t place) const {
+  const State& state = silent_[place];
+  if (!state.silent || state.time < kMissingAfter) return std::nullopt;
+  Silence silence{state.time, state.connected, std::nullopt};
+  if (state.deadline) silence.left = std::max(*state.deadline - state.time, Wall(0));
+  return silence;
+}
+
+std::string DescribeSilence(const LossWatch::Silence& silence) {
+  const std::string since = fmt::format(
+      "{} for {:.1f} s", silence.connected ? "has not answered" : "has had no connection",
+      WallSeconds(silence.time));
+  return silence.left
+             ? fmt::format("{}; it is lost in {:.1f} s", since, WallSeconds(*silence.left))
+             : fmt::format("{}; without --loss-deadline it is awaited without limit", since);
+}
+
+}  // namespace percs

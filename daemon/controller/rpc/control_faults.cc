@@ -1,0 +1,320 @@
+// The Control service's methods that break, impair and mend.
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "daemon/controller/rpc/control_handlers.h"
+#include "daemon/controller/rpc/link_names.h"
+#include "emulator/management/fault_timeline.h"
+#include "proto/scenario/blades.h"
+#include "proto/scenario/faults.h"
+#include "proto/scenario/impairments.h"
+
+namespace percs {
+namespace {
+
+constexpr int kNamesListed = 64;
+constexpr std::uint64_t kLeaseMax = 7ull * 24 * 3600 * 1000;  // wall milliseconds
+
+// For people. An error if there is no such fault.
+absl::StatusOr<std::string> DescribeFault(const v1::Fault& fault, const FabricRun& run) {
+  if (IsLinkImpairment(fault)) {
+    const auto built = BuildLinkImpairments(fault, run.topology(), run.scenario().parameters);
+    if (!built.ok()) return built.status();
+    return DescribeLinkImpairments(*built, run.topology());
+  }
+  const auto built = BuildBladeFault(fault, run.topology());
+  if (!built.ok()) return built.status();
+  return DescribeBladeFault(*built, run.topology());
+}
+
+// Jobs that a fault touches: the scenario's workload, if any pair of its hubs is touched.
+std::string JobOf(const v1::Scenario& scenario) {
+  const v1::Workload& workload = scenario.workload();
+  if (workload.kind_case() == v1::Workload::KIND_NOT_SET) return "";
+  const auto* field = v1::Workload::descriptor()->FindFieldByNumber(workload.kind_case());
+  return fmt::format("workload {} of scenario {}", field->name(), scenario.name());
+}
+
+void PreviewToProto(const FaultPreview& preview, const FabricRun& run, v1::FaultPreview* message) {
+  const Topology& topology = run.topology();
+  const auto list = [&](const std::string& name) {
+    if (message->targets_size() < kNamesListed) message->add_targets(name);
+  };
+  for (const LinkEnd& link : preview.targets.links) list(topology.LinkName(link));
+  for (const NodeId hub : preview.targets.hubs) list(topology.NodeName(hub));
+  message->set_selected(preview.targets.size());
+  message->set_seed(preview.seed);
+  message->set_pairs(preview.pairs.size());
+  message->set_routes(preview.routes);
+  for (const auto& [source, destination] : preview.pairs) {
+    if (message->pair_names_size() >= kNamesListed) break;
+    message->add_pair_names(
+        fmt::format("{} to {}", topology.NodeName(source), topology.NodeName(destination)));
+  }
+  message->set_pairs_unreachable(preview.unreachable_pairs);
+  for (const std::string& tree : preview.trees) message->add_trees(tree);
+  for (const NodeId hub : preview.cut_off) message->add_hubs_cut_off(topology.NodeName(hub));
+  message->set_windows(preview.windows);
+  if (const std::string job = JobOf(run.message()); !job.empty() && !preview.pairs.empty())
+    message->add_jobs(job);
+  message->set_loses_packets(preview.loses_packets);
+}
+
+}  // namespace
+
+Reactor* ControlService::Handlers::InjectLinkFault(Context* context,
+                                                   const v1::InjectLinkFaultRequest* request,
+                                                   v1::InjectLinkFaultReply* reply) {
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    auto run = ActiveRun(/*going_on=*/true);
+    if (!run.ok()) return run.status();
+    const Topology& topology = (*run)->topology();
+    auto link = topology.ParseLink(request->link());
+    if (!link.ok()) return link.status();
+    std::optional<Time> at;
+    if (request->has_at()) at = request->at();
+    if (at && (*at < 0 || *at >= kNever)) {
+      return absl::InvalidArgumentError(fmt::format("at: {}ps is not a virtual time", *at));
+    }
+    const LinkEnd lower = LowerEnd(topology, *link);
+    reply->set_link(topology.LinkName(lower));
+    reply->set_ends(EndsOf(topology, lower));
+    const bool up = request->up();
+    const std::uint64_t number = (*run)->number();
+    (*run)->InjectLinkFault(lower, up, at, call->Then<Time>([reply, number, up](Time t) {
+      reply->set_at(t);
+      spdlog::info("run {}: {} changes to {} at {}", number, reply->ends(), up ? "up" : "down",
+                   FormatTime(t));
+    }));
+    return absl::OkStatus();
+  });
+}
+
+Reactor* ControlService::Handlers::InjectFault(Context* context,
+                                               const v1::InjectFaultRequest* request,
+                                               v1::InjectFaultReply* reply) {
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    auto run = ActiveRun(/*going_on=*/true);
+    if (!run.ok()) return run.status();
+    const v1::Fault& fault = request->fault();
+    auto what = DescribeFault(fault, **run);
+    if (!what.ok()) return what.status();
+    if (!request->now() && (fault.at() < 0 || fault.at() >= kNever)) {
+      return absl::InvalidArgumentError(fmt::format("at: {}ps is not a virtual time", fault.at()));
+    }
+    reply->set_what(*std::move(what));
+    const std::uint64_t number = (*run)->number();
+    (*run)->InjectFault(request->fault(), request->now(), call->Then<Time>([reply, number](Time t) {
+      reply->set_at(t);
+      spdlog::info("run {}: {} at {}", number, reply->what(), FormatTime(t));
+    }));
+    return absl::OkStatus();
+  });
+}
+
+absl::Status ControlService::Handlers::SetFault(const CallPtr& call, const v1::Fault& fault,
+                                                const char* what, FaultCommand command,
+                                                v1::JournalRecord record,
+                                                std::chrono::milliseconds lease,
+                                                v1::FaultReply* reply) {
+  auto run = ActiveRun(/*going_on=*/true);
+  if (!run.ok()) return run.status();
+  const auto spec = BuildFaultSpec(fault, (*run)->topology());
+  if (!spec.ok()) return spec.status();
+  const std::uint64_t number = (*run)->number();
+  if (lease.count() > 0) record.set_lease_wall_ms(static_cast<std::uint64_t>(lease.count()));
+  (*run)->Manage(
+      std::move(record),
+      [reply, command, spec = *spec, run = *run](Fabric& manager, Time at) {
+        const auto status = (manager.faults()->*command)(spec, at);
+        if (!status.ok()) return status.status();
+        FaultToProto(*status, run->topology(), reply->mutable_fault());
+        return absl::OkStatus();
+      },
+      call->Then<Time>([reply, number, what, lease, run = *run](Time at) {
+        reply->set_at(at);
+        reply->set_pace(run->pace().Expected());
+        if (lease.count() > 0) run->Lease(reply->fault().id(), reply->fault().number(), lease);
+        const v1::FaultStatus& f = reply->fault();
+        const std::string text =
+            fmt::format("{} {} ({}, {} places, seed {}), begins at {}", what, f.id(), f.kind(),
+                        f.selected(), f.seed(), FormatTime(f.begins_at()));
+        spdlog::info("run {}: {} at {}", number, text, FormatTime(at));
+      }));
+  return absl::OkStatus();
+}
+
+Reactor* ControlService::Handlers::CreateFault(Context* context,
+                                               const v1::CreateFaultRequest* request,
+                                               v1::FaultReply* reply) {
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    v1::JournalRecord record;
+    *record.mutable_create_fault() = request->fault();
+    if (request->lease_wall_ms() > kLeaseMax) {
+      return absl::InvalidArgumentError(
+          fmt::format("a lease of {} ms; at most {}", request->lease_wall_ms(), kLeaseMax));
+    }
+    return SetFault(call, request->fault(), "create fault", &FaultService::Create,
+                    std::move(record), std::chrono::milliseconds(request->lease_wall_ms()), reply);
+  });
+}
+
+Reactor* ControlService::Handlers::UpdateFault(Context* context,
+                                               const v1::UpdateFaultRequest* request,
+                                               v1::FaultReply* reply) {
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    v1::JournalRecord record;
+    *record.mutable_update_fault() = request->fault();
+    return SetFault(call, request->fault(), "update fault", &FaultService::Update,
+                    std::move(record), {}, reply);
+  });
+}
+
+// A command for the fault service: `act` carries it out when it is durable, `told` is what the log
+// says of it then.
+template <typename Reply, typename Act, typename Told>
+absl::Status ControlService::Handlers::OnFaults(const CallPtr& call, v1::JournalRecord record,
+                                                Reply* reply, Act act, Told told) {
+  auto run = ActiveRun(/*going_on=*/true);
+  if (!run.ok()) return run.status();
+  (*run)->Manage(
+      std::move(record),
+      [act, run = *run](Fabric& manager, Time at) { return act(*manager.faults(), *run, at); },
+      call->Then<Time>([reply, told, number = (*run)->number()](Time at) {
+        reply->set_at(at);
+        spdlog::info("run {}: {} at {}", number, told(), FormatTime(at));
+      }));
+  return absl::OkStatus();
+}
+
+Reactor* ControlService::Handlers::DeleteFault(Context* context,
+                                               const v1::DeleteFaultRequest* request,
+                                               v1::FaultReply* reply) {
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    v1::JournalRecord record;
+    record.set_delete_fault(request->id());
+    const auto act = [reply, id = request->id()](FaultService& faults, const FabricRun& run,
+                                                 Time at) {
+      const auto fault = faults.Get(id);
+      if (!fault.ok()) return fault.status();
+      FaultToProto(*fault, run.topology(), reply->mutable_fault());
+      return faults.Delete(id, at);
+    };
+    return OnFaults(call, std::move(record), reply, act,
+                    [id = request->id()] { return fmt::format("delete fault {}", id); });
+  });
+}
+
+Reactor* ControlService::Handlers::ResetFaults(Context* context, const v1::ResetFaultsRequest*,
+                                               v1::ResetFaultsReply* reply) {
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    v1::JournalRecord record;
+    record.set_reset_faults(true);
+    const auto act = [reply](FaultService& faults, const FabricRun&, Time at) {
+      reply->set_deleted(faults.Reset(at));
+      return absl::OkStatus();
+    };
+    return OnFaults(call, std::move(record), reply, act,
+                    [reply] { return fmt::format("reset of {} faults", reply->deleted()); });
+  });
+}
+
+Reactor* ControlService::Handlers::ResetArbiters(Context* context, const v1::ResetArbitersRequest*,
+                                                 v1::ResetArbitersReply* reply) {
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    v1::JournalRecord record;
+    record.set_reset_arbiters(true);
+    const auto act = [](FaultService& faults, const FabricRun&, Time at) {
+      faults.ResetArbiters(at);
+      return absl::OkStatus();
+    };
+    return OnFaults(call, std::move(record), reply, act,
+                    [] { return std::string("arbiters reset"); });
+  });
+}
+
+Reactor* ControlService::Handlers::RepeatWorkload(Context* context,
+                                                  const v1::RepeatWorkloadRequest*,
+                                                  v1::RepeatWorkloadReply* reply) {
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    auto run = ActiveRun(/*going_on=*/true);
+    if (!run.ok()) return run.status();
+    (*run)->Repeat(call->Then<Time>([reply, number = (*run)->number()](Time at) {
+      reply->set_at(at);
+      spdlog::info("run {}: the workload runs again at {}", number, FormatTime(at));
+    }));
+    return absl::OkStatus();
+  });
+}
+
+Reactor* ControlService::Handlers::BreakStreams(Context* context,
+                                                const v1::BreakStreamsRequest* request,
+                                                v1::BreakStreamsReply* reply) {
+  return Serve(context, [&] { return controller_->BreakStreams(request->process(), reply); });
+}
+
+Reactor* ControlService::Handlers::HoldFault(Context* context, const v1::HoldFaultRequest* request,
+                                             v1::HoldFaultReply* reply) {
+  return Serve(context, [&]() -> absl::Status {
+    auto run = ActiveRun(false);  // not journalled, so that a full disk takes no lease away
+    if (!run.ok()) return run.status();
+    const auto span = (*run)->Hold(request->id());
+    if (span.ok()) reply->set_lease_wall_ms(static_cast<std::uint64_t>(span->count()));
+    return span.status();
+  });
+}
+
+Reactor* ControlService::Handlers::ListFaults(Context* context,
+                                              const v1::ListFaultsRequest* request,
+                                              v1::ListFaultsReply* reply) {
+  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    auto run = ActiveRun(false);
+    if (!run.ok()) return run.status();
+    reply->set_virtual_time((*run)->virtual_time());
+    if (request->id().empty()) {
+      for (const FaultStatus& fault : (*run)->faults().List()) {
+        FaultToProto(fault, (*run)->topology(), reply->add_faults());
+      }
+      return absl::OkStatus();
+    }
+    const auto fault = (*run)->faults().Get(request->id());
+    if (!fault.ok()) return fault.status();
+    // What it cost, the hubs know.
+    (*run)->Snapshot({},
+                     call->Then<std::vector<NodeState>>(
+                         [reply, fault = *fault, run = *run](const std::vector<NodeState>& states) {
+                           std::vector<Reroute> reroutes = run->reroutes();
+                           Losses losses;
+                           for (const NodeState& state : states) {
+                             NoteFirstPackets(state.first_rerouted, &reroutes);
+                             for (const FaultTally& tally : state.tallies) {
+                               if (tally.fault == fault.number) losses += tally.losses;
+                             }
+                           }
+                           v1::FaultStatus* message = reply->add_faults();
+                           FaultToProto(fault, run->topology(), message);
+                           TimelineToProto(TimelineOf(fault, reroutes, run->topology()), message);
+                           LossesToProto(losses, message);
+                         }));
+    return absl::OkStatus();
+  });
+}
+
+Reactor* ControlService::Handlers::PreviewFault(Context* context,
+                                                const v1::PreviewFaultRequest* request,
+                                                v1::PreviewFaultReply* reply) {
+  return Serve(context, [&]() -> absl::Status {
+    auto run = ActiveRun(false);
+    if (!run.ok()) return run.status();
+    const auto spec = BuildFaultSpec(request->fault(), (*run)->topology());
+    if (!spec.ok()) return spec.status();
+    const auto preview = (*run)->Preview(*spec);
+    if (!preview.ok()) return preview.status();
+    reply->set_virtual_time((*run)->virtual_time());
+    PreviewToProto(*preview, **run, reply->mutable_preview());
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace percs

@@ -1,0 +1,343 @@
+#include "daemon/controller/run/fabric_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "daemon/link/codec.h"
+#include "daemon/sync/placement.h"
+#include "daemon/sync/rejoin_codec.h"
+#include "emulator/base/check.h"
+#include "emulator/routing/planner.h"
+#include "emulator/sim/check_scenario.h"
+#include "fmt/format.h"
+#include "proto/scenario/trace_codec.h"
+#include "spdlog/spdlog.h"
+
+namespace percs {
+namespace {
+
+// A full proof of the first tables costs seconds in larger machines; reroutes are checked apart.
+constexpr NodeId kCheckedNodesMax = 256;
+
+absl::Status CheckSelfContained(const v1::Scenario& scenario) {
+  const v1::Workload& workload = scenario.workload();
+  if (!workload.has_trace() || workload.trace().has_inline_trace()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "workload.trace.file: the controller does not read files; send the trace's content in "
+      "inline_trace");
+}
+
+absl::Status CheckReplay(const v1::ApplyRequest& request) {
+  if (request.replay().empty()) return absl::OkStatus();
+  if (request.hold())
+    return absl::FailedPreconditionError(
+        "replay: a replay ends with its last command; remove `hold`");
+  Time last = 0;
+  for (const v1::JournalRecord& record : request.replay()) {
+    // Tables stand in it themselves, not the name of their payload.
+    const bool command =
+        FabricRun::IsCommand(record) && record.event_case() != v1::JournalRecord::kLoadRoutes;
+    if (!command || record.at() < last || record.at() >= kNever) {
+      return absl::InvalidArgumentError(fmt::format(
+          "replay: the record at {}ps is not a command, or is out of time order", record.at()));
+    }
+    last = record.at();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FabricRun>> FabricRun::Create(std::uint64_t number,
+                                                             const v1::ApplyRequest& request,
+                                                             std::uint32_t daemons,
+                                                             ProcessLock* lock, DaemonPort* port,
+                                                             Events events) {
+  if (!request.has_scenario()) return absl::InvalidArgumentError("scenario: missing");
+  if (absl::Status s = CheckSelfContained(request.scenario()); !s.ok()) return s;
+  if (absl::Status s = CheckReplay(request); !s.ok()) return s;
+  auto scenario = BuildScenario(request.scenario(), "");
+  if (!scenario.ok()) return scenario.status();
+  if (absl::Status s = CheckScenario(*scenario, RunsOn::kDaemons); !s.ok()) return s;
+  auto topology = percs::Topology::Create(scenario->topology);
+  if (!topology.ok()) return topology.status();
+  for (const v1::JournalRecord& record : request.replay()) {
+    if (!record.has_endpoint() || record.endpoint().node() < topology->hubs()) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("replay: operations for windows of node {}, which is not a hub; hubs are 0..{}",
+                    record.endpoint().node(), topology->hubs() - 1));
+  }
+  std::vector<std::uint64_t> blocks(request.nodes_per_process().begin(),
+                                    request.nodes_per_process().end());
+  if (blocks.empty()) blocks = EvenBlocks(topology->nodes(), daemons);
+  if (blocks.size() != daemons) {
+    return absl::InvalidArgumentError(fmt::format(
+        "nodes_per_process has {} entries, but {} daemons have joined", blocks.size(), daemons));
+  }
+  auto placement = MakePlacement(topology->nodes(), blocks, static_cast<int>(daemons));
+  if (!placement.ok()) return placement.status();
+  if (request.has_trace()) {
+    const auto selection = SelectionFromProto(request.trace(), *topology);
+    if (!selection.ok()) return selection.status();
+  }
+  auto manager = Fabric::Create(*scenario, *placement);
+  if (!manager.ok()) return manager.status();
+  const auto tables = Planner(*topology).Plan(Failures());
+  if (topology->nodes() <= kCheckedNodesMax) {
+    auto report = CheckTables(*topology, Failures(), tables, scenario->parameters.vc_policy);
+    if (!report.ok() && scenario->parameters.vc_policy == VcPolicy::kPosition)
+      return report.status();
+  }
+  for (NodeId node = 0; node < topology->nodes(); ++node) {
+    (*manager)->InstallTables(node, tables[node]);
+  }
+  (*manager)->Start();
+  return std::unique_ptr<FabricRun>(new FabricRun(number, request, *std::move(scenario),
+                                                  *std::move(manager), *std::move(placement), lock,
+                                                  port, std::move(events)));
+}
+
+FabricRun::FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scenario scenario,
+                     std::unique_ptr<Fabric> manager, Placement placement, ProcessLock* lock,
+                     DaemonPort* port, Events events)
+    : number_(number),
+      message_(request.scenario()),
+      scenario_(std::move(scenario)),
+      manager_(std::move(manager)),
+      placement_(std::move(placement)),
+      daemons_(static_cast<std::uint32_t>(placement_.manager_process)),
+      windows_limit_(request.windows_limit()),
+      hold_(request.hold()),
+      port_(port),
+      events_(std::move(events)),
+      master_(placement_.processes, manager_->lookahead()),
+      policy_(scenario_.stop_at, scenario_.parameters.stall_limit),
+      pace_(PacingOf(message_)),
+      pace_timer_(lock),
+      programs_(daemons_, request.wait_endpoints()),
+      lease_timer_(lock),
+      soon_timer_(lock),
+      cables_(topology(), placement_),
+      batches_(daemons_),
+      pending_(daemons_),
+      blade_faults_(scenario_.blade_faults),
+      trace_(request.has_trace() ? std::optional(request.trace()) : std::nullopt),
+      replay_(request.replay().begin(), request.replay().end()),
+      queries_(topology(), scenario_.parameters, placement_, port) {}
+
+void FabricRun::Configure() {
+  for (std::uint32_t process = 0; process < daemons_; ++process) SendConfigure(process);
+}
+
+void FabricRun::SendConfigure(std::uint32_t process) {
+  auto message = port_->Prepare(process);
+  v1::Configure* configure = message->mutable_configure();
+  configure->set_run(number_);
+  *configure->mutable_scenario() = message_;
+  if (trace_) *configure->mutable_trace() = *trace_;
+  for (std::uint32_t p = 0; p < daemons_; ++p) {
+    configure->add_nodes_per_process(static_cast<std::uint64_t>(
+        std::count(placement_.process_of_node.begin(), placement_.process_of_node.end(), p)));
+  }
+  for (const auto& [peer, channels] : SharedChannels(topology(), placement_, process)) {
+    if (!master_.lost(static_cast<int>(peer))) *configure->add_peers() = port_->Describe(peer);
+  }
+  LossesToProto(manager_->losses(), configure);
+  if (joining_) configure->set_attempt(joining_->attempt);
+  const HubTables* last = nullptr;
+  for (NodeId node = 0; node < topology().nodes(); ++node) {
+    if (placement_.process_of_node[node] != process) continue;
+    const auto tables = manager_->tables(node);
+    v1::NodeTables* entry = configure->add_tables();
+    entry->set_node(node);
+    entry->set_hash(tables->Hash());
+    if (tables.get() != last) entry->set_tables(tables->Serialize());
+    last = tables.get();
+  }
+  port_->Send(process, std::move(message));
+}
+
+void FabricRun::OnMessage(std::uint32_t process, v1::DaemonMessage& message) {
+  if (message.has_endpoints()) OnEndpoints(process, *message.mutable_endpoints());
+  if (message.has_link_state() && message.link_state().run() == number_)
+    unreached_.OnLinkState(process, message.link_state());
+  if (message.has_report()) {
+    OnReport(process, *message.mutable_report());
+  } else if (message.has_ready()) {
+    OnReady(process, message.ready());
+  } else if (message.has_results()) {
+    OnResults(process, message.results());
+  } else if (message.has_snapshot()) {
+    OnAnswer(queries_.OnSnapshot(process, message.snapshot()));
+  } else if (message.has_trace()) {
+    OnAnswer(queries_.OnTrace(process, message.trace()));
+  } else if (message.has_peer_lost()) {
+    OnPeerLost(process, message.peer_lost());
+  } else if (message.has_peer_back()) {
+    OnPeerBack(process, message.peer_back());
+  } else if (message.has_wait_edges()) {
+    OnWaitEdges(process, message.wait_edges());
+  } else if (message.has_endpoints()) {
+    Soon();
+  } else if (message.has_failure()) {
+    OnFailure(process, message.failure());
+  }
+}
+
+void FabricRun::OnFailure(std::uint32_t process, const v1::Failure& failure) {
+  if (failure.run() != number_) return;
+  if (!master_.lost(static_cast<int>(process))) {
+    return Fail(absl::Status(static_cast<absl::StatusCode>(failure.code()),
+                             fmt::format("process {}: {}", process, failure.message())));
+  }
+  // On its way into the place of a lost one. An attempt that was given up is nothing any more.
+  if (!joining_ || joining_->process != process || joining_->attempt != failure.attempt()) return;
+  spdlog::error("run {}: process {} cannot rejoin: {}", number_, process, failure.message());
+  AbandonRejoin(process);
+  lost_as_.erase(process);
+}
+
+void FabricRun::OnReady(std::uint32_t process, const v1::Ready& ready) {
+  if (ready.run() == number_ && joining_ && process == joining_->process) return OnJoined(ready);
+  if (ready.run() != number_ || phase_ != Phase::kConfiguring) return;
+  batches_.OnReport(process, ready.report(), master_.window_from());
+  absl::Status status = master_.OnReport(static_cast<int>(process), ready.report());
+  if (status.ok() && !ready.report().management().empty()) {
+    status = TakeManagement(ready.report().management());
+  }
+  if (!status.ok()) return Fail(status);
+  ready_.insert(process);
+  if (ready_.size() == daemons_) Start();
+}
+
+void FabricRun::Start() {
+  v1::WindowReport report;
+  report.set_next_event(manager_->NextEventTime());
+  const WorkLeft left = manager_->work_left();
+  report.set_unfinished(left.unfinished);
+  report.set_resident(left.resident_packets);
+  PERCS_CHECK(master_.OnReport(static_cast<int>(daemons_), report).ok());
+  phase_ = Phase::kRunning;
+  has_started_ = true;
+  started_ = Clock::now();
+  pace_.Start(started_);
+  FollowHold();
+  spdlog::info("run {}: {} hubs in {} processes, lookahead {} ({})", number_, topology().nodes(),
+               daemons_, FormatTime(master_.lookahead()), lookahead_source());
+  events_.configured(absl::OkStatus());
+  Step();
+}
+
+void FabricRun::OnReport(std::uint32_t process, v1::WindowReport& report) {
+  if (phase_ == Phase::kEnded || phase_ == Phase::kConfiguring) return;
+  batches_.OnReport(process, report, master_.window_from());
+  absl::Status status = master_.OnReport(static_cast<int>(process), report);
+  if (status.ok() && !report.management().empty()) status = TakeManagement(report.management());
+  if (!status.ok()) return Fail(status);
+  if (!busy()) Step();
+}
+
+absl::Status FabricRun::TakeManagement(const std::string& bytes) {
+  if (keeps()) manager_inbox_bytes_.push_back(bytes);
+  OutboxDecoder decoder(0);
+  return decoder.Decode(
+      absl::MakeConstSpan(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()),
+      &manager_inbox_);
+}
+
+void FabricRun::Fail(const absl::Status& why) {
+  if (unreachable_.ok()) unreachable_ = why;
+  if (phase_ != Phase::kEnded) {
+    const bool configuring = phase_ == Phase::kConfiguring;
+    for (std::uint32_t process = 0; process < daemons_; ++process) {
+      auto message = port_->Prepare(process);
+      message->mutable_drop()->set_run(number_);
+      port_->Send(process, std::move(message));
+    }
+    End(why);
+    if (configuring) events_.configured(why);
+  }
+  queries_.RefuseAll(why);
+}
+
+void FabricRun::End(absl::StatusOr<RunResult> result) {
+  phase_ = Phase::kEnded;
+  ended_at_ = Clock::now();
+  pace_timer_.Cancel();
+  lease_timer_.Cancel();
+  soon_timer_.Cancel();
+  collecting_.clear();
+  if (!result.ok()) spdlog::error("run {}: {}", number_, std::string(result.status().message()));
+  result_ = std::move(result);
+  const absl::Status over = absl::FailedPreconditionError(
+      fmt::format("run {} ended at {} of virtual time", number_, FormatTime(master_.now())));
+  for (Command& command : std::exchange(commands_, {})) command.done(over);
+  if (!result_->ok()) queries_.RefuseAll(result_->status());
+  events_.ended();
+}
+
+void FabricRun::HandOver(const absl::Status& why) {
+  for (Command& command : std::exchange(commands_, {})) command.done(why);
+  queries_.RefuseAll(why);
+  pace_timer_.Cancel();
+  lease_timer_.Cancel();
+  soon_timer_.Cancel();
+}
+
+v1::FabricState FabricRun::state() const {
+  switch (phase_) {
+    case Phase::kConfiguring:
+      return v1::FABRIC_STATE_CONFIGURING;
+    case Phase::kIdle:
+    case Phase::kHeld:
+      return v1::FABRIC_STATE_IDLE;
+    case Phase::kPaused:
+      return v1::FABRIC_STATE_PAUSED;
+    case Phase::kEnded:
+      return result_->ok() ? v1::FABRIC_STATE_FINISHED : v1::FABRIC_STATE_FAILED;
+    default:
+      return v1::FABRIC_STATE_RUNNING;
+  }
+}
+
+Time FabricRun::virtual_time() const {
+  if (ended() && result_->ok()) return (*result_)->virtual_time;
+  return told_ = std::max(told_, Now());
+}
+
+Time FabricRun::Now() const {
+  if (!has_started_ || !pace_.paced() || phase_ == Phase::kEnded) return master_.now();
+  if (held_at_) return *held_at_;
+  if (programs_hold_at_) return std::max(master_.now(), *programs_hold_at_);
+  // Between windows nothing happens, so time that has passed in wall terms has passed.
+  return std::max(master_.now(), std::min({pace_.Allowed(Clock::now()), master_.next(),
+                                           pause_at_.value_or(kNever)}));
+}
+
+double FabricRun::wall_seconds() const {
+  if (!has_started_) return 0;
+  const auto until = phase_ == Phase::kEnded ? ended_at_ : Clock::now();
+  return std::chrono::duration<double>(until - started_).count();
+}
+
+absl::StatusOr<FaultPreview> FabricRun::Preview(const FaultSpec& spec) const {
+  FabricView view{topology(),
+                  scenario_.parameters,
+                  scenario_.seed,
+                  manager_->known_failures(),
+                  [this](NodeId node) { return manager_->tables(node); },
+                  manager_->trees()};
+  return PreviewFault(spec, view);
+}
+
+Epoch FabricRun::epoch() const {
+  const auto& reroutes = manager_->reroutes();
+  Epoch epoch = 1;
+  for (const Reroute& r : reroutes) {
+    if (r.committed <= master_.now()) epoch = std::max(epoch, r.epoch);
+  }
+  return epoch;
+}
+
+}  // namespace percs

@@ -1,0 +1,390 @@
+// One scenario on the joined daemons, from its configuration to its result: deals out hubs, opens
+// windows, runs network management, passes commands on, collects.
+//
+// THREAD: everything is called with the process's lock held.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "daemon/controller/run/cable_streams.h"
+#include "daemon/controller/run/daemon_port.h"
+#include "daemon/controller/run/fault_leases.h"
+#include "daemon/controller/run/node_queries.h"
+#include "daemon/controller/run/pace_keeper.h"
+#include "daemon/controller/run/run_programs.h"
+#include "daemon/controller/run/sent_batches.h"
+#include "daemon/controller/run/unreached_peers.h"
+#include "daemon/controller/run/window_master.h"
+#include "daemon/metrics/node_state.h"
+#include "daemon/stream/process_lock.h"
+#include "emulator/management/fault_preview.h"
+#include "emulator/sim/fabric.h"
+#include "emulator/sim/run.h"
+#include "emulator/sim/traced_packet.h"
+#include "emulator/sim/window_policy.h"
+#include "percs/v1/control.pb.h"
+#include "percs/v1/state.pb.h"
+#include "percs/v1/sync.pb.h"
+#include "proto/scenario/build.h"
+
+namespace percs {
+
+class FabricRun {
+ public:
+  using Clock = std::chrono::steady_clock;
+  struct Events {
+    std::function<void(const absl::Status&)> configured;  // running, or why not
+    std::function<void()> ended;                          // result() is there
+    // Makes commands durable that take effect now. An error refuses them all; null: they are not
+    // kept.
+    std::function<absl::Status(const std::vector<v1::JournalRecord>&)> record = nullptr;
+  };
+  using SnapshotDone = NodeQueries::SnapshotDone;
+  using TimeDone = std::function<void(absl::StatusOr<Time>)>;
+  using TraceDone = NodeQueries::TraceDone;
+  using LoadDone = std::function<void(absl::StatusOr<LoadedRoutes>)>;
+
+  // A record of a journal that a run takes as a command.
+  static bool IsCommand(const v1::JournalRecord& record);
+  // INVALID_ARGUMENT for a scenario that cannot be built or dealt out.
+  static absl::StatusOr<std::unique_ptr<FabricRun>> Create(std::uint64_t number,
+                                                           const v1::ApplyRequest& request,
+                                                           std::uint32_t daemons, ProcessLock* lock,
+                                                           DaemonPort* port, Events events);
+
+  // As it stands between two events, but for what network management did, which is new_steps()
+  // since KeptSteps().
+  void Save(v1::SavedRun* saved) const;
+  const std::vector<v1::ManagerStep>& new_steps() const { return new_steps_; }
+  std::uint64_t steps() const { return steps_; }
+  void KeptSteps() { new_steps_.clear(); }
+  // Something but messages to daemons is to be saved.
+  bool touched() const { return touched_; }
+  void Untouch() { touched_ = false; }
+  // REQUIRES: just created. `commands` are those of the run in the journal; what was saved did not
+  // have the last of them if they were journalled and nothing more. TakeUp then continues.
+  // DATA_LOSS if they do not fit.
+  absl::Status Restore(const v1::SavedRun& saved, const std::vector<v1::ManagerStep>& steps,
+                       std::vector<v1::JournalRecord> commands);
+  void TakeUp();
+
+  // Sends every daemon its part; windows open when all are ready.
+  void Configure();
+  void OnMessage(std::uint32_t process, v1::DaemonMessage& message);
+  // The process is lost. Survivors continue, if the run is in progress and there are any.
+  void Lose(std::uint32_t process, const std::string& name, std::uint64_t incarnation,
+            const std::string& why);
+  // Whether the controller before this one journalled the loss of this daemon and ended before
+  // anything else of it was saved.
+  bool DeclaredLost(std::uint32_t process, std::uint64_t incarnation) const;
+  // A daemon may have joined in the place of a lost one: admits them, one at a time.
+  void TakeBack();
+  // It has to say something.
+  bool Awaits(std::uint32_t process) const;
+  // OK, or UNAVAILABLE: which missing daemon virtual time or an answer waits for.
+  absl::Status Waiting() const;
+  // Answers those who would wait for missing daemons, and ends a run that cannot begin because
+  // daemons do not reach each other. To be called from time to time.
+  void RefuseWaiting();
+  // OK, or why virtual time stands still: a loss cannot be journalled.
+  const absl::Status& not_journalled() const { return not_journalled_; }
+  // Another controller goes on with it: who waits for an answer is told `why`, and nothing is done
+  // from now on.
+  void HandOver(const absl::Status& why);
+  // Ends the run with an error, and the daemons forget it. A run that has ended keeps its result,
+  // but its hubs can be asked no more.
+  void Fail(const absl::Status& why);
+
+  void Snapshot(std::vector<NodeId> nodes, SnapshotDone done);
+  // Calls back with the virtual time of the effect. INVALID_ARGUMENT for a time that has passed.
+  void InjectLinkFault(LinkEnd link, bool up, std::optional<Time> at, TimeDone done);
+  // Any other fault of a scenario, at its time or at once. INVALID_ARGUMENT if it cannot be.
+  void InjectFault(const v1::Fault& fault, bool now, TimeDone done);
+  // Follows packets from the virtual time on that it calls back with. INVALID_ARGUMENT for a
+  // selection that names what is not there.
+  void Trace(const v1::TraceSelection& selection, TimeDone done);
+  // What became of all packets followed so far.
+  void GetTrace(TraceDone done);
+  // Calls back when the tables have been proven and their install has begun, or with the witness.
+  void LoadRoutes(TableSet tables, v1::JournalRecord record, LoadDone done);
+  // Something for network management, at the start of the next window, which replays as `record`.
+  // Calls back with that time, or with the error of `command`.
+  using ManagerCommand = std::function<absl::Status(Fabric& manager, Time at)>;
+  void Manage(v1::JournalRecord record, ManagerCommand command, TimeDone done);
+  void Stop(TimeDone done);
+  // Runs the workload again. FAILED_PRECONDITION unless everything is done and the run is held.
+  void Repeat(TimeDone done);
+  const RunPrograms::Counts& programs() const { return programs_.counts(); }
+  // Virtual time pauses now or later, or resumes. Returns where. Commands are still
+  // taken.
+  Time Pause();
+  Time StepBy(Time by);
+  Time Resume();
+  // Fault `number` of this name is deleted when its lease is not renewed for `span` of wall time.
+  // Hold returns the span.
+  void Lease(const std::string& id, std::uint32_t number, std::chrono::milliseconds span);
+  absl::StatusOr<std::chrono::milliseconds> Hold(const std::string& id);
+
+  v1::FabricState state() const;
+  bool ended() const { return result_.has_value(); }
+  // REQUIRES: ended().
+  const absl::StatusOr<RunResult>& result() const { return *result_; }
+  std::uint64_t number() const { return number_; }
+  const Scenario& scenario() const { return scenario_; }
+  const v1::Scenario& message() const { return message_; }
+  const Topology& topology() const { return manager_->topology(); }
+  const Placement& placement() const { return placement_; }
+  const WindowMaster& master() const { return master_; }
+  const PaceKeeper& pace() const { return pace_; }
+  // For people: never less than what was said before.
+  Time virtual_time() const;
+  double wall_seconds() const;
+  std::string lookahead_source() const { return manager_->lookahead_source(); }
+  Epoch epoch() const;
+  std::shared_ptr<const HubTables> tables(NodeId node) const { return manager_->tables(node); }
+  const std::vector<TreeStatus>& trees() const { return manager_->trees(); }
+  const FaultService& faults() const { return *manager_->faults(); }
+  const EventLog& log() const { return manager_->events(); }
+  // The last time that the hubs of a process came back; null if they never did.
+  const RejoinedHubs* Rejoined(std::uint32_t process) const;
+  const std::vector<Reroute>& reroutes() const { return manager_->reroutes(); }
+  // What a fault would touch now. Errors as those of creating it.
+  absl::StatusOr<FaultPreview> Preview(const FaultSpec& spec) const;
+
+ private:
+  // kHeld: by programs.
+  enum class Phase {
+    kConfiguring,
+    kRunning,
+    kIdle,
+    kPaused,
+    kHeld,
+    kCollecting,
+    kDeadlocked,
+    kEnded
+  };
+  bool going_on() const {
+    return phase_ == Phase::kRunning || phase_ == Phase::kIdle || phase_ == Phase::kPaused ||
+           phase_ == Phase::kHeld;
+  }
+  struct Loss {
+    v1::SavedLoss saved;              // with what survivors have said
+    std::set<std::uint32_t> awaited;  // processes that have not said what they have of it
+  };
+  // A daemon on its way into the place of a lost one.
+  struct Joining {
+    std::uint32_t process = 0;
+    std::uint64_t attempt = 0;
+    std::set<std::uint32_t> awaited;  // survivors that have not opened a stream to it yet
+    bool configured = false;
+  };
+  struct Command {
+    v1::JournalRecord record;
+    TimeDone done;  // when it takes effect, or why not
+    // Null: as the record says. Else the same, and it also fills an answer.
+    ManagerCommand on_manager = nullptr;
+  };
+  // What a command does, by its event in the journal.
+  struct CommandRow {
+    // Takes effect at a boundary, and says when; an error refuses it. Null: no command.
+    absl::StatusOr<Time> (FabricRun::*take)(const Command& command, Time boundary) = nullptr;
+    // Does again what a controller that takes over has to: network management is not saved.
+    void (FabricRun::*repeat)(const v1::JournalRecord& record) = nullptr;
+  };
+  static CommandRow RowOf(v1::JournalRecord::EventCase event);
+
+  FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scenario scenario,
+            std::unique_ptr<Fabric> manager, Placement placement, ProcessLock* lock,
+            DaemonPort* port, Events events);
+
+  void SendConfigure(std::uint32_t process);
+  void OnReady(std::uint32_t process, const v1::Ready& ready);
+  void OnFailure(std::uint32_t process, const v1::Failure& failure);
+  // Of a question; an error if it cannot be read.
+  void OnAnswer(const absl::Status& read);
+  void OnReport(std::uint32_t process, v1::WindowReport& report);
+  absl::Status TakeManagement(const std::string& bytes);
+  void Start();
+
+  // Continues as far as possible: until a daemon has to answer, the pace holds, or the end.
+  void Step();
+  // A command came: Step, but if commands are made durable, in a moment, so that those that come
+  // together are synced together.
+  void Soon();
+  // Neither virtual time nor an answer goes on without it.
+  bool HeldBy(std::uint32_t process) const;
+  absl::Status WaitsFor(std::uint32_t process) const;
+  // OK, or UNAVAILABLE: which daemons have no stream to which.
+  absl::Status Apart() const;
+  // Has it taken at the end of the window.
+  void Enqueue(Command command);
+  void Ask(NodeQueries::Query query);
+  void SendQueries();
+  bool IsLost(std::uint32_t process) const { return master_.lost(static_cast<int>(process)); }
+  bool AnswersAwaited() const;
+  bool busy() const { return master_.anyone_running() || AnswersAwaited(); }
+  void TakeCommands(Time boundary);
+  // Those of an earlier run that are due.
+  void TakeReplay();
+  void Submit(const v1::JournalRecord& record);
+  absl::Status Record(const std::list<Command>& commands, Time boundary);
+  void EndLeases();
+  // Rows of commands. Each adds to what the daemons it concerns get with their next grants.
+  absl::StatusOr<Time> TakeOnManager(const Command& command, Time boundary);
+  absl::StatusOr<Time> TakeLinkFault(const Command& command, Time boundary);
+  absl::StatusOr<Time> TakeFault(const Command& command, Time boundary);
+  absl::StatusOr<Time> TakeTrace(const Command& command, Time boundary);
+  absl::StatusOr<Time> TakeRepeat(const Command& command, Time boundary);
+  absl::StatusOr<Time> TakeSever(const Command& command, Time boundary);
+  absl::StatusOr<Time> TakeStop(const Command& command, Time boundary);
+  absl::StatusOr<Time> TakeLoss(const Command& command, Time boundary);
+  absl::StatusOr<Time> TakeRejoin(const Command& command, Time boundary);
+  absl::StatusOr<Time> TakeSubmission(const Command& command, Time boundary);
+  void RepeatOnManager(const v1::JournalRecord& record);
+  void RepeatFault(const v1::JournalRecord& record);
+  void RepeatStop(const v1::JournalRecord& record);
+  void RepeatLoss(const v1::JournalRecord& record);
+  void RepeatRejoin(const v1::JournalRecord& record);
+  // The nodes it concerns.
+  absl::StatusOr<std::vector<NodeId>> AdmitFault(const v1::Fault& fault);
+  // Adds to what each daemon that is not lost gets, and has it run from `boundary` on.
+  void ForEachDaemon(Time boundary, absl::FunctionRef<void(v1::WindowGrant&)> add);
+  // Daemons that are not lost and have one of these.
+  std::set<std::uint32_t> OwnersOf(const std::vector<NodeId>& nodes) const;
+  // False if there is nothing to open now.
+  bool OpenWindow();
+  Standing CurrentStanding() const;
+  void SendGrant(int process);
+  // What commands and network management have for the process's next grant.
+  v1::WindowGrant Pending(std::uint32_t process) const;
+  void ForgetPending(std::uint32_t process);
+  bool CommandsUndelivered() const;
+  absl::Status RestoreCommands(std::uint32_t process, const v1::WindowGrant& pending);
+  absl::Status RepeatManager(const v1::SavedRun& saved, const std::vector<v1::ManagerStep>& steps,
+                             const std::vector<v1::JournalRecord>& commands);
+  v1::ManagerStep& AddStep();
+  bool keeps() const { return events_.record != nullptr; }
+  // Gives the daemons what faults do before `end`.
+  void TakeFaultActions(Time end);
+  void RunManager();
+  void ReportManager();
+  void Collect(v1::Collect::What what);
+  void OnResults(std::uint32_t process, const v1::NodeResults& results);
+  // fabric_run_endpoints.cc
+  void OnEndpoints(std::uint32_t process, v1::EndpointReport& report);
+  // Those that have waited; all of them at `boundary`.
+  void TakeSubmissions(Time boundary);
+  void RefuseSubmission(std::uint32_t process, std::uint64_t number, const absl::Status& why);
+  // When what comes now takes effect.
+  Time Now() const;
+  // What is known of them has changed.
+  void FollowHold();
+  // fabric_run_losses.cc
+  void BeginLoss(const v1::SavedLoss& saved);
+  // No window waits for it any more.
+  void LeaveOut(std::uint32_t process);
+  void OnPeerLost(std::uint32_t process, const v1::PeerLostReply& reply);
+  void FillSevered(const Loss& loss, Time boundary, v1::LostDaemon* message) const;
+  bool OnlyFaultsWait() const;
+  void TakeLosses();
+  void OnLossRefused(const Loss& loss, const absl::Status& why);
+  // fabric_run_rejoin.cc
+  void BeginRejoin(std::uint32_t process);
+  void OnPeerBack(std::uint32_t survivor, const v1::PeerBackReply& reply);
+  void OnJoined(const v1::Ready& ready);
+  void ConfigureRejoined();
+  void AbandonRejoin(std::uint32_t process);
+  void Welcome(std::uint32_t process);
+  std::uint32_t living() const;
+  // Gives them to the daemons of the hubs they concern.
+  void RouteActions(const std::vector<FaultAction>& actions);
+  void OnWaitEdges(std::uint32_t process, const v1::WaitEdges& edges);
+  void FinishRun();
+  void FinishDeadlock();
+  void End(absl::StatusOr<RunResult> result);
+
+  const std::uint64_t number_;
+  const v1::Scenario message_;
+  const Scenario scenario_;
+  const std::unique_ptr<Fabric> manager_;  // hosts no hub, only network management
+  const Placement placement_;
+  const std::vector<std::uint64_t> nodes_per_process_;
+  const std::uint32_t daemons_;
+  const std::uint64_t windows_limit_;
+  bool hold_;
+  DaemonPort* port_;
+  Events events_;
+  WindowMaster master_;
+  WindowPolicy policy_;
+  PaceKeeper pace_;
+  Timer pace_timer_;
+
+  std::optional<Time> pause_at_;  // virtual time goes no further
+  bool stopped_ = false;          // by command; then nothing holds it
+  std::optional<Time>
+      held_at_;  // where virtual time stands because nothing is left but faults to come
+  RunPrograms programs_;
+  std::optional<Time> programs_hold_at_;  // where it stands because programs owe their next calls
+  std::optional<Time> released_at_;       // where it stood, until they have had what they asked for
+  mutable Time told_ = 0;
+  FaultLeases leases_;
+  Timer lease_timer_;
+  Timer soon_timer_;
+  bool soon_ = false;
+
+  Phase phase_ = Phase::kConfiguring;
+  std::set<std::uint32_t> ready_;  // processes, while configuring
+  UnreachedPeers unreached_;
+  CableStreams cables_;
+  SentBatches batches_;
+  Outbox manager_inbox_;
+  std::vector<std::string> manager_inbox_bytes_;  // the same, as it came
+  // By process, what commands have for its next grant; network management's part is its outbox.
+  std::vector<v1::WindowGrant> pending_;
+  std::vector<BladeFault> blade_faults_;           // all that were or are to come
+  const std::optional<v1::TraceSelection> trace_;  // from the start
+  std::list<Command> commands_;
+  std::deque<v1::JournalRecord> replay_;  // to be taken at their times
+  NodeQueries queries_;
+  std::set<std::uint32_t> collecting_;  // processes whose part of the end is awaited
+  absl::Status unreachable_;            // why hubs cannot be asked any more
+  std::vector<NodeResult> results_;
+  std::vector<WaitEdge> wait_edges_;
+  std::vector<std::string> blocked_;
+  std::list<Loss> losses_;  // declared, not yet commands
+  absl::Status not_journalled_;
+  std::uint32_t losses_count_ = 0;
+  std::set<NodeId> lost_nodes_;
+  std::map<std::uint32_t, std::uint32_t>
+      lost_as_;  // loss by process, until another daemon has its place
+  std::optional<Joining> joining_;
+  std::uint64_t attempts_ = 0;
+  // For a controller that takes over.
+  std::uint64_t commands_taken_ = 0;  // that are in the journal
+  std::uint64_t steps_ = 0;           // of network management
+  std::vector<v1::ManagerStep> new_steps_;
+  std::uint64_t recoveries_ = 0;
+  v1::SavedRun::Phase saved_phase_ = v1::SavedRun::PHASE_UNSPECIFIED;
+  std::vector<v1::JournalRecord> retake_;  // journalled, but not in what was saved
+  bool retaking_ = false, touched_ = false;
+  std::map<std::uint32_t, std::uint64_t> retaken_losses_;  // incarnations, by process
+  std::uint64_t reports_not_kept_ = 0;                     // of programs, of all daemons
+
+  Clock::time_point started_, ended_at_;
+  bool has_started_ = false;
+  std::optional<absl::StatusOr<RunResult>> result_;
+};
+
+}  // namespace percs

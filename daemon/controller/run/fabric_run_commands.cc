@@ -1,0 +1,341 @@
+// The part of FabricRun that interprets commands: one row for each event of the journal.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "daemon/controller/run/fabric_run.h"
+#include "emulator/node/repeated_workload.h"
+#include "fmt/format.h"
+#include "proto/scenario/blades.h"
+#include "proto/scenario/commands.h"
+#include "proto/scenario/faults.h"
+#include "proto/scenario/impairments.h"
+#include "proto/scenario/trace_codec.h"
+#include "spdlog/spdlog.h"
+
+namespace percs {
+namespace {
+
+absl::Status CheckNotBefore(Time boundary, Time at) {
+  if (at >= boundary) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("a fault at {} is in the past: virtual time is {}",
+                                                FormatTime(at), FormatTime(boundary)));
+}
+
+}  // namespace
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+// An event without a row does not compile.
+FabricRun::CommandRow FabricRun::RowOf(v1::JournalRecord::EventCase event) {
+  switch (event) {
+    case v1::JournalRecord::kCreateFault:
+    case v1::JournalRecord::kUpdateFault:
+    case v1::JournalRecord::kDeleteFault:
+    case v1::JournalRecord::kResetFaults:
+    case v1::JournalRecord::kResetArbiters:
+    case v1::JournalRecord::kCreateTree:
+    case v1::JournalRecord::kDeleteTree:
+    case v1::JournalRecord::kRoutes:
+      return {&FabricRun::TakeOnManager, &FabricRun::RepeatOnManager};
+    case v1::JournalRecord::kLoadRoutes:  // whoever reads it puts kRoutes in its place
+      return {&FabricRun::TakeOnManager, nullptr};
+    case v1::JournalRecord::kLinkFault:
+      return {&FabricRun::TakeLinkFault, &FabricRun::RepeatOnManager};
+    case v1::JournalRecord::kFault:
+      return {&FabricRun::TakeFault, &FabricRun::RepeatFault};
+    case v1::JournalRecord::kStop:
+      return {&FabricRun::TakeStop, &FabricRun::RepeatStop};
+    case v1::JournalRecord::kLose:
+      return {&FabricRun::TakeLoss, &FabricRun::RepeatLoss};
+    case v1::JournalRecord::kRejoin:
+      return {&FabricRun::TakeRejoin, &FabricRun::RepeatRejoin};
+    case v1::JournalRecord::kSever:
+      return {&FabricRun::TakeSever, nullptr};
+    case v1::JournalRecord::kTrace:
+      return {&FabricRun::TakeTrace, nullptr};
+    case v1::JournalRecord::kRepeat:
+      return {&FabricRun::TakeRepeat, nullptr};
+    case v1::JournalRecord::kEndpoint:
+      return {&FabricRun::TakeSubmission, nullptr};
+    case v1::JournalRecord::kApply:
+    case v1::JournalRecord::kEnd:
+    case v1::JournalRecord::EVENT_NOT_SET:
+      return {};
+  }
+  return {};  // of a newer version
+}
+#pragma GCC diagnostic pop
+
+bool FabricRun::IsCommand(const v1::JournalRecord& record) {
+  return RowOf(record.event_case()).take != nullptr;
+}
+
+void FabricRun::InjectLinkFault(LinkEnd link, bool up, std::optional<Time> at, TimeDone done) {
+  Command command{{}, std::move(done)};
+  v1::InjectLinkFaultRequest* request = command.record.mutable_link_fault();
+  request->set_link(topology().LinkName(link));
+  request->set_up(up);
+  if (at) request->set_at(*at);
+  Enqueue(std::move(command));
+}
+
+void FabricRun::InjectFault(const v1::Fault& fault, bool now, TimeDone done) {
+  Command command{{}, std::move(done)};
+  *command.record.mutable_fault()->mutable_fault() = fault;
+  command.record.mutable_fault()->set_now(now);
+  Enqueue(std::move(command));
+}
+
+void FabricRun::Trace(const v1::TraceSelection& selection, TimeDone done) {
+  const auto known = SelectionFromProto(selection, topology());
+  if (!known.ok()) return done(known.status());
+  Command command{{}, std::move(done)};
+  *command.record.mutable_trace() = selection;
+  Enqueue(std::move(command));
+}
+
+void FabricRun::LoadRoutes(TableSet tables, v1::JournalRecord record, LoadDone done) {
+  const auto loaded = std::make_shared<LoadedRoutes>();
+  Manage(
+      std::move(record),
+      [tables = std::move(tables), loaded](Fabric& manager, Time at) {
+        auto answer = manager.LoadRoutes(tables, at);
+        if (answer.ok()) *loaded = *std::move(answer);
+        return answer.status();
+      },
+      [done = std::move(done), loaded](absl::StatusOr<Time> at) {
+        if (!at.ok()) return done(at.status());
+        done(std::move(*loaded));
+      });
+}
+
+void FabricRun::Manage(v1::JournalRecord record, ManagerCommand command, TimeDone done) {
+  Enqueue({std::move(record), std::move(done), std::move(command)});
+}
+
+void FabricRun::Stop(TimeDone done) {
+  Command command{{}, std::move(done)};
+  command.record.set_stop(true);
+  Enqueue(std::move(command));
+}
+
+void FabricRun::Repeat(TimeDone done) {
+  if (phase_ != Phase::kIdle || programs_.expected()) {
+    return done(absl::FailedPreconditionError(fmt::format(
+        "run {} is {}; the workload runs again only in a held run (applied with hold) that is idle",
+        number_, hold_ ? "not idle yet" : "not held")));
+  }
+  if (absl::Status status = CheckRepeatable(scenario_, topology()); !status.ok())
+    return done(status);
+  Command command{{}, std::move(done)};
+  command.record.set_repeat(true);
+  Enqueue(std::move(command));
+}
+
+// Before they take effect and are acknowledged: all that take effect at one time are made durable
+// at once.
+absl::Status FabricRun::Record(const std::list<Command>& commands, Time boundary) {
+  if (!events_.record || commands.empty()) return absl::OkStatus();
+  std::vector<v1::JournalRecord> records;
+  for (const Command& command : commands) {
+    records.push_back(command.record);
+    records.back().set_run(number_);
+    records.back().set_at(boundary);
+  }
+  absl::Status status = retaking_ ? absl::OkStatus() : events_.record(records);
+  if (status.ok()) commands_taken_ += records.size();
+  return status;
+}
+
+void FabricRun::TakeCommands(Time boundary) {
+  std::list<Command> commands = std::exchange(commands_, {});
+  if (absl::Status status = Record(commands, boundary); !status.ok()) {
+    for (Command& command : commands) command.done(status);
+    return;
+  }
+  for (Command& command : commands) {
+    const CommandRow row = RowOf(command.record.event_case());
+    PERCS_CHECK(row.take != nullptr);
+    command.done((this->*row.take)(command, boundary));
+  }
+}
+
+void FabricRun::TakeReplay() {
+  while (!replay_.empty() && replay_.front().at() <= master_.next() && phase_ != Phase::kEnded) {
+    const v1::JournalRecord record = std::move(replay_.front());
+    replay_.pop_front();
+    Submit(record);
+    TakeCommands(record.at());
+  }
+}
+
+// As if somebody had asked for it. What was refused then is refused now.
+void FabricRun::Submit(const v1::JournalRecord& record) {
+  Command command{
+      record, [this, record, retaken = retaking_](absl::StatusOr<Time> at) {
+        if (!at.ok()) {
+          spdlog::info("run {}: replayed command: {}", number_, std::string(at.status().message()));
+        } else if (retaken && record.lease_wall_ms() > 0) {
+          const auto fault = faults().Get(record.create_fault().id());
+          if (!fault.ok()) return;
+          Lease(fault->spec.id, fault->number, std::chrono::milliseconds(record.lease_wall_ms()));
+        }
+      }};
+  // What programs asked for in another run, no daemon has.
+  if (!retaking_ && record.has_endpoint()) command.record.mutable_endpoint()->clear_process();
+  commands_.push_back(std::move(command));
+}
+
+absl::StatusOr<Time> FabricRun::TakeOnManager(const Command& command, Time boundary) {
+  const std::string& updated = command.record.update_fault().id();  // "" if it is another command
+  const auto before = manager_->faults()->Get(updated);
+  const absl::Status status = command.on_manager ? command.on_manager(*manager_, boundary)
+                                                 : ActOnFabric(command.record, *manager_, boundary);
+  if (!status.ok()) return status;
+  const auto after = manager_->faults()->Get(updated);
+  if (before.ok() && after.ok() && leases_.Renumber(updated, before->number, after->number))
+    touched_ = true;
+  ReportManager();
+  return boundary;
+}
+
+void FabricRun::RepeatOnManager(const v1::JournalRecord& record) {
+  ActOnFabric(record, *manager_, record.at()).IgnoreError();
+}
+
+absl::StatusOr<Time> FabricRun::TakeLinkFault(const Command& command, Time boundary) {
+  const v1::InjectLinkFaultRequest& request = command.record.link_fault();
+  const auto link = topology().ParseLink(request.link());
+  if (!link.ok()) return link.status();
+  const Time at = request.has_at() ? request.at() : boundary;
+  if (absl::Status status = CheckNotBefore(boundary, at); !status.ok()) return status;
+  manager_->InjectLinkFault({at, *link, request.up()}).IgnoreError();  // for hubs that come back
+  const NodeId far = topology().Peer(link->node, link->port).node;
+  for (const std::uint32_t p : OwnersOf({link->node, far})) {
+    v1::LinkFaultCommand* message = pending_[p].add_faults();
+    message->set_at(at);
+    message->set_node(link->node);
+    message->set_port(link->port);
+    message->set_up(request.up());
+    master_.Wake(static_cast<int>(p), at);
+  }
+  return at;
+}
+
+absl::StatusOr<Time> FabricRun::TakeFault(const Command& command, Time boundary) {
+  v1::Fault fault = command.record.fault().fault();
+  if (command.record.fault().now()) fault.set_at(boundary);
+  if (absl::Status status = CheckNotBefore(boundary, fault.at()); !status.ok()) return status;
+  const auto nodes = AdmitFault(fault);
+  if (!nodes.ok()) return nodes.status();
+  for (const std::uint32_t p : OwnersOf(*nodes)) {
+    *pending_[p].add_other_faults() = fault;
+    master_.Wake(static_cast<int>(p), fault.at());
+  }
+  return fault.at();
+}
+
+void FabricRun::RepeatFault(const v1::JournalRecord& record) {
+  v1::Fault fault = record.fault().fault();
+  if (record.fault().now()) fault.set_at(record.at());
+  AdmitFault(fault).status().IgnoreError();
+}
+
+absl::StatusOr<std::vector<NodeId>> FabricRun::AdmitFault(const v1::Fault& message) {
+  if (IsLinkImpairment(message)) {
+    const auto impairments = BuildLinkImpairments(message, topology(), scenario_.parameters);
+    if (!impairments.ok()) return impairments.status();
+    for (const LinkImpairment& impairment : *impairments)
+      manager_->InjectLinkImpairment(impairment).IgnoreError();
+    const LinkEnd end = impairments->front().sender;
+    return std::vector<NodeId>{end.node, topology().Peer(end.node, end.port).node};
+  }
+  const auto fault = BuildBladeFault(message, topology());
+  if (!fault.ok()) return fault.status();
+  blade_faults_.push_back(*fault);
+  if (absl::Status status = CheckLastBladeFault(blade_faults_, topology()); !status.ok()) {
+    blade_faults_.pop_back();
+    return status;
+  }
+  return std::vector<NodeId>{fault->node};
+}
+
+absl::StatusOr<Time> FabricRun::TakeTrace(const Command& command, Time boundary) {
+  ForEachDaemon(boundary,
+                [&](v1::WindowGrant& pending) { *pending.add_traces() = command.record.trace(); });
+  return boundary;
+}
+
+absl::StatusOr<Time> FabricRun::TakeRepeat(const Command&, Time boundary) {
+  ForEachDaemon(boundary, [&](v1::WindowGrant& pending) { pending.set_repeat_at(boundary); });
+  return boundary;
+}
+
+// Hubs that a lost daemon no longer reached; the loss itself follows in the replay.
+absl::StatusOr<Time> FabricRun::TakeSever(const Command& command, Time boundary) {
+  for (v1::WindowGrant& pending : pending_) *pending.add_severed() = command.record.sever();
+  return boundary;
+}
+
+// Nothing holds virtual time from now on.
+absl::StatusOr<Time> FabricRun::TakeStop(const Command&, Time boundary) {
+  hold_ = false;
+  stopped_ = true;
+  programs_.Stop();
+  FollowHold();
+  manager_->faults()->EndRepeating(boundary);
+  ReportManager();
+  ForEachDaemon(boundary, [](v1::WindowGrant& pending) { pending.set_stop(true); });
+  return boundary;
+}
+
+void FabricRun::RepeatStop(const v1::JournalRecord& record) {
+  stopped_ = true;
+  programs_.Stop();
+  manager_->faults()->EndRepeating(record.at());
+}
+
+void FabricRun::RepeatLoss(const v1::JournalRecord& record) {
+  manager_->Lose(LostFromProto(record.lose(), record.at()));
+  lost_nodes_.insert(record.lose().nodes().begin(), record.lose().nodes().end());
+  if (!record.lose().has_process()) return;
+  lost_as_[record.lose().process()] = record.lose().number();
+  cables_.Forget(record.lose().process());
+}
+
+void FabricRun::RepeatRejoin(const v1::JournalRecord& record) {
+  const auto rejoined =
+      manager_->Readmit(record.rejoin().loss(), record.rejoin().name(), record.at());
+  if (!rejoined.ok()) return;
+  manager_->Rejoin(*rejoined);
+  for (const NodeId node : rejoined->nodes) lost_nodes_.erase(node);
+  if (record.rejoin().has_process()) lost_as_.erase(record.rejoin().process());
+}
+
+void FabricRun::ForEachDaemon(Time boundary, absl::FunctionRef<void(v1::WindowGrant&)> add) {
+  for (std::uint32_t p = 0; p < daemons_; ++p) {
+    if (master_.lost(static_cast<int>(p))) continue;
+    add(pending_[p]);
+    master_.Wake(static_cast<int>(p), boundary);
+  }
+}
+
+std::set<std::uint32_t> FabricRun::OwnersOf(const std::vector<NodeId>& nodes) const {
+  std::set<std::uint32_t> owners;
+  for (const NodeId node : nodes) {
+    const std::uint32_t process = placement_.process_of_node[node];
+    if (!master_.lost(static_cast<int>(process))) owners.insert(process);
+  }
+  return owners;
+}
+
+bool FabricRun::CommandsUndelivered() const {
+  return std::any_of(pending_.begin(), pending_.end(), [](const v1::WindowGrant& pending) {
+    return pending.faults_size() > 0 || pending.other_faults_size() > 0 ||
+           pending.traces_size() > 0 || pending.endpoints_size() > 0 || pending.stop() ||
+           pending.has_repeat_at();
+  });
+}
+
+}  // namespace percs

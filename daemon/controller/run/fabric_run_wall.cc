@@ -1,0 +1,94 @@
+// The part of FabricRun that the wall clock has a say in: pauses, and leases of faults.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/controller/run/fabric_run.h"
+#include "fmt/format.h"
+#include "spdlog/spdlog.h"
+
+namespace percs {
+namespace {
+
+constexpr std::chrono::milliseconds kEndAgain(1'000);
+
+}  // namespace
+
+Time FabricRun::Pause() {
+  pause_at_ = virtual_time();
+  touched_ = true;
+  return *pause_at_;
+}
+
+// Nothing is left but faults that begin or end later, and the scenario wants no time to pass for
+// those alone.
+bool FabricRun::OnlyFaultsWait() const {
+  if (!pace_.pacing().idle_holds || stopped_ || pause_at_ || CommandsUndelivered() ||
+      !replay_.empty())
+    return false;
+  WorkLeft left = master_.left();
+  left.unfinished -= manager_->faults()->unfinished();
+  return left.done();
+}
+
+Time FabricRun::StepBy(Time by) {
+  const Time from = Resume();
+  pause_at_ = by < kNever - from ? from + by : kNever;
+  const Time until = *pause_at_;
+  Step();
+  return until;
+}
+
+Time FabricRun::Resume() {
+  const Time from = virtual_time();
+  touched_ = true;
+  if (pause_at_) pace_.Resume(Clock::now(), from);
+  pause_at_.reset();
+  Step();
+  return from;
+}
+
+void FabricRun::Lease(const std::string& id, std::uint32_t number, std::chrono::milliseconds span) {
+  leases_.Set(id, number, span, Clock::now() + span);
+  touched_ = true;
+  EndLeases();
+}
+
+absl::StatusOr<std::chrono::milliseconds> FabricRun::Hold(const std::string& id) {
+  const auto fault = faults().Get(id);
+  if (!fault.ok()) return fault.status();
+  return leases_.Renew(id, fault->number, Clock::now());
+}
+
+// Deletes faults whose leases are over, by a command like any other, and waits for the next one.
+// What the journal does not take is tried again.
+void FabricRun::EndLeases() {
+  const Clock::time_point now = Clock::now();
+  const auto expired =
+      leases_.TakeExpired(now, [this](const std::string& id, std::uint32_t number) {
+        const auto fault = faults().Get(id);
+        return fault.ok() && fault->number == number;
+      });
+  if (const Clock::time_point next = leases_.next(); next != Clock::time_point::max())
+    lease_timer_.Set(next - now, [this] { EndLeases(); });
+  for (const auto& [id, lease] : expired) {
+    v1::JournalRecord record;
+    record.set_delete_fault(id);
+    Manage(
+        std::move(record),
+        [id = id](Fabric& manager, Time at) { return manager.faults()->Delete(id, at); },
+        [this, id = id, lease = lease](absl::StatusOr<Time> at) {
+          if (at.ok()) {
+            spdlog::info("run {}: the lease of fault {} expired; the fault is deleted at {}",
+                         number_, id, FormatTime(*at));
+          } else if (absl::IsResourceExhausted(at.status()) || absl::IsUnavailable(at.status())) {
+            leases_.Set(id, lease.number, lease.span, Clock::now() + kEndAgain);
+            lease_timer_.Set(kEndAgain, [this] { EndLeases(); });
+          }
+        });
+  }
+}
+
+}  // namespace percs
