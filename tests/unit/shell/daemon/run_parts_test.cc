@@ -43,7 +43,7 @@ TEST(FaultLeasesTest, ALeaseIsOverAtItsEndAndOnce) {
 TEST(FaultLeasesTest, ARenewalExtendsByTheSpanAndAnotherFaultOfTheNameHasNone) {
   FaultLeases leases;
   leases.Set("cut", 1, milliseconds(30), kBegin + milliseconds(30));
-  EXPECT_EQ(leases.Renew("cut", 1, kBegin + milliseconds(20)), milliseconds(30));
+  EXPECT_EQ(*leases.Renew("cut", 1, kBegin + milliseconds(20)), milliseconds(30));
   EXPECT_EQ(leases.next(), kBegin + milliseconds(50));
   EXPECT_EQ(leases.Renew("cut", 2, kBegin).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(leases.Renew("storm", 1, kBegin).status().code(), absl::StatusCode::kNotFound);
@@ -262,6 +262,7 @@ TEST(CableStreamsTest, ASwappedCableJoinsProcessesThatShareNoLink) {
   CableStreams cables(*topology, placement);
   FaultAction action;
   action.kind = FaultAction::Kind::kRewired;
+  action.end = {0, 0};
   std::uint32_t stranger = 0;
   for (std::uint32_t p = 1; p < topology->nodes(); ++p) {
     if (!SharedChannels(*topology, placement, 0).contains(p)) stranger = p;
@@ -350,7 +351,7 @@ TEST_F(NodeQueriesTest, AnAnswerThatCannotBeReadIsAnError) {
   queries_->Add(Ask({0}));
   queries_->Send(None);
   v1::Snapshot snapshot = Answer(0);
-  snapshot.add_nodes()->set_stats("nonsense");
+  snapshot.add_nodes()->add_stats(1);
   EXPECT_FALSE(queries_->OnSnapshot(0, snapshot).ok());
   queries_->RefuseAll(absl::UnavailableError("the run has failed"));
   EXPECT_THAT(answers_, ElementsAre(absl::UnavailableError("the run has failed")));
