@@ -9,7 +9,7 @@
 
 #include "daemon/config/log.h"
 #include "daemon/config/version.h"
-#include "daemon/controller/run/run_status.h"
+#include "daemon/controller/status_reply.h"
 #include "daemon/metrics/fabric_metrics.h"
 #include "daemon/metrics/hub_metrics.h"
 #include "daemon/metrics/process_metrics.h"
@@ -26,7 +26,6 @@
 namespace percs {
 namespace {
 
-constexpr std::size_t kResultsKept = 16;
 constexpr std::chrono::milliseconds kShutdownGrace(200);
 constexpr int kFarewellPolls = 100;
 constexpr std::chrono::milliseconds kFarewellPoll(10);
@@ -138,7 +137,7 @@ absl::Status Controller::ServeMetrics() {
   const auto status = [this] {
     v1::StatusReply reply;
     const LockGuard guard(lock_.mutex());
-    FillStatus(&reply);
+    percs::FillStatus(*this, &reply);
     return reply;
   };
   auto server = MetricsServer::Start(options_.metrics, options_.metrics_tls,
@@ -375,7 +374,7 @@ void Controller::OnRunEnded() {
 void Controller::KeepResult() {
   const auto& result = run_->result();
   if (!result.ok()) {
-    Remember({run_->number(), result.status()});
+    finished_.Add(run_->number(), result.status());
   } else {
     v1::GetResultReply reply;
     reply.set_run(run_->number());
@@ -385,13 +384,8 @@ void Controller::KeepResult() {
     reply.set_transport(Transport());
     TopologyToProto(run_->topology().spec(), reply.mutable_topology());
     BladesToProto(run_->topology().spec(), reply.mutable_blades());
-    Remember({run_->number(), std::move(reply)});
+    finished_.Add(run_->number(), std::move(reply));
   }
-}
-
-void Controller::Remember(Finished finished) {
-  finished_.push_back(std::move(finished));
-  if (finished_.size() > kResultsKept) finished_.pop_front();
 }
 
 std::string Controller::Transport() const {
@@ -406,16 +400,7 @@ absl::StatusOr<v1::GetResultReply> Controller::Result(std::uint64_t number) cons
   if (run_ && !run_->ended() && run_->number() == number) {
     return absl::FailedPreconditionError(fmt::format("run {} has not ended yet", number));
   }
-  if (number == 0 && !finished_.empty()) return finished_.back().reply;
-  for (const Finished& f : finished_) {
-    if (f.number == number) return f.reply;
-  }
-  return absl::NotFoundError(
-      number == 0
-          ? std::string("no run has ended yet")
-          : fmt::format(
-                "run {} is unknown; there were {} runs, and the results of the last {} are kept",
-                number, runs_, kResultsKept));
+  return finished_.Get(number);
 }
 
 absl::StatusOr<FabricRun*> Controller::ActiveRun() {
@@ -477,58 +462,10 @@ absl::Status Controller::Observe(const v1::ObserveRequest& request) {
   return absl::OkStatus();
 }
 
-v1::FabricState Controller::State() const {
+v1::FabricState Controller::state() const {
   if (run_ && !run_->ended()) return run_->state();  // also without those that are lost
   if (!membership_.complete()) return v1::FABRIC_STATE_JOINING;
   return run_ ? run_->state() : v1::FABRIC_STATE_EMPTY;
-}
-
-void Controller::FillStatus(v1::StatusReply* reply) const {
-  *reply->mutable_versions() = OurVersions();
-  reply->set_state(State());
-  reply->set_pid(static_cast<std::uint32_t>(getpid()));
-  reply->set_daemons_expected(membership_.places());
-  absl::Status trouble = storage_trouble_;
-  if (run_) trouble.Update(run_->not_journalled());
-  reply->set_error(trouble.ok() ? last_error_ : std::string(trouble.message()));
-  if (run_) reply->set_waits_for(std::string(run_->Waiting().message()));
-  std::uint64_t first = 0;
-  for (std::uint32_t p = 0; p < membership_.places(); ++p) {
-    const std::uint64_t nodes =
-        run_ ? static_cast<std::uint64_t>(std::count(run_->placement().process_of_node.begin(),
-                                                     run_->placement().process_of_node.end(), p))
-             : 0;
-    if (const Member* member = membership_.member(p)) {
-      v1::ProcessStatus* process = reply->add_processes();
-      process->set_process(p);
-      process->set_name(member->name());
-      process->set_pid(member->pid());
-      process->set_link_address(member->link_address());
-      process->set_metrics_address(member->metrics_address());
-      process->set_connected(member->connected());
-      process->set_first_node(first);
-      // One that took the place of a lost one has no part in this run.
-      const std::uint64_t here = run_ && run_->master().lost(static_cast<int>(p)) ? 0 : nodes;
-      process->set_nodes(here);
-      if (const RejoinedHubs* rejoined = here > 0 ? run_->Rejoined(p) : nullptr) {
-        process->set_incarnation(rejoined->incarnation);
-        process->set_rejoined_at(rejoined->at);
-      }
-      const std::uint64_t hubs = run_ ? run_->topology().hubs() : 0;
-      const std::uint64_t end = first + here,
-                          blades_end = hubs + (run_ ? run_->topology().blades() : 0);
-      process->set_blades(std::clamp(blades_end, first, end) - std::clamp(hubs, first, end));
-      process->set_crossbars(end - std::clamp(blades_end, first, end));
-      process->set_reconnects(ReconnectsOf(p));
-      process->set_windows(run_ ? run_->master().windows_of(static_cast<int>(p)) : 0);
-      if (const auto silence = loss_watch_.Missing(p)) {
-        process->set_wall_missing_seconds(WallSeconds(silence->time));
-        if (silence->left) process->set_wall_lost_in_seconds(WallSeconds(*silence->left));
-      }
-    }
-    first += nodes;
-  }
-  if (run_) FillRunStatus(*run_, reply);
 }
 
 std::uint64_t Controller::ReconnectsOf(std::uint32_t place) const {

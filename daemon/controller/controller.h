@@ -18,6 +18,7 @@
 #include "daemon/controller/members/loss_watch.h"
 #include "daemon/controller/members/membership.h"
 #include "daemon/controller/run/fabric_run.h"
+#include "daemon/controller/run/finished_runs.h"
 #include "daemon/controller/store/state_store.h"
 #include "daemon/metrics/metrics_server.h"
 #include "daemon/stream/rate_limit.h"
@@ -84,10 +85,17 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   RateLimit& limit() { return limit_; }
   using ApplyDone = std::function<void(absl::StatusOr<v1::ApplyReply>)>;
   void Apply(const v1::ApplyRequest& request, ApplyDone done);
-  void FillStatus(v1::StatusReply* reply) const;
+  v1::FabricState state() const;
+  const Membership& membership() const { return membership_; }
+  const LossWatch& loss_watch() const { return loss_watch_; }
+  // Streams of the daemon that broke and were replaced. REQUIRES: a daemon has the place.
+  std::uint64_t ReconnectsOf(std::uint32_t place) const;
+  // Of the last run that failed; "" if none did.
+  const std::string& last_error() const { return last_error_; }
   // FAILED_PRECONDITION unless a scenario is applied and its hubs are there.
   absl::StatusOr<FabricRun*> ActiveRun();
   FabricRun* run() { return run_.get(); }
+  const FabricRun* run() const { return run_.get(); }
   // OK, or why virtual time is held: decisions cannot be saved.
   const absl::Status& storage() const { return storage_trouble_; }
   // By number; 0: the last one that ended.
@@ -106,18 +114,12 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   absl::Status KeepRoutes(const v1::LoadRoutesRequest& request, v1::JournalRecord* record);
 
  private:
-  struct Finished {
-    std::uint64_t number;
-    absl::StatusOr<v1::GetResultReply> reply;
-  };
   Controller(ControllerOptions options, MakeControlFront make_front);
   absl::Status Listen();
   absl::Status ServeMetrics();
   absl::Status CheckIdle() const;
-  std::uint64_t ReconnectsOf(std::uint32_t place) const;
   void OnRunEnded();
   void KeepResult();
-  void Remember(Finished finished);
   // Of what can be kept and found again.
   absl::Status OpenState();
   absl::Status OpenJournal();
@@ -141,7 +143,6 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   void OnConfigured(const absl::Status& status);
   absl::Status RecordApply(const v1::ApplyRequest& request);
   absl::Status AppendCommands(const std::vector<v1::JournalRecord>& records);
-  v1::FabricState State() const;
   std::string Transport() const;
 
   std::unique_ptr<v1::ControllerMessage> Prepare(std::uint32_t process) override;
@@ -175,7 +176,7 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   std::chrono::steady_clock::time_point applied_at_;
   std::uint64_t runs_ = 0;
   std::string last_error_;
-  std::deque<Finished> finished_;
+  FinishedRuns finished_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<MetricsServer> metrics_;
 };

@@ -44,9 +44,9 @@ absl::Status Controller::OpenState() {
     runs_ = std::max(runs_, run.number);
     if (run.state == "going_on") continue;
     absl::Status why(static_cast<absl::StatusCode>(run.code), run.error);
-    Remember({run.number, run.state == "finished"
-                              ? absl::StatusOr<v1::GetResultReply>(std::move(run.result))
-                              : why});
+    finished_.Add(run.number, run.state == "finished"
+                                  ? absl::StatusOr<v1::GetResultReply>(std::move(run.result))
+                                  : why);
   }
   fabric_kept_ = false;
   if (goes_on) {

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "daemon/config/log.h"
+#include "daemon/sync/answer_codec.h"
 #include "daemon/sync/placement.h"
 #include "daemon/sync/rejoin_codec.h"
 #include "fmt/format.h"
-#include "proto/convert/counters.h"
 #include "proto/convert/node_result.h"
 #include "proto/process/out_of_memory.h"
 #include "proto/scenario/blades.h"
@@ -499,31 +499,14 @@ void Host::Collect(const v1::Collect& request) {
         const auto& wanted = request.nodes();
         if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), node) == wanted.end())
           continue;
-        const NodeState state = StateOf(*fabric_, node);
-        v1::NodeSnapshot* s = snapshot->add_nodes();
-        s->set_node(node);
-        PackStats(state.stats, s->mutable_stats());
-        s->set_epoch(state.epoch);
-        s->set_links_up(state.links_up);
-        PackTallies(state.tallies, s->mutable_tallies());
-        for (const auto& [epoch, time] : state.first_rerouted) {
-          s->add_rerouted_epochs(epoch);
-          s->add_rerouted_times(time);
-        }
+        NodeStateToProto(StateOf(*fabric_, node), snapshot->add_nodes());
       }
       break;
     }
     case v1::Collect::WHAT_WAIT_EDGES: {
       v1::WaitEdges* edges = message->mutable_wait_edges();
       edges->set_query(request.query());
-      for (const WaitEdge& edge : fabric_->WaitEdges()) {
-        v1::WaitEdge* e = edges->add_edges();
-        e->set_node(edge.node);
-        e->set_input(edge.input);
-        e->set_output(edge.output);
-        e->set_input_vc(edge.input_vc);
-        e->set_output_vc(edge.output_vc);
-      }
+      WaitEdgesToProto(fabric_->WaitEdges(), edges);
       for (std::string& text : fabric_->BlockedPrograms()) edges->add_blocked(std::move(text));
       programs_->End(absl::FailedPreconditionError(
           fmt::format("run {} ended at {} of virtual time: nothing in it can proceed", run_,

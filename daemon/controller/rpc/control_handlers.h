@@ -9,6 +9,7 @@
 
 #include "daemon/config/version.h"
 #include "daemon/controller/rpc/control_service.h"
+#include "daemon/controller/status_reply.h"
 #include "emulator/management/fault_service.h"
 #include "fmt/format.h"
 #include "proto/process/grpc_status.h"
@@ -69,7 +70,7 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
   }
   Reactor* Status(Context* context, const v1::StatusRequest*, v1::StatusReply* reply) override {
     return Serve(context, [&]() -> absl::Status {
-      controller_->FillStatus(reply);
+      FillStatus(*controller_, reply);
       return absl::OkStatus();
     });
   }

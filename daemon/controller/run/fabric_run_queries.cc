@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "daemon/controller/run/fabric_run.h"
+#include "daemon/sync/answer_codec.h"
 #include "fmt/format.h"
 #include "proto/convert/node_result.h"
 
@@ -87,11 +88,9 @@ void FabricRun::FinishRun() {
 void FabricRun::OnWaitEdges(std::uint32_t process, const v1::WaitEdges& edges) {
   if (phase_ != Phase::kDeadlocked || edges.query() != recoveries_) return;
   collecting_.erase(process);
-  for (const v1::WaitEdge& e : edges.edges()) {
-    wait_edges_.push_back({e.node(), static_cast<PortId>(e.input()),
-                           static_cast<PortId>(e.output()), static_cast<VcId>(e.input_vc()),
-                           static_cast<VcId>(e.output_vc())});
-  }
+  const auto read = WaitEdgesFromProto(edges);
+  if (!read.ok()) return Fail(read.status());
+  wait_edges_.insert(wait_edges_.end(), read->begin(), read->end());
   blocked_.insert(blocked_.end(), edges.blocked().begin(), edges.blocked().end());
   if (collecting_.empty()) FinishDeadlock();
 }

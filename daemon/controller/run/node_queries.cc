@@ -3,25 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "proto/convert/counters.h"
+#include "daemon/sync/answer_codec.h"
 #include "proto/scenario/trace_codec.h"
 
 namespace percs {
-namespace {
-
-absl::StatusOr<NodeState> StateFromProto(const v1::NodeSnapshot& message) {
-  auto stats = UnpackStats(message.stats());
-  if (!stats.ok()) return stats.status();
-  auto tallies = UnpackTallies(message.tallies());
-  if (!tallies.ok()) return tallies.status();
-  NodeState state{message.node(), *stats, message.links_up(), message.epoch(), *std::move(tallies)};
-  const int rerouted = std::min(message.rerouted_epochs_size(), message.rerouted_times_size());
-  for (int i = 0; i < rerouted; ++i)
-    state.first_rerouted.emplace_back(message.rerouted_epochs(i), message.rerouted_times(i));
-  return state;
-}
-
-}  // namespace
 
 bool NodeQueries::Concerns(const Query& query, std::uint32_t process) const {
   return query.nodes.empty() ||
@@ -66,7 +51,7 @@ absl::Status NodeQueries::OnSnapshot(std::uint32_t process, const v1::Snapshot& 
   const Place place = Find(snapshot.query());
   if (place == waiting_.end()) return absl::OkStatus();
   for (const v1::NodeSnapshot& message : snapshot.nodes()) {
-    auto state = StateFromProto(message);
+    auto state = NodeStateFromProto(message);
     if (!state.ok()) return state.status();
     place->states.push_back(*std::move(state));
   }

@@ -3,9 +3,11 @@
 
 #include "daemon/controller/run/cable_streams.h"
 #include "daemon/controller/run/fault_leases.h"
+#include "daemon/controller/run/finished_runs.h"
 #include "daemon/controller/run/run_programs.h"
 #include "daemon/controller/run/sent_batches.h"
 #include "daemon/controller/run/unreached_peers.h"
+#include "daemon/sync/answer_codec.h"
 #include "played_run.h"
 
 namespace percs {
@@ -368,6 +370,36 @@ TEST_F(NodeQueriesTest, AnAnswerToAnEarlierControllerIsNotHeard) {
   later.Send(None);
   ASSERT_TRUE(later.OnSnapshot(0, old).ok());
   EXPECT_TRUE(later.Awaits(0));
+}
+
+TEST(FinishedRunsTest, KeepsTheLastOnesAndSaysWhichThoseAre) {
+  FinishedRuns finished;
+  EXPECT_EQ(finished.Get(0).status(), absl::NotFoundError("no run has ended yet"));
+  for (std::uint64_t run = 1; run <= FinishedRuns::kKept + 1; ++run) {
+    v1::GetResultReply reply;
+    reply.set_run(run);
+    finished.Add(run, std::move(reply));
+  }
+  finished.Add(99, absl::UnavailableError("lost d0"));
+  EXPECT_EQ(finished.Get(0).status(), absl::UnavailableError("lost d0")) << "of the last one";
+  EXPECT_EQ(finished.Get(3)->run(), 3u);
+  EXPECT_EQ(finished.Get(2).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(finished.Get(2).status().message()),
+              HasSubstr("run 2 is unknown; the last run that ended is 99"));
+}
+
+TEST(AnswerCodecTest, WaitEdgesComeBackAndPortsThatNoHubHasAreRefused) {
+  const std::vector<WaitEdge> edges = {{7, 1, 2, 0, 3}, {9, 46, 0, 1, 0}};
+  v1::WaitEdges message;
+  WaitEdgesToProto(edges, &message);
+  const auto back = WaitEdgesFromProto(message);
+  ASSERT_TRUE(back.ok()) << back.status();
+  ASSERT_EQ(back->size(), 2u);
+  EXPECT_EQ((*back)[1].node, 9u);
+  EXPECT_EQ((*back)[1].input, 46);
+  EXPECT_EQ((*back)[0].output_vc, 3);
+  message.mutable_edges(1)->set_output(256 + 46);
+  EXPECT_EQ(WaitEdgesFromProto(message).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -1,0 +1,12 @@
+// What `status` says of a controller.
+#pragma once
+
+#include "daemon/controller/controller.h"
+#include "percs/v1/control.pb.h"
+
+namespace percs {
+
+// With the lock held.
+void FillStatus(const Controller& controller, v1::StatusReply* reply);
+
+}  // namespace percs
