@@ -40,6 +40,7 @@ std::string PerNodeText(const std::vector<std::pair<std::string, NodeStats>>& no
 // What is counted, from the table that counts it.
 struct ListedCounter {
   std::string name, metric;
+  std::string field;  // its place in percs.v1.Counters
   const char* unit;
   int since;
   const char* help;
@@ -48,11 +49,12 @@ struct ListedCounter {
 std::vector<ListedCounter> ListedCounters() {
   std::vector<ListedCounter> list;
   for (const NamedCounter& c : NamedCounters()) {
-    list.push_back({c.json, c.metric, CounterUnitName(c.row->unit), c.row->since, c.row->help});
+    list.push_back(
+        {c.json, c.metric, c.name, CounterUnitName(c.row->unit), c.row->since, c.row->help});
   }
   const auto add = [&list](const char* where, const auto& rows) {
     for (const auto& row : rows) {
-      list.push_back({fmt::format("{}.{}", where, row.name), "", CounterUnitName(row.unit),
+      list.push_back({fmt::format("{}.{}", where, row.name), "", "", CounterUnitName(row.unit),
                       row.since, row.help});
     }
   };
@@ -70,6 +72,7 @@ Outcome ListCounters(bool json) {
                     {"unit", c.unit},
                     {"since_model", c.since},
                     {"metric", c.metric.empty() ? Json() : Json(c.metric)},
+                    {"field", c.field.empty() ? Json() : Json(c.field)},
                     {"meaning", c.help}});
   }
   fmt::print("{}", json ? list.dump(2) + "\n" : table.ToString());

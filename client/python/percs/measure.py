@@ -1,0 +1,238 @@
+"""Measurements in one process, without a fabric of daemons. All times are virtual."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import tempfile
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+
+import pandas as pd
+
+from percs import _fields, _program, errors
+from percs._fields import Time, Value
+from percs.result import Result, table
+from percs.scenario import Scenario
+
+Path = Union[str, "os.PathLike[str]"]
+Sizes = Union[None, int, str, Sequence[Union[int, str]]]  # 64, "64KiB", "8..1MiB", or a list
+
+
+def _file(scenario: Union[Scenario, Path]) -> Scenario:
+    return scenario if isinstance(scenario, Scenario) else Scenario(scenario)
+
+
+def _list(values: Union[None, int, str, Sequence[Union[int, str]]]) -> Optional[str]:
+    """With commas, as percsctl takes it."""
+    if values is None:
+        return None
+    return str(values) if isinstance(values, (int, str)) else ",".join(map(str, values))
+
+
+def run_arguments(scenario: Union[Scenario, Path], threads: int = 1, routes: Optional[Path] = None,
+                  events: bool = False, checkpoint: Optional[Path] = None,
+                  checkpoint_at: Optional[Time] = None) -> List[str]:
+    """Of percsctl."""
+    chosen = _file(scenario)
+    at = None if checkpoint_at is None else f"{_fields.time_ps('checkpoint_at', checkpoint_at)}ps"
+    return ["run", str(chosen.path), *chosen.arguments(),
+            *_program.options(threads=threads, routes=routes, events=events,
+                              checkpoint=checkpoint, checkpoint_at=at)]
+
+
+def run(scenario: Union[Scenario, Path], *, threads: int = 1, routes: Optional[Path] = None,
+        events: bool = False, checkpoint: Optional[Path] = None,
+        checkpoint_at: Optional[Time] = None) -> Result:
+    """Runs a scenario from start to end, as fast as this machine allows.
+
+    ``threads`` change how long it takes, never the result. ``routes``: route tables to start with.
+    ``events``: the result has events, too. ``checkpoint`` with ``checkpoint_at``: folder and
+    virtual time of a checkpoint. ScenarioError, DeadlockError, ViolationError (with the report).
+    """
+    return Result(_program.run_json(*run_arguments(scenario, threads, routes, events, checkpoint,
+                                                   checkpoint_at)))
+
+
+def restore(folder: Path, *, threads: int = 1) -> Result:
+    """Re-runs to a checkpoint, verifies it (ViolationError), and continues to the end."""
+    return Result(_program.run_json("restore", folder, *_program.options(threads=threads)))
+
+
+def replay(journal: Path, *, run: Optional[int] = None, threads: int = 1) -> Dict[str, Any]:
+    """Runs the journal of a controller again: ``digest``, ``live_digest``, ``equal``, ``commands``.
+
+    ``journal``: its --state-dir. ViolationError if the digests differ.
+    """
+    done: Dict[str, Any] = _program.run_json("replay", journal,
+                                             *_program.options(run=run, threads=threads))
+    return done
+
+
+def journal(path: Path, *, run: Optional[int] = None) -> pd.DataFrame:
+    """The commands of a run in the journal of a controller, with their virtual times in ps."""
+    done = _program.run_json("replay", path, "--list", *_program.options(run=run))
+    return table(done["commands"], ("at_ps", "command"))
+
+
+def trace(scenario: Union[Scenario, Path], *, from_: str = "", to: str = "", packet: int = 1,
+          every: int = 1, count: int = 1, message: Optional[int] = None) -> pd.DataFrame:
+    """Runs a scenario and follows packets: a row per hop, times in ps, what it waited for.
+
+    Of the packets from ``from_`` to ``to`` (any: ""), those with the numbers ``packet``,
+    ``packet + every``, ...; ``count`` per source; with ``message`` only its packets.
+    """
+    chosen = _file(scenario)
+    found = _program.run_json(
+        "trace", chosen.path, *chosen.arguments(),
+        *_program.options(from_=from_ or None, to=to or None, packet=packet, every=every,
+                          count=count, message=message))
+    rows: List[Dict[str, Any]] = []
+    for number, p in enumerate(found["packets"]):
+        base = {"packet": number, "source": p["source"], "destination": p["destination"],
+                "bytes": p["bytes"], "mode": p["mode"], "created_ps": p["created_ps"],
+                "delivered_ps": p["deliveries"][0]["at_ps"] if p["deliveries"] else None,
+                "dropped": p["drops"][0]["reason"] if p["drops"] else ""}
+        for place, hop in enumerate(p["hops"]):
+            grants = hop["grants"]
+            waited: Dict[str, int] = {}
+            for grant in grants:
+                for reason, time in grant["waited_ps"].items():
+                    waited[reason] = waited.get(reason, 0) + time
+            rows.append({**base, "hop": place, "hub": hop["node"], "in": hop["in"],
+                         "out": hop["out"], "in_vc": hop["in_vc"], "out_vc": hop["out_vc"],
+                         "arrived_ps": hop["arrived_ps"],
+                         "sent_ps": grants[0]["at_ps"] if grants else None,
+                         "left_ps": grants[-1]["until_ps"] if grants else None,
+                         "waited_ps": waited})
+    return table(rows, ("packet", "hop", "hub", "in", "out")).set_index(["packet", "hop"])
+
+
+def collective(operation: str, *, nodes: Optional[int] = None, sizes: Sizes = None,
+               tasks: Optional[int] = None, algorithm: Optional[str] = None,
+               iterations: Optional[int] = None, smt: Optional[int] = None,
+               mapping: Optional[str] = None, root: Optional[int] = None, op: Optional[str] = None,
+               type: Optional[str] = None, warm_up: Optional[int] = None,
+               rotating_root: bool = False, lengths_only: bool = False,
+               blade: Optional[str] = None, spes: Optional[int] = None,
+               elements: Optional[int] = None, loop: Optional[str] = None) -> pd.DataFrame:
+    """Measures a collective in its loop, a row per size: mean, fastest and slowest task in ns.
+
+    ``operation``: barrier, broadcast, reduce, allreduce, alltoall, ... ``tasks``: per node;
+    ``algorithm``: layer or layer:algorithm (docs/collectives.md); ``sizes``: bytes, one, a list or
+    a doubling range ``"8..1MiB"``. With ``blade`` (QS20, QS21, QS22): among the SPEs of a Cell
+    blade. ViolationError if data were wrong.
+    """
+    found = _program.run_json("collective", operation, *_program.options(
+        nodes=nodes, size=_list(sizes), tasks=tasks, algorithm=algorithm, iterations=iterations,
+        smt=smt, mapping=mapping, root=root, op=op, type=type, warm_up=warm_up,
+        rotating_root=rotating_root, lengths_only=lengths_only, blade=blade, spes=spes,
+        elements=elements, loop=loop))
+    if blade is not None:
+        return table([found])
+    rows = []
+    for row in found.pop("rows"):
+        levels = row.pop("levels_ns")
+        rows.append({"bytes": row["bytes"], "mean_ns": row["nanoseconds"],
+                     "fastest_ns": row["fastest_ns"], "slowest_ns": row["slowest_ns"],
+                     **{f"{name}_ns": time for name, time in levels.items()},
+                     "iterations": row["iterations"], "wrong": row["wrong"],
+                     "digest": row["digest"]})
+    frame = table(rows)
+    frame.attrs.update(found)
+    return frame
+
+
+def ping(from_: str, to: str, *, count: Optional[int] = None, bytes: Union[None, int, str] = None,
+         interval: Optional[str] = None, mode: Optional[str] = None,
+         scenario: Union[None, Scenario, Path] = None) -> pd.DataFrame:
+    """Sends packets back and forth between windows of two hubs: a row per round trip, in ns.
+
+    ``mode``: immediate, fifo or rdma; ``interval``: virtual time between round trips;
+    ``scenario``: the machine (default: two supernodes).
+    """
+    found = _program.run_json("ping", from_, to, *_machine(scenario), *_program.options(
+        count=count, bytes=bytes, interval=interval, mode=mode))
+    return pd.DataFrame({"round_trip_ns": [ps / 1000 for ps in found["round_trips_ps"]]})
+
+
+def perf(from_: str, to: str, *, sizes: Sizes = None, mode: Optional[str] = None,
+         iterations: Optional[int] = None, round_trips: Optional[int] = None,
+         protocol: Optional[str] = None,
+         scenario: Union[None, Scenario, Path] = None) -> pd.DataFrame:
+    """Measures messages between windows of two hubs, or between two SPEs: a row per size.
+
+    Latencies in ps, rates in bytes and messages per second. ``mode``: immediate, fifo, rdma;
+    ``protocol`` (SPEs): receiver or sender.
+    """
+    found = _program.run_json("perf", from_, to, *_machine(scenario), *_program.options(
+        bytes=_list(sizes), mode=mode, iterations=iterations, round_trips=round_trips,
+        protocol=protocol))
+    frame = table(found.pop("sizes"))
+    frame.attrs.update(found)
+    return frame
+
+
+def _machine(scenario: Union[None, Scenario, Path]) -> List[str]:
+    if scenario is None:
+        return []
+    chosen = _file(scenario)
+    if chosen.seed is not None:
+        raise errors.FieldError("scenario", chosen, "a seed does not change a machine",
+                                "leave seed out")
+    return ["--scenario", str(chosen.path), *chosen.arguments()]
+
+
+def sweep3d(*, cus: Sequence[int] = (1,), k_block: Optional[int] = None,
+            angle_block: Optional[int] = None) -> pd.DataFrame:
+    """Weak scaling of Sweep3D on Roadrunner: a row per number of CUs, times in ps."""
+    found = _program.run_json("sweep3d", *_program.options(cus=_list(list(cus)), k_block=k_block,
+                                                           angle_block=angle_block))
+    return table(found["points"])
+
+
+def validate(machine: str, *, only: Optional[str] = None,
+             withhold: Optional[Path] = None) -> pd.DataFrame:
+    """Emulated figures beside published ones (docs/fidelity.md); ``attrs["summary"]`` sums up.
+
+    ``machine``: cell, p7ih, roadrunner, smartmap or all; ``only``: rows whose id starts with this;
+    ``withhold``: judge against the figures of this CSV file instead. ``error`` is a share, NaN for
+    rows without one.
+    """
+    found = _program.run_json("validate", machine, *_program.options(only=only, withhold=withhold))
+    frame = table(found["rows"]).set_index("id")
+    frame.attrs["summary"] = found["summary"]
+    frame.attrs["unmatched"] = found["unmatched"]
+    return frame
+
+
+def version() -> Dict[str, Any]:
+    """Versions: software, wire, file format, model."""
+    versions: Dict[str, Any] = _program.run_json("version")
+    return versions
+
+
+def sweep(scenario: Union[Scenario, Path],
+          over: Mapping[str, Union[str, Sequence[Value]]], *, repeat: int = 1, jobs: int = 1,
+          cache: Optional[Path] = None) -> pd.DataFrame:
+    """Runs a scenario at every point of a grid: a row per point, NaN where there is no sample.
+
+    ``over``: fields with their values, a list or a range ``"0.1..0.9:0.1"``. ``repeat``: seeds per
+    point. ``jobs``: runs at a time. ``cache``: folder that keeps what is done, so that an
+    interrupted sweep continues and a repeated one computes nothing.
+    """
+    chosen = _file(scenario)
+    points = []
+    for path, values in over.items():
+        field = _fields.scenario_field(path)
+        if not isinstance(values, str):
+            for value in values:
+                _fields.parse(path, field, value)
+            values = ",".join(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
+        points += ["--over", f"{path}={values}"]
+    with tempfile.TemporaryDirectory(prefix="percs-sweep-") as temporary:
+        folder = pathlib.Path(cache) if cache is not None else pathlib.Path(temporary)
+        _program.run("sweep", chosen.path, *points, *chosen.arguments(),
+                     *_program.options(repeat=repeat, jobs=jobs), "-o", folder)
+        frame = pd.read_json(folder / "table.jsonl", lines=True, dtype=False,
+                             convert_dates=False)
+    return table(frame.to_dict("records"))

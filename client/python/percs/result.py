@@ -1,0 +1,249 @@
+"""The report of a run: what percsctl prints as JSON (docs/cli.md), with tables and units."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import math
+from typing import Any, Dict, List, Sequence
+
+import pandas as pd
+
+NAN = math.nan
+
+
+@dataclasses.dataclass(frozen=True)
+class Latency:
+    """Of packets or messages, in virtual nanoseconds; NaN where there is no sample.
+
+    There is none if nothing arrived, or if the network was saturated: then latencies only say for
+    how long it was measured. Quantiles are right within 12.5 %.
+    """
+
+    count: int
+    mean: float
+    p50: float
+    p99: float
+    max: float
+
+
+def number(value: Any) -> float:
+    """NaN for what JSON has as null."""
+    return NAN if value is None else float(value)
+
+
+def table(rows: Sequence[Dict[str, Any]], columns: Sequence[str] = ()) -> pd.DataFrame:
+    """Rows as a DataFrame. null is NaN in columns of numbers, and never 0."""
+    frame = pd.DataFrame(list(rows), columns=list(columns) if not rows and columns else None)
+    for name in frame.columns:
+        values = frame[name]
+        if values.dtype == object and values.map(
+                lambda v: v is None or isinstance(v, (int, float)) and not isinstance(v, bool)
+        ).all():
+            frame[name] = values.astype(float)
+    return frame
+
+
+def _flatten(value: Any, before: str = "") -> Dict[str, Any]:
+    if not isinstance(value, dict):
+        return {before: value}
+    flat: Dict[str, Any] = {}
+    for name, inner in value.items():
+        flat.update(_flatten(inner, f"{before}.{name}" if before else name))
+    return flat
+
+
+class Result:
+    """What a run gave. ``raw`` is the whole report, by the names of docs/cli.md."""
+
+    def __init__(self, raw: Dict[str, Any]) -> None:
+        self.raw = raw
+
+    @property
+    def scenario(self) -> str:
+        """Name of the scenario."""
+        return str(self.raw["scenario"])
+
+    @property
+    def digest(self) -> str:
+        """32 hexadecimal digits; equal for equal results, wherever the hubs ran."""
+        return str(self.raw["digest"])
+
+    @property
+    def virtual_seconds(self) -> float:
+        """End of the run in virtual time."""
+        return float(self.raw["virtual_seconds"])
+
+    @property
+    def wall_seconds(self) -> float:
+        """Duration on this host."""
+        return float(self.raw["wall_seconds"])
+
+    @property
+    def nodes(self) -> int:
+        """Hubs, blades and crossbars."""
+        return int(self.raw["nodes"])
+
+    def _latency(self, of: str) -> Latency:
+        raw = self.raw["latency_ns"][of]
+        return Latency(int(raw["count"]), *(number(raw[q]) for q in ("mean", "p50", "p99", "max")))
+
+    @property
+    def latency(self) -> Latency:
+        """Of packets, in ns, from the HFI of the source to that of the destination."""
+        return self._latency("packet")
+
+    @property
+    def message_latency(self) -> Latency:
+        """Of messages of the message layer, in ns."""
+        return self._latency("message")
+
+    @property
+    def _measured(self) -> Dict[str, Any]:
+        measured: Dict[str, Any] = self.raw["measured"]
+        return measured
+
+    @property
+    def saturated(self) -> bool:
+        """Whether the network accepted less than was offered in the measurement phase.
+
+        False for workloads without such a phase.
+        """
+        return bool(self._measured.get("saturated", False))
+
+    @property
+    def offered(self) -> float:
+        """Bytes per second that a sending hub offered; NaN without a measurement phase."""
+        return number(self._measured.get("offered_bytes_per_second_per_hub"))
+
+    @property
+    def accepted(self) -> float:
+        """Bytes per second of a sending hub that arrived; NaN without a measurement phase."""
+        return number(self._measured.get("accepted_bytes_per_second_per_hub"))
+
+    @property
+    def hops_mean(self) -> float:
+        """LL, LR and D links per packet; NaN if no packet arrived."""
+        return float(self.raw["hops_mean"]) if self.raw["packets_delivered"] else NAN
+
+    @property
+    def violations(self) -> List[str]:
+        """What the checkers found; empty in a correct run."""
+        return list(self.raw["violations"])
+
+    @property
+    def counters(self) -> "pd.Series[Any]":
+        """Sums over all hubs, by the names of ``percs.counter_list()``."""
+        from percs.tables import counter_list
+        flat = _flatten({name: value for name, value in self.raw.items()
+                         if name not in ("ports", "link_utilisation")})
+        known = [name for name in counter_list().index if name in flat]
+        return pd.Series({name: flat[name] for name in known}, dtype="int64", name="all hubs")
+
+    @property
+    def drops(self) -> "pd.Series[Any]":
+        """Packets dropped, by reason."""
+        return pd.Series(_flatten(self.raw["drops"]), dtype="int64", name="packets")
+
+    @property
+    def link_utilisation(self) -> pd.DataFrame:
+        """By class of links: mean and max over links as a share of the run, number of links.
+
+        NaN for a class without links.
+        """
+        frame = pd.DataFrame(self.raw["link_utilisation"]).T
+        frame = frame.astype({"mean": float, "max": float}).astype({"links": int})
+        frame.loc[frame["links"] == 0, ["mean", "max"]] = NAN
+        frame.index.name = "class"
+        return frame[["links", "mean", "max"]]
+
+    @property
+    def ports(self) -> pd.DataFrame:
+        """Flits, packets, bytes, stalls and replays, by class of links."""
+        frame = pd.DataFrame(self.raw["ports"]).T
+        frame.index.name = "class"
+        return frame
+
+    def _rows(self, name: str, *columns: str) -> pd.DataFrame:
+        return table(self.raw.get(name) or [], columns)
+
+    @property
+    def reroutes(self) -> pd.DataFrame:
+        """One row per epoch of route tables: links, and times in ns."""
+        return self._rows("reroutes", "epoch", "down", "up")
+
+    @property
+    def faults(self) -> pd.DataFrame:
+        """Of each fault its phase, times in ps, and its cost."""
+        return self._rows("faults", "id", "kind", "phase")
+
+    @property
+    def trees(self) -> pd.DataFrame:
+        """Trees of CAUs."""
+        return self._rows("trees", "name", "state")
+
+    @property
+    def ranks(self) -> pd.DataFrame:
+        """Of a trace: finished, calc, overhead and waiting of each rank, in ns."""
+        return self._rows("ranks", "rank")
+
+    @property
+    def programs(self) -> pd.DataFrame:
+        """Programs of Cell blades."""
+        return self._rows("programs", "blade", "program")
+
+    @property
+    def window_programs(self) -> pd.DataFrame:
+        """Programs at windows, of the workload ``windows``."""
+        return self._rows("window_programs", "name", "hub")
+
+    @property
+    def cau_tasks(self) -> pd.DataFrame:
+        """Participants of the workload ``cau``."""
+        return self._rows("cau_tasks", "hub", "tree")
+
+    @property
+    def failed_messages(self) -> pd.DataFrame:
+        """Messages that were given up: ends, reason, time in ns."""
+        return self._rows("failed_messages", "source", "destination", "reason", "at_ns")
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """Faults, alerts, reroutes, trees, of a run with ``events=True``; times in ps."""
+        return self._rows("events", "sequence", "at_ps", "kind", "subject", "text")
+
+    def row(self) -> Dict[str, Any]:
+        """The figures of a line of ``percs.sweep``."""
+        return {"latency_mean_ns": self.latency.mean, "latency_p50_ns": self.latency.p50,
+                "latency_p99_ns": self.latency.p99, "latency_max_ns": self.latency.max,
+                "offered_bytes_per_s": self.offered, "accepted_bytes_per_s": self.accepted,
+                "saturated": self.saturated, "hops_mean": self.hops_mean,
+                "packets_delivered": int(self.raw["packets_delivered"]),
+                "virtual_seconds": self.virtual_seconds, "wall_seconds": self.wall_seconds,
+                "digest": self.digest}
+
+    def _lines(self) -> List[List[str]]:
+        def of(latency: Latency) -> str:
+            if math.isnan(latency.mean):
+                return "no sample: the network is saturated" if self.saturated else "no sample"
+            return (f"mean {latency.mean:,.0f} ns, p50 {latency.p50:,.0f}, p99 {latency.p99:,.0f}, "
+                    f"max {latency.max:,.0f}")
+        lines = [["scenario", self.scenario], ["digest", self.digest],
+                 ["virtual time", f"{self.virtual_seconds * 1e6:,.3f} us"],
+                 ["packets delivered", f"{self.raw['packets_delivered']:,}"],
+                 ["packet latency (virtual)", of(self.latency)]]
+        if not math.isnan(self.offered):
+            lines.append(["offered, accepted",
+                          f"{self.offered / 1e9:.2f}, {self.accepted / 1e9:.2f} GB/s per hub"])
+        if self.violations:
+            lines.append(["violations", "; ".join(self.violations)])
+        return lines
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name:<25} {value}" for name, value in self._lines())
+
+    def _repr_html_(self) -> str:
+        return "<table>" + "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            for name, value in self._lines()) + "</table>"
