@@ -11,13 +11,14 @@
             f.step("50us")
             f.links(down=True)
 
-docs/python.md has the whole story. All times are virtual, that is of the emulated machine, unless
-a name says ``wall``. NaN means that there is no sample.
+docs/python.md has the whole story. All times are virtual (of the emulated machine),
+unless a name says ``wall``. NaN means that there is no sample.
 """
 
 from percs import aio, plot
 from percs._fields import print_time
 from percs._machine import check_routes, diff_routes, dump_routes
+from percs._program import percsctl
 from percs.errors import (CancelledError, DeadlockError, ExhaustedError, ExistsError, FieldError,
                           NotFoundError, PercsError, Problem, RefusedError, ScenarioError,
                           StateError, UnreachableError, ViolationError, WaitError)
@@ -26,7 +27,7 @@ from percs.faults import Fault
 from percs.local import (Process, ca, contexts, delete_context, down_all, export_context, fabrics,
                          import_context)
 from percs.measure import (collective, journal, perf, ping, replay, restore, run, sweep, sweep3d,
-                           trace, validate, version)
+                           trace, validate, validation_page, version)
 from percs.result import Latency, Result
 from percs._run import Progress, Run
 from percs.scenario import Scenario, check, fields, schema
@@ -41,5 +42,6 @@ __all__ = [
     "UnreachableError", "ViolationError", "WaitError", "Window", "WindowError", "aio", "ca",
     "check", "check_routes", "collective", "connect", "contexts", "counter_list",
     "delete_context", "diff_routes", "down_all", "dump_routes", "export_context", "fabrics",
-    "fields", "import_context", "journal", "perf", "ping", "plot", "print_time", "replay",
-    "restore", "run", "schema", "sweep", "sweep3d", "trace", "validate", "version"]
+    "fields", "import_context", "journal", "percsctl", "perf", "ping", "plot", "print_time",
+    "replay", "restore", "run", "schema", "sweep", "sweep3d", "trace", "validate",
+    "validation_page", "version"]

@@ -31,7 +31,8 @@ SCALES: Dict[int, Dict[str, int]] = {
                  "GB/s": 10**9, "GiB/s": 2**30, "TB/s": 10**12},
     Rules.PACE: {"ps/s": 1, "ns/s": 10**3, "us/s": 10**6, "ms/s": 10**9, "s/s": 10**12},
 }
-_EXAMPLES: Dict[int, str] = {Rules.TIME: "40us", Rules.BYTES: "64KiB", Rules.RATE: "5GB/s", Rules.PACE: "1us/s"}
+_EXAMPLES: Dict[int, str] = {Rules.TIME: "40us", Rules.BYTES: "64KiB", Rules.RATE: "5GB/s",
+                             Rules.PACE: "1us/s"}
 _QUANTITY = re.compile(r"(?P<number>\d+(?:\.\d+)?) *(?P<unit>\S*)")
 _STEP = re.compile(r"(?P<name>\w+)(?:\[(?P<index>\d+)\])?")
 
@@ -182,7 +183,7 @@ def parse(name: str, field: Field, value: Value) -> Value:
 
 
 def set_fields(message: Message, values: Dict[str, Optional[Value]]) -> List[str]:
-    """Sets the fields that ``message`` has; None is left out. Returns the names it does not have."""
+    """Sets the fields that ``message`` has; None is left out. Returns the names it lacks."""
     unknown = []
     for name, value in values.items():
         field = message.DESCRIPTOR.fields_by_name.get(name.rstrip("_"))

@@ -7,19 +7,17 @@ import os
 import pathlib
 import re
 import subprocess
-import time
 from typing import Any, Dict, List, Optional, Sequence, Union
 
 import pandas as pd
 
-from percs import _fields, _program, errors, tables
+from percs import _fields, _program, tables
 from percs._caller import Caller
-from percs.result import Result
-from percs.v1 import control_pb2, scenario_pb2
+from percs.scenario import Scenario
+from percs.v1 import control_pb2
 from percs.window import Window
 
 Path = Union[str, "os.PathLike[str]"]
-_TRACE_EVERY_SECONDS = 0.02
 
 
 class Machine(Caller):
@@ -95,32 +93,26 @@ class Machine(Caller):
 
     # --- Packets followed hop by hop
 
-    def trace(self, *, from_: str = "", to: str = "", packet: int = 1, every: int = 1,
-              count: int = 1, message: Optional[int] = None,
+    def trace(self, scenario: Union[None, Scenario, Path] = None, *, from_: str = "",
+              to: str = "", packet: int = 1, every: int = 1, count: int = 1,
+              message: Optional[int] = None,
               timeout: Union[str, float] = "30s") -> pd.DataFrame:
         """Follows packets from now on: a row per hop, times in ps, what it waited for.
 
         Of the packets from ``from_`` to ``to`` (any: ""), those with the numbers ``packet``,
-        ``packet + every``, ...; ``count`` per source; with ``message`` only its packets. Returns
-        when they have arrived or were dropped, the run has ended, or after ``timeout`` wall time.
+        ``packet + every``, ...; ``count`` per source; with ``message`` only its packets.
+        ``scenario``: applies it first, and follows from the start. Returns when the packets have
+        arrived or were dropped, the run has ended, or after ``timeout`` wall time.
         """
-        end = time.monotonic() + _fields.wall_ms("timeout", timeout) / 1000
-        request = control_pb2.TraceRequest()
-        choice = request.selection
-        choice.source, choice.destination = from_, to
-        choice.first, choice.every, choice.count = packet, every, count
-        if message is not None:
-            choice.message = message
-        ask = control_pb2.GetTraceRequest()
-        known = len(self.call("GetTrace", ask, control_pb2.GetTraceReply).packets)
-        self.call("Trace", request, control_pb2.TraceReply)
-        while True:
-            reply = self.call("GetTrace", ask, control_pb2.GetTraceReply)
-            arrived = all(p.deliveries or p.drops for p in reply.packets)
-            if (len(reply.packets) >= known + count and arrived or reply.run_ended or
-                    time.monotonic() > end):
-                return tables.traced_frame(reply.packets)
-            time.sleep(_TRACE_EVERY_SECONDS)
+        chosen = Scenario(scenario) if isinstance(scenario, (str, os.PathLike)) else scenario
+        applied = [str(chosen.path), "--apply", *chosen.arguments()] if chosen else []
+        found = _program.run_json(
+            "trace", *applied,
+            *_program.options(from_=from_ or None, to=to or None, packet=packet, every=every,
+                              count=count, message=message,
+                              timeout=f"wall:{_fields.wall_ms('timeout', timeout)}ms"),
+            *self.arguments())
+        return tables.traced_frame(found["packets"])
 
     # --- Positions of a run
 

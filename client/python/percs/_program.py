@@ -24,7 +24,8 @@ _OF_A_CODE = {_UNREACHABLE: errors.UnreachableError, _DEADLOCK: errors.DeadlockE
               _INTERRUPTED: errors.CancelledError}
 _REFUSED = re.compile(r"needs the role|certificate|has the identity of the role|no role may call")
 _UNKNOWN = re.compile(r"\bno (?:local fabric|hub|blade|crossbar|link|fault|tree|run|process|row)\b|"
-                      r"cannot be (?:opened|read)|has no process|does not exist")
+                      r"cannot be (?:opened|read)|has no process|does not exist|is unknown")
+_ARGUMENT = re.compile(r"(?:Value )?(?P<value>\S+) not in (?:range )?(?P<allowed>.+)", re.S)
 _OPTION = re.compile(r"(?:^|: )(?P<option>--?[a-z][a-z-]*|[A-Z]{2,}): (?P<what>.*)", re.S)
 
 
@@ -68,9 +69,14 @@ def error_of(arguments: Sequence[Argument], code: int, said: str) -> errors.Perc
                                     [errors.Problem(text)])
     if code == _USAGE:
         match = _OPTION.search(text)
-        name, what = (match["option"], match["what"]) if match else (str(arguments[0]), text)
-        value = re.match(r'"?([^\s"]+)', what)
-        return errors.FieldError(name, value[1] if match and value else "", what, "")
+        if not match:
+            return errors.FieldError(str(arguments[0]), "", text, "")
+        name = match["option"].lstrip("-").replace("-", "_").lower()
+        value = _ARGUMENT.fullmatch(match["what"])
+        if not value:
+            return errors.FieldError(name, "", match["what"], "")
+        return errors.FieldError(name, value["value"], f"{value['value']} is not allowed",
+                                 f"allowed: {value['allowed']}")
     state: Type[errors.PercsError] = (
         errors.StateError if re.search(r"no scenario|run \d+|in progress|not started|state",
                                        text) else errors.PercsError)
@@ -96,6 +102,12 @@ def run(*arguments: Argument) -> str:
     return finish(arguments, done.returncode, done.stdout, done.stderr)
 
 
+def percsctl(*arguments: Argument) -> str:
+    """Any command of percsctl: what it prints. For layouts of other programs, say ``--format osu``.
+    """
+    return run(*arguments)
+
+
 def run_json(*arguments: Argument) -> Any:
     """Runs percsctl with ``--format json``; returns the document."""
     return json.loads(run(*arguments, "--format", "json"))
@@ -118,7 +130,7 @@ async def run_json_async(*arguments: Argument) -> Any:
 
 
 def options(**values: Union[None, bool, Argument, Sequence[Argument]]) -> List[str]:
-    """``--some-option VALUE`` for every keyword; None and False are left out, lists are repeated."""
+    """``--some-option VALUE`` for every keyword; None, False are left out, lists repeated."""
     arguments: List[str] = []
     for name, value in values.items():
         option = "--" + name.rstrip("_").replace("_", "-")

@@ -93,6 +93,8 @@ def error_of(method: str, where: Address, error: Any) -> errors.PercsError:
     if code == grpc.StatusCode.UNIMPLEMENTED:
         return errors.PercsError(f"the server at {where.address} does not implement {method}: it "
                                  f"is not a percs-{where.role}, or has another version")
+    if code == grpc.StatusCode.NOT_FOUND:
+        return errors.NotFoundError(details)
     if code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE):
         return errors.ScenarioError([errors.problem_of(line) for line in
                                      details.splitlines() or [str(code)]])

@@ -114,7 +114,7 @@ class Pending:
         self._session.cancel(self)
 
     # The session's, with its lock held.
-    def finish_piece(self, place: int, part: Optional[Completion],
+    def _finish_piece(self, place: int, part: Optional[Completion],
                      error: Optional[errors.PercsError]) -> None:
         if self._left == 0:
             return
@@ -123,7 +123,7 @@ class Pending:
             self._parts[place] = part
         self._left -= 1
 
-    def fail(self, error: errors.PercsError) -> None:
+    def _fail(self, error: errors.PercsError) -> None:
         if self._left:
             self._left, self._error = 0, error
 
@@ -145,7 +145,8 @@ def status_error(operation: str, status: int) -> WindowError:
     kind = windows_pb2.DESCRIPTOR.enum_types_by_name["WindowStatus"]
     value = kind.values_by_number.get(status)
     why = value.GetOptions().Extensions[options_pb2.meaning] if value else "unknown to this version"
-    return WindowError(operation, _fields.choice_name(kind, status), why)
+    return WindowError(operation, _fields.choice_name(kind, status),
+                       why[len(operation) + 2:] if why.startswith(operation + ": ") else why)
 
 
 def operation_name(number: int) -> str:
@@ -202,7 +203,7 @@ class Session:
         pending = Pending(self, len(operations))
         with self.changed:
             if self.ended or self._detaching:
-                pending.fail(self.ended or errors.CancelledError("the window is being detached"))
+                pending._fail(self.ended or errors.CancelledError("the window is being detached"))
                 return pending
             for place, message in enumerate(operations):
                 read = message.bytes if message.op == Operation.OP_READ_MEMORY else 0
@@ -255,7 +256,7 @@ class Session:
             for asked in self._under_way.values():
                 if asked.pending is pending:
                     asked.pending = None
-            pending.fail(errors.CancelledError(
+            pending._fail(errors.CancelledError(
                 "cancelled; operations already sent continue in the fabric"))
             self.changed.notify_all()
 
@@ -276,7 +277,7 @@ class Session:
                 self._detaching = True
                 for asked in self._waiting:
                     if asked.pending:
-                        asked.pending.fail(errors.CancelledError("the window is being detached"))
+                        asked.pending._fail(errors.CancelledError("the window is being detached"))
                 self._waiting.clear()
                 self.changed.notify_all()
         self.wait(lambda: self.ended is not None, seconds)
@@ -470,7 +471,7 @@ class Session:
         if error:
             self._space += asked.slots  # the next ones are returned with these
         if asked.pending:
-            asked.pending.finish_piece(asked.place, part, error)
+            asked.pending._finish_piece(asked.place, part, error)
 
     def _fail(self, error: errors.PercsError) -> None:
         if self.ended:
@@ -481,7 +482,7 @@ class Session:
         self._waiting.clear()
         for one in asked:
             if one.pending:
-                one.pending.fail(error)
+                one.pending._fail(error)
         self._sent.clear()
         self._unsent = 0
         if self._stream is not None:

@@ -15,7 +15,21 @@ if TYPE_CHECKING:
 
 
 class PercsError(Exception):
-    """The base of all exceptions of this package."""
+    """The base of all exceptions of this package.
+
+    ``field``: what is to blame, if one thing is; ``value``: what it had; ``expected``: what would
+    be right. Each is "" where that is not known.
+    """
+
+    field: str = ""
+    value: object = ""
+    expected: str = ""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message)
+        if not self.expected:
+            right = message.rpartition("; ")
+            self.expected = right[2].strip() if right[1] else ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +55,7 @@ class FieldError(PercsError, ValueError):
         self.field = field
         self.value = value
         self.expected = expected
-        super().__init__(f"{field}: {why}" + (f"; {expected}" if expected else ""))
+        PercsError.__init__(self, f"{field}: {why}" + (f"; {expected}" if expected else ""))
 
 
 class ScenarioError(FieldError):
@@ -57,7 +71,13 @@ class ScenarioError(FieldError):
 
 
 class NotFoundError(PercsError, LookupError):
-    """No hub, link, fault, tree, run or fabric has this name; the message has the nearest."""
+    """No hub, link, fault, tree, run, file or fabric has this name; ``expected``: the nearest."""
+
+    def __init__(self, message: str = "") -> None:
+        named = _NAMED.search(message)
+        if named:
+            self.field, self.value = named["what"], named["name"]
+        super().__init__(message)
 
 
 class UnreachableError(PercsError, ConnectionError):
@@ -92,7 +112,7 @@ class ViolationError(PercsError):
 
     def __init__(self, message: str, result: Optional["Result"] = None) -> None:
         self.result = result
-        super().__init__(message)
+        PercsError.__init__(self, message)
 
 
 class CancelledError(PercsError):
@@ -107,6 +127,7 @@ _PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?P<rest>.*)"
 _PATH = re.compile(r"(?P<path>[a-z_][a-z0-9_]*(?:\[\d+\])?(?:\.[a-z_][a-z0-9_]*(?:\[\d+\])?)*): "
                    r"(?P<what>.*)", re.S)
 _SETTING = re.compile(r"(?:[^\n]*?: )?--set (?P<path>[^=\s]+)=(?P<value>.*?): (?P<what>.*)", re.S)
+_NAMED = re.compile(r'\bno (?P<what>[a-z ]+?) (?:is (?:named|called) )?"(?P<name>[^"]*)"')
 _VALUE = re.compile(r'(?:found )?"(?P<quoted>[^"]*)"|(?P<bare>\S+) (?:is|needs) ')
 
 
@@ -118,6 +139,9 @@ def problem_of(line: str) -> Problem:
     place = _PLACE.match(line)
     rest = place["rest"] if place else line
     path = _PATH.match(rest)
+    named = _NAMED.search(rest)
+    if named and not path:
+        return Problem(line, named["what"], named["name"], _expected(rest))
     what = path["what"] if path else rest
     value = _VALUE.match(what)
     return Problem(line, path["path"] if path else "",

@@ -327,7 +327,7 @@ class Fabric(Injections, Machine):
         return tables.counters_frame(reply, nonzero)
 
     def links(self, hub: str = "", *, down: bool = False) -> pd.DataFrame:
-        """A row per link, of ``hub`` or of all: state, load and flits both ways; only those down."""
+        """A row per link, of ``hub`` or of all, or only those down: load and flits both ways."""
         request = control_pb2.ListLinksRequest(node=hub)
         return tables.links_frame(
             self.call("ListLinks", request, control_pb2.ListLinksReply), down)

@@ -15,7 +15,8 @@ LEASE_SECONDS = 30.0
 _RENEW_EVERY_SECONDS = 5.0
 
 
-def message_of(id: str, at: Optional[Time], fields: Dict[str, Optional[Value]]) -> scenario_pb2.Fault:
+def message_of(id: str, at: Optional[Time],
+               fields: Dict[str, Optional[Value]]) -> scenario_pb2.Fault:
     """The message of a fault; FieldError for a field that it does not have, or a wrong value."""
     fault = scenario_pb2.Fault(id=id)
     if at is not None:

@@ -13,6 +13,7 @@ from percs import _fields, _program, errors
 from percs._fields import Time, Value
 from percs.result import Result, table
 from percs.scenario import Scenario
+from percs.tables import traced_frame
 
 Path = Union[str, "os.PathLike[str]"]
 Sizes = Union[None, int, str, Sequence[Union[int, str]]]  # 64, "64KiB", "8..1MiB", or a list
@@ -86,25 +87,7 @@ def trace(scenario: Union[Scenario, Path], *, from_: str = "", to: str = "", pac
         "trace", chosen.path, *chosen.arguments(),
         *_program.options(from_=from_ or None, to=to or None, packet=packet, every=every,
                           count=count, message=message))
-    rows: List[Dict[str, Any]] = []
-    for number, p in enumerate(found["packets"]):
-        base = {"packet": number, "source": p["source"], "destination": p["destination"],
-                "bytes": p["bytes"], "mode": p["mode"], "created_ps": p["created_ps"],
-                "delivered_ps": p["deliveries"][0]["at_ps"] if p["deliveries"] else None,
-                "dropped": p["drops"][0]["reason"] if p["drops"] else ""}
-        for place, hop in enumerate(p["hops"]):
-            grants = hop["grants"]
-            waited: Dict[str, int] = {}
-            for grant in grants:
-                for reason, time in grant["waited_ps"].items():
-                    waited[reason] = waited.get(reason, 0) + time
-            rows.append({**base, "hop": place, "hub": hop["node"], "in": hop["in"],
-                         "out": hop["out"], "in_vc": hop["in_vc"], "out_vc": hop["out_vc"],
-                         "arrived_ps": hop["arrived_ps"],
-                         "sent_ps": grants[0]["at_ps"] if grants else None,
-                         "left_ps": grants[-1]["until_ps"] if grants else None,
-                         "waited_ps": waited})
-    return table(rows, ("packet", "hop", "hub", "in", "out")).set_index(["packet", "hop"])
+    return traced_frame(found["packets"])
 
 
 def collective(operation: str, *, nodes: Optional[int] = None, sizes: Sizes = None,
@@ -203,6 +186,13 @@ def validate(machine: str, *, only: Optional[str] = None,
     frame.attrs["summary"] = found["summary"]
     frame.attrs["unmatched"] = found["unmatched"]
     return frame
+
+
+def validation_page(machine: str, *, only: Optional[str] = None,
+                    withhold: Optional[Path] = None) -> str:
+    """The same as a page of HTML with drawings."""
+    return _program.run("validate", machine, "--format", "html",
+                        *_program.options(only=only, withhold=withhold))
 
 
 def version() -> Dict[str, Any]:

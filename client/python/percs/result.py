@@ -45,6 +45,8 @@ def table(rows: Sequence[Dict[str, Any]], columns: Sequence[str] = ()) -> pd.Dat
 
 
 def _flatten(value: Any, before: str = "") -> Dict[str, Any]:
+    if isinstance(value, list):
+        value = {str(place): inner for place, inner in enumerate(value)}
     if not isinstance(value, dict):
         return {before: value}
     flat: Dict[str, Any] = {}
@@ -134,7 +136,7 @@ class Result:
     @property
     def counters(self) -> "pd.Series[Any]":
         """Sums over all hubs, by the names of ``percs.counter_list()``."""
-        from percs.tables import counter_list
+        from percs.tables import counter_list  # which makes its tables with this module
         flat = _flatten({name: value for name, value in self.raw.items()
                          if name not in ("ports", "link_utilisation")})
         known = [name for name in counter_list().index if name in flat]

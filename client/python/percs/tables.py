@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Dict, Iterable, List, Mapping, Optional
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
 import numpy as np
 import pandas as pd
 from google.protobuf.message import Message
 
 from percs import _fields, _program
+from percs.result import table
 from percs.v1 import common_pb2, control_pb2, fault_pb2
 
 NAN = float("nan")
@@ -217,28 +218,27 @@ def trees_frame(trees: Iterable[common_pb2.TreeStatus]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).set_index("name")
 
 
-def traced_frame(packets: Iterable[common_pb2.TracedPacket]) -> pd.DataFrame:
-    """A row per hop of every packet that was followed: times in ps, and what it waited for."""
+def traced_frame(packets: Sequence[Dict[str, Any]]) -> pd.DataFrame:
+    """A row per hop of every packet that percsctl followed: times in ps, what it waited for."""
     rows: List[Dict[str, Any]] = []
-    for number, packet in enumerate(packets):
-        base = {"packet": number, "source": packet.source, "destination": packet.destination,
-                "bytes": packet.bytes, "mode": packet.mode, "created_ps": packet.created,
-                "delivered_ps": float(packet.deliveries[0].at) if packet.deliveries else NAN,
-                "dropped": packet.drops[0].reason if packet.drops else ""}
-        for place, hop in enumerate(packet.hops):
+    for number, p in enumerate(packets):
+        base = {"packet": number, "source": p["source"], "destination": p["destination"],
+                "bytes": p["bytes"], "mode": p["mode"], "created_ps": p["created_ps"],
+                "delivered_ps": p["deliveries"][0]["at_ps"] if p["deliveries"] else None,
+                "dropped": p["drops"][0]["reason"] if p["drops"] else ""}
+        for place, hop in enumerate(p["hops"]):
+            grants = hop["grants"]
             waited: Dict[str, int] = {}
-            for grant in hop.grants:
-                for reason, time in grant.waited.items():
+            for grant in grants:
+                for reason, time in grant["waited_ps"].items():
                     waited[reason] = waited.get(reason, 0) + time
-            rows.append({**base, "hop": place, "hub": hop.node, "in": hop.input,
-                         "out": hop.output, "in_vc": hop.input_vc, "out_vc": hop.output_vc,
-                         "arrived_ps": hop.arrived,
-                         "sent_ps": float(hop.grants[0].at) if hop.grants else NAN,
-                         "left_ps": float(hop.grants[-1].until) if hop.grants else NAN,
+            rows.append({**base, "hop": place, "hub": hop["node"], "in": hop["in"],
+                         "out": hop["out"], "in_vc": hop["in_vc"], "out_vc": hop["out_vc"],
+                         "arrived_ps": hop["arrived_ps"],
+                         "sent_ps": grants[0]["at_ps"] if grants else None,
+                         "left_ps": grants[-1]["until_ps"] if grants else None,
                          "waited_ps": waited})
-    columns = ["packet", "hop", "hub", "in", "out"]
-    frame = pd.DataFrame(rows, columns=None if rows else columns)
-    return frame.set_index(["packet", "hop"])
+    return table(rows, ("packet", "hop", "hub", "in", "out")).set_index(["packet", "hop"])
 
 
 def state_name(state: int) -> str:
