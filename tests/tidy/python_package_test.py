@@ -19,6 +19,7 @@ class TypesTest(unittest.TestCase):
                         "build the target percs_python")
         done = subprocess.run(
             ["mypy", "--config-file", ROOT / "client" / "python" / "pyproject.toml",
-             "--python-executable", "/usr/bin/python3", "--cache-dir", BIN.parent / "mypy", "percs"],
+             "--python-executable", "/usr/bin/python3", "--cache-dir", BIN.parent / "mypy",
+             "percs"],
             cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.assertEqual(0, done.returncode, done.stdout)
