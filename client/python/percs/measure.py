@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import tempfile
@@ -12,7 +13,7 @@ import pandas as pd
 from percs import _fields, _program, errors
 from percs._fields import Time, Value
 from percs.result import Result, table
-from percs.scenario import Scenario
+from percs.scenario import Scenario, written
 from percs.tables import traced_frame
 
 Path = Union[str, "os.PathLike[str]"]
@@ -203,26 +204,32 @@ def version() -> Dict[str, Any]:
 
 def sweep(scenario: Union[Scenario, Path],
           over: Mapping[str, Union[str, Sequence[Value]]], *, repeat: int = 1, jobs: int = 1,
-          cache: Optional[Path] = None) -> pd.DataFrame:
-    """Runs a scenario at every point of a grid: a row per point, NaN where there is no sample.
+          threads: int = 1, cache: Optional[Path] = None, plot: bool = False) -> pd.DataFrame:
+    """Runs a scenario at every point of a grid: a row per point (docs/sweep.md has the columns).
 
-    ``over``: fields with their values, a list or a range ``"0.1..0.9:0.1"``. ``repeat``: seeds per
-    point. ``jobs``: runs at a time. ``cache``: folder that keeps what is done, so that an
-    interrupted sweep continues and a repeated one computes nothing.
+    ``over``: fields with their values, a list, or as text with ranges, ``"0.1..0.9:0.1"``; the last
+    one changes fastest. ``repeat``: runs of each combination, with one seed after the other.
+    ``jobs``: points at a time; ``threads`` of each run. ``cache``: folder that keeps what is done,
+    so that a sweep that was killed continues, and the same one computes nothing; ``plot``: with a
+    drawing in it. A run that failed is a row, too, with its ``error``. NaN: there is no sample.
     """
     chosen = _file(scenario)
-    points = []
+    axes: List[str] = []
     for path, values in over.items():
         field = _fields.scenario_field(path)
         if not isinstance(values, str):
             for value in values:
                 _fields.parse(path, field, value)
-            values = ",".join(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
-        points += ["--over", f"{path}={values}"]
+            values = ",".join(written(path, value) for value in values)
+        axes += ["--over", f"{path}={values}"]
     with tempfile.TemporaryDirectory(prefix="percs-sweep-") as temporary:
         folder = pathlib.Path(cache) if cache is not None else pathlib.Path(temporary)
-        _program.run("sweep", chosen.path, *points, *chosen.arguments(),
-                     *_program.options(repeat=repeat, jobs=jobs), "-o", folder)
-        frame = pd.read_json(folder / "table.jsonl", lines=True, dtype=False,
-                             convert_dates=False)
-    return table(frame.to_dict("records"))
+        arguments = ["sweep", str(chosen.path), *axes, *chosen.arguments(), "--output", str(folder),
+                     *_program.options(repeat=repeat, jobs=jobs, threads=threads, plot=plot)]
+        try:
+            _program.run(*arguments)
+        except errors.PercsError as error:
+            if "column `error`" not in str(error):
+                raise
+        lines = (folder / "table.jsonl").read_text().splitlines()
+    return table([json.loads(line) for line in lines])

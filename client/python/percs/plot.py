@@ -39,15 +39,6 @@ def column(frame: pd.DataFrame, name: str) -> str:
                             "columns: " + ", ".join(map(str, frame.columns)))
 
 
-def _first(frame: pd.DataFrame, *names: str) -> str:
-    for name in names:
-        try:
-            return column(frame, name)
-        except errors.FieldError:
-            continue
-    return column(frame, names[0])
-
-
 def _groups(frame: pd.DataFrame, hue: Optional[str]) -> List[Tuple[str, pd.DataFrame]]:
     if hue is None:
         return [("", frame)]
@@ -62,7 +53,7 @@ def _by_x(frame: pd.DataFrame, x: str, y: str) -> Tuple[Any, Any, Any, Any]:
 
 
 def latency_load(frame: pd.DataFrame, hue: Optional[str] = None, *, x: str = "load",
-                 y: Optional[str] = None, ax: Optional[Axes] = None) -> Axes:
+                 y: str = "packet_latency_mean_ns", ax: Optional[Axes] = None) -> Axes:
     """Mean packet latency over the offered load, a curve per value of ``hue``.
 
     ``frame`` is a table of ``percs.sweep``; columns may be named by their last word. Bands are
@@ -70,15 +61,14 @@ def latency_load(frame: pd.DataFrame, hue: Optional[str] = None, *, x: str = "lo
     """
     ax = _axes(ax)
     across = column(frame, x)
-    up = column(frame, y) if y else _first(frame, "latency_mean_ns", "latency_ns.packet.mean",
-                                           "packet_latency_mean_ns")
-    saturated = _first(frame, "saturated")
+    up = column(frame, y)
+    saturated = frame[column(frame, "saturated")] == True  # noqa: E712: also of no value
     for number, (name, group) in enumerate(_groups(frame, hue)):
         where, mean, low, high = _by_x(group, across, up)
         line, = ax.plot(where, mean, marker=_MARKERS[number % len(_MARKERS)], markersize=4,
                         label=name or None)
         ax.fill_between(where, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
-        full = group.loc[group[saturated].astype(bool), across].unique().astype(float)
+        full = group.loc[saturated[group.index], across].unique().astype(float)
         ax.plot(full, np.full(len(full), 0.98 - 0.035 * number), "x", color=line.get_color(),
                 transform=ax.get_xaxis_transform(), clip_on=False,
                 label="saturated" if len(full) and not name else None)
@@ -86,7 +76,7 @@ def latency_load(frame: pd.DataFrame, hue: Optional[str] = None, *, x: str = "lo
     ax.set_ylabel("mean packet latency (ns, virtual)")
     ax.set_ylim(bottom=0)
     ax.grid(alpha=0.3)
-    _legend(ax, hue, "x: saturated" if frame[saturated].astype(bool).any() else "")
+    _legend(ax, hue, "x: saturated" if saturated.any() else "")
     return ax
 
 
@@ -101,12 +91,12 @@ def accepted_load(frame: pd.DataFrame, hue: Optional[str] = None, *, x: str = "l
     """What the network accepted over the offered load, in GB/s per sending hub."""
     ax = _axes(ax)
     across = column(frame, x)
-    up = _first(frame, "accepted_bytes_per_s", "accepted_bytes_per_second_per_hub")
+    up = column(frame, "accepted_GB_per_s_per_hub")
     for number, (name, group) in enumerate(_groups(frame, hue)):
         where, mean, low, high = _by_x(group, across, up)
-        line, = ax.plot(where, mean / 1e9, marker=_MARKERS[number % len(_MARKERS)], markersize=4,
+        line, = ax.plot(where, mean, marker=_MARKERS[number % len(_MARKERS)], markersize=4,
                         label=name or None)
-        ax.fill_between(where, low / 1e9, high / 1e9, color=line.get_color(), alpha=0.2,
+        ax.fill_between(where, low, high, color=line.get_color(), alpha=0.2,
                         linewidth=0)
     ax.set_xlabel("offered load")
     ax.set_ylabel("accepted (GB/s per hub, virtual)")

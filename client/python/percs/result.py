@@ -214,16 +214,6 @@ class Result:
         """Faults, alerts, reroutes, trees, of a run with ``events=True``; times in ps."""
         return self._rows("events", "sequence", "at_ps", "kind", "subject", "text")
 
-    def row(self) -> Dict[str, Any]:
-        """The figures of a line of ``percs.sweep``."""
-        return {"latency_mean_ns": self.latency.mean, "latency_p50_ns": self.latency.p50,
-                "latency_p99_ns": self.latency.p99, "latency_max_ns": self.latency.max,
-                "offered_bytes_per_s": self.offered, "accepted_bytes_per_s": self.accepted,
-                "saturated": self.saturated, "hops_mean": self.hops_mean,
-                "packets_delivered": int(self.raw["packets_delivered"]),
-                "virtual_seconds": self.virtual_seconds, "wall_seconds": self.wall_seconds,
-                "digest": self.digest}
-
     def _lines(self) -> List[List[str]]:
         def of(latency: Latency) -> str:
             if math.isnan(latency.mean):

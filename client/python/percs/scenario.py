@@ -104,7 +104,7 @@ class Scenario:
         """``--set`` and ``--seed`` for percsctl."""
         arguments: List[str] = []
         for path, value in self._settings.items():
-            arguments += ["--set", f"{path}={_written(path, value)}"]
+            arguments += ["--set", f"{path}={written(path, value)}"]
         if self._seed is not None:
             arguments += ["--seed", str(self._seed)]
         return arguments
@@ -136,7 +136,7 @@ class Scenario:
                                    "</td></tr>" for name, value in rows) + "</table>"
 
 
-def _written(path: str, value: Value) -> str:
+def written(path: str, value: Value) -> str:
     """As a file has it: whole numbers of base units get their unit."""
     if isinstance(value, bool):
         return "true" if value else "false"
