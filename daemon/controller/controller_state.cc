@@ -134,7 +134,7 @@ bool Controller::HasNews() const {
 
 void Controller::Keep() {
   if (!store_.is_open() || keeping_again_ || !HasNews()) return;
-  const bool stepped = run_ && !run_->new_steps().empty();
+  const bool stepped = run_ && !run_->manager_log().new_steps().empty();
   store_.Begin();
   PutNews();
   const absl::Status status = store_.Commit();
@@ -181,8 +181,9 @@ void Controller::PutNews() {
   }
   if (begun_ && run_) store_.PutRun(run_->number(), run_->scenario().name, *begun_);
   if (run_ && !run_->ended()) {
-    std::uint64_t number = run_->steps() - run_->new_steps().size();
-    for (const v1::ManagerStep& step : run_->new_steps())
+    const ManagerLog& log = run_->manager_log();
+    std::uint64_t number = log.steps() - log.new_steps().size();
+    for (const v1::ManagerStep& step : log.new_steps())
       store_.PutStep(run_->number(), number++, step);
     v1::SavedRun saved;
     run_->Save(&saved);

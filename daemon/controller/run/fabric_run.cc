@@ -120,11 +120,13 @@ FabricRun::FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scen
       soon_timer_(lock),
       cables_(topology(), placement_),
       batches_(daemons_),
+      manager_log_(events_.record != nullptr),
       pending_(daemons_),
       blade_faults_(scenario_.blade_faults),
       trace_(request.has_trace() ? std::optional(request.trace()) : std::nullopt),
       replay_(request.replay().begin(), request.replay().end()),
-      queries_(topology(), scenario_.parameters, placement_, port) {}
+      queries_(topology(), scenario_.parameters, placement_, port),
+      final_(placement_) {}
 
 void FabricRun::Configure() {
   for (std::uint32_t process = 0; process < daemons_; ++process) SendConfigure(process);
@@ -204,7 +206,7 @@ void FabricRun::OnReady(std::uint32_t process, const v1::Ready& ready) {
   batches_.OnReport(process, ready.report(), master_.window_from());
   absl::Status status = master_.OnReport(static_cast<int>(process), ready.report());
   if (status.ok() && !ready.report().management().empty()) {
-    status = TakeManagement(ready.report().management());
+    status = manager_log_.Receive(ready.report().management());
   }
   if (!status.ok()) return Fail(status);
   ready_.insert(process);
@@ -233,17 +235,10 @@ void FabricRun::OnReport(std::uint32_t process, v1::WindowReport& report) {
   if (phase_ == Phase::kEnded || phase_ == Phase::kConfiguring) return;
   batches_.OnReport(process, report, master_.window_from());
   absl::Status status = master_.OnReport(static_cast<int>(process), report);
-  if (status.ok() && !report.management().empty()) status = TakeManagement(report.management());
+  if (status.ok() && !report.management().empty())
+    status = manager_log_.Receive(report.management());
   if (!status.ok()) return Fail(status);
   if (!busy()) Step();
-}
-
-absl::Status FabricRun::TakeManagement(const std::string& bytes) {
-  if (keeps()) manager_inbox_bytes_.push_back(bytes);
-  OutboxDecoder decoder(0);
-  return decoder.Decode(
-      absl::MakeConstSpan(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()),
-      &manager_inbox_);
 }
 
 void FabricRun::Fail(const absl::Status& why) {
@@ -267,7 +262,7 @@ void FabricRun::End(absl::StatusOr<RunResult> result) {
   pace_timer_.Cancel();
   lease_timer_.Cancel();
   soon_timer_.Cancel();
-  collecting_.clear();
+  final_.Abandon();
   if (!result.ok()) spdlog::error("run {}: {}", number_, std::string(result.status().message()));
   result_ = std::move(result);
   const absl::Status over = absl::FailedPreconditionError(

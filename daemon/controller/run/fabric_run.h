@@ -21,6 +21,8 @@
 #include "daemon/controller/run/cable_streams.h"
 #include "daemon/controller/run/daemon_port.h"
 #include "daemon/controller/run/fault_leases.h"
+#include "daemon/controller/run/final_answers.h"
+#include "daemon/controller/run/manager_log.h"
 #include "daemon/controller/run/node_queries.h"
 #include "daemon/controller/run/pace_keeper.h"
 #include "daemon/controller/run/run_programs.h"
@@ -64,12 +66,11 @@ class FabricRun {
                                                            std::uint32_t daemons, ProcessLock* lock,
                                                            DaemonPort* port, Events events);
 
-  // As it stands between two events, but for what network management did, which is new_steps()
-  // since KeptSteps().
+  // As it stands between two events, but for what network management did, which is in
+  // manager_log() since KeptSteps().
   void Save(v1::SavedRun* saved) const;
-  const std::vector<v1::ManagerStep>& new_steps() const { return new_steps_; }
-  std::uint64_t steps() const { return steps_; }
-  void KeptSteps() { new_steps_.clear(); }
+  const ManagerLog& manager_log() const { return manager_log_; }
+  void KeptSteps() { manager_log_.Kept(); }
   // Something but messages to daemons is to be saved.
   bool touched() const { return touched_; }
   void Untouch() { touched_ = false; }
@@ -215,7 +216,6 @@ class FabricRun {
   // Of a question; an error if it cannot be read.
   void OnAnswer(const absl::Status& read);
   void OnReport(std::uint32_t process, v1::WindowReport& report);
-  absl::Status TakeManagement(const std::string& bytes);
   void Start();
 
   // Continues as far as possible: until a daemon has to answer, the pace holds, or the end.
@@ -274,8 +274,6 @@ class FabricRun {
   absl::Status RestoreCommands(std::uint32_t process, const v1::WindowGrant& pending);
   absl::Status RepeatManager(const v1::SavedRun& saved, const std::vector<v1::ManagerStep>& steps,
                              const std::vector<v1::JournalRecord>& commands);
-  v1::ManagerStep& AddStep();
-  bool keeps() const { return events_.record != nullptr; }
   // Gives the daemons what faults do before `end`.
   void TakeFaultActions(Time end);
   void RunManager();
@@ -349,8 +347,7 @@ class FabricRun {
   UnreachedPeers unreached_;
   CableStreams cables_;
   SentBatches batches_;
-  Outbox manager_inbox_;
-  std::vector<std::string> manager_inbox_bytes_;  // the same, as it came
+  ManagerLog manager_log_;
   // By process, what commands have for its next grant; network management's part is its outbox.
   std::vector<v1::WindowGrant> pending_;
   std::vector<BladeFault> blade_faults_;           // all that were or are to come
@@ -358,12 +355,9 @@ class FabricRun {
   std::list<Command> commands_;
   std::deque<v1::JournalRecord> replay_;  // to be taken at their times
   NodeQueries queries_;
-  std::set<std::uint32_t> collecting_;  // processes whose part of the end is awaited
-  absl::Status unreachable_;            // why hubs cannot be asked any more
-  std::vector<NodeResult> results_;
-  std::vector<WaitEdge> wait_edges_;
-  std::vector<std::string> blocked_;
-  std::list<Loss> losses_;  // declared, not yet commands
+  FinalAnswers final_;
+  absl::Status unreachable_;  // why hubs cannot be asked any more
+  std::list<Loss> losses_;    // declared, not yet commands
   absl::Status not_journalled_;
   std::uint32_t losses_count_ = 0;
   std::set<NodeId> lost_nodes_;
@@ -373,8 +367,6 @@ class FabricRun {
   std::uint64_t attempts_ = 0;
   // For a controller that takes over.
   std::uint64_t commands_taken_ = 0;  // that are in the journal
-  std::uint64_t steps_ = 0;           // of network management
-  std::vector<v1::ManagerStep> new_steps_;
   std::uint64_t recoveries_ = 0;
   v1::SavedRun::Phase saved_phase_ = v1::SavedRun::PHASE_UNSPECIFIED;
   std::vector<v1::JournalRecord> retake_;  // journalled, but not in what was saved

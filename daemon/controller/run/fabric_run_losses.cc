@@ -66,7 +66,7 @@ bool FabricRun::DeclaredLost(std::uint32_t process, std::uint64_t incarnation) c
 }
 
 bool FabricRun::HeldBy(std::uint32_t process) const {
-  return master_.running(static_cast<int>(process)) || collecting_.contains(process) ||
+  return master_.running(static_cast<int>(process)) || final_.Awaits(process) ||
          queries_.Awaits(process) ||
          std::any_of(losses_.begin(), losses_.end(),
                      [&](const Loss& l) { return l.awaited.contains(process); });

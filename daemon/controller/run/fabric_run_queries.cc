@@ -3,9 +3,7 @@
 #include <utility>
 
 #include "daemon/controller/run/fabric_run.h"
-#include "daemon/sync/answer_codec.h"
 #include "fmt/format.h"
-#include "proto/convert/node_result.h"
 
 namespace percs {
 
@@ -40,7 +38,7 @@ void FabricRun::OnAnswer(const absl::Status& read) {
 }
 
 bool FabricRun::AnswersAwaited() const {
-  return queries_.awaits_any() || !collecting_.empty() ||
+  return queries_.awaits_any() || final_.awaits_any() ||
          std::any_of(losses_.begin(), losses_.end(),
                      [](const Loss& loss) { return !loss.awaited.empty(); });
 }
@@ -53,31 +51,23 @@ void FabricRun::Collect(v1::Collect::What what) {
     message->mutable_collect()->set_what(what);
     message->mutable_collect()->set_query(recoveries_);
     port_->Send(p, std::move(message));
-    collecting_.insert(p);
+    final_.Await(p);
   }
 }
 
 void FabricRun::OnResults(std::uint32_t process, const v1::NodeResults& results) {
   if (phase_ != Phase::kCollecting || results.query() != recoveries_) return;
-  collecting_.erase(process);
-  for (const v1::NodeResult& message : results.nodes()) {
-    auto result = NodeResultFromProto(message);
-    if (!result.ok()) return Fail(result.status());
-    if (result->node >= topology().nodes() || placement_.process_of_node[result->node] != process) {
-      return Fail(absl::InvalidArgumentError(fmt::format(
-          "process {} sent a result of node {}, which does not exist", process, result->node)));
-    }
-    if (!lost_nodes_.contains(result->node)) results_.push_back(*std::move(result));
-  }
-  if (collecting_.empty()) FinishRun();
+  if (absl::Status status = final_.OnResults(process, results, lost_nodes_); !status.ok())
+    return Fail(status);
+  if (!final_.awaits_any()) FinishRun();
 }
 
 void FabricRun::FinishRun() {
-  if (results_.size() + lost_nodes_.size() != topology().nodes()) {
+  if (final_.results() + lost_nodes_.size() != topology().nodes()) {
     return Fail(absl::DataLossError(fmt::format("received results of {} hubs, expected {}",
-                                                results_.size(), topology().nodes())));
+                                                final_.results(), topology().nodes())));
   }
-  RunResult result = MergeResults(scenario_, topology(), std::move(results_), manager_->reroutes(),
+  RunResult result = MergeResults(scenario_, topology(), final_.TakeResults(), manager_->reroutes(),
                                   master_.windows(), manager_->losses());
   result.trees = manager_->trees();
   result.faults = manager_->faults()->List();
@@ -87,17 +77,13 @@ void FabricRun::FinishRun() {
 
 void FabricRun::OnWaitEdges(std::uint32_t process, const v1::WaitEdges& edges) {
   if (phase_ != Phase::kDeadlocked || edges.query() != recoveries_) return;
-  collecting_.erase(process);
-  const auto read = WaitEdgesFromProto(edges);
-  if (!read.ok()) return Fail(read.status());
-  wait_edges_.insert(wait_edges_.end(), read->begin(), read->end());
-  blocked_.insert(blocked_.end(), edges.blocked().begin(), edges.blocked().end());
-  if (collecting_.empty()) FinishDeadlock();
+  if (absl::Status status = final_.OnWaitEdges(process, edges); !status.ok()) return Fail(status);
+  if (!final_.awaits_any()) FinishDeadlock();
 }
 
 void FabricRun::FinishDeadlock() {
-  std::sort(blocked_.begin(), blocked_.end());
-  End(DeadlockError(topology(), master_.left(), master_.now(), std::move(wait_edges_), blocked_));
+  End(DeadlockError(topology(), master_.left(), master_.now(), final_.wait_edges(),
+                    final_.Blocked()));
 }
 
 }  // namespace percs

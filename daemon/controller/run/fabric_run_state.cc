@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "daemon/controller/run/fabric_run.h"
-#include "daemon/link/codec.h"
 #include "fmt/format.h"
 #include "proto/scenario/commands.h"
 #include "proto/scenario/faults.h"
@@ -19,26 +18,12 @@
 namespace percs {
 namespace {
 
-absl::Status Decode(const std::string& bytes, Outbox* outbox) {
-  OutboxDecoder decoder(0);
-  return decoder.Decode(
-      absl::MakeConstSpan(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()),
-      outbox);
-}
-
 std::string WithoutRun(v1::JournalRecord record) {
   record.clear_run();
   return record.SerializeAsString();
 }
 
 }  // namespace
-
-v1::ManagerStep& FabricRun::AddStep() {
-  v1::ManagerStep& step = new_steps_.emplace_back();
-  step.set_commands(commands_taken_);
-  ++steps_;
-  return step;
-}
 
 void FabricRun::Save(v1::SavedRun* saved) const {
   saved->set_number(number_);
@@ -62,14 +47,13 @@ void FabricRun::Save(v1::SavedRun* saved) const {
   saved->set_commands(commands_taken_);
   saved->set_replay_left(replay_.size());
   for (std::uint32_t p = 0; p < daemons_; ++p) *saved->add_pending() = Pending(p);
-  for (const std::string& bytes : manager_inbox_bytes_) saved->add_manager_inbox(bytes);
+  manager_log_.Save(saved);
   leases_.Save(saved);
   for (const Loss& loss : losses_) *saved->add_losses() = loss.saved;
   batches_.Save(saved);
   programs_.Save(saved);
   saved->set_losses_count(losses_count_);
   saved->set_recoveries(recoveries_);
-  saved->set_steps(steps_);
 }
 
 absl::Status FabricRun::Restore(const v1::SavedRun& saved,
@@ -91,9 +75,7 @@ absl::Status FabricRun::Restore(const v1::SavedRun& saved,
     if (absl::Status status = RestoreCommands(p, saved.pending(static_cast<int>(p))); !status.ok())
       return status;
   }
-  for (const std::string& bytes : saved.manager_inbox()) {
-    if (absl::Status status = TakeManagement(bytes); !status.ok()) return status;
-  }
+  if (absl::Status status = manager_log_.Restore(saved); !status.ok()) return status;
   ready_.insert(saved.ready().begin(), saved.ready().end());
   hold_ = saved.hold();
   if (saved.has_pause_at()) pause_at_ = saved.pause_at();
@@ -106,7 +88,6 @@ absl::Status FabricRun::Restore(const v1::SavedRun& saved,
   losses_count_ = saved.losses_count();
   recoveries_ = saved.recoveries() + 1;
   queries_.ContinueAfter(recoveries_);
-  steps_ = saved.steps();
   saved_phase_ = saved.phase();
   commands.erase(commands.begin(), commands.begin() + static_cast<std::ptrdiff_t>(commands_taken_));
   retake_ = std::move(commands);
@@ -137,7 +118,7 @@ absl::Status FabricRun::RepeatManager(const v1::SavedRun& saved,
     }
     Outbox inbox;
     for (const std::string& bytes : step.inbox()) {
-      if (absl::Status status = Decode(bytes, &inbox); !status.ok()) return status;
+      if (absl::Status status = DecodeManagement(bytes, &inbox); !status.ok()) return status;
     }
     if (absl::Status status = manager_->Accept(std::move(inbox)); !status.ok()) return status;
     manager_->RunWindow(step.window());
@@ -149,7 +130,8 @@ absl::Status FabricRun::RepeatManager(const v1::SavedRun& saved,
 
 absl::Status FabricRun::RestoreCommands(std::uint32_t p, const v1::WindowGrant& pending) {
   if (!pending.management().empty()) {
-    absl::Status status = Decode(pending.management(), &manager_->outbox(static_cast<int>(p)));
+    absl::Status status =
+        DecodeManagement(pending.management(), &manager_->outbox(static_cast<int>(p)));
     if (!status.ok()) return status;
   }
   for (const v1::FaultActionCommand& message : pending.fault_actions()) {

@@ -139,7 +139,7 @@ void FabricRun::TakeFaultActions(Time end) {
   if (manager_->faults()->next_time() >= end) return;
   std::vector<FaultAction> due;
   manager_->faults()->Run(end, &due);
-  if (keeps()) AddStep().set_faults_until(end);
+  manager_log_.RanFaults(commands_taken_, end);
   cables_.Note(due);
   RouteActions(due);
 }
@@ -188,16 +188,9 @@ void FabricRun::ForgetPending(std::uint32_t process) {
 }
 
 void FabricRun::RunManager() {
-  if (absl::Status status = manager_->Accept(std::move(manager_inbox_)); !status.ok()) {
+  if (absl::Status status = manager_->Accept(manager_log_.TakeInbox()); !status.ok())
     return Fail(status);
-  }
-  manager_inbox_.Clear();
-  if (keeps()) {
-    v1::ManagerStep& step = AddStep();
-    step.set_window(master_.now());
-    for (std::string& bytes : std::exchange(manager_inbox_bytes_, {}))
-      step.add_inbox(std::move(bytes));
-  }
+  manager_log_.RanWindow(commands_taken_, master_.now());
   manager_->RunWindow(master_.now());
   ReportManager();
 }

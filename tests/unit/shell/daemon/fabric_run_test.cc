@@ -152,7 +152,7 @@ TEST_F(MissingDaemonTest, WhatASurvivorHasAnsweredIsSavedAndFoundAgain) {
   request.mutable_scenario()->mutable_topology()->set_hubs(2);
   auto next = FabricRun::Create(kRun, request, 2, &lock_, &port_, {});
   ASSERT_TRUE(next.ok()) << next.status();
-  ASSERT_EQ((*next)->Restore(saved, run_->new_steps(), {}), absl::OkStatus());
+  ASSERT_EQ((*next)->Restore(saved, run_->manager_log().new_steps(), {}), absl::OkStatus());
   v1::SavedRun again;
   (*next)->Save(&again);
   ASSERT_EQ(again.losses_size(), 1);

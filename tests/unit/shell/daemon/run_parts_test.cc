@@ -3,12 +3,16 @@
 
 #include "daemon/controller/run/cable_streams.h"
 #include "daemon/controller/run/fault_leases.h"
+#include "daemon/controller/run/final_answers.h"
 #include "daemon/controller/run/finished_runs.h"
+#include "daemon/controller/run/manager_log.h"
 #include "daemon/controller/run/run_programs.h"
 #include "daemon/controller/run/sent_batches.h"
 #include "daemon/controller/run/unreached_peers.h"
+#include "daemon/link/codec.h"
 #include "daemon/sync/answer_codec.h"
 #include "played_run.h"
+#include "proto/convert/node_result.h"
 
 namespace percs {
 namespace {
@@ -400,6 +404,74 @@ TEST(AnswerCodecTest, WaitEdgesComeBackAndPortsThatNoHubHasAreRefused) {
   EXPECT_EQ((*back)[0].output_vc, 3);
   message.mutable_edges(1)->set_output(256 + 46);
   EXPECT_EQ(WaitEdgesFromProto(message).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+v1::NodeResults ResultOf(NodeId node) {
+  NodeResult result;
+  result.node = node;
+  v1::NodeResults message;
+  NodeResultToProto(result, message.add_nodes());
+  return message;
+}
+
+TEST(FinalAnswersTest, ResultsAreThoseOfTheNodesThatAProcessHasButForLostOnes) {
+  Placement placement = Placement::Single(3);
+  placement.process_of_node[2] = 1;
+  FinalAnswers answers(placement);
+  answers.Await(0);
+  answers.Await(1);
+  EXPECT_TRUE(answers.Awaits(1));
+  EXPECT_TRUE(answers.OnResults(0, ResultOf(0), {}).ok());
+  EXPECT_TRUE(answers.OnResults(0, ResultOf(1), {1}).ok());
+  EXPECT_EQ(answers.results(), 1u);
+  EXPECT_TRUE(answers.awaits_any());
+  EXPECT_EQ(answers.OnResults(1, ResultOf(0), {}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(answers.OnResults(1, ResultOf(3), {}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(answers.awaits_any());
+  ASSERT_EQ(answers.TakeResults().size(), 1u);
+}
+
+TEST(FinalAnswersTest, WhatWaitsIsGatheredAndSorted) {
+  const Placement placement = Placement::Single(2);
+  FinalAnswers answers(placement);
+  v1::WaitEdges message;
+  message.add_edges()->set_node(1);
+  message.add_blocked("SPE 1 waits");
+  message.add_blocked("SPE 0 waits");
+  EXPECT_TRUE(answers.OnWaitEdges(0, message).ok());
+  EXPECT_THAT(answers.Blocked(), ElementsAre("SPE 0 waits", "SPE 1 waits"));
+  EXPECT_EQ(answers.wait_edges().size(), 1u);
+  message.mutable_edges(0)->set_input(4711);
+  EXPECT_FALSE(answers.OnWaitEdges(0, message).ok());
+}
+
+TEST(ManagerLogTest, KeepsWhatWasTakenInWithTheStepThatTookIt) {
+  Outbox outbox;
+  std::string bytes;
+  EncodeOutbox(outbox, &bytes);
+  ManagerLog log(/*keeps=*/true), forgetful(/*keeps=*/false);
+  ASSERT_TRUE(log.Receive(bytes).ok());
+  v1::SavedRun saved;
+  log.Save(&saved);
+  EXPECT_EQ(saved.manager_inbox_size(), 1) << "it has not been taken in";
+  EXPECT_TRUE(log.TakeInbox().empty());
+  log.RanWindow(3, 550);
+  log.RanFaults(4, 600);
+  ASSERT_EQ(log.new_steps().size(), 2u);
+  EXPECT_EQ(log.new_steps()[0].commands(), 3u);
+  EXPECT_EQ(log.new_steps()[0].inbox_size(), 1);
+  EXPECT_EQ(log.new_steps()[1].faults_until(), 600);
+  log.Kept();
+  EXPECT_EQ(log.steps(), 2u);
+  EXPECT_THAT(log.new_steps(), IsEmpty());
+  ManagerLog again(/*keeps=*/true);
+  saved.Clear();
+  log.Save(&saved);
+  ASSERT_TRUE(again.Restore(saved).ok());
+  EXPECT_EQ(again.steps(), 2u);
+  forgetful.RanWindow(0, 1);
+  EXPECT_EQ(forgetful.steps(), 0u);
+  EXPECT_FALSE(log.Receive("nonsense").ok());
 }
 
 }  // namespace
