@@ -30,6 +30,46 @@ std::pair<EventClass, int> Hub::OrderOf(const FaultAction& action) {
   }
 }
 
+void Hub::OnLinkFault(const ControlItem& item) {
+  // The hub that the link is named by accounts for the command.
+  if (item.source == context_.node) --context_.work->unfinished;
+  context_.last_event = context_.now;
+  CommandLink(item.port, item.up);
+}
+
+void Hub::CommandLink(PortId port, bool up) {
+  isr_.CommandLink(port, up);
+  FollowLink(port);
+}
+
+void Hub::FollowLink(PortId port) {
+  const bool up = isr_.LinkMayBeUp(port);
+  if (isr_.output(port).up == up) return;
+  context_.last_event = context_.now;
+  if (up) {
+    isr_.LinkUp(port);
+  } else {
+    isr_.LinkDown(port);
+  }
+  TellLink(port);
+}
+
+// Tells both ends of a link that it will be down at `at`.
+void Hub::DeclareLost(PortId port, Time at) {
+  ++context_.work->unfinished;
+  const OutputPort& out = isr_.output(port);
+  for (const LinkEnd end : {LinkEnd{context_.node, port}, LinkEnd{out.peer, out.peer_port}}) {
+    ControlItem item;
+    item.kind = ControlItem::Kind::kLinkLost;
+    item.source = context_.node;
+    item.target = end.node;
+    item.port = end.port;
+    item.epoch = out.generation;
+    item.arrival = at;
+    send_control_(std::move(item));
+  }
+}
+
 // Network management hears of a change, unless a fault keeps it from that; then it hears when that
 // is over.
 void Hub::TellLink(PortId port) {
