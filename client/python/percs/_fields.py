@@ -194,6 +194,17 @@ def set_fields(message: Message, values: Dict[str, Optional[Value]]) -> List[str
     return unknown
 
 
+def _alike(fields: Dict[str, Field], name: str) -> bool:
+    """Whether they are all groups of one type, which has this field.
+
+    As for ``--set``: ``routing.mode`` is ``routing.fifo.mode`` and ``routing.rdma.mode``.
+    """
+    kinds = {field.message_type for field in fields.values()}
+    kind = next(iter(kinds), None)
+    return (len(kinds) == 1 and kind is not None and name in kind.fields_by_name and
+            all(field.label != Field.LABEL_REPEATED for field in fields.values()))
+
+
 def scenario_field(path: str) -> Field:
     """The field that a path names, ``workload.pattern.load`` or ``faults[0].at``.
 
@@ -204,6 +215,9 @@ def scenario_field(path: str) -> Field:
     for number, step in enumerate(steps):
         match = _STEP.fullmatch(step)
         fields = {field.name: field for field in visible_fields(kind)}
+        if match and match["name"] not in fields and _alike(fields, match["name"]):
+            kind = next(iter(fields.values())).message_type  # the same field of every group
+            fields = {field.name: field for field in visible_fields(kind)}
         if not match or match["name"] not in fields:
             where = '"' + ".".join(steps[:number]) + '"' if number else "a scenario"
             name = match["name"] if match else step

@@ -252,13 +252,17 @@ class Fabric(Injections, Machine):
         return at
 
     def wait_until(self, at: Time, seconds: Optional[float] = None) -> None:
-        """Returns when virtual time is at least ``at``, or the run has ended or failed."""
+        """Returns when virtual time is at least ``at`` or is paused, or the run is over.
+
+        WaitError after so many wall ``seconds``.
+        """
         end = None if seconds is None else time.monotonic() + seconds
         until = _fields.time_ps("at", at)
         while True:
             reply = self.call("Status", control_pb2.StatusRequest(), control_pb2.StatusReply)
             state = tables.state_name(reply.state)
-            if reply.virtual_time >= until or state in ("finished", "failed", "empty"):
+            # Paused, it may be told as the time of the last thing that happened before.
+            if reply.virtual_time >= until or state not in ("running", "configuring"):
                 return
             if end is not None and time.monotonic() > end:
                 raise errors.WaitError(

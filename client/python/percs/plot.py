@@ -57,7 +57,7 @@ def latency_load(frame: pd.DataFrame, hue: Optional[str] = None, *, x: str = "lo
     """Mean packet latency over the offered load, a curve per value of ``hue``.
 
     ``frame`` is a table of ``percs.sweep``; columns may be named by their last word. Bands are
-    the range over seeds. Saturated points have no latency: a cross on the upper edge marks them.
+    the range over seeds. Saturated points have no latency: a cross above the plot marks them.
     """
     ax = _axes(ax)
     across = column(frame, x)
@@ -69,7 +69,7 @@ def latency_load(frame: pd.DataFrame, hue: Optional[str] = None, *, x: str = "lo
                         label=name or None)
         ax.fill_between(where, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
         full = group.loc[saturated[group.index], across].unique().astype(float)
-        ax.plot(full, np.full(len(full), 0.98 - 0.035 * number), "x", color=line.get_color(),
+        ax.plot(full, np.full(len(full), 1.02 + 0.03 * number), "x", color=line.get_color(),
                 transform=ax.get_xaxis_transform(), clip_on=False,
                 label="saturated" if len(full) and not name else None)
     ax.set_xlabel("offered load")
@@ -117,7 +117,7 @@ def small_multiples(frame: pd.DataFrame, by: str, hue: Optional[str] = None, *,
                                 sharey=True, squeeze=False, layout="constrained")
     for ax, (name, group) in zip(grid.flat, groups):
         latency_load(group, hue, x=x, ax=ax)
-        ax.set_title(f"{by} {name}")
+        ax.set_title(f"{by} {name}", pad=24)  # above the crosses
     for ax in list(grid.flat)[len(groups):]:
         ax.set_visible(False)
     for ax in grid.flat:
@@ -159,7 +159,7 @@ def traffic_matrix(links: pd.DataFrame, *, ax: Optional[Axes] = None) -> Axes:
     plt.colorbar(image, ax=ax, label="load (share of virtual time)")
     if down:
         ax.plot(*zip(*down), "s", color="red", markersize=3, linestyle="none", label="link down")
-        ax.legend(loc="upper right")
+        ax.legend(loc="lower right", bbox_to_anchor=(1, 1), frameon=False)
     every = max(1, len(hubs) // 16)
     ax.set_xticks(range(0, len(hubs), every), hubs[::every], rotation=90, fontsize=7)
     ax.set_yticks(range(0, len(hubs), every), hubs[::every], fontsize=7)
