@@ -1,14 +1,10 @@
 #include "client/lib/fabric_record.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -62,15 +58,6 @@ FabricRecord FromJson(const Json& json) {
     record.processes.back().command = p.value("command", std::vector<std::string>());
   }
   return record;
-}
-
-absl::Status WriteFile(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file)
-    return absl::UnavailableError(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -154,11 +141,7 @@ absl::StatusOr<FabricRecord> FabricStore::Load(const std::string& name) const {
 
 absl::Status FabricStore::Save(const FabricRecord& record) const {
   const std::string path = FolderOf(record.name) + kRecordFile;
-  const std::string next = path + ".next";
-  if (absl::Status written = WriteFile(next, ToJson(record).dump(2) + "\n"); !written.ok())
-    return written;
-  if (std::rename(next.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  return absl::UnavailableError(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+  return ReplaceFile(path, ToJson(record).dump(2) + "\n");
 }
 
 void FabricStore::Remove(const FabricRecord& record) const {
@@ -178,21 +161,13 @@ absl::StatusOr<FabricLock> FabricLock::Take(const FabricStore& store, const std:
   const std::string folder = store.FolderOf(name);
   std::error_code error;
   fs::create_directories(folder, error);
-  const std::string path = folder + "/lock";
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0) {
-    return absl::UnavailableError(fmt::format("cannot open {}: {}", path, std::strerror(errno)));
-  }
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    close(fd);
-    return absl::AbortedError(fmt::format(
-        "another percsctl is bringing fabric \"{}\" up or down right now; try again", name));
-  }
-  return FabricLock(fd);
-}
-
-FabricLock::~FabricLock() {
-  if (fd_ >= 0) close(fd_);
+  FabricLock lock;
+  const absl::Status taken = lock.file_.Take(
+      folder + "/lock",
+      fmt::format("another percsctl is bringing fabric \"{}\" up or down right now; try again",
+                  name));
+  if (!taken.ok()) return taken;
+  return lock;
 }
 
 }  // namespace percs

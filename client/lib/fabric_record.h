@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/lib/process.h"
+#include "client/lib/replace_file.h"
 
 namespace percs {
 
@@ -70,13 +71,10 @@ class FabricStore {
 class FabricLock {
  public:
   static absl::StatusOr<FabricLock> Take(const FabricStore& store, const std::string& name);
-  FabricLock(FabricLock&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
-  FabricLock& operator=(FabricLock&&) = delete;
-  ~FabricLock();
 
  private:
-  explicit FabricLock(int fd) : fd_(fd) {}
-  int fd_;
+  FabricLock() = default;
+  LockFile file_;
 };
 
 }  // namespace percs

@@ -52,6 +52,31 @@ Message* Enter(Message* parent, const FieldDescriptor* field, const PathStep& se
   return reflection->MutableRepeatedMessage(parent, field, segment.index);
 }
 
+// The groups of `message`, if it has nothing but groups of one type, and that type has the field:
+// `routing.mode` is `routing.fifo.mode` and `routing.rdma.mode`.
+std::vector<const FieldDescriptor*> GroupsWith(const Message& message, const std::string& field) {
+  const auto groups = VisibleFields(message.GetDescriptor());
+  for (const FieldDescriptor* group : groups) {
+    const bool alike = group->message_type() != nullptr && !group->is_repeated() &&
+                       group->message_type() == groups[0]->message_type() &&
+                       group->message_type()->FindFieldByName(field) != nullptr;
+    if (!alike) return {};
+  }
+  return groups;
+}
+
+// Sets `before`GROUP.`rest` for each of the groups.
+absl::Status SetInAll(v1::Scenario* scenario, const std::vector<const FieldDescriptor*>& groups,
+                      const std::string& before, const std::string& rest,
+                      std::vector<std::string>* paths) {
+  for (const FieldDescriptor* group : groups) {
+    const absl::Status set =
+        ApplySetting(scenario, fmt::format("{}{}.{}", before, group->name(), rest), paths);
+    if (!set.ok()) return set;
+  }
+  return absl::OkStatus();
+}
+
 std::uint64_t PacketsOf(std::uint64_t bytes, bool reliable, int ack_every) {
   const std::uint64_t data = (bytes + kPacketBytesMax - 1) / kPacketBytesMax;
   if (!reliable) return data;
@@ -70,7 +95,8 @@ std::uint64_t TracePackets(const GoalTrace& trace, int ack_every) {
 
 }  // namespace
 
-absl::Status ApplySetting(v1::Scenario* scenario, const std::string& setting) {
+absl::Status ApplySetting(v1::Scenario* scenario, const std::string& setting,
+                          std::vector<std::string>* paths) {
   const std::size_t equals = setting.find('=');
   if (equals == std::string::npos || equals == 0) {
     return Refuse(setting, "expected path=value, like topology.supernodes=4");
@@ -88,6 +114,13 @@ absl::Status ApplySetting(v1::Scenario* scenario, const std::string& setting) {
                                          path));
     }
     const FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(segment.name);
+    if (!field) {
+      const auto groups = GroupsWith(*message, segment.name);
+      if (!groups.empty() && segment.index < 0) {
+        const std::size_t here = equals - path.size();
+        return SetInAll(scenario, groups, setting.substr(0, here), setting.substr(here), paths);
+      }
+    }
     if (!field || Hidden(field)) {
       return Refuse(setting,
                     fmt::format("no field \"{}\" in {}{}", segment.name, parent,
@@ -102,6 +135,7 @@ absl::Status ApplySetting(v1::Scenario* scenario, const std::string& setting) {
     if (dot == std::string::npos) {
       absl::Status set = SetFromText(message, field, value);
       if (set.ok() && !field->is_repeated()) set = CheckValue(*message, field);
+      if (set.ok() && paths != nullptr) paths->push_back(setting.substr(0, equals));
       if (set.ok()) return absl::OkStatus();
       return Refuse(setting, std::string(set.message().data(), set.message().size()));
     }
@@ -123,7 +157,9 @@ absl::StatusOr<ScenarioInput> LoadScenario(const std::string& path,
   auto loaded = LoadScenarioFile(path);
   if (!loaded.ok()) return loaded.status();
   for (const std::string& setting : settings) {
-    if (absl::Status set = ApplySetting(&loaded->scenario, setting); !set.ok()) return set;
+    std::vector<std::string> paths;
+    if (absl::Status set = ApplySetting(&loaded->scenario, setting, &paths); !set.ok()) return set;
+    for (const std::string& path : paths) loaded->marks.SetFrom(path, "--set " + setting);
   }
   if (seed) loaded->scenario.set_seed(*seed);
   auto scenario = BuildScenario(*loaded);

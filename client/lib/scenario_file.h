@@ -25,8 +25,11 @@ absl::StatusOr<ScenarioInput> LoadScenario(const std::string& path,
                                            const std::vector<std::string>& settings,
                                            std::optional<std::uint64_t> seed);
 
-// `topology.supernodes=4`, `faults[0].at=7us`, `workload.pattern.load=0.3`.
-absl::Status ApplySetting(v1::Scenario* message, const std::string& setting);
+// `topology.supernodes=4`, `faults[0].at=7us`, `workload.pattern.load=0.3`. What all groups of a
+// group have can be set at once: `routing.mode=hw_indirect` for routing.fifo and routing.rdma.
+// Appends the paths that were set to `paths`, if given.
+absl::Status ApplySetting(v1::Scenario* message, const std::string& setting,
+                          std::vector<std::string>* paths = nullptr);
 
 // CheckScenario, with the file's name before what it says.
 absl::Status CheckLoaded(const std::string& path, const Scenario& scenario, RunsOn where);

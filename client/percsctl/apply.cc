@@ -27,7 +27,7 @@ struct ApplyArguments {
   std::vector<std::string> settings;
   std::optional<std::uint64_t> seed;
   std::uint32_t wait_endpoints = 0;
-  bool wait = false, hold = false;
+  bool wait = false, hold = false, progress = false;
 };
 
 struct ResultArguments {
@@ -56,18 +56,19 @@ Outcome RunError(const absl::Status& status) {
   return outcome;
 }
 
-Outcome AwaitResult(FabricClient& client, std::uint64_t run, const Scenario& scenario, bool json) {
+Outcome AwaitResult(FabricClient& client, std::uint64_t run, const Scenario& scenario,
+                    const ApplyArguments& a) {
   const auto topology = Topology::Create(scenario.topology);
   if (!topology.ok()) return FromStatus(topology.status());
   InterruptGuard interrupt;
-  ProgressLine progress(scenario);
+  RunProgressLine progress(scenario, a.progress);
   const auto reply = client.WatchRun(run, [&](const v1::RunProgress& p) {
     progress.Show(p.virtual_time(), p.packets_delivered());
     return !InterruptGuard::raised();
   });
   progress.Clear();
   if (!reply.ok()) return RunError(reply.status());
-  return PrintResult(*reply, *topology, json);
+  return PrintResult(*reply, *topology, IsJson(a.fabric.format));
 }
 
 absl::Status SetPace(const std::string& text, v1::Scenario& scenario) {
@@ -110,6 +111,12 @@ void PrintApplied(const v1::ApplyReply& reply, bool json) {
              reply.lookahead_source());
 }
 
+absl::StatusOr<v1::ApplyReply> Build(FabricClient& client, const v1::ApplyRequest& request,
+                                     FabricClient::Duration timeout, bool progress) {
+  const WaitingLine line("the daemons build the machine", progress);
+  return client.Apply(request, timeout);
+}
+
 Outcome Apply(const ApplyArguments& a) {
   const auto timeout = ParseWallTime(a.timeout);
   if (!timeout.ok()) return Outcome::Fail(ExitCode::kUsage, "--timeout: " + Text(timeout.status()));
@@ -120,11 +127,11 @@ Outcome Apply(const ApplyArguments& a) {
   const auto request = MakeRequest(a, *input);
   if (!request.ok()) return FromStatus(request.status());
   return WithFabric(a.fabric, [&](FabricClient& client) {
-    const auto reply = client.Apply(*request, *timeout);
+    const auto reply = Build(client, *request, *timeout, a.progress);
     if (!reply.ok()) return FromStatus(reply.status());
     const bool json = IsJson(a.fabric.format);
     if (!a.wait || !json) PrintApplied(*reply, json);
-    return a.wait ? AwaitResult(client, reply->run(), input->scenario, json) : Outcome::Ok();
+    return a.wait ? AwaitResult(client, reply->run(), input->scenario, a) : Outcome::Ok();
   });
 }
 
@@ -161,6 +168,7 @@ CommandBody AddApply(CLI::App& app) {
       ->allow_extra_args(false);
   app.add_option("--timeout", a->timeout, "Time limit for building the machine")
       ->capture_default_str();
+  AddProgressOption(app, a->progress);
   AddFabricOptions(app, a->fabric);
   return [a] { return Apply(*a); };
 }

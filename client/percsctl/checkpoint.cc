@@ -9,12 +9,14 @@
 
 #include "client/lib/executor.h"
 #include "client/lib/fabric_record.h"
+#include "client/lib/interrupt.h"
 #include "client/lib/journalled_run.h"
 #include "client/lib/scenario_file.h"
 #include "client/lib/state_digest.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
 #include "client/percsctl/format.h"
+#include "client/percsctl/progress.h"
 #include "client/percsctl/report.h"
 #include "daemon/config/version.h"
 #include "emulator/sim/run.h"
@@ -31,13 +33,14 @@ using Json = nlohmann::json;
 struct CheckpointArguments {
   FabricOptions fabric;
   std::string file, journal;
+  bool progress = false;
 };
 
 struct RestoreArguments {
   FabricOptions fabric;
   std::string file;
   int threads = 1;
-  bool distributed = false;
+  bool distributed = false, progress = false;
 };
 
 absl::StatusOr<Checkpoint> Make(const CheckpointArguments& a, FabricClient& client) {
@@ -80,7 +83,10 @@ void Tell(const char* what, const std::string& file, const Checkpoint& checkpoin
 
 Outcome MakeAndWrite(const CheckpointArguments& a) {
   return WithFabric(a.fabric, [&](FabricClient& client) {
-    const auto checkpoint = Make(a, client);
+    const auto checkpoint = [&] {
+      const WaitingLine line("the daemons count what was delivered", a.progress);
+      return Make(a, client);
+    }();
     if (!checkpoint.ok()) return FromStatus(checkpoint.status());
     if (absl::Status status = WriteCheckpoint(a.file, *checkpoint); !status.ok())
       return FromStatus(status);
@@ -110,8 +116,12 @@ absl::StatusOr<RunResult> RestoreHere(const RestoreArguments& a, const Checkpoin
   ThreadPool pool(a.threads);
   const Executor executor = pool.executor();
   RunOptions options;
+  InterruptGuard interrupt;
+  RunProgressLine progress(scenario, a.progress);
   options.threads = pool.threads();
   options.executor = &executor;
+  options.progress = [&](const RunProgress& p) { progress.Show(p.now, p.packets_delivered); };
+  options.cancelled = [] { return InterruptGuard::raised(); };
   const bool stopped =
       std::any_of(checkpoint.commands.begin(), checkpoint.commands.end(),
                   [](const v1::JournalRecord& record) { return record.has_stop(); });
@@ -134,16 +144,26 @@ absl::StatusOr<RunResult> RestoreHere(const RestoreArguments& a, const Checkpoin
 }
 
 // Over daemons a run is taken to the checkpoint, and ends there. Returns the digest.
-absl::StatusOr<std::string> RestoreThere(const Checkpoint& checkpoint, FabricClient& client) {
+absl::StatusOr<std::string> RestoreThere(const RestoreArguments& a, const Checkpoint& checkpoint,
+                                         const Scenario& scenario, FabricClient& client) {
   v1::ApplyRequest request;
   *request.mutable_scenario() = checkpoint.scenario;
   request.mutable_scenario()->set_stop_at(checkpoint.at);
   for (const v1::JournalRecord& record : checkpoint.commands) {
     if (record.at() < checkpoint.at) *request.add_replay() = record;
   }
-  const auto applied = client.Apply(request, kApplyDeadline);
+  const auto applied = [&] {
+    const WaitingLine line("the daemons build the machine", a.progress);
+    return client.Apply(request, kApplyDeadline);
+  }();
   if (!applied.ok()) return applied.status();
-  const auto result = client.WatchRun(applied->run(), [](const v1::RunProgress&) { return true; });
+  InterruptGuard interrupt;
+  RunProgressLine progress(scenario, a.progress);
+  const auto result = client.WatchRun(applied->run(), [&](const v1::RunProgress& p) {
+    progress.Show(p.virtual_time(), p.packets_delivered());
+    return !InterruptGuard::raised();
+  });
+  progress.Clear();
   if (!result.ok()) return result.status();
   const auto counters = client.GetCounters("", /*per_node=*/true);
   if (!counters.ok()) return counters.status();
@@ -158,7 +178,7 @@ Outcome Restore(const RestoreArguments& a) {
   const bool json = IsJson(a.fabric.format);
   if (a.distributed) {
     return WithFabric(a.fabric, [&](FabricClient& client) {
-      const auto digest = RestoreThere(*checkpoint, client);
+      const auto digest = RestoreThere(a, *checkpoint, *scenario, client);
       if (!digest.ok()) return FromStatus(digest.status());
       if (Outcome outcome = CompareDigests(*checkpoint, *digest); outcome.code != ExitCode::kOk)
         return outcome;
@@ -190,6 +210,7 @@ CommandBody AddCheckpoint(CLI::App& app) {
   app.add_option("FOLDER", a->file, "Folder to write")->required();
   app.add_option("--journal", a->journal,
                  "The controller's --state-dir; default: the local fabric's");
+  AddProgressOption(app, a->progress);
   AddFabricOptions(app, a->fabric);
   return [a] { return MakeAndWrite(*a); };
 }
@@ -202,6 +223,7 @@ CommandBody AddRestore(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--distributed", a->distributed,
                "Run on the daemons of a running fabric, up to the checkpoint");
+  AddProgressOption(app, a->progress);
   AddFabricOptions(app, a->fabric);
   return [a] { return Restore(*a); };
 }

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "client/percsctl/command.h"
+#include "client/percsctl/progress.h"
 #include "client/percsctl/sizes.h"
 
 namespace percs {
@@ -98,7 +99,10 @@ CommandBody AddCollective(CLI::App& app) {
   app.add_option("--size,--bytes", texts->sizes,
                  "Bytes: one size, a list, or a doubling range like 8..1MiB")
       ->delimiter(',');
-  app.add_option("--iterations", a->iterations, "Number of measured calls")->capture_default_str();
+  app.add_option("--iterations", a->iterations,
+                 "Number of measured calls; default: 10, 20, 40, ... until the mean changes by no "
+                 "more than 0.5 %, at most 1000");
+  AddProgressOption(app, a->progress);
   app.add_option("--format", a->format,
                  "table, json, osu (OSU layout) or imb (Intel MPI Benchmarks layout)")
       ->check(CLI::IsMember({"table", "json", "osu", "imb"}))

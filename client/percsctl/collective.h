@@ -15,7 +15,8 @@ struct CollectiveArguments {
   Operation operation = Operation::kAllreduce;
   std::string algorithm, format;
   std::vector<std::uint64_t> sizes;  // bytes; empty: the machine's default
-  std::uint64_t iterations = 1000;
+  std::uint64_t iterations = 0;      // 0: until the mean settles (SettlingCalls)
+  bool progress = false;
   // Tasks on nodes; sizes, algorithm, operation and iterations are set from the above.
   CollectiveWorkload tasks;
   // SPEs of a Cell blade.

@@ -9,6 +9,7 @@
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
 #include "emulator/cell/collectives/measure.h"
+#include "emulator/experiments/collective_measure.h"
 
 namespace percs {
 namespace {
@@ -27,7 +28,7 @@ void Print(const CollectiveArguments& a, std::uint32_t bytes, const cell::Collec
              {"algorithm", name},
              {"blade", a.blade},
              {"spes", a.spes},
-             {"iterations", a.iterations},
+             {"iterations", loop.iterations},
              {"loop", a.loop},
              {"nanoseconds", timing.nanoseconds},
              {"wrong", timing.wrong},
@@ -43,7 +44,7 @@ void Print(const CollectiveArguments& a, std::uint32_t bytes, const cell::Collec
   }
   fmt::print("{} on {} SPEs of a {}\n", name, a.spes, a.blade);
   fmt::print("  per call   {:.1f} ns virtual, {} calls {}\n", timing.nanoseconds,
-             FormatCount(a.iterations), a.loop);
+             FormatCount(loop.iterations), a.loop);
   if (broadcast) {
     fmt::print("  bandwidth  {:.2f} GB/s, of {} bytes to {} SPEs\n", timing.gigabytes_per_second,
                bytes, a.spes - 1);
@@ -73,9 +74,13 @@ Outcome MeasureOnBlade(const CollectiveArguments& a) {
   loop.spes = a.spes;
   if (!a.sizes.empty()) loop.bytes = static_cast<std::uint32_t>(a.sizes.front());
   loop.elements = a.elements;
-  loop.iterations = a.iterations;
   loop.mode = a.loop == "aligned" ? cell::LoopMode::kAligned : cell::LoopMode::kBackToBack;
-  const auto timing = cell::MeasureCollective(*parameters, loop);
+  SettlingCalls settling;
+  auto timing = absl::StatusOr<cell::CollectiveTiming>(absl::InternalError("not measured"));
+  do {
+    loop.iterations = a.iterations > 0 ? a.iterations : settling.calls();
+    timing = cell::MeasureCollective(*parameters, loop);
+  } while (timing.ok() && a.iterations == 0 && !settling.Settled(timing->nanoseconds));
   if (!timing.ok()) return FromStatus(timing.status());
   cell::AlgorithmSpec ran = *spec;
   if (ran.algorithm == cell::Algorithm::kAuto) {

@@ -3,9 +3,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "client/lib/interrupt.h"
 #include "client/percsctl/collective.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
+#include "client/percsctl/progress.h"
 #include "client/percsctl/report.h"
 #include "emulator/experiments/collective_measure.h"
 
@@ -48,21 +50,21 @@ Json ToJson(const CollectiveArguments& a, const std::vector<Measured>& all) {
           {"tasks_per_node", p.tasks_per_node},
           {"threads_per_core", p.threads_per_core},
           {"mapping", p.mapping == ThreadMapping::kCore ? "core" : "cpu"},
-          {"iterations", a.iterations},
+          {"iterations", a.iterations > 0 ? Json(a.iterations) : Json()},
           {"rows", std::move(rows)}};
 }
 
 std::string AsTable(const CollectiveArguments& a, const std::vector<Measured>& all) {
   const TaskPlacement& p = a.tasks.placement;
-  std::string text =
-      fmt::format("{} ({}) among {} tasks on {} nodes, {} calls; times virtual\n",
-                  OperationName(a.operation), a.algorithm.empty() ? "p2p" : a.algorithm,
-                  FormatCount(p.tasks()), FormatCount(p.nodes), FormatCount(a.iterations));
-  std::vector<std::string> header = {"size", "mean us", "fastest us", "slowest us"};
+  std::string text = fmt::format(
+      "{} ({}) among {} tasks on {} nodes; times virtual\n", OperationName(a.operation),
+      a.algorithm.empty() ? "p2p" : a.algorithm, FormatCount(p.tasks()), FormatCount(p.nodes));
+  std::vector<std::string> header = {"size", "calls", "mean us", "fastest us", "slowest us"};
   for (const LevelTime& l : all.front().run.collective.levels) header.push_back(l.level + " us");
   Table table(std::move(header), "r");
   for (const Measured& m : all) {
-    std::vector<std::string> row = {FormatBytes(m.bytes), fmt::format("{:.3f}", m.mean()),
+    std::vector<std::string> row = {FormatBytes(m.bytes), FormatCount(m.run.collective.iterations),
+                                    fmt::format("{:.3f}", m.mean()),
                                     fmt::format("{:.3f}", m.fastest()),
                                     fmt::format("{:.3f}", m.slowest())};
     for (const LevelTime& l : m.run.collective.levels) {
@@ -89,7 +91,7 @@ std::string AsOsu(const CollectiveArguments& a, const std::vector<Measured>& all
   for (const Measured& m : all) {
     text += fmt::format("{:<10}{:>18.2f}{:>18.2f}{:>18.2f}{:>12}\n",
                         sized ? fmt::format("{}", m.bytes) : "", m.mean(), m.fastest(), m.slowest(),
-                        a.iterations);
+                        m.run.collective.iterations);
   }
   return text;
 }
@@ -107,10 +109,51 @@ std::string AsImb(const CollectiveArguments& a, const std::vector<Measured>& all
                       "t_avg[usec]");
   for (const Measured& m : all) {
     if (sized) text += fmt::format("{:>13}", m.bytes);
-    text += fmt::format("{:>13}{:>13.2f}{:>13.2f}{:>13.2f}\n", a.iterations, m.fastest(),
-                        m.slowest(), m.mean());
+    text += fmt::format("{:>13}{:>13.2f}{:>13.2f}{:>13.2f}\n", m.run.collective.iterations,
+                        m.fastest(), m.slowest(), m.mean());
   }
   return text;
+}
+
+// The time of a size goes by its packets, and there is a least time.
+class SizesProgress {
+ public:
+  SizesProgress(const std::vector<std::uint64_t>& sizes, bool always)
+      : sizes_(sizes), line_(always) {
+    for (const std::uint64_t bytes : sizes) all_ += Work(bytes);
+  }
+  void Show(std::uint64_t calls) {
+    line_.Show(fmt::format("size {} ({} of {}), {} calls", FormatBytes(sizes_[next_]), next_ + 1,
+                           sizes_.size(), FormatCount(calls)),
+               done_ / all_);
+  }
+  void Next() { done_ += Work(sizes_[next_++]); }
+  void Clear() { line_.Clear(); }
+
+ private:
+  static double Work(std::uint64_t bytes) { return 4096 + static_cast<double>(bytes); }
+  const std::vector<std::uint64_t>& sizes_;
+  ProgressLine line_;
+  std::size_t next_ = 0;
+  double all_ = 0, done_ = 0;
+};
+
+absl::StatusOr<RunResult> Measure(const CollectiveArguments& a, std::uint64_t bytes,
+                                  SizesProgress& progress) {
+  CollectiveWorkload w = a.tasks;
+  w.operation = a.operation;
+  w.algorithm = a.algorithm;
+  w.bytes = bytes;
+  RunOptions options;
+  options.progress = [&](const RunProgress&) { progress.Show(w.iterations); };
+  options.cancelled = [] { return InterruptGuard::raised(); };
+  SettlingCalls settling;
+  while (true) {
+    w.iterations = a.iterations > 0 ? a.iterations : settling.calls();
+    auto run = MeasureCollective(w, options);
+    if (!run.ok() || a.iterations > 0 || settling.Settled(run->collective.Nanoseconds()))
+      return run;
+  }
 }
 
 }  // namespace
@@ -122,17 +165,16 @@ Outcome MeasureAmongTasks(const CollectiveArguments& a) {
     sizes = {0};
   }
   if (sizes.empty()) sizes = {CollectiveWorkload().bytes};
+  InterruptGuard interrupt;
+  SizesProgress progress(sizes, a.progress);
   std::vector<Measured> all;
   for (const std::uint64_t bytes : sizes) {
-    CollectiveWorkload w = a.tasks;
-    w.operation = a.operation;
-    w.algorithm = a.algorithm;
-    w.iterations = a.iterations;
-    w.bytes = bytes;
-    auto run = MeasureCollective(w);
+    auto run = Measure(a, bytes, progress);
     if (!run.ok()) return FromStatus(run.status());
     all.push_back({bytes, *std::move(run)});
+    progress.Next();
   }
+  progress.Clear();
   if (IsJson(a.format)) {
     fmt::print("{}\n", ToJson(a, all).dump(2));
   } else {

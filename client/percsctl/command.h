@@ -36,10 +36,12 @@ CommandBody AddSchema(CLI::App& app);
 CommandBody AddCollective(CLI::App& app);
 CommandBody AddPerf(CLI::App& app);
 CommandBody AddPing(CLI::App& app);
+CommandBody AddSweep(CLI::App& app);
 CommandBody AddSweep3d(CLI::App& app);
 CommandBody AddValidate(CLI::App& app);
 CommandBody AddContext(CLI::App& app);
 CommandBody AddCa(CLI::App& app);
+CommandBody AddHelp(CLI::App& app);
 CommandBody AddVersion(CLI::App& app);
 CommandBody AddCompletion(CLI::App& app);
 CommandBody AddUp(CLI::App& app);
@@ -50,6 +52,7 @@ CommandBody AddApply(CLI::App& app);
 CommandBody AddStatus(CLI::App& app);
 CommandBody AddResult(CLI::App& app);
 CommandBody AddLinks(CLI::App& app);
+CommandBody AddGraph(CLI::App& app);
 CommandBody AddRoutes(CLI::App& app);
 CommandBody AddFabric(CLI::App& app);
 CommandBody AddFault(CLI::App& app);
@@ -67,6 +70,9 @@ CommandBody AddTree(CLI::App& app);
 CommandBody AddObserve(CLI::App& app);
 CommandBody AddTun(CLI::App& app);
 CommandBody AddStop(CLI::App& app);
+
+// What `percsctl version` prints for people, without the last line break.
+std::string VersionText();
 
 // `--format human|json`, the same for every command.
 void AddFormatOption(CLI::App& app, std::string& format);

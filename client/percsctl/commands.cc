@@ -3,8 +3,11 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "client/percsctl/command.h"
+#include "client/percsctl/command_line.h"
+#include "client/percsctl/complete.h"
 #include "proto/process/out_of_memory.h"
 #include "proto/process/printable.h"
 
@@ -46,6 +49,12 @@ constexpr Command kCommands[] = {
   percsctl perf 0 6400 --bytes 0,128,131072
   percsctl perf 0 1 --protocol sender --format json)",
      AddPerf},
+    {"sweep", kInProcess, "Run a grid of scenarios, as one table",
+     R"(  percsctl sweep deploy/scenarios/latency-load.yaml -o out --repeat 3 --jobs 2 --plot \
+      --over workload.pattern.load=0.05..0.45:0.05 --over routing.mode=hw_direct,hw_indirect
+  percsctl sweep deploy/scenarios/supernode-alltoall.yaml -o sizes \
+      --over workload.all_to_all.bytes=4KiB,16KiB,64KiB)",
+     AddSweep},
     {"sweep3d", kInProcess, "Measure the weak scaling of Sweep3D on Roadrunner",
      R"(  percsctl sweep3d --cus 1,2,4
   percsctl sweep3d --cus 17 --format json)",
@@ -96,6 +105,11 @@ constexpr Command kCommands[] = {
   percsctl links sn0-d1-h3
   percsctl links --down)",
      AddLinks},
+    {"graph", kControl, "Draw the machine, with the load of its links",
+     R"(  percsctl graph --name lab -o lab.svg
+  percsctl graph deploy/scenarios/one-drawer.yaml -o machine.dot
+  percsctl graph --type matrix -o loads.svg)",
+     AddGraph},
     {"routes", kControl, "Show the routes between two hubs; dump, load and compare route tables",
      R"(  percsctl routes sn0-d0-h0 sn0-d3-h7
   percsctl routes sn0-d0-h0 sn1-d0-h0 --mode hw_indirect --middle 2
@@ -187,6 +201,11 @@ constexpr Command kCommands[] = {
   percsd --controller host:18515 --listen host:0 --tls ./tls/daemon
   percsctl status --controller host:18515 --tls ./tls/operator)",
      AddCa},
+    {"help", kOther, "Show what percsctl or a command of it does",
+     R"(  percsctl help
+  percsctl help run
+  percsctl help fault create)",
+     AddHelp},
     {"version", kOther, "Print versions: software, wire, file format, model",
      R"(  percsctl version --format json)", AddVersion},
     {"completion", kOther, "Print a completion script for a shell",
@@ -203,12 +222,9 @@ Exit codes: 0 success, 1 failure, 2 wrong command line, 3 wrong scenario, trace,
 130 interrupted. `percsctl COMMAND --help` shows examples.)";
 
 int UsageError(const CLI::App& app, const CLI::ParseError& error) {
-  const CLI::App* used = &app;
-  while (!used->get_subcommands().empty()) used = used->get_subcommands().back();
-  std::string path = used->get_name();
-  for (const CLI::App* a = used->get_parent(); a; a = a->get_parent())
-    path = a->get_name() + " " + path;
-  fmt::print(stderr, "{}: {}\nSee `{} --help`.\n", path, error.what(), path);
+  const std::string path = CommandPath(app);
+  fmt::print(stderr, "{}: {}\nSee `{} --help`.\n", path,
+             Printable(UsageMessage(app, error), Lines::kSeveral), path);
   return static_cast<int>(ExitCode::kUsage);
 }
 
@@ -240,6 +256,8 @@ std::vector<CommandBody> DeclareCommands(CLI::App& app) {
   app.description("PERCS network emulator: run scenarios, start fabrics, watch and break them.");
   app.footer(kFooter);
   app.require_subcommand(1);
+  app.formatter(HelpFormatter());  // of all commands below, too
+  app.set_version_flag("--version", VersionText, "Print versions and exit");
   std::vector<CommandBody> bodies;
   for (const Command& command : Commands()) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);
@@ -256,6 +274,11 @@ int RunPercsctl(int argc, const char* const* argv) {
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   CLI::App app;
   const std::vector<CommandBody> bodies = DeclareCommands(app);
+  if (argc > 1 && argv[1] == std::string_view(kCompleteCommand)) {
+    for (const std::string& line : Complete(app, std::vector<std::string>(argv + 2, argv + argc)))
+      fmt::print("{}\n", line);
+    return 0;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {

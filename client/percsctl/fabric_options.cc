@@ -24,13 +24,17 @@ void AddNameOption(CLI::App& app, std::string& name) {
   app.add_option("--name", name, "Name of the local fabric")->capture_default_str();
 }
 
-void AddFabricOptions(CLI::App& app, FabricOptions& options) {
-  AddNameOption(app, options.name);
+void AddControllerOptions(CLI::App& app, FabricOptions& options) {
   app.add_option("--controller", options.controller,
                  "Address of the controller, instead of --name: host:port or unix:/path");
   app.add_option("--tls", options.tls,
                  "With --controller: folder of the identity to use (operator or viewer, made by "
                  "`percsctl ca`); default: plaintext");
+}
+
+void AddFabricOptions(CLI::App& app, FabricOptions& options) {
+  AddNameOption(app, options.name);
+  AddControllerOptions(app, options);
   AddFormatOption(app, options.format);
 }
 

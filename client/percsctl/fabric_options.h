@@ -27,6 +27,8 @@ struct FabricOptions {
 };
 
 void AddNameOption(CLI::App& app, std::string& name);
+// --controller and --tls.
+void AddControllerOptions(CLI::App& app, FabricOptions& options);
 // --name, --controller, --tls and --format.
 void AddFabricOptions(CLI::App& app, FabricOptions& options);
 // For the fabric of a record. Errors of its identity.

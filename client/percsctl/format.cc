@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 namespace percs {
@@ -66,27 +65,6 @@ std::string FormatRate(double bytes_per_second) {
     ++unit;
   }
   return fmt::format("{} {}", Trimmed(bytes_per_second, 2), kUnits[unit]);
-}
-
-std::string Table::ToString(int indent) const {
-  std::vector<std::size_t> width;
-  for (const auto& row : rows_) {
-    width.resize(std::max(width.size(), row.size()), 0);
-    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
-  }
-  std::string text;
-  for (const auto& row : rows_) {
-    std::string line(indent, ' ');
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const bool right = align_[std::min(i, align_.size() - 1)] == 'r';
-      line +=
-          right ? fmt::format("{:>{}}", row[i], width[i]) : fmt::format("{:<{}}", row[i], width[i]);
-      line += "  ";
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
 }
 
 std::string FormatNodes(std::uint64_t nodes, std::uint64_t blades, std::uint64_t crossbars) {

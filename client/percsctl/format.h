@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "client/percsctl/screen.h"
 #include "emulator/base/time.h"
 
 namespace percs {
@@ -23,14 +24,16 @@ std::string FormatPercent(double fraction);       // `12.3 %`
 std::string FormatRate(double bytes_per_second);  // `24.0 GB/s`
 
 // Columns as wide as their widest cell; the first is left-aligned, the rest as `align` says
-// ('l' or 'r', by column; the last letter repeats).
+// ('l' or 'r', by column; the last letter repeats). What all cells of a column end with, a unit or
+// "virtual", is written once, in the header. Where a screen is too narrow, first headers and then
+// texts are broken at spaces; then further columns follow below, each time beside the first one.
 class Table {
  public:
   explicit Table(std::vector<std::string> header, std::string align = "lr")
       : align_(std::move(align)), rows_{std::move(header)} {}
   void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   bool empty() const { return rows_.size() == 1; }
-  std::string ToString(int indent = 0) const;
+  std::string ToString(int indent = 0, const Screen& screen = Screen::OfOutput()) const;
 
  private:
   std::string align_;

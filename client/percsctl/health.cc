@@ -6,12 +6,14 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "client/lib/interrupt.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
 #include "client/percsctl/fault.h"
 #include "client/percsctl/format.h"
+#include "client/percsctl/progress.h"
 #include "client/percsctl/report.h"
 
 namespace percs {
@@ -22,6 +24,7 @@ using Json = nlohmann::json;
 struct TimeArguments {
   FabricOptions fabric;
   std::string by;
+  bool wait = false;
 };
 
 struct EventArguments {
@@ -59,12 +62,21 @@ void PrintBatch(const v1::EventBatch& batch, bool json) {
 Outcome Events(const EventArguments& a) {
   return WithFabric(a.fabric, [&](FabricClient& client) {
     InterruptGuard interrupt;
+    const bool json = IsJson(a.fabric.format);
+    int printed = 0;
     const absl::Status status =
         client.WatchEvents(a.after, a.follow, [&](const v1::EventBatch& batch) {
-          PrintBatch(batch, IsJson(a.fabric.format));
+          if (!json && printed == 0 && batch.events_size() > 0) fmt::print("{}", EventHeader());
+          printed += batch.events_size();
+          PrintBatch(batch, json);
           return !InterruptGuard::raised();
         });
-    return status.ok() ? Outcome::Ok() : FromStatus(status);
+    if (!status.ok()) return FromStatus(status);
+    if (!json && printed == 0) {
+      fmt::print("{}\n", a.after == 0 ? std::string("no events so far")
+                                      : fmt::format("no events after number {}", a.after));
+    }
+    return Outcome::Ok();
   });
 }
 
@@ -156,11 +168,46 @@ Outcome PrintPause(const FabricOptions& fabric, const char* what,
   return Outcome::Ok();
 }
 
+// Until virtual time is paused at `at`, or the run is over before that.
+absl::StatusOr<v1::StatusReply> AwaitPause(FabricClient& client, Time at) {
+  constexpr auto kPoll = std::chrono::milliseconds(10);
+  InterruptGuard interrupt;
+  const WaitingLine line("virtual time advances", false);
+  while (!InterruptGuard::raised()) {
+    auto status = client.Status();
+    if (!status.ok()) return status;
+    const bool moves = status->state() == v1::FABRIC_STATE_RUNNING ||
+                       (status->state() == v1::FABRIC_STATE_PAUSED && status->virtual_time() < at);
+    if (!moves) return status;
+    std::this_thread::sleep_for(kPoll);
+  }
+  return absl::CancelledError("no longer waiting; virtual time continues to the end of the step");
+}
+
+Outcome StepAndWait(const TimeArguments& a, Time by, FabricClient& client) {
+  const auto step = client.StepTime(by);
+  if (!step.ok()) return FromStatus(step.status());
+  const auto status = AwaitPause(client, step->at());
+  if (!status.ok()) return FromStatus(status.status());
+  const char* state = StateName(status->state());
+  if (IsJson(a.fabric.format)) {
+    fmt::print(
+        "{}\n",
+        Json{{"at_ps", step->at()}, {"state", state}, {"virtual_ps", status->virtual_time()}}.dump(
+            2));
+  } else {
+    fmt::print("{} at {} (virtual)\n", state, FormatTime(status->virtual_time()));
+  }
+  if (!status->error().empty()) return Outcome::Fail(ExitCode::kFailed, status->error());
+  return Outcome::Ok();
+}
+
 Outcome StepTime(const TimeArguments& a) {
   const auto by = ParseUserTime(a.by);
   if (!by.ok()) return Outcome::Fail(ExitCode::kUsage, "BY: " + Text(by.status()));
   if (by->wall) return Outcome::Fail(ExitCode::kUsage, "BY: a step is a virtual time, like 10us");
   return WithFabric(a.fabric, [&](FabricClient& client) {
+    if (a.wait) return StepAndWait(a, by->time, client);
     return PrintPause(a.fabric, "advances, then pauses at", client.StepTime(by->time), by->time);
   });
 }
@@ -188,6 +235,7 @@ CommandBody AddResume(CLI::App& app) {
 CommandBody AddStep(CLI::App& app) {
   auto a = std::make_shared<TimeArguments>();
   app.add_option("BY", a->by, "Virtual time to advance, like 10us")->required();
+  app.add_flag("--wait", a->wait, "Return when virtual time is paused there, or the run is over");
   AddFabricOptions(app, a->fabric);
   return [a] { return StepTime(*a); };
 }

@@ -13,17 +13,21 @@ namespace percs {
 namespace {
 
 constexpr auto kInterval = std::chrono::milliseconds(200);
+constexpr auto kLineInterval = std::chrono::seconds(2);
 constexpr double kLeastShareForEta = 0.01;
 
 }  // namespace
 
-ProgressLine::ProgressLine(const Scenario& scenario)
-    : expected_end_(ExpectedEnd(scenario)),
-      expected_packets_(ExpectedPackets(scenario)),
-      terminal_(isatty(STDERR_FILENO) != 0) {}
+void AddProgressOption(CLI::App& app, bool& always) {
+  app.add_flag("--progress", always,
+               "Show progress and an estimate also where standard error is no terminal");
+}
+
+ProgressLine::ProgressLine(bool always)
+    : terminal_(isatty(STDERR_FILENO) != 0), shows_(terminal_ || always) {}
 
 void ProgressLine::Clear() {
-  if (shown_) std::fputs("\r\033[K", stderr);
+  if (shown_ && terminal_) std::fputs("\r\033[K", stderr);
   shown_ = false;
 }
 
@@ -31,29 +35,72 @@ double ProgressLine::wall_seconds() const {
   return std::chrono::duration<double>(Clock::now() - start_).count();
 }
 
-void ProgressLine::Show(Time now, std::uint64_t packets_delivered) {
-  if (!terminal_ || Clock::now() < next_) return;
-  next_ = Clock::now() + kInterval;
+void ProgressLine::Write(const std::string& text) {
+  if (!shows_) return;
   shown_ = true;
-  fmt::print(stderr, "\r{}\033[K",
-             Text(now, packets_delivered, wall_seconds(), expected_end_, expected_packets_));
+  if (terminal_) {
+    next_ = Clock::now() + kInterval;
+    fmt::print(stderr, "\r{}\033[K", text);
+  } else {
+    next_ = Clock::now() + kLineInterval;
+    fmt::print(stderr, "{}\n", text);
+  }
   std::fflush(stderr);
 }
 
-std::string ProgressLine::Text(Time now, std::uint64_t packets, double wall_seconds,
-                               Time expected_end, std::uint64_t expected_packets) {
+void ProgressLine::Show(const std::string& what, double share) {
+  if (!Due()) return;
+  const double wall = wall_seconds();
+  Write(fmt::format("{}, wall {}{}", what, FormatWall(wall), Estimate(wall, share)));
+}
+
+std::string ProgressLine::Estimate(double wall_seconds, double share) {
+  if (share < kLeastShareForEta) return ", ETA unknown";
+  share = std::min(share, 1.0);
+  return fmt::format(", {:.0f} %, ETA {}", share * 100,
+                     FormatWall(wall_seconds * (1 - share) / share));
+}
+
+RunProgressLine::RunProgressLine(const Scenario& scenario, bool always)
+    : expected_end_(ExpectedEnd(scenario)),
+      expected_packets_(ExpectedPackets(scenario)),
+      line_(always) {}
+
+void RunProgressLine::Show(Time now, std::uint64_t packets_delivered) {
+  if (!line_.Due()) return;
+  line_.Write(Text(now, packets_delivered, wall_seconds(), expected_end_, expected_packets_));
+}
+
+std::string RunProgressLine::Text(Time now, std::uint64_t packets, double wall_seconds,
+                                  Time expected_end, std::uint64_t expected_packets) {
   double share = 0;
   if (expected_packets > 0)
     share = static_cast<double>(packets) / static_cast<double>(expected_packets);
   if (expected_end > 0) {
     share = std::max(share, static_cast<double>(now) / static_cast<double>(expected_end));
   }
-  std::string text = fmt::format("{}, wall {}, {} packets", FormatVirtual(now),
-                                 FormatWall(wall_seconds), FormatCount(packets));
-  if (share < kLeastShareForEta) return text + ", ETA unknown";
-  share = std::min(share, 1.0);
-  return text + fmt::format(", {:.0f} %, ETA {}", share * 100,
-                            FormatWall(wall_seconds * (1 - share) / share));
+  return fmt::format("{}, wall {}, {} packets{}", FormatVirtual(now), FormatWall(wall_seconds),
+                     FormatCount(packets), ProgressLine::Estimate(wall_seconds, share));
+}
+
+WaitingLine::WaitingLine(std::string what, bool always)
+    : what_(std::move(what)), line_(always), thread_([this] { Tick(); }) {}
+
+WaitingLine::~WaitingLine() {
+  {
+    const std::lock_guard guard(mutex_);
+    ended_ = true;
+  }
+  ended_changed_.notify_one();
+  thread_.join();
+}
+
+void WaitingLine::Tick() {
+  std::unique_lock lock(mutex_);
+  while (!ended_changed_.wait_for(lock, kInterval, [this] { return ended_; })) {
+    if (line_.Due())
+      line_.Write(fmt::format("{}, wall {}", what_, FormatWall(line_.wall_seconds())));
+  }
 }
 
 }  // namespace percs

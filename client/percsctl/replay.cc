@@ -6,10 +6,12 @@
 #include <optional>
 
 #include "client/lib/executor.h"
+#include "client/lib/interrupt.h"
 #include "client/lib/journalled_run.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
 #include "client/percsctl/format.h"
+#include "client/percsctl/progress.h"
 #include "emulator/base/version.h"
 #include "emulator/sim/run.h"
 #include "proto/scenario/build.h"
@@ -25,7 +27,7 @@ struct ReplayArguments {
   std::string journal;
   std::uint64_t run = 0;
   int threads = 1;
-  bool distributed = false, list = false;
+  bool distributed = false, list = false, progress = false;
 };
 
 // Tables and operations have more bytes than anybody reads.
@@ -54,12 +56,16 @@ void List(const JournalledRun& run, bool json) {
   if (json) fmt::print("{}\n", Json{{"run", run.number}, {"commands", std::move(list)}}.dump(2));
 }
 
-absl::StatusOr<std::string> ReplayHere(const JournalledRun& run, int threads) {
+absl::StatusOr<std::string> ReplayHere(const JournalledRun& run, const ReplayArguments& a) {
   const auto scenario = BuildScenario(run.scenario, "");
   if (!scenario.ok()) return scenario.status();
-  ThreadPool pool(threads);
+  ThreadPool pool(a.threads);
   const Executor executor = pool.executor();
   RunOptions options;
+  InterruptGuard interrupt;
+  RunProgressLine progress(*scenario, a.progress);
+  options.progress = [&](const RunProgress& p) { progress.Show(p.now, p.packets_delivered); };
+  options.cancelled = [] { return InterruptGuard::raised(); };
   options.threads = pool.threads();
   options.executor = &executor;
   for (const v1::JournalRecord& record : run.commands) {
@@ -72,13 +78,25 @@ absl::StatusOr<std::string> ReplayHere(const JournalledRun& run, int threads) {
   return result->digest.ToString();
 }
 
-absl::StatusOr<std::string> ReplayThere(const JournalledRun& run, FabricClient& client) {
+absl::StatusOr<std::string> ReplayThere(const JournalledRun& run, const ReplayArguments& a,
+                                        FabricClient& client) {
+  const auto scenario = BuildScenario(run.scenario, "");
+  if (!scenario.ok()) return scenario.status();
   v1::ApplyRequest request;
   *request.mutable_scenario() = run.scenario;
   for (const v1::JournalRecord& record : run.commands) *request.add_replay() = record;
-  const auto applied = client.Apply(request, kApplyDeadline);
+  const auto applied = [&] {
+    const WaitingLine line("the daemons build the machine", a.progress);
+    return client.Apply(request, kApplyDeadline);
+  }();
   if (!applied.ok()) return applied.status();
-  const auto result = client.WatchRun(applied->run(), [](const v1::RunProgress&) { return true; });
+  InterruptGuard interrupt;
+  RunProgressLine progress(*scenario, a.progress);
+  const auto result = client.WatchRun(applied->run(), [&](const v1::RunProgress& p) {
+    progress.Show(p.virtual_time(), p.packets_delivered());
+    return !InterruptGuard::raised();
+  });
+  progress.Clear();
   if (!result.ok()) return result.status();
   return result->result().digest();
 }
@@ -130,9 +148,10 @@ Outcome Replay(const ReplayArguments& a) {
                "digests may differ\n",
                run->apply.versions().model(), kModelVersion);
   }
-  if (!a.distributed) return Compare(a, *run, ReplayHere(*run, a.threads));
-  return WithFabric(
-      a.fabric, [&](FabricClient& client) { return Compare(a, *run, ReplayThere(*run, client)); });
+  if (!a.distributed) return Compare(a, *run, ReplayHere(*run, a));
+  return WithFabric(a.fabric, [&](FabricClient& client) {
+    return Compare(a, *run, ReplayThere(*run, a, client));
+  });
 }
 
 }  // namespace
@@ -147,6 +166,7 @@ CommandBody AddReplay(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--distributed", a->distributed, "Run on the daemons of a running fabric instead");
   app.add_flag("--list", a->list, "Only print the commands");
+  AddProgressOption(app, a->progress);
   AddFabricOptions(app, a->fabric);
   return [a] { return Replay(*a); };
 }

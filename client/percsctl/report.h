@@ -35,7 +35,8 @@ std::string TreesText(const google::protobuf::RepeatedPtrField<v1::TreeStatus>& 
 nlohmann::json CollectiveJson(const CollectiveResult& collective);
 std::string CollectiveText(const CollectiveResult& collective);
 
-// One line of what happened to a fabric.
+// One line of what happened to a fabric, and the line above the first.
+std::string EventHeader();
 std::string EventLine(std::uint64_t sequence, const std::string& kind, Time at,
                       const std::string& subject, const std::string& text);
 

@@ -16,9 +16,11 @@ constexpr std::size_t kFailuresShown = 10;
 constexpr std::size_t kViolationsShown = 20;
 constexpr std::size_t kReroutesShown = 10;
 constexpr std::size_t kRanksShown = 8;
+constexpr std::size_t kValueIndent = 17;  // of Line()
+constexpr std::size_t kEventIndent = 39;  // of EventLine()
 
 std::string Line(const char* label, const std::string& value) {
-  return fmt::format("{:<16} {}\n", label, value);
+  return fmt::format("{:<16} {}\n", label, Hanging(value, kValueIndent));
 }
 
 std::string RouteModes(const NodeStats& s) {
@@ -184,16 +186,16 @@ std::string Reroutes(const RunResult& r, const Topology& topology) {
   std::string text = "\nreroutes (virtual times)\n";
   for (std::size_t i = 0; i < std::min(r.reroutes.size(), kReroutesShown); ++i) {
     const Reroute& x = r.reroutes[i];
-    text += fmt::format("  epoch {}: {}; tables of {} hubs changed, {} pairs unreachable\n",
-                        x.epoch, Cause(x, topology), FormatCount(x.hubs_changed),
-                        FormatCount(x.unreachable_pairs));
-    text += fmt::format(
-        "    raised {} -> alerted {} -> planning {} -> planned {} -> committed {} -> first packet "
-        "on a "
-        "new path: {}\n",
+    const std::string what = fmt::format(
+        "epoch {}: {}; tables of {} hubs changed, {} pairs unreachable", x.epoch,
+        Cause(x, topology), FormatCount(x.hubs_changed), FormatCount(x.unreachable_pairs));
+    const std::string times = fmt::format(
+        "raised {} -> alerted {} -> planning {} -> planned {} -> committed {} -> first packet on a "
+        "new path: {}",
         FormatShort(x.raised), FormatShort(x.alerted), FormatShort(x.planning_started),
         FormatShort(x.planned), FormatShort(x.committed),
         x.first_packet >= kNever ? "none" : FormatShort(x.first_packet));
+    text += fmt::format("  {}\n    {}\n", Hanging(what, 4), Hanging(times, 6));
   }
   if (r.reroutes.size() > kReroutesShown) {
     text += fmt::format("  ... and {} more (all with --format json)\n",
@@ -377,14 +379,14 @@ std::string Violations(const RunResult& r) {
   if (r.violations.empty()) return lost + "\ncheckers: all held\n";
   std::string text = lost + fmt::format("\ncheckers: {} violations\n", r.violations.size());
   for (std::size_t i = 0; i < std::min(r.violations.size(), kViolationsShown); ++i) {
-    text += fmt::format("  {}\n", r.violations[i]);
+    text += fmt::format("  {}\n", Hanging(r.violations[i], 4));
   }
   return text;
 }
 
 std::string EventsText(const RunReport& report) {
   if (!report.show_events) return "";
-  std::string text = "\n";
+  std::string text = "\n" + (report.result.events.empty() ? "no events\n" : EventHeader());
   for (const FabricEvent& e : report.result.events)
     text += EventLine(e.sequence, e.kind, e.at, e.subject, e.text);
   return text;
@@ -392,10 +394,16 @@ std::string EventsText(const RunReport& report) {
 
 }  // namespace
 
+std::string EventHeader() {
+  return Styled(fmt::format("{:>6}  {:<16} {:>12}  {}", "number", "event", "virtual time", "what"),
+                Style::kHeader, Screen::OfOutput()) +
+         "\n";
+}
+
 std::string EventLine(std::uint64_t sequence, const std::string& kind, Time at,
                       const std::string& subject, const std::string& text) {
-  return fmt::format("{:>6}  {:<16} {:>14}  {}: {}\n", sequence, kind, FormatVirtual(at), subject,
-                     text);
+  return fmt::format("{:>6}  {:<16} {:>12}  {}\n", sequence, kind, FormatShort(at),
+                     Hanging(subject + ": " + text, kEventIndent));
 }
 
 std::string ReportText(const RunReport& report, const Topology& topology) {

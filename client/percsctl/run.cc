@@ -35,7 +35,7 @@ struct RunArguments {
   std::optional<std::uint64_t> seed;
   std::vector<std::string> settings;
   std::string routes;
-  bool events = false;
+  bool events = false, progress = false;
   std::string checkpoint, checkpoint_at;
 };
 
@@ -103,13 +103,16 @@ Outcome Run(const RunArguments& a) {
   InterruptGuard interrupt;
   ThreadPool pool(a.threads);
   const Executor executor = pool.executor();
-  ProgressLine progress(input->scenario);
+  RunProgressLine progress(input->scenario, a.progress);
+  // Until the first windows have been run.
+  std::optional<WaitingLine> building(std::in_place, "building the machine", a.progress);
   const Pacer pacer(PacingOf(input->message));
   RunOptions options;
   if (pacer.active()) options.progress_every_windows = 1;
   options.threads = pool.threads();
   options.executor = &executor;
   options.progress = [&](const RunProgress& p) {
+    building.reset();
     progress.Show(p.now, p.packets_delivered);
     pacer.Await(p.now);
   };
@@ -129,6 +132,7 @@ Outcome Run(const RunArguments& a) {
   }
   auto result = RunScenario(input->scenario, options);
   const double wall_seconds = progress.wall_seconds();
+  building.reset();
   progress.Clear();
   if (!result.ok()) return RunFailed(result.status());
   if (!a.checkpoint.empty()) {
@@ -167,6 +171,7 @@ CommandBody AddRun(CLI::App& app) {
   app.add_option("--routes", a->routes,
                  "Start with these route tables, written by `routes dump`, if they pass the check");
   app.add_flag("--events", a->events, "Also print events: faults, alerts, reroutes, trees");
+  AddProgressOption(app, a->progress);
   AddFormatOption(app, a->format);
   return [a] { return Run(*a); };
 }

@@ -3,10 +3,12 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <vector>
 
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
+#include "client/percsctl/progress.h"
 #include "emulator/experiments/roadrunner_validation.h"
 
 namespace percs {
@@ -14,20 +16,27 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct SweepArguments {
+struct Sweep3dArguments {
   std::vector<int> cus;
   int k_block = 20, angle_block = 3;
+  bool progress = false;
   std::string format;
 };
 
-Outcome Sweep3d(const SweepArguments& a) {
+Outcome Sweep3d(const Sweep3dArguments& a) {
   Table table(
       {"CUs", "SPEs", "grid", "time", "ideal network", "computation", "efficiency", "messages"},
       "rrlrrrrr");
   Json list = Json::array();
+  ProgressLine progress(a.progress);
+  const double all = std::accumulate(a.cus.begin(), a.cus.end(), 0.0);  // time goes by ranks
+  double done = 0;
   for (const int cus : a.cus) {
-    const auto point =
-        roadrunner::MeasureScaling(roadrunner::DefaultParameters(), cus, a.k_block, a.angle_block);
+    const auto point = roadrunner::MeasureScaling(
+        roadrunner::DefaultParameters(), cus, a.k_block, a.angle_block, [&](double share) {
+          progress.Show(fmt::format("Sweep3D on {} CUs", cus), (done + share * cus) / all);
+        });
+    done += cus;
     if (!point.ok()) return FromStatus(point.status());
     const roadrunner::SweepTimingResult& real = point->real;
     const std::string grid = fmt::format("{} x {}", real.grid.px, real.grid.py);
@@ -50,6 +59,7 @@ Outcome Sweep3d(const SweepArguments& a) {
                     {"events", real.events},
                     {"digest", real.digest.ToString()}});
   }
+  progress.Clear();
   if (IsJson(a.format)) {
     fmt::print("{}\n", Json{{"points", std::move(list)}}.dump(2));
   } else {
@@ -62,7 +72,7 @@ Outcome Sweep3d(const SweepArguments& a) {
 }  // namespace
 
 CommandBody AddSweep3d(CLI::App& app) {
-  auto a = std::make_shared<SweepArguments>();
+  auto a = std::make_shared<Sweep3dArguments>();
   a->cus = {1};
   app.add_option("--cus", a->cus, "Compute units of 180 triblades, 1 to 24, several with commas")
       ->delimiter(',')
@@ -72,6 +82,7 @@ CommandBody AddSweep3d(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--angle-block", a->angle_block, "Angles of a block; a divisor of 6")
       ->capture_default_str();
+  AddProgressOption(app, a->progress);
   AddFormatOption(app, a->format);
   return [a] { return Sweep3d(*a); };
 }

@@ -12,6 +12,7 @@
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
 #include "client/percsctl/format.h"
+#include "client/percsctl/progress.h"
 
 namespace percs {
 namespace {
@@ -26,6 +27,7 @@ struct UpArguments {
   StartOptions start;
   std::string file, format, timeout = "wall:60s";
   int daemons = 0;
+  bool progress = false;
 };
 
 struct DownArguments {
@@ -94,7 +96,10 @@ Outcome Up(UpArguments& a) {
   a.start.cancelled = [] { return InterruptGuard::raised(); };
   InterruptGuard interrupt;
   const auto start = SteadyClock::now();
-  const auto record = StartFabric(*store, a.start);
+  const auto record = [&] {
+    const WaitingLine line(fmt::format("starting {} daemons", *daemons), a.progress);
+    return StartFabric(*store, a.start);
+  }();
   if (!record.ok()) return LocalFailure(record.status());
   if (IsJson(a.format)) {
     Json json = RecordJson(*record);
@@ -251,6 +256,7 @@ CommandBody AddUp(CLI::App& app) {
       "HOST:PORT that serves the controller's metrics to Prometheus, and at /discovery the "
       "addresses of the daemons' metrics (port 0: any free port); default: no metrics");
   app.add_option("--timeout", a->timeout, "Time limit for starting")->capture_default_str();
+  AddProgressOption(app, a->progress);
   AddFormatOption(app, a->format);
   return [a] { return Up(*a); };
 }

@@ -10,6 +10,7 @@
 
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
+#include "client/percsctl/progress.h"
 #include "client/percsctl/validate_page.h"
 #include "emulator/experiments/cell_validation.h"
 #include "emulator/experiments/judge.h"
@@ -26,10 +27,11 @@ using Rows = std::vector<ValidationRow>;
 
 struct ValidateArguments {
   std::string machine, only, format = "table", withhold;
+  bool progress = false;
 };
 
 // All of them take about a second.
-absl::StatusOr<Rows> ValidateBlade(const std::string& only) {
+absl::StatusOr<Rows> ValidateBlade(const std::string& only, const ShareObserver&) {
   auto rows = cell::ValidateCell();
   if (rows.ok()) {
     rows->erase(std::remove_if(rows->begin(), rows->end(),
@@ -44,7 +46,8 @@ absl::StatusOr<Rows> ValidateBlade(const std::string& only) {
 // A machine whose published figures are known here.
 struct Machine {
   const char* name;
-  absl::StatusOr<Rows> (*validate)(const std::string& only);  // rows whose id begins so
+  // Rows whose id begins so.
+  absl::StatusOr<Rows> (*validate)(const std::string& only, const ShareObserver& progress);
 };
 constexpr Machine kMachines[] = {{"cell", ValidateBlade},
                                  {"p7ih", ValidateP7ih},
@@ -173,14 +176,18 @@ Outcome Validate(const ValidateArguments& a) {
     figures = *std::move(read);
   }
   Judgement judgement;
+  ProgressLine progress(a.progress);
   bool any = false;
   for (const Machine& machine : kMachines) {
     if (a.machine != kAllMachines && a.machine != machine.name) continue;
-    absl::StatusOr<Rows> rows = machine.validate(a.only);
+    absl::StatusOr<Rows> rows = machine.validate(a.only, [&progress, &machine](double share) {
+      progress.Show(fmt::format("figures of {}", machine.name), share);
+    });
     if (!rows.ok()) return FromStatus(rows.status());
     any = any || !rows->empty();
     judgement.machines.push_back({machine.name, *std::move(rows)});
   }
+  progress.Clear();
   if (!any) {
     return Outcome::Fail(ExitCode::kBadInput,
                          fmt::format("no row of {} begins with \"{}\"", a.machine, a.only));
@@ -214,6 +221,7 @@ CommandBody AddValidate(CLI::App& app) {
   app.add_option("--format", a->format, "table, json, or html with drawings")
       ->check(CLI::IsMember({"table", "json", "html"}))
       ->capture_default_str();
+  AddProgressOption(app, a->progress);
   return [a] { return Validate(*a); };
 }
 

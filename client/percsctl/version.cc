@@ -25,6 +25,19 @@ std::string Build() {
 
 }  // namespace
 
+std::string VersionText() {
+  return fmt::format(
+      "percsctl {}\n"
+      "wire    {}  between processes: must be equal\n"
+      "format  {}  of scenario files: older formats are readable\n"
+      "model   {}  equal models give equal digests\n"
+      "journal {}  of --state-dir: older formats are readable\n"
+      "state   {}  of its database: older formats are readable\n"
+      "build   {}",
+      kSoftwareVersion, kWireVersion, kFormatVersion, kModelVersion, kJournalFormat, kStateFormat,
+      Build());
+}
+
 CommandBody AddVersion(CLI::App& app) {
   auto format = std::make_shared<std::string>();
   AddFormatOption(app, *format);
@@ -40,13 +53,7 @@ CommandBody AddVersion(CLI::App& app) {
                              .dump(2));
       return Outcome::Ok();
     }
-    fmt::print("percsctl {}\n", kSoftwareVersion);
-    fmt::print("wire    {}  between processes: must be equal\n", kWireVersion);
-    fmt::print("format  {}  of scenario files: older formats are readable\n", kFormatVersion);
-    fmt::print("model   {}  equal models give equal digests\n", kModelVersion);
-    fmt::print("journal {}  of --state-dir: older formats are readable\n", kJournalFormat);
-    fmt::print("state   {}  of its database: older formats are readable\n", kStateFormat);
-    fmt::print("build   {}\n", Build());
+    fmt::print("{}\n", VersionText());
     return Outcome::Ok();
   };
 }

@@ -11,7 +11,6 @@
 #include "daemon/config/version.h"
 #include "daemon/controller/status_reply.h"
 #include "daemon/metrics/fabric_metrics.h"
-#include "daemon/metrics/hub_metrics.h"
 #include "daemon/metrics/process_metrics.h"
 #include "daemon/stream/server_settings.h"
 #include "fmt/format.h"
@@ -395,36 +394,6 @@ absl::Status Controller::Reset() {
   }
   run_.reset();
   last_error_.clear();
-  return absl::OkStatus();
-}
-
-absl::Status Controller::Observe(const v1::ObserveRequest& request) {
-  v1::Observe observe;
-  if (!request.nodes().empty()) {
-    if (auto detail = ParseMetricsDetail(request.metrics_detail()); !detail.ok())
-      return detail.status();
-    auto run = ActiveRun();
-    if (!run.ok()) return run.status();
-    for (const std::string& name : request.nodes()) {
-      const auto node = (*run)->topology().ParseNode(name);
-      if (!node.ok()) return node.status();
-      observe.add_nodes(*node);
-    }
-  } else if (!request.metrics_detail().empty()) {
-    return absl::InvalidArgumentError(
-        "metrics_detail: nodes is empty; name the hubs whose detail changes");
-  }
-  if (!request.log_level().empty()) {
-    if (absl::Status status = SetLogLevel(request.log_level()); !status.ok()) return status;
-  }
-  observe.set_log_level(request.log_level());
-  observe.set_metrics_detail(request.metrics_detail());
-  for (std::uint32_t p = 0; p < membership_.places(); ++p) {
-    if (!membership_.member(p)) continue;
-    auto message = Prepare(p);
-    *message->mutable_observe() = observe;
-    Send(p, std::move(message));
-  }
   return absl::OkStatus();
 }
 

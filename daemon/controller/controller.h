@@ -147,6 +147,7 @@ class Controller final : private DaemonPort, private LossWatch::Port {
 
   std::unique_ptr<v1::ControllerMessage> Prepare(std::uint32_t process) override;
   void Send(std::uint32_t process, std::unique_ptr<v1::ControllerMessage> message) override;
+  void SendMetricsDetail(std::uint32_t process);
   v1::Peer Describe(std::uint32_t process) const override;
   bool Present(std::uint32_t process) const override;
   std::optional<std::string> Missing(std::uint32_t process) const override;
@@ -176,6 +177,7 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   std::chrono::steady_clock::time_point applied_at_;
   std::uint64_t runs_ = 0;
   std::string last_error_;
+  std::map<std::string, std::string> metrics_detail_;  // by hub: names last, numbers do not
   FinishedRuns finished_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<MetricsServer> metrics_;

@@ -46,7 +46,11 @@ std::unique_ptr<v1::ControllerMessage> Controller::Prepare(std::uint32_t process
 }
 
 void Controller::Send(std::uint32_t process, std::unique_ptr<v1::ControllerMessage> message) {
-  if (Member* member = membership_.member(process)) member->session().Send(std::move(message));
+  Member* member = membership_.member(process);
+  if (member == nullptr) return;
+  const bool configures = message->has_configure();
+  member->session().Send(std::move(message));
+  if (configures) SendMetricsDetail(process);
 }
 
 v1::Peer Controller::Describe(std::uint32_t process) const {

@@ -1,6 +1,8 @@
 #include "emulator/experiments/collective_measure.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "fmt/format.h"
 
@@ -36,13 +38,22 @@ absl::StatusOr<Scenario> CollectiveScenario(const CollectiveWorkload& workload) 
   return scenario;
 }
 
-absl::StatusOr<RunResult> MeasureCollective(const CollectiveWorkload& workload) {
+absl::StatusOr<RunResult> MeasureCollective(const CollectiveWorkload& workload,
+                                            const RunOptions& options) {
   const auto scenario = CollectiveScenario(workload);
   if (!scenario.ok()) return scenario.status();
-  auto result = RunScenario(*scenario, RunOptions());
+  auto result = RunScenario(*scenario, options);
   if (result.ok() && !result->violations.empty())
     return absl::InternalError(result->violations.front());
   return result;
+}
+
+bool SettlingCalls::Settled(double mean) {
+  const double before = std::exchange(last_, mean);
+  if (before > 0 && std::abs(mean - before) <= kSettledChange * mean) return true;
+  if (calls_ == kCallsMax) return true;
+  calls_ = std::min(2 * calls_, kCallsMax);
+  return false;
 }
 
 }  // namespace percs

@@ -59,19 +59,27 @@ Kind KindOfCell(const std::string& id) {
 
 class P7ihValidation {
  public:
-  explicit P7ihValidation(std::string only) : only_(std::move(only)) {}
+  P7ihValidation(std::string only, const ShareObserver& progress)
+      : only_(std::move(only)), progress_(progress) {}
   absl::StatusOr<std::vector<ValidationRow>> Run() {
+    adds_up_ = true;
+    All();
+    adds_up_ = false;
+    rows_.clear();
+    All();
+    if (!status_.ok()) return status_;
+    return std::move(rows_);
+  }
+
+ private:
+  void All() {
     OneNode();
     OneTaskPerNode();
     Hybrids();
     Table("fig13", 1, kCores, true);
     Table("fig14b", 2, kThreads, false);
     Gains();
-    if (!status_.ok()) return status_;
-    return std::move(rows_);
   }
-
- private:
   bool Wanted(const std::string& id) const {
     return status_.ok() && id.compare(0, only_.size(), only_) == 0;
   }
@@ -111,9 +119,22 @@ class P7ihValidation {
     return Rotating(Loop(Operation::kBroadcast, hybrid ? "hybrid:p2p" : "p2p", tasks / per_node,
                          per_node, 2, bytes));
   }
+  // About proportional to the time that the measurement takes.
+  static double Work(const CollectiveWorkload& w) {
+    constexpr double kPacketBytes = 2048;
+    return static_cast<double>(w.warm_up + w.iterations) * w.placement.tasks() *
+           (1 + static_cast<double>(w.bytes) / kPacketBytes);
+  }
   double Microseconds(const CollectiveWorkload& w) {
     if (!status_.ok()) return 0;
+    const double work = Work(w);
+    if (adds_up_) {
+      work_ += work;
+      return 1;
+    }
     const auto result = MeasureCollective(w);
+    done_ += work;
+    if (progress_) progress_(std::min(done_ / work_, 1.0));
     if (!result.ok()) {
       status_ = result.status();
       return 0;
@@ -141,6 +162,9 @@ class P7ihValidation {
              bool known);
 
   const std::string only_;
+  const ShareObserver& progress_;
+  bool adds_up_ = false;        // only adds up the work, without measuring
+  double work_ = 0, done_ = 0;  // of all measurements, of those made
   absl::Status status_;
   std::vector<ValidationRow> rows_;
 };
@@ -319,8 +343,9 @@ void P7ihValidation::Table(const char* figure, int smt,
 
 }  // namespace
 
-absl::StatusOr<std::vector<ValidationRow>> ValidateP7ih(const std::string& only) {
-  return P7ihValidation(only).Run();
+absl::StatusOr<std::vector<ValidationRow>> ValidateP7ih(const std::string& only,
+                                                        const ShareObserver& progress) {
+  return P7ihValidation(only, progress).Run();
 }
 
 }  // namespace percs

@@ -17,7 +17,8 @@ using Kind = RowKind;
 
 class Validation {
  public:
-  explicit Validation(const RoadrunnerParameters& parameters) : p_(parameters) {}
+  Validation(const RoadrunnerParameters& parameters, const ShareObserver& progress)
+      : p_(parameters), progress_(progress) {}
   absl::StatusOr<std::vector<ValidationRow>> Run(const std::string& only) {
     const auto wanted = [&only](std::initializer_list<const char*> ids) {
       return std::any_of(ids.begin(), ids.end(), [&only](const std::string& id) {
@@ -86,6 +87,7 @@ class Validation {
   void FullScale();
 
   const RoadrunnerParameters p_;
+  const ShareObserver& progress_;  // nearly all of the time is that of FullScale
   absl::Status status_;
   std::vector<ValidationRow> rows_;
 };
@@ -257,7 +259,7 @@ void Validation::OneCell() {
 }
 
 void Validation::FullScale() {
-  const auto point = MeasureScaling(p_, 17);
+  const auto point = MeasureScaling(p_, 17, 20, 3, progress_);
   if (!point.ok()) {
     status_ = point.status();
     return;
@@ -281,7 +283,8 @@ SweepProblem OneCellProblem() {
 }
 
 absl::StatusOr<ScalingPoint> MeasureScaling(const RoadrunnerParameters& parameters, int cus,
-                                            int k_block, int angle_block) {
+                                            int k_block, int angle_block,
+                                            const ShareObserver& progress) {
   const int ranks = cus * kTribladesPerCu * kSpesPerTriblade;
   const auto grid = RankGrid::ForRanks(ranks);
   if (!grid.ok()) return grid.status();
@@ -291,20 +294,24 @@ absl::StatusOr<ScalingPoint> MeasureScaling(const RoadrunnerParameters& paramete
   ScalingPoint point;
   point.cus = cus;
   for (const bool ideal : {false, true}) {
-    auto result = SweepTiming(parameters, problem, ranks, ideal);
+    const auto half = [&progress, ideal](double share) { progress((ideal + share) / 2); };
+    auto result = SweepTiming(parameters, problem, ranks, ideal,
+                              progress ? ShareObserver(half) : ShareObserver());
     if (!result.ok()) return result.status();
     (ideal ? point.ideal : point.real) = *std::move(result);
   }
   return point;
 }
 
-absl::StatusOr<std::vector<ValidationRow>> ValidateRoadrunner(const std::string& only) {
-  return ValidateRoadrunner(only, DefaultParameters());
+absl::StatusOr<std::vector<ValidationRow>> ValidateRoadrunner(const std::string& only,
+                                                              const ShareObserver& progress) {
+  return ValidateRoadrunner(only, DefaultParameters(), progress);
 }
 
 absl::StatusOr<std::vector<ValidationRow>> ValidateRoadrunner(
-    const std::string& only, const RoadrunnerParameters& parameters) {
-  return Validation(parameters).Run(only);
+    const std::string& only, const RoadrunnerParameters& parameters,
+    const ShareObserver& progress) {
+  return Validation(parameters, progress).Run(only);
 }
 
 }  // namespace percs::roadrunner

@@ -23,7 +23,8 @@ HostParameters Opteron() {
 
 class SmartmapValidation {
  public:
-  explicit SmartmapValidation(std::string only) : only_(std::move(only)) {}
+  SmartmapValidation(std::string only, const ShareObserver& progress)
+      : only_(std::move(only)), progress_(progress) {}
   absl::StatusOr<std::vector<ValidationRow>> Run();
 
  private:
@@ -42,6 +43,7 @@ class SmartmapValidation {
     w.host.eager_limit = layer == Layer::kOneCopy ? 0 : ~std::uint64_t{0};
     w.host.registration = w.host.network_registration = 0;
     const auto result = MeasureCollective(w);
+    Report();
     if (!result.ok()) {
       if (status_.ok()) status_ = result.status();
       return 1;
@@ -63,6 +65,7 @@ class SmartmapValidation {
     w.warm_up = 2;
     w.rotate_root = true;
     const auto result = MeasureCollective(w);
+    Report();
     if (!result.ok() && status_.ok()) status_ = result.status();
     return result.ok() ? result->collective.Nanoseconds() : 1;
   }
@@ -86,7 +89,15 @@ class SmartmapValidation {
     return 0;
   }
 
+  void Report() {
+    // Crossovers decide how many there are in the end.
+    constexpr double kMeasurements = 150;
+    if (progress_) progress_(std::min(++measured_ / kMeasurements, 1.0));
+  }
+
   const std::string only_;
+  const ShareObserver& progress_;
+  int measured_ = 0;
   absl::Status status_;
   std::vector<ValidationRow> rows_;
 };
@@ -157,8 +168,9 @@ void SmartmapValidation::Hierarchical() {
 }
 }  // namespace
 
-absl::StatusOr<std::vector<ValidationRow>> ValidateSmartmap(const std::string& only) {
-  return SmartmapValidation(only).Run();
+absl::StatusOr<std::vector<ValidationRow>> ValidateSmartmap(const std::string& only,
+                                                            const ShareObserver& progress) {
+  return SmartmapValidation(only, progress).Run();
 }
 
 }  // namespace percs

@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "emulator/base/share_observer.h"
 #include "emulator/experiments/row.h"
 
 namespace percs {
 
-absl::StatusOr<std::vector<ValidationRow>> ValidateSmartmap(const std::string& only = "");
+absl::StatusOr<std::vector<ValidationRow>> ValidateSmartmap(const std::string& only = "",
+                                                            const ShareObserver& progress = {});
 
 }  // namespace percs

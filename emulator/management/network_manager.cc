@@ -333,11 +333,12 @@ void NetworkManager::Commit() {
   tables_ = planned_;
   reroutes_.push_back(current_);
   Note("reroute", fmt::format("epoch {}", epoch_),
-       fmt::format("{} links down, {} up, {} damaged tables; raised {}, planned {}, commits at {}; "
+       fmt::format("{} {} down, {} up, {} damaged {}; raised {}, planned {}, commits at {}; "
                    "{} hubs change, {}",
-                   current_.down.size(), current_.up.size(), current_.damaged.size(),
-                   FormatTime(current_.raised), FormatTime(current_.planned), FormatTime(at),
-                   current_.hubs_changed,
+                   current_.down.size(), current_.down.size() == 1 ? "link" : "links",
+                   current_.up.size(), current_.damaged.size(),
+                   current_.damaged.size() == 1 ? "table" : "tables", FormatTime(current_.raised),
+                   FormatTime(current_.planned), FormatTime(at), current_.hubs_changed,
                    unchecked_
                        ? fmt::format("not checked and unreachable pairs not counted above {} nodes",
                                      kCheckedNodesMax)

@@ -9,12 +9,6 @@ absl::Status CheckRouteSetting(const RouteSetting& setting, int supernodes) {
   const auto error = [](const std::string& what) { return absl::InvalidArgumentError(what); };
   const char* mode = RouteModeName(setting.mode);
   const bool picks = setting.mode == RouteMode::kHwIndirect || setting.mode == RouteMode::kAdaptive;
-  if (setting.selection == MiddleSelection::kRandom && !picks) {
-    return error(fmt::format(
-        "selection random is only for hw_indirect and adaptive, not for {}, where hardware picks "
-        "no middle supernode; remove selection or write `mode: hw_indirect`",
-        mode));
-  }
   if (setting.middle != kNoMiddle && setting.mode != RouteMode::kSwIndirect) {
     return error(
         fmt::format("middle_supernode is only for sw_indirect, not for {}; remove it or write "

@@ -36,7 +36,9 @@ inline constexpr std::uint16_t kNoMiddle = 0xffff;
 
 struct RouteSetting {
   RouteMode mode = RouteMode::kHwDirect;
-  MiddleSelection selection = MiddleSelection::kRoundRobin;  // kHwIndirect and kAdaptive
+  // kHwIndirect and kAdaptive; the others pick no middle supernode, so that modes can be compared
+  // with the rest of a setting as it is.
+  MiddleSelection selection = MiddleSelection::kRoundRobin;
   std::uint16_t middle = kNoMiddle;  // kSwIndirect: the same for all; else one per pair of hubs
   int adaptive_threshold = 0;        // kAdaptive: flits by which direct has to be worse
   bool operator==(const RouteSetting&) const = default;

@@ -62,7 +62,7 @@ class TimingMachine {
         ppe_free_(
             static_cast<std::size_t>(host_.network().tree().triblades() * kCellsPerTriblade)) {}
 
-  absl::StatusOr<SweepTimingResult> Run();
+  absl::StatusOr<SweepTimingResult> Run(const ShareObserver& progress);
 
  private:
   // What happens next, in order of time, then of what it is about.
@@ -121,8 +121,11 @@ class TimingMachine {
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue_;
   absl::Status status_;
   SweepTimingResult result_;
+  std::uint64_t steps_done_ = 0;  // of all ranks
   DigestStream digest_;
 };
+
+constexpr std::uint64_t kEventsPerReport = 1 << 16;
 
 constexpr std::uint64_t kAnswer = std::uint64_t{1} << 40;  // beside the sender: the way back
 
@@ -145,6 +148,7 @@ void TimingMachine::Advance(Rank rank, Time now) {
     }
     r.phase = kReceiveX;
     ++r.step;
+    ++steps_done_;
   }
   result_.time = std::max(result_.time, now);
   digest_.Add(static_cast<std::uint64_t>(now));
@@ -248,7 +252,8 @@ void TimingMachine::Deliver(Rank sender, Rank receiver, Time ready) {
   Push(there, What::kForward, static_cast<std::uint64_t>(sender) | kAnswer);
 }
 
-absl::StatusOr<SweepTimingResult> TimingMachine::Run() {
+absl::StatusOr<SweepTimingResult> TimingMachine::Run(const ShareObserver& progress) {
+  const double all = static_cast<double>(ranks_.size()) * problem_.steps();
   for (Rank rank = 0; rank < static_cast<Rank>(ranks_.size()); ++rank) {
     result_.computation = std::max(result_.computation, Work(rank) * problem_.steps());
     Push(0, What::kGo, static_cast<std::uint64_t>(rank));
@@ -257,6 +262,8 @@ absl::StatusOr<SweepTimingResult> TimingMachine::Run() {
     const Entry e = queue_.top();
     queue_.pop();
     ++result_.events;
+    if (progress && result_.events % kEventsPerReport == 0)
+      progress(static_cast<double>(steps_done_) / all);
     const bool answer = e.key & kAnswer;
     const Rank rank = static_cast<Rank>(e.key & 0xffffffff);
     switch (static_cast<What>(e.key >> 56)) {
@@ -305,7 +312,8 @@ absl::StatusOr<SweepTimingResult> TimingMachine::Run() {
 }  // namespace
 
 absl::StatusOr<SweepTimingResult> SweepTiming(const RoadrunnerParameters& parameters,
-                                              const SweepProblem& problem, int ranks, bool ideal) {
+                                              const SweepProblem& problem, int ranks, bool ideal,
+                                              const ShareObserver& progress) {
   if (absl::Status s = CheckParameters(parameters); !s.ok()) return s;
   const auto grid = RankGrid::ForRanks(ranks);
   if (!grid.ok()) return grid.status();
@@ -317,7 +325,7 @@ absl::StatusOr<SweepTimingResult> SweepTiming(const RoadrunnerParameters& parame
   }
   auto tree = IbTree::WithTriblades((ranks + kSpesPerTriblade - 1) / kSpesPerTriblade);
   if (!tree.ok()) return tree.status();
-  return TimingMachine(parameters, problem, *grid, ranks, ideal, *std::move(tree)).Run();
+  return TimingMachine(parameters, problem, *grid, ranks, ideal, *std::move(tree)).Run(progress);
 }
 
 }  // namespace percs::roadrunner

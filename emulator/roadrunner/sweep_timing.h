@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "emulator/base/share_observer.h"
 #include "emulator/roadrunner/sweep3d.h"
 
 namespace percs::roadrunner {
@@ -43,7 +44,8 @@ struct SweepTimingResult {
 
 // `tile` cells of each rank: the whole is that times the grid. `ideal`: messages take no time.
 absl::StatusOr<SweepTimingResult> SweepTiming(const RoadrunnerParameters& parameters,
-                                              const SweepProblem& problem, int ranks, bool ideal);
+                                              const SweepProblem& problem, int ranks, bool ideal,
+                                              const ShareObserver& progress = {});
 
 // The weak-scaling problem: 5 x 5 x 400 cells per SPE in 20 blocks (choice: the paper's page is
 // missing).

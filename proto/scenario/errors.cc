@@ -7,7 +7,13 @@
 namespace percs {
 namespace {
 constexpr std::size_t kErrorsShown = 20;
+
+// Whether `path` is `outer` or inside it.
+bool Within(const std::string& path, const std::string& outer) {
+  const char next = path.size() > outer.size() ? path[outer.size()] : '.';
+  return path.starts_with(outer) && (next == '.' || next == '[');
 }
+}  // namespace
 
 Mark SourceMarks::Find(std::string path) const {
   while (true) {
@@ -18,15 +24,25 @@ Mark SourceMarks::Find(std::string path) const {
   }
 }
 
+std::string SourceMarks::Origin(const std::string& path, Mark mark) const {
+  const std::string file =
+      mark.line > 0 ? fmt::format("{}:{}:{}", name_, mark.line, mark.column) : name_;
+  std::string inside;  // settings of the group that is wrong
+  for (const auto& [set, setting] : settings_) {
+    if (Within(path, set)) return setting;
+    if (!path.empty() && Within(set, path)) inside += (inside.empty() ? "" : ", ") + setting;
+  }
+  if (inside.empty()) return file;
+  return marks_.contains(path) ? fmt::format("{}, with {}", file, inside) : inside;
+}
+
 void ErrorList::Add(Mark mark, const std::string& path, std::string what) {
   errors_.push_back({mark, path, std::move(what)});
 }
 
 bool ErrorList::Has(const std::string& path) const {
-  return std::any_of(errors_.begin(), errors_.end(), [&](const Error& e) {
-    const char next = e.path.size() > path.size() ? e.path[path.size()] : '.';
-    return e.path.compare(0, path.size(), path) == 0 && (next == '.' || next == '[');
-  });
+  return std::any_of(errors_.begin(), errors_.end(),
+                     [&](const Error& e) { return Within(e.path, path); });
 }
 
 bool ErrorList::HasExactly(const std::string& path) const {
@@ -44,8 +60,7 @@ absl::Status ErrorList::ToStatus() const {
   for (std::size_t i = 0; i < sorted.size() && i < kErrorsShown; ++i) {
     const Error& e = sorted[i];
     if (i > 0) text += '\n';
-    text += marks_->name();
-    if (e.mark.line > 0) text += fmt::format(":{}:{}", e.mark.line, e.mark.column);
+    text += marks_->Origin(e.path, e.mark);
     if (!e.path.empty()) text += ": " + e.path;
     text += ": " + e.what;
   }

@@ -19,12 +19,19 @@ class SourceMarks {
   explicit SourceMarks(std::string name = "scenario") : name_(std::move(name)) {}
   const std::string& name() const { return name_; }
   void Set(const std::string& path, Mark mark) { marks_[path] = mark; }
+  // The field comes from `setting` of the command line, `--set path=value`, and not from the file.
+  void SetFrom(const std::string& path, std::string setting) {
+    settings_[path] = std::move(setting);
+  }
+  // Where an error of this path comes from: `a.yaml:3:5`, a setting, or both.
+  std::string Origin(const std::string& path, Mark mark) const;
   // The place of the field, or of the nearest one around it that has a place.
   Mark Find(std::string path) const;
 
  private:
   std::string name_;
   std::map<std::string, Mark> marks_;
+  std::map<std::string, std::string> settings_;
 };
 
 class ErrorList {

@@ -5,11 +5,15 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <vector>
 
 #include "emulator/base/check.h"
 #include "fmt/format.h"
+#include "proto/scenario/suggest.h"
 
 namespace percs {
 namespace {
@@ -34,6 +38,32 @@ std::string Size(std::uint64_t bytes) {
   return bytes % kMiB == 0 ? fmt::format("{} MiB", bytes / kMiB) : fmt::format("{} bytes", bytes);
 }
 
+// `; did you mean "..."?`: every folder of the path that does not exist, and then the file, is
+// replaced by its nearest neighbour. "" if that leads to no file.
+std::string NearestFile(const std::string& path) {
+  constexpr int kEntriesMax = 10'000;  // of a folder: more would take longer than reading
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::path found;
+  for (const fs::path& part : fs::path(path)) {
+    if (fs::exists(found / part, error)) {
+      found /= part;
+      continue;
+    }
+    std::vector<std::string> names;
+    for (fs::directory_iterator entry(found.empty() ? "." : found, error), end;
+         !error && entry != end && names.size() < kEntriesMax; entry.increment(error)) {
+      names.push_back(entry->path().filename().string());
+    }
+    std::sort(names.begin(), names.end());  // the order of a folder is not always the same
+    const std::string nearest = Nearest(part.string(), names);
+    if (nearest.empty()) return "";
+    found /= nearest;
+  }
+  return fs::is_regular_file(found, error) ? fmt::format("; did you mean \"{}\"?", found.string())
+                                           : "";
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, std::uint64_t bytes_max) {
@@ -45,7 +75,9 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, std::uint64_t
   if (stat(path.c_str(), &file) == 0 && Special(file)) return no_file(Special(file));
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) {
-    return absl::NotFoundError(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+    const int why = errno;
+    return absl::NotFoundError(fmt::format("{}: cannot be opened: {}{}", path, std::strerror(why),
+                                           why == ENOENT ? NearestFile(path) : ""));
   }
   const Closer closer{fd};
   if (fstat(fd, &file) == 0 && Special(file)) return no_file(Special(file));

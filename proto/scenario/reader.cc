@@ -38,7 +38,11 @@ absl::StatusOr<LoadedScenario> LoadScenarioText(const std::string& text, const s
 
 absl::StatusOr<LoadedScenario> LoadScenarioFile(const std::string& path) {
   const auto format = FormatOf(path);
-  if (!format.ok()) return format.status();
+  if (!format.ok()) {
+    // A name that is no file's is more likely wrong than its extension.
+    const auto there = ReadWholeFile(path, kScenarioBytesMax);
+    return absl::IsNotFound(there.status()) ? there.status() : format.status();
+  }
   const auto text = ReadWholeFile(path, kScenarioBytesMax);
   if (!text.ok()) return text.status();
   auto loaded = LoadScenarioText(*text, path, *format);

@@ -1,4 +1,4 @@
-"""Random command lines of percsctl, from what it says itself that there is (`completion fish`).
+"""Random command lines of percsctl, from what it says itself that there is (`__complete`).
 
 Whatever is asked of it, it ends with a documented exit code and says something; it never crashes.
 """
@@ -8,7 +8,6 @@ import os
 import pathlib
 import random
 import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -68,19 +67,19 @@ def percsctl(arguments, folder):
 class CommandLines(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.commands, cls.options, cls.inner = [], {}, {}
-        fish = subprocess.run([BIN / "percsctl", "completion", "fish"], check=True, text=True,
-                              stdout=subprocess.PIPE).stdout
-        for line in fish.splitlines():
-            words = shlex.split(line, comments=True)
-            if "__fish_use_subcommand" in words:
-                cls.commands.append(words[words.index("-a") + 1])
-            elif words and words[3].startswith("__fish_seen_subcommand_from "):
-                command = words[3].split()[1]
-                if "-l" in words:
-                    cls.options.setdefault(command, []).append("--" + words[words.index("-l") + 1])
-                else:
-                    cls.inner[command] = words[words.index("-a") + 1].split()
+        def complete(*words):
+            """What could come next, without file names and hidden answers."""
+            out = subprocess.run([BIN / "percsctl", "__complete", *words], check=True, text=True,
+                                 stdout=subprocess.PIPE).stdout
+            names = [line.split("\t")[0] for line in out.splitlines()]
+            return [name for name in names if not name.startswith(":")]
+
+        cls.commands, cls.options, cls.inner = complete(""), {}, {}
+        for command in cls.commands:
+            cls.options[command] = complete(command, "--")
+            inner = complete(command, "")
+            if inner:
+                cls.inner[command] = inner
 
     def draw(self, rng):
         command = rng.choice([c for c in self.commands if c not in LEAVE_OUT])

@@ -113,6 +113,12 @@ class MetricsTest(CliTest):
             for vc in node["vcs"] if not vc["port"].startswith("HFI")}
         self.assertGreater(len(there), 2)
         self.assertEqual(there, {key: sent for key, sent in seen.items() if sent["flits"]})
+        self.good("apply", "endless.yaml")
+        while not any(sent["packets"] for sent in self.of_channels().values()):
+            self.assertEqual("running", self.good_json("status")["state"])
+        self.assertEqual({hub}, {name for name, _, _ in self.of_channels()},
+                         "the detail lasts for later scenarios")
+        self.good("stop", "--wait")
         self.good("observe", hub, "--metrics-detail", "port")
         self.assertEqual({}, self.of_channels())
         done = self.ctl("observe", "sn9-d0-h0", "--metrics-detail", "vc")

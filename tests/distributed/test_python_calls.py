@@ -19,7 +19,7 @@ from python_package import ENDLESS, MEASURED, PackageTest, SCENARIOS, percs
 PAGE = (ROOT / "docs" / "python.md").read_text()
 CUT = "sn0-d0-h0:LR0"
 # Of the fabric, of the scenario, or how it is printed: the page says what they are.
-EVERYWHERE = {"help", "name", "controller", "tls", "format", "set", "seed"}
+EVERYWHERE = {"help", "name", "controller", "tls", "format", "set", "seed", "progress"}
 RENAMED = {"from": "from_", "for": "for_", "in": "in_", "size": "sizes", "bytes": "sizes"}
 # Options that are calls of their own, or arguments of another name.
 ELSEWHERE = {("apply", "wait"): "percs.Run.result", ("counters", "list"): "percs.counter_list",
@@ -28,7 +28,8 @@ ELSEWHERE = {("apply", "wait"): "percs.Run.result", ("counters", "list"): "percs
              ("replay", "distributed"): "percs.Fabric.replay",
              ("restore", "distributed"): "percs.Fabric.restore",
              ("trace", "apply"): "percs.Fabric.trace:scenario",
-             ("ping", "bytes"): "percs.ping:bytes"}
+             ("ping", "bytes"): "percs.ping:bytes", ("sweep", "output"): "percs.sweep:cache",
+             ("graph", "output"): "percs.percsctl", ("graph", "type"): "percs.percsctl"}
 
 
 def help_of(*command):
@@ -147,6 +148,11 @@ class CallsTest(PackageTest):
         self.assertTrue(frame["holds"].all())
         self.assertIn("<html", percs.validation_page("roadrunner", only="RR-03"))
         self.assertEqual(percsctl_json("version"), call("version", percs.version))
+        frame = call("sweep", percs.sweep, scenario, {"workload.pattern.load": [0.05, 0.1]})
+        self.assertEqual([0.05, 0.1], list(frame["workload.pattern.load"]))
+        self.assertIn("sn0-d0-h0", call("graph", percs.percsctl, "graph",
+                                        SCENARIOS / "two-hubs.yaml"))
+        self.assertIn("sweep", call("help", percs.percsctl, "help"))
         self.assertIn("complete", call("completion", percs.percsctl, "completion", "bash"))
         frame = call("trace", percs.trace, scenario, from_="sn0-d0-h0", count=2)
         self.assertEqual("sn0-d0-h0", frame.loc[(0, 0), "hub"])

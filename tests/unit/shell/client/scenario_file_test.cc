@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "client/percsctl/fabric_options.h"
+#include "tests/support/temporary_folder.h"
 
 namespace percs {
 namespace {
@@ -24,6 +27,31 @@ TEST(SettingTest, PathsReachIntoGroupsOneofsAndLists) {
   EXPECT_EQ(message.workload().all_to_all().bytes(), 2048);
   EXPECT_EQ(message.faults(0).at(), 7'000'000);
   EXPECT_EQ(message.name(), "other");
+}
+
+TEST(SettingTest, WhatAllGroupsHaveIsSetInAll) {
+  v1::Scenario message;
+  ASSERT_TRUE(ApplySetting(&message, "routing.mode=hw_indirect").ok());
+  EXPECT_EQ(message.routing().fifo().mode(), v1::ROUTE_MODE_HW_INDIRECT);
+  EXPECT_EQ(message.routing().rdma().mode(), v1::ROUTE_MODE_HW_INDIRECT);
+  EXPECT_NE(Refusal(message, "routing.mode=sideways").find("--set routing.fifo.mode=sideways"),
+            std::string::npos);
+  EXPECT_NE(Refusal(message, "routing.middle=1").find("no field \"middle\""), std::string::npos);
+}
+
+TEST(SettingTest, AnErrorOfASettingNamesItAndNotALineOfTheFile) {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.path() + "/a.yaml";
+  std::ofstream(file) << "topology: {supernodes: 2, drawers: 1, hubs: 2}\nworkload: {ticks: {}}\n";
+  const auto refused = [&](std::vector<std::string> settings) {
+    const absl::Status status = LoadScenario(file, settings, std::nullopt).status();
+    return std::string(status.message());
+  };
+  EXPECT_EQ(refused({"routing.fifo.mode=hw_indirect"})
+                .find("--set routing.fifo.mode=hw_indirect: "
+                      "routing.fifo: hw_indirect needs"),
+            0u);
+  EXPECT_EQ(refused({"routing.mode=hw_indirect"}).find("--set routing.mode=hw_indirect: "), 0u);
 }
 
 TEST(SettingTest, WhatIsWrongIsSaidWithWhatWouldBeRight) {

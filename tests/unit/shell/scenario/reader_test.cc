@@ -6,11 +6,12 @@
 
 #include "gtest/gtest.h"
 #include "proto/scenario/describe.h"
+#include "tests/support/temporary_folder.h"
 
 namespace percs {
 namespace {
 
-std::string ErrorOf(const std::string& text, ScenarioFormat format = ScenarioFormat::kYaml) {
+std::string ReadErrorOf(const std::string& text, ScenarioFormat format = ScenarioFormat::kYaml) {
   const std::string name = format == ScenarioFormat::kTextproto ? "bad.textproto"
                            : format == ScenarioFormat::kJson    ? "bad.json"
                                                                 : "bad.yaml";
@@ -225,34 +226,34 @@ const Bad kBadShapes[] = {
 };
 
 TEST(Reader, SaysWhichFieldIsWrong) {
-  for (const Bad& bad : kBadFields) EXPECT_EQ(ErrorOf(bad.text), bad.message) << bad.text;
+  for (const Bad& bad : kBadFields) EXPECT_EQ(ReadErrorOf(bad.text), bad.message) << bad.text;
 }
 TEST(Reader, SaysWhichValueIsWrong) {
-  for (const Bad& bad : kBadValues) EXPECT_EQ(ErrorOf(bad.text), bad.message) << bad.text;
+  for (const Bad& bad : kBadValues) EXPECT_EQ(ReadErrorOf(bad.text), bad.message) << bad.text;
 }
 TEST(Reader, SaysWhatShapeIsWrong) {
-  for (const Bad& bad : kBadShapes) EXPECT_EQ(ErrorOf(bad.text), bad.message) << bad.text;
+  for (const Bad& bad : kBadShapes) EXPECT_EQ(ReadErrorOf(bad.text), bad.message) << bad.text;
 }
 
 TEST(Reader, StandsHostileFiles) {
   const std::string long_text(1'000, 'x');
-  EXPECT_EQ(ErrorOf(std::string(100'000, '[')),
+  EXPECT_EQ(ReadErrorOf(std::string(100'000, '[')),
             "bad.yaml:1:1: groups and lists are nested too deep for a scenario");
-  EXPECT_EQ(ErrorOf("seed: " + long_text),
+  EXPECT_EQ(ReadErrorOf("seed: " + long_text),
             "bad.yaml:1:7: seed: found a text of 1000 bytes; write one value, for example 1");
-  EXPECT_EQ(ErrorOf(long_text + ": 1"),
+  EXPECT_EQ(ReadErrorOf(long_text + ": 1"),
             "bad.yaml:1:1: found a text of 1000 bytes, expected a field name");
   EXPECT_EQ(
-      ErrorOf("faults: &a [*a]\n"),
+      ReadErrorOf("faults: &a [*a]\n"),
       "bad.yaml:1:9: faults[0]: found a list; write a group of fields: id, at, link_down, "
       "link_up, spe_down, chip_link_degraded, eib_ring_lost, link_errors, lanes_lost, inject");
-  EXPECT_EQ(ErrorOf("workload: &w {pattern: *w}\n"),
+  EXPECT_EQ(ReadErrorOf("workload: &w {pattern: *w}\n"),
             "bad.yaml:1:11: workload.pattern.pattern: found a group of fields; write one value, "
             "for example uniform");
 }
 
 TEST(Reader, ReportsAllErrorsInTheOrderOfTheFile) {
-  EXPECT_EQ(ErrorOf("sed: 1\ntopology:\n  hubs: 9\n  drawers: x\nstop_at: 5\n"),
+  EXPECT_EQ(ReadErrorOf("sed: 1\ntopology:\n  hubs: 9\n  drawers: x\nstop_at: 5\n"),
             "bad.yaml:1:1: sed: unknown field; did you mean \"seed\"?; fields here: name, "
             "description, seed, machine, topology, parameters, workload, pcie, cables, faults, "
             "reroute, stop_at, "
@@ -265,34 +266,45 @@ TEST(Reader, ReportsAllErrorsInTheOrderOfTheFile) {
 TEST(Reader, StopsListingAfterTwentyErrors) {
   std::string text;
   for (int i = 0; i < 25; ++i) text += "wrong" + std::to_string(i) + ": 1\n";
-  const std::string message = ErrorOf(text);
+  const std::string message = ReadErrorOf(text);
   EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 20);
   EXPECT_EQ(message.substr(message.rfind('\n') + 1), "bad.yaml: 5 more errors");
 }
 
 TEST(Reader, JsonErrorsAreLocatedToo) {
-  EXPECT_EQ(ErrorOf("{\n  \"topology\": {\"hub\": 2}\n}\n", ScenarioFormat::kJson),
+  EXPECT_EQ(ReadErrorOf("{\n  \"topology\": {\"hub\": 2}\n}\n", ScenarioFormat::kJson),
             "bad.json:2:16: topology.hub: unknown field; did you mean \"hubs\"?; fields here: "
             "supernodes, drawers, hubs, d_links_per_pair, infiniband");
 }
 
 TEST(Reader, TextprotoErrorsAreLocatedToo) {
   const auto format = ScenarioFormat::kTextproto;
-  EXPECT_EQ(ErrorOf("topology {\n  super_nodes: 2\n}\n", format),
+  EXPECT_EQ(ReadErrorOf("topology {\n  super_nodes: 2\n}\n", format),
             "bad.textproto:2:14: super_nodes: unknown field; did you mean \"supernodes\"?; fields "
             "here: supernodes, drawers, hubs, d_links_per_pair, infiniband");
-  EXPECT_EQ(ErrorOf("topology {\n  hubs: 9\n}\n", format),
+  EXPECT_EQ(ReadErrorOf("topology {\n  hubs: 9\n}\n", format),
             "bad.textproto:2:3: topology.hubs: 9 is out of range; allowed: 1 to 8");
-  EXPECT_EQ(ErrorOf("faults { link_down: \"x\" }\n", format),
+  EXPECT_EQ(ReadErrorOf("faults { link_down: \"x\" }\n", format),
             "bad.textproto:1:1: faults[0].at: missing; write for example `at: 5us`");
-  EXPECT_EQ(ErrorOf("seed: 1\nseed: 2\n", format),
+  EXPECT_EQ(ReadErrorOf("seed: 1\nseed: 2\n", format),
             "bad.textproto:2:5: Non-repeated field \"seed\" is specified multiple times.");
 }
 
 TEST(Reader, FilesAreNamedInErrors) {
+  const test::TemporaryFolder files;
+  const std::string toml = files.path() + "/a.toml";
+  std::ofstream(toml) << "name = \"a\"\n";
+  EXPECT_EQ(ReadScenarioFile(toml).status().message(),
+            toml +
+                ": the extension \".toml\" is not a scenario format; name the file .yaml, .yml, "
+                ".json, .textproto or .pbtxt");
   EXPECT_EQ(ReadScenarioFile("a.toml").status().message(),
-            "a.toml: the extension \".toml\" is not a scenario format; name the file .yaml, .yml, "
-            ".json, .textproto or .pbtxt");
+            "a.toml: cannot be opened: No such file or directory");
+  std::ofstream(files.path() + "/one-drawer.yaml") << "name: a\n";
+  for (const char* wrong : {"/one-drawr.yaml", "/one-drawer", "/../one-drawer.yml"}) {
+    const std::string message(ReadScenarioFile(files.path() + wrong).status().message());
+    EXPECT_EQ(message.ends_with("one-drawer.yaml\"?"), wrong[1] != '.') << message;
+  }
   const auto missing = ReadScenarioFile("no/such/file.yaml");
   EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(missing.status().message(),
@@ -310,7 +322,7 @@ TEST(Reader, AliasesDoNotMultiplyValuesWithoutBounds) {
   const std::string text = "workload:\n  windows:\n  - {name: a, hub: sn0-d0-h0, steps: &s [" +
                            steps + "]}\n" + programs;
   ASSERT_LT(text.size(), 100'000u);
-  const std::string error = ErrorOf(text);
+  const std::string error = ReadErrorOf(text);
   EXPECT_NE(error.find("here the file has more than 1000000 values, which is the limit; an alias "
                        "counts wherever it is used"),
             std::string::npos)
@@ -319,7 +331,7 @@ TEST(Reader, AliasesDoNotMultiplyValuesWithoutBounds) {
 }
 
 TEST(Reader, AGoodFileReadsAfterABadOne) {
-  EXPECT_NE(ErrorOf("seed: x\n"), "no error");
+  EXPECT_NE(ReadErrorOf("seed: x\n"), "no error");
   EXPECT_EQ(Read("seed: 5\n").seed(), 5u);
 }
 

@@ -51,16 +51,23 @@ TEST(Routing, APacketHasItsOwnRoute) {
   EXPECT_EQ(packet.route->middle, 2);
 }
 
+TEST(Routing, ASelectionOfMiddlesMayStandWithEveryMode) {
+  for (const char* mode : {"hw_direct", "hw_direct_striped", "sw_indirect", "adaptive"}) {
+    const auto scenario =
+        Build(fmt::format("{}routing: {{fifo: {{mode: {}, selection: random}}}}\n"
+                          "workload: {{ticks: {{}}}}",
+                          kFour, mode));
+    ASSERT_TRUE(scenario.ok()) << scenario.status();
+    EXPECT_EQ(scenario->routing.fifo.selection, MiddleSelection::kRandom) << mode;
+  }
+}
+
 TEST(Routing, WhatNoMachineCanDoIsRefusedAtItsPlace) {
   const std::string fifo = std::string(kFour) + "routing: {fifo: ";
   EXPECT_THAT(RoutingError(fifo + "{mode: hw_sideways}}"), HasSubstr("hw_sideways"));
-  EXPECT_THAT(RoutingError(fifo + "{mode: hw_direct, selection: random}}"),
-              testing::AllOf(HasSubstr("a.yaml:2:"), HasSubstr("routing.fifo"),
-                             HasSubstr("selection random is only for hw_indirect")));
-  EXPECT_THAT(RoutingError(fifo + "{mode: sw_indirect, selection: random}}"),
-              HasSubstr("selection random is only for hw_indirect"));
   EXPECT_THAT(RoutingError(fifo + "{mode: hw_indirect, middle_supernode: 1}}"),
-              HasSubstr("middle_supernode is only for sw_indirect"));
+              testing::AllOf(HasSubstr("a.yaml:2:"), HasSubstr("routing.fifo"),
+                             HasSubstr("middle_supernode is only for sw_indirect")));
   EXPECT_THAT(RoutingError(fifo + "{mode: sw_indirect, middle_supernode: 4}}"),
               HasSubstr("middle_supernode 4 does not exist; there are supernodes 0 to 3"));
   EXPECT_THAT(RoutingError(fifo + "{mode: hw_direct, adaptive_threshold: 3}}"),

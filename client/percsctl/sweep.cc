@@ -1,0 +1,271 @@
+// percsctl sweep: a grid of scenarios, each run once and kept, as one table.
+#include "client/percsctl/sweep.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include "client/lib/executor.h"
+#include "client/lib/interrupt.h"
+#include "client/lib/replace_file.h"
+#include "client/lib/scenario_file.h"
+#include "client/percsctl/command.h"
+#include "client/percsctl/format.h"
+#include "client/percsctl/progress.h"
+#include "proto/scenario/build.h"
+
+namespace percs {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct SweepArguments {
+  std::string file, folder, format;
+  std::vector<std::string> over, settings;
+  std::optional<std::uint64_t> seed;
+  std::uint64_t repeat = 1;
+  int jobs = 1, threads = 1;
+  bool plot = false;
+};
+
+struct GridPoint {
+  SweepPoint of;
+  std::uint64_t seed = 0;
+  std::string file;  // where its row is kept, once it has been run
+};
+
+struct Grid {
+  std::vector<SweepAxis> axes;
+  std::vector<GridPoint> points;
+};
+
+absl::StatusOr<ScenarioInput> Load(const SweepArguments& a, const SweepPoint& point,
+                                   std::optional<std::uint64_t> seed) {
+  auto input = LoadScenario(a.file, point.settings, seed ? seed : a.seed);
+  if (!input.ok()) return input;
+  if (!seed) input->message.set_seed(input->scenario.seed + point.repeat);
+  if (absl::Status status = CheckLoaded(a.file, input->scenario, RunsOn::kProcess); !status.ok())
+    return status;
+  return input;
+}
+
+// Every point is checked before the first one is run.
+absl::StatusOr<Grid> MakeGrid(const SweepArguments& a) {
+  Grid grid;
+  for (const std::string& text : a.over) {
+    auto axis = ParseSweepAxis(text);
+    if (!axis.ok()) return axis.status();
+    grid.axes.push_back(*std::move(axis));
+  }
+  auto points = SweepPoints(grid.axes, a.settings, a.repeat);
+  if (!points.ok()) return points.status();
+  for (SweepPoint& of : *points) {
+    auto input = Load(a, of, std::nullopt);
+    if (!input.ok()) return input.status();
+    if (auto inlined = InlineFiles(&input->message, input->directory); !inlined.ok())
+      return inlined;
+    const std::string key = SweepKey(input->message);
+    grid.points.push_back(
+        {std::move(of), input->message.seed(), fmt::format("{}/points/{}.json", a.folder, key)});
+  }
+  return grid;
+}
+
+// What was measured of a point earlier, or nothing.
+std::optional<SweepRow> Kept(const GridPoint& point) {
+  std::ifstream file(point.file, std::ios::binary);
+  if (!file) return std::nullopt;
+  SweepRow row = SweepRow::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (row.is_discarded() || !row.is_object() || !row.contains("digest")) return std::nullopt;
+  return row;
+}
+
+// Runs what is not kept yet, on threads that take one point after the other.
+class Workers {
+ public:
+  Workers(const SweepArguments& arguments, const Grid& grid, std::vector<const GridPoint*> left)
+      : a_(arguments), left_(std::move(left)), all_(grid.points.size()) {}
+
+  absl::Status Run() {
+    const auto count = std::min<std::size_t>(static_cast<std::size_t>(a_.jobs), left_.size());
+    std::vector<std::thread> threads;
+    for (std::size_t i = 1; i < count; ++i) threads.emplace_back([this] { Work(); });
+    if (count > 0) Work();
+    for (std::thread& thread : threads) thread.join();
+    line_.Clear();
+    if (status_.ok() && InterruptGuard::raised()) {
+      return absl::CancelledError(
+          fmt::format("interrupted with {} of {} points done; the same command continues",
+                      all_ - left_.size() + done_, all_));
+    }
+    return status_;
+  }
+
+ private:
+  void Work() {
+    ThreadPool pool(a_.threads);
+    const Executor executor = pool.executor();
+    while (!InterruptGuard::raised()) {
+      const std::size_t next = next_++;
+      if (next >= left_.size()) return;
+      const absl::Status status = RunPoint(*left_[next], pool.threads(), executor);
+      const std::lock_guard guard(mutex_);
+      if (absl::IsCancelled(status)) return;
+      if (!status.ok()) {
+        if (status_.ok()) status_ = status;
+        next_ = left_.size();
+        return;
+      }
+      ++done_;
+      Show();
+    }
+  }
+
+  // Only what keeps a result from being kept is an error here; a run that fails is a result.
+  absl::Status RunPoint(const GridPoint& point, int threads, const Executor& executor) {
+    const auto input = Load(a_, point.of, point.seed);
+    if (!input.ok()) return input.status();
+    RunOptions options;
+    options.threads = threads;
+    options.executor = &executor;
+    options.cancelled = [] { return InterruptGuard::raised(); };
+    options.progress = [this](const RunProgress&) {
+      const std::lock_guard guard(mutex_);
+      Show();
+    };
+    const auto result = RunScenario(input->scenario, options);
+    if (absl::IsCancelled(result.status())) return result.status();
+    const SweepRow row = result.ok() ? SweepMeasures(*result) : SweepError(Text(result.status()));
+    return ReplaceFile(point.file, row.dump(1) + "\n");
+  }
+
+  // With the lock. The estimate is of the points that this process runs.
+  void Show() {
+    if (!line_.Due()) return;
+    const double share = static_cast<double>(done_) / static_cast<double>(left_.size());
+    line_.Show(fmt::format("{} of {} points", all_ - left_.size() + done_, all_), share);
+  }
+
+  const SweepArguments& a_;
+  const std::vector<const GridPoint*> left_;
+  const std::size_t all_;
+  std::atomic<std::size_t> next_ = 0;
+  std::mutex mutex_;
+  std::size_t done_ = 0;
+  absl::Status status_;
+  ProgressLine line_{/*always=*/true};
+};
+
+Outcome Report(const SweepArguments& a, const Grid& grid, std::size_t computed) {
+  std::vector<SweepRow> rows;
+  std::size_t saturated = 0;
+  std::vector<std::string> errors;
+  for (const GridPoint& point : grid.points) {
+    const auto measures = Kept(point);
+    if (!measures) {
+      return Outcome::Fail(ExitCode::kFailed, fmt::format("{}: cannot be read", point.file));
+    }
+    rows.push_back(SweepTableRow(grid.axes, point.of, point.seed, *measures));
+    const SweepRow& row = rows.back();
+    saturated += row["saturated"] == true ? 1 : 0;
+    if (row["error"].is_string()) errors.push_back(row["error"]);
+  }
+  for (const auto& [name, text] :
+       {std::pair("table.csv", SweepCsv(rows)), std::pair("table.jsonl", SweepJsonLines(rows))}) {
+    if (auto status = ReplaceFile(fmt::format("{}/{}", a.folder, name), text); !status.ok())
+      return FromStatus(status);
+  }
+  const std::string plot = a.folder + "/plot.svg";
+  if (a.plot) {
+    if (auto status = PlotSweep(grid.axes, rows, plot); !status.ok()) return FromStatus(status);
+  }
+  if (IsJson(a.format)) {
+    nlohmann::ordered_json json{
+        {"points", rows.size()},          {"computed", computed},
+        {"saturated", saturated},         {"failed", errors.size()},
+        {"csv", a.folder + "/table.csv"}, {"jsonl", a.folder + "/table.jsonl"}};
+    if (a.plot) json["plot"] = plot;
+    fmt::print("{}\n", json.dump(2));
+  } else {
+    fmt::print("{} points, {} of them computed now, {} saturated: {}/table.csv, table.jsonl{}\n",
+               rows.size(), computed, saturated, a.folder, a.plot ? ", plot.svg" : "");
+  }
+  if (errors.empty()) return Outcome::Ok();
+  return Outcome::Fail(ExitCode::kFailed,
+                       fmt::format("{} of {} points failed (column `error`), the first: {}",
+                                   errors.size(), rows.size(), errors[0]));
+}
+
+Outcome Sweep(const SweepArguments& a) {
+  if (a.plot) {
+    if (auto status = CheckGnuplot(); !status.ok()) return FromStatus(status);
+  }
+  const auto grid = MakeGrid(a);
+  if (!grid.ok()) return FromStatus(grid.status());
+  std::error_code error;
+  fs::create_directories(a.folder + "/points", error);
+  if (error) {
+    return Outcome::Fail(ExitCode::kFailed,
+                         fmt::format("cannot make {}/points: {}", a.folder, error.message()));
+  }
+  LockFile lock;
+  if (auto taken = lock.Take(a.folder + "/lock", a.folder + ": another sweep is writing there");
+      !taken.ok())
+    return Outcome::Fail(ExitCode::kFailed, Text(taken));
+  // Equal points, of a value that is given twice, are run once.
+  std::map<std::string, const GridPoint*> left;
+  std::vector<const GridPoint*> order;
+  for (const GridPoint& point : grid->points) {
+    if (!Kept(point) && left.emplace(point.file, &point).second) order.push_back(&point);
+  }
+  const std::size_t computed = order.size();
+  InterruptGuard interrupt;
+  fmt::print(stderr, "percsctl sweep: {} points, {} to compute\n", grid->points.size(), computed);
+  Workers workers(a, *grid, std::move(order));
+  if (auto status = workers.Run(); !status.ok()) return FromStatus(status);
+  return Report(a, *grid, computed);
+}
+
+}  // namespace
+
+CommandBody AddSweep(CLI::App& app) {
+  auto a = std::make_shared<SweepArguments>();
+  app.add_option("FILE", a->file, "Scenario: .yaml, .json or .textproto")->required();
+  app.add_option("--over", a->over,
+                 "Axis: KEY=VALUES, a field and a list a,b,c of values and ranges "
+                 "first..last:step (repeatable)")
+      ->required()
+      ->take_all()
+      ->expected(1)
+      ->allow_extra_args(false);
+  app.add_option("-o,--output", a->folder,
+                 "Folder of the results; what it has already is not computed again")
+      ->required();
+  app.add_option("--repeat", a->repeat, "Runs of each combination, with one seed after the other")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--jobs", a->jobs, "Points that run at the same time")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--threads", a->threads, "Threads of each run")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_option("--seed", a->seed, "Random seed of the first runs; replaces the file's");
+  app.add_option("--set", a->settings, "Change a field in all points: path=value (repeatable)")
+      ->take_all()
+      ->expected(1)
+      ->allow_extra_args(false);
+  app.add_flag("--plot", a->plot, "Also draw the table, as plot.svg (needs gnuplot)");
+  AddFormatOption(app, a->format);
+  return [a] { return Sweep(*a); };
+}
+
+}  // namespace percs
