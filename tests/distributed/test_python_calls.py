@@ -19,17 +19,17 @@ from python_package import ENDLESS, MEASURED, PackageTest, SCENARIOS, percs
 PAGE = (ROOT / "docs" / "python.md").read_text()
 CUT = "sn0-d0-h0:LR0"
 # Of the fabric, of the scenario, or how it is printed: the page says what they are.
-EVERYWHERE = {"help", "name", "controller", "tls", "format", "set", "seed", "progress"}
+EVERYWHERE = {"help", "version", "name", "controller", "tls", "format", "set", "seed", "progress"}
 RENAMED = {"from": "from_", "for": "for_", "in": "in_", "size": "sizes", "bytes": "sizes"}
 # Options that are calls of their own, or arguments of another name.
 ELSEWHERE = {("apply", "wait"): "percs.Run.result", ("counters", "list"): "percs.counter_list",
              ("counters", "per_node"): "percs.Fabric.counters:per_hub",
-             ("down", "all"): "percs.down_all", ("replay", "list"): "percs.journal",
+             ("down", "all"): "percs.down_all", ("sweep", "over"): "percs.sweep",
+             ("sweep", "output"): "percs.sweep:cache", ("replay", "list"): "percs.journal",
              ("replay", "distributed"): "percs.Fabric.replay",
              ("restore", "distributed"): "percs.Fabric.restore",
              ("trace", "apply"): "percs.Fabric.trace:scenario",
-             ("ping", "bytes"): "percs.ping:bytes", ("sweep", "output"): "percs.sweep:cache",
-             ("graph", "output"): "percs.percsctl", ("graph", "type"): "percs.percsctl"}
+             ("ping", "bytes"): "percs.ping:bytes"}
 
 
 def help_of(*command):
@@ -144,15 +144,27 @@ class CallsTest(PackageTest):
         self.assertEqual("fifo", frame.attrs["mode"])
         self.assertEqual(2, len(frame))
         self.assertEqual(1, len(percs.perf("triblade0:spe0", "triblade0:spe8", sizes=64)))
+        grid = {"workload.pattern.load": [0.1, 0.2], "topology.hubs": "2..4:2"}
+        swept = call("sweep", percs.sweep, scenario, grid, repeat=2, jobs=2,
+                     cache=self.folder / "grid")
+        self.assertEqual(8, len(swept))
+        self.assertEqual(percs.run(scenario.copy().set("workload.pattern.load", 0.1)
+                                   .set("topology.hubs", 2)).digest, swept["digest"].iloc[0])
+        self.assertTrue(swept["message_latency_mean_ns"].isna().all())
+        before = (self.folder / "grid" / "table.csv").read_bytes()
+        self.assertTrue(percs.sweep(scenario, grid, repeat=2, cache=self.folder / "grid")
+                        .equals(swept))
+        self.assertEqual(before, (self.folder / "grid" / "table.csv").read_bytes())
+        for wrong in ({"workload.pattern.lod": [1]}, {"workload.pattern.load": [7]}):
+            with self.assertRaises(percs.FieldError):
+                percs.sweep(scenario, wrong)
+        call("help", percs.percsctl, "help", "run")
+        self.assertIn("<svg", call("graph", percs.graph, SCENARIOS / "one-drawer.yaml"))
+        self.assertIn("graph", percs.graph(SCENARIOS / "one-drawer.yaml", type="dot"))
         frame = call("validate", percs.validate, "roadrunner", only="RR-03")
         self.assertTrue(frame["holds"].all())
         self.assertIn("<html", percs.validation_page("roadrunner", only="RR-03"))
         self.assertEqual(percsctl_json("version"), call("version", percs.version))
-        frame = call("sweep", percs.sweep, scenario, {"workload.pattern.load": [0.05, 0.1]})
-        self.assertEqual([0.05, 0.1], list(frame["workload.pattern.load"]))
-        self.assertIn("sn0-d0-h0", call("graph", percs.percsctl, "graph",
-                                        SCENARIOS / "two-hubs.yaml"))
-        self.assertIn("sweep", call("help", percs.percsctl, "help"))
         self.assertIn("complete", call("completion", percs.percsctl, "completion", "bash"))
         frame = call("trace", percs.trace, scenario, from_="sn0-d0-h0", count=2)
         self.assertEqual("sn0-d0-h0", frame.loc[(0, 0), "hub"])

@@ -17,7 +17,7 @@ unless a name says ``wall``. NaN means that there is no sample.
 
 from percs import aio, plot
 from percs._fields import print_time
-from percs._machine import check_routes, diff_routes, dump_routes
+from percs._machine import check_routes, diff_routes, dump_routes, graph
 from percs._program import percsctl
 from percs.errors import (CancelledError, DeadlockError, ExhaustedError, ExistsError, FieldError,
                           NotFoundError, PercsError, Problem, RefusedError, ScenarioError,
@@ -42,6 +42,6 @@ __all__ = [
     "UnreachableError", "ViolationError", "WaitError", "Window", "WindowError", "aio", "ca",
     "check", "check_routes", "collective", "connect", "contexts", "counter_list",
     "delete_context", "diff_routes", "down_all", "dump_routes", "export_context", "fabrics",
-    "fields", "import_context", "journal", "percsctl", "perf", "ping", "plot", "print_time",
-    "replay", "restore", "run", "schema", "sweep", "sweep3d", "trace", "validate",
+    "fields", "graph", "import_context", "journal", "percsctl", "perf", "ping", "plot",
+    "print_time", "replay", "restore", "run", "schema", "sweep", "sweep3d", "trace", "validate",
     "validation_page", "version"]

@@ -7,11 +7,12 @@ import os
 import pathlib
 import re
 import subprocess
+import tempfile
 from typing import Any, Dict, List, Optional, Sequence, Union
 
 import pandas as pd
 
-from percs import _fields, _program, tables
+from percs import _fields, _program, errors, tables
 from percs._caller import Caller
 from percs.scenario import Scenario
 from percs.v1 import control_pb2
@@ -65,6 +66,13 @@ class Machine(Caller):
     def diff_routes(self, before: Path, after: Optional[Path] = None) -> List[str]:
         """One line per entry that differs; without ``after``: from the tables in effect now."""
         return diff_routes(before, after, fabric=self)
+
+    def graph(self, output: Optional[Path] = None, *, type: Optional[str] = None) -> str:
+        """A drawing of the machine with the load of its links, as text, and as a file ``output``.
+
+        ``type``: dot, mermaid, svg or matrix; default: svg, or matrix for more than 128 nodes.
+        """
+        return graph(None, output, type=type, fabric=self)
 
     # --- Trees of CAUs
 
@@ -156,6 +164,29 @@ class Machine(Caller):
                                     *self.arguments()])
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
+
+
+def graph(scenario: Union[None, Scenario, Path], output: Optional[Path] = None, *,
+          type: Optional[str] = None, fabric: Optional[Machine] = None) -> str:
+    """A drawing of the machine of a scenario, or (None) of ``fabric`` with the load of its links.
+
+    As text, and as a file ``output``. ``type``: dot, mermaid, svg or matrix; default: svg, or
+    matrix for more than 128 nodes.
+    """
+    if isinstance(scenario, Scenario):
+        if scenario.settings:
+            raise errors.FieldError("scenario", scenario, "a drawing takes no settings",
+                                    "give a file")
+        scenario = scenario.path
+    with tempfile.TemporaryDirectory(prefix="percs-") as folder:
+        file = pathlib.Path(folder) / "machine.svg"
+        _program.run("graph", *([scenario] if scenario else []), "--output", file,
+                     *_program.options(type=type),
+                     *(fabric.arguments() if fabric and not scenario else []))
+        drawing = file.read_text()
+    if output is not None:
+        pathlib.Path(output).write_text(drawing)
+    return drawing
 
 
 def dump_routes(scenario: Optional[Path], output: Optional[Path] = None, *,

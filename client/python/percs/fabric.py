@@ -13,7 +13,7 @@ from typing import (Any, Dict, Iterator, List, Literal, NamedTuple, Optional, Se
 
 import pandas as pd
 
-from percs import _draw, _fields, _program, errors, tables
+from percs import _fields, _program, errors, tables
 from percs._fields import Time
 from percs._injection import Injections
 from percs._machine import Machine
@@ -357,7 +357,7 @@ class Fabric(Injections, Machine):
 
     def _repr_svg_(self) -> str:
         """The topology with the load of the links; links that are down are red."""
-        return _draw.svg(self.links())
+        return self.graph()
 
 
 def connect(address: str, tls: Union[None, str, "os.PathLike[str]"] = None) -> Fabric:

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 import pandas as pd
 
-from percs import _draw, errors
+from percs import errors
 
 Axes = Any  # matplotlib.axes.Axes
 
@@ -50,6 +50,11 @@ def _by_x(frame: pd.DataFrame, x: str, y: str) -> Tuple[Any, Any, Any, Any]:
     at = frame.groupby(x)[y]
     return at.mean().index.to_numpy(dtype=float), at.mean().to_numpy(dtype=float), \
         at.min().to_numpy(dtype=float), at.max().to_numpy(dtype=float)
+
+
+def _natural(name: str) -> List[object]:
+    """A key that sorts sn0-d10 behind sn0-d9."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 
 def latency_load(frame: pd.DataFrame, hue: Optional[str] = None, *, x: str = "load",
@@ -145,7 +150,7 @@ def traffic_matrix(links: pd.DataFrame, *, ax: Optional[Axes] = None) -> Axes:
     import matplotlib.pyplot as plt
     ax = _axes(ax)
     pairs = [ends.split("/") for ends in links["ends"]]
-    hubs = sorted({hub for pair in pairs for hub in pair}, key=_draw.natural)
+    hubs = sorted({hub for pair in pairs for hub in pair}, key=_natural)
     index = {hub: i for i, hub in enumerate(hubs)}
     loads = np.full((len(hubs), len(hubs)), np.nan)
     down = []
