@@ -168,17 +168,16 @@ Outcome PrintPause(const FabricOptions& fabric, const char* what,
   return Outcome::Ok();
 }
 
-// Until virtual time is paused at `at`, or the run is over before that.
-absl::StatusOr<v1::StatusReply> AwaitPause(FabricClient& client, Time at) {
+// Until virtual time is paused after a step, or the run is over before that.
+absl::StatusOr<v1::StatusReply> AwaitPause(FabricClient& client) {
   constexpr auto kPoll = std::chrono::milliseconds(10);
   InterruptGuard interrupt;
   const WaitingLine line("virtual time advances", false);
   while (!InterruptGuard::raised()) {
     auto status = client.Status();
     if (!status.ok()) return status;
-    const bool moves = status->state() == v1::FABRIC_STATE_RUNNING ||
-                       (status->state() == v1::FABRIC_STATE_PAUSED && status->virtual_time() < at);
-    if (!moves) return status;
+    // Paused there, it may be told as the time of the last thing that happened before.
+    if (status->state() != v1::FABRIC_STATE_RUNNING) return status;
     std::this_thread::sleep_for(kPoll);
   }
   return absl::CancelledError("no longer waiting; virtual time continues to the end of the step");
@@ -187,7 +186,7 @@ absl::StatusOr<v1::StatusReply> AwaitPause(FabricClient& client, Time at) {
 Outcome StepAndWait(const TimeArguments& a, Time by, FabricClient& client) {
   const auto step = client.StepTime(by);
   if (!step.ok()) return FromStatus(step.status());
-  const auto status = AwaitPause(client, step->at());
+  const auto status = AwaitPause(client);
   if (!status.ok()) return FromStatus(status.status());
   const char* state = StateName(status->state());
   if (IsJson(a.fabric.format)) {
