@@ -189,13 +189,12 @@ Outcome StepAndWait(const TimeArguments& a, Time by, FabricClient& client) {
   const auto status = AwaitPause(client);
   if (!status.ok()) return FromStatus(status.status());
   const char* state = StateName(status->state());
+  const bool there = status->state() == v1::FABRIC_STATE_PAUSED;
+  const Time now = there ? step->at() : status->virtual_time();
   if (IsJson(a.fabric.format)) {
-    fmt::print(
-        "{}\n",
-        Json{{"at_ps", step->at()}, {"state", state}, {"virtual_ps", status->virtual_time()}}.dump(
-            2));
+    fmt::print("{}\n", Json{{"at_ps", step->at()}, {"state", state}, {"virtual_ps", now}}.dump(2));
   } else {
-    fmt::print("{} at {} (virtual)\n", state, FormatTime(status->virtual_time()));
+    fmt::print("{} at {} (virtual)\n", state, FormatTime(now));
   }
   if (!status->error().empty()) return Outcome::Fail(ExitCode::kFailed, status->error());
   return Outcome::Ok();
