@@ -1,5 +1,6 @@
 #include "daemon/controller/run/finished_runs.h"
 
+#include <string>
 #include <utility>
 
 #include "fmt/format.h"
@@ -12,7 +13,11 @@ void FinishedRuns::Add(std::uint64_t run, absl::StatusOr<v1::GetResultReply> rep
 }
 
 absl::StatusOr<v1::GetResultReply> FinishedRuns::Get(std::uint64_t run) const {
-  if (finished_.empty()) return absl::NotFoundError("no run has ended yet");
+  if (finished_.empty()) {
+    return absl::NotFoundError(run == 0
+                                   ? std::string("no run has ended yet")
+                                   : fmt::format("run {} is unknown; no run has ended yet", run));
+  }
   if (run == 0) return finished_.back().reply;
   for (const Finished& finished : finished_) {
     if (finished.run == run) return finished.reply;

@@ -379,6 +379,8 @@ TEST_F(NodeQueriesTest, AnAnswerToAnEarlierControllerIsNotHeard) {
 TEST(FinishedRunsTest, KeepsTheLastOnesAndSaysWhichThoseAre) {
   FinishedRuns finished;
   EXPECT_EQ(finished.Get(0).status(), absl::NotFoundError("no run has ended yet"));
+  EXPECT_EQ(finished.Get(77).status(),
+            absl::NotFoundError("run 77 is unknown; no run has ended yet"));
   for (std::uint64_t run = 1; run <= FinishedRuns::kKept + 1; ++run) {
     v1::GetResultReply reply;
     reply.set_run(run);
