@@ -77,16 +77,19 @@ void P2pCollective::Enter() {
       rank_.node().port().Send(rank_, group_.task(static_cast<std::uint32_t>(phase.to)), envelope,
                                phase.send.bytes, eager_limit_, Pack(phase.send), this);
     }
-    if (!receiving_) return;
-    const auto it = std::find_if(early_.begin(), early_.end(),
-                                 [&](const Incoming& m) { return m.envelope == envelope; });
-    if (it == early_.end()) return;
-    const Incoming message = std::move(*it);
-    early_.erase(it);
-    Take(message);
-    return;
+    if (receiving_) TakeEarly(envelope);
+    if (sending_ || receiving_) return;
   }
   rank_.Do<&P2pCollective::Finish>(Move(schedule_.after), this);
+}
+
+void P2pCollective::TakeEarly(const Envelope& envelope) {
+  const auto it = std::find_if(early_.begin(), early_.end(),
+                               [&](const Incoming& m) { return m.envelope == envelope; });
+  if (it == early_.end()) return;
+  const Incoming message = std::move(*it);
+  early_.erase(it);
+  Take(message);
 }
 
 void P2pCollective::OnMessage(const Incoming& message) {
@@ -95,6 +98,7 @@ void P2pCollective::OnMessage(const Incoming& message) {
                         sequence_ % kSequences == message.envelope.sequence;
   if (expected) {
     Take(message);
+    StepDone();
   } else {
     early_.push_back(message);
   }
@@ -114,7 +118,6 @@ void P2pCollective::Take(const Incoming& message) {
   if (message.request) return rank_.node().port().Accept(rank_, message);
   receiving_ = false;
   if (message.content) Unpack(phase.receive, *message.content, phase.take);
-  StepDone();
 }
 
 void P2pCollective::OnSent(const Envelope&) {

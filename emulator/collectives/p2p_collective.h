@@ -33,7 +33,8 @@ class P2pCollective final : public Collective, public Endpoint {
  private:
   enum class State : std::uint8_t { kIdle, kReset, kRunning };
   void Begin(std::uint64_t);
-  void Enter();  // the phase, and those after it that have nothing to do
+  void Enter();                              // the phase, and those after it that need not wait
+  void TakeEarly(const Envelope& envelope);  // what has come before its phase, if it has
   void Take(const Incoming& message);
   void StepDone();
   void Finish(std::uint64_t);

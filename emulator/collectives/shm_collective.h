@@ -3,6 +3,7 @@
 // spin, until all it depends on is there.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,10 @@ class ShmCollective : public Collective, protected Work {
   virtual void Step() = 0;
 
   std::uint64_t step_bytes() const;  // of the step at hand
+  // Of a record: whole operands, of pairs too, and one at least.
+  std::uint64_t RecordBytes() const {
+    return std::max<std::uint64_t>(rank_.node().host().shared_record / 16, 1) * 16;
+  }
   std::uint64_t offset() const { return step_ * StepBytes(); }
   bool at_root() const { return me_ == call_.root; }
   SharedArea::Slot& slot(std::uint32_t index) { return area_.slots[index]; }
@@ -61,7 +66,7 @@ class ShmReduce final : public ShmCollective {
       : ShmCollective(rank, group, channel, blocking), degree_(degree) {}
 
  private:
-  std::uint64_t StepBytes() const override { return rank_.node().host().shared_record / 16 * 16; }
+  std::uint64_t StepBytes() const override { return RecordBytes(); }
   void Prepare() override;
   const char* name() const override { return "shared-memory reduce"; }
   bool Check(Rank& rank, Time* ready_at) override;
@@ -82,7 +87,7 @@ class ShmTreeBroadcast final : public ShmCollective {
       : ShmCollective(rank, group, channel, false), degree_(degree) {}
 
  private:
-  std::uint64_t StepBytes() const override { return rank_.node().host().shared_record / 16 * 16; }
+  std::uint64_t StepBytes() const override { return RecordBytes(); }
   void Prepare() override;
   const char* name() const override { return "shared-memory tree broadcast"; }
   bool Check(Rank& rank, Time* ready_at) override;

@@ -9,15 +9,14 @@ namespace percs {
 // Brings served_ up to now.
 void MemoryServer::Serve() {
   const Time now = node_.now();
-  const std::int64_t slowdown = Slowdown();
-  served_ += slowdown == kWhole ? now - at_ : (now - at_) * kWhole / slowdown;
+  served_ += static_cast<Time>(Wide{now - at_} * kWhole / Slowdown());
   at_ = now;
 }
 
 void MemoryServer::Begin(Rank& rank, Time cost, std::uint64_t bytes) {
   Serve();
   const auto alone = static_cast<std::int64_t>(bytes) * node_.host().node_per_kib;
-  const std::int64_t share = alone / 1024 * kWhole / cost;
+  const Wide share = Wide{alone / 1024} * kWhole / cost;
   jobs_.push_back({&rank, served_ + cost, share});
   asked_ += share;
   Arm();
@@ -27,10 +26,8 @@ void MemoryServer::Arm() {
   if (jobs_.empty()) return;
   Time first = kNever;
   for (const Job& job : jobs_) first = std::min(first, job.finish);
-  const std::int64_t slowdown = Slowdown();
-  const Time alone = std::max<Time>(first - served_, 0);
-  const Time at =
-      node_.now() + (slowdown == kWhole ? alone : (alone * slowdown + kWhole - 1) / kWhole);
+  const Wide alone = std::max<Time>(first - served_, 0);
+  const Time at = node_.now() + static_cast<Time>((alone * Slowdown() + kWhole - 1) / kWhole);
   if (at >= armed_) return;
   armed_ = at;
   node_.WakeMemory(at);

@@ -24,23 +24,25 @@ class MemoryServer {
   void OnTimer();
 
  private:
+  // A copy of 256 MiB may ask for 10^11 times what there is, and all tasks of a node for as much.
+  using Wide = __int128;
   struct Job {
     Rank* rank = nullptr;
-    Time finish = 0;         // of served_
-    std::int64_t share = 0;  // of the server, alone; kWhole: all of it
+    Time finish = 0;  // of served_
+    Wide share = 0;   // of the server, alone; kWhole: all of it
   };
   static constexpr std::int64_t kWhole = 1 << 20;
 
-  std::int64_t Slowdown() const { return asked_ > kWhole ? asked_ : kWhole; }
+  Wide Slowdown() const { return asked_ > kWhole ? asked_ : kWhole; }
   void Serve();
   void Arm();
 
   NodeRuntime& node_;
-  std::vector<Job> jobs_;   // in the order of their beginnings
-  std::int64_t asked_ = 0;  // sum of their shares
-  Time served_ = 0;         // time that a job would have spent alone since the run began
-  Time at_ = 0;             // of served_
-  Time armed_ = kNever;     // earliest timer under way
+  std::vector<Job> jobs_;  // in the order of their beginnings
+  Wide asked_ = 0;         // sum of their shares
+  Time served_ = 0;        // time that a job would have spent alone since the run began
+  Time at_ = 0;            // of served_
+  Time armed_ = kNever;    // earliest timer under way
 };
 
 }  // namespace percs

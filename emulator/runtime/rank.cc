@@ -121,7 +121,8 @@ void Rank::Run(Task<> program) {
   running_ = true;
   program_.handle().resume();
   running_ = false;
-  Advance();
+  // A task that began before this one may have sent to it: its thread is at that message already.
+  if (!timed_) Advance();
 }
 
 }  // namespace percs

@@ -3,7 +3,12 @@
 #include "proto/scenario/collective.h"
 
 #include <array>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_split.h"
+#include "emulator/sim/check_scenario.h"
+#include "emulator/sim/run.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/convert/result_parts.h"
@@ -88,6 +93,58 @@ TEST(CollectiveScenario, PairsHaveTheirOperations) {
       Build("trees: [{name: a, members: all}]\nworkload: {cau: {operation: maxloc}}\n");
   EXPECT_THAT(std::string(tree.status().message()),
               HasSubstr("a CAU does not support maxloc of double operands"));
+}
+
+// The algorithms of an operation, as the error for an unknown one lists them.
+std::vector<std::string> AlgorithmsOf(const std::string& operation) {
+  const std::string error = CollectiveError("operation: " + operation + ", algorithm: none");
+  const std::string list = "algorithms: ";
+  const std::size_t at = error.find(list);
+  return at == error.npos ? std::vector<std::string>()
+                          : std::vector<std::string>(absl::StrSplit(
+                                error.substr(at + list.size(), error.find('\n', at) - at), ", "));
+}
+
+// Runs it on as many nodes and tasks as it takes, with all costs at their least.
+void RunAtLeastCost(const std::string& operation, const std::string& algorithm,
+                    const HostParameters& host) {
+  int runs = 0;
+  for (const char* places : {"bytes: 4KiB, nodes: 1, tasks_per_node: 4", "bytes: 4KiB, nodes: 4",
+                             "bytes: 4KiB, nodes: 3, tasks_per_node: 3", "bytes: 16B, nodes: 4",
+                             "bytes: 16B, nodes: 4, tasks_per_node: 3"}) {
+    auto scenario = Build(
+        "topology: {drawers: 1, hubs: 4}\n"
+        "parameters: {send_overhead: 0ps, receive_overhead: 0ps}\n"
+        "workload: {collective: {iterations: 3, operation: " +
+        operation + ", algorithm: '" + algorithm + "', " + places + "}}\n");
+    if (!scenario.ok()) continue;  // not on these nodes
+    auto& w = std::get<CollectiveWorkload>(scenario->workload);
+    w.host = host;
+    if (!CheckScenario(*scenario, RunsOn::kProcess).ok()) continue;
+    ++runs;
+    const auto result = RunScenario(*scenario, {});
+    ASSERT_TRUE(result.ok()) << places << ": " << result.status();
+    EXPECT_EQ(result->collective.tasks, w.placement.tasks());
+    EXPECT_EQ(result->collective.wrong, 0u);
+    EXPECT_THAT(result->violations, ::testing::IsEmpty());
+  }
+  EXPECT_GT(runs, 0);
+}
+
+// Where all that takes time takes none, a task may begin, send and end before the next has begun.
+TEST(CollectiveScenario, EveryAlgorithmRunsWithAllCostsAtTheirLeast) {
+  v1::HostParameters least;
+  for (const auto* field : VisibleFields(v1::HostParameters::descriptor()))
+    ASSERT_TRUE(SetFromText(&least, field, RulesOf(field).min()).ok()) << field->full_name();
+  std::size_t algorithms = 0;
+  for (const auto* operation : Choices(v1::TaskOperation_descriptor())) {
+    for (const std::string& algorithm : AlgorithmsOf(ChoiceName(operation))) {
+      SCOPED_TRACE(ChoiceName(operation) + " " + algorithm);
+      RunAtLeastCost(ChoiceName(operation), algorithm, BuildHostParameters(least));
+      ++algorithms;
+    }
+  }
+  EXPECT_GT(algorithms, 10u);
 }
 
 // Every number of the struct, in order. The size check below makes a new field fail here.
