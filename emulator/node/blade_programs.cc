@@ -241,8 +241,11 @@ Task<> BladePrograms::Run(Ppe& ppe, const CollectiveProgram& program) {
   }
   if (!result.problem.empty()) co_return;
   spes_calling_ = program.spes;
+  spes_started_ = 0;
   running_ = {&*loop, *group, std::vector<std::uint64_t>(static_cast<std::size_t>(program.spes))};
   for (int s = 0; s < program.spes; ++s) {
+    if (!result.problem.empty()) co_return;  // one went down meanwhile
+    ++spes_started_;
     co_await ppe.StartSpe(s, [this](Spe& spe) { return cell::RunLoop(spe, &*running_); });
   }
   for (int s = 0; s < program.spes; ++s) co_await ppe.JoinSpe(s);
@@ -252,7 +255,8 @@ Task<> BladePrograms::Run(Ppe& ppe, const CollectiveProgram& program) {
 }
 
 void BladePrograms::OnSpeDown(int spe) {
-  if (spe >= spes_calling_ || blade_.spe(spe).status().ok()) return;  // it had done its part
+  if (spe >= spes_calling_) return;
+  if (spe < spes_started_ && blade_.spe(spe).status().ok()) return;  // it had done its part
   BladeProgramResult& result = results_.back();
   result.problem = fmt::format("SPE {} went down; the other SPEs would wait for it for ever", spe);
   result.iterations = *std::min_element(running_->calls.begin(), running_->calls.end());

@@ -63,7 +63,8 @@ class BladePrograms {
   std::function<void()> over_;
   std::vector<BladeProgramResult> results_;   // the last one may still run
   std::optional<cell::RunningLoop> running_;  // of the last collective
-  int spes_calling_ = 0;                      // SPEs that are in it now
+  int spes_calling_ = 0;                      // SPEs that take part in it, while it runs
+  int spes_started_ = 0;                      // of these; the PPE starts one after the other
   bool over_called_ = false;
 };
 

@@ -77,6 +77,24 @@ TEST(BladePrograms, CallCollectivesAndStopWhenAnSpeGoesDown) {
   EXPECT_EQ(next.programs[2].problem, "SPE 12 is down");
 }
 
+// The PPE starts one SPE after the other; the first ones wait for the last already.
+TEST(BladePrograms, ACollectiveEndsWheneverAnSpeOfItGoesDown) {
+  Scenario scenario = DrawerAndTwoBlades();
+  scenario.blades[0].programs = {
+      CollectiveProgram{CollectiveOperation::kBarrier, "ATOBarB", 16, 0, 100}};
+  scenario.blades[1].programs.clear();
+  const Time end = Play(scenario).programs[0].finished;
+  for (const int spe : {0, 7, 15}) {
+    for (int step = 0; step < 40; ++step) {
+      scenario.blade_faults = {{BladeFault::Kind::kSpeDown, step * end / 40, 8, spe, 0, 1}};
+      const RunResult cut = Play(scenario);
+      ASSERT_EQ(cut.programs.size(), 1u);
+      EXPECT_THAT(cut.programs[0].problem, HasSubstr("down")) << "SPE " << spe << ", " << step;
+      EXPECT_LT(cut.programs[0].iterations, 100u);
+    }
+  }
+}
+
 TEST(BladePrograms, OfCollectivesThatCannotBeAreRefusedWithTheRule) {
   const auto refusal = [](const CollectiveProgram& program) {
     return std::string(CheckCollective(program).message());
