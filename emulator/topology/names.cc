@@ -1,11 +1,13 @@
 // Names of hubs and links, and what to suggest when a name does not exist.
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "emulator/topology/find_names.h"
 #include "emulator/topology/topology.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -101,22 +103,54 @@ std::string Topology::LinkName(LinkEnd end) const {
   return end.port == kBladePort ? name + ":G0" : fmt::format("{}:p{}", name, end.port - kIbFirst);
 }
 
-absl::StatusOr<NodeId> Topology::ParseNode(const std::string& name) const {
+std::vector<NodeId> HubsNamed(const Topology& topology, const std::string& name) {
+  const TopologySpec& spec = topology.spec();
+  NodeId first = 0;
+  int count = name == "all" ? static_cast<int>(topology.hubs()) : 0;
   std::string_view rest = name;
-  const auto supernode = TakeNumber(rest, "sn");
-  const auto drawer = supernode ? TakeNumber(rest, "-d") : std::nullopt;
-  const auto hub = drawer ? TakeNumber(rest, "-h") : std::nullopt;
-  if (hub && rest.empty() && *supernode < spec_.supernodes && *drawer < spec_.drawers &&
-      *hub < spec_.hubs) {
-    return node(*supernode, *drawer * spec_.hubs + *hub);
+  if (const auto supernode = TakeNumber(rest, "sn"); supernode && *supernode < spec.supernodes) {
+    first = topology.node(*supernode, 0);
+    count = rest.empty() ? topology.hubs_per_supernode() : 0;
+    if (const auto drawer = TakeNumber(rest, "-d"); drawer && *drawer < spec.drawers) {
+      first += static_cast<NodeId>(*drawer * spec.hubs);
+      count = rest.empty() ? spec.hubs : 0;
+      if (const auto hub = TakeNumber(rest, "-h"); hub && *hub < spec.hubs) {
+        first += static_cast<NodeId>(*hub);
+        count = rest.empty() ? 1 : 0;
+      }
+    }
   }
-  for (NodeId blade = 0; blade < blades(); ++blade) {
-    if (spec_.blades[blade].name == name) return hubs_ + blade;
+  std::vector<NodeId> hubs(static_cast<std::size_t>(count));
+  std::iota(hubs.begin(), hubs.end(), first);
+  return hubs;
+}
+
+std::optional<NodeId> FindNode(const Topology& topology, const std::string& name) {
+  if (const auto hubs = HubsNamed(topology, name);
+      hubs.size() == 1 && topology.NodeName(hubs[0]) == name) {
+    return hubs[0];
   }
-  if (tree_ && (name.rfind("cu", 0) == 0 || name.rfind("sw", 0) == 0)) {
-    if (const auto crossbar = tree_->ParseCrossbar(name); crossbar.ok())
-      return crossbar_node(*crossbar);
+  const auto& blades = topology.spec().blades;
+  for (std::size_t blade = 0; blade < blades.size(); ++blade) {
+    if (blades[blade].name == name) return topology.hubs() + static_cast<NodeId>(blade);
   }
+  if (topology.has_tree() && (name.rfind("cu", 0) == 0 || name.rfind("sw", 0) == 0)) {
+    if (const auto crossbar = topology.tree().ParseCrossbar(name); crossbar.ok())
+      return topology.crossbar_node(*crossbar);
+  }
+  return std::nullopt;
+}
+
+std::optional<NodeId> FindDestination(const Topology& topology, const std::string& name) {
+  const auto& groups = topology.spec().multicast;
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    if (groups[group].name == name) return topology.nodes() + static_cast<NodeId>(group);
+  }
+  return FindNode(topology, name);
+}
+
+absl::StatusOr<NodeId> Topology::ParseNode(const std::string& name) const {
+  if (const auto node = FindNode(*this, name)) return *node;
   return NoneNamed(name, NodeNames(),
                    tree_          ? "hub, blade or crossbar"
                    : blades() > 0 ? "hub or blade"
@@ -124,11 +158,8 @@ absl::StatusOr<NodeId> Topology::ParseNode(const std::string& name) const {
 }
 
 absl::StatusOr<NodeId> Topology::ParseDestination(const std::string& name) const {
-  for (std::size_t group = 0; group < groups_.size(); ++group) {
-    if (spec_.multicast[group].name == name) return nodes() + static_cast<NodeId>(group);
-  }
-  absl::StatusOr<NodeId> node = ParseNode(name);
-  if (node.ok() || groups_.empty()) return node;
+  if (const auto destination = FindDestination(*this, name)) return *destination;
+  if (groups_.empty()) return ParseNode(name);  // for its words
   std::vector<std::string> names = NodeNames();
   for (const auto& group : spec_.multicast) names.push_back(group.name);
   return NoneNamed(name, names,

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "emulator/base/check.h"
+#include "emulator/topology/find_names.h"
 #include "fmt/format.h"
 
 namespace percs {
@@ -88,7 +89,7 @@ absl::Status Topology::AddGroup(const MulticastSite& site) {
     return Invalid(fmt::format(
         "\"{}\" is not a name for a multicast group; write letters, digits and dashes", site.name));
   }
-  if (ParseDestination(site.name).ok()) {
+  if (FindDestination(*this, site.name)) {
     return Invalid(
         fmt::format("{} exists already; write another name for the multicast group", site.name));
   }
@@ -201,7 +202,7 @@ absl::Status Topology::AddBlade(const BladeSite& site) {
     return Invalid(fmt::format("\"{}\" is not a name for a blade; write letters, digits and dashes",
                                site.name));
   }
-  if (ParseNode(site.name).ok()) {
+  if (FindNode(*this, site.name)) {
     return Invalid(fmt::format("{} exists already; write another name", site.name));
   }
   if (tree_ && site.attach.rfind("cu", 0) == 0) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_split.h"
+#include "emulator/topology/find_names.h"
 #include "fmt/format.h"
 #include "proto/process/printable.h"
 #include "proto/scenario/validate.h"
@@ -119,12 +120,9 @@ absl::StatusOr<std::vector<NodeId>> ParseHubs(const std::string& names, const To
   std::vector<NodeId> hubs;
   for (const auto part : absl::StrSplit(names, absl::ByAnyChar(" ,"), absl::SkipEmpty())) {
     const std::string name(part);
-    const std::size_t before = hubs.size();
-    for (NodeId node = 0; node < topology.hubs(); ++node) {
-      const std::string hub = topology.NodeName(node);
-      if (name == "all" || hub == name || hub.rfind(name + "-", 0) == 0) hubs.push_back(node);
-    }
-    if (hubs.size() > before) continue;
+    const std::vector<NodeId> named = HubsNamed(topology, name);
+    hubs.insert(hubs.end(), named.begin(), named.end());
+    if (!named.empty()) continue;
     const auto node = topology.ParseNode(name);  // a crossbar; for its words, or a blade
     if (!node.ok()) return node.status();
     if (topology.is_crossbar(*node)) {

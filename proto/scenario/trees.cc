@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "emulator/base/status_text.h"
+#include "emulator/topology/find_names.h"
 #include "emulator/workload/cau_loop.h"
 #include "fmt/format.h"
 #include "proto/process/printable.h"
@@ -26,14 +27,9 @@ std::vector<std::string> Names(const std::string& list) {
 
 // A hub, or all hubs whose names begin with that of a drawer or supernode.
 absl::Status AddHubs(const std::string& name, const Topology& topology, std::vector<NodeId>* hubs) {
-  const std::size_t before = hubs->size();
-  for (NodeId node = 0; node < topology.hubs(); ++node) {
-    if (name == "all" || topology.NodeName(node) == name ||
-        topology.NodeName(node).rfind(name + "-", 0) == 0) {
-      hubs->push_back(node);
-    }
-  }
-  if (hubs->size() > before) return absl::OkStatus();
+  const std::vector<NodeId> named = HubsNamed(topology, name);
+  hubs->insert(hubs->end(), named.begin(), named.end());
+  if (!named.empty()) return absl::OkStatus();
   const auto node = topology.ParseNode(name);  // for its words, or a blade
   if (!node.ok()) return node.status();
   hubs->push_back(*node);

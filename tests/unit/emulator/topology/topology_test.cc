@@ -5,6 +5,8 @@
 #include <bit>
 #include <set>
 
+#include "emulator/topology/find_names.h"
+
 namespace percs {
 namespace {
 
@@ -197,6 +199,19 @@ TEST(Topology, UnknownNamesGetTheNearestOnes) {
   EXPECT_EQ(message(parallel.ParseLink("sn0-d0-h0/sn1-d0-h0")),
             "\"sn0-d0-h0/sn1-d0-h0\" names 3 parallel links; write one of sn0-d0-h0:D0, "
             "sn0-d0-h0:D1, sn0-d0-h0:D2");
+}
+
+TEST(Topology, GroupsOfHubsHaveNamesOfTheirOwn) {
+  const Topology topology = MakeOf(2, 2, 3, 1);
+  using Hubs = std::vector<NodeId>;
+  EXPECT_EQ(HubsNamed(topology, "all").size(), 12u);
+  EXPECT_EQ(HubsNamed(topology, "sn1"), (Hubs{6, 7, 8, 9, 10, 11}));
+  EXPECT_EQ(HubsNamed(topology, "sn0-d1"), (Hubs{3, 4, 5}));
+  EXPECT_EQ(HubsNamed(topology, "sn1-d1-h2"), Hubs{11});
+  for (const char* none :
+       {"", "sn", "sn2", "sn0-", "sn0-d2", "sn0-d1-", "sn0-d1-h3", "sn0-d1-h2x", "sn01", "All"}) {
+    EXPECT_EQ(HubsNamed(topology, none), Hubs{}) << none;
+  }
 }
 
 TopologySpec WithBlades(TopologySpec spec, std::vector<BladeSite> blades) {
