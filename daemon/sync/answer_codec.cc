@@ -9,6 +9,15 @@
 
 namespace percs {
 
+absl::Status CheckOwner(const Placement& placement, std::uint32_t process, std::uint32_t node,
+                        const char* what) {
+  const std::size_t nodes = placement.process_of_node.size();
+  if (node < nodes && placement.process_of_node[node] == process) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("process {} sent {} of node {}, which it does not have; the fabric has {} nodes",
+                  process, what, node, nodes));
+}
+
 void NodeStateToProto(const NodeState& state, v1::NodeSnapshot* message) {
   message->set_node(state.node);
   PackStats(state.stats, message->mutable_stats());

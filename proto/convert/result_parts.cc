@@ -1,5 +1,8 @@
 #include "proto/convert/result_parts.h"
 
+#include <limits>
+
+#include "emulator/packet/cau_types.h"
 #include "fmt/format.h"
 
 namespace percs {
@@ -63,10 +66,15 @@ void CauTaskToProto(const CauTaskResult& result, v1::CauTaskResult* message) {
   message->set_finished(result.finished);
 }
 
-CauTaskResult CauTaskFromProto(const v1::CauTaskResult& message) {
+absl::StatusOr<CauTaskResult> CauTaskFromProto(const v1::CauTaskResult& message) {
+  if (message.tree() > std::numeric_limits<CauTreeId>::max()) {
+    return absl::InvalidArgumentError(fmt::format("a result of tree {}; trees are 0 to {}",
+                                                  message.tree(),
+                                                  std::numeric_limits<CauTreeId>::max()));
+  }
   CauTaskResult result;
   result.node = message.node();
-  result.tree = static_cast<std::uint16_t>(message.tree());
+  result.tree = static_cast<CauTreeId>(message.tree());
   result.steps_right = message.steps_right();
   result.steps_wrong = message.steps_wrong();
   result.steps_failed = message.steps_failed();

@@ -18,7 +18,8 @@ RankResult RankFromProto(const v1::RankResult& message);
 void ProgramToProto(const BladeProgramResult& result, v1::BladeProgramResult* message);
 BladeProgramResult ProgramFromProto(const v1::BladeProgramResult& message);
 void CauTaskToProto(const CauTaskResult& result, v1::CauTaskResult* message);
-CauTaskResult CauTaskFromProto(const v1::CauTaskResult& message);
+// INVALID_ARGUMENT for a tree beyond those that a machine can have.
+absl::StatusOr<CauTaskResult> CauTaskFromProto(const v1::CauTaskResult& message);
 void WindowProgramToProto(const WindowProgramResult& result, v1::WindowProgramResult* message);
 WindowProgramResult WindowProgramFromProto(const v1::WindowProgramResult& message);
 void CollectiveToProto(const CollectiveResult& result, v1::TaskCollectiveResult* message);
@@ -46,7 +47,11 @@ absl::Status PartsFromProto(const Message& message, Result* result) {
   }
   for (const auto& part : message.ranks()) result->ranks.push_back(RankFromProto(part));
   for (const auto& part : message.programs()) result->programs.push_back(ProgramFromProto(part));
-  for (const auto& part : message.cau_tasks()) result->cau_tasks.push_back(CauTaskFromProto(part));
+  for (const auto& part : message.cau_tasks()) {
+    auto task = CauTaskFromProto(part);
+    if (!task.ok()) return task.status();
+    result->cau_tasks.push_back(*std::move(task));
+  }
   for (const auto& part : message.window_programs())
     result->window_programs.push_back(WindowProgramFromProto(part));
   if (message.has_collective()) result->collective = CollectiveFromProto(message.collective());

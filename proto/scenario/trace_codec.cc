@@ -87,12 +87,15 @@ absl::StatusOr<std::vector<TraceEvent>> EventsFromProto(const TraceEventList& li
   std::vector<TraceEvent> events;
   for (const v1::TraceEvent& m : list) {
     if (m.node() >= topology.nodes() || m.source() >= topology.nodes() || m.input() >= kPorts ||
+        (m.output() > kReplication && m.output() != kNoPort) || m.input_vc() > kServiceVc ||
+        m.output_vc() > kServiceVc || m.first() > 0xff || m.flits() > 0xff || m.bytes() > 0xffff ||
         m.step() >= kTraceSteps || m.reason() >= kDropReasons || m.mode() >= kPacketRouteModes ||
         (m.waited_size() != 0 && m.waited_size() != kWaits)) {
       return absl::InvalidArgumentError(fmt::format(
-          "impossible trace record in a machine of {5} nodes: node {0}, port {1}, packet of node "
-          "{2}, step {3}, {4} waits",
-          m.node(), m.input(), m.source(), m.step(), m.waited_size(), topology.nodes()));
+          "impossible trace record in a machine of {} nodes: node {}, ports {} to {}, VCs {} to "
+          "{}, packet of node {}, step {}, flits {} + {}, {} bytes, {} waits",
+          topology.nodes(), m.node(), m.input(), m.output(), m.input_vc(), m.output_vc(),
+          m.source(), m.step(), m.first(), m.flits(), m.bytes(), m.waited_size()));
     }
     TraceEvent& e = events.emplace_back();
     e.time = m.time();

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "daemon/sync/answer_codec.h"
-#include "fmt/format.h"
 #include "proto/convert/node_result.h"
 
 namespace percs {
@@ -14,11 +13,8 @@ absl::Status FinalAnswers::OnResults(std::uint32_t process, const v1::NodeResult
   for (const v1::NodeResult& message : results.nodes()) {
     auto result = NodeResultFromProto(message);
     if (!result.ok()) return result.status();
-    if (result->node >= placement_.process_of_node.size() ||
-        placement_.process_of_node[result->node] != process) {
-      return absl::InvalidArgumentError(fmt::format(
-          "process {} sent a result of node {}, which it does not have", process, result->node));
-    }
+    const absl::Status owned = CheckOwner(placement_, process, result->node, "a result");
+    if (!owned.ok()) return owned;
     if (!lost.contains(result->node)) results_.push_back(*std::move(result));
   }
   return absl::OkStatus();
@@ -28,6 +24,10 @@ absl::Status FinalAnswers::OnWaitEdges(std::uint32_t process, const v1::WaitEdge
   awaited_.erase(process);
   const auto read = WaitEdgesFromProto(edges);
   if (!read.ok()) return read.status();
+  for (const WaitEdge& edge : *read) {
+    const absl::Status owned = CheckOwner(placement_, process, edge.node, "a wait");
+    if (!owned.ok()) return owned;
+  }
   wait_edges_.insert(wait_edges_.end(), read->begin(), read->end());
   blocked_.insert(blocked_.end(), edges.blocked().begin(), edges.blocked().end());
   return absl::OkStatus();

@@ -53,6 +53,8 @@ absl::Status NodeQueries::OnSnapshot(std::uint32_t process, const v1::Snapshot& 
   for (const v1::NodeSnapshot& message : snapshot.nodes()) {
     auto state = NodeStateFromProto(message);
     if (!state.ok()) return state.status();
+    const absl::Status owned = CheckOwner(placement_, process, state->node, "a snapshot");
+    if (!owned.ok()) return owned;
     place->states.push_back(*std::move(state));
   }
   Answered(place, process);

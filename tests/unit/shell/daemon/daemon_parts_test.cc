@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <numeric>
 
 #include "daemon/config/address.h"
@@ -11,6 +12,7 @@
 #include "daemon/sync/placement.h"
 #include "proto/convert/node_result.h"
 #include "proto/process/grpc_status.h"
+#include "proto/scenario/trace_codec.h"
 
 namespace percs {
 namespace {
@@ -166,6 +168,48 @@ TEST(NodeResultCodecTest, EveryCounterComesBack) {
   EXPECT_EQ(got->flits_without_credit, 9u);
   message.mutable_stats()->RemoveLast();
   EXPECT_THAT(std::string(NodeResultFromProto(message).status().message()), HasSubstr("counters"));
+}
+
+TEST(NodeResultCodecTest, ATreeBeyondThoseOfAMachineIsRefused) {
+  v1::NodeResult message;
+  NodeResultToProto({}, &message);
+  message.add_cau_tasks()->set_tree(0xffff);
+  EXPECT_EQ(NodeResultFromProto(message)->cau_tasks[0].tree, 0xffff);
+  message.mutable_cau_tasks(0)->set_tree(0x10000);
+  EXPECT_THAT(std::string(NodeResultFromProto(message).status().message()),
+              HasSubstr("a result of tree 65536; trees are 0 to 65535"));
+}
+
+TEST(TraceCodecTest, ARecordComesBackOrItsNumbersAreRefused) {
+  const Topology topology = *Topology::Create({.drawers = 1, .hubs = 2});
+  TraceEvent event;
+  event.node = 1;
+  event.in = kPorts - 1;
+  event.out = kReplication;
+  event.in_vc = event.out_vc = kServiceVc;
+  event.first = event.flits = 0xff;
+  event.bytes = 0xffff;
+  TraceEventList list;
+  EventsToProto({event}, &list);
+  ASSERT_TRUE(EventsFromProto(list, topology).ok());
+  EXPECT_THAT(*EventsFromProto(list, topology), ElementsAre(event));
+  const auto refused = [&](const std::function<void(v1::TraceEvent*)>& change) {
+    TraceEventList changed = list;
+    change(changed.Mutable(0));
+    return absl::IsInvalidArgument(EventsFromProto(changed, topology).status());
+  };
+  EXPECT_TRUE(refused([](v1::TraceEvent* e) { e->set_node(2); }));
+  EXPECT_TRUE(refused([](v1::TraceEvent* e) { e->set_source(2); }));
+  EXPECT_TRUE(refused([](v1::TraceEvent* e) { e->set_input(kPorts); }));
+  EXPECT_TRUE(refused([](v1::TraceEvent* e) { e->set_output(kReplication + 1); }));
+  EXPECT_TRUE(refused([](v1::TraceEvent* e) { e->set_output(256); }));
+  EXPECT_TRUE(refused([](v1::TraceEvent* e) { e->set_input_vc(256); }));
+  EXPECT_TRUE(refused([](v1::TraceEvent* e) { e->set_output_vc(256); }));
+  EXPECT_TRUE(refused([](v1::TraceEvent* e) { e->set_first(256); }));
+  EXPECT_TRUE(refused([](v1::TraceEvent* e) { e->set_flits(256); }));
+  EXPECT_TRUE(refused([](v1::TraceEvent* e) { e->set_bytes(65536); }));
+  EXPECT_TRUE(refused([](v1::TraceEvent* e) { e->set_step(kTraceSteps); }));
+  EXPECT_FALSE(refused([](v1::TraceEvent* e) { e->set_output(kNoPort); }));
 }
 
 }  // namespace

@@ -5,7 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "daemon/node/host.h"
+#include "proto/convert/counters.h"
 #include "proto/convert/node_result.h"
 #include "tests/unit/shell/daemon/played_run.h"
 
@@ -52,6 +55,17 @@ TEST_F(FinishedRunTest, AnswersAFailureToTheQuestionsThatWaitAndToLaterOnes) {
   EXPECT_EQ(answer_, absl::DataLossError("process 0: a link broke"));
   EXPECT_EQ(Ask(), absl::DataLossError("process 0: a link broke"));
   EXPECT_TRUE(run_->result().ok()) << "what was measured stays";
+}
+
+TEST_F(FinishedRunTest, ASnapshotOfAHubThatTheDaemonDoesNotHaveEndsIt) {
+  EXPECT_EQ(Ask(), absl::UnknownError("no answer yet"));
+  v1::DaemonMessage snapshot;
+  snapshot.mutable_snapshot()->set_query(port_.messages.back().collect().query());
+  NodeResult none;
+  PackStats(none.stats, snapshot.mutable_snapshot()->add_nodes()->mutable_stats());
+  snapshot.mutable_snapshot()->mutable_nodes(0)->set_node(2);
+  run_->OnMessage(0, snapshot);
+  EXPECT_THAT(std::string(answer_.message()), HasSubstr("process 0 sent a snapshot of node 2"));
 }
 
 // Two daemons, of which the first has something to do from the start.

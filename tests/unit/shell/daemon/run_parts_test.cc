@@ -445,6 +445,11 @@ TEST(FinalAnswersTest, WhatWaitsIsGatheredAndSorted) {
   EXPECT_EQ(answers.wait_edges().size(), 1u);
   message.mutable_edges(0)->set_input(4711);
   EXPECT_FALSE(answers.OnWaitEdges(0, message).ok());
+  message.mutable_edges(0)->set_input(0);
+  message.mutable_edges(0)->set_node(2);
+  EXPECT_THAT(std::string(answers.OnWaitEdges(0, message).message()),
+              HasSubstr("process 0 sent a wait of node 2, which it does not have"));
+  EXPECT_EQ(answers.wait_edges().size(), 1u);
 }
 
 TEST(ManagerLogTest, KeepsWhatWasTakenInWithTheStepThatTookIt) {
