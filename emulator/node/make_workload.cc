@@ -11,6 +11,7 @@
 #include "emulator/workload/ticks.h"
 #include "emulator/workload/trace_traffic.h"
 #include "emulator/workload/window_programs.h"
+#include "fmt/format.h"
 
 namespace percs {
 
@@ -85,6 +86,31 @@ absl::Status CheckBackground(const Scenario& scenario) {
   return absl::OkStatus();
 }
 
+namespace {
+
+// Virtual time ends at 2^61 ps, 26 days; traffic stays far from it.
+constexpr Time kGapMax = 1000 * kSecond;
+constexpr double kTrafficMax = 1e6 * kSecond;
+
+// Messages of a load come with this time between them on average.
+absl::Status CheckGaps(const PatternWorkload& pattern, Time w_flit_time) {
+  if (pattern.load <= 0) return absl::OkStatus();
+  const double flits = static_cast<double>(pattern.message_bytes) / kFlitBytes;
+  const double full = flits * static_cast<double>(w_flit_time), gap = full / pattern.load;
+  const double gap_max =
+      std::min(static_cast<double>(kGapMax),
+               kTrafficMax / static_cast<double>(std::max<std::uint64_t>(pattern.count, 1)));
+  if (gap <= gap_max) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "a load of {}: a message of {} bytes takes {} at w_rate, so they come every {:.3g} s on "
+      "average; write a load of at least {:.2g}{}",
+      pattern.load, pattern.message_bytes, FormatTime(static_cast<Time>(full)),
+      gap / static_cast<double>(kSecond), 1.1 * full / gap_max,
+      pattern.count > 1 ? ", or fewer messages" : ""));
+}
+
+}  // namespace
+
 absl::Status CheckWorkload(const Scenario& scenario, const Topology& topology) {
   if (absl::Status status = CheckBackground(scenario); !status.ok()) return status;
   for (const PatternWorkload* pattern : {scenario.background ? &*scenario.background : nullptr,
@@ -92,6 +118,8 @@ absl::Status CheckWorkload(const Scenario& scenario, const Topology& topology) {
     if (!pattern) continue;
     const auto made = DestinationPattern::Create(*pattern, scenario.topology, scenario.seed, 0);
     if (!made.ok()) return made.status();
+    const absl::Status gaps = CheckGaps(*pattern, scenario.parameters.w_flit_time);
+    if (!gaps.ok()) return gaps;
   }
   const int windows = kHfisPerHub * scenario.parameters.windows_per_hfi;
   if (const auto* trace = std::get_if<TraceWorkload>(&scenario.workload))

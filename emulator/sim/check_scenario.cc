@@ -34,8 +34,22 @@ Placement Placement::Single(NodeId nodes) {
 
 namespace {
 
+bool CorruptsFlits(const Scenario& scenario) {
+  using Kind = LinkImpairment::Kind;
+  return std::any_of(scenario.impairments.begin(), scenario.impairments.end(),
+                     [](const LinkImpairment& i) {
+                       return i.kind == Kind::kErrorRate || i.kind == Kind::kCorruptNext;
+                     }) ||
+         std::any_of(scenario.fault_specs.begin(), scenario.fault_specs.end(),
+                     [](const FaultSpec& f) {
+                       return f.kind == FaultKind::kPortDown || f.kind == FaultKind::kBitErrors ||
+                              f.kind == FaultKind::kCorruptNext;
+                     });
+}
+
 // The longest that flits can be in the fabric while none starts over a link: a packet is under way,
-// then the credit that the next one waits for.
+// then the credit that the next one waits for; or a flit is replayed; and the HFIs give what they
+// hold to W.
 Time LongestStep(const Scenario& scenario) {
   const P7ihParameters& p = scenario.parameters;
   const bool impaired = !scenario.impairments.empty() || !scenario.fault_specs.empty();
@@ -50,17 +64,24 @@ Time LongestStep(const Scenario& scenario) {
   for (const Cable& cable : scenario.cables) wire = std::max(wire, cable.wire);
   for (const LinkImpairment& i : scenario.impairments) latency = std::max(latency, i.latency);
   for (const FaultSpec& fault : scenario.fault_specs) latency += fault.latency;
-  return 2 * (p.isr_latency + step + wire + latency) + p.credit_processing;
+  const Time crossing =
+      scenario.topology.infiniband ? std::max(p.isr_latency, p.ib_crossbar) : p.isr_latency;
+  const Time rounds = CorruptsFlits(scenario) && p.link_replay ? p.replay_limit : 0;
+  const Time ejected = kHfiPorts * p.hfi.buffer_flits * p.w_flit_time;
+  return (1 + rounds) * (2 * (crossing + step + wire + latency) + p.credit_processing) + ejected;
 }
 
 absl::Status CheckStallLimit(const Scenario& scenario) {
   const Time longest = LongestStep(scenario), limit = scenario.parameters.stall_limit;
   if (limit > longest) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      fmt::format("stall_limit = {}, but a packet and the credit for the next one may take 2 x "
-                  "({} flits and the wire) + credit_processing, up to {} on this machine, which "
-                  "would be reported as a deadlock; write more than that",
-                  FormatTime(limit), kPacketFlitsMax, FormatTime(longest)));
+  return absl::InvalidArgumentError(fmt::format(
+      "stall_limit = {}, but a packet and the credit for the next one may take 2 x "
+      "({} flits and the wire) + credit_processing{}, and what the HFIs of a hub hold "
+      "{} flits at w_rate, up to {} on this machine, which would be reported as a "
+      "deadlock; write more than that",
+      FormatTime(limit), kPacketFlitsMax,
+      CorruptsFlits(scenario) ? ", as many times as replay_limit if it is corrupted" : "",
+      kHfiPorts * scenario.parameters.hfi.buffer_flits, FormatTime(longest)));
 }
 
 }  // namespace

@@ -137,6 +137,45 @@ TEST(CheckScenarioTest, AStallLimitBelowTheTimeOfALinkIsRefused) {
   EXPECT_TRUE(RunScenario(s, {}).ok());
 }
 
+// W gives one packet after the other to the programs, whatever the links do.
+TEST(CheckScenarioTest, AStallLimitBelowTheTimeOfASlowWIsRefused) {
+  Scenario s = OfPattern(256);
+  s.workload = AllToAllWorkload{.bytes = 8192, .reliable = false};
+  s.parameters.w_flit_time = 100 * kMicrosecond;
+  EXPECT_THAT(Refusal(s, RunsOn::kProcess),
+              HasSubstr("what the HFIs of a hub hold 512 flits at w_rate, up to 51."));
+  s.parameters.stall_limit = 52 * kMillisecond;
+  EXPECT_TRUE(CheckScenario(s, RunsOn::kProcess).ok());
+  EXPECT_TRUE(RunScenario(s, {}).ok());
+}
+
+// A flit that is replayed again and again stays where it is.
+TEST(CheckScenarioTest, AStallLimitBelowTheTimeOfReplaysIsRefused) {
+  Scenario s = OfPattern(256);
+  s.cables.push_back({{0, 0}, kMillisecond});
+  EXPECT_TRUE(CheckScenario(s, RunsOn::kProcess).ok());
+  s.impairments.push_back({.sender = {0, 0}, .flit_error_rate = 1});
+  EXPECT_THAT(Refusal(s, RunsOn::kProcess), HasSubstr("as many times as replay_limit"));
+  s.parameters.stall_limit = 40 * kMillisecond;
+  EXPECT_TRUE(CheckScenario(s, RunsOn::kProcess).ok());
+  EXPECT_TRUE(RunScenario(s, {}).ok());
+}
+
+TEST(CheckScenarioTest, ALoadWithoutAnEndIsRefused) {
+  Scenario s = OfPattern(256);
+  PatternWorkload& pattern = std::get<PatternWorkload>(s.workload);
+  pattern.load = 5e-324;
+  EXPECT_THAT(Refusal(s, RunsOn::kProcess), HasSubstr("come every inf s on average"));
+  pattern.load = 1e-12;  // a message takes 21 ns at full rate
+  EXPECT_THAT(Refusal(s, RunsOn::kProcess), HasSubstr("write a load of at least 2.3e-11"));
+  pattern.load = 2.3e-11;
+  EXPECT_TRUE(CheckScenario(s, RunsOn::kProcess).ok());
+  EXPECT_TRUE(RunScenario(s, {}).ok());
+  pattern.load = 1e-9;
+  pattern.count = 1'000'000'000;
+  EXPECT_THAT(Refusal(s, RunsOn::kProcess), HasSubstr("or fewer messages"));
+}
+
 TEST(CheckScenarioTest, AShortLookaheadIsForOneProcess) {
   Scenario s = OfPattern(256);
   s.parameters.ll.wire = 0;
