@@ -44,7 +44,16 @@ bool Set(const Message& message, const FieldDescriptor* field) {
 
 }  // namespace
 
+bool MessageDraw::IsWanted(const FieldDescriptor* field) {
+  if (Hidden(field) && !settings_.hidden_too) return false;
+  if (least_ && RangeOf(field) && !field->is_repeated()) return true;
+  const bool required = RulesOf(field).required() && !Chance(0.002);
+  return required || Chance(settings_.optional);
+}
+
 void MessageDraw::Draw(Message* message, int depth) {
+  const bool least_around = least_;
+  least_ = least_ || Chance(settings_.least);
   const Descriptor* type = message->GetDescriptor();
   for (int i = 0; i < type->real_oneof_decl_count(); ++i) {
     const auto* oneof = type->oneof_decl(i);
@@ -55,15 +64,14 @@ void MessageDraw::Draw(Message* message, int depth) {
   for (int i = 0; i < type->field_count(); ++i) {
     const FieldDescriptor* field = type->field(i);
     if (field->real_containing_oneof() != nullptr || Set(*message, field)) continue;
-    if (Hidden(field) && !settings_.hidden_too) continue;
-    const bool required = RulesOf(field).required() && !Chance(0.002);
-    if (!required && !Chance(settings_.optional)) continue;
+    if (!IsWanted(field)) continue;
     const int count =
         field->is_repeated()
             ? 1 + static_cast<int>(random_.Below(static_cast<std::uint32_t>(settings_.elements)))
             : 1;
     for (int n = 0; n < count; ++n) DrawField(message, field, depth);
   }
+  least_ = least_around;
 }
 
 void MessageDraw::DrawField(Message* message, const FieldDescriptor* field, int depth) {
@@ -175,6 +183,7 @@ int BitsOfSmall(const FieldDescriptor* field, const WholeRange& range) {
 
 __int128 MessageDraw::Whole(const FieldDescriptor* field) {
   const WholeRange range = RangeOf(field).value_or(TypeRange(field));
+  if (least_) return range.min;
   __int128 max = range.max;
   if (const int bits = BitsOfSmall(field, range); bits < 127 && !Chance(settings_.large))
     max = std::min(max, range.min + ((static_cast<__int128>(1) << bits) - 1));
@@ -190,7 +199,7 @@ double MessageDraw::Fraction(const FieldDescriptor* field) {
   const bool bounded = !rules.min().empty();
   const double min = bounded ? std::stod(rules.min()) : -1e300;
   const double max = bounded ? std::stod(rules.max()) : 1e300;
-  switch (random_.Below(5)) {
+  switch (least_ ? 1 : random_.Below(5)) {
     case 0:
       return max;
     case 1:
@@ -215,6 +224,42 @@ std::string MessageDraw::Mutated(std::string text) {
   return result;
 }
 
+// A place of the machine that is named like this one: a hub, drawer or supernode, or a blade.
+std::string MessageDraw::PlaceLike(const std::string& token) {
+  if (token.starts_with("blade")) return names_.blade ? names_.blade(random_) : token;
+  std::string hub = names_.node(random_);
+  if (!hub.starts_with("sn")) return hub;
+  std::size_t end = 0;
+  for (auto dashes = std::count(token.begin(), token.end(), '-'); dashes >= 0; --dashes)
+    end = std::min(hub.find('-', end + 1), hub.size());
+  return hub.substr(0, end);
+}
+
+// The example with places of this machine; or all hubs, where it is about hubs and nothing else.
+std::string MessageDraw::WithPlaces(const std::string& example) {
+  if (!names_.node) return Mutated(example);
+  const auto in_token = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '-';
+  };
+  std::string result;
+  bool only_hubs = true;
+  for (std::size_t i = 0; i < example.size();) {
+    std::size_t end = i;
+    while (end < example.size() && in_token(example[end])) ++end;
+    const std::string token = example.substr(i, end - i);
+    const bool hub = token.starts_with("sn") && token.size() > 2 && std::isdigit(token[2]);
+    if (hub || token.starts_with("blade")) {
+      result += PlaceLike(token);
+    } else {
+      result += Mutated(token);
+    }
+    only_hubs = only_hubs && (hub || token.empty());
+    if (end == i) result += example[end++];
+    i = end;
+  }
+  return only_hubs && Chance(0.2) ? "all" : result;
+}
+
 std::string MessageDraw::Text(const FieldDescriptor* field) {
   const auto& rules = RulesOf(field);
   if (field->name() == "file") return names_.file;
@@ -227,7 +272,7 @@ std::string MessageDraw::Text(const FieldDescriptor* field) {
   if (rules.name_of_link() && names_.link && !Chance(0.02)) return names_.link(random_);
   std::vector<std::string> choices;
   if (!ExampleOf(field).empty()) {
-    for (int i = 0; i < 3; ++i) choices.push_back(Mutated(ExampleOf(field)));
+    for (int i = 0; i < 3; ++i) choices.push_back(WithPlaces(ExampleOf(field)));
   }
   if (!DefaultValue(field).empty()) choices.push_back(DefaultValue(field));
   if (names_.node) choices.push_back(names_.node(random_));

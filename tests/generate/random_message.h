@@ -20,6 +20,7 @@ using google::protobuf::Message;
 struct DrawSettings {
   double optional = 0.3;    // that a field is set which need not be
   double boundary = 0.3;    // that a number is at or next to an end of its range, or its default
+  double least = 0.02;      // that all numbers of a message and of those in it are at their least
   double large = 0.02;      // that a number of things, of bytes or a time may be as large as its
                             // range allows; else it stays small, so that a run takes milliseconds
   int elements = 3;         // of a list, at most
@@ -31,9 +32,10 @@ class MessageDraw {
  public:
   // Names that texts may refer to, by what the schema says that they name.
   struct Names {
-    std::function<std::string(RandomStream&)> node, link;  // of the machine; may be empty
-    std::vector<std::string> declared;                     // by what was drawn so far
-    std::string file;                                      // that a field called `file` names
+    // Of the machine; may be empty. A node is a hub as a rule.
+    std::function<std::string(RandomStream&)> node, blade, link;
+    std::vector<std::string> declared;  // by what was drawn so far
+    std::string file;                   // that a field called `file` names
   };
 
   MessageDraw(RandomStream* random, DrawSettings settings)
@@ -55,14 +57,18 @@ class MessageDraw {
   __int128 Whole(const FieldDescriptor* field);
   __int128 Boundary(const FieldDescriptor* field, __int128 min, __int128 max);
   double Fraction(const FieldDescriptor* field);
+  bool IsWanted(const FieldDescriptor* field);
   std::string Text(const FieldDescriptor* field);
   std::string Mutated(std::string text);
+  std::string WithPlaces(const std::string& example);
+  std::string PlaceLike(const std::string& token);
   bool Chance(double share) { return random_.Unit() <= share; }
 
   RandomStream& random_;
   const DrawSettings settings_;
   Names names_;
   int named_ = 0;
+  bool least_ = false;  // numbers of the message that is being drawn are at their least
 };
 
 }  // namespace percs::generate

@@ -1,7 +1,6 @@
 #include "tests/generate/random_scenario.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "emulator/sim/check_scenario.h"
@@ -9,13 +8,15 @@
 #include "proto/scenario/build.h"
 #include "proto/scenario/fields.h"
 #include "tests/generate/random_message.h"
+#include "tests/generate/repair.h"
 #include "tests/support/source_dir.h"
 
 namespace percs::generate {
 namespace {
 
 constexpr int kNodesMax = 40;
-constexpr int kRepairsMax = 200;
+constexpr int kRepairsMax = 400;
+constexpr std::uint32_t kElementsMax = 6;
 constexpr char kTrace[] = "tests/fuzz/corpus/goal/ring";
 
 const FieldDescriptor* ScenarioField(const char* name) {
@@ -48,6 +49,12 @@ void NameMachine(const v1::Scenario& scenario, MessageDraw::Names* names) {
   names->node = [shared](RandomStream& random) {
     return shared->NodeName(random.Below(random.Below(8) == 0 ? shared->nodes() : shared->hubs()));
   };
+  names->blade = nullptr;
+  if (shared->blades() > 0) {
+    names->blade = [shared](RandomStream& random) {
+      return shared->NodeName(shared->hubs() + random.Below(shared->blades()));
+    };
+  }
   names->link = [shared](RandomStream& random) {
     const NodeId node = random.Below(shared->hubs());
     std::vector<PortId> ports;
@@ -61,142 +68,86 @@ void NameMachine(const v1::Scenario& scenario, MessageDraw::Names* names) {
   };
 }
 
-// One step of a path, `faults[0]`.
-struct Place {
-  Message* message = nullptr;
-  const FieldDescriptor* field = nullptr;
-  int index = -1;
-};
+// One scenario: first as drawn, then as the check takes it.
+class ScenarioDraw {
+ public:
+  explicit ScenarioDraw(std::uint64_t seed) : seed_(seed), random_(seed, "scenario") {
+    settings_.optional = 0.05 + 0.4 * random_.Unit();
+    settings_.elements = 1 + static_cast<int>(random_.Below(kElementsMax));
+    settings_.least = random_.Below(8) == 0 ? 0.2 : 0;
+    small_ = random_.Below(50) != 0;
+  }
 
-// The places that a path leads through, as far as there is something.
-std::vector<Place> Follow(Message* message, std::string path) {
-  std::vector<Place> places;
-  while (!path.empty() && message != nullptr) {
-    const std::size_t dot = std::min(path.find('.'), path.size());
-    std::string name = path.substr(0, dot);
-    path = dot < path.size() ? path.substr(dot + 1) : "";
-    int index = -1;
-    if (const std::size_t bracket = name.find('['); bracket != std::string::npos) {
-      std::from_chars(name.data() + bracket + 1, name.data() + name.size(), index);
-      name.resize(bracket);
+  v1::Scenario Draw() {
+    MessageDraw draw(&random_, settings_);
+    draw.names().file = kTrace;
+    draw.Draw(scenario_.mutable_topology());
+    if (small_) KeepSmall(scenario_.mutable_topology());
+    if (random_.Below(4) != 0) scenario_.mutable_topology()->clear_infiniband();
+    NameMachine(scenario_, &draw.names());
+    // What others refer to by name comes first.
+    for (const char* name : {"blades", "multicast", "trees"}) {
+      while (random_.Below(3) == 0) draw.DrawField(&scenario_, ScenarioField(name));
     }
-    const FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(name);
-    if (field == nullptr) break;
-    const auto* reflection = message->GetReflection();
-    places.push_back({message, field, index});
-    // A message that a list stands for has the list's path.
-    if (!field->is_repeated() && index >= 0 && field->message_type() != nullptr &&
-        reflection->HasField(*message, field)) {
-      Message* inner = reflection->MutableMessage(message, field);
-      if (const FieldDescriptor* list = ListOf(inner->GetDescriptor())) {
-        message = inner, field = list;
-        reflection = message->GetReflection();
-        places.push_back({message, field, index});
+    if (scenario_.blades_size() > 0) NameMachine(scenario_, &draw.names());
+    // Seldom by chance, and with more conditions than other faults.
+    while (random_.Below(3) == 0) {
+      v1::Fault* fault = scenario_.add_faults();
+      fault->mutable_inject();
+      draw.Draw(fault->mutable_inject());
+      draw.Draw(fault);
+    }
+    draw.DrawField(&scenario_, ScenarioField("workload"));
+    draw.Draw(&scenario_);
+    scenario_.set_seed(seed_);
+    names_ = draw.names();
+    return scenario_;
+  }
+
+  // REQUIRES: Draw was called.
+  v1::Scenario Repaired(std::vector<std::string>* refused) {
+    RandomStream random(seed_, "repair");
+    DrawSettings settings = settings_;
+    settings.least = 0;
+    MessageDraw draw(&random, settings);
+    draw.names() = names_;
+    Repair repair(&scenario_, &draw, &random);
+    for (int i = 0; i < kRepairsMax; ++i) {
+      const auto built = BuildScenario(scenario_, test::SourceDir());
+      absl::Status status = built.ok() ? CheckScenario(*built, RunsOn::kProcess) : built.status();
+      if (status.ok()) return scenario_;
+      const std::string error(status.message());
+      if (refused != nullptr) refused->push_back(error);
+      if (built.ok() && RunsUntilStopped(*built) &&
+          error.find("until it is stopped") != error.npos) {
+        scenario_.set_stop_at(1 + random.Below(20'000'000));
+        continue;
       }
+      if (!repair.Follow(error)) break;
+      scenario_.set_seed(seed_);
+      if (small_ && scenario_.has_topology()) KeepSmall(scenario_.mutable_topology());
+      NameMachine(scenario_, &draw.names());
     }
-    if (field->message_type() == nullptr) break;
-    if (field->is_repeated()) {
-      const bool there = index >= 0 && index < reflection->FieldSize(*message, field);
-      message = there ? reflection->MutableRepeatedMessage(message, field, index) : nullptr;
-    } else {
-      message = reflection->HasField(*message, field) ? reflection->MutableMessage(message, field)
-                                                      : nullptr;
-    }
+    return v1::Scenario();
   }
-  return places;
-}
 
-bool Remove(const Place& place) {
-  const auto* reflection = place.message->GetReflection();
-  if (!place.field->is_repeated()) {
-    if (!reflection->HasField(*place.message, place.field)) return false;
-    reflection->ClearField(place.message, place.field);
-    return true;
-  }
-  const int size = reflection->FieldSize(*place.message, place.field);
-  if (size == 0) return false;
-  const int index = place.index >= 0 && place.index < size ? place.index : size - 1;
-  for (int i = index; i + 1 < size; ++i)
-    reflection->SwapElements(place.message, place.field, i, i + 1);
-  reflection->RemoveLast(place.message, place.field);
-  return true;
-}
-
-// Takes out what the first line of an error names, or what is `up` levels around it.
-bool RemoveNamed(v1::Scenario* scenario, const std::string& error, int up) {
-  const std::string line = error.substr(0, error.find('\n'));
-  const std::size_t begin = line.find(": ");
-  if (begin == std::string::npos) return false;
-  const std::string path = line.substr(begin + 2, line.find(": ", begin + 2) - begin - 2);
-  std::vector<Place> places = Follow(scenario, path);
-  for (int i = 0; i < up && !places.empty(); ++i) places.pop_back();
-  while (!places.empty() && !Remove(places.back())) places.pop_back();
-  return !places.empty();
-}
-
-// Takes out any part: the error does not say which one is to blame.
-bool RemoveAny(v1::Scenario* scenario, RandomStream& random) {
-  std::vector<const FieldDescriptor*> fields;
-  scenario->GetReflection()->ListFields(*scenario, &fields);
-  std::erase_if(fields, [](const FieldDescriptor* f) { return f->message_type() == nullptr; });
-  if (fields.empty()) return false;
-  const auto* field = fields[random.Below(static_cast<std::uint32_t>(fields.size()))];
-  if (!field->is_repeated() && random.Below(2) == 0) {  // only a part of it
-    Message* part = scenario->GetReflection()->MutableMessage(scenario, field);
-    std::vector<const FieldDescriptor*> inside;
-    part->GetReflection()->ListFields(*part, &inside);
-    if (!inside.empty())
-      return Remove({part, inside[random.Below(static_cast<std::uint32_t>(inside.size()))]});
-  }
-  return Remove({scenario, field});
-}
+ private:
+  const std::uint64_t seed_;
+  RandomStream random_;
+  DrawSettings settings_;
+  bool small_ = true;
+  MessageDraw::Names names_;
+  v1::Scenario scenario_;
+};
 
 }  // namespace
 
-v1::Scenario DrawScenario(std::uint64_t seed) {
-  RandomStream random(seed, "scenario");
-  DrawSettings settings;
-  settings.optional = 0.05 + 0.4 * random.Unit();
-  MessageDraw draw(&random, settings);
-  v1::Scenario scenario;
-  draw.names().file = kTrace;
-  draw.Draw(scenario.mutable_topology());
-  if (random.Below(50) != 0) KeepSmall(scenario.mutable_topology());
-  if (random.Below(4) != 0) scenario.mutable_topology()->clear_infiniband();
-  NameMachine(scenario, &draw.names());
-  // What others refer to by name comes first.
-  for (const char* name : {"blades", "multicast", "trees"}) {
-    while (random.Below(3) == 0) draw.DrawField(&scenario, ScenarioField(name));
-  }
-  if (scenario.blades_size() > 0) NameMachine(scenario, &draw.names());
-  draw.DrawField(&scenario, ScenarioField("workload"));
-  draw.Draw(&scenario);
-  scenario.set_seed(seed);
-  return scenario;
-}
+v1::Scenario DrawScenario(std::uint64_t seed) { return ScenarioDraw(seed).Draw(); }
 
 v1::Scenario RandomScenario(std::uint64_t seed, std::vector<std::string>* refused) {
-  v1::Scenario scenario = DrawScenario(seed);
-  RandomStream random(seed, "repair");
-  std::string last;
-  int up = 0;
-  for (int i = 0; i < kRepairsMax; ++i) {
-    const auto built = BuildScenario(scenario, test::SourceDir());
-    absl::Status status = built.ok() ? CheckScenario(*built, RunsOn::kProcess) : built.status();
-    if (status.ok()) return scenario;
-    std::string error(status.message());
-    if (refused != nullptr) refused->push_back(error);
-    up = error == last ? up + 1 : 0;
-    last = error;
-    if (built.ok() && RunsUntilStopped(*built) && error.find("until it is stopped") != error.npos) {
-      scenario.set_stop_at(1 + random.Below(20'000'000));
-      continue;
-    }
-    if (built.ok() || !RemoveNamed(&scenario, error, up)) {
-      if (!RemoveAny(&scenario, random)) break;
-    }
-  }
-  return v1::Scenario();
+  ScenarioDraw draw(seed);
+  draw.Draw();
+  return draw.Repaired(refused);
 }
 
 std::vector<v1::JournalRecord> RandomCommands(std::uint64_t seed, const v1::Scenario& scenario,

@@ -28,6 +28,7 @@ namespace {
 
 constexpr std::uint64_t kWindowsMax = 2'048, kPacketsMax = 20'000;
 constexpr std::uint64_t kLookEvery = 128;  // windows; looking costs more than a short window
+constexpr Time kFirstCut = 2 * kMicrosecond, kLonger = 8;
 constexpr std::size_t kOpenPacketsMax = 4096;
 
 std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
@@ -37,17 +38,32 @@ const Executor kBackwards = [](int count, absl::FunctionRef<void(int)> body) {
   for (int i = count - 1; i >= 0; --i) body(i);
 };
 
-// Runs no further than is cheap; the time it came to is then in `cut`.
-absl::StatusOr<RunResult> RunLimited(const Scenario& scenario, RunOptions options, Time* cut) {
+// Runs no further than is cheap. True: there was more to come.
+bool RunsLong(const Scenario& scenario, RunOptions options, absl::StatusOr<RunResult>* result) {
   bool enough = false;
   options.progress_every_windows = kLookEvery;
   options.progress = [&](const RunProgress& p) {
     enough = p.windows >= kWindowsMax || p.packets_delivered > kPacketsMax;
-    if (enough && cut != nullptr) *cut = std::max<Time>(1, p.now);
   };
   // Asked before `progress`, so at the next look.
   options.cancelled = [&] { return enough; };
-  return RunScenario(scenario, options);
+  *result = RunScenario(scenario, options);
+  if (!result->ok()) return enough;
+  return (*result)->total.packets_created > 2 * kPacketsMax;
+}
+
+// Where a run has had enough windows and packets for a test; 0: it ends before that, or nothing
+// happens for long. A window may have any length, so the time that is tried grows.
+Time CutOf(const Scenario& scenario) {
+  Scenario part = scenario;
+  Time before = 1;
+  for (Time until = kFirstCut;; before = until, until *= kLonger) {
+    const bool all = scenario.stop_at > 0 && until >= scenario.stop_at;
+    part.stop_at = all ? scenario.stop_at : until;
+    absl::StatusOr<RunResult> result = absl::UnknownError("");
+    if (RunsLong(part, {}, &result)) return before;
+    if (all || !result.ok() || result->virtual_time < until / kLonger) return 0;
+  }
 }
 
 // The first thing that a checker found and that is not of the scenario's own making: programs of
@@ -116,13 +132,11 @@ class Trial {
   // Builds it and runs it once. A scenario that is refused has nothing more to show.
   std::string Prepare() {
     if (std::string why = Build(); done_ || !why.empty()) return why;
-    Time cut = 0;
-    auto result = RunLimited(scenario_, {}, &cut);
-    if (cut > 0) {
+    if (const Time cut = CutOf(scenario_); cut > 0) {
       message_.set_stop_at(cut);
       if (std::string why = Build(); done_ || !why.empty()) return why;
-      result = RunScenario(scenario_, {});
     }
+    const auto result = RunScenario(scenario_, {});
     if (!result.ok()) return Judge(result.status());
     if (std::string why = Violation(result->violations); !why.empty()) return why;
     one_ = Comparable(*result, *topology_);
@@ -233,7 +247,8 @@ class Trial {
                                     return status;
                                   }});
     }
-    const auto result = RunLimited(scenario_, options, nullptr);
+    absl::StatusOr<RunResult> result = absl::UnknownError("");
+    RunsLong(scenario_, options, &result);
     if (!result.ok()) return digests + result.status().ToString();
     violation_ = Violation(result->violations);
     return digests + Comparable(*result, *topology_).digest();
@@ -264,8 +279,7 @@ std::string FailureOf(const v1::Scenario& scenario) { return Trial(scenario).Run
 
 v1::Scenario Bounded(v1::Scenario scenario) {
   const auto built = BuildScenario(scenario, test::SourceDir());
-  Time cut = 0;
-  if (built.ok()) static_cast<void>(RunLimited(*built, {}, &cut));
+  const Time cut = built.ok() ? CutOf(*built) : 0;
   if (cut > 0) scenario.set_stop_at(cut);
   return scenario;
 }

@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
   using namespace percs::generate;
   return percs::soak::Main(
       {"scenario_campaign", "scenario",
-       "add its number to kFoundScenarios in tests/unit/shell/scenario/generated_test.cc.",
+       "write the smallest part to a file in tests/generate/found.",
        [](std::uint64_t seed) { return percs::PrintScenarioYaml(Bounded(RandomScenario(seed))); },
        [](std::uint64_t seed) { return FailureOf(seed); }, SmallestScenario, ReplayScenario},
       std::vector<std::string>(argv + 1, argv + argc));

@@ -273,10 +273,10 @@ def run_fuzz(options, program):
     return outcome
 
 
-# What a campaign tries, and where a number that fails is kept.
+# What a campaign tries, and how one that fails is kept.
 CAMPAIGNS = {
-    "network": "kFoundNetworks in tests/differential/differential_test.cc",
-    "scenario": "kFoundScenarios in tests/unit/shell/scenario/generated_test.cc",
+    "network": "add the number to kFoundNetworks in tests/differential/differential_test.cc",
+    "scenario": "write the smallest part to a file in tests/generate/found (--out)",
 }
 
 
@@ -292,7 +292,7 @@ def run_campaign(options, thing, count):
     for number, why in re.findall(rf"^{thing} (\d+): (.*)", log_text, re.M):
         outcome.failures.append((f"{thing} {number}", "\n".join((
             why, f"the smallest part that fails: {program} --shrink {number}",
-            f"to keep it: add the number to {CAMPAIGNS[thing]}"))))
+            f"to keep it: {CAMPAIGNS[thing]}"))))
     if code == 0 and not outcome.failures:
         outcome.passed = 1
         outcome.note = f"{thing}s {first} to {first + count - 1}"

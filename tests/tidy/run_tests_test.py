@@ -158,7 +158,7 @@ class RunnerTest(unittest.TestCase):
         self.assertRegex(output, "to keep it: cp .*trial_fuzz-crash-1 .*corpus/trial/")
 
     def test_what_a_campaign_finds_is_told_one_by_one(self):
-        for thing, kept in (("network", "kFoundNetworks"), ("scenario", "kFoundScenarios")):
+        for thing, kept in (("network", "kFoundNetworks"), ("scenario", "tests/generate/found")):
             with self.subTest(thing):
                 self.write_program(self.folder / f"{thing}_campaign", FAKE_CAMPAIGN)
                 search = (f"--{thing}s", "10", "--search-seed", "7")
