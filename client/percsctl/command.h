@@ -38,6 +38,7 @@ CommandBody AddPerf(CLI::App& app);
 CommandBody AddPing(CLI::App& app);
 CommandBody AddSweep(CLI::App& app);
 CommandBody AddSweep3d(CLI::App& app);
+CommandBody AddMpirun(CLI::App& app);
 CommandBody AddValidate(CLI::App& app);
 CommandBody AddContext(CLI::App& app);
 CommandBody AddCa(CLI::App& app);

@@ -55,6 +55,11 @@ constexpr Command kCommands[] = {
   percsctl sweep deploy/scenarios/supernode-alltoall.yaml -o sizes \
       --over workload.all_to_all.bytes=4KiB,16KiB,64KiB)",
      AddSweep},
+    {"mpirun", kInProcess, "Run an unmodified MPI program (Open MPI) on an emulated machine",
+     R"(  percsctl mpirun -n 2 -- NPopenmpi -u 65536
+  percsctl mpirun -n 32 deploy/scenarios/four-supernodes.yaml --map-by hub -- lmp -in in.lj
+  percsctl mpirun -n 64 --map-by node:2 --compute cpu:1.0 -- python3 script.py)",
+     AddMpirun},
     {"sweep3d", kInProcess, "Measure the weak scaling of Sweep3D on Roadrunner",
      R"(  percsctl sweep3d --cus 1,2,4
   percsctl sweep3d --cus 17 --format json)",

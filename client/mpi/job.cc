@@ -1,0 +1,280 @@
+#include "client/mpi/job.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "emulator/routing/planner.h"
+#include "fmt/format.h"
+
+namespace percs::mpi {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr long kListenMilliseconds = 100;
+constexpr std::size_t kNamedMax = 4;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Job>> Job::Start(JobOptions options) {
+  std::unique_ptr<Job> job(new Job(std::move(options)));
+  if (absl::Status status = job->Build(); !status.ok()) return status;
+  job->thread_ = std::thread([raw = job.get()] { raw->Serve(); });
+  return job;
+}
+
+absl::Status Job::Build() {
+  const auto topology = Topology::Create(options_.machine.topology);
+  if (!topology.ok()) return topology.status();
+  const int windows = kHfisPerHub * options_.machine.parameters.windows_per_hfi;
+  for (const RankPlace& place : options_.places) {
+    if (place.hub < topology->hubs() && place.window < windows) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("a rank at window {} of {}, which has {} windows; use more hubs, or raise "
+                    "parameters.windows_per_hfi",
+                    place.window, topology->NodeName(place.hub), windows));
+  }
+  auto fabric = Fabric::Create(options_.machine, Placement::Single(topology->nodes()));
+  if (!fabric.ok()) return fabric.status();
+  fabric_ = *std::move(fabric);
+  const TableSet tables = Planner(fabric_->topology()).Plan(Failures());
+  for (NodeId node = 0; node < topology->nodes(); ++node)
+    fabric_->InstallTables(node, tables[node]);
+  const TransportParameters& costs = options_.transport;
+  transport_ = std::make_unique<Transport>(*fabric_, options_.places, options_.job, costs, *this);
+  cost_min_ = std::min({costs.send_cost, costs.post_cost, costs.poll_cost});
+
+  std::vector<std::uint64_t> peers;
+  for (const RankPlace& place : options_.places) {
+    peers.push_back(PeerOf(place.hub, place.window));
+    rank_of_peer_[peers.back()] = static_cast<std::uint32_t>(peers.size() - 1);
+  }
+  Welcome welcome;
+  welcome.ranks = static_cast<std::uint32_t>(peers.size());
+  welcome.eager_bytes = costs.eager_bytes;
+  welcome.message_max = costs.message_max;
+  welcome.send_cost = costs.send_cost;
+  welcome.post_cost = costs.post_cost;
+  welcome.poll_cost = costs.poll_cost;
+  welcome.copy_per_kib = costs.host.write_per_kib;
+  welcome.compute_scale = options_.compute_scale;
+  auto server = RankServer::Start(welcome, std::move(peers));
+  if (!server.ok()) return server.status();
+  server_ = *std::move(server);
+  return absl::OkStatus();
+}
+
+Job::~Job() {
+  finish_ = true;
+  if (!thread_.joinable()) return;
+  server_->doorbell().to_fabric.Ring();
+  thread_.join();
+}
+
+JobResult Job::Finish() {
+  finish_ = true;
+  server_->doorbell().to_fabric.Ring();
+  thread_.join();
+  return Collect();
+}
+
+void Job::Serve() {
+  fabric_->Start();
+  transport_->Open(0);
+  Bell& bell = server_->doorbell().to_fabric;
+  while (!finish_) {
+    const std::uint32_t seen = bell.count.load();
+    const bool heard = Listen();
+    bool moved = false;
+    while (!failed_ && Step()) moved = true;
+    if (heard || moved) {
+      idle_since_ = {};
+      continue;
+    }
+    CheckDeadlock();
+    bell.Wait(seen, lines_wait_ ? 1 : kListenMilliseconds);
+  }
+  Listen();
+  for (Rank& rank : ranks_) rank.state = State::kGone;
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) transport_->Leave(r);
+  if (!failed_) Drain();
+}
+
+bool Job::Step() {
+  if (!started_) {
+    started_ = std::none_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) {
+      return rank.state == State::kAbsent || rank.state == State::kAttached;
+    });
+    if (!started_) return false;
+  }
+  Time earliest = kNever;
+  for (const Rank& rank : ranks_) {
+    if (rank.state == State::kRunning) earliest = std::min(earliest, rank.earliest);
+  }
+  const Time next = NextTime();
+  if (ResumeUntil(std::min(next, earliest))) return true;
+  if (next == kNever || next + fabric_->lookahead() > earliest) return false;
+  RunAt(next);
+  return true;
+}
+
+// Of a rank that waits: when it is to continue, as far as is known.
+Time Job::WakeOf(const Rank& rank) {
+  if (rank.state != State::kWaiting) return kNever;
+  const Time first = rank.completions.empty() ? kNever : rank.completions.begin()->first;
+  return std::max(rank.clock, std::min(first, rank.until));
+}
+
+// What is to happen next, apart from ranks that continue.
+Time Job::NextTime() const {
+  Time next = transport_->next_time();
+  bool wakes = false;
+  for (const Rank& rank : ranks_) {
+    if (!rank.calls.empty()) next = std::min(next, rank.calls.front().at);
+    wakes = wakes || WakeOf(rank) < kNever;
+  }
+  // What only keeps the clock of the fabric is done while there is more to come.
+  if (wakes || next < kNever || fabric_->NextForegroundTime() < kNever)
+    next = std::min(next, fabric_->NextEventTime());
+  return next == kNever ? kNever : std::max(next, fabric_->now());
+}
+
+bool Job::ResumeUntil(Time horizon) {
+  bool resumed = false;
+  while (true) {
+    Time first = kNever;
+    std::uint32_t which = 0;
+    for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+      const Time wake = WakeOf(ranks_[r]);
+      if (wake < first) first = wake, which = r;
+    }
+    if (first == kNever || first > horizon) return resumed;
+    Resume(which, first);
+    resumed = true;
+    horizon = std::min(horizon, first + cost_min_);
+  }
+}
+
+// Everything at `now`, and a window of the fabric from there that ends before the next call.
+void Job::RunAt(Time now) {
+  now_ = now;
+  do {
+    transport_->Run(now);
+    IssueCalls(now);
+  } while (transport_->next_time() <= now);
+  const Time first = fabric_->NextEventTime();
+  Time end = first + fabric_->lookahead();
+  end = std::min(end, transport_->next_time());
+  for (const Rank& rank : ranks_) {
+    if (!rank.calls.empty()) end = std::min(end, rank.calls.front().at);
+  }
+  end = std::min(end, now + fabric_->lookahead());
+  if (first >= end) return;
+  fabric_->RunWindow(end);
+  ++windows_;
+}
+
+void Job::IssueCalls(Time now) {
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    std::deque<Call>& calls = ranks_[r].calls;
+    while (!calls.empty() && calls.front().at <= now) {
+      Call call = std::move(calls.front());
+      calls.pop_front();
+      if (auto* send = std::get_if<SendCall>(&call.what)) {
+        ++messages_;
+        transport_->Send(r, now, std::move(*send));
+      } else if (const auto* receive = std::get_if<ReceiveCall>(&call.what)) {
+        transport_->Receive(r, now, *receive);
+      } else {
+        transport_->Cancel(r, now, std::get<Cancelling>(call.what).id);
+      }
+    }
+  }
+}
+
+// Every rank waits for a message, and nothing is under way: the program has a deadlock. That is
+// said after a while, because what a rank waits for may come from outside MPI.
+void Job::CheckDeadlock() {
+  const bool stuck = started_ && !failed_ && NextTime() == kNever &&
+                     std::none_of(ranks_.begin(), ranks_.end(),
+                                  [](const Rank& r) { return r.state == State::kRunning; }) &&
+                     std::any_of(ranks_.begin(), ranks_.end(),
+                                 [](const Rank& r) { return r.state == State::kWaiting; });
+  if (!stuck) {
+    idle_since_ = {};
+  } else if (idle_since_ == Clock::time_point()) {
+    idle_since_ = Clock::now();
+  } else if (Clock::now() - idle_since_ > options_.deadlock_after) {
+    OnFailure(fmt::format("the program waits for ever at {}: {}", FormatTime(fabric_->now(), 3),
+                          WhoWaits()));
+  }
+}
+
+std::string Job::WhoWaits() const {
+  std::string text;
+  std::size_t named = 0, more = 0;
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    if (ranks_[r].state != State::kWaiting) continue;
+    if (named == kNamedMax) {
+      ++more;
+      continue;
+    }
+    text += fmt::format(
+        "{}rank {} on {} has {} receives without a message and {} messages "
+        "without a receive",
+        named++ > 0 ? "; " : "", r, fabric_->topology().NodeName(options_.places[r].hub),
+        transport_->posted(r), transport_->unexpected(r));
+  }
+  return more > 0 ? text + fmt::format("; and {} more ranks wait", more) : text;
+}
+
+// All that is under way arrives, and the windows are given back.
+void Job::Drain() {
+  for (const bool closed : {false, true}) {
+    if (closed) transport_->Close(fabric_->now());
+    while (!failed_) {
+      const Time next = NextTime();
+      if (next == kNever) break;
+      RunAt(next);
+    }
+  }
+}
+
+// The links that carried the most, at the end that sends.
+std::vector<LinkUse> Job::BusiestLinks() const {
+  std::vector<LinkUse> links;
+  for (const NodeId node : fabric_->local_nodes()) {
+    for (PortId port = 0; port < kLinkPorts; ++port) {
+      const std::uint64_t flits = fabric_->stats(node).ports[port].sum().flits;
+      if (flits > 0) links.push_back({fabric_->topology().LinkName({node, port}), flits});
+    }
+  }
+  std::stable_sort(links.begin(), links.end(),
+                   [](const LinkUse& a, const LinkUse& b) { return a.flits > b.flits; });
+  links.resize(std::min(links.size(), kNamedMax));
+  return links;
+}
+
+JobResult Job::Collect() {
+  JobResult result;
+  result.links = BusiestLinks();
+  std::vector<NodeResult> nodes;
+  for (const NodeId node : fabric_->local_nodes()) nodes.push_back(fabric_->Result(node));
+  result.run = MergeResults(options_.machine, fabric_->topology(), std::move(nodes),
+                            fabric_->reroutes(), windows_, fabric_->losses());
+  DigestStream digest;
+  digest.Add(result.run.digest);
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    const Rank& rank = ranks_[r];
+    result.ranks.push_back({rank.clock, rank.computed, rank.waited, rank.has_channel, rank.ended,
+                            transport_->counts(r)});
+    result.virtual_time = std::max(result.virtual_time, rank.clock);
+    digest.Add(static_cast<std::uint64_t>(rank.clock));
+  }
+  result.digest = digest.Finish();
+  result.failure = failure_;
+  if (!failure_.empty()) result.run.violations.clear();  // packets are still under way
+  return result;
+}
+
+}  // namespace percs::mpi

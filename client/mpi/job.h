@@ -1,0 +1,154 @@
+// The fabric of one MPI program: a machine in this process, a window for each rank, and the rule by
+// which virtual time passes while ranks run in wall time.
+//
+// Every rank has a clock. It runs (its next call is not before a known time), or waits (until
+// something comes, or until a time), or is away (starting, ending). What is to happen next in
+// virtual time happens once no running rank can do anything before it; so the order of all things
+// follows from virtual times and ranks' numbers, and not from how fast processes are.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/mpi/rank_server.h"
+#include "client/mpi/transport.h"
+#include "emulator/sim/run.h"
+
+namespace percs::mpi {
+
+struct JobOptions {
+  Scenario machine;  // without workload
+  std::vector<RankPlace> places;
+  JobKey job = 1;
+  double compute_scale = 0;  // virtual per CPU time
+  TransportParameters transport;
+  // All ranks wait for messages that nobody has sent, for so long of wall time: a deadlock.
+  std::chrono::milliseconds deadlock_after{10'000};
+};
+
+struct RankSummary {
+  Time total = 0, computing = 0, waiting = 0;  // the rest is communicating
+  bool attached = false, ended = false;        // ended: by MPI_Finalize
+  TrafficCounts traffic;
+};
+
+struct LinkUse {
+  std::string name;
+  std::uint64_t flits = 0;
+};
+
+struct JobResult {
+  RunResult run;
+  std::vector<LinkUse> links;  // those with the most flits
+  Digest digest;               // of the run and of the ranks' clocks
+  std::vector<RankSummary> ranks;
+  Time virtual_time = 0;  // of the rank that ended last
+  std::string failure;    // "": none
+};
+
+class Job final : public TransportUser {
+ public:
+  // INVALID_ARGUMENT for a machine that cannot be built, or that has not these windows.
+  static absl::StatusOr<std::unique_ptr<Job>> Start(JobOptions options);
+  ~Job() override;
+
+  // The socket at which ranks attach.
+  const std::string& socket() const { return server_->path(); }
+  Time now() const { return now_.load(); }
+  std::uint64_t messages() const { return messages_.load(); }
+  bool failed() const { return failed_.load(); }
+  std::uint32_t attached() const { return attached_.load(); }
+  // The program has ended, or is to: what is under way is delivered, and the fabric ends.
+  JobResult Finish();
+
+  void OnCompletion(std::uint32_t rank, Completion&& completion) override;
+  void OnFailure(const std::string& reason) override;
+
+ private:
+  enum class State : std::uint8_t { kAbsent, kAttached, kRunning, kWaiting, kAway, kGone };
+  struct Cancelling {
+    std::uint64_t id = 0;
+  };
+  struct Call {
+    Time at = 0;
+    std::variant<SendCall, ReceiveCall, Cancelling> what;
+  };
+  struct Line {  // to the rank, when its ring is full
+    Record record;
+    Bytes bytes;
+  };
+  struct Rank {
+    State state = State::kAbsent;
+    bool has_channel = false;
+    Time clock = 0;     // of its last record
+    Time earliest = 0;  // kRunning: it does nothing before
+    Time until = 0;     // kWaiting
+    Time waited = 0, computed = 0;
+    bool ended = false;
+    std::deque<Call> calls;
+    std::vector<Call> calls_begun;  // one, of which bytes are missing
+    std::uint64_t missing = 0;
+    std::multimap<Time, Completion> completions;
+    std::deque<Line> lines;
+  };
+
+  explicit Job(JobOptions options) : options_(std::move(options)), ranks_(options_.places.size()) {}
+  absl::Status Build();
+  void Serve();
+
+  // --- job.cc: virtual time.
+  // False: a rank has to say something first.
+  bool Step();
+  static Time WakeOf(const Rank& rank);
+  Time NextTime() const;
+  bool ResumeUntil(Time horizon);
+  void RunAt(Time now);
+  void IssueCalls(Time now);
+  void CheckDeadlock();
+  std::string WhoWaits() const;
+  void Drain();
+  std::vector<LinkUse> BusiestLinks() const;
+  JobResult Collect();
+
+  // --- job_ranks.cc: rings.
+  bool Listen();
+  void OnEvent(const RankEvent& event);
+  void Read(std::uint32_t rank);
+  // False: the rank broke the protocol.
+  bool OnRecord(std::uint32_t rank, const Record& record, Bytes&& bytes);
+  bool OnCall(std::uint32_t rank, const Record& record, Bytes&& bytes);
+  void Resume(std::uint32_t rank, Time at);
+  void Deliver(std::uint32_t rank, Completion&& completion);
+  void Write(std::uint32_t rank, const Record& record, const std::uint8_t* bytes);
+  void Flush(std::uint32_t rank);
+
+  const JobOptions options_;
+  std::unique_ptr<Fabric> fabric_;
+  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<RankServer> server_;
+  std::map<std::uint64_t, std::uint32_t> rank_of_peer_;
+  std::vector<Rank> ranks_;
+  Time cost_min_ = 0;  // of a call
+  std::uint64_t windows_ = 0;
+  bool started_ = false;
+  bool lines_wait_ = false;
+  std::uint32_t rung_ = 0;  // the doorbell, when it was heard last
+  std::chrono::steady_clock::time_point idle_since_{};
+  std::string failure_;
+  std::atomic<bool> failed_{false}, finish_{false};
+  std::atomic<Time> now_{0};
+  std::atomic<std::uint64_t> messages_{0};
+  std::atomic<std::uint32_t> attached_{0};
+  std::thread thread_;
+};
+
+}  // namespace percs::mpi

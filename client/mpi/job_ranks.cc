@@ -1,0 +1,221 @@
+// What ranks say and hear: records of the rings become calls, completions become records.
+#include <utility>
+
+#include "client/mpi/job.h"
+#include "fmt/format.h"
+
+namespace percs::mpi {
+
+bool Job::Listen() {
+  const std::uint32_t rung = server_->doorbell().to_fabric.count.load();
+  const bool heard = std::exchange(rung_, rung) != rung;
+  if (heard) {
+    for (const RankEvent& event : server_->TakeEvents()) OnEvent(event);
+    for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+      if (ranks_[r].has_channel && ranks_[r].state != State::kGone) Read(r);
+    }
+  }
+  if (!std::exchange(lines_wait_, false)) return heard;
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) Flush(r);
+  return heard;
+}
+
+void Job::OnEvent(const RankEvent& event) {
+  Rank& rank = ranks_[event.rank];
+  if (!event.gone) {
+    rank.has_channel = true;
+    rank.state = State::kAttached;
+    ++attached_;
+    return;
+  }
+  Read(event.rank);
+  --attached_;
+  rank.state = State::kGone;
+  rank.completions.clear();
+  rank.lines.clear();
+  transport_->Leave(event.rank);
+}
+
+void Job::Read(std::uint32_t rank) {
+  Channel& channel = server_->channel(rank);
+  Ring& ring = channel.from_rank;
+  const bool full =
+      ring.written.load() - ring.read.load(std::memory_order_relaxed) > kRingBytes / 2;
+  Record record;
+  bool valid = true;
+  while (ring.Front(&record, &valid)) {
+    Bytes bytes(record.payload);
+    if (record.payload > 0) ring.Payload(bytes.data(), record.payload);
+    ring.Pop(record);
+    if (!OnRecord(rank, record, std::move(bytes))) valid = false;
+    if (!valid) break;
+  }
+  if (!valid) {
+    OnFailure(fmt::format("rank {} wrote what is no record into its memory", rank));
+  }
+  if (full) channel.to_rank.Ring();  // there is room
+}
+
+bool Job::OnRecord(std::uint32_t r, const Record& record, Bytes&& bytes) {
+  Rank& rank = ranks_[r];
+  switch (record.kind) {
+    case RecordKind::kMore: {
+      if (rank.calls_begun.empty() || bytes.size() > rank.missing) return false;
+      Bytes& whole = std::get<SendCall>(rank.calls_begun.front().what).bytes;
+      whole.insert(whole.end(), bytes.begin(), bytes.end());
+      rank.missing -= bytes.size();
+      break;
+    }
+    case RecordKind::kActive:
+      rank.state = State::kRunning;
+      rank.clock = rank.earliest = record.at;
+      return true;
+    case RecordKind::kAway:
+      rank.state = State::kAway;
+      rank.clock = std::max(rank.clock, record.at);
+      rank.computed = record.computed;
+      rank.ended = true;
+      for (auto& [at, completion] : std::exchange(rank.completions, {}))
+        Deliver(r, std::move(completion));
+      server_->channel(r).to_rank.Ring();
+      return true;
+    case RecordKind::kWait:
+      if (rank.state == State::kAway) return true;
+      rank.state = State::kWaiting;
+      rank.clock = std::max(rank.clock, record.at);
+      rank.until = std::max(record.at, record.until);
+      rank.computed = record.computed;
+      return true;
+    default:
+      if (!OnCall(r, record, std::move(bytes))) return false;
+  }
+  if (rank.missing > 0 || rank.calls_begun.empty()) return true;
+  rank.calls.push_back(std::move(rank.calls_begun.front()));
+  rank.calls_begun.clear();
+  return true;
+}
+
+bool Job::OnCall(std::uint32_t r, const Record& record, Bytes&& bytes) {
+  Rank& rank = ranks_[r];
+  if (rank.missing > 0 || record.at < 0 || record.at > kForever) return false;
+  // A rank that was not resumed, because it looked elsewhere meanwhile, may be late.
+  Call call;
+  call.at = std::max(record.at, rank.calls.empty() ? Time{0} : rank.calls.back().at);
+  std::uint32_t peer = kRankUnknown;
+  if (record.peer != kAnyPeer) {
+    const auto found = rank_of_peer_.find(record.peer);
+    if (found == rank_of_peer_.end()) return false;
+    peer = found->second;
+  }
+  switch (record.kind) {
+    case RecordKind::kSend:
+      if (peer == kRankUnknown || record.bytes > options_.transport.message_max ||
+          bytes.size() > record.bytes)
+        return false;
+      rank.missing = record.bytes - bytes.size();
+      bytes.reserve(record.bytes);
+      call.what = SendCall{peer, record.id, record.tag, record.data, std::move(bytes)};
+      break;
+    case RecordKind::kReceive:
+      call.what =
+          ReceiveCall{record.id, peer, record.tag, record.ignore, record.bytes, record.flags};
+      break;
+    case RecordKind::kCancel:
+      call.what = Cancelling{record.id};
+      break;
+    default:
+      return false;
+  }
+  rank.calls_begun.push_back(std::move(call));
+  rank.earliest = std::max(rank.earliest, record.at);
+  rank.clock = std::max(rank.clock, record.at);
+  return true;
+}
+
+// --- To ranks
+// -----------------------------------------------------------------------------------------
+
+void Job::OnCompletion(std::uint32_t r, Completion&& completion) {
+  Rank& rank = ranks_[r];
+  if (rank.state == State::kGone) return;
+  if (rank.state == State::kAway) {
+    Deliver(r, std::move(completion));
+    return server_->channel(r).to_rank.Ring();
+  }
+  const Time at = completion.at;
+  rank.completions.emplace(at, std::move(completion));
+}
+
+void Job::Resume(std::uint32_t r, Time at) {
+  Rank& rank = ranks_[r];
+  rank.waited += at - rank.clock;
+  rank.clock = at;
+  rank.earliest = at + cost_min_;
+  rank.state = State::kRunning;
+  while (!rank.completions.empty() && rank.completions.begin()->first <= at) {
+    Deliver(r, std::move(rank.completions.begin()->second));
+    rank.completions.erase(rank.completions.begin());
+  }
+  Record record;
+  record.kind = RecordKind::kResume;
+  record.at = at;
+  Write(r, record, nullptr);
+  server_->channel(r).to_rank.Ring();
+}
+
+void Job::Deliver(std::uint32_t rank, Completion&& completion) {
+  Record record;
+  record.kind = RecordKind::kComplete;
+  record.flags = completion.received ? kReceived : 0;
+  record.code = completion.code;
+  record.at = completion.at;
+  record.id = completion.id;
+  record.peer =
+      PeerOf(options_.places[completion.peer].hub, options_.places[completion.peer].window);
+  record.tag = completion.tag;
+  record.data = completion.data;
+  record.bytes = completion.length;
+  const std::uint8_t* bytes = completion.bytes.data();
+  std::uint64_t left = completion.bytes.size();
+  record.ignore = left;  // bytes that follow in total
+  do {
+    record.payload = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, kPayloadMax));
+    Write(rank, record, bytes);
+    bytes += record.payload;
+    left -= record.payload;
+    record.kind = RecordKind::kMore;
+  } while (left > 0);
+}
+
+void Job::Write(std::uint32_t r, const Record& record, const std::uint8_t* bytes) {
+  Rank& rank = ranks_[r];
+  if (rank.lines.empty() && server_->channel(r).from_fabric.Write(record, bytes)) return;
+  rank.lines.push_back({record, Bytes(bytes, bytes + record.payload)});
+  lines_wait_ = true;
+}
+
+void Job::Flush(std::uint32_t r) {
+  Rank& rank = ranks_[r];
+  if (rank.lines.empty()) return;
+  Channel& channel = server_->channel(r);
+  while (!rank.lines.empty() &&
+         channel.from_fabric.Write(rank.lines.front().record, rank.lines.front().bytes.data()))
+    rank.lines.pop_front();
+  channel.to_rank.Ring();
+  lines_wait_ = lines_wait_ || !rank.lines.empty();
+}
+
+void Job::OnFailure(const std::string& reason) {
+  if (failed_.exchange(true)) return;
+  failure_ = reason;
+  Record record;
+  record.kind = RecordKind::kFailed;
+  record.payload = static_cast<std::uint32_t>(std::min<std::size_t>(reason.size(), kPayloadMax));
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    if (!ranks_[r].has_channel || ranks_[r].state == State::kGone) continue;
+    Write(r, record, reinterpret_cast<const std::uint8_t*>(reason.data()));
+    server_->channel(r).to_rank.Ring();
+  }
+}
+
+}  // namespace percs::mpi

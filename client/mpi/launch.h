@@ -1,0 +1,38 @@
+// Debian's Open MPI, started so that its ranks use a fabric: the command, what is wrong with a
+// program before it is started, and where ranks go.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/mpi/transport.h"
+#include "emulator/topology/topology.h"
+
+namespace percs::mpi {
+
+struct LaunchOptions {
+  std::uint32_t ranks = 0;
+  std::vector<std::string> program;    // and its arguments
+  std::string socket;                  // of the fabric
+  std::string libraries;               // folder of libpercs-fi.so and libpercs-clock.so
+  std::vector<std::string> arguments;  // more, for Open MPI's mpirun
+};
+
+// Its mpirun with all options, as an argument list.
+std::vector<std::string> OpenMpiCommand(const LaunchOptions& options);
+
+// The folder of the libraries that ranks load: lib/percs beside this program's folder. NOT_FOUND.
+absl::StatusOr<std::string> FindRankLibraries();
+
+// A program that cannot run this way: NOT_FOUND if there is none, FAILED_PRECONDITION if it is
+// linked statically or with another MPI. Scripts and what loads MPI later pass.
+absl::Status CheckProgram(const std::string& program);
+
+// `hub`: rank r on hub r modulo the number of hubs; `node:K`: K ranks in turn on each hub; else a
+// file with the name of a hub per line, for each rank. INVALID_ARGUMENT, NOT_FOUND.
+absl::StatusOr<std::vector<RankPlace>> PlaceRanks(const std::string& map_by, std::uint32_t ranks,
+                                                  const Topology& topology, int windows_per_hfi);
+
+}  // namespace percs::mpi

@@ -1,0 +1,201 @@
+#include "client/mpi/rank_server.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+namespace percs::mpi {
+namespace {
+
+absl::Status SystemError(const std::string& what) {
+  return absl::InternalError(fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+void Close(int* file) {
+  if (*file >= 0) close(std::exchange(*file, -1));
+}
+
+}  // namespace
+
+absl::StatusOr<SharedMemory> SharedMemory::Make(const char* name, std::size_t bytes) {
+  SharedMemory memory;
+  memory.file_ = memfd_create(name, MFD_CLOEXEC);
+  if (memory.file_ < 0 || ftruncate(memory.file_, static_cast<off_t>(bytes)) != 0)
+    return SystemError(fmt::format("no shared memory of {} bytes", bytes));
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.file_, 0);
+  if (data == MAP_FAILED) return SystemError(fmt::format("no shared memory of {} bytes", bytes));
+  memory.data_ = data;
+  memory.bytes_ = bytes;
+  return memory;
+}
+
+SharedMemory::SharedMemory(SharedMemory&& other) noexcept { *this = std::move(other); }
+
+SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(file_, other.file_);
+  return *this;
+}
+
+SharedMemory::~SharedMemory() {
+  if (data_ != nullptr) munmap(data_, bytes_);
+  Close(&file_);
+}
+
+absl::StatusOr<std::unique_ptr<RankServer>> RankServer::Start(Welcome welcome,
+                                                              std::vector<std::uint64_t> peers) {
+  std::unique_ptr<RankServer> server(new RankServer(welcome, std::move(peers)));
+  if (absl::Status status = server->Listen(); !status.ok()) return status;
+  server->thread_ = std::thread([raw = server.get()] { raw->Serve(); });
+  return server;
+}
+
+absl::Status RankServer::Listen() {
+  auto doorbell = SharedMemory::Make("percs-doorbell", sizeof(Doorbell));
+  if (!doorbell.ok()) return doorbell.status();
+  doorbell_ = *std::move(doorbell);
+  new (doorbell_.data()) Doorbell();
+  std::string folder = (std::filesystem::temp_directory_path() / "percs-mpi-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) return SystemError("no folder " + folder);
+  folder_ = folder;
+  path_ = folder_ + "/fabric.sock";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path_.size() >= sizeof(address.sun_path))
+    return absl::InvalidArgumentError(path_ + " is too long for a socket; set TMPDIR");
+  std::memcpy(address.sun_path, path_.c_str(), path_.size());
+  listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (listener_ < 0 || pipe(stop_) != 0 ||
+      bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
+      listen(listener_, SOMAXCONN) != 0)
+    return SystemError("cannot listen at " + path_);
+  return absl::OkStatus();
+}
+
+RankServer::~RankServer() {
+  if (thread_.joinable()) {
+    Close(&stop_[1]);
+    thread_.join();
+  }
+  for (Connection& connection : connections_) Close(&connection.socket);
+  Close(&listener_), Close(&stop_[0]), Close(&stop_[1]);
+  std::error_code ignored;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+}
+
+void RankServer::Serve() {
+  while (true) {
+    std::vector<pollfd> files = {{stop_[0], POLLIN, 0}, {listener_, POLLIN, 0}};
+    for (const Connection& connection : connections_)
+      files.push_back({connection.socket, POLLIN, 0});
+    if (poll(files.data(), files.size(), -1) < 0 && errno != EINTR) return;
+    if (files[0].revents != 0) return;
+    const std::size_t heard = files.size() - 2;
+    for (std::size_t i = heard; i-- > 0;) {
+      if (files[i + 2].revents == 0 || Hear(connections_[i])) continue;
+      if (connections_[i].rank != kRankUnknown) Report({connections_[i].rank, true});
+      Close(&connections_[i].socket);
+      connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    if (files[1].revents != 0) Accept();
+  }
+}
+
+void RankServer::Accept() {
+  const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+  if (socket < 0) return;
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+      (peer.uid == geteuid() || peer.uid == 0)) {
+    connections_.push_back({socket, kRankUnknown});
+    return;
+  }
+  Welcome refusal;
+  const std::string reason =
+      fmt::format("user {} may not use the fabric of user {}", peer.uid, geteuid());
+  reason.copy(refusal.refused, sizeof(refusal.refused) - 1);
+  Answer(socket, refusal);
+  close(socket);
+}
+
+bool RankServer::Hear(Connection& connection) {
+  Hello hello;
+  const ssize_t got = recv(connection.socket, &hello, sizeof(hello), MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+  if (got != sizeof(hello) || connection.rank != kRankUnknown) return false;
+  Welcome welcome = welcome_;
+  const std::string refused = Admit(connection.socket, hello);
+  if (refused.empty()) {
+    welcome.rank = connection.rank = hello.rank;
+    welcome.peer = peers_[hello.rank];
+  }
+  refused.copy(welcome.refused, sizeof(welcome.refused) - 1);
+  Answer(connection.socket, welcome);
+  if (refused.empty()) Report({hello.rank, false});
+  return refused.empty();
+}
+
+// Why not; "" makes its channel.
+std::string RankServer::Admit(int socket, const Hello& hello) {
+  if (hello.magic != kChannelMagic || hello.version != kChannelVersion) {
+    return fmt::format("the provider speaks version {}, this fabric {}", hello.version,
+                       kChannelVersion);
+  }
+  if (hello.rank >= peers_.size()) {
+    return fmt::format("rank {} of a program on a fabric with {} places; start as many ranks",
+                       hello.rank, peers_.size());
+  }
+  if (channels_[hello.rank].data() != nullptr)
+    return fmt::format("rank {} has attached already", hello.rank);
+  auto memory = SharedMemory::Make("percs-rank", sizeof(Channel));
+  if (!memory.ok()) return std::string(memory.status().message());
+  new (memory->data()) Channel();
+  channels_[hello.rank] = *std::move(memory);
+  return "";
+}
+
+void RankServer::Answer(int socket, const Welcome& welcome) {
+  iovec part{const_cast<Welcome*>(&welcome), sizeof(welcome)};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
+  if (welcome.refused[0] == 0) {
+    const int files[2] = {channels_[welcome.rank].file(), doorbell_.file()};
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(files));
+    std::memcpy(CMSG_DATA(header), files, sizeof(files));
+  }
+  // Who has gone meanwhile is noticed by the end of its connection.
+  if (sendmsg(socket, &message, MSG_NOSIGNAL) < 0) return;
+}
+
+void RankServer::Report(RankEvent event) {
+  {
+    const std::lock_guard lock(mutex_);
+    events_.push_back(event);
+  }
+  doorbell().to_fabric.Ring();
+}
+
+std::vector<RankEvent> RankServer::TakeEvents() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(events_, {});
+}
+
+}  // namespace percs::mpi

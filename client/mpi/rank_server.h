@@ -1,0 +1,83 @@
+// Where ranks attach: a Unix socket in a folder of its own, which only processes of the same user
+// may use. A rank says its number and gets the memory that it shares with the fabric; its
+// connection stays open, so that its end is noticed however it ends.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/ofi/channel.h"
+
+namespace percs::mpi {
+
+// Memory that is shared by a file descriptor and has no name.
+class SharedMemory {
+ public:
+  static absl::StatusOr<SharedMemory> Make(const char* name, std::size_t bytes);
+  SharedMemory() = default;
+  SharedMemory(SharedMemory&& other) noexcept;
+  SharedMemory& operator=(SharedMemory&& other) noexcept;
+  ~SharedMemory();
+  void* data() const { return data_; }
+  int file() const { return file_; }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  int file_ = -1;
+};
+
+struct RankEvent {
+  std::uint32_t rank = 0;
+  bool gone = false;
+};
+
+class RankServer {
+ public:
+  // `welcome` has what is the same for all ranks; `peers` the address of each.
+  static absl::StatusOr<std::unique_ptr<RankServer>> Start(Welcome welcome,
+                                                           std::vector<std::uint64_t> peers);
+  ~RankServer();
+  RankServer(const RankServer&) = delete;
+  RankServer& operator=(const RankServer&) = delete;
+
+  const std::string& path() const { return path_; }
+  Doorbell& doorbell() { return *static_cast<Doorbell*>(doorbell_.data()); }
+  // Since the last call. Rings the doorbell when there is one.
+  std::vector<RankEvent> TakeEvents();
+  // REQUIRES: the rank has attached.
+  Channel& channel(std::uint32_t rank) { return *static_cast<Channel*>(channels_[rank].data()); }
+
+ private:
+  struct Connection {
+    int socket = -1;
+    std::uint32_t rank = kRankUnknown;  // until it said so
+  };
+  RankServer(Welcome welcome, std::vector<std::uint64_t> peers)
+      : welcome_(welcome), peers_(std::move(peers)), channels_(peers_.size()) {}
+  absl::Status Listen();
+  void Serve();
+  void Accept();
+  // False: the connection is over.
+  bool Hear(Connection& connection);
+  std::string Admit(int socket, const Hello& hello);
+  void Answer(int socket, const Welcome& welcome);
+  void Report(RankEvent event);
+
+  Welcome welcome_;
+  const std::vector<std::uint64_t> peers_;
+  std::vector<SharedMemory> channels_;  // by rank
+  SharedMemory doorbell_;
+  std::string folder_, path_;
+  int listener_ = -1, stop_[2] = {-1, -1};
+  std::vector<Connection> connections_;
+  std::mutex mutex_;
+  std::vector<RankEvent> events_;
+  std::thread thread_;
+};
+
+}  // namespace percs::mpi

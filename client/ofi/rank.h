@@ -1,0 +1,98 @@
+// A rank's side of its channel to the fabric (client/ofi/channel.h): calls become records, records
+// become completions, and the rank's clock moves with both.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "client/ofi/channel.h"
+#include "client/ofi/virtual_clock.h"
+
+namespace percs::mpi {
+
+// What ended, for a completion queue.
+struct Ended {
+  void* context = nullptr;
+  EndCode code = EndCode::kOk;
+  bool received = false;
+  void* buffer = nullptr;
+  std::uint64_t peer = kAnyPeer, tag = 0, data = 0;
+  std::uint64_t length = 0;  // of the message
+  std::uint64_t room = 0;    // of the receive
+};
+
+class RankLink {
+ public:
+  // Attaches to the fabric whose socket the environment names. Null: `why` not.
+  static std::unique_ptr<RankLink> Connect(std::string* why);
+  ~RankLink();
+  RankLink(const RankLink&) = delete;
+  RankLink& operator=(const RankLink&) = delete;
+
+  std::uint64_t peer() const { return welcome_.peer; }
+
+  // `reports`: the end becomes an Ended with `context`. The bytes may be changed on return.
+  void Send(std::uint64_t to, std::uint64_t tag, std::uint64_t data, const iovec* parts,
+            std::size_t count, bool reports, void* context);
+  void Receive(std::uint64_t from, std::uint64_t tag, std::uint64_t ignore, const iovec* parts,
+               std::size_t count, std::uint32_t flags, void* context);
+  void Cancel(void* context);
+
+  enum class Polled : std::uint8_t { kSome, kNothing, kBroken };
+  // Waits in virtual time until something has ended; in a test, no longer than that takes. After
+  // some have been taken, the next call does not wait.
+  Polled Poll();
+  std::deque<Ended>& ended() { return ended_; }
+  void Took() { took_ = true; }
+
+ private:
+  struct Pending {
+    void* context = nullptr;
+    std::vector<iovec> parts;
+    std::uint64_t room = 0;
+    bool used = false, claims = false;
+  };
+  RankLink() = default;
+  bool Greet(const char* path, std::string* why);
+  void Map(const int* files, std::string* why);
+  // A call of the program begins; `communicates`: it cannot be a part of MPI_Init.
+  void Enter(bool communicates);
+  void Leave() { ComputeFromNow(*clock_); }
+  Record At(RecordKind kind) const;
+  void Write(const Record& record, const void* bytes);
+  std::uint64_t NewId(void* context);
+  void FreeId(std::uint64_t id);
+  // True once the fabric has resumed the rank.
+  bool Hear();
+  void OnComplete(const Record& record);
+  void TakeBytes(const Record& record);
+  void EndReceive();
+  bool FabricIsThere();
+  std::int64_t PollCost() const;
+  Polled Await();
+
+  int socket_ = -1;
+  Channel* channel_ = nullptr;
+  Doorbell* doorbell_ = nullptr;
+  Welcome welcome_;
+  VirtualClock own_clock_;
+  VirtualClock* clock_ = &own_clock_;
+  const int* mpi_state_ = nullptr;
+  bool active_ = false, away_ = false, broken_ = false, took_ = false, waiting_ = false;
+  unsigned idle_polls_ = 0;
+  std::vector<Pending> pending_;  // by id - 1
+  std::vector<std::uint64_t> free_ids_;
+  std::unordered_map<void*, std::uint64_t> claims_;
+  std::deque<Ended> ended_;
+  // The completion whose bytes are coming.
+  Record coming_;
+  std::uint64_t coming_left_ = 0, coming_done_ = 0;
+};
+
+}  // namespace percs::mpi

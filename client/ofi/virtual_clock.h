@@ -1,0 +1,49 @@
+// The virtual clock of a rank. The library that is preloaded owns it, because it is loaded first
+// and seen by all others; the provider finds it there by name, and has one of its own without it.
+#pragma once
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <ctime>
+
+namespace percs::mpi {
+
+struct VirtualClock {
+  std::atomic<std::int64_t> now{0};        // picoseconds, without what runs since `cpu_since`
+  std::atomic<std::int64_t> computed{0};   // part of it
+  std::atomic<int> testing{0};             // inside MPI_Test or its like: a poll returns at once
+  std::atomic<bool> attached{false};       // to a fabric
+  std::atomic<bool> running{false};        // between MPI_Init and MPI_Finalize
+  std::atomic<std::int64_t> scale{0};      // virtual picoseconds per 1,024 ns of CPU time
+  std::atomic<std::int64_t> cpu_since{0};  // CPU time, nanoseconds
+  std::atomic<std::uint64_t> reads{0};     // of the clock, one after the other
+};
+inline constexpr const char* kClockSymbol = "percs_virtual_clock";
+
+inline std::int64_t CpuNanoseconds() {
+  timespec time{};
+  syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
+// The program has computed until now: its CPU time becomes virtual time.
+inline void ChargeComputing(VirtualClock& clock) {
+  const std::int64_t scale = clock.scale.load(std::memory_order_relaxed);
+  if (scale == 0 || !clock.running.load(std::memory_order_relaxed)) return;
+  const std::int64_t cpu = CpuNanoseconds();
+  const std::int64_t spent = cpu - clock.cpu_since.exchange(cpu);
+  if (spent <= 0) return;
+  const std::int64_t time = spent * scale / 1024;
+  clock.now += time;
+  clock.computed += time;
+}
+
+// ... and from now on what it computes counts again.
+inline void ComputeFromNow(VirtualClock& clock) {
+  if (clock.scale.load(std::memory_order_relaxed) != 0) clock.cpu_since.store(CpuNanoseconds());
+}
+
+}  // namespace percs::mpi
