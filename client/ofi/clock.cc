@@ -33,10 +33,10 @@ constexpr std::int64_t kReadCost = 20'000;
 constexpr std::uint64_t kSameReads = 4096, kDoublingsMax = 16;
 
 // Objects whose own clocks stay real.
-constexpr const char* kReal[] = {"libmpi",     "libopen-",  "openmpi",   "libpmix",  "/pmix",
-                                 "libevent",   "libhwloc",  "libfabric", "libpercs", "libc.so",
-                                 "libpthread", "ld-linux",  "libucp",    "libuct",   "libucs",
-                                 "libibverbs", "librdmacm", "libmunge",  "libprrte"};
+constexpr const char* kReal[] = {
+    "/libmpi.",  "/libmpi_",   "/libopen-",   "/openmpi/",  "/libpmix",    "/pmix",     "/libevent",
+    "/libhwloc", "/libfabric", "/libpercs-",  "/libc.so",   "/libpthread", "/ld-linux", "/libucp",
+    "/libuct",   "/libucs",    "/libibverbs", "/librdmacm", "/libmunge",   "/libprrte"};
 
 bool IsReal(const void* address) {
   Dl_info info;
@@ -130,6 +130,7 @@ PERCS_TEST_CALLS(Testany)
 PERCS_TEST_CALLS(Testsome)
 PERCS_TEST_CALLS(Iprobe)
 PERCS_TEST_CALLS(Improbe)
+PERCS_TEST_CALLS(Cancel)
 PERCS_TEST_CALLS(Request_get_status)
 
 PERCS_EXPORT double PMPI_Wtime() { return static_cast<double>(Now()) * 1e-12; }

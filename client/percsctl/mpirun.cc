@@ -29,15 +29,15 @@ namespace {
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kPoll = std::chrono::milliseconds(5);
+constexpr auto kChildPoll = std::chrono::milliseconds(5);
 constexpr auto kProgressEvery = std::chrono::milliseconds(1000);
-constexpr auto kGrace = std::chrono::seconds(5);  // from a failure to SIGKILL
-constexpr std::size_t kRanksShown = 16;
+constexpr auto kGrace = std::chrono::seconds(5);  // from a failure to SIGTERM, and to SIGKILL
+constexpr std::size_t kRankRows = 16;
 
 struct MpirunArguments {
   std::uint32_t ranks = 1;
-  std::string map_by, compute = "zero", report;
-  std::vector<std::string> words, settings, open_mpi;
+  std::string scenario, map_by, compute = "zero", report;
+  std::vector<std::string> program, settings, open_mpi;
   bool dry_run = false;
 };
 
@@ -67,22 +67,26 @@ absl::StatusOr<double> ComputeScale(const std::string& compute) {
 
 absl::StatusOr<Plan> MakePlan(const MpirunArguments& a) {
   Plan plan;
-  plan.program = a.words;
+  plan.program = a.program;
   plan.machine.topology.supernodes = 1;
   plan.machine.topology.drawers = 4;
   plan.machine.topology.hubs = 8;
-  if (IsScenario(a.words.front())) {
-    auto input = LoadScenario(a.words.front(), a.settings, std::nullopt);
+  if (IsScenario(a.scenario)) {
+    auto input = LoadScenario(a.scenario, a.settings, std::nullopt);
     if (!input.ok()) return input.status();
     plan.machine = std::move(input->scenario);
     plan.machine.workload = std::monostate();
     plan.machine.background = std::nullopt;
     plan.machine.stop_at = 0;
-    plan.program.erase(plan.program.begin());
-  } else if (!a.settings.empty()) {
-    return absl::InvalidArgumentError("--set changes a scenario; name its file before the program");
+  } else {
+    if (!a.settings.empty())
+      return absl::InvalidArgumentError(
+          "--set changes a scenario; name its file before the program");
+    // There is none, and the program comes first.
+    if (!a.scenario.empty()) plan.program.insert(plan.program.begin(), a.scenario);
   }
-  if (plan.program.empty()) return absl::InvalidArgumentError("no program after the scenario");
+  if (plan.program.empty())
+    return absl::InvalidArgumentError("no program; write it last: percsctl mpirun -n 2 -- PROGRAM");
   const auto topology = Topology::Create(plan.machine.topology);
   if (!topology.ok()) return topology.status();
   std::string map_by = a.map_by;
@@ -116,14 +120,14 @@ class Child {
   }
   explicit Child(pid_t pid) {
     pid_ = pid;
-    for (const int signal : kSignals) {
+    for (std::size_t i = 0; i < std::size(kSignals); ++i) {
       struct sigaction action = {};
       action.sa_handler = [](int number) { kill(pid_, number); };
-      sigaction(signal, &action, &old_[&signal - kSignals]);
+      sigaction(kSignals[i], &action, &old_[i]);
     }
   }
   ~Child() {
-    for (const int& signal : kSignals) sigaction(signal, &old_[&signal - kSignals], nullptr);
+    for (std::size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &old_[i], nullptr);
   }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -152,11 +156,14 @@ int AwaitEnd(const mpi::Job& job, pid_t pid, Clock::time_point start) {
       return *status;
     }
     const Clock::time_point now = Clock::now();
-    if (job.failed() && failed == Clock::time_point()) {
-      failed = now;
-      Child::Signal(SIGTERM);
-    } else if (job.failed() && now - failed > kGrace) {
-      Child::Signal(SIGKILL);
+    if (job.failed()) {
+      // Ranks have heard of it, and Open MPI ends the program itself.
+      if (failed == Clock::time_point()) failed = now;
+      if (now - failed > 2 * kGrace) {
+        Child::Signal(SIGKILL);
+      } else if (now - failed > kGrace) {
+        Child::Signal(SIGTERM);
+      }
     }
     if (terminal && now - shown > kProgressEvery) {
       shown = now;
@@ -164,7 +171,7 @@ int AwaitEnd(const mpi::Job& job, pid_t pid, Clock::time_point start) {
                  FormatWall(std::chrono::duration<double>(now - start).count()),
                  FormatCount(job.messages()));
     }
-    std::this_thread::sleep_for(kPoll);
+    std::this_thread::sleep_for(kChildPoll);
   }
 }
 
@@ -172,7 +179,7 @@ std::string SizeName(std::size_t bucket) {
   return bucket == 0 ? "0 B" : "<= " + FormatBytes(std::uint64_t{1} << (bucket - 1));
 }
 
-mpi::TrafficCounts Sum(const mpi::JobResult& result) {
+mpi::TrafficCounts SumTraffic(const mpi::JobResult& result) {
   mpi::TrafficCounts sum;
   for (const mpi::RankSummary& rank : result.ranks) {
     const mpi::TrafficCounts& t = rank.traffic;
@@ -189,7 +196,7 @@ std::string RankTable(const mpi::JobResult& result, const Plan& plan, const Topo
   Table table(
       {"rank", "hub", "virtual time", "computing", "communicating", "waiting", "messages", "bytes"},
       "rlrrrrrr");
-  for (std::size_t r = 0; r < std::min(result.ranks.size(), kRanksShown); ++r) {
+  for (std::size_t r = 0; r < std::min(result.ranks.size(), kRankRows); ++r) {
     const mpi::RankSummary& rank = result.ranks[r];
     table.Add({fmt::format("{}", r), topology.NodeName(plan.places[r].hub), FormatShort(rank.total),
                FormatShort(rank.computing), FormatShort(rank.total - rank.computing - rank.waiting),
@@ -197,15 +204,15 @@ std::string RankTable(const mpi::JobResult& result, const Plan& plan, const Topo
                FormatBytes(rank.traffic.bytes)});
   }
   std::string text = table.ToString(2);
-  if (result.ranks.size() > kRanksShown)
-    text += fmt::format("  ... and {} more ranks\n", result.ranks.size() - kRanksShown);
+  if (result.ranks.size() > kRankRows)
+    text += fmt::format("  ... and {} more ranks\n", result.ranks.size() - kRankRows);
   return text;
 }
 
 // To standard error, so that the program's output can be piped.
-void PrintReport(const mpi::JobResult& result, const Plan& plan, const Topology& topology,
-                 double wall_seconds) {
-  const mpi::TrafficCounts sum = Sum(result);
+void PrintJob(const mpi::JobResult& result, const Plan& plan, const Topology& topology,
+              double wall_seconds) {
+  const mpi::TrafficCounts sum = SumTraffic(result);
   fmt::print(stderr, "\n{} on {} ranks: {}, {} wall\n", plan.program.front(), result.ranks.size(),
              FormatVirtual(result.virtual_time), FormatWall(wall_seconds));
   fmt::print(stderr, "{}", RankTable(result, plan, topology));
@@ -229,9 +236,9 @@ void PrintReport(const mpi::JobResult& result, const Plan& plan, const Topology&
   fmt::print(stderr, "digest     {}\n", result.digest.ToString());
 }
 
-absl::Status WriteReport(const std::string& file, const mpi::JobResult& result, const Plan& plan,
-                         const Topology& topology, double wall_seconds) {
-  const mpi::TrafficCounts sum = Sum(result);
+absl::Status WriteJob(const std::string& file, const mpi::JobResult& result, const Plan& plan,
+                      const Topology& topology, double wall_seconds) {
+  const mpi::TrafficCounts sum = SumTraffic(result);
   Json ranks = Json::array(), links = Json::array(), sizes = Json::array();
   for (std::size_t r = 0; r < result.ranks.size(); ++r) {
     const mpi::RankSummary& rank = result.ranks[r];
@@ -268,7 +275,7 @@ absl::Status WriteReport(const std::string& file, const mpi::JobResult& result, 
   return absl::InternalError(fmt::format("cannot write the report to {}", file));
 }
 
-Outcome Conclude(const mpi::JobResult& result, int status) {
+Outcome JobOutcome(const mpi::JobResult& result, int status) {
   if (!result.failure.empty()) {
     const bool waits = result.failure.find("waits for ever") != std::string::npos;
     return Outcome::Fail(waits ? ExitCode::kDeadlock : ExitCode::kFailed, result.failure);
@@ -279,7 +286,7 @@ Outcome Conclude(const mpi::JobResult& result, int status) {
   return Outcome::Ok();
 }
 
-std::string Quoted(const std::vector<std::string>& words) {
+std::string ShellWords(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) {
     const bool plain =
@@ -301,7 +308,7 @@ Outcome Mpirun(const MpirunArguments& a) {
   if (!libraries.ok()) return FromStatus(libraries.status());
   mpi::LaunchOptions launch{a.ranks, plan->program, "SOCKET", *libraries, a.open_mpi};
   if (a.dry_run) {
-    fmt::print("{}\n", Quoted(mpi::OpenMpiCommand(launch)));
+    fmt::print("{}\n", ShellWords(mpi::OpenMpiCommand(launch)));
     return Outcome::Ok();
   }
   const auto topology = Topology::Create(plan->machine.topology);
@@ -320,23 +327,24 @@ Outcome Mpirun(const MpirunArguments& a) {
   const mpi::JobResult result = (*job)->Finish();
   const double wall = std::chrono::duration<double>(Clock::now() - start).count();
   std::fflush(stdout);
-  PrintReport(result, *plan, *topology, wall);
+  PrintJob(result, *plan, *topology, wall);
   if (!a.report.empty()) {
-    if (auto written = WriteReport(a.report, result, *plan, *topology, wall); !written.ok())
+    if (auto written = WriteJob(a.report, result, *plan, *topology, wall); !written.ok())
       return FromStatus(written);
   }
-  return Conclude(result, status);
+  return JobOutcome(result, status);
 }
 
 }  // namespace
 
 CommandBody AddMpirun(CLI::App& app) {
   auto a = std::make_shared<MpirunArguments>();
-  app.add_option("WORDS", a->words,
-                 "[SCENARIO] PROGRAM [ARGUMENTS]: the scenario, if any, is a file that ends in "
-                 ".yaml, .json or .textproto; without one, a supernode of 32 hubs. Write -- before "
-                 "them if arguments begin with -")
-      ->required();
+  app.add_option(
+      "SCENARIO", a->scenario,
+      "The machine: a file that ends in .yaml, .json or .textproto, without its workload "
+      "(default: a supernode of 32 hubs)");
+  app.add_option("PROGRAM", a->program,
+                 "Program and its arguments; write -- before it if arguments begin with -");
   app.add_option("-n,--ranks", a->ranks, "Ranks")->check(CLI::Range(1, 4096))->required();
   app.add_option("--map-by", a->map_by,
                  "hub: ranks round robin over hubs; node:K: K ranks on each; or a file with the "

@@ -60,7 +60,7 @@ absl::StatusOr<Pair> Find(const std::string& file, const std::vector<std::string
   return pair;
 }
 
-absl::StatusOr<PerfFormat> FormatOf(const std::string& mode) {
+absl::StatusOr<PerfFormat> PerfFormatOf(const std::string& mode) {
   for (int i = 0; i < kPerfFormats; ++i) {
     if (mode == PerfFormatName(static_cast<PerfFormat>(i))) return static_cast<PerfFormat>(i);
   }
@@ -138,7 +138,7 @@ Json ToJson(const PerfPoint& p) {
 Outcome Ping(const PingArguments& a) {
   const auto pair = Find(a.scenario, a.settings, a.from, a.to);
   if (!pair.ok()) return FromStatus(pair.status());
-  const auto format = FormatOf(a.mode);
+  const auto format = PerfFormatOf(a.mode);
   if (!format.ok()) return FromStatus(format.status());
   const auto interval = ParseQuantity(Quantity::kTime, a.interval);
   if (!interval.ok()) return FromStatus(interval.status());
@@ -182,7 +182,7 @@ bool IsHubName(const std::string& name) { return name.rfind("sn", 0) == 0; }
 Outcome PerfWindows(const WindowPerfArguments& a) {
   const auto pair = Find(a.scenario, a.settings, a.from, a.to);
   if (!pair.ok()) return FromStatus(pair.status());
-  const auto format = FormatOf(a.mode);
+  const auto format = PerfFormatOf(a.mode);
   if (!format.ok()) return FromStatus(format.status());
   std::vector<std::uint64_t> sizes(a.bytes.begin(), a.bytes.end());
   for (std::uint64_t size = 1; a.bytes.empty() && size <= PerfBytesMax(*format); size *= 2)
