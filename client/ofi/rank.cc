@@ -174,6 +174,7 @@ void RankLink::Send(std::uint64_t to, std::uint64_t tag, std::uint64_t data, con
                     std::size_t count, bool reports, void* context) {
   Enter(true);
   idle_polls_ = 0;
+  free_polls_ = kFreePolls;
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < count; ++i) bytes += parts[i].iov_len;
   const bool eager = bytes <= welcome_.eager_bytes;
@@ -208,7 +209,7 @@ void RankLink::Receive(std::uint64_t from, std::uint64_t tag, std::uint64_t igno
   Enter(true);
   const bool peeks = flags & kPeek;
   clock_->now += peeks ? PollCost() : welcome_.post_cost;
-  if (!peeks) idle_polls_ = 0;
+  if (!peeks) idle_polls_ = 0, free_polls_ = kFreePolls;
   Record record = At(RecordKind::kReceive);
   record.flags = flags;
   record.peer = from;
@@ -266,7 +267,9 @@ RankLink::Polled RankLink::Poll() {
     while (Hear()) {
     }
     if (!ended_.empty()) polled = Polled::kSome;
-  } else if (!std::exchange(took_, false)) {
+  } else if (free_polls_ > 0) {
+    --free_polls_;
+  } else {
     polled = Await();
   }
   Leave();

@@ -46,12 +46,14 @@ class RankLink {
 
   enum class Polled : std::uint8_t { kSome, kNothing, kBroken };
   // Waits in virtual time until something has ended; in a test, no longer than that takes. After
-  // some have been taken, the next call does not wait.
+  // calls, and after something has ended, it does not wait a few times: Open MPI may then have more
+  // to call once all its parts have seen what ended.
   Polled Poll();
   std::deque<Ended>& ended() { return ended_; }
-  void Took() { took_ = true; }
+  void Took() { free_polls_ = kFreePolls; }
 
  private:
+  static constexpr int kFreePolls = 4;  // parts of Open MPI that wait for each other, and one more
   struct Pending {
     void* context = nullptr;
     std::vector<iovec> parts;
@@ -84,7 +86,8 @@ class RankLink {
   VirtualClock own_clock_;
   VirtualClock* clock_ = &own_clock_;
   const int* mpi_state_ = nullptr;
-  bool active_ = false, away_ = false, broken_ = false, took_ = false, waiting_ = false;
+  bool active_ = false, away_ = false, broken_ = false, waiting_ = false;
+  int free_polls_ = 0;
   unsigned idle_polls_ = 0;
   std::vector<Pending> pending_;  // by id - 1
   std::vector<std::uint64_t> free_ids_;

@@ -46,10 +46,10 @@ class MpiTest(unittest.TestCase):
         self.assertEqual(code, result.returncode, result.stdout + result.stderr)
         return result
 
-    def report(self, ranks, *scenario):
+    def report(self, ranks, *scenario, program=()):
         file = self.path / "report.json"
         printed = self.run_program("-n", str(ranks), "--report", str(file), *scenario, "--",
-                                   self.suite).stdout
+                                   *(program or [self.suite])).stdout
         return printed, json.loads(file.read_text())
 
     def over_tcp(self, ranks):
@@ -64,8 +64,10 @@ class MpiTest(unittest.TestCase):
         self.assertGreater(first["rendezvous"], 0)
         again, second = self.report(5)
         self.assertEqual(printed, again)
-        for key in ("digest", "virtual_ps", "ranks"):
+        for key in ("virtual_ps", "ranks", "packets"):
             self.assertEqual(first[key], second[key])
+        digests = {self.report(5, program=[self.suite, "own"])[1]["digest"] for _ in range(3)}
+        self.assertEqual(1, len(digests))
 
     def test_a_link_that_is_cut_changes_times_and_no_result(self):
         scenario = self.path / "cut.yaml"
