@@ -3,6 +3,7 @@
 // real ones: who asks is told by the address of the call. Programs read the clock directly in no
 // way that a library could change (rdtsc), see docs/mpi.md.
 #include <dlfcn.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -75,9 +76,8 @@ timespec TimeOf(clockid_t id) {
           now % kPicosecondsPerSecond / 1000};
 }
 
-bool IsWallClock(clockid_t id) {
-  return id != CLOCK_PROCESS_CPUTIME_ID && id != CLOCK_THREAD_CPUTIME_ID && id >= 0;
-}
+// Clocks of CPU time are virtual, too: a rank that polls is busy. Those of other processes are not.
+bool IsOurs(clockid_t id) { return id >= 0; }
 
 void Pass(std::int64_t seconds, std::int64_t nanoseconds) {
   ChargeComputing(percs_virtual_clock);
@@ -144,7 +144,7 @@ PERCS_EXPORT double MPI_Wtick() { return PMPI_Wtick(); }
 // --- The C library
 
 PERCS_EXPORT int clock_gettime(clockid_t id, timespec* time) {
-  if (!percs::mpi::IsWallClock(id) || !Virtual(PERCS_CALLER))
+  if (!percs::mpi::IsOurs(id) || !Virtual(PERCS_CALLER))
     return static_cast<int>(syscall(SYS_clock_gettime, id, time));
   *time = TimeOf(id);
   return 0;
@@ -172,6 +172,25 @@ PERCS_EXPORT time_t time(time_t* to) noexcept {
   return now.tv_sec;
 }
 
+PERCS_EXPORT clock_t clock() noexcept {
+  timespec now{};
+  if (Virtual(PERCS_CALLER)) {
+    now = TimeOf(CLOCK_PROCESS_CPUTIME_ID);
+  } else {
+    syscall(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &now);
+  }
+  return now.tv_sec * CLOCKS_PER_SEC + now.tv_nsec / (1'000'000'000 / CLOCKS_PER_SEC);
+}
+
+PERCS_EXPORT int getrusage(__rusage_who_t who, rusage* usage) noexcept {
+  const int status = static_cast<int>(syscall(SYS_getrusage, who, usage));
+  if (status != 0 || who == RUSAGE_CHILDREN || !Virtual(PERCS_CALLER)) return status;
+  const timespec now = TimeOf(CLOCK_PROCESS_CPUTIME_ID);
+  usage->ru_utime = {now.tv_sec, now.tv_nsec / 1000};
+  usage->ru_stime = {};
+  return 0;
+}
+
 PERCS_EXPORT int nanosleep(const timespec* time, timespec* left) {
   if (!Virtual(PERCS_CALLER)) return static_cast<int>(syscall(SYS_nanosleep, time, left));
   Pass(time->tv_sec, time->tv_nsec);
@@ -179,7 +198,7 @@ PERCS_EXPORT int nanosleep(const timespec* time, timespec* left) {
 }
 
 PERCS_EXPORT int clock_nanosleep(clockid_t id, int flags, const timespec* time, timespec* left) {
-  if (!percs::mpi::IsWallClock(id) || !Virtual(PERCS_CALLER)) {
+  if (!percs::mpi::IsOurs(id) || !Virtual(PERCS_CALLER)) {
     return syscall(SYS_clock_nanosleep, id, flags, time, left) == 0 ? 0 : errno;
   }
   timespec wait = *time;
