@@ -1,5 +1,7 @@
 """The PERCS network emulator from Python: scenarios, runs, sweeps, fabrics of daemons, plots.
 
+For example::
+
     import percs
     sc = percs.Scenario.load("one-drawer.yaml").set("workload.pattern.load", 0.2)
     r = percs.run(sc, threads=2)

@@ -1,5 +1,7 @@
 """The same for asyncio: what takes long or streams, without blocking the event loop.
 
+For example::
+
     async for event in percs.aio.events(fabric):
         ...
     result = await percs.aio.run(scenario)
