@@ -7,8 +7,9 @@
 
 namespace percs {
 
-absl::StatusOr<JournalledRun> ReadJournalledRun(const std::string& journal, std::uint64_t number) {
-  const auto contents = ReadJournal(journal);
+absl::StatusOr<JournalledRun> ReadJournalledRun(const std::string& journal, std::uint64_t number,
+                                                Disk& disk) {
+  const auto contents = ReadJournal(journal, disk);
   if (!contents.ok()) return contents.status();
   JournalledRun run;
   run.cut_off = contents->cut_off;
@@ -31,18 +32,18 @@ absl::StatusOr<JournalledRun> ReadJournalledRun(const std::string& journal, std:
       run.commands.push_back(record);
     }
   }
-  const auto scenario = ReadPayload(journal, run.apply.scenario());
+  const auto scenario = ReadPayload(journal, run.apply.scenario(), disk);
   if (!scenario.ok()) return scenario.status();
   if (!run.scenario.ParseFromString(*scenario))
     return absl::DataLossError("the scenario in the journal is damaged");
   for (v1::JournalRecord& record : run.commands) {
     if (record.has_endpoint()) {
-      const auto find = [&](std::uint64_t name) { return ReadPayload(journal, name); };
+      const auto find = [&](std::uint64_t name) { return ReadPayload(journal, name, disk); };
       if (absl::Status status = FindData(record.mutable_endpoint(), find); !status.ok())
         return status;
     }
     if (record.event_case() != v1::JournalRecord::kLoadRoutes) continue;
-    const auto routes = ReadPayload(journal, record.load_routes());
+    const auto routes = ReadPayload(journal, record.load_routes(), disk);
     if (!routes.ok()) return routes.status();
     if (!record.mutable_routes()->ParseFromString(*routes))
       return absl::DataLossError("route tables in the journal are damaged");

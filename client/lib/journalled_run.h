@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "emulator/base/time.h"
 #include "percs/v1/control.pb.h"
+#include "proto/scenario/disk.h"
 
 namespace percs {
 
@@ -23,6 +24,7 @@ struct JournalledRun {
 
 // `journal`: the file, or the folder it is in. Run `number`; 0: the last one. In batch mode,
 // whatever it was. Errors as ReadJournal, NOT_FOUND for a run that is not there.
-absl::StatusOr<JournalledRun> ReadJournalledRun(const std::string& journal, std::uint64_t number);
+absl::StatusOr<JournalledRun> ReadJournalledRun(const std::string& journal, std::uint64_t number,
+                                                Disk& disk = Disk::Real());
 
 }  // namespace percs

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <random>
 #include <thread>
 #include <utility>
 
@@ -29,17 +28,12 @@ constexpr std::chrono::milliseconds kShutdownGrace(200);
 constexpr int kFarewellPolls = 100;
 constexpr std::chrono::milliseconds kFarewellPoll(10);
 
-std::uint64_t RandomNumber() {
-  std::random_device device;
-  return (static_cast<std::uint64_t>(device()) << 32) | device();
-}
-
 }  // namespace
 
 Controller::Controller(ControllerOptions options, MakeControlFront make_front)
     : options_(std::move(options)),
       limit_(options_.security.requests_per_second),
-      membership_(&lock_, options_.daemons, RandomNumber(), MembershipEvents()),
+      membership_(&lock_, options_.daemons, options_.fabrics(), MembershipEvents()),
       loss_watch_(options_.daemons, this),
       front_(make_front(this)) {}
 
@@ -68,7 +62,7 @@ absl::StatusOr<std::unique_ptr<Controller>> Controller::Start(ControllerOptions 
   if (!security.ok()) return security.status();
   controller->security_ = *std::move(security);
   absl::Status status = controller->OpenState();
-  if (status.ok()) status = controller->Listen();
+  if (status.ok() && !controller->options_.listen.empty()) status = controller->Listen();
   if (status.ok()) status = controller->ServeMetrics();
   if (!status.ok()) {
     controller->Abandon();
@@ -229,7 +223,7 @@ absl::Status Controller::CheckIdle() const {
 
 void Controller::Apply(const v1::ApplyRequest& request, ApplyDone done) {
   if (absl::Status status = CheckIdle(); !status.ok()) return done(status);
-  applied_at_ = std::chrono::steady_clock::now();
+  applied_at_ = lock_.clock().Now();
   auto run = WithinMemory("the scenario", [&] {
     return FabricRun::Create(runs_ + 1, request, membership_.places(), &lock_, this, RunEvents());
   });
@@ -313,7 +307,7 @@ void Controller::OnConfigured(const absl::Status& status) {
   reply.set_lookahead(run_->master().lookahead());
   reply.set_lookahead_source(run_->lookahead_source());
   reply.set_wall_configure_seconds(
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - applied_at_).count());
+      std::chrono::duration<double>(lock_.clock().Now() - applied_at_).count());
   answer(std::move(reply));
 }
 

@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "daemon/config/address.h"
+#include "daemon/config/random_number.h"
 #include "daemon/controller/members/loss_watch.h"
 #include "daemon/controller/members/membership.h"
 #include "daemon/controller/run/fabric_run.h"
@@ -50,7 +51,7 @@ struct KillPoint {
 };
 
 struct ControllerOptions {
-  std::string listen;
+  std::string listen;  // "": it has no server; who is in the same process calls it
   std::uint32_t daemons = 1;
   SecurityOptions security = {};
   std::string metrics;      // HOST:PORT for Prometheus; "": none
@@ -64,6 +65,10 @@ struct ControllerOptions {
   // any other none.
   std::optional<std::chrono::milliseconds> loss_deadline;
   KillPoint kill_at;
+  // What is around it; they live as long as the controller.
+  WallClock* clock = &WallClock::Real();
+  Disk* disk = &Disk::Real();
+  NumberSource fabrics = RandomNumber;
 };
 
 class Controller final : private DaemonPort, private LossWatch::Port {
@@ -87,6 +92,7 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   void Apply(const v1::ApplyRequest& request, ApplyDone done);
   v1::FabricState state() const;
   const Membership& membership() const { return membership_; }
+  Membership& membership() { return membership_; }
   const LossWatch& loss_watch() const { return loss_watch_; }
   // Streams of the daemon that broke and were replaced. REQUIRES: a daemon has the place.
   std::uint64_t ReconnectsOf(std::uint32_t place) const;
@@ -156,11 +162,11 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   std::string address_;
   TransportSecurity security_;
   RateLimit limit_;
-  ProcessLock lock_;
+  ProcessLock lock_{options_.clock};
   std::condition_variable_any ended_;
   bool has_ended_ = false, shut_down_ = false;
-  JournalFile journal_;
-  StateStore store_;
+  JournalFile journal_{options_.disk};
+  StateStore store_{options_.disk};
   absl::Status storage_trouble_;
   Timer keep_timer_{&lock_};
   bool keeping_again_ = false, fabric_kept_ = true;
@@ -174,7 +180,7 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   std::unique_ptr<ControlFront> front_;
   std::unique_ptr<FabricRun> run_;
   ApplyDone apply_done_;
-  std::chrono::steady_clock::time_point applied_at_;
+  WallClock::Point applied_at_;
   std::uint64_t runs_ = 0;
   std::string last_error_;
   std::map<std::string, std::string> metrics_detail_;  // by hub: names last, numbers do not

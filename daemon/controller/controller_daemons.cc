@@ -7,7 +7,7 @@
 namespace percs {
 
 void Controller::WatchForLosses() {
-  loss_watch_.Look(LossWatch::Clock::now(), LossRules());
+  loss_watch_.Look(lock_.clock().Now(), LossRules());
   if (run_) run_->RefuseWaiting();
   loss_timer_.Set(LossWatch::kLookEvery, [this] { WatchForLosses(); });
 }

@@ -86,7 +86,7 @@ void Controller::HandOver() {
 }
 
 absl::Status Controller::TakeUp(const KeptRun& kept, const std::vector<v1::ManagerStep>& steps) {
-  const auto journal = ReadJournal(options_.state_dir);
+  const auto journal = ReadJournal(options_.state_dir, *options_.disk);
   if (!journal.ok()) return journal.status();
   std::vector<v1::JournalRecord> commands;
   for (const v1::JournalRecord& record : journal->records) {
@@ -98,12 +98,12 @@ absl::Status Controller::TakeUp(const KeptRun& kept, const std::vector<v1::Manag
     v1::JournalRecord& command = commands.emplace_back(record);
     if (command.has_endpoint()) {
       const auto find = [this](std::uint64_t name) {
-        return ReadPayload(options_.state_dir, name);
+        return ReadPayload(options_.state_dir, name, *options_.disk);
       };
       if (absl::Status s = FindData(command.mutable_endpoint(), find); !s.ok()) return s;
     }
     if (record.event_case() != v1::JournalRecord::kLoadRoutes) continue;
-    const auto routes = ReadPayload(options_.state_dir, record.load_routes());
+    const auto routes = ReadPayload(options_.state_dir, record.load_routes(), *options_.disk);
     if (!routes.ok()) return routes.status();
     if (!command.mutable_routes()->ParseFromString(*routes))
       return absl::DataLossError("route tables in the journal are damaged");

@@ -23,7 +23,8 @@ grpc::ServerBidiReactor<v1::LinkMessage, v1::LinkMessage>* LinkMesh::Service::Ex
     grpc::CallbackServerContext* context) {
   const absl::Status admitted = mesh_->events_.admit(context->peer());
   const LockGuard guard(mesh_->lock_->mutex());
-  auto* stream = new LinkServerStream(mesh_->lock_, context, kExchangePath);
+  auto* stream =
+      new ServerStream<v1::LinkMessage, v1::LinkMessage>(mesh_->lock_, context, kExchangePath);
   stream->Start(std::make_unique<LinkListener>(stream, mesh_));
   if (!admitted.ok()) stream->Refuse(admitted);
   return stream;
@@ -39,7 +40,7 @@ void LinkMesh::Join(const LinkIdentity& self, const std::vector<LinkPeerSpec>& p
 
 void LinkMesh::Add(const LinkPeerSpec& spec) {
   Remove(spec.process);
-  auto peer = std::make_shared<LinkPeer>(lock_, self_, spec, events_);
+  auto peer = std::make_shared<LinkPeer>(lock_, transport_, self_, spec, events_);
   peers_[spec.process] = peer;
   if (peer->dials()) peer->Dial();
   PlaceWaiting();
@@ -75,7 +76,7 @@ void LinkMesh::Remove(std::uint32_t process) {
 }
 
 void LinkMesh::Look() {
-  const Clock::time_point now = Clock::now();
+  const WallClock::Point now = lock_->clock().Now();
   std::vector<v1::UnreachablePeer> unreachable;
   for (const auto& [process, peer] : peers_) {
     if (!peer->dials()) continue;
@@ -111,8 +112,9 @@ void LinkMesh::Tell(const std::vector<v1::UnreachablePeer>& unreachable) {
       spdlog::info("there is a stream to {} again", it->second->spec().name);
     changed = true;
   }
-  if (!changed && (unreachable.empty() || Clock::now() - told_at_ < kTellAgain)) return;
-  told_at_ = Clock::now();
+  const WallClock::Point now = lock_->clock().Now();
+  if (!changed && (unreachable.empty() || now - told_at_ < kTellAgain)) return;
+  told_at_ = now;
   if (events_.unreachable) events_.unreachable(unreachable);
 }
 

@@ -10,13 +10,15 @@
 #include <vector>
 
 #include "daemon/link/link_peer.h"
+#include "percs/v1/link.grpc.pb.h"
 
 namespace percs {
 
 class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
  public:
-  LinkMesh(ProcessLock* lock, LinkEvents events)
-      : lock_(lock), events_(std::move(events)), look_(lock) {}
+  // The transport lives as long as this.
+  LinkMesh(ProcessLock* lock, LinkEvents events, LinkTransport* transport = &LinkTransport::Real())
+      : lock_(lock), transport_(transport), events_(std::move(events)), look_(lock) {}
 
   // Service that a server registers; it lives as long as this.
   v1::Link::CallbackService* service() { return &service_; }
@@ -41,7 +43,6 @@ class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
   void OnGone(LinkListener* listener) override;
 
  private:
-  using Clock = std::chrono::steady_clock;
   class Service final : public v1::Link::CallbackService {
    public:
     explicit Service(LinkMesh* mesh) : mesh_(mesh) {}
@@ -64,6 +65,7 @@ class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
   void Tell(const std::vector<v1::UnreachablePeer>& unreachable);
 
   ProcessLock* lock_;
+  LinkTransport* transport_;
   LinkEvents events_;
   Service service_{this};
   LinkIdentity self_;
@@ -71,9 +73,9 @@ class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
   std::vector<Waiting> waiting_;  // peers that this process has not been told of yet
   std::uint64_t reconnects_before_ = 0;
   Timer look_;
-  std::map<std::uint32_t, Clock::time_point> apart_;  // peers that we dial: without a stream since
-  std::set<std::uint32_t> unreachable_;               // of these, those that were told
-  Clock::time_point told_at_;
+  std::map<std::uint32_t, WallClock::Point> apart_;  // peers that we dial: without a stream since
+  std::set<std::uint32_t> unreachable_;              // of these, those that were told
+  WallClock::Point told_at_;
 };
 
 }  // namespace percs

@@ -7,7 +7,6 @@
 #include "emulator/base/check.h"
 #include "fmt/format.h"
 #include "proto/process/grpc_status.h"
-#include "proto/security/channel.h"
 
 namespace percs {
 namespace {
@@ -25,10 +24,11 @@ bool IsRefusal(const absl::Status& status) {
 
 }  // namespace
 
-LinkPeer::LinkPeer(ProcessLock* lock, const LinkIdentity& self, const LinkPeerSpec& spec,
-                   const LinkEvents& events)
+LinkPeer::LinkPeer(ProcessLock* lock, LinkTransport* transport, const LinkIdentity& self,
+                   const LinkPeerSpec& spec, const LinkEvents& events)
     : Endpoint(kUnacknowledgedMax),
       lock_(lock),
+      transport_(transport),
       self_(self),
       spec_(spec),
       events_(events),
@@ -36,13 +36,9 @@ LinkPeer::LinkPeer(ProcessLock* lock, const LinkIdentity& self, const LinkPeerSp
       decoder_(spec.open_packets_max) {}
 
 void LinkPeer::Dial() {
-  if (!stub_)
-    stub_ = v1::Link::NewStub(MakeChannel(spec_.address, self_.credentials, Role::kDaemon));
-  auto* stream = new LinkClientStream(lock_);
+  if (!line_) line_ = transport_->LineTo(lock_, spec_.address, self_.credentials);
   dialled_fast_ = fail_fast_;
-  stream->context()->set_wait_for_ready(!fail_fast_);
-  stub_->async()->Exchange(stream->context(), stream);
-  Begin(stream);
+  Begin(line_->Open(/*wait=*/!fail_fast_));
 }
 
 void LinkPeer::FailFast() {

@@ -14,15 +14,14 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "daemon/link/codec.h"
+#include "daemon/link/link_transport.h"
 #include "daemon/stream/endpoint.h"
-#include "percs/v1/link.grpc.pb.h"
+#include "percs/v1/link.pb.h"
 #include "percs/v1/sync.pb.h"
 #include "proto/security/credentials.h"
 
 namespace percs {
 
-using LinkClientStream = ClientStream<v1::LinkMessage, v1::LinkMessage>;
-using LinkServerStream = ServerStream<v1::LinkMessage, v1::LinkMessage>;
 using LinkListener = SessionListener<v1::LinkMessage, v1::LinkMessage>;
 
 // Who we are in the run that the links belong to.
@@ -52,8 +51,9 @@ struct LinkEvents {
 
 class LinkPeer final : public Endpoint<v1::LinkMessage, v1::LinkMessage> {
  public:
-  LinkPeer(ProcessLock* lock, const LinkIdentity& self, const LinkPeerSpec& spec,
-           const LinkEvents& events);
+  // The transport lives as long as this.
+  LinkPeer(ProcessLock* lock, LinkTransport* transport, const LinkIdentity& self,
+           const LinkPeerSpec& spec, const LinkEvents& events);
 
   bool dials() const { return self_.process < spec_.process; }
   void Dial();
@@ -80,10 +80,11 @@ class LinkPeer final : public Endpoint<v1::LinkMessage, v1::LinkMessage> {
   void OnLost(const absl::Status& status) override;
 
   ProcessLock* lock_;
+  LinkTransport* transport_;
   const LinkIdentity self_;
   const LinkPeerSpec spec_;
   const LinkEvents events_;
-  std::unique_ptr<v1::Link::Stub> stub_;
+  std::unique_ptr<LinkLine> line_;  // since it was dialled first
   Timer redial_;
   OutboxDecoder decoder_;
   std::deque<Outbox> arrived_;  // not taken yet

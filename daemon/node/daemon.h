@@ -1,4 +1,4 @@
-// One percsd: its server, its session with the controller, its links and its hubs.
+// One percsd: its server, and behind it the core.
 #pragma once
 
 #include <chrono>
@@ -11,13 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/config/address.h"
-#include "daemon/endpoint/programs.h"
-#include "daemon/link/link_mesh.h"
-#include "daemon/metrics/hub_metrics.h"
 #include "daemon/metrics/metrics_server.h"
-#include "daemon/node/host.h"
+#include "daemon/node/daemon_core.h"
 #include "daemon/stream/rate_limit.h"
-#include "daemon/sync/sync_client.h"
 
 namespace percs {
 
@@ -58,9 +54,7 @@ class Daemon {
   absl::Status Listen();
   absl::Status ServeMetrics();
   void JoinController();
-  void OnGone(const absl::Status& status);
-  void Observe(const v1::Observe& observe);
-  absl::Status OnControllerMessage(v1::ControllerMessage& message);
+  DaemonCore::Around Around();
   void End(const absl::Status& status);
 
   DaemonOptions options_;
@@ -70,16 +64,9 @@ class Daemon {
   std::condition_variable_any ended_;
   bool has_ended_ = false;
   absl::Status outcome_;
-  std::uint64_t incarnation_ = 0;
   TransportSecurity security_;
   RateLimit limit_;
-  LinkMesh mesh_;
-  Programs programs_;
-  Host host_;
-  std::shared_ptr<SyncClient> sync_;
-  std::vector<std::shared_ptr<SyncClient>> before_;  // of incarnations that were declared lost
-  Timer anew_{&lock_};
-  Timer slice_{&lock_};
+  DaemonCore core_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<MetricsServer> metrics_;
 };

@@ -34,8 +34,8 @@ class Endpoint : public std::enable_shared_from_this<Endpoint<Out, In>> {
 
   // A server's stream whose hello named us: takes the place of an older one, once that has closed.
   void Offer(Listener* listener, const Hello& hello);
-  // Dialling side, after the stub has bound `stream`.
-  void Begin(ClientStream<Out, In>* stream);
+  // Dialling side.
+  void Begin(DialledStream<Out, In>* stream);
   // Ends the stream, as if the network had.
   void Break() {
     if (stream_ != nullptr) stream_->port()->Cancel();
@@ -170,7 +170,7 @@ void Endpoint<Out, In>::Offer(Listener* listener, const Hello& hello) {
 }
 
 template <class Out, class In>
-void Endpoint<Out, In>::Begin(ClientStream<Out, In>* stream) {
+void Endpoint<Out, In>::Begin(DialledStream<Out, In>* stream) {
   auto listener = std::make_unique<Listener>(stream, this->shared_from_this());
   stream_ = listener.get();
   stream_->SendHello();

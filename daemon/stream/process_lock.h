@@ -10,7 +10,7 @@
 #include <mutex>
 #include <utility>
 
-#include "grpcpp/alarm.h"
+#include "daemon/stream/wall_clock.h"
 
 namespace percs {
 
@@ -32,6 +32,10 @@ class ProcessMutex {
 
 class ProcessLock {
  public:
+  // The clock lives as long as this.
+  explicit ProcessLock(WallClock* clock = &WallClock::Real()) : clock_(clock) {}
+
+  WallClock& clock() const { return *clock_; }
   ProcessMutex& mutex() { return mutex_; }
   // REQUIRES: locked.
   void Add() { ++outstanding_; }
@@ -45,6 +49,7 @@ class ProcessLock {
   }
 
  private:
+  WallClock* const clock_;
   ProcessMutex mutex_;
   std::condition_variable_any none_;
   int outstanding_ = 0;
@@ -55,34 +60,20 @@ using LockGuard = std::lock_guard<ProcessMutex>;
 // Calls back once after a wall time, with the lock held. THREAD: used with the lock held.
 class Timer {
  public:
-  explicit Timer(ProcessLock* lock) : lock_(lock), generation_(std::make_shared<int>(0)) {}
-  ~Timer() { Cancel(); }
+  explicit Timer(ProcessLock* lock) : lock_(lock) {}
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
   // Replaces what was set before.
   void Set(std::chrono::nanoseconds after, std::function<void()> then) {
     Cancel();
-    lock_->Add();
-    alarm_ = std::make_unique<grpc::Alarm>();
-    const auto when = std::chrono::system_clock::now() +
-                      std::chrono::duration_cast<std::chrono::system_clock::duration>(after);
-    alarm_->Set(when, [lock = lock_, current = generation_, generation = *generation_,
-                       then = std::move(then)](bool rang) noexcept {  // gRPC would swallow it
-      const LockGuard guard(lock->mutex());
-      if (rang && *current == generation) then();
-      lock->Remove();
-    });
+    alarm_ = lock_->clock().Set(lock_, after, std::move(then));
   }
-  void Cancel() {
-    ++*generation_;
-    alarm_.reset();
-  }
+  void Cancel() { alarm_.reset(); }
 
  private:
   ProcessLock* lock_;
-  std::shared_ptr<int> generation_;
-  std::unique_ptr<grpc::Alarm> alarm_;
+  std::unique_ptr<WallClock::Alarm> alarm_;
 };
 
 }  // namespace percs

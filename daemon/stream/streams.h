@@ -30,18 +30,26 @@ class StreamListener {
   virtual void OnClosed(const absl::Status& status) = 0;
 };
 
+// A stream that this process has opened. What is written before Start leaves with it.
+template <class Out, class In>
+class DialledStream : public StreamPort<Out> {
+ public:
+  // Owns the listener, and itself from then on.
+  virtual void Start(std::unique_ptr<StreamListener<In>> listener) = 0;
+};
+
 // What gRPC calls is noexcept: it would swallow what is thrown, and the conversation would stand
 // still (EndWhenOutOfMemory ends the process with a message).
 template <class Out, class In>
-class ClientStream final : public grpc::ClientBidiReactor<Out, In>, public StreamPort<Out> {
+class ClientStream final : public grpc::ClientBidiReactor<Out, In>, public DialledStream<Out, In> {
  public:
   ClientStream(ProcessLock* lock) : lock_(lock) {
     lock_->Add();
     context_.set_wait_for_ready(true);
   }
   grpc::ClientContext* context() { return &context_; }
-  // After the stub has bound this reactor. Owns the listener.
-  void Start(std::unique_ptr<StreamListener<In>> listener) {
+  // After the stub has bound this reactor.
+  void Start(std::unique_ptr<StreamListener<In>> listener) override {
     listener_ = std::move(listener);
     this->StartRead(&in_);
     this->StartCall();

@@ -1,13 +1,10 @@
 #include "daemon/sync/sync_client.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "daemon/config/version.h"
 #include "fmt/format.h"
-#include "proto/security/channel.h"
 #include "spdlog/spdlog.h"
 
 namespace percs {
@@ -17,7 +14,6 @@ namespace {
 constexpr std::chrono::milliseconds kRetryAfter(50);
 // For a place: first, and at most.
 constexpr std::chrono::milliseconds kAskAgainAfter(500), kAskAgainMax(4'000);
-constexpr std::chrono::seconds kJoinDeadline(5);
 
 // Trying again may help.
 bool IsAbsence(const absl::Status& status) {
@@ -27,24 +23,18 @@ bool IsAbsence(const absl::Status& status) {
 
 }  // namespace
 
-struct SyncClient::JoinCall {
-  grpc::ClientContext context;
-  v1::JoinRequest request;
-  v1::JoinReply reply;
-};
-
-SyncClient::SyncClient(ProcessLock* lock, SyncClientOptions options, Events events)
+SyncClient::SyncClient(ProcessLock* lock, std::unique_ptr<SyncTransport> transport,
+                       SyncClientOptions options, Events events)
     : Endpoint(kUnacknowledgedMax),
-      lock_(lock),
+      clock_(lock->clock()),
+      transport_(std::move(transport)),
       options_(std::move(options)),
       events_(std::move(events)),
       retry_(lock),
       give_up_(lock) {}
 
 void SyncClient::Start() {
-  stub_ =
-      v1::Sync::NewStub(MakeChannel(options_.controller, options_.credentials, Role::kController));
-  away_since_ = Clock::now();
+  away_since_ = clock_.Now();
   Join();
 }
 
@@ -56,31 +46,25 @@ void SyncClient::Stop() {
 }
 
 void SyncClient::Join() {
-  auto call = std::make_shared<JoinCall>();
-  *call->request.mutable_versions() = OurVersions();
-  if (options_.place) call->request.set_place(*options_.place);
-  call->request.set_name(options_.name);
-  call->request.set_pid(static_cast<std::uint32_t>(getpid()));
-  call->request.set_link_address(options_.link_address);
-  call->request.set_metrics_address(options_.metrics_address);
-  call->request.set_incarnation(options_.incarnation);
-  call->context.set_deadline(std::chrono::system_clock::now() + kJoinDeadline);
-  lock_->Add();
-  stub_->async()->Join(&call->context, &call->request, &call->reply,
-                       [this, call](const grpc::Status& status) mutable {
-                         const LockGuard guard(lock_->mutex());
-                         OnJoinReply(status, call->reply);
-                         call.reset();  // its context has a share in the channel, as ClientStream's
-                         lock_->Remove();
-                       });
+  v1::JoinRequest request;
+  *request.mutable_versions() = OurVersions();
+  if (options_.place) request.set_place(*options_.place);
+  request.set_name(options_.name);
+  request.set_pid(options_.pid);
+  request.set_link_address(options_.link_address);
+  request.set_metrics_address(options_.metrics_address);
+  request.set_incarnation(options_.incarnation);
+  transport_->Join(request, [this](const absl::Status& status, const v1::JoinReply& reply) {
+    OnJoinReply(status, reply);
+  });
 }
 
-void SyncClient::OnJoinReply(const grpc::Status& status, const v1::JoinReply& reply) {
+void SyncClient::OnJoinReply(const absl::Status& status, const v1::JoinReply& reply) {
   if (stopped_) return;
   const bool waits = options_.spare || options_.place;
-  if (waits && status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED)
-    return WaitForPlace(status.error_message());
-  if (!status.ok()) return RetryOrGiveUp(FromGrpc(status));
+  if (waits && absl::IsResourceExhausted(status))
+    return WaitForPlace(std::string(status.message()));
+  if (!status.ok()) return RetryOrGiveUp(status);
   joined_ = true;
   waiting_for_.clear();
   process_ = reply.process();
@@ -103,11 +87,7 @@ void SyncClient::WaitForPlace(const std::string& why) {
   ask_again_after_ = std::min(2 * ask_again_after_, kAskAgainMax);
 }
 
-void SyncClient::Dial() {
-  auto* stream = new ClientStream<v1::DaemonMessage, v1::ControllerMessage>(lock_);
-  stub_->async()->Session(stream->context(), stream);
-  Begin(stream);
-}
+void SyncClient::Dial() { Begin(transport_->Open()); }
 
 void SyncClient::RetryOrGiveUp(const absl::Status& status) {
   if (stopped_) return;
@@ -122,7 +102,7 @@ void SyncClient::RetryOrGiveUp(const absl::Status& status) {
   if (!watching_) {
     // A dead controller's socket may hold the next connection attempt, so time is watched apart.
     watching_ = true;
-    if (joined_) away_since_ = Clock::now();
+    if (joined_) away_since_ = clock_.Now();
     give_up_.Set(options_.timeout, [this] { Away(); });
   }
   retry_.Set(kRetryAfter, [this] {
@@ -135,7 +115,7 @@ void SyncClient::Away() {
   watching_ = false;
   if (stopped_ || connected()) return;
   stopped_ = true;
-  const double seconds = std::chrono::duration<double>(Clock::now() - away_since_).count();
+  const double seconds = std::chrono::duration<double>(clock_.Now() - away_since_).count();
   if (!last_answer_.empty()) {
     return events_.gone(absl::UnavailableError(fmt::format(
         "controller at {}: refused for {:.1f} s: {}", options_.controller, seconds, last_answer_)));

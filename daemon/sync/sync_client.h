@@ -12,19 +12,19 @@
 #include <string>
 
 #include "daemon/stream/endpoint.h"
-#include "percs/v1/sync.grpc.pb.h"
-#include "proto/security/credentials.h"
+#include "daemon/sync/sync_transport.h"
 
 namespace percs {
 
 struct SyncClientOptions {
-  std::string controller;
-  Credentials credentials;
+  std::string controller;        // address, for people
+  Credentials credentials = {};  // of this process
   std::optional<std::uint32_t> place;
   std::string name;
   std::string link_address;
   std::string metrics_address;  // "": it serves none
   std::uint64_t incarnation = 0;
+  std::uint32_t pid = 0;
   bool spare = false;                         // waits while all places are taken
   std::chrono::milliseconds timeout{10'000};  // without the controller
 };
@@ -37,7 +37,8 @@ class SyncClient final : public Endpoint<v1::DaemonMessage, v1::ControllerMessag
     std::function<void(const absl::Status&)> gone;  // refused, or away for too long
     std::function<void(bool)> reached;  // whether there is a session, whenever that changes
   };
-  SyncClient(ProcessLock* lock, SyncClientOptions options, Events events);
+  SyncClient(ProcessLock* lock, std::unique_ptr<SyncTransport> transport, SyncClientOptions options,
+             Events events);
 
   void Start();
   void Stop();
@@ -45,10 +46,8 @@ class SyncClient final : public Endpoint<v1::DaemonMessage, v1::ControllerMessag
   std::uint64_t fabric() const { return fabric_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  struct JoinCall;
   void Join();
-  void OnJoinReply(const grpc::Status& status, const v1::JoinReply& reply);
+  void OnJoinReply(const absl::Status& status, const v1::JoinReply& reply);
   void WaitForPlace(const std::string& why);
   void Dial();
   void RetryOrGiveUp(const absl::Status& status);
@@ -62,12 +61,12 @@ class SyncClient final : public Endpoint<v1::DaemonMessage, v1::ControllerMessag
   void OnReached() override;
   void OnLost(const absl::Status& status) override { RetryOrGiveUp(status); }
 
-  ProcessLock* lock_;
+  WallClock& clock_;
+  const std::unique_ptr<SyncTransport> transport_;
   const SyncClientOptions options_;
   Events events_;
-  std::unique_ptr<v1::Sync::Stub> stub_;
   Timer retry_, give_up_;
-  Clock::time_point away_since_ = Clock::now();
+  WallClock::Point away_since_;
   bool joined_ = false, stopped_ = false, watching_ = false;
   std::string waiting_for_;  // a place: why there is none
   std::chrono::milliseconds ask_again_after_{0};

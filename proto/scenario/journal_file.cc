@@ -1,7 +1,5 @@
 #include "proto/scenario/journal_file.h"
 
-#include <fcntl.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -11,8 +9,6 @@
 
 #include "emulator/base/digest.h"
 #include "fmt/format.h"
-#include "proto/process/folders.h"
-#include "proto/scenario/file.h"
 
 namespace percs {
 namespace {
@@ -47,9 +43,8 @@ std::string Header() {
   return header;
 }
 
-std::string FileOf(const std::string& path) {
-  std::error_code error;
-  return fs::is_directory(path, error) ? path + "/journal" : path;
+std::string FileOf(const std::string& path, Disk& disk) {
+  return disk.IsFolder(path) ? path + "/journal" : path;
 }
 
 std::string PayloadName(std::uint64_t hash) { return fmt::format("payload-{:016x}", hash); }
@@ -61,19 +56,6 @@ absl::Status DiskError(const std::string& what, int error) {
                                         "; free some space: commands are not accepted until then");
   }
   return absl::UnavailableError(text);
-}
-
-// 0, or the error.
-int WriteAll(int file, const char* bytes, std::size_t size, off_t at) {
-  while (size > 0) {
-    const ssize_t written = pwrite(file, bytes, size, at);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return written < 0 ? errno : ENOSPC;
-    bytes += written;
-    size -= static_cast<std::size_t>(written);
-    at += written;
-  }
-  return 0;
 }
 
 absl::Status CheckHeader(const std::string& bytes, const std::string& file) {
@@ -88,18 +70,11 @@ absl::Status CheckHeader(const std::string& bytes, const std::string& file) {
       "{} has format {}, and this software reads formats up to {}", file, format, kJournalFormat));
 }
 
-void SyncFolder(const std::string& folder) {
-  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0) return;
-  fsync(file);
-  close(file);
-}
-
 }  // namespace
 
-absl::StatusOr<JournalContents> ReadJournal(const std::string& path) {
-  const std::string file = FileOf(path);
-  const auto bytes = ReadWholeFile(file);
+absl::StatusOr<JournalContents> ReadJournal(const std::string& path, Disk& disk) {
+  const std::string file = FileOf(path, disk);
+  const auto bytes = disk.Read(file);
   if (!bytes.ok()) return bytes.status();
   if (absl::Status status = CheckHeader(*bytes, file); !status.ok()) return status;
   JournalContents contents;
@@ -120,9 +95,9 @@ absl::StatusOr<JournalContents> ReadJournal(const std::string& path) {
   return contents;
 }
 
-absl::StatusOr<std::string> ReadPayload(const std::string& path, std::uint64_t hash) {
-  const std::string file = fs::path(FileOf(path)).parent_path() / PayloadName(hash);
-  auto bytes = ReadWholeFile(file);
+absl::StatusOr<std::string> ReadPayload(const std::string& path, std::uint64_t hash, Disk& disk) {
+  const std::string file = fs::path(FileOf(path, disk)).parent_path() / PayloadName(hash);
+  auto bytes = disk.Read(file);
   if (!bytes.ok()) return bytes.status();
   if (HashBytes(bytes->data(), bytes->size()) != hash) {
     return absl::DataLossError(
@@ -131,45 +106,39 @@ absl::StatusOr<std::string> ReadPayload(const std::string& path, std::uint64_t h
   return bytes;
 }
 
-void JournalFile::Close() {
-  if (file_ >= 0) close(file_);
-  file_ = -1;
-}
-
 absl::Status JournalFile::Open(const std::string& folder, std::uint64_t size_max) {
   Close();
   folder_ = folder;
   size_max_ = size_max;
-  std::error_code error;
-  if (absl::Status status = MakeFolder(folder, kPrivateFolder); !status.ok()) return status;
+  if (absl::Status status = disk_->MakeFolder(folder); !status.ok()) return status;
   const std::string name = folder + "/journal";
-  const bool exists = fs::exists(name, error) && fs::file_size(name, error) > 0;
+  bool exists = false;
+  payloads_ = 0;
+  for (const auto& [file, size] : disk_->List(folder)) {
+    exists |= file == "journal" && size > 0;
+    if (file.rfind("payload-", 0) == 0) payloads_ += size;
+  }
   if (exists) {
-    const auto contents = ReadJournal(name);
+    const auto contents = ReadJournal(name, *disk_);
     if (!contents.ok()) return contents.status();
     size_ = contents->whole;
     cut_off_ = contents->cut_off;
     for (const v1::JournalRecord& record : contents->records)
       last_run_ = std::max(last_run_, record.run());
   }
-  file_ = open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kPrivateFile);
-  if (file_ < 0) {
+  auto file = disk_->Open(name, /*empty=*/false);
+  if (!file.ok()) {
     return absl::UnavailableError(
-        fmt::format("cannot write a journal into {}: {}", folder, std::strerror(errno)));
+        fmt::format("cannot write a journal into {}: {}", folder, std::strerror(file.error)));
   }
-  payloads_ = 0;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().filename().string().rfind("payload-", 0) == 0)
-      payloads_ += entry.file_size(error);
-  }
+  file_ = std::move(file.file);
   if (exists) {
-    if (cut_off_ > 0 && ftruncate(file_, static_cast<off_t>(size_)) != 0)
-      return DiskError("cutting it off", errno);
-    return absl::OkStatus();
+    const int error = cut_off_ > 0 ? file_->Truncate(size_) : 0;
+    return error == 0 ? absl::OkStatus() : DiskError("cutting it off", error);
   }
   size_ = 0;
   absl::Status status = Write(Header());
-  SyncFolder(folder);
+  disk_->SyncFolder(folder);
   return status;
 }
 
@@ -183,11 +152,11 @@ absl::Status JournalFile::CheckRoom(std::uint64_t bytes) const {
 
 // At the end, or not at all.
 absl::Status JournalFile::Write(const std::string& bytes) {
-  int error = WriteAll(file_, bytes.data(), bytes.size(), static_cast<off_t>(size_));
-  if (error == 0 && fdatasync(file_) != 0) error = errno;
+  int error = file_->Write(bytes, size_);
+  if (error == 0) error = file_->Sync();
   if (error != 0) {
-    if (ftruncate(file_, static_cast<off_t>(size_)) != 0)
-      return DiskError("taking a record back", errno);
+    if (const int again = file_->Truncate(size_); again != 0)
+      return DiskError("taking a record back", again);
     return DiskError("writing", error);
   }
   size_ += bytes.size();
@@ -212,20 +181,20 @@ absl::Status JournalFile::Append(absl::Span<const v1::JournalRecord> records) {
 
 absl::StatusOr<std::uint64_t> JournalFile::Store(const std::string& bytes) {
   const std::uint64_t hash = HashBytes(bytes.data(), bytes.size());
-  if (ReadPayload(folder_, hash).ok()) return hash;
+  if (ReadPayload(folder_, hash, *disk_).ok()) return hash;
   if (absl::Status status = CheckRoom(bytes.size()); !status.ok()) return status;
   const std::string name = folder_ + "/" + PayloadName(hash), part = name + ".part";
-  const int file = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kPrivateFile);
-  if (file < 0) return DiskError("keeping " + name, errno);
-  int error = WriteAll(file, bytes.data(), bytes.size(), 0);
-  if (error == 0 && fsync(file) != 0) error = errno;
-  close(file);
-  if (error == 0 && rename(part.c_str(), name.c_str()) != 0) error = errno;
+  auto file = disk_->Open(part, /*empty=*/true);
+  if (!file.ok()) return DiskError("keeping " + name, file.error);
+  int error = file.file->Write(bytes, 0);
+  if (error == 0) error = file.file->Sync();
+  file.file.reset();
+  if (error == 0) error = disk_->Rename(part, name);
   if (error != 0) {
-    unlink(part.c_str());
+    disk_->Remove(part);
     return DiskError("keeping " + name, error);
   }
-  SyncFolder(folder_);
+  disk_->SyncFolder(folder_);
   payloads_ += bytes.size();
   return hash;
 }

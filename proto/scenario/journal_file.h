@@ -8,12 +8,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "percs/v1/control.pb.h"
+#include "proto/scenario/disk.h"
 
 namespace percs {
 
@@ -27,13 +29,15 @@ struct JournalContents {
 
 // `path`: the file, or the folder it is in. NOT_FOUND; DATA_LOSS if it is no journal;
 // FAILED_PRECONDITION with both numbers for a newer format.
-absl::StatusOr<JournalContents> ReadJournal(const std::string& path);
+absl::StatusOr<JournalContents> ReadJournal(const std::string& path, Disk& disk = Disk::Real());
 // From the folder of the journal at `path`. NOT_FOUND; DATA_LOSS if it is not what its hash says.
-absl::StatusOr<std::string> ReadPayload(const std::string& path, std::uint64_t hash);
+absl::StatusOr<std::string> ReadPayload(const std::string& path, std::uint64_t hash,
+                                        Disk& disk = Disk::Real());
 
 class JournalFile {
  public:
-  JournalFile() = default;
+  // The disk lives as long as this.
+  explicit JournalFile(Disk* disk = &Disk::Real()) : disk_(disk) {}
   ~JournalFile() { Close(); }
   JournalFile(const JournalFile&) = delete;
   JournalFile& operator=(const JournalFile&) = delete;
@@ -42,8 +46,8 @@ class JournalFile {
   // bytes, payloads included. Errors as ReadJournal, and UNAVAILABLE if the folder cannot be
   // written to.
   absl::Status Open(const std::string& folder, std::uint64_t size_max);
-  bool is_open() const { return file_ >= 0; }
-  void Close();
+  bool is_open() const { return file_ != nullptr; }
+  void Close() { file_.reset(); }
   // What was cut off when it was opened.
   std::uint64_t cut_off() const { return cut_off_; }
   // The highest number of a run that was in it when it was opened.
@@ -60,8 +64,9 @@ class JournalFile {
   absl::Status CheckRoom(std::uint64_t bytes) const;
   absl::Status Write(const std::string& bytes);
 
+  Disk* disk_;
   std::string folder_;
-  int file_ = -1;
+  std::unique_ptr<Disk::File> file_;
   std::uint64_t size_ = 0;      // of `journal`
   std::uint64_t payloads_ = 0;  // bytes in payload files
   std::uint64_t size_max_ = 0, cut_off_ = 0, last_run_ = 0;

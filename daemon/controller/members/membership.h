@@ -70,6 +70,8 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
 
   v1::Sync::CallbackService* service() { return &service_; }
   std::uint64_t fabric() const { return fabric_; }
+  // The place of a daemon that joins, or why it has none.
+  absl::StatusOr<std::uint32_t> Join(const v1::JoinRequest& request);
   // No message goes to daemons, new or old, before Release.
   void HoldBack() { hold_back_ = true; }
   void Release();
@@ -111,7 +113,6 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
     Membership* membership_;
   };
   absl::Status CheckStays() const;
-  absl::StatusOr<std::uint32_t> Join(const v1::JoinRequest& request);
   void Replace(const v1::JoinRequest& request);
   absl::StatusOr<std::uint32_t> FindPlace(const v1::JoinRequest& request) const;
 

@@ -109,6 +109,7 @@ FabricRun::FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scen
       daemons_(static_cast<std::uint32_t>(placement_.manager_process)),
       windows_limit_(request.windows_limit()),
       hold_(request.hold()),
+      clock_(lock->clock()),
       port_(port),
       events_(std::move(events)),
       master_(placement_.processes, manager_->lookahead()),
@@ -222,7 +223,7 @@ void FabricRun::Start() {
   PERCS_CHECK(master_.OnReport(static_cast<int>(daemons_), report).ok());
   phase_ = Phase::kRunning;
   has_started_ = true;
-  started_ = Clock::now();
+  started_ = clock_.Now();
   pace_.Start(started_);
   FollowHold();
   spdlog::info("run {}: {} hubs in {} processes, lookahead {} ({})", number_, topology().nodes(),
@@ -258,7 +259,7 @@ void FabricRun::Fail(const absl::Status& why) {
 
 void FabricRun::End(absl::StatusOr<RunResult> result) {
   phase_ = Phase::kEnded;
-  ended_at_ = Clock::now();
+  ended_at_ = clock_.Now();
   pace_timer_.Cancel();
   lease_timer_.Cancel();
   soon_timer_.Cancel();
@@ -306,13 +307,13 @@ Time FabricRun::Now() const {
   if (held_at_) return *held_at_;
   if (programs_hold_at_) return std::max(master_.now(), *programs_hold_at_);
   // Between windows nothing happens, so time that has passed in wall terms has passed.
-  return std::max(master_.now(), std::min({pace_.Allowed(Clock::now()), master_.next(),
+  return std::max(master_.now(), std::min({pace_.Allowed(clock_.Now()), master_.next(),
                                            pause_at_.value_or(kNever)}));
 }
 
 double FabricRun::wall_seconds() const {
   if (!has_started_) return 0;
-  const auto until = phase_ == Phase::kEnded ? ended_at_ : Clock::now();
+  const auto until = phase_ == Phase::kEnded ? ended_at_ : clock_.Now();
   return std::chrono::duration<double>(until - started_).count();
 }
 

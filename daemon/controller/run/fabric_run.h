@@ -152,6 +152,7 @@ class FabricRun {
   // For people: never less than what was said before.
   Time virtual_time() const;
   double wall_seconds() const;
+  double behind_seconds() const { return pace_.BehindSeconds(clock_.Now(), virtual_time()); }
   std::string lookahead_source() const { return manager_->lookahead_source(); }
   Epoch epoch() const;
   std::shared_ptr<const HubTables> tables(NodeId node) const { return manager_->tables(node); }
@@ -322,6 +323,7 @@ class FabricRun {
   const std::uint32_t daemons_;
   const std::uint64_t windows_limit_;
   bool hold_;
+  WallClock& clock_;
   DaemonPort* port_;
   Events events_;
   WindowMaster master_;

@@ -86,7 +86,7 @@ void FabricRun::FollowHold() {
         held_at_.value_or(master_.now());  // not by how much of its pace has passed since
     return;
   }
-  if (has_started_) pace_.Resume(Clock::now(), *programs_hold_at_);
+  if (has_started_) pace_.Resume(clock_.Now(), *programs_hold_at_);
   released_at_ = *std::exchange(programs_hold_at_, std::nullopt);
 }
 

@@ -81,7 +81,7 @@ absl::Status FabricRun::Restore(const v1::SavedRun& saved,
   if (saved.has_pause_at()) pause_at_ = saved.pause_at();
   commands_taken_ = saved.commands();
   replay_.erase(replay_.begin(), replay_.end() - static_cast<std::ptrdiff_t>(saved.replay_left()));
-  leases_.Restore(saved, Clock::now());
+  leases_.Restore(saved, clock_.Now());
   for (const v1::SavedLoss& loss : saved.losses()) losses_.emplace_back().saved = loss;
   batches_.Restore(saved);
   programs_.Restore(saved);
@@ -147,7 +147,7 @@ void FabricRun::TakeUp() {
                FormatTime(master_.now()), retake_.size());
   if (saved_phase_ == v1::SavedRun::PHASE_CONFIGURING) return;
   has_started_ = true;
-  started_ = Clock::now();
+  started_ = clock_.Now();
   pace_.Start(started_, master_.now(), master_.windows());
   pace_.Resume(started_,
                retake_.empty() ? master_.now() : std::max(master_.now(), retake_.back().at()));

@@ -44,14 +44,14 @@ Time FabricRun::StepBy(Time by) {
 Time FabricRun::Resume() {
   const Time from = virtual_time();
   touched_ = true;
-  if (pause_at_) pace_.Resume(Clock::now(), from);
+  if (pause_at_) pace_.Resume(clock_.Now(), from);
   pause_at_.reset();
   Step();
   return from;
 }
 
 void FabricRun::Lease(const std::string& id, std::uint32_t number, std::chrono::milliseconds span) {
-  leases_.Set(id, number, span, Clock::now() + span);
+  leases_.Set(id, number, span, clock_.Now() + span);
   touched_ = true;
   EndLeases();
 }
@@ -59,13 +59,13 @@ void FabricRun::Lease(const std::string& id, std::uint32_t number, std::chrono::
 absl::StatusOr<std::chrono::milliseconds> FabricRun::Hold(const std::string& id) {
   const auto fault = faults().Get(id);
   if (!fault.ok()) return fault.status();
-  return leases_.Renew(id, fault->number, Clock::now());
+  return leases_.Renew(id, fault->number, clock_.Now());
 }
 
 // Deletes faults whose leases are over, by a command like any other, and waits for the next one.
 // What the journal does not take is tried again.
 void FabricRun::EndLeases() {
-  const Clock::time_point now = Clock::now();
+  const Clock::time_point now = clock_.Now();
   const auto expired =
       leases_.TakeExpired(now, [this](const std::string& id, std::uint32_t number) {
         const auto fault = faults().Get(id);
@@ -84,7 +84,7 @@ void FabricRun::EndLeases() {
             spdlog::info("run {}: the lease of fault {} expired; the fault is deleted at {}",
                          number_, id, FormatTime(*at));
           } else if (absl::IsResourceExhausted(at.status()) || absl::IsUnavailable(at.status())) {
-            leases_.Set(id, lease.number, lease.span, Clock::now() + kEndAgain);
+            leases_.Set(id, lease.number, lease.span, clock_.Now() + kEndAgain);
             lease_timer_.Set(kEndAgain, [this] { EndLeases(); });
           }
         });

@@ -100,7 +100,7 @@ bool FabricRun::OpenWindow() {
     case WindowDecision::kOpen:
       break;
   }
-  if (held_at_) pace_.Resume(Clock::now(), *std::exchange(held_at_, std::nullopt));
+  if (held_at_) pace_.Resume(clock_.Now(), *std::exchange(held_at_, std::nullopt));
   if (windows_limit_ > 0 && master_.windows() >= windows_limit_) {
     Fail(absl::ResourceExhaustedError(
         fmt::format("the run is unfinished after its limit of {} windows, at {} of virtual time",
@@ -115,7 +115,7 @@ bool FabricRun::OpenWindow() {
   if (!replay_.empty()) end = std::min(end, replay_.front().at());
   if (pace_.paced() &&
       !stopped_) {  // what is left of a stopped run is nobody's to watch, and its timers may be far
-    const auto wait = pace_.WaitFor(end, Clock::now());
+    const auto wait = pace_.WaitFor(end, clock_.Now());
     if (wait.count() > 0) return pace_timer_.Set(wait, [this] { Step(); }), false;
   }
   SetLogTime(end);
@@ -130,7 +130,7 @@ bool FabricRun::OpenWindow() {
   }
   if (manager) RunManager();
   if (master_.windows() % kMeasureEveryWindows == 0) {
-    pace_.Measure(Clock::now(), master_.now(), master_.windows());
+    pace_.Measure(clock_.Now(), master_.now(), master_.windows());
   }
   return true;
 }

@@ -36,7 +36,7 @@ void FillRunStatus(const FabricRun& run, v1::StatusReply* reply) {
       : wall > 0 ? static_cast<double>(run.virtual_time() - pace.first_virtual()) / wall
                  : 0);
   if (!run.ended()) {
-    reply->set_wall_behind_seconds(pace.BehindSeconds(FabricRun::Clock::now(), run.virtual_time()));
+    reply->set_wall_behind_seconds(run.behind_seconds());
   }
   reply->set_packets_delivered(master.packets_delivered());
   reply->set_unfinished(master.left().unfinished);

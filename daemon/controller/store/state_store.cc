@@ -1,15 +1,9 @@
 #include "daemon/controller/store/state_store.h"
 
-#include <fcntl.h>
 #include <sqlite3.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <filesystem>
 
 #include "daemon/config/version.h"
 #include "fmt/format.h"
-#include "proto/process/folders.h"
 
 namespace percs {
 namespace {
@@ -116,15 +110,11 @@ absl::Status StateStore::Run(const std::string& sql) {
 absl::Status StateStore::Open(const std::string& folder) {
   Close();
   path_ = folder + "/state.db";
-  if (absl::Status status = MakeFolder(folder, kPrivateFolder); !status.ok()) return status;
+  if (absl::Status status = disk_->MakeFolder(folder); !status.ok()) return status;
   // SQLite gives the files beside it the same rights. It has the nonce of the fabric.
-  const int file = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kPrivateFile);
-  if (file >= 0) {
-    fchmod(file, kPrivateFile);
-    close(file);
-  }
+  disk_->Open(path_, /*empty=*/false);
   const int code = sqlite3_open_v2(path_.c_str(), &database_,
-                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, disk_->vfs());
   absl::Status status = Check(code, "opening it");
   if (status.ok()) {
     sqlite3_busy_timeout(database_, kBusyMilliseconds);

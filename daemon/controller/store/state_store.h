@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "percs/v1/control.pb.h"
 #include "percs/v1/state.pb.h"
+#include "proto/scenario/disk.h"
 #include "proto/scenario/state_format.h"
 
 struct sqlite3;
@@ -48,7 +49,8 @@ struct KeptState {
 
 class StateStore {
  public:
-  StateStore() = default;
+  // The disk lives as long as this.
+  explicit StateStore(Disk* disk = &Disk::Real()) : disk_(disk) {}
   ~StateStore() { Close(); }
   StateStore(const StateStore&) = delete;
   StateStore& operator=(const StateStore&) = delete;
@@ -86,6 +88,7 @@ class StateStore {
   void PutMeta(const std::string& key, const std::string& value);
   absl::Status LoadRuns(KeptState* state);
 
+  Disk* disk_;
   std::string path_;
   sqlite3* database_ = nullptr;
   absl::Status trouble_;  // of the transaction

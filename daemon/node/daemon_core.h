@@ -1,0 +1,74 @@
+// What a percsd is but for its server and its files: its session with the controller, its links and
+// its hubs. The simulator runs it on a network and a clock of its own.
+//
+// THREAD: everything is called with the process's lock held, but for the services' own methods.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "daemon/config/random_number.h"
+#include "daemon/endpoint/programs.h"
+#include "daemon/link/link_mesh.h"
+#include "daemon/metrics/hub_metrics.h"
+#include "daemon/node/host.h"
+#include "daemon/sync/sync_client.h"
+
+namespace percs {
+
+class DaemonCore {
+ public:
+  // What is around it.
+  struct Around {
+    // A way to the controller, anew for each incarnation.
+    std::function<std::unique_ptr<SyncTransport>()> controller;
+    LinkTransport* links = &LinkTransport::Real();  // lives as long as this
+    NumberSource incarnations = RandomNumber;
+    // Whether a peer, as gRPC names it, may make another request. THREAD: any.
+    std::function<absl::Status(const std::string& peer)> admit;
+    std::function<void(bool)> reached;  // whether there is a session, whenever that changes
+    // OK after the controller's goodbye, or why it cannot continue.
+    std::function<void(const absl::Status&)> end;
+    Host::Tap tap;
+  };
+  DaemonCore(ProcessLock* lock, Around around);
+
+  // `sync`: how it joins; its incarnation is set here.
+  void Start(SyncClientOptions sync);
+  // No message comes or goes from now on.
+  void Stop();
+  // After Stop and when nothing is under way any more.
+  void Forget();
+
+  LinkMesh& mesh() { return mesh_; }
+  Programs& programs() { return programs_; }
+  const Host& host() const { return host_; }
+  DetailOfHubs& metrics_detail() { return metrics_detail_; }
+
+ private:
+  void Join();
+  void OnGone(const absl::Status& status);
+  void Observe(const v1::Observe& observe);
+  absl::Status OnControllerMessage(v1::ControllerMessage& message);
+
+  const Around around_;
+  SyncClientOptions options_;
+  LinkMesh mesh_;
+  Programs programs_;
+  Host host_;
+  ProcessLock* lock_;
+  DetailOfHubs metrics_detail_;
+  std::shared_ptr<SyncClient> sync_;
+  std::vector<std::shared_ptr<SyncClient>> before_;  // of incarnations that were declared lost
+  Timer anew_;
+  Timer slice_;
+  bool stopped_ = false;
+};
+
+}  // namespace percs
