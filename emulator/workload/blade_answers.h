@@ -35,6 +35,13 @@ class BladeAnswers : public HubWorkload {
       inner_->OnMessage(message);
     }
   }
+  bool takes_payload() const override { return inner_ && inner_->takes_payload(); }
+  void OnPayload(const PacketHeader& header) override {
+    if (!topology_.is_blade(header.source)) inner_->OnPayload(header);
+  }
+  void OnArrived() override { inner_->OnArrived(); }
+  // Then those of blades are checked by the blades alone, when they get theirs.
+  bool checks_payload() const override { return inner_ && inner_->checks_payload(); }
   void OnMessageDone(NodeId destination, std::uint32_t message, bool delivered) override {
     if (inner_ && !topology_.is_blade(destination)) {
       inner_->OnMessageDone(destination, message, delivered);
@@ -48,6 +55,18 @@ class BladeAnswers : public HubWorkload {
   }
   std::vector<RankResult> ranks() const override {
     return inner_ ? inner_->ranks() : std::vector<RankResult>();
+  }
+  CollectiveResult collective() const override {
+    return inner_ ? inner_->collective() : CollectiveResult();
+  }
+  std::vector<CauTaskResult> cau_tasks() const override {
+    return inner_ ? inner_->cau_tasks() : std::vector<CauTaskResult>();
+  }
+  std::vector<WindowProgramResult> window_programs() const override {
+    return inner_ ? inner_->window_programs() : std::vector<WindowProgramResult>();
+  }
+  std::vector<std::string> Blocked() const override {
+    return inner_ ? inner_->Blocked() : std::vector<std::string>();
   }
 
  private:

@@ -77,6 +77,32 @@ TEST(BladePrograms, CallCollectivesAndStopWhenAnSpeGoesDown) {
   EXPECT_EQ(next.programs[2].problem, "SPE 12 is down");
 }
 
+// What a hub does besides answering blades is as it is without them.
+TEST(BladePrograms, LeaveTheWorkloadOfTheHubThatAnswersThemWhole) {
+  Scenario scenario = DrawerAndTwoBlades();
+  CollectiveWorkload tasks;
+  tasks.placement = {8, 2, 1, ThreadMapping::kCore};
+  tasks.bytes = 4096;
+  tasks.iterations = 5;
+  scenario.workload = tasks;
+  const RunResult collective = Play(scenario);
+  EXPECT_THAT(collective.violations, IsEmpty());
+  EXPECT_EQ(collective.collective.tasks, 16u);
+  EXPECT_EQ(collective.collective.wrong, 0u);
+  for (const BladeProgramResult& p : collective.programs) EXPECT_EQ(p.problem, "");
+
+  TreeSpec tree;
+  tree.name = "all";
+  for (NodeId hub = 0; hub < 8; ++hub) tree.members.push_back(hub);
+  scenario.trees = {tree};
+  CauWorkload loop;
+  loop.iterations = 5;
+  scenario.workload = loop;
+  const RunResult cau = Play(scenario);
+  EXPECT_THAT(cau.violations, IsEmpty());
+  EXPECT_EQ(cau.cau_tasks.size(), 8u);
+}
+
 // The PPE starts one SPE after the other; the first ones wait for the last already.
 TEST(BladePrograms, ACollectiveEndsWheneverAnSpeOfItGoesDown) {
   Scenario scenario = DrawerAndTwoBlades();
