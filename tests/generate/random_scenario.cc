@@ -15,6 +15,7 @@ namespace percs::generate {
 namespace {
 
 constexpr int kNodesMax = 40;
+constexpr std::int64_t kContentMax = 256 << 20;  // bytes
 constexpr int kRepairsMax = 400;
 constexpr std::uint32_t kElementsMax = 6;
 constexpr char kTrace[] = "tests/fuzz/corpus/goal/ring";
@@ -35,6 +36,15 @@ void KeepSmall(v1::Topology* t) {
   t->set_supernodes(supernodes);
   t->set_drawers(drawers);
   t->set_hubs(hubs);
+}
+
+// Buffers with content are of every task, and of all tasks' data for some operations.
+void KeepCheap(v1::Workload* workload) {
+  if (!workload->has_collective()) return;
+  v1::TaskCollective* c = workload->mutable_collective();
+  const std::int64_t tasks =
+      std::int64_t{kNodesMax} * (c->has_tasks_per_node() ? c->tasks_per_node() : 1);
+  if (c->bytes() * tasks * tasks > kContentMax) c->set_verified(false);
 }
 
 void NameMachine(const v1::Scenario& scenario, MessageDraw::Names* names) {
@@ -100,6 +110,7 @@ class ScenarioDraw {
     draw.DrawField(&scenario_, ScenarioField("workload"));
     draw.Draw(&scenario_);
     scenario_.set_seed(seed_);
+    KeepCheap(scenario_.mutable_workload());
     names_ = draw.names();
     return scenario_;
   }
@@ -126,6 +137,7 @@ class ScenarioDraw {
       if (!repair.Follow(error)) break;
       scenario_.set_seed(seed_);
       if (small_ && scenario_.has_topology()) KeepSmall(scenario_.mutable_topology());
+      if (scenario_.has_workload()) KeepCheap(scenario_.mutable_workload());
       NameMachine(scenario_, &draw.names());
     }
     return v1::Scenario();

@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::uint64_t kWindowsMax = 2'048, kPacketsMax = 20'000;
 constexpr std::uint64_t kLookEvery = 128;  // windows; looking costs more than a short window
-constexpr Time kFirstCut = 2 * kMicrosecond, kLonger = 8;
+constexpr Time kFirstCut = 2 * kMicrosecond, kLonger = 16, kLongestPause = 200 * kMillisecond;
 constexpr std::size_t kOpenPacketsMax = 4096;
 
 std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
@@ -62,7 +62,9 @@ Time CutOf(const Scenario& scenario) {
     part.stop_at = all ? scenario.stop_at : until;
     absl::StatusOr<RunResult> result = absl::UnknownError("");
     if (RunsLong(part, {}, &result)) return before;
-    if (all || !result.ok() || result->virtual_time < until / kLonger) return 0;
+    if (!result.ok()) return 0;
+    const bool ended = until >= kLongestPause && result->virtual_time < until / kLonger;
+    if (all || ended) return 0;
   }
 }
 
