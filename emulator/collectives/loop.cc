@@ -7,7 +7,26 @@
 namespace percs {
 namespace {
 
+// Bytes of the buffers of all tasks with content. A machine in one process holds them all.
+constexpr std::uint64_t kContentMax = std::uint64_t{4} << 30;
+
 void SetFlag(void* flag) { *static_cast<bool*>(flag) = true; }
+
+CollectivePattern PatternOf(const CollectiveWorkload& w) {
+  return {w.operation, w.op, w.type, w.placement.tasks(), w.bytes};
+}
+
+absl::Status CheckContent(const CollectiveWorkload& workload) {
+  if (!workload.verified) return absl::OkStatus();
+  const CollectivePattern pattern = PatternOf(workload);
+  const std::uint64_t of_task = pattern.InputBytes() + pattern.OutputBytes();
+  const std::uint32_t tasks = workload.placement.tasks();
+  if (of_task <= kContentMax / tasks) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "verified: {} tasks with buffers of {} bytes each are more than {} bytes of content; take "
+      "fewer bytes or tasks, or lengths only (`verified: false`)",
+      tasks, of_task, kContentMax));
+}
 
 }  // namespace
 
@@ -54,6 +73,7 @@ absl::Status CheckCollectiveWorkload(const CollectiveWorkload& workload, std::ui
     return absl::InvalidArgumentError(
         fmt::format("root {}: tasks are 0 to {}", workload.root, workload.placement.tasks() - 1));
   }
+  if (auto status = CheckContent(workload); !status.ok()) return status;
   const bool reduces = workload.operation == Operation::kReduce ||
                        workload.operation == Operation::kAllreduce ||
                        workload.operation == Operation::kScan;
@@ -73,8 +93,7 @@ absl::Status CheckCollectiveWorkload(const CollectiveWorkload& workload, std::ui
 CollectiveLoop::CollectiveLoop(const CollectiveWorkload& workload, HubServices& hub)
     : NodeRuntime(workload.host, workload.placement, hub),
       workload_(workload),
-      pattern_(workload.operation, workload.op, workload.type, workload.placement.tasks(),
-               workload.bytes) {
+      pattern_(PatternOf(workload)) {
   if (UsesCauTree(workload)) UseTree(workload.cau_tree);
   for (const auto& rank : local_ranks()) collectives_.push_back(MakeCollective(workload, *rank));
   SetProgram([this](Rank& rank) { return Loop(rank); });

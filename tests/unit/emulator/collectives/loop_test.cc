@@ -135,6 +135,25 @@ TEST(CollectiveLoopTest, AWrongResultWouldBeSeen) {
   EXPECT_FALSE(pattern.Check(5, 3, 0, sum.data()));
 }
 
+TEST(CollectiveLoopTest, BuffersWithContentHaveABudget) {
+  CollectiveWorkload w = Small(Operation::kAllreduce, 32, 1);
+  w.bytes = 64 << 20;  // in and out: 4 GiB of 32 tasks
+  EXPECT_TRUE(CheckCollectiveWorkload(w, 32).ok());
+  w.bytes += 8;
+  EXPECT_EQ(
+      CheckCollectiveWorkload(w, 32).message(),
+      "verified: 32 tasks with buffers of 134217744 bytes each are more than 4294967296 bytes "
+      "of content; take fewer bytes or tasks, or lengths only (`verified: false`)");
+  w.verified = false;
+  EXPECT_TRUE(CheckCollectiveWorkload(w, 32).ok());
+
+  CollectiveWorkload most = Small(Operation::kAlltoall, 16'416, 128);
+  most.placement.threads_per_core = 4;
+  most.bytes = 256 << 20;
+  EXPECT_THAT(std::string(CheckCollectiveWorkload(most, 16'416).message()),
+              testing::HasSubstr("of content"));
+}
+
 TEST(CollectiveLoopTest, LengthsAloneTakeTheSameTime) {
   for (const std::uint64_t bytes : {8, 1024, 100000}) {
     CollectiveWorkload w = Small(Operation::kBroadcast, 3, 5);
