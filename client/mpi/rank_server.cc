@@ -1,9 +1,12 @@
 #include "client/mpi/rank_server.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -16,12 +19,24 @@
 namespace percs::mpi {
 namespace {
 
+constexpr const char* kFolderPrefix = "percs-mpi-";
+
 absl::Status SystemError(const std::string& what) {
   return absl::InternalError(fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
 void Close(int* file) {
   if (*file >= 0) close(std::exchange(*file, -1));
+}
+
+// A folder that no process has locked; else, and for another user's, -1.
+int OpenLocked(const std::filesystem::path& folder) {
+  int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  struct stat status {};
+  if (file >= 0 && (fstat(file, &status) != 0 || status.st_uid != geteuid() ||
+                    flock(file, LOCK_EX | LOCK_NB) != 0))
+    Close(&file);
+  return file;
 }
 
 }  // namespace
@@ -60,14 +75,36 @@ absl::StatusOr<std::unique_ptr<RankServer>> RankServer::Start(Welcome welcome,
   return server;
 }
 
+// A folder is locked as long as its process lives, so that folders without one are known.
+absl::Status RankServer::MakeFolder() {
+  std::error_code error;
+  const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
+  for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
+    if (!entry.path().filename().string().starts_with(kFolderPrefix)) continue;
+    int left = OpenLocked(entry.path());
+    if (left < 0) continue;
+    std::error_code ignored;
+    std::filesystem::remove_all(entry.path(), ignored);
+    Close(&left);
+  }
+  // Another process that starts may take a folder for left that is not yet locked.
+  while (true) {
+    std::string folder = (parent / (std::string(kFolderPrefix) + "XXXXXX")).string();
+    if (mkdtemp(folder.data()) == nullptr)
+      return SystemError(fmt::format("no folder {}; set TMPDIR", folder));
+    folder_ = folder;
+    folder_lock_ = OpenLocked(folder_);
+    if (folder_lock_ >= 0 && std::filesystem::exists(folder_, error)) return absl::OkStatus();
+    Close(&folder_lock_);
+  }
+}
+
 absl::Status RankServer::Listen() {
   auto doorbell = SharedMemory::Make("percs-doorbell", sizeof(Doorbell));
   if (!doorbell.ok()) return doorbell.status();
   doorbell_ = *std::move(doorbell);
   new (doorbell_.data()) Doorbell();
-  std::string folder = (std::filesystem::temp_directory_path() / "percs-mpi-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) return SystemError("no folder " + folder);
-  folder_ = folder;
+  if (absl::Status status = MakeFolder(); !status.ok()) return status;
   path_ = folder_ + "/fabric.sock";
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -91,6 +128,7 @@ RankServer::~RankServer() {
   Close(&listener_), Close(&stop_[0]), Close(&stop_[1]);
   std::error_code ignored;
   if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  Close(&folder_lock_);
 }
 
 void RankServer::Serve() {

@@ -59,6 +59,7 @@ class RankServer {
   };
   RankServer(Welcome welcome, std::vector<std::uint64_t> peers)
       : welcome_(welcome), peers_(std::move(peers)), channels_(peers_.size()) {}
+  absl::Status MakeFolder();
   absl::Status Listen();
   void Serve();
   void Accept();
@@ -73,7 +74,7 @@ class RankServer {
   std::vector<SharedMemory> channels_;  // by rank
   SharedMemory doorbell_;
   std::string folder_, path_;
-  int listener_ = -1, stop_[2] = {-1, -1};
+  int folder_lock_ = -1, listener_ = -1, stop_[2] = {-1, -1};
   std::vector<Connection> connections_;
   std::mutex mutex_;
   std::vector<RankEvent> events_;
