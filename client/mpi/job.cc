@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "emulator/base/check.h"
 #include "emulator/routing/planner.h"
 #include "fmt/format.h"
 
@@ -43,6 +44,7 @@ absl::Status Job::Build() {
   const TransportParameters& costs = options_.transport;
   transport_ = std::make_unique<Transport>(*fabric_, options_.places, options_.job, costs, *this);
   cost_min_ = std::min({costs.send_cost, costs.post_cost, costs.poll_cost});
+  window_ = std::min(fabric_->lookahead(), cost_min_);
 
   std::vector<std::uint64_t> peers;
   for (const RankPlace& place : options_.places) {
@@ -113,7 +115,7 @@ bool Job::Step() {
   }
   const Time next = NextTime();
   if (ResumeUntil(std::min(next, earliest))) return true;
-  if (next == kNever || next + fabric_->lookahead() > earliest) return false;
+  if (next == kNever || next + window_ > earliest) return false;
   RunAt(next);
   return true;
 }
@@ -163,12 +165,10 @@ void Job::RunAt(Time now) {
     IssueCalls(now);
   } while (transport_->next_time() <= now);
   const Time first = fabric_->NextEventTime();
-  Time end = first + fabric_->lookahead();
-  end = std::min(end, transport_->next_time());
+  Time end = std::min(now + window_, transport_->next_time());
   for (const Rank& rank : ranks_) {
     if (!rank.calls.empty()) end = std::min(end, rank.calls.front().at);
   }
-  end = std::min(end, now + fabric_->lookahead());
   if (first >= end) return;
   fabric_->RunWindow(end);
   ++windows_;
@@ -180,16 +180,25 @@ void Job::IssueCalls(Time now) {
     while (!calls.empty() && calls.front().at <= now) {
       Call call = std::move(calls.front());
       calls.pop_front();
+      PERCS_CHECK(call.at == now);  // OnCall refuses what is late
       if (auto* send = std::get_if<SendCall>(&call.what)) {
         ++messages_;
+        Note(r, now, send->to, send->bytes.size());
         transport_->Send(r, now, std::move(*send));
       } else if (const auto* receive = std::get_if<ReceiveCall>(&call.what)) {
+        Note(r, now, receive->from, receive->room);
         transport_->Receive(r, now, *receive);
       } else {
         transport_->Cancel(r, now, std::get<Cancelling>(call.what).id);
       }
     }
   }
+}
+
+void Job::Note(std::uint32_t rank, Time at, std::uint64_t peer, std::uint64_t bytes) {
+  for (const std::uint64_t word :
+       {std::uint64_t{rank}, static_cast<std::uint64_t>(at), peer, bytes})
+    times_.Add(word);
 }
 
 // Every rank waits for a message, and nothing is under way: the program has a deadlock. That is
@@ -270,9 +279,12 @@ JobResult Job::Collect() {
                             transport_->counts(r)});
     result.virtual_time = std::max(result.virtual_time, rank.clock);
     digest.Add(static_cast<std::uint64_t>(rank.clock));
+    times_.Add(static_cast<std::uint64_t>(rank.clock));
   }
+  result.times = times_.Finish();
   result.digest = digest.Finish();
   result.failure = failure_;
+  result.late_calls = late_calls_;
   if (!failure_.empty()) result.run.violations.clear();  // packets are still under way
   return result;
 }

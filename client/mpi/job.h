@@ -50,9 +50,13 @@ struct JobResult {
   RunResult run;
   std::vector<LinkUse> links;  // those with the most flits
   Digest digest;               // of the run and of the ranks' clocks
+  Digest times;                // of calls and completions, their order and times, without bytes
   std::vector<RankSummary> ranks;
   Time virtual_time = 0;  // of the rank that ended last
   std::string failure;    // "": none
+  // Ranks that had said to wait and called all the same: from here on times depend on how fast
+  // processes are.
+  std::uint64_t late_calls = 0;
 };
 
 class Job final : public TransportUser {
@@ -113,6 +117,7 @@ class Job final : public TransportUser {
   bool ResumeUntil(Time horizon);
   void RunAt(Time now);
   void IssueCalls(Time now);
+  void Note(std::uint32_t rank, Time at, std::uint64_t peer, std::uint64_t bytes);
   void CheckDeadlock();
   std::string WhoWaits() const;
   void Drain();
@@ -138,7 +143,9 @@ class Job final : public TransportUser {
   std::map<std::uint64_t, std::uint32_t> rank_of_peer_;
   std::vector<Rank> ranks_;
   Time cost_min_ = 0;  // of a call
-  std::uint64_t windows_ = 0;
+  Time window_ = 0;    // no longer than that, so that who hears in a window calls after it
+  DigestStream times_;
+  std::uint64_t windows_ = 0, late_calls_ = 0;
   bool started_ = false;
   bool lines_wait_ = false;
   std::uint32_t rung_ = 0;  // the doorbell, when it was heard last

@@ -51,7 +51,9 @@ void Job::Read(std::uint32_t rank) {
     if (!valid) break;
   }
   if (!valid) {
-    OnFailure(fmt::format("rank {} wrote what is no record into its memory", rank));
+    OnFailure(fmt::format(
+        "rank {} wrote into its memory what is no record, or a call of a time that has passed",
+        rank));
   }
   if (full) channel.to_rank.Ring();  // there is room
 }
@@ -86,6 +88,11 @@ bool Job::OnRecord(std::uint32_t r, const Record& record, Bytes&& bytes) {
       rank.until = std::max(record.at, record.until);
       rank.computed = record.computed;
       return true;
+    case RecordKind::kWake:
+      if (rank.state != State::kWaiting) return true;  // it will hear that it was resumed
+      ++late_calls_;
+      Resume(r, std::max(rank.clock, fabric_->now()));
+      return true;
     default:
       if (!OnCall(r, record, std::move(bytes))) return false;
   }
@@ -97,10 +104,11 @@ bool Job::OnRecord(std::uint32_t r, const Record& record, Bytes&& bytes) {
 
 bool Job::OnCall(std::uint32_t r, const Record& record, Bytes&& bytes) {
   Rank& rank = ranks_[r];
-  if (rank.missing > 0 || record.at < 0 || record.at > kForever) return false;
-  // A rank that was not resumed, because it looked elsewhere meanwhile, may be late.
+  if (rank.missing > 0 || record.at > kForever) return false;
+  // Virtual time has passed what it says now.
+  if (rank.state != State::kRunning || record.at < rank.earliest) return false;
   Call call;
-  call.at = std::max(record.at, rank.calls.empty() ? Time{0} : rank.calls.back().at);
+  call.at = record.at;
   std::uint32_t peer = kRankUnknown;
   if (record.peer != kAnyPeer) {
     const auto found = rank_of_peer_.find(record.peer);
@@ -138,6 +146,7 @@ bool Job::OnCall(std::uint32_t r, const Record& record, Bytes&& bytes) {
 void Job::OnCompletion(std::uint32_t r, Completion&& completion) {
   Rank& rank = ranks_[r];
   if (rank.state == State::kGone) return;
+  Note(r, completion.at, completion.peer, completion.length);
   if (rank.state == State::kAway) {
     Deliver(r, std::move(completion));
     return server_->channel(r).to_rank.Ring();

@@ -97,7 +97,8 @@ std::vector<std::string> OpenMpiCommand(const LaunchOptions& options) {
   add({"--oversubscribe", "--bind-to", "none"});
   if (geteuid() == 0) add({"--allow-run-as-root"});
   add({"--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "percs"});
-  add({"--mca", "btl", "self"});
+  // A rank that waits sleeps in the provider.
+  add({"--mca", "btl", "self", "--mca", "mpi_yield_when_idle", "0"});
   add({"-x", "FI_PROVIDER=percs", "-x", "FI_PROVIDER_PATH=" + options.libraries});
   add({"-x", fmt::format("{}={}", kSocketVariable, options.socket)});
   add({"-x", fmt::format("LD_PRELOAD={}/libpercs-clock.so", options.libraries)});

@@ -20,7 +20,7 @@
 namespace percs::mpi {
 
 inline constexpr std::uint32_t kChannelMagic = 0x50455243;  // "PERC"
-inline constexpr std::uint32_t kChannelVersion = 1;
+inline constexpr std::uint32_t kChannelVersion = 2;
 inline constexpr const char* kSocketVariable = "PERCS_MPI_SOCKET";
 inline constexpr std::uint64_t kRingBytes = 256 * 1024;
 inline constexpr std::uint32_t kPayloadMax = 32 * 1024;  // of a record; longer ones continue
@@ -33,7 +33,8 @@ enum class RecordKind : std::uint32_t {
   kSend,     // peer, tag, data, bytes; id 0: its end is not reported
   kReceive,  // peer or kAnyPeer, tag, ignore, bytes: room; flags
   kCancel,   // id, of a receive
-  kWait,     // until, computed
+  kWait,     // until, computed: it calls nothing before, unless it has heard kResume
+  kWake,     // it has to call all the same, and waits for kResume before it does
   kActive,   // the program communicates from now on: virtual time waits for it
   kAway,     // it does not: it starts or ends
   // Of the fabric.

@@ -136,6 +136,33 @@ PERCS_TEST_CALLS(Probe)
 PERCS_TEST_CALLS(Mprobe)
 PERCS_TEST_CALLS(Request_get_status)
 
+// --- Open MPI's progress (opal/runtime/opal_progress.h): the provider has to know whether all its
+// parts have looked for work before it says that the rank waits.
+
+PERCS_EXPORT void opal_progress() {
+  static const auto next = reinterpret_cast<void (*)()>(Next("opal_progress"));
+  percs::mpi::VirtualClock& clock = percs_virtual_clock;
+  const std::uint64_t acts = clock.acts;
+  ++clock.passing;
+  next();
+  --clock.passing;
+  if (clock.acts == acts) ++clock.quiet;
+}
+
+#define PERCS_PART_CALL(name, change)                                           \
+  PERCS_EXPORT int name(int (*part)()) {                                        \
+    static const auto next = reinterpret_cast<int (*)(int (*)())>(Next(#name)); \
+    const int status = next(part);                                              \
+    if (status == 0) percs_virtual_clock.parts += (change);                     \
+    percs::mpi::NoteAct(percs_virtual_clock);                                   \
+    return status;                                                              \
+  }
+PERCS_PART_CALL(opal_progress_register, 1)
+PERCS_PART_CALL(opal_progress_register_lp, 1)
+PERCS_PART_CALL(opal_progress_unregister, -1)
+
+// --- Time
+
 PERCS_EXPORT double PMPI_Wtime() { return static_cast<double>(Now()) * 1e-12; }
 PERCS_EXPORT double MPI_Wtime() { return PMPI_Wtime(); }
 PERCS_EXPORT double PMPI_Wtick() { return 1e-12; }

@@ -45,15 +45,13 @@ class RankLink {
   void Cancel(void* context);
 
   enum class Polled : std::uint8_t { kSome, kNothing, kBroken };
-  // Waits in virtual time until something has ended; in a test, no longer than that takes. After
-  // calls, and after something has ended, it does not wait a few times: Open MPI may then have more
-  // to call once all its parts have seen what ended.
+  // Waits in virtual time until something has ended; in a test, no longer than that takes. It does
+  // so only when the program can call nothing more by itself, which MayWait judges.
   Polled Poll();
   std::deque<Ended>& ended() { return ended_; }
-  void Took() { free_polls_ = kFreePolls; }
+  void Took() { Acted(); }
 
  private:
-  static constexpr int kFreePolls = 4;  // parts of Open MPI that wait for each other, and one more
   struct Pending {
     void* context = nullptr;
     std::vector<iovec> parts;
@@ -76,6 +74,13 @@ class RankLink {
   void TakeBytes(const Record& record);
   void EndReceive();
   bool FabricIsThere();
+  // The rank called, or something came: what it does next is open.
+  void Acted();
+  bool MayWait();
+  // The rank has said that it waits, and has to call all the same: the fabric tells it the time.
+  void Withdraw();
+  // Until the fabric rings, for a while; false if it did not.
+  bool AwaitBell(std::uint32_t seen);
   std::int64_t PollCost() const;
   Polled Await();
 
@@ -87,7 +92,8 @@ class RankLink {
   VirtualClock* clock_ = &own_clock_;
   const int* mpi_state_ = nullptr;
   bool active_ = false, away_ = false, broken_ = false, waiting_ = false;
-  int free_polls_ = 0;
+  bool watched_ = false;    // Open MPI's passes are
+  bool free_poll_ = false;  // reads until there is nothing end with a poll of nothing
   unsigned idle_polls_ = 0;
   std::vector<Pending> pending_;  // by id - 1
   std::vector<std::uint64_t> free_ids_;

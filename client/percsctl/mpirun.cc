@@ -231,9 +231,16 @@ void PrintJob(const mpi::JobResult& result, const Plan& plan, const Topology& to
              FormatCount(sum.packets), FormatCount(sum.resent), FormatCount(sum.acknowledgements));
   for (const mpi::LinkUse& link : result.links)
     fmt::print(stderr, "link       {}: {} flits\n", link.name, FormatCount(link.flits));
+  if (result.late_calls > 0) {
+    fmt::print(stderr,
+               "late       {} times a rank called that had said it would wait: times depend on the "
+               "machine's speed\n",
+               FormatCount(result.late_calls));
+  }
   for (const std::string& violation : result.run.violations)
     fmt::print(stderr, "violation  {}\n", violation);
-  fmt::print(stderr, "digest     {}\n", result.digest.ToString());
+  fmt::print(stderr, "digest     {}\ntimes      {}\n", result.digest.ToString(),
+             result.times.ToString());
 }
 
 absl::Status WriteJob(const std::string& file, const mpi::JobResult& result, const Plan& plan,
@@ -259,14 +266,24 @@ absl::Status WriteJob(const std::string& file, const mpi::JobResult& result, con
       sizes.push_back(
           {{"bytes_max", i == 0 ? 0 : std::uint64_t{1} << (i - 1)}, {"messages", sum.by_size[i]}});
   }
-  const Json report = {{"program", plan.program},      {"virtual_ps", result.virtual_time},
-                       {"wall_seconds", wall_seconds}, {"digest", result.digest.ToString()},
-                       {"failure", result.failure},    {"violations", result.run.violations},
-                       {"messages", sum.messages},     {"bytes", sum.bytes},
-                       {"eager", sum.eager},           {"rendezvous", sum.rendezvous},
-                       {"local", sum.local},           {"unexpected", sum.unexpected},
-                       {"packets", sum.packets},       {"resent", sum.resent},
-                       {"sizes", std::move(sizes)},    {"links", std::move(links)},
+  const Json report = {{"program", plan.program},
+                       {"virtual_ps", result.virtual_time},
+                       {"wall_seconds", wall_seconds},
+                       {"digest", result.digest.ToString()},
+                       {"times", result.times.ToString()},
+                       {"failure", result.failure},
+                       {"violations", result.run.violations},
+                       {"messages", sum.messages},
+                       {"bytes", sum.bytes},
+                       {"eager", sum.eager},
+                       {"rendezvous", sum.rendezvous},
+                       {"local", sum.local},
+                       {"unexpected", sum.unexpected},
+                       {"packets", sum.packets},
+                       {"resent", sum.resent},
+                       {"late_calls", result.late_calls},
+                       {"sizes", std::move(sizes)},
+                       {"links", std::move(links)},
                        {"ranks", std::move(ranks)}};
   std::ofstream stream(file);
   stream << report.dump(2) << "\n";
