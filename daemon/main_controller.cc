@@ -28,6 +28,7 @@ int Serve(const percs::ControllerOptions& options) {
   if (controller->metrics()) {
     std::printf("metrics %s\n", controller->metrics()->url().c_str());
   }
+  if (controller->page()) std::printf("page %s\n", controller->page()->link().c_str());
   std::fflush(stdout);
   {
     const percs::EndSignalWatch watch([&controller] { controller->Stop(); });
@@ -57,6 +58,9 @@ int main(int argc, char** argv) {
                  "HOST:PORT that serves /metrics to Prometheus, and at /discovery the addresses of "
                  "every daemon's metrics (port 0: any free port); default: no metrics");
   percs::AddMetricsTlsFlag(&app, &options.metrics_tls);
+  app.add_option("--page", options.page,
+                 "HOST:PORT that serves a page with the live fabric to browsers, by HTTPS with "
+                 "--tls (port 0: any free port); its link is printed; default: no page");
   app.add_option("--state-dir", options.state_dir,
                  "Folder for the journal of scenarios and commands and for the state from which a "
                  "restarted percs-controller continues; default: nothing is saved");

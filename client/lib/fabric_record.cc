@@ -37,10 +37,15 @@ Json ToJson(const FabricRecord& record) {
                          {"log", p.log},
                          {"command", p.command}});
   }
-  return {{"format", kRecordFormat},          {"name", record.name},
-          {"transport", record.transport},    {"controller", record.controller},
-          {"metrics", record.metrics},        {"scenario", record.scenario},
-          {"sockets", record.sockets},        {"tls", record.tls},
+  return {{"format", kRecordFormat},
+          {"name", record.name},
+          {"transport", record.transport},
+          {"controller", record.controller},
+          {"metrics", record.metrics},
+          {"page", record.page},
+          {"scenario", record.scenario},
+          {"sockets", record.sockets},
+          {"tls", record.tls},
           {"processes", std::move(processes)}};
 }
 
@@ -50,6 +55,7 @@ FabricRecord FromJson(const Json& json) {
   record.transport = json.at("transport");
   record.controller = json.at("controller");
   record.metrics = json.value("metrics", "");
+  record.page = json.value("page", "");
   record.scenario = json.at("scenario");
   record.sockets = json.at("sockets");
   record.tls = json.value("tls", "");

@@ -30,6 +30,7 @@ struct FabricRecord {
   std::string transport;   // unix, tcp, or remote: others started it, elsewhere
   std::string controller;  // its address as gRPC takes it; "" until it is known
   std::string metrics;     // URL of the controller's metrics, or ""
+  std::string page;        // link to the page of the fabric, or ""
   std::string scenario;    // file it was sized from, or ""
   std::string sockets;     // folder of the Unix sockets
   std::string tls;         // folder of the identity that percsctl shows, or "": plaintext

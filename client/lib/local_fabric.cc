@@ -96,20 +96,23 @@ class Starter {
                                         "--state-dir",
                                         store_.FolderOf(options_.name)};
     if (!options_.metrics.empty()) command.insert(command.end(), {"--metrics", options_.metrics});
+    if (!options_.page.empty()) command.insert(command.end(), {"--page", options_.page});
     AddIdentity(Role::kController, &command);
     return Start("controller", command, "controller.log");
   }
 
-  // The controller's first line of output is `listening ADDRESS`, the next one `metrics URL` if it
-  // serves any.
+  // The controller's first line of output is `listening ADDRESS`, then `metrics URL` and `page
+  // LINK` if it serves them.
   absl::Status AwaitController() {
     while (true) {
       std::ifstream log(record_.processes[0].log);
       for (std::string line; std::getline(log, line) && !log.eof();) {
         TakeWord(line, "listening ", &record_.controller);
         TakeWord(line, "metrics ", &record_.metrics);
+        TakeWord(line, "page ", &record_.page);
       }
-      if (!record_.controller.empty() && record_.metrics.empty() == options_.metrics.empty()) {
+      if (!record_.controller.empty() && record_.metrics.empty() == options_.metrics.empty() &&
+          record_.page.empty() == options_.page.empty()) {
         record_.processes[0].command[2] = record_.controller;  // again on the port it was given
         return store_.Save(record_);
       }

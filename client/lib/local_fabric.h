@@ -18,6 +18,7 @@ struct StartOptions {
   bool tls = false;      // identities are made for it, and every process uses one
   int port = 0;          // of the controller, with tcp; 0: any
   std::string metrics;   // HOST:PORT of the controller's metrics; "": none are served
+  std::string page;      // HOST:PORT of the page for browsers; "": none
   std::string scenario;  // noted in the record only
   std::chrono::milliseconds timeout{60'000};
   std::function<bool()> cancelled;

@@ -22,6 +22,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr int kDaemonsDefault = 32;
 constexpr int kDaemonsMax = 4096;
+constexpr char kNoPage[] = "off", kPageDefault[] = "127.0.0.1:0";
 
 struct UpArguments {
   StartOptions start;
@@ -52,13 +53,10 @@ Json RecordJson(const FabricRecord& record) {
     processes.push_back(
         {{"role", p.role}, {"pid", p.id.pid}, {"running", IsRunning(p.id)}, {"log", p.log}});
   }
-  return {{"name", record.name},
-          {"transport", record.transport},
-          {"tls", record.tls},
-          {"controller", record.controller},
-          {"metrics", record.metrics},
-          {"scenario", record.scenario},
-          {"processes", std::move(processes)}};
+  return {{"name", record.name},         {"transport", record.transport},
+          {"tls", record.tls},           {"controller", record.controller},
+          {"metrics", record.metrics},   {"page", record.page},
+          {"scenario", record.scenario}, {"processes", std::move(processes)}};
 }
 
 // How many daemons: as told, as many as the scenario has hubs and blades, or the default.
@@ -90,6 +88,7 @@ Outcome Up(UpArguments& a) {
   const auto daemons = DaemonsFor(a);
   if (!daemons.ok()) return FromStatus(daemons.status());
   if (a.start.port != 0) a.start.tcp = true;
+  if (a.start.page == kNoPage) a.start.page.clear();
   a.start.daemons = *daemons;
   a.start.scenario = a.file;
   a.start.timeout = *timeout;
@@ -114,6 +113,7 @@ Outcome Up(UpArguments& a) {
   if (!record->metrics.empty()) {
     fmt::print("metrics: {}; /discovery there lists those of the daemons\n", record->metrics);
   }
+  if (!record->page.empty()) fmt::print("page: {}\n", record->page);
   fmt::print("next: percsctl apply {}{} --wait; percsctl down{} stops the fabric\n",
              a.file.empty() ? "FILE" : a.file, name, name);
   return Outcome::Ok();
@@ -239,6 +239,7 @@ Outcome Ps(const std::string& format) {
 
 CommandBody AddUp(CLI::App& app) {
   auto a = std::make_shared<UpArguments>();
+  a->start.page = kPageDefault;
   app.add_option("FILE", a->file,
                  "Scenario whose hubs and blades set the number of daemons (it is not started)");
   AddNameOption(app, a->start.name);
@@ -255,6 +256,10 @@ CommandBody AddUp(CLI::App& app) {
       "--metrics", a->start.metrics,
       "HOST:PORT that serves the controller's metrics to Prometheus, and at /discovery the "
       "addresses of the daemons' metrics (port 0: any free port); default: no metrics");
+  app.add_option("--page", a->start.page,
+                 "HOST:PORT of a page with the live fabric for browsers (port 0: any free port); "
+                 "off: no page")
+      ->capture_default_str();
   app.add_option("--timeout", a->timeout, "Time limit for starting")->capture_default_str();
   AddProgressOption(app, a->progress);
   AddFormatOption(app, a->format);

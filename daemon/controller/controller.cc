@@ -64,6 +64,7 @@ absl::StatusOr<std::unique_ptr<Controller>> Controller::Start(ControllerOptions 
   absl::Status status = controller->OpenState();
   if (status.ok() && !controller->options_.listen.empty()) status = controller->Listen();
   if (status.ok()) status = controller->ServeMetrics();
+  if (status.ok()) status = controller->ServePage();
   if (!status.ok()) {
     controller->Abandon();
     return status;
@@ -148,6 +149,18 @@ absl::Status Controller::ServeMetrics() {
   return absl::OkStatus();
 }
 
+absl::Status Controller::ServePage() {
+  if (options_.page.empty()) return absl::OkStatus();
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);  // answers of this process to itself
+  auto server =
+      PageServer::Start({options_.page, options_.security.tls, security_.plaintext_allowed},
+                        server_->InProcessChannel(arguments));
+  if (!server.ok()) return server.status();
+  page_ = *std::move(server);
+  return absl::OkStatus();
+}
+
 void Controller::Wait() {
   std::unique_lock<ProcessMutex> lock(lock_.mutex());
   ended_.wait(lock, [this] { return has_ended_; });
@@ -169,6 +182,7 @@ void Controller::Shutdown() {
 }
 
 Controller::~Controller() {
+  page_.reset();
   metrics_.reset();  // waits for the scrape under way, which takes the lock
   if (store_.is_open() && !shut_down_) {
     HandOver();

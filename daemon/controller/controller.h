@@ -22,6 +22,7 @@
 #include "daemon/controller/run/finished_runs.h"
 #include "daemon/controller/store/state_store.h"
 #include "daemon/metrics/metrics_server.h"
+#include "daemon/page/page_server.h"
 #include "daemon/stream/rate_limit.h"
 #include "proto/scenario/journal_file.h"
 
@@ -56,6 +57,7 @@ struct ControllerOptions {
   SecurityOptions security = {};
   std::string metrics;      // HOST:PORT for Prometheus; "": none
   std::string metrics_tls;  // file of MetricsServer::Start; "": plain
+  std::string page;         // HOST:PORT of the page for browsers; "": none
   std::string state_dir;    // "": nothing is kept
   std::uint64_t journal_limit = std::uint64_t{1}
                                 << 30;  // bytes; then commands are accepted no longer
@@ -80,6 +82,8 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   const std::string& address() const { return address_; }
   // Null if it serves none.
   const MetricsServer* metrics() const { return metrics_.get(); }
+  // Null if it serves none.
+  const PageServer* page() const { return page_.get(); }
   // Blocks until Shutdown was asked for or Stop was called.
   void Wait();
   // With a state directory the fabric waits for the next controller; else it ends with this one.
@@ -123,6 +127,7 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   Controller(ControllerOptions options, MakeControlFront make_front);
   absl::Status Listen();
   absl::Status ServeMetrics();
+  absl::Status ServePage();
   absl::Status CheckIdle() const;
   void OnRunEnded();
   void KeepResult();
@@ -187,6 +192,7 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   FinishedRuns finished_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<MetricsServer> metrics_;
+  std::unique_ptr<PageServer> page_;
 };
 
 }  // namespace percs

@@ -1,21 +1,18 @@
 #include "daemon/metrics/metrics_server.h"
 
 #include <microhttpd.h>
-#include <netdb.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <thread>
 
-#include "daemon/config/address.h"
+#include "daemon/config/http_socket.h"
 #include "daemon/metrics/families.h"
 #include "fmt/format.h"
 
@@ -27,57 +24,7 @@ constexpr unsigned kConnectionsLeaving = 64;  // whose place is taken, but who a
 constexpr unsigned kSilenceSeconds = 2;       // of who has had no answer yet
 constexpr unsigned kIdleSeconds = 150;    // of who has; beyond the intervals at which people scrape
 constexpr std::size_t kHeadBytes = 8192;  // of a request
-constexpr char kTlsVersions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
-
-bool IsAnyAddress(const std::string& host) { return host == "0.0.0.0" || host == "[::]"; }
-
-// A socket that listens, or -1 with errno.
-int ListenAt(const SocketAddress& where) {
-  std::string host = where.host;
-  if (host.size() > 1 && host.front() == '[' && host.back() == ']')
-    host = host.substr(1, host.size() - 2);
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
-  if (getaddrinfo(host.c_str(), std::to_string(where.port).c_str(), &hints, &found) != 0) {
-    errno = EADDRNOTAVAIL;
-    return -1;
-  }
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
-  for (const addrinfo* a = found; a != nullptr; a = a->ai_next) {
-    const int fd =
-        socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol);
-    if (fd < 0) continue;
-    const int yes = 1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-    if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0) return fd;
-    const int why = errno;
-    close(fd);
-    errno = why;
-  }
-  return -1;
-}
-
-struct Bound {
-  std::string host;  // in numbers
-  int port = 0;
-};
-Bound BoundTo(int fd) {
-  sockaddr_storage bound{};
-  socklen_t size = sizeof(bound);
-  std::array<char, NI_MAXHOST> host{};
-  std::array<char, NI_MAXSERV> port{};
-  if (getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size) != 0 ||
-      getnameinfo(reinterpret_cast<sockaddr*>(&bound), size, host.data(), host.size(), port.data(),
-                  port.size(), NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
-    return {};
-  }
-  return {host.data(), std::atoi(port.data())};
-}
-
-int SocketOf(MHD_Connection* connection) {
-  return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-}
+constexpr HttpPurpose kPurpose = {"metrics", "Prometheus scrapes", "--metrics-tls FILE"};
 
 MHD_Result Answer(MHD_Connection* connection, unsigned status, const std::string& type,
                   std::string text) {
@@ -157,7 +104,7 @@ void MetricsServer::Listen(const std::string& tls_identity, int socket) {
     const auto text = [](const char* t) { return const_cast<char*>(t); };  // it reads them only
     tls.push_back({MHD_OPTION_HTTPS_MEM_KEY, 0, text(tls_identity.c_str())});
     tls.push_back({MHD_OPTION_HTTPS_MEM_CERT, 0, text(tls_identity.c_str())});
-    tls.push_back({MHD_OPTION_HTTPS_PRIORITIES, 0, text(kTlsVersions)});
+    tls.push_back({MHD_OPTION_HTTPS_PRIORITIES, 0, text(kHttpTlsVersions)});
   }
   tls.push_back({MHD_OPTION_END, 0, nullptr});
   daemon_.reset(MHD_start_daemon(
@@ -174,12 +121,6 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::s
                                                                     const std::string& tls,
                                                                     std::vector<Page> pages,
                                                                     bool plaintext_allowed) {
-  const auto where = ParseAddress(address, 0);
-  if (!where.ok()) return where.status();
-  if (where->is_unix()) {
-    return absl::InvalidArgumentError(
-        fmt::format("metrics at {}: Prometheus scrapes HOST:PORT only", address));
-  }
   std::unique_ptr<MetricsServer> server(new MetricsServer(std::move(pages)));
   std::string identity;
   if (!tls.empty()) {
@@ -190,24 +131,10 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(const std::s
     identity.assign(std::istreambuf_iterator<char>(file), {});
     server->encrypted_ = true;
   }
-  const int socket = ListenAt(*where);
-  if (socket < 0) {
-    return absl::UnavailableError(fmt::format("cannot serve metrics at {}: {}", address,
-                                              errno == EADDRINUSE ? "the port is taken"
-                                              : errno == EADDRNOTAVAIL
-                                                  ? "this is not an address of this host"
-                                                  : std::strerror(errno)));
-  }
-  const Bound bound = BoundTo(socket);
-  if (tls.empty() && !plaintext_allowed && !IsPrivateAddress(bound.host)) {
-    close(socket);
-    return absl::FailedPreconditionError(fmt::format(
-        "metrics at {} would be readable from anywhere, unencrypted: give --metrics-tls FILE, an "
-        "address on loopback or of a private network, or --plaintext to allow it",
-        address));
-  }
-  server->address_ = fmt::format("{}:{}", where->host, bound.port);
-  server->Listen(identity, socket);
+  const auto socket = ListenForHttp(address, kPurpose, !tls.empty() || plaintext_allowed);
+  if (!socket.ok()) return socket.status();
+  server->address_ = socket->address;
+  server->Listen(identity, socket->fd);
   if (server->daemon_) return server;
   const std::string why =
       server->problem_.empty() ? "the HTTP server did not start" : server->problem_;
@@ -227,13 +154,7 @@ const MetricsServer::Page* MetricsServer::Find(const std::string& path) const {
 }
 
 std::string MetricsServer::advertised() const {
-  const std::string scheme = encrypted_ ? "https://" : "";
-  const std::size_t colon = address_.rfind(':');
-  std::array<char, 256> name{};
-  if (!IsAnyAddress(address_.substr(0, colon)) || gethostname(name.data(), name.size() - 1) != 0) {
-    return scheme + address_;
-  }
-  return scheme + name.data() + address_.substr(colon);
+  return (encrypted_ ? "https://" : "") + ReachableAddress(address_);
 }
 
 std::string MetricsServer::url() const {

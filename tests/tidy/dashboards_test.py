@@ -5,19 +5,15 @@ without Prometheus and without node: identities, units, legends, metrics that ex
 that tell a dashboard edited by hand, or a program edited and not run. Under --full it is run again.
 """
 
-import hashlib
-import os
 import pathlib
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "engines"))
+sys.path[:0] = [str(ROOT / "tests" / "engines"), str(ROOT / "tests" / "tidy")]
 import dashboards  # noqa: E402
+import npm_program  # noqa: E402
 
 PROGRAM = ROOT / "deploy" / "grafana"
 # Of Grafana, that the dashboards use.
@@ -106,39 +102,17 @@ class DashboardsTest(unittest.TestCase):
                          re.findall(r"(?m)^\| `(Percs\w+)` \| .+ \| .+ \|$", page))
 
     def test_files_are_those_that_the_program_wrote(self):
-        sums = dict(reversed(line.split("  ")) for line in
-                    (PROGRAM / "dashboards" / "SHA256SUMS").read_text().splitlines())
         sources = ["package.json", "package-lock.json", "tsconfig.json"]
         sources += [f"src/{path.name}" for path in (PROGRAM / "src").iterdir()]
         files = sources + [f"dashboards/{name}" for name in self.boards]
-        self.assertEqual(sorted(files), sorted(sums))
-        for name in files:
-            self.assertEqual(sums[name], hashlib.sha256((PROGRAM / name).read_bytes()).hexdigest(),
-                             f"{name}: run `npm ci && npm run build` in deploy/grafana")
+        npm_program.check_sums(self, PROGRAM, PROGRAM / "dashboards" / "SHA256SUMS", files)
 
     def test_the_program_has_no_any_and_no_cast(self):
-        for path in (PROGRAM / "src").glob("*.ts"):
-            text = re.sub(r'//[^\n]*|"[^"\n]*"|`[^`]*`', "", path.read_text())
-            text = re.sub(r"^import .*?;$", "", text, flags=re.S | re.M)  # has "as" for names
-            self.assertEqual([], re.findall(r"\bany\b|\bas\b|<\w+>\(|\w!\.|@ts-", text), path.name)
-        self.assertIn('"strict": true', (PROGRAM / "tsconfig.json").read_text())
+        npm_program.check_types(self, PROGRAM)
 
-    @unittest.skipUnless(os.environ.get("PERCS_FULL") == "1", "needs npm's registry: --full")
+    @npm_program.FULL
     def test_the_program_writes_the_same_again(self):
-        self.assertTrue(shutil.which("npm"), "npm is not there; Debian's package npm brings it")
-        with tempfile.TemporaryDirectory() as folder:
-            copy = pathlib.Path(folder) / "grafana"
-            shutil.copytree(PROGRAM, copy, ignore=shutil.ignore_patterns("node_modules", "built"))
-            shutil.rmtree(copy / "dashboards")
-            for command in (["ci", "--ignore-scripts", "--no-audit", "--no-fund"],
-                            ["run", "build"]):
-                done = subprocess.run(["npm", *command], cwd=copy, text=True, capture_output=True)
-                self.assertEqual(0, done.returncode, done.stdout + done.stderr)
-            names = sorted(path.name for path in (PROGRAM / "dashboards").iterdir())
-            self.assertEqual(names, sorted(path.name for path in (copy / "dashboards").iterdir()))
-            for name in names:
-                self.assertEqual((PROGRAM / "dashboards" / name).read_text(),
-                                 (copy / "dashboards" / name).read_text(), name)
+        npm_program.check_same_again(self, PROGRAM, "dashboards")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,209 @@
+// What is known of the fabric, from the feed.
+import { type Json, type JsonObject, list, num, object, text } from "./json";
+
+export interface Way {
+  recent: number; // utilisation, 0..1
+  flits: number;
+  packets: number;
+  stall: number; // picoseconds
+  crcErrors: number;
+  replays: number;
+  lanesLost: number;
+}
+
+export interface Link {
+  name: string;
+  ends: [string, string]; // hubs
+  kind: string; // LL, LR, D
+  up: boolean;
+  forward: Way;
+  backward: Way;
+  flash: number; // when something was lost or changed here, wall milliseconds
+}
+
+export interface Hub {
+  name: string;
+  supernode: number;
+  drawer: number;
+  hub: number;
+}
+
+export interface FabricEvent {
+  sequence: number;
+  at: number;
+  kind: string;
+  subject: string;
+  text: string;
+}
+
+/** One point of the charts. */
+export interface Sample {
+  at: number; // virtual picoseconds
+  bytesPerSecond: number;
+  p50: number; // picoseconds
+  p99: number;
+  dropped: number; // packets since the point before
+}
+
+const SAMPLES = 480;
+const EVENTS = 256;
+
+function way(row: Json[], from: number, recent: number): Way {
+  const at = (i: number) => num(row[from + i]);
+  return { recent, flits: at(0), packets: at(1), stall: at(2), crcErrors: at(3), replays: at(4), lanesLost: at(5) };
+}
+
+export function parseHub(name: string): Hub | undefined {
+  const m = /^sn(\d+)-d(\d+)-h(\d+)$/.exec(name);
+  return m ? { name, supernode: Number(m[1]), drawer: Number(m[2]), hub: Number(m[3]) } : undefined;
+}
+
+/** Upper edge of bucket `index` of the emulator's histograms: 8 per power of two. */
+export function bucketEdge(index: number): number {
+  return index < 8 ? index : (8 + (index % 8) + 1) * 2 ** (Math.floor(index / 8) - 1);
+}
+
+function quantile(buckets: number[], share: number): number {
+  const total = buckets.reduce((a, b) => a + b, 0);
+  let left = share * total;
+  for (let i = 0; total > 0 && i < buckets.length; ++i) {
+    left -= buckets[i] ?? 0;
+    if (left <= 0) return bucketEdge(i);
+  }
+  return 0;
+}
+
+export class Model {
+  role = "";
+  run = 0;
+  status: JsonObject = {};
+  counters: JsonObject = {};
+  countersAt = 0;
+  links = new Map<string, Link>();
+  hubs = new Map<string, Hub>();
+  events: FabricEvent[] = [];
+  samples: Sample[] = [];
+  linksAt = 0;
+
+  get mayChange(): boolean {
+    return this.role === "operator";
+  }
+  get state(): string {
+    return text(this.status["state"]).replace("FABRIC_STATE_", "").toLowerCase();
+  }
+  get supernodes(): number {
+    return 1 + Math.max(-1, ...[...this.hubs.values()].map((hub) => hub.supernode));
+  }
+
+  take(kind: string, data: Json): FabricEvent[] {
+    const message = object(data);
+    if (kind === "hello") {
+      this.role = text(message["role"]);
+      return [];
+    }
+    const status = message["status"];
+    if (status !== undefined) this.takeStatus(object(status), kind === "snapshot");
+    this.takeLinks(object(message["links"]));
+    if (message["counters"] !== undefined) this.takeCounters(object(message["counters"]));
+    if (message["samples"] !== undefined) this.takeSamples(list(message["samples"]));
+    return this.takeEvents(list(message["events"]));
+  }
+
+  private takeStatus(status: JsonObject, snapshot: boolean): void {
+    const run = num(status["run"]);
+    if (run !== this.run || snapshot) {
+      this.links.clear();
+      this.hubs.clear();
+      this.events = [];
+    }
+    if (run !== this.run) {
+      this.samples = [];
+      this.counters = {};
+    }
+    this.run = run;
+    this.status = status;
+  }
+
+  private takeLinks(links: JsonObject): void {
+    if (links["virtual_time"] !== undefined) this.linksAt = num(links["virtual_time"]);
+    for (const [name, value] of Object.entries(object(links["rows"]))) {
+      const row = list(value);
+      const before = this.links.get(name);
+      const [near = "", far = ""] = text(row[0]).split("/");
+      const link: Link = {
+        name, ends: [near, far], kind: text(row[1]), up: num(row[2]) === 1,
+        forward: way(row, 5, num(row[3])), backward: way(row, 11, num(row[4])), flash: before?.flash ?? 0,
+      };
+      if (before && (before.up !== link.up || before.forward.replays !== link.forward.replays)) {
+        link.flash = performance.now();
+      }
+      this.links.set(name, link);
+      for (const end of link.ends) {
+        const hub = parseHub(end);
+        if (hub) this.hubs.set(end, hub);
+      }
+    }
+  }
+
+  private takeCounters(reply: JsonObject): void {
+    const now = object(object(list(reply["nodes"])[0])["counters"]);
+    const before = this.counters;
+    const at = num(reply["virtual_time"]);
+    const passed = at - this.countersAt;
+    if (passed > 0 && Object.keys(before).length > 0) {
+      const buckets = (c: JsonObject) => list(object(c["packet_latency"])["buckets"]).map(num);
+      const old = buckets(before);
+      const fresh = buckets(now).map((value, i) => value - (old[i] ?? 0));
+      this.samples.push({
+        at,
+        bytesPerSecond: ((num(now["bytes_delivered"]) - num(before["bytes_delivered"])) / passed) * 1e12,
+        p50: quantile(fresh, 0.5),
+        p99: quantile(fresh, 0.99),
+        dropped: dropped(now) - dropped(before),
+      });
+      if (this.samples.length > SAMPLES) this.samples.shift();
+    }
+    this.counters = now;
+    this.countersAt = at;
+  }
+
+  private takeEvents(events: Json[]): FabricEvent[] {
+    const added = events.map(object).map((e) => ({
+      sequence: num(e["sequence"]), at: num(e["at"]), kind: text(e["kind"]),
+      subject: text(e["subject"]), text: text(e["text"]),
+    }));
+    this.events = [...this.events, ...added].slice(-EVENTS);
+    return added;
+  }
+
+  /** A message that brings another model to where this one is. */
+  snapshot(): JsonObject {
+    const rows: JsonObject = {};
+    const columns = (way: Way) => [way.flits, way.packets, way.stall, way.crcErrors, way.replays, way.lanesLost];
+    for (const link of this.links.values()) {
+      rows[link.name] = [link.ends.join("/"), link.kind, link.up ? 1 : 0, link.forward.recent, link.backward.recent,
+        ...columns(link.forward), ...columns(link.backward)];
+    }
+    return {
+      status: this.status,
+      links: { virtual_time: this.linksAt, rows },
+      counters: { virtual_time: this.countersAt, nodes: [{ counters: this.counters }] },
+      events: this.events.map((event) => ({ ...event })),
+      samples: this.samples.map((sample) => ({ ...sample })),
+    };
+  }
+
+  private takeSamples(samples: Json[]): void {
+    this.samples = samples.map(object).map((s) => ({
+      at: num(s["at"]), bytesPerSecond: num(s["bytesPerSecond"]), p50: num(s["p50"]), p99: num(s["p99"]), dropped: num(s["dropped"]),
+    }));
+  }
+
+  linksOf(hub: string): Link[] {
+    return [...this.links.values()].filter((link) => link.ends.includes(hub));
+  }
+}
+
+export function dropped(counters: JsonObject): number {
+  return Object.values(object(counters["packets_dropped"])).reduce((sum: number, value) => sum + num(value), 0);
+}

@@ -1,0 +1,103 @@
+// Text beside the map: facts of the fabric, what is selected, and events.
+import { count, percent, scaled, short, virtualTime } from "./format";
+import { list, num, object, text } from "./json";
+import { type FabricEvent, type Link, type Model, dropped } from "./model";
+import { make } from "./paint";
+
+const EVENTS_SHOWN = 60;
+const BAD = new Set(["fault_injected", "alert", "plan_refused", "tree_failed", "daemon_lost", "miswired"]);
+
+export function showFacts(place: HTMLElement, model: Model): void {
+  const s = model.status;
+  const here = list(s["processes"]).map(object).filter((p) => p["connected"] === true).length;
+  const lost = dropped(model.counters);
+  const facts: [string, string][] = [
+    ["scenario", text(s["scenario"]) || "none"],
+    ["state", model.state || "unknown"],
+    ["time", `${virtualTime(num(s["virtual_time"]))} (virtual)`],
+    ["pace", `${virtualTime(num(s["pace_reached"]))} (virtual) per s (wall)`],
+    ["windows", `${scaled(num(s["windows_per_second"]), "").trim()} per s (wall)`],
+    ["daemons", `${here} of ${num(s["daemons_expected"])}`],
+    ["route epoch", String(num(s["epoch"]))],
+    ["delivered", `${count(num(model.counters["packets_delivered"]))} packets`],
+    ["dropped", `${count(lost)} packets`],
+  ];
+  place.replaceChildren(...facts.map(([name, value]) => {
+    const dd = make("dd", value);
+    dd.dataset["fact"] = name;
+    return make("div", [make("dt", name), dd]);
+  }));
+}
+
+export function linkTip(link: Link): string {
+  const worst = Math.max(link.forward.recent, link.backward.recent);
+  return `${link.name}  ${link.kind}  ${link.up ? percent(worst) + " used" : "DOWN"}\n${link.ends.join(" / ")}`;
+}
+
+export function hubTip(model: Model, hub: string): string {
+  const links = model.linksOf(hub);
+  const down = links.filter((link) => !link.up).length;
+  const busy = links.reduce((sum, link) => sum + link.forward.recent + link.backward.recent, 0);
+  return `${hub}\n${links.length} links, ${down} down\n${percent(busy / Math.max(1, 2 * links.length))} used on average`;
+}
+
+function table(head: string[], rows: [string, string[]][]): HTMLElement {
+  const made = make("table", rows.map(([name, cells]) => make("tr", [make("th", name), ...cells.map((cell) => make("td", cell))])));
+  if (head.length > 0) made.prepend(make("thead", [make("tr", head.map((cell) => make("th", cell)))]));
+  return made;
+}
+
+export function linkDetails(link: Link): HTMLElement[] {
+  const [f, b] = [link.forward, link.backward];
+  const kinds: Record<string, string> = { LL: "within a drawer", LR: "between drawers", D: "between supernodes" };
+  return [
+    make("h2", `Link ${link.name}`),
+    make("p", `${link.ends.join(" / ")}, ${link.kind} (${kinds[link.kind] ?? "other"}), ${link.up ? "up" : "DOWN"}`, link.up ? "note" : "bad"),
+    table(["", "forward", "backward"], [
+      ["used lately", [percent(f.recent), percent(b.recent)]],
+      ["flits", [count(f.flits), count(b.flits)]],
+      ["packets", [count(f.packets), count(b.packets)]],
+      ["no credit (virtual)", [virtualTime(f.stall), virtualTime(b.stall)]],
+      ["CRC errors", [count(f.crcErrors), count(b.crcErrors)]],
+      ["replays", [count(f.replays), count(b.replays)]],
+      ["lanes lost", [short(f.lanesLost), short(b.lanesLost)]],
+    ]),
+  ];
+}
+
+export function hubDetails(model: Model, hub: string): HTMLElement[] {
+  const links = model.linksOf(hub);
+  const rows: [string, string[]][] = ["LL", "LR", "D"].map((kind) => [kind, links.filter((link) => link.kind === kind)] as const)
+    .filter(([, of]) => of.length > 0)
+    .map(([kind, of]) => [kind, [
+      count(of.length), count(of.filter((link) => !link.up).length),
+      percent(of.reduce((sum, link) => sum + Math.max(link.forward.recent, link.backward.recent), 0) / of.length),
+      count(of.reduce((sum, link) => sum + link.forward.packets + link.backward.packets, 0))]]);
+  return [make("h2", `Hub ${hub}`), table(["", "links", "down", "used", "packets"], rows)];
+}
+
+export function machineDetails(model: Model): HTMLElement[] {
+  const all = [...model.links.values()];
+  const rows: [string, string[]][] = ["LL", "LR", "D"].map((kind) => {
+    const of = all.filter((link) => link.kind === kind);
+    return [kind, [count(of.length), count(of.filter((link) => !link.up).length)]];
+  });
+  return [
+    make("h2", "Machine"),
+    table(["", "links", "down"], rows),
+    make("p", all.length === 0
+      ? "No links are shown: no scenario is applied, or the machine has more than 512 nodes."
+      : "Click a link or a hub to see what a fault there would touch.", "note"),
+  ];
+}
+
+export function showEvents(place: HTMLElement, events: FabricEvent[]): void {
+  place.replaceChildren(...events.slice(-EVENTS_SHOWN).reverse().map((event) => {
+    const time = make("time", virtualTime(event.at));
+    time.title = "virtual time";
+    const line = make("li", [time, make("span", `${event.kind} ${event.subject}`, BAD.has(event.kind) ? "bad" : ""),
+      make("span", event.text ? ` ${event.text}` : "")]);
+    line.dataset["sequence"] = String(event.sequence);
+    return line;
+  }));
+}

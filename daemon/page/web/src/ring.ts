@@ -1,0 +1,243 @@
+// One supernode: its hubs in a circle, drawer by drawer, and the links between them. Links to other
+// supernodes are short spokes outwards.
+import { type Hub, type Link, type Model } from "./model";
+import { Palette, calm, fresh } from "./paint";
+
+export type Target = { hub: string } | { link: string } | undefined;
+
+interface Point { x: number; y: number }
+// `turned`: it begins at the far end of the link.
+interface Curve { link: Link; from: Point; bend: Point; to: Point; turned: boolean }
+
+// By the bandwidth of the class: LL 24, D 10, LR 5 GB/s.
+const WIDTH: Record<string, number> = { LL: 2.6, D: 1.8, LR: 1.1 };
+const FLASH_MS = 2500;
+const NEAR = 6;
+const DOTS = 160;
+
+function along(curve: Curve, t: number): Point {
+  const s = 1 - t;
+  const at = (a: number, b: number, c: number) => s * s * a + 2 * s * t * b + t * t * c;
+  return { x: at(curve.from.x, curve.bend.x, curve.to.x), y: at(curve.from.y, curve.bend.y, curve.to.y) };
+}
+
+function distance(a: Point, b: Point): number {
+  return Math.hypot(a.x - b.x, a.y - b.y);
+}
+
+export class Ring {
+  supernode = 0;
+  selected: Target;
+  hovered: Target;
+  private places = new Map<string, Point>();
+  private curves: Curve[] = [];
+  private dots: Curve[] = [];
+  private base = document.createElement("canvas");
+  private centre: Point = { x: 0, y: 0 };
+  private radius = 0;
+  private hubRadius = 10;
+  private palette = new Palette();
+  frames = 0;
+
+  constructor(private canvas: HTMLCanvasElement, private model: Model) {}
+
+  hubs(): Hub[] {
+    return [...this.model.hubs.values()].filter((hub) => hub.supernode === this.supernode)
+      .sort((a, b) => a.drawer - b.drawer || a.hub - b.hub);
+  }
+
+  /** After new data or another size: where everything is, and what does not move. */
+  layOut(): void {
+    const { width, height } = this.canvas.getBoundingClientRect();
+    const hubs = this.hubs();
+    this.palette = new Palette();
+    this.centre = { x: width / 2, y: height / 2 };
+    this.radius = Math.max(60, Math.min(width, height) / 2 - 62);
+    this.hubRadius = Math.max(5, Math.min(14, (Math.PI * this.radius) / Math.max(hubs.length, 8) / 1.5));
+    const drawers = new Set(hubs.map((hub) => hub.drawer)).size;
+    const gap = drawers > 1 ? 0.8 : 0; // places left free between drawers
+    const places = hubs.length + drawers * gap;
+    this.places.clear();
+    hubs.forEach((hub, i) => {
+      const order = [...new Set(hubs.map((h) => h.drawer))].indexOf(hub.drawer);
+      const angle = ((i + order * gap + 0.5 + gap / 2) / places) * 2 * Math.PI - Math.PI / 2;
+      this.places.set(hub.name, this.at(angle, 1));
+    });
+    this.curves = [];
+    const spokes = new Map<string, number>();
+    for (const link of this.model.links.values()) {
+      const [near, far] = [this.places.get(link.ends[0]), this.places.get(link.ends[1])];
+      if (near && far) this.curves.push({ link, from: near, bend: this.bend(link, near, far), to: far, turned: false });
+      else if (near || far) this.curves.push(this.spoke(link, near ? link.ends[0] : link.ends[1], spokes));
+    }
+    const busy = (link: Link) => Math.max(link.forward.recent, link.backward.recent);
+    this.curves.sort((a, b) => busy(a.link) - busy(b.link));
+    this.dots = this.curves.filter((curve) => curve.link.up && busy(curve.link) > 0.002).slice(-DOTS);
+    this.drawBase();
+  }
+
+  private at(angle: number, share: number): Point {
+    return { x: this.centre.x + Math.cos(angle) * this.radius * share, y: this.centre.y + Math.sin(angle) * this.radius * share };
+  }
+
+  private bend(link: Link, near: Point, far: Point): Point {
+    const share = link.kind === "LL" ? 0.25 : 0.45; // towards the centre
+    const middle = { x: (near.x + far.x) / 2, y: (near.y + far.y) / 2 };
+    return { x: middle.x + (this.centre.x - middle.x) * share, y: middle.y + (this.centre.y - middle.y) * share };
+  }
+
+  private spoke(link: Link, hub: string, spokes: Map<string, number>): Curve {
+    const from = this.places.get(hub) ?? this.centre;
+    const index = spokes.get(hub) ?? 0;
+    spokes.set(hub, index + 1);
+    const angle = Math.atan2(from.y - this.centre.y, from.x - this.centre.x) + (index - 3.5) * 0.018;
+    const to = this.at(angle, 1 + 34 / this.radius);
+    return { link, from, bend: { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 }, to, turned: hub !== link.ends[0] };
+  }
+
+  private drawBase(): void {
+    const { width, height } = this.canvas.getBoundingClientRect();
+    const scale = window.devicePixelRatio || 1;
+    this.base.width = Math.round(width * scale);
+    this.base.height = Math.round(height * scale);
+    const c = this.base.getContext("2d");
+    if (!c) return;
+    c.setTransform(scale, 0, 0, scale, 0, 0);
+    const palette = this.palette;
+    const focus = this.selected ?? this.hovered;
+    const chosen = (link: Link) => focus !== undefined && ("link" in focus ? focus.link === link.name : link.ends.includes(focus.hub));
+    const faint = focus !== undefined ? 0.25 : 1;
+    for (const curve of this.curves) {
+      if (curve.link.up && !chosen(curve.link)) this.stroke(c, curve, palette, faint);
+    }
+    for (const curve of this.curves) {
+      if (curve.link.up && chosen(curve.link)) this.stroke(c, curve, palette, 1);
+    }
+    for (const curve of this.curves) if (!curve.link.up) this.stroke(c, curve, palette, 1);
+    this.drawHubs(c, palette);
+  }
+
+  private stroke(c: CanvasRenderingContext2D, curve: Curve, palette: Palette, alpha: number): void {
+    const { link } = curve;
+    const short = link.forward.lanesLost + link.backward.lanesLost > 0;
+    const chosen = this.selected !== undefined && "link" in this.selected && this.selected.link === link.name;
+    c.globalAlpha = alpha;
+    c.lineWidth = (WIDTH[link.kind] ?? 1.4) + (chosen ? 2 : 0);
+    c.setLineDash(link.up ? [] : [7, 5]);
+    c.strokeStyle = !link.up ? palette.down : short ? palette.warn : palette.utilisation(Math.max(link.forward.recent, link.backward.recent));
+    if (!link.up) c.lineWidth += 1;
+    c.beginPath();
+    c.moveTo(curve.from.x, curve.from.y);
+    c.quadraticCurveTo(curve.bend.x, curve.bend.y, curve.to.x, curve.to.y);
+    c.stroke();
+    c.setLineDash([]);
+    if (!link.up) this.cross(c, along(curve, 0.5), palette.down);
+    c.globalAlpha = 1;
+  }
+
+  private cross(c: CanvasRenderingContext2D, at: Point, style: string): void {
+    c.strokeStyle = style;
+    c.lineWidth = 2.5;
+    c.beginPath();
+    c.moveTo(at.x - 5, at.y - 5);
+    c.lineTo(at.x + 5, at.y + 5);
+    c.moveTo(at.x + 5, at.y - 5);
+    c.lineTo(at.x - 5, at.y + 5);
+    c.stroke();
+  }
+
+  private drawHubs(c: CanvasRenderingContext2D, palette: Palette): void {
+    c.textAlign = "center";
+    c.textBaseline = "middle";
+    const drawers = new Map<number, Point[]>();
+    for (const hub of this.hubs()) {
+      const place = this.places.get(hub.name);
+      if (!place) continue;
+      const links = this.model.linksOf(hub.name);
+      const cut = links.length > 0 && links.every((link) => !link.up);
+      const chosen = this.selected !== undefined && "hub" in this.selected && this.selected.hub === hub.name;
+      c.beginPath();
+      c.arc(place.x, place.y, this.hubRadius, 0, 2 * Math.PI);
+      c.fillStyle = cut ? palette.down : palette.panel;
+      c.fill();
+      c.lineWidth = chosen ? 3 : 1.2;
+      c.strokeStyle = chosen ? palette.accent : palette.dim;
+      c.stroke();
+      c.fillStyle = cut ? palette.ground : palette.text;
+      c.font = `${Math.max(9, this.hubRadius)}px system-ui, "DejaVu Sans", sans-serif`;
+      c.fillText(String(hub.hub), place.x, place.y + 0.5);
+      drawers.set(hub.drawer, [...(drawers.get(hub.drawer) ?? []), place]);
+    }
+    c.font = '12px system-ui, "DejaVu Sans", sans-serif';
+    c.fillStyle = palette.dim;
+    for (const [drawer, places] of drawers) {
+      const angle = Math.atan2(
+        places.reduce((sum, p) => sum + p.y - this.centre.y, 0), places.reduce((sum, p) => sum + p.x - this.centre.x, 0));
+      const at = this.at(angle, 1 + 46 / this.radius);
+      c.fillText(`d${drawer}`, at.x, at.y);
+    }
+  }
+
+  /** One frame; false if nothing moves. */
+  draw(now: number): boolean {
+    const target = fresh(this.canvas);
+    if (!target) return false;
+    const { c, width, height } = target;
+    ++this.frames;
+    c.drawImage(this.base, 0, 0, width, height);
+    const palette = this.palette;
+    let moving = false;
+    for (const curve of this.curves) {
+      const age = now - curve.link.flash;
+      if (curve.link.flash === 0 || age > FLASH_MS) continue;
+      moving = true;
+      const at = along(curve, 0.5);
+      c.globalAlpha = calm.matches ? 1 : 1 - age / FLASH_MS;
+      c.strokeStyle = palette.down;
+      c.lineWidth = 3;
+      c.beginPath();
+      c.arc(at.x, at.y, calm.matches ? 14 : 8 + age / 120, 0, 2 * Math.PI);
+      c.stroke();
+      c.globalAlpha = 1;
+    }
+    if (calm.matches || this.model.state !== "running") return moving;
+    c.fillStyle = palette.text;
+    c.globalAlpha = 0.7;
+    for (const curve of this.dots) this.drawDots(c, curve, now);
+    c.globalAlpha = 1;
+    return moving || this.dots.length > 0;
+  }
+
+  // A dot for each way: faster where more of the link is used.
+  private drawDots(c: CanvasRenderingContext2D, curve: Curve, now: number): void {
+    const speed = (share: number) => 0.00025 + 0.0009 * share;
+    const phase = (curve.from.x * 7 + curve.to.y * 13) % 1;
+    const { forward, backward } = curve.link;
+    for (const way of [forward, backward]) {
+      if (way.recent <= 0.002) continue;
+      const t = 0.08 + 0.84 * ((now * speed(way.recent) + phase) % 1); // between the hubs
+      const at = along(curve, (way === backward) === curve.turned ? t : 1 - t);
+      c.fillRect(at.x - 1.2, at.y - 1.2, 2.4, 2.4);
+    }
+  }
+
+  find(x: number, y: number): Target {
+    const at = { x, y };
+    for (const [name, place] of this.places) if (distance(place, at) <= this.hubRadius + 2) return { hub: name };
+    let best = NEAR;
+    let found: Target;
+    for (const curve of this.curves) {
+      for (let t = 0.04; t < 1; t += 0.02) {
+        const d = distance(along(curve, t), at) - (curve.link.up ? 0 : 1);
+        if (d < best) [best, found] = [d, { link: curve.link.name }];
+      }
+    }
+    return found;
+  }
+
+  /** Where a link is drawn, in CSS pixels: for tests and the keyboard. */
+  middleOf(link: string): Point | undefined {
+    const curve = this.curves.find((candidate) => candidate.link.name === link);
+    return curve && along(curve, 0.5);
+  }
+}
