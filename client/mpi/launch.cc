@@ -89,8 +89,25 @@ bool Needs(const Linkage& linkage, const std::string& prefix) {
 
 }  // namespace
 
+namespace {
+
+// Where another MPI is installed, too, `mpirun` may be its own.
+std::string MpirunName() { return FindOnPath("mpirun.openmpi").ok() ? "mpirun.openmpi" : "mpirun"; }
+
+}  // namespace
+
+absl::Status CheckOpenMpi() {
+  if (FindOnPath(MpirunName()).ok()) return absl::OkStatus();
+  return absl::NotFoundError(
+      "cannot start Open MPI's mpirun: no such program on PATH; `deploy/install --mpi` installs "
+      "it");
+}
+
 std::vector<std::string> OpenMpiCommand(const LaunchOptions& options) {
-  std::vector<std::string> command = {"mpirun", "-n", fmt::format("{}", options.ranks)};
+  // mpirun itself loads the library for the names of processes (client/ofi/names.cc).
+  const std::string clock = fmt::format("LD_PRELOAD={}/libpercs-clock.so", options.libraries);
+  std::vector<std::string> command = {"env", clock, MpirunName(), "-n",
+                                      fmt::format("{}", options.ranks)};
   const auto add = [&command](std::initializer_list<std::string> words) {
     command.insert(command.end(), words);
   };
@@ -99,9 +116,12 @@ std::vector<std::string> OpenMpiCommand(const LaunchOptions& options) {
   add({"--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "percs"});
   // A rank that waits sleeps in the provider.
   add({"--mca", "btl", "self", "--mca", "mpi_yield_when_idle", "0"});
+  // Two programs have the same name, so each needs a folder for Open MPI's sockets.
+  const std::string folder = fs::path(options.socket).parent_path();
+  if (!folder.empty()) add({"--mca", "orte_tmpdir_base", folder});
   add({"-x", "FI_PROVIDER=percs", "-x", "FI_PROVIDER_PATH=" + options.libraries});
   add({"-x", fmt::format("{}={}", kSocketVariable, options.socket)});
-  add({"-x", fmt::format("LD_PRELOAD={}/libpercs-clock.so", options.libraries)});
+  add({"-x", clock});
   command.insert(command.end(), options.arguments.begin(), options.arguments.end());
   command.insert(command.end(), options.program.begin(), options.program.end());
   return command;

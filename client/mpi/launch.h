@@ -20,7 +20,10 @@ struct LaunchOptions {
   std::vector<std::string> arguments;  // more, for Open MPI's mpirun
 };
 
-// Its mpirun with all options, as an argument list.
+// NOT_FOUND if it is not installed.
+absl::Status CheckOpenMpi();
+
+// Its mpirun with all options, as an argument list that begins with `env`.
 std::vector<std::string> OpenMpiCommand(const LaunchOptions& options);
 
 // The folder of the libraries that ranks load: lib/percs beside this program's folder. NOT_FOUND.
