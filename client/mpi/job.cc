@@ -88,7 +88,11 @@ void Job::Serve() {
     const std::uint32_t seen = bell.count.load();
     const bool heard = Listen();
     bool moved = false;
-    while (!failed_ && Step()) moved = true;
+    RunManaged();
+    while (!failed_ && Step()) {
+      moved = true;
+      RunManaged();
+    }
     if (heard || moved) {
       idle_since_ = {};
       continue;
@@ -96,6 +100,7 @@ void Job::Serve() {
     CheckDeadlock();
     bell.Wait(seen, lines_wait_ ? 1 : kListenMilliseconds);
   }
+  RefuseManaged();
   Listen();
   for (Rank& rank : ranks_) rank.state = State::kGone;
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) transport_->Leave(r);
@@ -239,6 +244,7 @@ std::string Job::WhoWaits() const {
 
 // All that is under way arrives, and the windows are given back.
 void Job::Drain() {
+  fabric_->faults()->EndRepeating(fabric_->now());
   for (const bool closed : {false, true}) {
     if (closed) transport_->Close(fabric_->now());
     while (!failed_) {
@@ -282,6 +288,7 @@ JobResult Job::Collect() {
     times_.Add(static_cast<std::uint64_t>(rank.clock));
   }
   result.times = times_.Finish();
+  result.run.faults = fabric_->faults()->List();
   result.digest = digest.Finish();
   result.failure = failure_;
   result.late_calls = late_calls_;

@@ -11,8 +11,10 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <variant>
@@ -71,6 +73,10 @@ class Job final : public TransportUser {
   std::uint64_t messages() const { return messages_.load(); }
   bool failed() const { return failed_.load(); }
   std::uint32_t attached() const { return attached_.load(); }
+  const Topology& topology() const { return fabric_->topology(); }
+  // From any thread: carries this out between two windows, at the time that the first ended, and
+  // waits for it. FAILED_PRECONDITION once the program has ended.
+  absl::Status Manage(const std::function<absl::Status(Fabric& fabric, Time now)>& act);
   // The program has ended, or is to: what is under way is delivered, and the fabric ends.
   JobResult Finish();
 
@@ -108,6 +114,14 @@ class Job final : public TransportUser {
   explicit Job(JobOptions options) : options_(std::move(options)), ranks_(options_.places.size()) {}
   absl::Status Build();
   void Serve();
+
+  // --- job_manage.cc
+  struct Managed {
+    const std::function<absl::Status(Fabric&, Time)>& act;
+    std::promise<absl::Status> done;
+  };
+  void RunManaged();
+  void RefuseManaged();
 
   // --- job.cc: virtual time.
   // False: a rank has to say something first.
@@ -155,6 +169,10 @@ class Job final : public TransportUser {
   std::atomic<Time> now_{0};
   std::atomic<std::uint64_t> messages_{0};
   std::atomic<std::uint32_t> attached_{0};
+  std::mutex manage_mutex_;
+  std::vector<Managed*> managed_;
+  bool manages_ = true;
+  std::atomic<bool> managed_waits_{false};
   std::thread thread_;
 };
 

@@ -16,10 +16,13 @@
 
 #include "absl/strings/numbers.h"
 #include "client/lib/scenario_file.h"
+#include "client/mpi/control.h"
 #include "client/mpi/job.h"
 #include "client/mpi/launch.h"
 #include "client/percsctl/command.h"
+#include "client/percsctl/fault.h"
 #include "client/percsctl/format.h"
+#include "proto/scenario/faults.h"
 
 extern char** environ;
 
@@ -36,7 +39,7 @@ constexpr std::size_t kRankRows = 16;
 
 struct MpirunArguments {
   std::uint32_t ranks = 1;
-  std::string scenario, map_by, compute = "zero", report;
+  std::string scenario, map_by, compute = "zero", report, control;
   std::vector<std::string> program, settings, open_mpi;
   bool dry_run = false;
 };
@@ -114,9 +117,8 @@ class Child {
     pid_t pid = 0;
     const int error = posix_spawnp(&pid, words[0], nullptr, nullptr, words.data(), environ);
     if (error == 0) return pid;
-    return absl::NotFoundError(
-        fmt::format("cannot start Open MPI's {}: {}; `deploy/install --mpi` installs it",
-                    command[0], std::strerror(error)));
+    return absl::InternalError(
+        fmt::format("cannot start {}: {}", command[0], std::strerror(error)));
   }
   explicit Child(pid_t pid) {
     pid_ = pid;
@@ -192,6 +194,14 @@ mpi::TrafficCounts SumTraffic(const mpi::JobResult& result) {
   return sum;
 }
 
+// With what they cost.
+FaultList FaultsOf(const mpi::JobResult& result, const Topology& topology) {
+  FaultList list;
+  for (const FaultStatus& fault : result.run.faults)
+    FaultToProto(fault, result.run, topology, list.Add());
+  return list;
+}
+
 std::string RankTable(const mpi::JobResult& result, const Plan& plan, const Topology& topology) {
   Table table(
       {"rank", "hub", "virtual time", "computing", "communicating", "waiting", "messages", "bytes"},
@@ -231,6 +241,8 @@ void PrintJob(const mpi::JobResult& result, const Plan& plan, const Topology& to
              FormatCount(sum.packets), FormatCount(sum.resent), FormatCount(sum.acknowledgements));
   for (const mpi::LinkUse& link : result.links)
     fmt::print(stderr, "link       {}: {} flits\n", link.name, FormatCount(link.flits));
+  const FaultList faults = FaultsOf(result, topology);
+  if (!faults.empty()) fmt::print(stderr, "{}", FaultsText(faults));
   if (result.late_calls > 0) {
     fmt::print(stderr,
                "late       {} times a rank called that had said it would wait: times depend on the "
@@ -284,6 +296,8 @@ absl::Status WriteJob(const std::string& file, const mpi::JobResult& result, con
                        {"late_calls", result.late_calls},
                        {"sizes", std::move(sizes)},
                        {"links", std::move(links)},
+                       {"faults", FaultsJson(FaultsOf(result, topology))},
+                       {"reroutes", result.run.reroutes.size()},
                        {"ranks", std::move(ranks)}};
   std::ofstream stream(file);
   stream << report.dump(2) << "\n";
@@ -321,6 +335,7 @@ Outcome Mpirun(const MpirunArguments& a) {
   if (!plan.ok()) return FromStatus(plan.status());
   if (auto status = mpi::CheckProgram(plan->program.front()); !status.ok())
     return FromStatus(status);
+  if (auto status = mpi::CheckOpenMpi(); !status.ok()) return FromStatus(status);
   const auto libraries = mpi::FindRankLibraries();
   if (!libraries.ok()) return FromStatus(libraries.status());
   mpi::LaunchOptions launch{a.ranks, plan->program, "SOCKET", *libraries, a.open_mpi};
@@ -336,6 +351,12 @@ Outcome Mpirun(const MpirunArguments& a) {
   options.compute_scale = plan->compute_scale;
   auto job = mpi::Job::Start(std::move(options));
   if (!job.ok()) return FromStatus(job.status());
+  std::unique_ptr<mpi::JobControl> control;
+  if (!a.control.empty()) {
+    auto started = mpi::JobControl::Start(a.control, **job);
+    if (!started.ok()) return FromStatus(started.status());
+    control = *std::move(started);
+  }
   const Clock::time_point start = Clock::now();
   launch.socket = (*job)->socket();
   const auto child = Child::Start(mpi::OpenMpiCommand(launch));
@@ -379,6 +400,10 @@ CommandBody AddMpirun(CLI::App& app) {
       ->take_all()
       ->expected(1)
       ->allow_extra_args(false);
+  app.add_option(
+      "--control", a->control,
+      "unix:PATH at which `percsctl fault ... --controller unix:PATH` changes the faults "
+      "of the machine while the program runs");
   app.add_option("--report", a->report, "Also write the report to this file, as JSON");
   app.add_flag("--dry-run", a->dry_run, "Print the command that would be started, and do nothing");
   return [a] { return Mpirun(*a); };

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -16,7 +17,9 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin"))
 SUITE = ROOT / "tests" / "engines" / "mpi" / "suite.c"
+LOOP = SUITE.with_name("allreduce_loop.c")
 LIMIT_SECONDS = 120
+ROOT_USER = ["--allow-run-as-root"] if os.geteuid() == 0 else []
 TCP = ["mpirun", "--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", "self,tcp"]
 CUT = """
 name: cut
@@ -34,7 +37,9 @@ class MpiTest(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.path = pathlib.Path(cls.folder.name)
         cls.suite = str(cls.path / "suite")
-        subprocess.run(["mpicc.openmpi", "-O1", "-o", cls.suite, str(SUITE)], check=True)
+        cls.loop = str(cls.path / "loop")
+        for program, source in ((cls.suite, SUITE), (cls.loop, LOOP)):
+            subprocess.run(["mpicc.openmpi", "-O1", "-o", program, str(source)], check=True)
 
     @classmethod
     def tearDownClass(cls):
@@ -55,18 +60,20 @@ class MpiTest(unittest.TestCase):
         return printed, report
 
     def over_tcp(self, ranks):
-        command = TCP + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
-        return subprocess.run([*command, "-n", str(ranks), self.suite], check=True, text=True,
-                              stdout=subprocess.PIPE, timeout=LIMIT_SECONDS).stdout
+        command = [*TCP, *ROOT_USER, "-n", str(ranks), self.suite]
+        return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE,
+                              timeout=LIMIT_SECONDS).stdout
 
     def test_results_are_those_of_tcp_and_every_run_has_one_digest(self):
         printed, first = self.report(5)
         self.assertEqual(8, len(printed.splitlines()))
         self.assertEqual(self.over_tcp(5), printed)
         self.assertGreater(first["rendezvous"], 0)
-        runs = [self.report(5, program=[self.suite, "own"])[1] for _ in range(4)]
-        for key in ("virtual_ps", "ranks", "packets", "times", "digest"):
-            self.assertTrue(all(run[key] == runs[0][key] for run in runs[1:]), key)
+        for _ in range(3):
+            again, other = self.report(5)
+            self.assertEqual(printed, again)
+            for key in ("virtual_ps", "ranks", "packets", "times", "digest"):
+                self.assertEqual(first[key], other[key])
 
     def test_a_link_that_is_cut_changes_times_and_no_result(self):
         scenario = self.path / "cut.yaml"
@@ -75,6 +82,51 @@ class MpiTest(unittest.TestCase):
         cut_printed, cut = self.report(2, str(scenario))
         self.assertEqual(printed, cut_printed)
         self.assertNotEqual(intact["digest"], cut["digest"])
+
+    def start_loop(self, name, ranks):
+        """The loop of sums on a controlled machine: process, address, file that ends it, report."""
+        stop, report = self.path / f"{name}.stop", self.path / f"{name}.json"
+        address = f"unix:{self.path / name}.sock"
+        loop = subprocess.Popen(
+            [BIN / "percsctl", "mpirun", "-n", str(ranks), "--control", address, "--report",
+             str(report), "--", self.loop, str(stop)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(loop.stderr.close)
+        self.addCleanup(loop.stdout.close)
+        self.addCleanup(loop.wait)
+        self.addCleanup(loop.kill)
+        self.rank_0 = int(loop.stdout.readline())
+        return loop, address, stop, report
+
+    def fault(self, address, *arguments, code=0):
+        result = subprocess.run(
+            [BIN / "percsctl", "fault", *arguments, "--controller", address], text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_SECONDS)
+        self.assertEqual(code, result.returncode, result.stdout)
+        return result.stdout
+
+    def test_a_link_is_cut_and_restored_while_the_program_runs(self):
+        loop, address, stop, report = self.start_loop("cut", 4)
+        self.fault(address, "create", "cut", "--kind", "link_down", "--link", "sn0-d0-h0/sn0-d0-h1")
+        while " active " not in self.fault(address, "list"):
+            pass  # until virtual time has passed
+        self.assertIn("exists", self.fault(address, "create", "cut", "--kind", "link_down",
+                                           "--link", "sn0-d0-h0/sn0-d0-h2", code=1))
+        self.fault(address, "delete", "cut")
+        stop.touch()
+        printed, errors = loop.communicate(timeout=LIMIT_SECONDS)
+        self.assertEqual((0, "all sums are right\n"), (loop.returncode, printed), errors)
+        report = json.loads(report.read_text())
+        self.assertEqual(0, report["late_calls"])
+        self.assertGreaterEqual(report["reroutes"], 1)
+        self.assertIn("no controller answers", self.fault(address, "list", code=4))
+
+    def test_a_lost_hub_ends_the_program_with_its_name(self):
+        loop, address, _, _ = self.start_loop("lost", 4)
+        self.fault(address, "create", "lost", "--kind", "hub_down", "--in", "sn0-d0-h3")
+        _, errors = loop.communicate(timeout=LIMIT_SECONDS)
+        self.assertEqual(1, loop.returncode, errors)
+        self.assertIn("sn0-d0-h3", errors)
 
     def test_ranks_of_one_hub_and_of_several(self):
         printed, report = self.report(4, "--map-by", "node:2")
@@ -85,13 +137,70 @@ class MpiTest(unittest.TestCase):
     def test_the_exit_code_is_the_programs(self):
         self.run_program("-n", "1", "--", "/bin/false", code=1)
 
+    def test_a_killed_rank_ends_the_program(self):
+        loop, _, _, _ = self.start_loop("killed", 3)
+        os.kill(self.rank_0, signal.SIGKILL)
+        _, errors = loop.communicate(timeout=LIMIT_SECONDS)
+        self.assertEqual(128 + signal.SIGKILL, loop.returncode, errors)
+        self.assertIn("exited on signal 9", errors)
+
+    def test_ranks_end_when_the_fabric_is_gone_and_the_next_start_cleans_up(self):
+        loop, _, _, _ = self.start_loop("gone", 3)
+        with tempfile.TemporaryDirectory() as folder:
+            left = pathlib.Path(folder) / "percs-mpi-left"
+            left.mkdir()
+            (left / "fabric.sock").touch()
+            loop.kill()
+            _, errors = loop.communicate(timeout=LIMIT_SECONDS)  # until the last rank has ended
+            self.assertIn("the fabric is gone", errors)
+            subprocess.run([BIN / "percsctl", "mpirun", "-n", "1", "--", "/bin/true"], check=True,
+                           stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": folder})
+            self.assertEqual([], list(pathlib.Path(folder).iterdir()))
+
+    def test_two_programs_side_by_side_and_few_resources_change_nothing(self):
+        _, alone = self.report(2)
+        reports = [self.path / f"side{i}.json" for i in range(3)]
+        own_mounts = subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL)
+        full = ["unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=4k none /dev/shm && "
+                "head -c 4096 /dev/zero > /dev/shm/full && exec \"$@\"", "sh"]
+        outside = ([], ["sh", "-c", "ulimit -l 0; exec \"$@\"", "sh"],
+                   full if own_mounts.returncode == 0 else [])
+        jobs = [subprocess.Popen([*words, BIN / "percsctl", "mpirun", "-n", "2", "--report", file,
+                                  "--", self.suite], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+                for file, words in zip(reports, outside)]
+        self.assertEqual([0, 0, 0], [job.wait(LIMIT_SECONDS) for job in jobs])
+        for file in reports:
+            self.assertEqual(alone["digest"], json.loads(file.read_text())["digest"])
+
+    def test_the_provider_without_a_fabric_says_so(self):
+        libraries = BIN.resolve().parent / "lib" / "percs"
+        result = subprocess.run(
+            ["mpirun", "--oversubscribe", *ROOT_USER, "--mca", "pml", "cm", "--mca", "mtl", "ofi",
+             "--mca", "mtl_ofi_provider_include", "percs", "-n", "2", self.suite],
+            env={**os.environ, "FI_PROVIDER": "percs", "FI_PROVIDER_PATH": str(libraries)},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT_SECONDS)
+        self.assertNotEqual(0, result.returncode)
+        self.assertIn("percs: no fabric: PERCS_MPI_SOCKET is not set", result.stderr)
+
     def test_bad_uses_name_what_is_wrong(self):
         static = self.path / "static"
         source = self.path / "static.c"
         source.write_text("int main(void) { return 0; }\n")
         subprocess.run(["gcc", "-static", "-o", str(static), str(source)], check=True)
+        stub, mpich = self.path / "libmpich.so.12", self.path / "mpich"
+        subprocess.run(["gcc", "-shared", "-fPIC", "-Wl,-soname,libmpich.so.12", "-o", str(stub),
+                        str(source)], check=True)
+        subprocess.run(["gcc", "-Wl,--no-as-needed", "-o", str(mpich), str(source), str(stub)],
+                       check=True)
+        few = self.path / "few.yaml"
+        few.write_text("name: few\ntopology: {supernodes: 1, drawers: 1, hubs: 2}\n"
+                       "parameters: {windows_per_hfi: 16}\n")
         for arguments, code, words in (
                 (["-n", "2", "--", str(static)], 1, "linked statically"),
+                (["-n", "2", "--", str(mpich)], 1, "linked with MPICH"),
+                (["-n", "33", "--map-by", "node:33", str(few), "--", "true"], 3, "32 windows"),
+                (["-n", "2", "--control", "here", "--", "true"], 3, "unix:PATH"),
                 (["-n", "2", "--", "/nothing/there"], 3, "no program"),
                 (["-n", "40", "--map-by", "node:1", "--", "true"], 3, "40 hubs"),
                 (["-n", "2", "--compute", "much", "--", "true"], 3, "cpu:SCALE"),
