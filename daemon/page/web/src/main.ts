@@ -1,5 +1,6 @@
 // The page: reads the feed, draws, and passes on what is clicked.
 import { drawChart } from "./charts";
+import { Details } from "./details";
 import { Faults } from "./faults";
 import { count, scaled, virtualTime } from "./format";
 import { type Json, num, text } from "./json";
@@ -15,6 +16,7 @@ const model = new Model();
 const map = element("map", HTMLCanvasElement);
 const ring = new Ring(map, model);
 const matrix = new Matrix(map, model);
+const inspected = new Details(() => showSide());
 const faults = new Faults(model, () => showSide());
 const trouble = element("trouble", HTMLParagraphElement);
 const tip = element("tip", HTMLDivElement);
@@ -23,6 +25,7 @@ const step = element("step", HTMLButtonElement);
 const span = element("span", HTMLSelectElement);
 const save = element("save", HTMLButtonElement);
 const view = element("view", HTMLButtonElement);
+const saved = savedData();
 let shown: "supernode" | "machine" | "undecided" = "undecided";
 let scheduled = false;
 
@@ -47,6 +50,8 @@ function showSide(): void {
   const link = selected && "link" in selected ? model.links.get(selected.link) : undefined;
   const [title, ...details] = link ? linkDetails(link)
     : selected && "hub" in selected ? hubDetails(model, selected.hub) : machineDetails(model);
+  inspected.follow(saved ? undefined : selected, link);
+  details.push(...(link ? inspected.ofLink(link.name) : selected ? inspected.ofHub() : []));
   if (title) details.unshift(title, ...(saved || !selected || (link && !link.up) ? [] : faults.showPreview(selected)));
   replace(element("selection", HTMLElement), details);
   replace(element("faults", HTMLElement), faults.showAll());
@@ -54,7 +59,9 @@ function showSide(): void {
 
 // What has the focus keeps it: buttons are made anew with every message.
 function replace(place: HTMLElement, parts: HTMLElement[]): void {
+  const opened = place.querySelector("details")?.open ?? false;
   const fresh = make("div", parts);
+  fresh.querySelectorAll("details").forEach((part) => (part.open = opened));
   if (fresh.innerHTML === place.firstElementChild?.innerHTML) return;
   const focused = place.contains(document.activeElement) ? [...place.querySelectorAll("button")].findIndex((b) => b === document.activeElement) : -1;
   place.replaceChildren(fresh);
@@ -81,7 +88,7 @@ function showCharts(): void {
 function showLegend(): void {
   const palette = new Palette();
   const rows: [string, string, number, number[]][] = UTILISATION_LEGEND.map((name, i) => [name, palette.steps[i] ?? "", 2.6, []]);
-  rows.push(["down", palette.down, 3, [7, 5]], ["short of lanes", palette.warn, 2.6, []]);
+  rows.push(["down", palette.down, 3, [7, 5]], ["short of lanes", palette.warn, 2.6, [3, 2]]);
   const legend = element("legend", HTMLDivElement);
   const lines = rows.map(() => document.createElement("canvas"));
   legend.replaceChildren(...rows.flatMap(([name], i) => [lines[i] ?? make("i"), make("span", name)]));
@@ -229,7 +236,6 @@ if (window.matchMedia("(prefers-color-scheme: dark)").matches) document.document
 showLegend();
 
 let behind = 0;
-const saved = savedData();
 
 function take(kind: string, data: Json): void {
   const added = model.take(kind, data);

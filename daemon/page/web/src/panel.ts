@@ -41,7 +41,7 @@ export function hubTip(model: Model, hub: string): string {
   return `${hub}\n${links.length} links, ${down} down\n${percent(busy / Math.max(1, 2 * links.length))} used on average`;
 }
 
-function table(head: string[], rows: [string, string[]][]): HTMLElement {
+export function table(head: string[], rows: [string, string[]][]): HTMLElement {
   const made = make("table", rows.map(([name, cells]) => make("tr", [make("th", name), ...cells.map((cell) => make("td", cell))])));
   if (head.length > 0) made.prepend(make("thead", [make("tr", head.map((cell) => make("th", cell)))]));
   return made;

@@ -123,7 +123,7 @@ export class Ring {
     const chosen = this.selected !== undefined && "link" in this.selected && this.selected.link === link.name;
     c.globalAlpha = alpha;
     c.lineWidth = (WIDTH[link.kind] ?? 1.4) + (chosen ? 2 : 0);
-    c.setLineDash(link.up ? [] : [7, 5]);
+    c.setLineDash(!link.up ? [7, 5] : short ? [3, 2] : []);
     c.strokeStyle = !link.up ? palette.down : short ? palette.warn : palette.utilisation(Math.max(link.forward.recent, link.backward.recent));
     if (!link.up) c.lineWidth += 1;
     c.beginPath();

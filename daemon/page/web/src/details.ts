@@ -1,0 +1,89 @@
+// What one hub counts, asked for while it or one of its links is selected: ports and virtual
+// channels, windows of programs, the CAU.
+import { count, virtualTime } from "./format";
+import { type Json, type JsonObject, list, num, object, text } from "./json";
+import { type Link } from "./model";
+import { table } from "./panel";
+import { make } from "./paint";
+import { type Target } from "./ring";
+import { call } from "./wire";
+
+const EVERY_MS = 1000;
+
+export class Details {
+  private counters: JsonObject = {};
+  private links: JsonObject[] = [];
+  private hub = "";
+  private asked = -Infinity;
+
+  constructor(private changed: () => void) {}
+
+  /** What is selected, `link` if that is a link; asks anew from time to time. */
+  follow(target: Target, link: Link | undefined): void {
+    const hub = link ? link.ends[0] : target && "hub" in target ? target.hub : "";
+    if (hub !== this.hub) [this.counters, this.links, this.asked] = [{}, [], -Infinity];
+    this.hub = hub;
+    const now = performance.now();
+    if (hub === "" || now - this.asked < EVERY_MS) return;
+    this.asked = now;
+    void this.ask(hub);
+  }
+
+  private async ask(hub: string): Promise<void> {
+    try {
+      const [links, counters] = await Promise.all([call("ListLinks", { node: hub }), call("GetCounters", { node: hub })]);
+      if (hub !== this.hub) return;
+      this.links = list(links["links"]).map(object);
+      this.counters = object(object(list(counters["nodes"])[0])["counters"]);
+      this.changed();
+    } catch {
+      this.asked = performance.now() + EVERY_MS; // the run may be over
+    }
+  }
+
+  ofLink(name: string): HTMLElement[] {
+    const status = this.links.find((link) => text(link["name"]) === name);
+    if (!status) return [];
+    return (["forward", "backward"] as const).flatMap((way) => {
+      const vcs = list(object(status[way])["vcs"]).map(object);
+      return vcs.length === 0 ? [] : [this.vcs(way, vcs)];
+    });
+  }
+
+  private vcs(way: string, vcs: JsonObject[]): HTMLElement {
+    const number = (of: JsonObject, field: string) => count(num(of[field]));
+    return table([`VC, ${way}`, "flits", "packets", "no credit", "buffer used"], vcs.map((vc) => [
+      String(num(vc["vc"])), [number(vc, "flits"), number(vc, "packets"),
+        virtualTime(num(vc["credit_stall_ps"])), number(vc, "most_held")]]));
+  }
+
+  ofHub(): HTMLElement[] {
+    const c = this.counters;
+    if (Object.keys(c).length === 0) return [];
+    const parts = [table(["at this hub", "packets"], [
+      ["created", [count(num(c["packets_created"]))]], ["delivered", [count(num(c["packets_delivered"]))]],
+      ["dropped", [count(Object.values(object(c["packets_dropped"])).reduce((sum: number, n: Json) => sum + num(n), 0))]],
+      ["sent again", [count(num(c["packets_resent"]))]]])];
+    parts.push(...this.named("CAU", c["cau"]));
+    list(c["hfis"]).forEach((hfi, i) => parts.push(...this.named(`windows of HFI ${i}`, object(hfi)["counts"])));
+    parts.push(this.ports());
+    return parts;
+  }
+
+  private named(title: string, counts: Json | undefined): HTMLElement[] {
+    const rows = Object.entries(object(counts)).map(([name, value]): [string, string[]] => [name.replaceAll("_", " "), [count(num(value))]]);
+    return rows.length === 0 ? [] : [table([title, ""], rows)];
+  }
+
+  private ports(): HTMLElement {
+    const rows = this.links.map((link): [string, string[]] => {
+      const outward = text(link["name"]).startsWith(`${this.hub}:`);
+      const [near, far] = text(link["ends"]).split("/");
+      const port = object(link[outward ? "forward" : "backward"]);
+      return [`to ${outward ? far ?? "" : near ?? ""}`, [text(link["link_class"]), link["up"] === true ? "up" : "DOWN",
+        count(num(port["packets"])), virtualTime(num(port["credit_stall_ps"]))]];
+    });
+    const made = make("details", [make("summary", `${rows.length} ports`), table(["", "class", "", "packets out", "no credit"], rows)]);
+    return made;
+  }
+}
