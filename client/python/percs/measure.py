@@ -169,18 +169,20 @@ def _machine(scenario: Union[None, Scenario, Path]) -> List[str]:
 def mpirun(program: Sequence[Union[str, Path]], *, ranks: int,
            scenario: Union[None, Scenario, Path] = None, map_by: Optional[str] = None,
            compute: str = "zero", open_mpi: Sequence[str] = (), report: Optional[Path] = None,
-           dry_run: bool = False) -> Any:
+           control: Optional[str] = None, dry_run: bool = False) -> Any:
     """Runs an unmodified MPI program on an emulated machine (docs/mpi.md).
 
     ``program``: with its arguments. Returns the report as a dict, with what the program printed as
     ``output``; with ``dry_run`` the command that would be started. ``report``: a file that keeps
-    the report, too. Errors as of run.
+    the report, too. ``control``: ``unix:PATH`` where faults of the machine are changed meanwhile.
+    Errors as of run.
     """
     chosen = [] if scenario is None else [str(_file(scenario).path), *_file(scenario).arguments()]
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "report.json" if report is None else pathlib.Path(report)
         output = _program.run("mpirun", *_program.options(
-            ranks=ranks, map_by=map_by, compute=compute, report=file, dry_run=dry_run),
+            ranks=ranks, map_by=map_by, compute=compute, report=file, control=control,
+            dry_run=dry_run),
             *(f"--open-mpi={one}" for one in open_mpi), *chosen, "--", *program)
         if dry_run:
             return output.strip()
