@@ -15,7 +15,6 @@
 #include "proto/scenario/build.h"
 #include "proto/scenario/commands.h"
 #include "proto/scenario/faults.h"
-#include "proto/scenario/impairments.h"
 #include "proto/scenario/trace_codec.h"
 #include "spdlog/spdlog.h"
 
@@ -326,32 +325,11 @@ absl::Status Host::TakeLosses() {
 }
 
 absl::Status Host::TakeCommands() {
-  if (const int faults =
-          grant_.faults_size() + grant_.other_faults_size() + grant_.fault_actions_size();
-      faults > 0) {
+  if (const int faults = grant_.part_faults_size() + grant_.fault_actions_size(); faults > 0) {
     spdlog::debug("run {}: {} fault actions in the window from {}", run_, faults,
                   FormatTime(fabric_->now()));
   }
-  for (const v1::LinkFaultCommand& command : grant_.faults()) {
-    if (command.node() >= fabric_->topology().nodes() || command.port() >= kLinkPorts) {
-      return absl::InvalidArgumentError(fmt::format(
-          "a fault at node {} port {}, which does not exist", command.node(), command.port()));
-    }
-    const LinkFault fault{
-        command.at(), {command.node(), static_cast<PortId>(command.port())}, command.up()};
-    if (absl::Status status = fabric_->InjectLinkFault(fault); !status.ok()) return status;
-  }
-  for (const v1::Fault& message : grant_.other_faults()) {
-    if (IsLinkImpairment(message)) {
-      const auto impairments =
-          BuildLinkImpairments(message, fabric_->topology(), fabric_->scenario().parameters);
-      if (!impairments.ok()) return impairments.status();
-      for (const LinkImpairment& impairment : *impairments) {
-        absl::Status status = fabric_->InjectLinkImpairment(impairment);
-        if (!status.ok()) return status;
-      }
-      continue;
-    }
+  for (const v1::Fault& message : grant_.part_faults()) {
     const auto fault = BuildBladeFault(message, fabric_->topology());
     if (!fault.ok()) return fault.status();
     if (absl::Status status = fabric_->InjectBladeFault(*fault); !status.ok()) return status;

@@ -35,62 +35,23 @@ absl::StatusOr<std::shared_ptr<const HubTables>> TablesFromProto(
                                          entry.node(), before ? before->Hash() : 0, entry.hash()));
 }
 
-absl::Status CheckEnd(std::uint32_t node, std::uint32_t port, const Topology& topology) {
-  if (node < topology.nodes() && port < kLinkPorts &&
-      topology.connected(node, static_cast<PortId>(port))) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      fmt::format("a command for node {} port {}, where no link is plugged in", node, port));
-}
-
-// One that may still act on a hub that comes back.
-absl::Status CheckAction(const FaultAction& action, const Topology& topology,
-                         const P7ihParameters& parameters) {
+// One that may still act on a hub that comes back, from then on.
+absl::Status CheckReturning(const FaultAction& action, const RejoinedHubs& rejoined,
+                            const Topology& topology, const P7ihParameters& parameters) {
   using Kind = FaultAction::Kind;
-  const std::uint32_t windows =
-      kHfisPerHub * static_cast<std::uint32_t>(parameters.windows_per_hfi);
-  bool right =
-      action.begins && action.rate >= 0 && action.rate <= 1 && action.end.node < topology.nodes();
-  switch (action.kind) {
-    case Kind::kLinkDown:
-    case Kind::kErrorRate:
-    case Kind::kLanesLost:
-    case Kind::kAlertsMuted:
-    case Kind::kLatency:
-      right =
-          right && CheckEnd(action.end.node, action.end.port, topology).ok() && action.value >= 0;
-      break;
-    case Kind::kCauDown:
-    case Kind::kHfiDown:
-    case Kind::kWindowDown:
-      right = right && action.end.node < topology.hubs() &&
-              action.count < (action.kind == Kind::kHfiDown ? std::uint32_t{kHfisPerHub} : windows);
-      break;
-    case Kind::kPcieUnplugged:
-      right = right && action.count < kPciePorts &&
-              topology.DeviceAt(action.end.node, static_cast<int>(action.count));
-      break;
-    case Kind::kClockDrift:
-      right = right && action.end.node < topology.hubs() && topology.spec().clock.has_value();
-      break;
-    default:
-      right = false;
+  constexpr Kind kNone[] = {Kind::kCorruptNext, Kind::kTableDamaged, Kind::kRetrain, Kind::kRewired,
+                            Kind::kResetArbiters};
+  const bool acts = std::find(std::begin(kNone), std::end(kNone), action.kind) == std::end(kNone);
+  if (!acts || !action.begins || (action.kind == Kind::kLatency && action.value < 0)) {
+    return absl::InvalidArgumentError(
+        fmt::format("an action of kind {} at port {} of node {}, which is not a rejoining hub",
+                    static_cast<int>(action.kind), action.end.port, action.end.node));
   }
-  if (right) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      fmt::format("an action of kind {} at port {} of node {}, which is not a rejoining hub",
-                  static_cast<int>(action.kind), action.end.port, action.end.node));
-}
-
-absl::Status CheckTimes(const RejoinedHubs& rejoined) {
-  const auto early = [at = rejoined.at](const auto& all) {
-    return std::any_of(all.begin(), all.end(), [at](const auto& one) { return one.at < at; });
-  };
-  if (!early(rejoined.faults) && !early(rejoined.link_faults) && !early(rejoined.impairments))
-    return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      fmt::format("an action affects hubs before they rejoin at {}", FormatTime(rejoined.at)));
+  if (action.at < rejoined.at) {
+    return absl::InvalidArgumentError(
+        fmt::format("an action affects hubs before they rejoin at {}", FormatTime(rejoined.at)));
+  }
+  return CheckAction(action, topology, parameters);
 }
 
 }  // namespace
@@ -102,23 +63,6 @@ void RejoinToProto(const RejoinedHubs& rejoined, bool whole, v1::RejoinCommand* 
   if (!whole) return;
   TablesToProto(rejoined, message);
   for (const FaultAction& action : rejoined.faults) ActionToProto(action, message->add_faults());
-  for (const LinkFault& fault : rejoined.link_faults) {
-    v1::LinkFaultCommand* command = message->add_link_faults();
-    command->set_at(fault.at);
-    command->set_node(fault.link.node);
-    command->set_port(fault.link.port);
-    command->set_up(fault.up);
-  }
-  for (const LinkImpairment& impairment : rejoined.impairments) {
-    v1::LinkImpairmentCommand* command = message->add_impairments();
-    command->set_at(impairment.at);
-    command->set_node(impairment.sender.node);
-    command->set_port(impairment.sender.port);
-    command->set_kind(static_cast<std::uint32_t>(impairment.kind));
-    command->set_flit_error_rate(impairment.flit_error_rate);
-    command->set_count(impairment.count);
-    command->set_latency(impairment.latency);
-  }
 }
 
 absl::StatusOr<RejoinedHubs> RejoinFromProto(const v1::RejoinCommand& message,
@@ -142,33 +86,10 @@ absl::StatusOr<RejoinedHubs> RejoinFromProto(const v1::RejoinCommand& message,
   for (const v1::FaultActionCommand& command : message.faults()) {
     const auto action = ActionFromProto(command);
     if (!action.ok()) return action.status();
-    if (absl::Status status = CheckAction(*action, topology, parameters); !status.ok())
-      return status;
+    absl::Status status = CheckReturning(*action, rejoined, topology, parameters);
+    if (!status.ok()) return status;
     rejoined.faults.push_back(*action);
   }
-  for (const v1::LinkFaultCommand& command : message.link_faults()) {
-    if (absl::Status status = CheckEnd(command.node(), command.port(), topology); !status.ok())
-      return status;
-    rejoined.link_faults.push_back(
-        {command.at(), {command.node(), static_cast<PortId>(command.port())}, command.up()});
-  }
-  for (const v1::LinkImpairmentCommand& command : message.impairments()) {
-    if (command.port() >= kLinkPorts ||
-        command.kind() > static_cast<std::uint32_t>(LinkImpairment::Kind::kLatency)) {
-      return absl::InvalidArgumentError(
-          fmt::format("an impairment of kind {} at port {}", command.kind(), command.port()));
-    }
-    LinkImpairment& impairment = rejoined.impairments.emplace_back();
-    impairment.at = command.at();
-    impairment.sender = {command.node(), static_cast<PortId>(command.port())};
-    impairment.kind = static_cast<LinkImpairment::Kind>(command.kind());
-    impairment.flit_error_rate = command.flit_error_rate();
-    impairment.count = command.count();
-    impairment.latency = command.latency();
-    if (absl::Status status = CheckImpairment(impairment, topology, parameters); !status.ok())
-      return status;
-  }
-  if (absl::Status status = CheckTimes(rejoined); !status.ok()) return status;
   return rejoined;
 }
 

@@ -14,7 +14,6 @@
 #include "emulator/isr/output_port.h"
 #include "emulator/isr/router.h"
 #include "emulator/isr/service_port.h"
-#include "emulator/scenario/link_impairment.h"
 
 namespace percs {
 
@@ -83,20 +82,20 @@ class Isr {
   void BeginGeneration(PortId port, std::uint32_t generation);
   bool swapped(PortId port) const { return (swapped_ & PortBit(port)) != 0; }
   void ResetArbiters();
-  void Impair(PortId port, const LinkImpairment& impairment);
-  // A link is up unless a command or a fault holds it down, replay has taken it down, or it
-  // lacks lanes. A command that brings it up also retrains it after replay took it down.
-  void CommandLink(PortId port, bool up) {
-    Mark(&commanded_down_, port, !up);
-    if (up) Retrain(port);
-  }
+  // What goes wrong on the link of this port, all in all (B.8); of lanes and latency in the
+  // direction in which this hub sends, or in the other one.
+  void SetErrorRate(PortId port, double flit_error_rate);
+  void CorruptNext(PortId port, std::uint32_t transmissions);  // 0 calls off what is left of them
+  void SetLanesLost(PortId port, bool out_going, std::uint32_t lanes);
+  void SetLatency(PortId port, bool out_going, Time latency);
+  // A link is up unless a fault holds it down, replay has taken it down, or it lacks lanes.
   void HoldLink(PortId port, bool down) { Mark(&held_down_, port, down); }
   void GiveUpLink(PortId port) { Mark(&given_up_, port, true); }
   void Retrain(PortId port) { Mark(&given_up_, port, false); }
   // With swapped cables the two ends have different states, so only what they send each other
   // counts.
   bool LinkMayBeUp(PortId port) const {
-    const PortMask told = commanded_down_ | held_down_ | lanes_short_;
+    const PortMask told = held_down_ | lanes_short_;
     return (((told & ~swapped_) | given_up_) & PortBit(port)) == 0;
   }
 
@@ -210,7 +209,6 @@ class Isr {
   }
   LinkLevel& LevelOf(PortId port);
   void SetLanes(PortId port, LinkLevel& level);
-  void SetLatency(PortId port, bool out_going, Time latency);
   void SetFlitTime(PortId port, Time flit_time);
   Time CommittedFlitTime(PortId port) const;  // of the last commitment
   // The next three for outputs whose `errors` is set.
@@ -279,7 +277,7 @@ class Isr {
   std::function<void(PortId, Time)> on_replay_exhausted_;
   std::array<std::unique_ptr<LinkLevel>, kLinkPorts>
       link_levels_;  // made when something first goes wrong
-  PortMask commanded_down_ = 0, held_down_ = 0, given_up_ = 0, lanes_short_ = 0, swapped_ = 0;
+  PortMask held_down_ = 0, given_up_ = 0, lanes_short_ = 0, swapped_ = 0;
   PortMask service_waiting_ = 0;  // outputs that a management packet waits for
   std::unique_ptr<ServiceLanes> service_;
 };

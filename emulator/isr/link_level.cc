@@ -48,27 +48,20 @@ LinkLevel& Isr::LevelOf(PortId port) {
   return *level;
 }
 
-void Isr::Impair(PortId port, const LinkImpairment& impairment) {
+void Isr::SetErrorRate(PortId port, double flit_error_rate) {
+  LevelOf(port).errors.SetRate(flit_error_rate);
+  outputs_[port].errors = true;
+}
+
+void Isr::CorruptNext(PortId port, std::uint32_t transmissions) {
+  LevelOf(port).errors.CorruptNext(transmissions);
+  outputs_[port].errors = true;
+}
+
+void Isr::SetLanesLost(PortId port, bool out_going, std::uint32_t lanes) {
   LinkLevel& level = LevelOf(port);
-  switch (impairment.kind) {
-    case LinkImpairment::Kind::kErrorRate:
-      level.errors.SetRate(impairment.flit_error_rate);
-      outputs_[port].errors = true;
-      break;
-    case LinkImpairment::Kind::kCorruptNext:
-      level.errors.CorruptNext(impairment.count);
-      outputs_[port].errors = true;
-      break;
-    case LinkImpairment::Kind::kLanesLost: {
-      const bool out = impairment.sender == LinkEnd{context_.node, port};
-      (out ? level.lanes_lost_out : level.lanes_lost_in) = static_cast<int>(impairment.count);
-      SetLanes(port, level);
-      break;
-    }
-    case LinkImpairment::Kind::kLatency:
-      SetLatency(port, impairment.sender == LinkEnd{context_.node, port}, impairment.latency);
-      break;
-  }
+  (out_going ? level.lanes_lost_out : level.lanes_lost_in) = static_cast<int>(lanes);
+  SetLanes(port, level);
 }
 
 // What is under way stays ahead of what comes after it: when the latency falls, the next commitment

@@ -7,15 +7,13 @@
 namespace percs {
 
 void ActiveFaults::Apply(const FaultAction& action, PortId port) {
-  if (action.begins) {
-    held_.push_back({action, port});
-    return;
-  }
+  const std::uint32_t ended = action.begins ? action.replaces : action.fault;
   const auto it = std::find_if(held_.begin(), held_.end(), [&](const Held& held) {
-    return held.action.fault == action.fault && held.action.kind == action.kind &&
+    return held.action.fault == ended && held.action.kind == action.kind &&
            held.action.end == action.end;
   });
-  if (it != held_.end()) held_.erase(it);
+  if (it != held_.end() && (!action.begins || action.replaces != 0)) held_.erase(it);
+  if (action.begins) held_.push_back({action, port});
 }
 
 void ActiveFaults::EndLosses(PortId port, std::uint32_t fault, Time at) {
@@ -32,15 +30,8 @@ bool ActiveFaults::Any(FaultAction::Kind kind, PortId port) const {
   });
 }
 
-ActiveFaults::Base ActiveFaults::BaseOf(LinkEnd sender) const {
-  for (const Base& base : bases_) {
-    if (base.sender == sender) return base;
-  }
-  return {sender};
-}
-
 double ActiveFaults::ErrorRate(LinkEnd sender) const {
-  double rate = BaseOf(sender).rate;
+  double rate = 0;
   for (const Held& held : held_) {
     if (held.action.kind != FaultAction::Kind::kErrorRate || !(held.action.end == sender)) continue;
     rate = rate == 0 ? held.action.rate : 1 - (1 - rate) * (1 - held.action.rate);
@@ -49,7 +40,7 @@ double ActiveFaults::ErrorRate(LinkEnd sender) const {
 }
 
 std::uint32_t ActiveFaults::LanesLost(LinkEnd sender, int lanes_max) const {
-  std::uint64_t lanes = BaseOf(sender).lanes;
+  std::uint64_t lanes = 0;
   for (const Held& held : held_) {
     if (held.action.kind == FaultAction::Kind::kLanesLost && held.action.end == sender)
       lanes += held.action.count;
@@ -58,7 +49,7 @@ std::uint32_t ActiveFaults::LanesLost(LinkEnd sender, int lanes_max) const {
 }
 
 Time ActiveFaults::Latency(LinkEnd sender) const {
-  Time latency = BaseOf(sender).latency;
+  Time latency = 0;
   for (const Held& held : held_) {
     if (held.action.kind == FaultAction::Kind::kLatency && held.action.end == sender)
       latency += held.action.value;
@@ -92,27 +83,6 @@ unsigned ActiveFaults::PcieUnplugged() const {
     if (held.action.kind == FaultAction::Kind::kPcieUnplugged) ports |= 1u << held.action.count;
   }
   return ports;
-}
-
-LinkImpairment ActiveFaults::Set(const LinkImpairment& impairment, int lanes_max) {
-  if (impairment.kind == LinkImpairment::Kind::kCorruptNext) return impairment;
-  Base* base = nullptr;
-  for (Base& known : bases_) {
-    if (known.sender == impairment.sender) base = &known;
-  }
-  if (!base) base = &bases_.emplace_back(Base{impairment.sender});
-  LinkImpairment effective = impairment;
-  if (impairment.kind == LinkImpairment::Kind::kErrorRate) {
-    base->rate = impairment.flit_error_rate;
-    effective.flit_error_rate = ErrorRate(impairment.sender);
-  } else if (impairment.kind == LinkImpairment::Kind::kLatency) {
-    base->latency = impairment.latency;
-    effective.latency = Latency(impairment.sender);
-  } else {
-    base->lanes = impairment.count;
-    effective.count = LanesLost(impairment.sender, lanes_max);
-  }
-  return effective;
 }
 
 }  // namespace percs

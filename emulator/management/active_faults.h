@@ -1,27 +1,22 @@
 // The faults that act on one hub at this moment. Several may act on one link: it is down while any
-// of them holds it, error rates combine as independent causes, lost lanes add up. What a command
-// has set by itself (docs/semantics.md B.8) is the base that they come on top of and that is left
-// when they end.
+// of them holds it, error rates combine as independent causes, lost lanes add up.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "emulator/scenario/fault_action.h"
-#include "emulator/scenario/link_impairment.h"
 
 namespace percs {
 
 class ActiveFaults {
  public:
-  // `port` is this hub's end of the link that the action names by either end.
+  // `port` is this hub's end of the link that the action names by either end. One that begins
+  // takes the place of the one that it replaces.
   void Apply(const FaultAction& action, PortId port);
   // A hub came back at `at` for the loss of this fault number: losses hold the link of this port
   // down no longer, but for one that follows at the same instant.
   void EndLosses(PortId port, std::uint32_t fault, Time at);
-  // A command sets the error rate, the lost lanes or the latency of one direction. Returns what is
-  // to be in effect.
-  LinkImpairment Set(const LinkImpairment& impairment, int lanes_max);
 
   bool HoldsDown(PortId port) const { return Any(FaultAction::Kind::kLinkDown, port); }
   bool Mutes(PortId port) const { return Any(FaultAction::Kind::kAlertsMuted, port); }
@@ -40,17 +35,9 @@ class ActiveFaults {
     FaultAction action;
     PortId port;
   };
-  struct Base {
-    LinkEnd sender;
-    double rate = 0;
-    std::uint32_t lanes = 0;
-    Time latency = 0;
-  };
   bool Any(FaultAction::Kind kind, PortId port) const;
-  Base BaseOf(LinkEnd sender) const;
 
   std::vector<Held> held_;
-  std::vector<Base> bases_;
 };
 
 }  // namespace percs

@@ -70,14 +70,8 @@ class Touched {
 // can foretell it.
 std::set<Link> TakenDown(const FaultSpec& spec, const std::set<Link>& links,
                          const P7ihParameters& parameters) {
+  if (RowOf(spec.kind).cost == FaultCost::kLinksDown) return links;
   switch (spec.kind) {
-    case FaultKind::kLinkDown:
-    case FaultKind::kPortDown:
-    case FaultKind::kFlap:
-    case FaultKind::kHubDown:
-    case FaultKind::kPartition:
-    case FaultKind::kMiswired:
-      return links;
     case FaultKind::kCorruptNext:
       if (!parameters.link_replay || static_cast<int>(spec.corrupt) < parameters.replay_limit)
         return {};
@@ -170,13 +164,10 @@ absl::StatusOr<FaultPreview> PreviewFault(const FaultSpec& spec, const FabricVie
   }
   preview.pairs.assign(pairs.begin(), pairs.end());
   const std::set<Link> down = TakenDown(spec, touched.links(), view.parameters);
-  const FaultKind kind = spec.kind;
-  const bool silences =
-      kind == FaultKind::kCauDown || kind == FaultKind::kHfiDown || kind == FaultKind::kWindowDown;
-  const bool delays = kind == FaultKind::kLatency || kind == FaultKind::kClockDrift;
-  const bool of_device = kind == FaultKind::kPcieUnplugged;  // operations end, no packet is lost
-  preview.loses_packets = !down.empty() || silences || kind == FaultKind::kTableDamage ||
-                          (!view.parameters.link_replay && !delays && !of_device);
+  const FaultCost cost = RowOf(spec.kind).cost;
+  const bool silences = cost == FaultCost::kSilence;
+  preview.loses_packets = !down.empty() || silences || cost == FaultCost::kEntry ||
+                          (!view.parameters.link_replay && cost != FaultCost::kNothing);
   const Failures failures = With(down, view.failures);
   if (!down.empty()) preview.cut_off = CutOff(topology, failures);
   preview.windows = WindowsTouched(spec, preview, view.parameters);

@@ -91,6 +91,14 @@ absl::StatusOr<FaultStatus> FaultService::Create(const FaultSpec& spec, Time now
   return Begin(spec, spec.at.value_or(now), now, 0);
 }
 
+// For a fault that is set without a name and has the last number.
+std::string FaultService::FreeName(FaultKind kind) const {
+  std::string name;
+  for (std::uint32_t number = number_; name.empty() || by_id_.contains(name); ++number)
+    name = fmt::format("{}-{}", FaultKindName(kind), number);
+  return name;
+}
+
 absl::StatusOr<FaultStatus> FaultService::Update(const FaultSpec& spec, Time now) {
   const auto known = Find(spec.id);
   if (!known.ok()) return known.status();
@@ -130,12 +138,10 @@ absl::Status FaultService::CheckConflicts(const Fault& fault, std::uint32_t repl
     for (const auto& [node, port] : cables(other)) {
       if (wanted.count({node, port}) == 0) continue;
       return absl::FailedPreconditionError(
-          fmt::format("fault {} ({}) conflicts with fault {} ({}, {}): both act on {}, and a "
-                      "swapped cable has no other fault; "
-                      "delete that one first",
-                      fault.status.spec.id, FaultKindName(fault.status.spec.kind), status.spec.id,
-                      FaultKindName(status.spec.kind), FaultPhaseName(status.phase),
-                      topology_.LinkName({node, port})));
+          fmt::format("{} conflicts with fault {} ({}, {}): both act on {}, and a swapped cable "
+                      "has no other fault; delete that one first",
+                      TitleOf(fault.status.spec), status.spec.id, FaultKindName(status.spec.kind),
+                      FaultPhaseName(status.phase), topology_.LinkName({node, port})));
     }
   }
   return absl::OkStatus();
@@ -145,9 +151,9 @@ absl::StatusOr<FaultStatus> FaultService::Begin(const FaultSpec& spec, Time begi
                                                 std::uint32_t replaced) {
   if (absl::Status status = CheckFault(spec, topology_, parameters_); !status.ok()) return status;
   if (begins_at < now) {
-    return absl::InvalidArgumentError(
-        fmt::format("fault {}: at {} is in the past: virtual time is {}", spec.id,
-                    FormatTime(begins_at), FormatTime(now)));
+    return absl::InvalidArgumentError(fmt::format("{}: at {} is in the past: virtual time is {}",
+                                                  TitleOf(spec), FormatTime(begins_at),
+                                                  FormatTime(now)));
   }
   Fault fault;
   FaultStatus& status = fault.status;
@@ -163,7 +169,8 @@ absl::StatusOr<FaultStatus> FaultService::Begin(const FaultSpec& spec, Time begi
   }
   if (absl::Status conflict = CheckConflicts(fault, replaced); !conflict.ok()) return conflict;
   if (absl::Status rate = CheckRate(fault, replaced); !rate.ok()) return rate;
-  if (absl::Status lanes = CheckLanes(fault); !lanes.ok()) return lanes;
+  if (absl::Status there = CheckTargets(spec, status.targets, topology_, parameters_); !there.ok())
+    return there;
   status.number = ++number_;
   status.selected_at = now;
   status.begins_at = begins_at;
@@ -174,9 +181,12 @@ absl::StatusOr<FaultStatus> FaultService::Begin(const FaultSpec& spec, Time begi
       action.count = (2 * generations_ - 1) * kSwapGeneration;
   }
   if (spec.duration > 0) fault.stops_at = begins_at + spec.duration;
+  if (spec.id.empty()) status.spec.id = FreeName(spec.kind);
+  status.deleted = status.mends();
   Fault& kept = faults_[status.number] = std::move(fault);
-  by_id_[spec.id] = kept.status.number;
   Schedule(kept, begins_at);
+  if (kept.status.mends()) return kept.status;
+  by_id_[kept.status.spec.id] = kept.status.number;
   Note(now, "fault_selected", kept,
        fmt::format("{}: {}, seed {}, begins at {}", FaultKindName(spec.kind),
                    DescribeTargets(kept.status.targets, topology_, kNamesListed), kept.status.seed,
@@ -245,23 +255,6 @@ absl::StatusOr<std::uint32_t> FaultService::NewGeneration() {
   if (!HasGeneration()) return NoGeneration();
   AdvanceGeneration();
   return (2 * generations_ - 1) * kSwapGeneration;
-}
-
-absl::Status FaultService::CheckLanes(const Fault& fault) const {
-  const FaultSpec& spec = fault.status.spec;
-  if (spec.kind != FaultKind::kLaneLoss) return absl::OkStatus();
-  for (const LinkEnd& end : fault.status.targets.links) {
-    const LinkClass link_class = topology_.ClassOfLink(end);
-    const LinkParameters& link = parameters_.link(link_class);
-    const auto lanes = static_cast<std::uint32_t>(link.lanes + link.spare_lanes);
-    if (spec.lanes <= lanes) continue;
-    return absl::InvalidArgumentError(fmt::format(
-        "fault {} ({}): {} lanes, but {}, which it selects, has {} + {} spare; write 1 to {}, or "
-        "select links of another class",
-        spec.id, FaultKindName(spec.kind), spec.lanes, topology_.LinkName(end), link.lanes,
-        link.spare_lanes, lanes));
-  }
-  return absl::OkStatus();
 }
 
 bool FaultService::HasGeneration() const {
@@ -377,8 +370,10 @@ void FaultService::Advance(Fault& fault, Time now, std::vector<FaultAction>* act
 
 void FaultService::Inject(Fault& fault, Time now, std::vector<FaultAction>* actions) {
   FaultStatus& status = fault.status;
+  if (status.mends()) return Mend(fault, now, actions);
   for (FaultAction action : fault.actions) {
     action.at = now;
+    if (status.spec.sets != FaultSets::kNo) action.replaces = TakePlace(action, status.number, now);
     actions->push_back(action);
   }
   status.phase = FaultPhase::kActive;
@@ -401,11 +396,12 @@ void FaultService::Recover(Fault& fault, Time now, std::vector<FaultAction>* act
     if (ends.kind == FaultAction::Kind::kRewired) ends.count += kSwapGeneration;
     actions->push_back(ends);
   }
+  std::erase_if(set_, [&status](const auto& place) { return place.second == status.number; });
   status.recovered_at = now;
   ++status.recoveries;
   Note(now, "fault_recovered", fault,
        fmt::format("{}, time {}", FaultKindName(status.spec.kind), status.recoveries));
-  if (Corrupts(fault)) Retrain(fault, now, actions);
+  if (CorruptsFlits(fault.status.spec.kind)) Retrain(fault, now, actions);
   const FaultSpec& spec = status.spec;
   const Time again = spec.period > 0 ? status.injected_at + spec.period : kNever;
   const bool more = !status.deleted && again < fault.stops_at &&
@@ -414,9 +410,56 @@ void FaultService::Recover(Fault& fault, Time now, std::vector<FaultAction>* act
     status.phase = FaultPhase::kPaused;
     return Schedule(fault, again);
   }
-  if (!Corrupts(fault)) return Finish(fault, now);
+  if (!CorruptsFlits(fault.status.spec.kind)) return Finish(fault, now);
   status.phase = FaultPhase::kRecovering;
   Schedule(fault, now + ReplayMax());
+}
+
+// Ends what is set at the places of this one, and retrains their links if that may have taken them
+// down, as the end of any fault does; at once and again when no replay can still do so.
+void FaultService::Mend(Fault& mending, Time now, std::vector<FaultAction>* actions) {
+  bool ended = false;
+  for (const FaultAction& place : mending.actions) {
+    const auto held = set_.find(PlaceOf(place));
+    if (held == set_.end()) continue;
+    const std::uint32_t number = held->second;
+    set_.erase(held);
+    FaultAction ends = place;
+    ends.at = now;
+    ends.begins = false;
+    ends.fault = number;
+    actions->push_back(ends);
+    GiveUpPlace(number, place, now);
+    ended = true;
+  }
+  const bool corrupted = CorruptsFlits(mending.status.spec.kind) && ended;
+  if (corrupted || mending.status.spec.kind == FaultKind::kLinkDown) Retrain(mending, now, actions);
+  if (!corrupted) return Finish(mending, now);
+  mending.status.phase = FaultPhase::kRecovering;
+  Schedule(mending, now + ReplayMax());
+}
+
+// What is set at the place of the action is this fault from now on. Returns the one before, 0 if
+// there was none.
+std::uint32_t FaultService::TakePlace(const FaultAction& action, std::uint32_t by, Time now) {
+  const auto [place, fresh] = set_.try_emplace(PlaceOf(action), by);
+  if (fresh) return 0;
+  const std::uint32_t before = std::exchange(place->second, by);
+  GiveUpPlace(before, action, now);
+  return before;
+}
+
+// The fault is over when it has no place left, and gone if it was deleted.
+void FaultService::GiveUpPlace(std::uint32_t number, const FaultAction& action, Time now) {
+  Fault& fault = faults_.at(number);
+  std::erase_if(fault.actions,
+                [&](const FaultAction& own) { return PlaceOf(own) == PlaceOf(action); });
+  if (!fault.actions.empty()) return;
+  fault.status.recovered_at = now;
+  ++fault.status.recoveries;
+  Note(now, "fault_recovered", fault,
+       fmt::format("{}, time {}", FaultKindName(fault.status.spec.kind), fault.status.recoveries));
+  Finish(fault, now);
 }
 
 // Links that were given up under the fault come up again, unless something else keeps them down.
@@ -438,12 +481,6 @@ void FaultService::Finish(Fault& fault, Time now) {
   if (!fault.status.deleted) return;
   if (fault.status.spec.kind == FaultKind::kMiswired) --miswired_;
   faults_.erase(fault.status.number);
-}
-
-bool FaultService::Corrupts(const Fault& fault) const {
-  const FaultKind kind = fault.status.spec.kind;
-  return kind == FaultKind::kPortDown || kind == FaultKind::kBitErrors ||
-         kind == FaultKind::kCorruptNext;
 }
 
 // A flit that is being replayed when its link is healthy again may still give the link up, so much

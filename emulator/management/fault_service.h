@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,7 @@ struct FaultStatus {
   Time recovered_at = kNever;
   std::uint64_t injections = 0, recoveries = 0;
   Time next = kNever;  // its next transition
+  bool mends() const { return spec.sets == FaultSets::kMended; }
 };
 
 class FaultService {
@@ -67,11 +69,11 @@ class FaultService {
         log_(log) {}
 
   // All of these REQUIRE now >= everything that was handed out.
-  // The same fault twice is one. ALREADY_EXISTS for another one of that name, INVALID_ARGUMENT also
-  // for a time that has passed and for a period too short for kChangesPerWindow, NOT_FOUND if its
-  // selector fits nothing, FAILED_PRECONDITION for one
-  // on a cable that is swapped, or for swapping a cable with another fault on it,
-  // RESOURCE_EXHAUSTED.
+  // The same fault twice is one. One that is set and has no name gets one from its kind and number;
+  // one that mends is not listed. ALREADY_EXISTS for another one of that name, INVALID_ARGUMENT
+  // also for a time that has passed and for a period too short for kChangesPerWindow, NOT_FOUND if
+  // its selector fits nothing, FAILED_PRECONDITION for one on a cable that is swapped, or for
+  // swapping a cable with another fault on it, RESOURCE_EXHAUSTED.
   absl::StatusOr<FaultStatus> Create(const FaultSpec& spec, Time now);
   // Replaces the settings of the fault of this name: ends it and starts it again. NOT_FOUND.
   absl::StatusOr<FaultStatus> Update(const FaultSpec& spec, Time now);
@@ -123,7 +125,6 @@ class FaultService {
   absl::Status CheckConflicts(const Fault& fault, std::uint32_t replaced) const;
   absl::Status CheckRate(const Fault& fault, std::uint32_t replaced) const;
   double ChangesPerWindow(const Fault& fault) const;
-  absl::Status CheckLanes(const Fault& fault) const;
   bool HasGeneration() const;
   void AdvanceGeneration();
   Time next_transition() const { return schedule_.empty() ? kNever : schedule_.begin()->first; }
@@ -135,9 +136,12 @@ class FaultService {
   void Inject(Fault& fault, Time now, std::vector<FaultAction>* actions);
   void Recover(Fault& fault, Time now, std::vector<FaultAction>* actions);
   void Retrain(const Fault& fault, Time now, std::vector<FaultAction>* actions);
+  void Mend(Fault& mending, Time now, std::vector<FaultAction>* actions);
+  std::uint32_t TakePlace(const FaultAction& action, std::uint32_t by, Time now);
+  void GiveUpPlace(std::uint32_t number, const FaultAction& action, Time now);
+  std::string FreeName(FaultKind kind) const;
   void Finish(Fault& fault, Time now);
   bool SwapsAtLost(const Fault& fault) const;
-  bool Corrupts(const Fault& fault) const;
   Time ReplayMax() const;
   void Note(Time at, const char* kind, const Fault& fault, const std::string& text);
 
@@ -157,6 +161,12 @@ class FaultService {
   std::map<std::uint32_t, Fault> faults_;       // by number; deleted ones until they have recovered
   std::map<std::string, std::uint32_t> by_id_;  // those not deleted
   std::set<std::pair<Time, std::uint32_t>> schedule_;
+  // What is set now, by place: the number of the fault.
+  using Place = std::tuple<FaultAction::Kind, NodeId, PortId>;
+  static Place PlaceOf(const FaultAction& action) {
+    return {action.kind, action.end.node, action.end.port};
+  }
+  std::map<Place, std::uint32_t> set_;
 };
 
 }  // namespace percs

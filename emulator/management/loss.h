@@ -14,7 +14,6 @@
 #include "emulator/base/digest.h"
 #include "emulator/base/time.h"
 #include "emulator/scenario/fault_action.h"
-#include "emulator/scenario/link_impairment.h"
 #include "emulator/scenario/scenario.h"
 #include "emulator/topology/topology.h"
 
@@ -44,10 +43,7 @@ struct RejoinedHubs {
   std::uint32_t generation = 0;  // of their links from then on, above all there were
   Epoch epoch = 1;
   std::vector<std::shared_ptr<const HubTables>> tables;  // one each of `nodes`
-  // What acts on them and their links, and commands of which the time is to come.
-  std::vector<FaultAction> faults;
-  std::vector<LinkFault> link_faults;
-  std::vector<LinkImpairment> impairments;
+  std::vector<FaultAction> faults;                       // what acts on them and their links
 };
 
 // A loss holds the links of its hubs down as a fault of this number would.

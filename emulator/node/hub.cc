@@ -309,17 +309,12 @@ void Hub::Receive(const ControlItem& item) {
   std::uint64_t detail = item.epoch;
   EventClass event_class = EventClass::kCommand;
   switch (item.kind) {
-    case ControlItem::Kind::kImpairment:
-      order = 2;
-      detail = ++impairments_;
-      [[fallthrough]];
-    case ControlItem::Kind::kLinkFault:
     case ControlItem::Kind::kLinkLost:
       event_class = EventClass::kLink;
       break;
     case ControlItem::Kind::kFault:
       std::tie(event_class, order) = OrderOf(item.action);
-      detail = ++impairments_;
+      detail = ++actions_;
       break;
     case ControlItem::Kind::kCommit:
       event_class = EventClass::kEpoch;
@@ -354,18 +349,12 @@ void Hub::OnOutside(OutsideOperation* outside) {
 
 void Hub::OnControl(ControlItem* item) {
   switch (item->kind) {
-    case ControlItem::Kind::kLinkFault:
-      OnLinkFault(*item);
-      break;
     case ControlItem::Kind::kLinkLost:
       if (item->source == context_.node) --context_.work->unfinished;
       // Not if it went down before.
       if (isr_.output(item->port).generation != item->epoch) break;
       isr_.GiveUpLink(item->port);
       FollowLink(item->port);
-      break;
-    case ControlItem::Kind::kImpairment:
-      OnImpairment(*item);
       break;
     case ControlItem::Kind::kFault:
       OnFault(item->action, item->port);
@@ -389,11 +378,6 @@ void Hub::OnControl(ControlItem* item) {
         ++context_.stats.tables_installed;
         context_.last_event = context_.now;
       }
-      break;
-    case ControlItem::Kind::kTableFault:
-      --context_.work->unfinished;
-      context_.last_event = context_.now;
-      isr_.router().Damage(item->place);
       break;
     case ControlItem::Kind::kTreeSet:
     case ControlItem::Kind::kTreeReady:

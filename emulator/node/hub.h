@@ -141,15 +141,12 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   inline void DispatchTimer(const Event& event);
   void OnControl(ControlItem* item);
   void OnOutside(OutsideOperation* outside);
-  void OnLinkFault(const ControlItem& item);
-  void CommandLink(PortId port, bool up);
   // hub_faults.cc
   Losses LossesAt(int place);
   void Tally(const FaultAction& action, PortId port);
   void ResetArbiters();
   void FoldWorkload(NodeResult* result);
   static std::pair<EventClass, int> OrderOf(const FaultAction& action);
-  void OnImpairment(const ControlItem& item);
   void OnFault(const FaultAction& action, PortId port);
   void OnFaultOfHub(const FaultAction& action);
   // hub_rejoin.cc
@@ -192,8 +189,8 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   std::uint64_t timer_token_ = 0;
   std::function<void(ControlItem&&)> send_control_;
   std::function<WayTo(NodeId)> ways_;
-  std::uint64_t impairments_ = 0;            // received, and actions of faults
-  std::unique_ptr<ActiveFaults> faults_;     // made with the first of either
+  std::uint64_t actions_ = 0;                // of faults, received
+  std::unique_ptr<ActiveFaults> faults_;     // made with the first of them
   PortMask told_down_ = 0;                   // links that network management was last told are down
   std::unique_ptr<FaultTallies> tallies_;    // likewise
   std::unique_ptr<RepeatedWorkload> again_;  // made by Repeat

@@ -30,18 +30,6 @@ std::pair<EventClass, int> Hub::OrderOf(const FaultAction& action) {
   }
 }
 
-void Hub::OnLinkFault(const ControlItem& item) {
-  // The hub that the link is named by accounts for the command.
-  if (item.source == context_.node) --context_.work->unfinished;
-  context_.last_event = context_.now;
-  CommandLink(item.port, item.up);
-}
-
-void Hub::CommandLink(PortId port, bool up) {
-  isr_.CommandLink(port, up);
-  FollowLink(port);
-}
-
 void Hub::FollowLink(PortId port) {
   const bool up = isr_.LinkMayBeUp(port);
   if (isr_.output(port).up == up) return;
@@ -79,15 +67,6 @@ void Hub::TellLink(PortId port) {
   Alert(ControlItem::Kind::kAlert, port, up);
 }
 
-void Hub::OnImpairment(const ControlItem& item) {
-  if (item.source == context_.node) --context_.work->unfinished;
-  context_.last_event = context_.now;
-  if (!faults_) faults_ = std::make_unique<ActiveFaults>();
-  const LinkParameters& link = context_.parameters->link(ClassOf(item.port));
-  isr_.Impair(item.port, faults_->Set(item.impairment, link.lanes + link.spare_lanes));
-  FollowLink(item.port);
-}
-
 void Hub::OnFault(const FaultAction& action, PortId port) {
   if (action.kind == FaultAction::Kind::kResetArbiters) return ResetArbiters();
   if (action.kind == FaultAction::Kind::kPeerAnew) return OnPeerAnew(action.peer.node);
@@ -97,7 +76,8 @@ void Hub::OnFault(const FaultAction& action, PortId port) {
   context_.last_event = context_.now;
   if (!faults_) faults_ = std::make_unique<ActiveFaults>();
   if (action.of_hub()) return OnFaultOfHub(action);
-  LinkImpairment impairment{context_.now, action.end};
+  const bool out_going = action.end == LinkEnd{context_.node, port};
+  const LinkParameters& link = context_.parameters->link(ClassOf(port));
   switch (action.kind) {
     case FaultAction::Kind::kLinkDown:
       faults_->Apply(action, port);
@@ -105,27 +85,19 @@ void Hub::OnFault(const FaultAction& action, PortId port) {
       break;
     case FaultAction::Kind::kErrorRate:
       faults_->Apply(action, port);
-      impairment.flit_error_rate = faults_->ErrorRate(action.end);
-      isr_.Impair(port, impairment);
+      isr_.SetErrorRate(port, faults_->ErrorRate(action.end));
       break;
     case FaultAction::Kind::kCorruptNext:
-      impairment.kind = LinkImpairment::Kind::kCorruptNext;
-      impairment.count = action.begins ? action.count : 0;
-      isr_.Impair(port, impairment);
+      isr_.CorruptNext(port, action.begins ? action.count : 0);
       break;
-    case FaultAction::Kind::kLanesLost: {
+    case FaultAction::Kind::kLanesLost:
       faults_->Apply(action, port);
-      const LinkParameters& link = context_.parameters->link(ClassOf(port));
-      impairment.kind = LinkImpairment::Kind::kLanesLost;
-      impairment.count = faults_->LanesLost(action.end, link.lanes + link.spare_lanes);
-      isr_.Impair(port, impairment);
+      isr_.SetLanesLost(port, out_going,
+                        faults_->LanesLost(action.end, link.lanes + link.spare_lanes));
       break;
-    }
     case FaultAction::Kind::kLatency:
       faults_->Apply(action, port);
-      impairment.kind = LinkImpairment::Kind::kLatency;
-      impairment.latency = faults_->Latency(action.end);
-      isr_.Impair(port, impairment);
+      isr_.SetLatency(port, out_going, faults_->Latency(action.end));
       break;
     case FaultAction::Kind::kAlertsMuted:
       faults_->Apply(action, port);
@@ -201,6 +173,7 @@ void Hub::Tally(const FaultAction& action, PortId port) {
       break;
   }
   if (!tallies_) tallies_ = std::make_unique<FaultTallies>();
+  if (action.replaces != 0) tallies_->End(action.replaces, place, LossesAt(place));
   if (action.begins) {
     tallies_->Begin(action.fault, place, LossesAt(place));
   } else {

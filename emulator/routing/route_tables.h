@@ -25,6 +25,7 @@ struct TablePlace {
   PortId port = kNoPort;                // link port; kNoPort or an HFI port: the source table
   bool intra = false;
   std::uint16_t index = 0;  // hub in supernode (intra) or supernode; kMulticast: group
+  bool operator==(const TablePlace&) const = default;
 };
 
 // Routes out of one place of a hub. Immutable once installed; shared between ports and hubs when

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "emulator/base/time.h"
 #include "emulator/routing/route_tables.h"
+#include "emulator/scenario/p7ih.h"
 #include "emulator/topology/topology.h"
 
 namespace percs {
@@ -34,7 +36,8 @@ struct FaultAction {
     kPeerAnew,       // the hub of `end` hears that hub `peer` is another incarnation; has no end
   };
   Time at = 0;
-  std::uint32_t fault = 0;  // number of the fault it belongs to
+  std::uint32_t fault = 0;     // number of the fault it belongs to
+  std::uint32_t replaces = 0;  // begins: the fault whose action of this kind and end it replaces
   Kind kind = Kind::kLinkDown;
   bool begins = true;  // or ends
   LinkEnd end;
@@ -60,5 +63,10 @@ struct FaultAction {
 };
 inline constexpr int kFaultActionKinds =
     15;  // that processes tell each other; the last two follow from who rejoined
+
+// INVALID_ARGUMENT for an action at a place that the machine does not have.
+absl::Status CheckAction(const FaultAction& action, const Topology& topology,
+                         const P7ihParameters& parameters);
+absl::Status CheckPlace(NodeId node, const TablePlace& place, const Topology& topology);
 
 }  // namespace percs

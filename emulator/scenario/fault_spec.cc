@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "emulator/base/random.h"
-#include "emulator/scenario/link_impairment.h"
 #include "fmt/format.h"
 
 namespace percs {
@@ -16,8 +15,7 @@ bool Among(const std::vector<NodeId>& nodes, NodeId node) {
 }
 
 absl::Status Wrong(const FaultSpec& spec, const std::string& what) {
-  return absl::InvalidArgumentError(
-      fmt::format("fault {} ({}): {}", spec.id, FaultKindName(spec.kind), what));
+  return absl::InvalidArgumentError(fmt::format("{}: {}", TitleOf(spec), what));
 }
 
 absl::Status CheckTimes(const FaultSpec& spec) {
@@ -49,37 +47,63 @@ absl::Status CheckMode(const FaultSpec& spec) {
   return absl::OkStatus();
 }
 
-absl::Status CheckValues(const FaultSpec& spec) {
-  const FaultKind kind = spec.kind;
-  const auto takes = [&](bool given, bool wanted, const char* field) {
-    if (given == wanted) return absl::OkStatus();
-    return Wrong(spec, wanted ? fmt::format("{} is missing", field)
-                              : fmt::format("{} belongs to other kinds", field));
-  };
-  const bool one_way = kind == FaultKind::kPortDown || kind == FaultKind::kLaneLoss ||
-                       kind == FaultKind::kBitErrors || kind == FaultKind::kCorruptNext ||
-                       kind == FaultKind::kLatency;
-  for (const absl::Status& status :
-       {takes(spec.lanes > 0, kind == FaultKind::kLaneLoss, "lanes"),
-        takes(spec.flit_error_rate > 0, kind == FaultKind::kBitErrors,
-              "flit_error_rate or bit_error_rate"),
-        takes(spec.corrupt > 0, kind == FaultKind::kCorruptNext, "corrupt_next"),
-        takes(spec.destination != kNoNode, kind == FaultKind::kTableDamage, "destination"),
-        takes(spec.latency != 0, kind == FaultKind::kLatency, "latency"),
-        takes(spec.hfi.has_value(), kind == FaultKind::kHfiDown, "hfi"),
-        takes(spec.window.has_value(), kind == FaultKind::kWindowDown, "window"),
-        takes(spec.drift_ppb != 0, kind == FaultKind::kClockDrift, "drift"),
-        takes(spec.pcie_port.has_value(), kind == FaultKind::kPcieUnplugged, "pcie_port"),
-        takes(spec.with.has_value(), kind == FaultKind::kMiswired && spec.with.has_value(), "with"),
-        takes(spec.direction != FaultDirection::kBoth,
-              one_way && spec.direction != FaultDirection::kBoth, "direction")}) {
-    if (!status.ok()) return status;
+bool Has(const FaultSpec& spec, FaultField field) {
+  switch (field) {
+    case FaultField::kNone:
+      return false;
+    case FaultField::kLanes:
+      return spec.lanes > 0;
+    case FaultField::kErrorRate:
+      return spec.flit_error_rate > 0;
+    case FaultField::kCorrupt:
+      return spec.corrupt > 0;
+    case FaultField::kEntry:
+      return spec.destination != kNoNode || spec.entry.has_value();
+    case FaultField::kLatency:
+      return spec.latency != 0;
+    case FaultField::kHfi:
+      return spec.hfi.has_value();
+    case FaultField::kWindow:
+      return spec.window.has_value();
+    case FaultField::kDrift:
+      return spec.drift_ppb != 0;
+    case FaultField::kPciePort:
+      return spec.pcie_port.has_value();
   }
+  return false;
+}
+
+constexpr const char* kFieldNames[] = {"",
+                                       "lanes",
+                                       "flit_error_rate or bit_error_rate",
+                                       "corrupt_next",
+                                       "destination",
+                                       "latency",
+                                       "hfi",
+                                       "window",
+                                       "drift",
+                                       "pcie_port"};
+
+// Every field is given if the kind needs it, and only then; what is mended has no numbers.
+absl::Status CheckValues(const FaultSpec& spec) {
+  const FaultKindRow& row = RowOf(spec.kind);
+  const auto extra = [&](const char* field) {
+    return Wrong(spec, fmt::format("{} belongs to other kinds", field));
+  };
+  for (int f = 1; f <= static_cast<int>(FaultField::kPciePort); ++f) {
+    const auto field = static_cast<FaultField>(f);
+    const bool wanted = row.field == field && spec.sets != FaultSets::kMended;
+    if (wanted == Has(spec, field)) continue;
+    return wanted ? Wrong(spec, fmt::format("{} is missing", kFieldNames[f]))
+                  : extra(kFieldNames[f]);
+  }
+  if (spec.with && row.places != FaultPlaces::kCables) return extra("with");
+  if (spec.direction != FaultDirection::kBoth && !row.one_way) return extra("direction");
   if (!(spec.flit_error_rate >= 0 && spec.flit_error_rate <= 1)) {
     return Wrong(spec, fmt::format("a flit error rate of {}; it is a probability, 0 to 1",
                                    spec.flit_error_rate));
   }
-  if (kind == FaultKind::kPortDown && spec.direction == FaultDirection::kBoth) {
+  if (spec.kind == FaultKind::kPortDown && spec.direction == FaultDirection::kBoth) {
     return Wrong(spec, "port_down needs a direction; write `direction: forward` or `backward`");
   }
   return absl::OkStatus();
@@ -241,33 +265,53 @@ std::vector<LinkEnd> Senders(const FaultSpec& spec, LinkEnd end, const Topology&
   return {end, far};
 }
 
-void AddLinkActions(const FaultSpec& spec, LinkEnd link, const Topology& topology,
-                    std::vector<FaultAction>* all) {
+// With the number that the fault says, if its kind has one.
+FaultAction ActionOf(const FaultSpec& spec) {
+  const FaultKindRow& row = RowOf(spec.kind);
   FaultAction action;
-  action.end = link;
-  switch (spec.kind) {
-    case FaultKind::kLaneLoss:
-      action.kind = FaultAction::Kind::kLanesLost;
+  action.kind = row.action;
+  switch (row.field) {
+    case FaultField::kNone:
+      if (action.kind == FaultAction::Kind::kErrorRate) action.rate = 1;  // all of them
+      break;
+    case FaultField::kLanes:
       action.count = spec.lanes;
       break;
-    case FaultKind::kPortDown:
-    case FaultKind::kBitErrors:
-      action.kind = FaultAction::Kind::kErrorRate;
-      action.rate = spec.kind == FaultKind::kPortDown ? 1 : spec.flit_error_rate;
+    case FaultField::kErrorRate:
+      action.rate = spec.flit_error_rate;
       break;
-    case FaultKind::kCorruptNext:
-      action.kind = FaultAction::Kind::kCorruptNext;
+    case FaultField::kCorrupt:
       action.count = spec.corrupt;
       break;
-    case FaultKind::kAlertSuppressed:
-      action.kind = FaultAction::Kind::kAlertsMuted;
+    case FaultField::kEntry:  // the entry differs from hub to hub
       break;
-    case FaultKind::kLatency:
-      action.kind = FaultAction::Kind::kLatency;
+    case FaultField::kLatency:
       action.value = spec.latency;
       break;
-    default:
-      return all->push_back(action);
+    case FaultField::kHfi:
+      action.count = static_cast<std::uint32_t>(*spec.hfi);
+      break;
+    case FaultField::kWindow:
+      action.count = static_cast<std::uint32_t>(*spec.window);
+      break;
+    case FaultField::kDrift:
+      action.value = spec.drift_ppb;
+      break;
+    case FaultField::kPciePort:
+      action.count = static_cast<std::uint32_t>(*spec.pcie_port);
+      break;
+  }
+  return action;
+}
+
+void AddLinkActions(const FaultSpec& spec, LinkEnd link, const Topology& topology,
+                    std::vector<FaultAction>* all) {
+  FaultAction action = ActionOf(spec);
+  if (action.kind == FaultAction::Kind::kLinkDown) {
+    // By its lower end, so that it is one place by whatever end it is named.
+    const LinkEnd far = topology.Peer(link.node, link.port);
+    action.end = std::pair(far.node, far.port) < std::pair(link.node, link.port) ? far : link;
+    return all->push_back(action);
   }
   for (const LinkEnd& sender : Senders(spec, link, topology)) {
     action.end = sender;
@@ -289,72 +333,43 @@ void AddSwap(const FaultTargets& targets, const Topology& topology, std::vector<
   }
 }
 
+TablePlace EntryOf(const FaultSpec& spec, NodeId hub, const Topology& topology) {
+  if (spec.entry) return *spec.entry;
+  const bool intra = topology.supernode_of(hub) == topology.supernode_of(spec.destination);
+  TablePlace place;
+  place.intra = intra;
+  place.index = static_cast<std::uint16_t>(intra ? topology.hub_in_supernode(spec.destination)
+                                                 : topology.supernode_of(spec.destination));
+  return place;
+}
+
 void AddHubActions(const FaultSpec& spec, NodeId hub, const Topology& topology,
                    std::vector<FaultAction>* all) {
-  FaultAction action;
+  FaultAction action = ActionOf(spec);
   action.end = {hub, 0};
-  switch (spec.kind) {
-    case FaultKind::kTableDamage: {
-      const bool intra = topology.supernode_of(hub) == topology.supernode_of(spec.destination);
-      action.kind = FaultAction::Kind::kTableDamaged;
-      action.place.intra = intra;
-      action.place.index =
-          static_cast<std::uint16_t>(intra ? topology.hub_in_supernode(spec.destination)
-                                           : topology.supernode_of(spec.destination));
-      break;
-    }
-    case FaultKind::kCauDown:
-      action.kind = FaultAction::Kind::kCauDown;
-      break;
-    case FaultKind::kHfiDown:
-      action.kind = FaultAction::Kind::kHfiDown;
-      action.count = static_cast<std::uint32_t>(*spec.hfi);
-      break;
-    case FaultKind::kWindowDown:
-      action.kind = FaultAction::Kind::kWindowDown;
-      action.count = static_cast<std::uint32_t>(*spec.window);
-      break;
-    case FaultKind::kClockDrift:
-      action.kind = FaultAction::Kind::kClockDrift;
-      action.value = spec.drift_ppb;
-      break;
-    case FaultKind::kPcieUnplugged:
-      action.kind = FaultAction::Kind::kPcieUnplugged;
-      action.count = static_cast<std::uint32_t>(*spec.pcie_port);
-      break;
-    default:
-      for (PortId port = 0; port < kLinkPorts; ++port) {
-        if (!topology.connected(hub, port)) continue;
-        action.end.port = port;
-        all->push_back(action);
-      }
-      return;
+  if (RowOf(spec.kind).field == FaultField::kEntry) action.place = EntryOf(spec, hub, topology);
+  if (RowOf(spec.kind).places == FaultPlaces::kHubs) return all->push_back(action);
+  for (PortId port = 0; port < kLinkPorts; ++port) {
+    if (!topology.connected(hub, port)) continue;
+    action.end.port = port;
+    all->push_back(action);
   }
-  all->push_back(action);
 }
 
 }  // namespace
 
-const char* FaultKindName(FaultKind kind) {
-  constexpr const char* kNames[kFaultKinds] = {
-      "link_down",    "port_down",     "flap",      "lane_loss",    "bit_errors",
-      "corrupt_next", "hub_down",      "partition", "table_damage", "alert_suppressed",
-      "latency",      "cau_down",      "hfi_down",  "window_down",  "clock_drift",
-      "miswired",     "pcie_unplugged"};
-  return kNames[static_cast<int>(kind)];
-}
-
-bool IsOfHubs(FaultKind kind) {
-  return kind == FaultKind::kHubDown || kind == FaultKind::kTableDamage ||
-         kind == FaultKind::kCauDown || kind == FaultKind::kHfiDown ||
-         kind == FaultKind::kWindowDown || kind == FaultKind::kClockDrift ||
-         kind == FaultKind::kPcieUnplugged;
+std::string TitleOf(const FaultSpec& spec) {
+  const char* kind = FaultKindName(spec.kind);
+  return spec.id.empty() ? fmt::format("fault {}", kind)
+                         : fmt::format("fault {} ({})", spec.id, kind);
 }
 
 absl::Status CheckFault(const FaultSpec& spec, const Topology& topology,
                         const P7ihParameters& parameters) {
-  if (spec.id.empty())
+  if (spec.sets == FaultSets::kNo && spec.id.empty())
     return absl::InvalidArgumentError("a fault without an id; give every fault a name");
+  if (spec.sets != FaultSets::kNo && (!spec.select.link || spec.duration > 0 || spec.period > 0))
+    return Wrong(spec, "what is set names its link, and has no duration and no period");
   for (const absl::Status& status :
        {CheckTimes(spec), CheckMode(spec), CheckValues(spec), CheckSelector(spec, topology),
         CheckMachine(spec, topology, parameters)}) {
@@ -398,15 +413,15 @@ absl::StatusOr<FaultTargets> SelectTargets(const FaultSpec& spec, const Topology
   }
   if (targets.size() == 0) {
     return absl::NotFoundError(
-        fmt::format("fault {} ({}): its selector matches no {} of this machine; see `percsctl "
+        fmt::format("{}: its selector matches no {} of this machine; see `percsctl "
                     "links`, or remove conditions",
-                    spec.id, FaultKindName(spec.kind), IsOfHubs(spec.kind) ? "hub" : "link"));
+                    TitleOf(spec), IsOfHubs(spec.kind) ? "hub" : "link"));
   }
   const std::size_t wanted = Wanted(spec, targets.size());
   if (wanted > targets.size()) {
     return absl::InvalidArgumentError(
-        fmt::format("fault {} ({}): {} places requested, but its selector matches {}", spec.id,
-                    FaultKindName(spec.kind), wanted, targets.size()));
+        fmt::format("{}: {} places requested, but its selector matches {}", TitleOf(spec), wanted,
+                    targets.size()));
   }
   if (wanted < targets.size()) {
     Draw(&targets.links, wanted, seed, spec.id);
@@ -416,6 +431,26 @@ absl::StatusOr<FaultTargets> SelectTargets(const FaultSpec& spec, const Topology
     if (absl::Status status = CheckSwap(spec, targets, topology); !status.ok()) return status;
   }
   return targets;
+}
+
+absl::Status CheckTargets(const FaultSpec& spec, const FaultTargets& targets,
+                          const Topology& topology, const P7ihParameters& parameters) {
+  for (const NodeId hub : targets.hubs) {
+    if (!spec.entry) break;
+    if (absl::Status status = CheckPlace(hub, *spec.entry, topology); !status.ok()) return status;
+  }
+  if (spec.kind != FaultKind::kLaneLoss) return absl::OkStatus();
+  for (const LinkEnd& end : targets.links) {
+    const LinkParameters& link = parameters.link(topology.ClassOfLink(end));
+    const auto lanes = static_cast<std::uint32_t>(link.lanes + link.spare_lanes);
+    if (spec.lanes <= lanes) continue;
+    return Wrong(spec,
+                 fmt::format("{} lanes, but {}, which it selects, has {} + {} spare; write {} to "
+                             "{}, or select links of another class",
+                             spec.lanes, topology.LinkName(end), link.lanes, link.spare_lanes,
+                             spec.sets == FaultSets::kNo ? 1 : 0, lanes));
+  }
+  return absl::OkStatus();
 }
 
 std::vector<FaultAction> ActionsOf(const FaultSpec& spec, const FaultTargets& targets,

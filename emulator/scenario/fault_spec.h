@@ -11,32 +11,11 @@
 #include "absl/status/statusor.h"
 #include "emulator/base/time.h"
 #include "emulator/scenario/fault_action.h"
+#include "emulator/scenario/fault_kinds.h"
 #include "emulator/scenario/p7ih.h"
 #include "emulator/topology/topology.h"
 
 namespace percs {
-
-enum class FaultKind : std::uint8_t {
-  kLinkDown,   // both directions, noticed at both ends
-  kPortDown,   // one direction goes dark: all it sends is corrupted, until replay gives the link up
-  kFlap,       // a link that goes down and comes up again and again
-  kLaneLoss,   // lanes of a link do not work (docs/semantics.md rule 18)
-  kBitErrors,  // transmissions are corrupted at random
-  kCorruptNext,      // a number of next transmissions are corrupted
-  kHubDown,          // every link of a hub
-  kPartition,        // every link between a group of hubs and the others
-  kTableDamage,      // an entry of a hub's source table loses its parity
-  kAlertSuppressed,  // the ends of a link raise no alert for it
-  kLatency,          // what a link carries takes longer
-  kCauDown,          // the CAU of a hub takes no packets and sends none
-  kHfiDown,          // all windows of an HFI
-  kWindowDown,       // nothing leaves a window or reaches it
-  kClockDrift,       // the oscillator of a hub is faster or slower
-  kMiswired,         // two D cables are swapped at the far end
-  kPcieUnplugged,    // what is in a PCI Express port of a hub is unplugged, until the fault is over
-};
-inline constexpr int kFaultKinds = 17;
-const char* FaultKindName(FaultKind kind);  // "link_down"
 
 // How many of the places that the selector names.
 enum class FaultMode : std::uint8_t {
@@ -49,6 +28,14 @@ enum class FaultMode : std::uint8_t {
 // that sends.
 enum class FaultDirection : std::uint8_t { kBoth, kForward, kBackward };
 
+// A fault that has no end of its own but is set, by a file or a command that names one place
+// (emulator/scenario/link_settings.h). Of one place and kind the last one holds.
+enum class FaultSets : std::uint8_t {
+  kNo,      // a fault like any other: it adds to the others, until its own end
+  kBroken,  // replaces what was set there before
+  kMended,  // ends what was set there before, retrains the link of kLinkDown, and is over
+};
+
 // Places, as the conjunction of what is given. Hubs in the order of nodes, each once.
 struct FaultSelector {
   std::optional<LinkEnd> link;
@@ -59,7 +46,7 @@ struct FaultSelector {
 };
 
 struct FaultSpec {
-  std::string id;  // not empty; names the fault
+  std::string id;  // names the fault; may be empty if it is one that is set
   FaultKind kind = FaultKind::kLinkDown;
   FaultSelector select;
   FaultMode mode = FaultMode::kAll;
@@ -75,17 +62,19 @@ struct FaultSpec {
   Time period = 0;
   double duty = 0.5;
   std::uint64_t repeats = 0;
-  std::uint32_t lanes = 0;       // kLaneLoss
-  double flit_error_rate = 0;    // kBitErrors
-  std::uint32_t corrupt = 0;     // kCorruptNext
-  NodeId destination = kNoNode;  // kTableDamage: the entry towards this hub
-  Time latency = 0;              // kLatency
-  std::optional<int> hfi;        // kHfiDown: 0 or 1
-  std::optional<int> window;     // kWindowDown: 0..2 x windows_per_hfi - 1
-  std::int64_t drift_ppb = 0;    // kClockDrift; above 0: too fast
-  std::optional<int> pcie_port;  // kPcieUnplugged: 0..2; selects hubs that have a device there
+  std::uint32_t lanes = 0;          // kLaneLoss
+  double flit_error_rate = 0;       // kBitErrors
+  std::uint32_t corrupt = 0;        // kCorruptNext
+  NodeId destination = kNoNode;     // kTableDamage: the entry towards this hub ...
+  std::optional<TablePlace> entry;  // ... or this one
+  Time latency = 0;                 // kLatency
+  std::optional<int> hfi;           // kHfiDown: 0 or 1
+  std::optional<int> window;        // kWindowDown: 0..2 x windows_per_hfi - 1
+  std::int64_t drift_ppb = 0;       // kClockDrift; above 0: too fast
+  std::optional<int> pcie_port;     // kPcieUnplugged: 0..2; selects hubs that have a device there
   std::optional<LinkEnd>
       with;  // kMiswired: the other cable, by one end, if `select.link` names the first
+  FaultSets sets = FaultSets::kNo;
   bool operator==(const FaultSpec&) const = default;
 };
 
@@ -98,8 +87,10 @@ struct FaultTargets {
 };
 
 inline constexpr std::int64_t kDriftMax = 100'000'000;  // a tenth
+inline constexpr Time kLatencyMax = kSecond;
 
-bool IsOfHubs(FaultKind kind);
+// How errors name it: "fault cut (link_down)", "fault link_down" without a name.
+std::string TitleOf(const FaultSpec& spec);
 // INVALID_ARGUMENT for a fault that cannot be: no id, times and numbers out of range, or fields
 // that its kind has no use for.
 absl::Status CheckFault(const FaultSpec& spec, const Topology& topology,
@@ -109,6 +100,9 @@ std::uint64_t FaultSeed(const FaultSpec& spec, std::uint64_t scenario_seed);
 // NOT_FOUND if the selector names nothing. REQUIRES: CheckFault.
 absl::StatusOr<FaultTargets> SelectTargets(const FaultSpec& spec, const Topology& topology,
                                            std::uint64_t seed);
+// INVALID_ARGUMENT for targets that do not have what the fault takes from them: lanes, an entry.
+absl::Status CheckTargets(const FaultSpec& spec, const FaultTargets& targets,
+                          const Topology& topology, const P7ihParameters& parameters);
 // Everything that begins, or ends, with the fault, by target; times, the fault's number and
 // generations of links are the caller's. REQUIRES: targets of this spec.
 std::vector<FaultAction> ActionsOf(const FaultSpec& spec, const FaultTargets& targets,

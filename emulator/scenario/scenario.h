@@ -15,7 +15,6 @@
 #include "emulator/routing/route_tables.h"
 #include "emulator/routing/tree_plan.h"
 #include "emulator/scenario/fault_spec.h"
-#include "emulator/scenario/link_impairment.h"
 #include "emulator/scenario/loop_workload.h"
 #include "emulator/scenario/p7ih.h"
 #include "emulator/scenario/window_program.h"
@@ -178,23 +177,10 @@ struct ServiceTraffic {
   bool any() const { return !pings.empty() || probe_rounds > 0; }
 };
 
-struct LinkFault {
-  Time at = 0;
-  LinkEnd link;     // either end
-  bool up = false;  // false: link down
-};
-
 // A link whose propagation is not that of its class.
 struct Cable {
   LinkEnd link;   // either end
   Time wire = 0;  // one way
-};
-
-// An entry of a route table loses its parity.
-struct TableFault {
-  Time at = 0;
-  NodeId node = 0;
-  TablePlace place;
 };
 
 struct Scenario {
@@ -210,13 +196,10 @@ struct Scenario {
     return background ? &*background : std::get_if<PatternWorkload>(&workload);
   }
   std::vector<Cable> cables;
-  std::vector<LinkFault> faults;
-  std::vector<LinkImpairment> impairments;  // those of one instant in this order
+  std::vector<FaultSpec> faults;  // created before the run starts, in this order
   std::vector<BladeConfig>
       blades;  // of topology.blades, in their order; those beyond it are default
   std::vector<BladeFault> blade_faults;
-  std::vector<TableFault> table_faults;
-  std::vector<FaultSpec> fault_specs;  // created before the run starts
   ServiceTraffic service;
   std::vector<TreeSpec> trees;  // numbered in this order; there before the run starts
   RoutingSettings routing;

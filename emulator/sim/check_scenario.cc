@@ -35,16 +35,8 @@ Placement Placement::Single(NodeId nodes) {
 namespace {
 
 bool CorruptsFlits(const Scenario& scenario) {
-  using Kind = LinkImpairment::Kind;
-  return std::any_of(scenario.impairments.begin(), scenario.impairments.end(),
-                     [](const LinkImpairment& i) {
-                       return i.kind == Kind::kErrorRate || i.kind == Kind::kCorruptNext;
-                     }) ||
-         std::any_of(scenario.fault_specs.begin(), scenario.fault_specs.end(),
-                     [](const FaultSpec& f) {
-                       return f.kind == FaultKind::kPortDown || f.kind == FaultKind::kBitErrors ||
-                              f.kind == FaultKind::kCorruptNext;
-                     });
+  return std::any_of(scenario.faults.begin(), scenario.faults.end(),
+                     [](const FaultSpec& f) { return CorruptsFlits(f.kind); });
 }
 
 // The longest that flits can be in the fabric while none starts over a link: a packet is under way,
@@ -52,18 +44,19 @@ bool CorruptsFlits(const Scenario& scenario) {
 // hold to W.
 Time LongestStep(const Scenario& scenario) {
   const P7ihParameters& p = scenario.parameters;
-  const bool impaired = !scenario.impairments.empty() || !scenario.fault_specs.empty();
+  const bool lanes_lost =
+      std::any_of(scenario.faults.begin(), scenario.faults.end(),
+                  [](const FaultSpec& f) { return f.kind == FaultKind::kLaneLoss; });
   Time step = 0, latency = 0;
   for (const LinkClass c :
        {LinkClass::kLl, LinkClass::kLr, LinkClass::kD, LinkClass::kHfi, LinkClass::kIb}) {
     const LinkParameters& link = p.link(c);
-    const Time slower = impaired ? (link.lanes + link.lanes_min - 1) / link.lanes_min : 1;
+    const Time slower = lanes_lost ? (link.lanes + link.lanes_min - 1) / link.lanes_min : 1;
     step = std::max(step, kPacketFlitsMax * link.flit_time * slower + link.wire);
   }
   Time wire = 0;
   for (const Cable& cable : scenario.cables) wire = std::max(wire, cable.wire);
-  for (const LinkImpairment& i : scenario.impairments) latency = std::max(latency, i.latency);
-  for (const FaultSpec& fault : scenario.fault_specs) latency += fault.latency;
+  for (const FaultSpec& fault : scenario.faults) latency += fault.latency;
   const Time crossing =
       scenario.topology.infiniband ? std::max(p.isr_latency, p.ib_crossbar) : p.isr_latency;
   const Time rounds = CorruptsFlits(scenario) && p.link_replay ? p.replay_limit : 0;
@@ -140,7 +133,7 @@ std::unique_ptr<FaultService> MakeFaultService(const Scenario& scenario, const T
 }
 
 absl::Status CreateFaults(const Scenario& scenario, FaultService& faults) {
-  for (const FaultSpec& fault : scenario.fault_specs) {
+  for (const FaultSpec& fault : scenario.faults) {
     if (const auto created = faults.Create(fault, 0); !created.ok()) return created.status();
   }
   return CheckStallLimit(scenario);  // once their latencies are known to be in range
@@ -161,7 +154,7 @@ absl::Status CheckScenario(const Scenario& given, RunsOn where) {
   const std::vector<Hub*> no_hubs(topology->nodes());
   const std::vector<EdgeNode*> no_blades(topology->blades());
   FaultInjector injector(*topology, scenario.parameters, no_hubs, no_blades);
-  if (status = injector.Inject(scenario); !status.ok()) return status;
+  if (status = injector.Inject(scenario.blade_faults); !status.ok()) return status;
   const Lookahead lookahead = FindLookahead(*topology, scenario);
   const auto faults = MakeFaultService(scenario, *topology, lookahead.time, nullptr);
   if (status = CreateFaults(scenario, *faults); !status.ok()) return status;

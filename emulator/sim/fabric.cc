@@ -63,7 +63,7 @@ void Fabric::MakeManagement() {
 }
 
 absl::Status Fabric::SetUpFaults() {
-  absl::Status status = injector_.Inject(scenario_);
+  absl::Status status = injector_.Inject(scenario_.blade_faults);
   return status.ok() && faults_ ? CreateFaults(scenario_, *faults_) : status;
 }
 

@@ -119,10 +119,6 @@ class Fabric {
   // window. Nothing of a refused outbox is applied.
   absl::Status Accept(Outbox&& incoming);
 
-  // Commands of a link fault for those of its two ends that live here (and none else).
-  absl::Status InjectLinkFault(const LinkFault& fault);
-  // For those of the link's ends that live here and have to know.
-  absl::Status InjectLinkImpairment(const LinkImpairment& impairment);
   // If the blade runs here. INVALID_ARGUMENT for a part it does not have, FAILED_PRECONDITION if
   // the blade cannot continue without it.
   absl::Status InjectBladeFault(const BladeFault& fault);
@@ -139,8 +135,6 @@ class Fabric {
   // Has network management install a table set at `at` (not before now()), as a new epoch.
   // FAILED_PRECONDITION with the witness if the set fails its proof, or where it does not live.
   absl::StatusOr<LoadedRoutes> LoadRoutes(TableSet tables, Time at);
-  // An entry of the tables of a node that lives here loses its parity.
-  absl::Status InjectTableFault(const TableFault& fault);
   // Has network management create or delete a tree of CAUs at `at` (not before now()). Errors as
   // TreeService; FAILED_PRECONDITION where network management does not live.
   absl::StatusOr<CauTreeId> CreateTree(const TreeSpec& tree, Time at);

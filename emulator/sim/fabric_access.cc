@@ -73,19 +73,7 @@ Outbox& Fabric::outbox(int process) {
   return shards_[0].to_process[static_cast<std::size_t>(process)];
 }
 
-absl::Status Fabric::InjectLinkFault(const LinkFault& fault) {
-  return injector_.Inject(fault, now_);
-}
-
-absl::Status Fabric::InjectLinkImpairment(const LinkImpairment& impairment) {
-  return injector_.Inject(impairment, now_);
-}
-
 absl::Status Fabric::InjectBladeFault(const BladeFault& fault) {
-  return injector_.Inject(fault, now_);
-}
-
-absl::Status Fabric::InjectTableFault(const TableFault& fault) {
   return injector_.Inject(fault, now_);
 }
 

@@ -65,7 +65,6 @@ absl::StatusOr<RejoinedHubs> Fabric::Readmit(std::uint32_t loss, const std::stri
   rejoined->epoch = manager_->installed_epoch();
   for (const NodeId node : rejoined->nodes) rejoined->tables.push_back(manager_->tables(node));
   rejoined->faults = faults_->ActingOn(rejoined->nodes, at);
-  injector_.commands().TellAgain(&*rejoined);
   return rejoined;
 }
 

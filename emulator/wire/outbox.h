@@ -14,7 +14,6 @@
 #include "emulator/routing/tree_plan.h"
 #include "emulator/routing/tree_problem.h"
 #include "emulator/scenario/fault_action.h"
-#include "emulator/scenario/link_impairment.h"
 
 namespace percs {
 
@@ -24,15 +23,12 @@ inline constexpr NodeId kManagerNode = 0xfffffffeu;
 // Out-of-band messages between hubs and network management, and commands from outside.
 struct ControlItem {
   enum class Kind : std::uint8_t {
-    kLinkFault,   // command: `port`'s link goes down or up at `arrival` (sent to both ends)
     kAlert,       // hub -> manager: `port` went down or came up at `raised`
     kPrepare,     // manager -> hub: tables of `epoch` (null: as before), with their hash
     kPrepared,    // hub -> manager: verified
     kCommit,      // manager -> hub: `epoch` takes effect at `arrival`
-    kTableFault,  // command: the entry at `place` is damaged
     kTableAlert,  // hub -> manager: a packet needed a damaged entry of its tables at `raised`
     kLinkLost,    // hub -> both ends: `port`'s link, of generation `epoch`, is down at `arrival`
-    kImpairment,  // command: `port`'s wire, as an output, is impaired
     kClock,  // hub -> next hub: a sync symbol over the link of `port`, of generation `epoch`; its
              // source emitted it at `raised` by its own clock, `hash` is what the sender's clock
              // showed, `hops` the links from the source (emulator/clock/hub_clock.h)
@@ -56,9 +52,7 @@ struct ControlItem {
   Time arrival = 0, raised = 0;
   std::uint64_t hash = 0;
   std::shared_ptr<const HubTables> tables;
-  TablePlace place;           // kTableFault only, which never leaves its process
-  LinkImpairment impairment;  // kImpairment only, likewise
-  FaultAction action;         // kFault only, likewise
+  FaultAction action;  // kFault only, which never leaves its process
   // Of trees.
   CauTreeId tree = 0;
   TreeProblem problem;
@@ -70,13 +64,10 @@ struct ControlItem {
            kind == Kind::kWiringAlert || kind == Kind::kTreeAnswer || kind == Kind::kTreeAlert;
   }
   // From outside, for nodes of this process only.
-  bool command() const {
-    return kind == Kind::kLinkFault || kind == Kind::kTableFault || kind == Kind::kImpairment ||
-           kind == Kind::kFault;
-  }
+  bool command() const { return kind == Kind::kFault; }
   bool for_hub() const { return !for_manager() && !command(); }
 };
-inline constexpr int kControlKinds = 17;
+inline constexpr int kControlKinds = 14;
 
 struct Outbox {
   std::vector<FlitRun> flits;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <optional>
 
 #include "absl/strings/str_split.h"
@@ -17,7 +16,6 @@
 #include "proto/scenario/blades.h"
 #include "proto/scenario/collective.h"
 #include "proto/scenario/faults.h"
-#include "proto/scenario/impairments.h"
 #include "proto/scenario/trees.h"
 #include "proto/scenario/units.h"
 #include "proto/scenario/validate.h"
@@ -86,6 +84,14 @@ class Builder {
   }
 
  private:
+  // A link that is set up or down, and where the file says so.
+  struct Cut {
+    FaultSpec spec;
+    std::string path;
+    Time at() const { return *spec.at; }
+    LinkEnd link() const { return *spec.select.link; }
+    bool up() const { return spec.sets == FaultSets::kMended; }
+  };
   NodeId Node(const std::string& path, const std::string& name) {
     if (!topology_) return kNoNode;  // already reported; no name can be checked
     const auto node = topology_->ParseNode(name);
@@ -384,18 +390,13 @@ class Builder {
     }
   }
 
-  void BuildImpairments(const v1::Fault& from, int index, Scenario* scenario) {
-    const auto built = BuildLinkImpairments(from, *topology_, scenario->parameters);
-    if (!built.ok()) {
-      return errors_.Add(
-          fmt::format("faults[{}].{}", index, from.has_lanes_lost() ? "lanes_lost" : "link_errors"),
-          MessageOf(built.status()));
-    }
-    scenario->impairments.insert(scenario->impairments.end(), built->begin(), built->end());
+  // Of a field of faults[].
+  static std::string ActionOf(const v1::Fault& fault) {
+    return fault.GetDescriptor()->FindFieldByNumber(fault.action_case())->name();
   }
 
-  void BuildInjection(const v1::Fault& from, int index, Scenario* scenario) {
-    const std::string path = fmt::format("faults[{}].inject", index);
+  void BuildFault(const v1::Fault& from, int index, Scenario* scenario) {
+    const std::string path = fmt::format("faults[{}].{}", index, ActionOf(from));
     const auto spec = BuildFaultSpec(from, *topology_);
     if (!spec.ok()) return errors_.Add(path, MessageOf(spec.status()));
     if (absl::Status s = CheckFault(*spec, *topology_, scenario->parameters); !s.ok()) {
@@ -403,42 +404,28 @@ class Builder {
     }
     const auto targets = SelectTargets(*spec, *topology_, FaultSeed(*spec, scenario->seed));
     if (!targets.ok()) return errors_.Add(path, MessageOf(targets.status()));
+    if (absl::Status s = CheckTargets(*spec, *targets, *topology_, scenario->parameters); !s.ok())
+      return errors_.Add(path, MessageOf(s));
     if (spec->period > 0 && spec->repeats == 0 && spec->duration == 0 && scenario->stop_at == 0) {
       errors_.Add(path,
                   "the fault repeats without end, so the run would never end; write `repeats` or "
                   "`duration`");
     }
-    scenario->fault_specs.push_back(*spec);
+    scenario->faults.push_back(*spec);
+    if (from.has_link_down() || from.has_link_up()) cuts_.push_back({*spec, path});
   }
 
   void BuildFaults(Scenario* scenario) {
     if (!topology_) return;
-    std::vector<LinkFault>* faults = &scenario->faults;
     for (int i = 0; i < message_.faults_size(); ++i) {
       const v1::Fault& from = message_.faults(i);
       if (IsBladeFault(from)) {
         BuildPartFault(from, i, scenario);
-        continue;
+      } else {
+        BuildFault(from, i, scenario);
       }
-      if (IsLinkImpairment(from)) {
-        BuildImpairments(from, i, scenario);
-        continue;
-      }
-      if (from.has_inject()) {
-        BuildInjection(from, i, scenario);
-        continue;
-      }
-      const bool up = from.has_link_up();
-      const std::string path = fmt::format("faults[{}].{}", i, up ? "link_up" : "link_down");
-      const auto link = topology_->ParseLink(up ? from.link_up() : from.link_down());
-      if (!link.ok()) {
-        errors_.Add(path, MessageOf(link.status()));
-        continue;
-      }
-      faults->push_back({from.at(), Canonical(*link), up});
-      fault_paths_.push_back(path);
     }
-    CheckFaults(*faults);
+    CheckCuts();
   }
 
   // A link by its lower end, so that both of its names are the same link.
@@ -448,34 +435,33 @@ class Builder {
   }
 
   // A link cannot go down twice, nor come up while it is up.
-  void CheckFaults(const std::vector<LinkFault>& faults) {
-    std::vector<std::size_t> order(faults.size());
-    std::iota(order.begin(), order.end(), 0);
+  void CheckCuts() {
+    std::vector<const Cut*> order;
+    for (const Cut& cut : cuts_) order.push_back(&cut);
     std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return faults[a].at < faults[b].at; });
-    std::map<std::pair<NodeId, PortId>, std::size_t> last;
-    for (const std::size_t i : order) {
-      const LinkFault& fault = faults[i];
-      const auto [it, first] = last.try_emplace({fault.link.node, fault.link.port}, i);
-      const bool is_up = first || faults[it->second].up;
-      if (first ? fault.up : fault.up == is_up) {
-        errors_.Add(fault_paths_[i], FaultRepeats(fault, first ? nullptr : &faults[it->second]));
-      } else if (!first && faults[it->second].at == fault.at) {
-        errors_.Add(fault_paths_[i],
-                    fmt::format("{} goes down and comes up at the same time {}; put time "
-                                "between the two",
-                                topology_->LinkName(fault.link), PrintTime(fault.at)));
+                     [](const Cut* a, const Cut* b) { return a->at() < b->at(); });
+    std::map<std::pair<NodeId, PortId>, const Cut*> last;
+    for (const Cut* cut : order) {
+      const auto [it, first] = last.try_emplace({cut->link().node, cut->link().port}, cut);
+      const Cut* before = first ? nullptr : it->second;
+      const bool was_up = first || before->up();
+      if (cut->up() == was_up) {
+        errors_.Add(cut->path, CutRepeats(*cut, before));
+      } else if (before && before->at() == cut->at()) {
+        errors_.Add(cut->path, fmt::format("{} goes down and comes up at the same time {}; put "
+                                           "time between the two",
+                                           topology_->LinkName(cut->link()), PrintTime(cut->at())));
       }
-      it->second = i;
+      it->second = cut;
     }
   }
 
-  std::string FaultRepeats(const LinkFault& fault, const LinkFault* before) const {
+  std::string CutRepeats(const Cut& cut, const Cut* before) const {
     const std::string since =
-        before == nullptr ? "from the start" : fmt::format("since {}", PrintTime(before->at));
+        before == nullptr ? "from the start" : fmt::format("since {}", PrintTime(before->at()));
     return fmt::format("{} is {} already {}; remove this fault or put a {} before it",
-                       topology_->LinkName(fault.link), fault.up ? "up" : "down", since,
-                       fault.up ? "link_down" : "link_up");
+                       topology_->LinkName(cut.link()), cut.up() ? "up" : "down", since,
+                       cut.up() ? "link_down" : "link_up");
   }
 
   const v1::Scenario& message_;
@@ -484,7 +470,7 @@ class Builder {
   std::optional<Topology> topology_;
   const std::vector<TreeSpec>* trees_ = nullptr;
   int windows_ = 0;
-  std::vector<std::string> fault_paths_;
+  std::vector<Cut> cuts_;
 };
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include "proto/scenario/blades.h"
 #include "proto/scenario/endpoint_codec.h"
 #include "proto/scenario/faults.h"
-#include "proto/scenario/impairments.h"
 #include "proto/scenario/route_tables_codec.h"
 #include "proto/scenario/trace_codec.h"
 #include "proto/scenario/trees.h"
@@ -28,28 +27,12 @@ absl::Status CheckNotPast(Time at, Time now) {
                                                 FormatTime(at), FormatTime(now)));
 }
 
-absl::Status InjectLink(const v1::InjectLinkFaultRequest& request, Fabric& fabric, Time at) {
-  const auto link = fabric.topology().ParseLink(request.link());
-  if (!link.ok()) return link.status();
-  const Time when = request.has_at() ? request.at() : at;
-  if (absl::Status status = CheckNotPast(when, at); !status.ok()) return status;
-  return fabric.InjectLinkFault({when, *link, request.up()});
-}
-
-absl::Status InjectOther(const v1::InjectFaultRequest& request, Fabric& fabric, Time at) {
+absl::Status BreakPart(const v1::InjectFaultRequest& request, Fabric& fabric, Time at) {
   v1::Fault fault = request.fault();
   if (request.now()) fault.set_at(at);
   if (absl::Status status = CheckNotPast(fault.at(), at); !status.ok()) return status;
-  if (!IsLinkImpairment(fault)) {
-    const auto built = BuildBladeFault(fault, fabric.topology());
-    return built.ok() ? fabric.InjectBladeFault(*built) : built.status();
-  }
-  const auto built = BuildLinkImpairments(fault, fabric.topology(), fabric.scenario().parameters);
-  if (!built.ok()) return built.status();
-  for (const LinkImpairment& impairment : *built) {
-    if (absl::Status status = fabric.InjectLinkImpairment(impairment); !status.ok()) return status;
-  }
-  return absl::OkStatus();
+  const auto built = BuildBladeFault(fault, fabric.topology());
+  return built.ok() ? fabric.InjectBladeFault(*built) : built.status();
 }
 
 absl::Status LoadTables(const v1::LoadRoutesRequest& request, Fabric& fabric, Time at) {
@@ -186,10 +169,8 @@ absl::Status ActOnFabric(const v1::JournalRecord& record, Fabric& fabric, Time a
       const auto tree = FindTree(fabric.trees(), record.delete_tree());
       return tree.ok() ? fabric.DeleteTree(*tree, at) : tree.status();
     }
-    case v1::JournalRecord::kLinkFault:
-      return InjectLink(record.link_fault(), fabric, at);
     case v1::JournalRecord::kFault:
-      return InjectOther(record.fault(), fabric, at);
+      return BreakPart(record.fault(), fabric, at);
     case v1::JournalRecord::kRoutes:
       return LoadTables(record.routes(), fabric, at);
     case v1::JournalRecord::kLose:

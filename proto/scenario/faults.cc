@@ -13,13 +13,8 @@ namespace {
 
 constexpr std::size_t kNamesListed = 64;
 
-static_assert(v1::FAULT_KIND_LINK_DOWN == static_cast<int>(FaultKind::kLinkDown) + 1 &&
-              v1::FAULT_KIND_CORRUPT_NEXT == static_cast<int>(FaultKind::kCorruptNext) + 1 &&
-              v1::FAULT_KIND_ALERT_SUPPRESSED ==
-                  static_cast<int>(FaultKind::kAlertSuppressed) + 1 &&
-              v1::FAULT_KIND_LATENCY == static_cast<int>(FaultKind::kLatency) + 1 &&
-              v1::FAULT_KIND_PCIE_UNPLUGGED == static_cast<int>(FaultKind::kPcieUnplugged) + 1 &&
-              v1::FaultKind_MAX == kFaultKinds);
+// Their order is one; a unit test compares the names.
+static_assert(v1::FaultKind_MAX == kFaultKinds);
 static_assert(v1::FAULT_MODE_PERCENT == static_cast<int>(FaultMode::kPercent) + 1);
 static_assert(v1::FAULT_DIRECTION_BACKWARD == static_cast<int>(FaultDirection::kBackward) + 1);
 static_assert(v1::FAULT_LINK_CLASS_D == static_cast<int>(LinkClass::kD) + 1 &&
@@ -106,12 +101,42 @@ absl::Status SelectLink(const std::string& link, const std::string& from, const 
   return absl::OkStatus();
 }
 
+// What a file or a command says short: of the fields that it has, the range is checked.
+template <typename Message>
+absl::Status CheckSetting(const Message& from) {
+  const SourceMarks marks("fault");
+  ErrorList errors(&marks);
+  CheckFields(from, &errors);
+  return errors.empty() ? absl::OkStatus() : errors.ToStatus();
+}
+
 absl::Status BuildErrors(const v1::LinkErrors& from, const Topology& topology, FaultSpec* spec) {
+  if (absl::Status status = CheckSetting(from); !status.ok()) return status;
   spec->kind = from.has_corrupt_next() ? FaultKind::kCorruptNext : FaultKind::kBitErrors;
   spec->corrupt = static_cast<std::uint32_t>(from.corrupt_next());
   spec->flit_error_rate =
       from.has_bit_error_rate() ? FlitErrorRate(from.bit_error_rate()) : from.flit_error_rate();
+  const bool none = spec->corrupt == 0 && spec->flit_error_rate == 0;
+  spec->sets = none ? FaultSets::kMended : FaultSets::kBroken;
   return SelectLink(from.link(), from.from(), topology, spec);
+}
+
+absl::Status BuildLanes(const v1::LanesLost& from, const Topology& topology, FaultSpec* spec) {
+  if (absl::Status status = CheckSetting(from); !status.ok()) return status;
+  spec->kind = FaultKind::kLaneLoss;
+  spec->lanes = static_cast<std::uint32_t>(from.count());
+  spec->sets = from.count() == 0 ? FaultSets::kMended : FaultSets::kBroken;
+  return SelectLink(from.link(), from.from(), topology, spec);
+}
+
+absl::Status BuildCut(const std::string& link, FaultSets sets, const Topology& topology,
+                      FaultSpec* spec) {
+  spec->kind = FaultKind::kLinkDown;
+  spec->sets = sets;
+  if (absl::Status status = SelectLink(link, "", topology, spec); !status.ok()) return status;
+  const LinkEnd end = *spec->select.link, far = topology.Peer(end.node, end.port);
+  if (far.node < end.node) spec->select.link = far;  // both of its names are the same link
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -148,22 +173,43 @@ absl::StatusOr<FaultSpec> BuildFaultSpec(const v1::Fault& fault, const Topology&
       status = BuildInjection(fault.inject(), topology, &spec);
       break;
     case v1::Fault::kLinkDown:
-      status = SelectLink(fault.link_down(), "", topology, &spec);
+      status = BuildCut(fault.link_down(), FaultSets::kBroken, topology, &spec);
+      break;
+    case v1::Fault::kLinkUp:
+      status = BuildCut(fault.link_up(), FaultSets::kMended, topology, &spec);
       break;
     case v1::Fault::kLinkErrors:
       status = BuildErrors(fault.link_errors(), topology, &spec);
       break;
     case v1::Fault::kLanesLost:
-      spec.kind = FaultKind::kLaneLoss;
-      spec.lanes = static_cast<std::uint32_t>(fault.lanes_lost().count());
-      status = SelectLink(fault.lanes_lost().link(), fault.lanes_lost().from(), topology, &spec);
+      status = BuildLanes(fault.lanes_lost(), topology, &spec);
       break;
     default:
       status = absl::InvalidArgumentError(
-          "this fault cannot be a resource; write `inject`, link_down, link_errors or lanes_lost");
+          "this fault cannot be a resource; write `inject`, link_down, link_up, link_errors or "
+          "lanes_lost");
   }
   if (!status.ok()) return status;
   return spec;
+}
+
+std::string DescribeSetting(const FaultSpec& spec, const Topology& topology) {
+  LinkEnd sender = *spec.select.link;
+  if (spec.direction == FaultDirection::kBackward) sender = topology.Peer(sender.node, sender.port);
+  const std::string link =
+      topology.LinkName(sender) + (spec.direction == FaultDirection::kBoth ? ", both ways" : "");
+  switch (spec.kind) {
+    case FaultKind::kBitErrors:
+      return fmt::format("{}: flit error rate {}", link, spec.flit_error_rate);
+    case FaultKind::kCorruptNext:
+      return fmt::format("{}: the next {} flits corrupted", link, spec.corrupt);
+    case FaultKind::kLaneLoss:
+      return fmt::format("{}: {} lanes lost", link, spec.lanes);
+    case FaultKind::kLatency:
+      return fmt::format("{}: {} of added latency", link, FormatTime(spec.latency));
+    default:
+      return fmt::format("{}: {}", link, spec.sets == FaultSets::kMended ? "up" : "down");
+  }
 }
 
 void FaultToProto(const FaultStatus& fault, const Topology& topology, v1::FaultStatus* message) {
@@ -215,6 +261,7 @@ void FaultToProto(const FaultStatus& fault, const RunResult& result, const Topol
 void ActionToProto(const FaultAction& action, v1::FaultActionCommand* message) {
   message->set_at(action.at);
   message->set_fault(action.fault);
+  if (action.replaces > 0) message->set_replaces(action.replaces);
   message->set_kind(static_cast<std::uint32_t>(action.kind));
   message->set_begins(action.begins);
   message->set_node(action.end.node);
@@ -244,6 +291,7 @@ absl::StatusOr<FaultAction> ActionFromProto(const v1::FaultActionCommand& messag
   FaultAction action;
   action.at = message.at();
   action.fault = message.fault();
+  action.replaces = message.replaces();
   action.kind = static_cast<FaultAction::Kind>(message.kind());
   action.begins = message.begins();
   action.end = {message.node(), static_cast<PortId>(message.port())};

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "emulator/management/fault_service.h"
 #include "emulator/management/fault_timeline.h"
-#include "emulator/scenario/link_impairment.h"
+#include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
 #include "percs/v1/common.pb.h"
 #include "percs/v1/fault.pb.h"
@@ -15,13 +15,17 @@
 
 namespace percs {
 
-// Also of the actions link_down, link_errors and lanes_lost, which are faults without an end.
+// What link_down, link_up, link_errors and lanes_lost set is a fault, too, with or without a name
+// (emulator/scenario/link_settings.h); parts of blades are none.
 // NOT_FOUND or INVALID_ARGUMENT say what would be right; what only the machine can refuse,
 // FaultService does.
 absl::StatusOr<FaultSpec> BuildFaultSpec(const v1::Fault& fault, const Topology& topology);
 // Hubs named like `sn0-d1-h3`, `sn0-d1`, `sn0` or `all`, several with spaces or commas between
 // them.
 absl::StatusOr<std::vector<NodeId>> ParseHubs(const std::string& names, const Topology& topology);
+
+// What is set: "sn0-d0-h0:LR0: 3 lanes lost".
+std::string DescribeSetting(const FaultSpec& spec, const Topology& topology);
 
 void FaultToProto(const FaultStatus& fault, const Topology& topology, v1::FaultStatus* message);
 

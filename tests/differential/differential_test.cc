@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_join.h"
 #include "emulator/routing/planner.h"
+#include "emulator/scenario/link_settings.h"
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -107,7 +108,7 @@ Scenario Flap(int buffer_flits, Time hfi_flit_time, Time down, Time pause) {
                               static_cast<WindowId>(i % 2), 2000});
   }
   s.workload = script;
-  s.faults = {{down, {0, 0}, false}, {down + pause, {0, 0}, true}};
+  s.faults = {SetLinkDown(down, {0, 0}), SetLinkUp(down + pause, {0, 0})};
   s.reroute = false;
   return s;
 }
@@ -151,10 +152,9 @@ Scenario MulticastFlap(int buffer_flits, Time down, Time pause, bool faster) {
   for (int i = 0; i < 2; ++i) script.packets.push_back({0, 0, 3, 0, 0, 2000});
   for (int i = 0; i < 20; ++i) script.packets.push_back({86'000 + i * 2000, 0, 3, 0, 0, 100});
   s.workload = script;
-  s.faults = {{down, {0, 0}, false}, {down + pause, {0, 0}, true}};
+  s.faults = {SetLinkDown(down, {0, 0}), SetLinkUp(down + pause, {0, 0})};
   const auto lose_lanes = [&](Time at, std::uint32_t lost) {
-    s.impairments.push_back(
-        {.at = at, .sender = {0, 0}, .kind = LinkImpairment::Kind::kLanesLost, .count = lost});
+    s.faults.push_back(SetLanesLost(at, {0, 0}, lost));
   };
   if (faster) {
     lose_lanes(0, 3);

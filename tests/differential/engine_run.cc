@@ -16,12 +16,15 @@ std::vector<TableSwitch> TablesOf(const Topology& topology, const Scenario& scen
                                   const std::vector<Reroute>& reroutes) {
   const Planner planner(topology);
   std::vector<TableSwitch> tables = {{0, planner.Plan({})}};
-  std::vector<LinkFault> faults = scenario.faults;
+  std::vector<FaultSpec> faults = scenario.faults;
   std::stable_sort(faults.begin(), faults.end(),
-                   [](const LinkFault& a, const LinkFault& b) { return a.at < b.at; });
+                   [](const FaultSpec& a, const FaultSpec& b) { return *a.at < *b.at; });
+  const bool impaired = std::any_of(faults.begin(), faults.end(), [](const FaultSpec& f) {
+    return f.kind != FaultKind::kLinkDown;
+  });
   std::map<std::pair<NodeId, PortId>, int> downs;  // less those that came up since
   for (const Reroute& reroute : reroutes) {
-    if (!scenario.impairments.empty()) {
+    if (impaired) {
       // They may take links down too; then the plan's own record has to do.
       Failures failures;
       for (const LinkEnd& link : reroute.down) ++downs[{link.node, link.port}];
@@ -33,12 +36,12 @@ std::vector<TableSwitch> TablesOf(const Topology& topology, const Scenario& scen
       continue;
     }
     Failures failures;
-    for (const LinkFault& fault : faults) {
-      if (fault.at + scenario.parameters.management_latency > reroute.planning_started) continue;
-      const LinkEnd peer = topology.Peer(fault.link.node, fault.link.port);
+    for (const FaultSpec& fault : faults) {
+      if (*fault.at + scenario.parameters.management_latency > reroute.planning_started) continue;
+      const LinkEnd link = *fault.select.link, peer = topology.Peer(link.node, link.port);
       const auto lower_end =
-          std::min(std::pair(fault.link.node, fault.link.port), std::pair(peer.node, peer.port));
-      if (fault.up) {
+          std::min(std::pair(link.node, link.port), std::pair(peer.node, peer.port));
+      if (fault.sets == FaultSets::kMended) {
         failures.links.erase(lower_end);
       } else {
         failures.links.insert(lower_end);

@@ -23,8 +23,7 @@ std::vector<std::string> Violations(const Scenario& scenario, const Topology& to
   std::vector<std::string> all;
   for (const auto& violations :
        {CheckConservation(stats), CheckVcPositions(grants, &topology), CheckDrained(result),
-        CheckFlitOrder(grants, scenario.parameters,
-                       !scenario.faults.empty() || !scenario.impairments.empty())}) {
+        CheckFlitOrder(grants, scenario.parameters, !scenario.faults.empty())}) {
     for (const std::string& violation : violations) all.push_back("reference: " + violation);
   }
   return all;
@@ -47,7 +46,6 @@ Outcome RunBoth(const Scenario& scenario, bool random_tables) {
   input.parameters = scenario.parameters;
   input.packets = std::get<ScriptedWorkload>(scenario.workload).packets;
   input.faults = scenario.faults;
-  input.impairments = scenario.impairments;
   input.cables = scenario.cables;
   input.service = scenario.service;
   input.tables = engine->tables;

@@ -56,7 +56,6 @@ NetworkPart NetworkPart::Whole(std::uint64_t seed, bool random_tables) {
   NetworkPart part{.seed = seed, .random_tables = random_tables, .kept = {}};
   part.kept[kPackets].resize(std::get<ScriptedWorkload>(whole.workload).packets.size());
   part.kept[kFaults].resize(whole.faults.size());
-  part.kept[kImpairments].resize(whole.impairments.size());
   part.kept[kPings].resize(whole.service.pings.size());
   for (auto& numbers : part.kept) std::iota(numbers.begin(), numbers.end(), std::size_t{0});
   return part;
@@ -67,7 +66,6 @@ Scenario NetworkPart::ToScenario() const {
   if (random_tables) scenario.reroute = false;
   Keep(kept[kPackets], &std::get<ScriptedWorkload>(scenario.workload).packets);
   Keep(kept[kFaults], &scenario.faults);
-  Keep(kept[kImpairments], &scenario.impairments);
   Keep(kept[kPings], &scenario.service.pings);
   return scenario;
 }

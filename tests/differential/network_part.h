@@ -15,13 +15,12 @@ namespace percs::reference {
 
 struct NetworkPart {
   // What can be left out, one by one.
-  enum Kind { kPackets, kFaults, kImpairments, kPings };
-  static constexpr std::array<const char*, 4> kNames = {"packets", "faults", "impairments",
-                                                        "pings"};
+  enum Kind { kPackets, kFaults, kPings };
+  static constexpr std::array<const char*, 3> kNames = {"packets", "faults", "pings"};
 
   std::uint64_t seed = 0;
   bool random_tables = false;
-  std::array<std::vector<std::size_t>, 4> kept;  // numbers in the whole network, ascending
+  std::array<std::vector<std::size_t>, 3> kept;  // numbers in the whole network, ascending
 
   static NetworkPart Whole(std::uint64_t seed, bool random_tables);
   // INVALID_ARGUMENT for what ToText cannot have written.

@@ -31,7 +31,7 @@ TEST(NetworkPart, IsReadAsItWasWritten) {
 }
 
 TEST(NetworkPart, WhatIsWrongInATextIsSaid) {
-  const std::string rest = "faults\nimpairments\npings\n";
+  const std::string rest = "faults\npings\n";
   const auto message = [](const std::string& text) {
     return std::string(NetworkPart::Parse(text).status().message());
   };
@@ -56,7 +56,6 @@ TEST(NetworkPart, ShrinksToWhatMatters) {
   });
   EXPECT_THAT(small.kept[NetworkPart::kPackets], testing::ElementsAre(3, 8));
   EXPECT_THAT(small.kept[NetworkPart::kFaults], testing::ElementsAre(1));
-  EXPECT_THAT(small.kept[NetworkPart::kImpairments], testing::IsEmpty());
 }
 
 }  // namespace

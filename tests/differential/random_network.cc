@@ -7,6 +7,7 @@
 #include "emulator/base/payload.h"
 #include "emulator/base/random.h"
 #include "emulator/routing/planner.h"
+#include "emulator/scenario/link_settings.h"
 #include "fmt/format.h"
 #include "tests/differential/random_storm.h"
 
@@ -214,7 +215,7 @@ class Generator {
       }
       bool up = false;
       for (Time at : times) {
-        scenario_.faults.push_back({at, end, up});
+        scenario_.faults.push_back(up ? SetLinkUp(at, end) : SetLinkDown(at, end));
         up = !up;
       }
     }
@@ -243,36 +244,37 @@ class Generator {
       link->lanes_min = 1 + static_cast<int>(random.Below(static_cast<std::uint32_t>(link->lanes)));
     }
     for (std::uint32_t k = 1 + random.Below(6); k > 0; --k) {
-      LinkImpairment impairment;
-      impairment.at =
+      const Time at =
           static_cast<Time>(random.Below(static_cast<std::uint32_t>(span_ + 100))) * 1000;
-      impairment.sender = links[random.Below(static_cast<std::uint32_t>(links.size()))];
-      if (random.Below(2) == 0) {
-        impairment.sender = topology.Peer(impairment.sender.node, impairment.sender.port);
-      }
+      LinkEnd sender = links[random.Below(static_cast<std::uint32_t>(links.size()))];
+      if (random.Below(2) == 0) sender = topology.Peer(sender.node, sender.port);
       const std::uint32_t kind = random.Below(6);
       if (kind == 5) {
-        impairment.kind = LinkImpairment::Kind::kLatency;
-        impairment.latency = random.Below(3) == 0 ? 0 : static_cast<Time>(random.Below(200'000));
+        const Time latency = random.Below(3) == 0 ? 0 : static_cast<Time>(random.Below(200'000));
+        scenario_.faults.push_back(SetLatency(at, sender, latency));
+        if (latency == 0) continue;
+        // It falls again while there is traffic: what is sent then must not overtake. No new number
+        // is drawn for it.
+        scenario_.faults.push_back(
+            SetLatency(at + 1000 * (1 + latency % (span_ + 1)), sender, latency / 8));
       } else if (kind < 2) {
-        const LinkParameters& link = scenario_.parameters.link(ClassOf(impairment.sender.port));
-        impairment.kind = LinkImpairment::Kind::kLanesLost;
-        impairment.count =
+        const LinkParameters& link = scenario_.parameters.link(ClassOf(sender.port));
+        const std::uint32_t lost =
             random.Below(static_cast<std::uint32_t>(link.lanes + link.spare_lanes + 1));
+        scenario_.faults.push_back(SetLanesLost(at, sender, lost));
       } else if (kind == 2) {
-        impairment.kind = LinkImpairment::Kind::kCorruptNext;
-        impairment.count = 1 + random.Below(random.Below(2) == 0 ? 3 : 12);
+        const std::uint32_t count = 1 + random.Below(random.Below(2) == 0 ? 3 : 12);
+        scenario_.faults.push_back(SetCorruptNext(at, sender, count));
       } else {
         constexpr double kRates[] = {0, 0.001, 0.01, 0.1, 0.3, 0.6, 1};
-        impairment.flit_error_rate = kRates[random.Below(7)];
+        const double rate = kRates[random.Below(7)];
+        scenario_.faults.push_back(SetErrorRate(at, sender, rate));
+        // A link that may have been given up by then is retrained, without a new number either.
+        if (rate >= 0.6) {
+          scenario_.faults.push_back(
+              SetErrorRate(at + 1000 * (1 + at / 1000 % (span_ + 1)), sender, 0));
+        }
       }
-      scenario_.impairments.push_back(impairment);
-      if (impairment.kind != LinkImpairment::Kind::kLatency || impairment.latency == 0) continue;
-      // It falls again while there is traffic: what is sent then must not overtake. No new number
-      // is drawn for it.
-      impairment.at += 1000 * (1 + impairment.latency % (span_ + 1));
-      impairment.latency /= 8;
-      scenario_.impairments.push_back(impairment);
     }
   }
 
@@ -421,10 +423,6 @@ std::string Describe(const Scenario& s) {
   for (const Cable& cable : s.cables) {
     text += fmt::format("  wire of {}:{} {}\n", cable.link.node, cable.link.port, cable.wire);
   }
-  for (const LinkFault& f : s.faults) {
-    text += fmt::format("  at {} link {}:{} {}\n", f.at, f.link.node, f.link.port,
-                        f.up ? "up" : "down");
-  }
   const ServiceTraffic& service = s.service;
   if (service.any()) {
     text += fmt::format(
@@ -437,25 +435,14 @@ std::string Describe(const Scenario& s) {
     text += fmt::format("  from {} every {} {} pings from {} to {}\n", ping.at, ping.period,
                         ping.count, ping.from, ping.to);
   }
-  if (!s.impairments.empty()) {
+  if (!s.faults.empty()) {
     text += fmt::format("  link_replay={} replay_limit={}\n", p.link_replay, p.replay_limit);
   }
-  for (const LinkImpairment& i : s.impairments) {
-    text += fmt::format("  at {} output {}:{} ", i.at, i.sender.node, i.sender.port);
-    switch (i.kind) {
-      case LinkImpairment::Kind::kErrorRate:
-        text += fmt::format("flit_error_rate={}\n", i.flit_error_rate);
-        break;
-      case LinkImpairment::Kind::kCorruptNext:
-        text += fmt::format("corrupt_next={}\n", i.count);
-        break;
-      case LinkImpairment::Kind::kLanesLost:
-        text += fmt::format("lanes_lost={}\n", i.count);
-        break;
-      case LinkImpairment::Kind::kLatency:
-        text += fmt::format("latency={}\n", i.latency);
-        break;
-    }
+  for (const FaultSpec& f : s.faults) {
+    text += fmt::format("  at {} {} of {}:{} {}: rate {} corrupt {} lanes {} latency {}\n", *f.at,
+                        FaultKindName(f.kind), f.select.link->node, f.select.link->port,
+                        f.sets == FaultSets::kMended ? "ends" : "is set", f.flit_error_rate,
+                        f.corrupt, f.lanes, f.latency);
   }
   return text;
 }

@@ -8,6 +8,7 @@
 #include "emulator/base/payload.h"
 #include "emulator/base/random.h"
 #include "emulator/routing/planner.h"
+#include "emulator/scenario/link_settings.h"
 #include "emulator/topology/topology.h"
 
 namespace percs::reference {
@@ -84,7 +85,9 @@ class Storm {
   Time At() { return begin_ + Below(length_ + 1); }
 
   void MakeLanes() {
-    if (!scenario_.impairments.empty()) return;  // they fit the lanes there are
+    for (const FaultSpec& fault : scenario_.faults) {
+      if (fault.kind != FaultKind::kLinkDown) return;  // it fits the lanes there are
+    }
     for (LinkParameters* link :
          {&scenario_.parameters.ll, &scenario_.parameters.lr, &scenario_.parameters.d}) {
       link->lanes = 2 + static_cast<int>(random_.Below(5));
@@ -100,13 +103,12 @@ class Storm {
     return static_cast<std::uint32_t>(link.lanes + link.spare_lanes - link.lanes_min);
   }
   void LoseLanes(LinkEnd sender, Time at, std::uint32_t lost) {
-    scenario_.impairments.push_back(
-        {.at = at, .sender = sender, .kind = LinkImpairment::Kind::kLanesLost, .count = lost});
+    scenario_.faults.push_back(SetLanesLost(at, sender, lost));
   }
 
   void Flap(LinkEnd link, Time down, Time pause) {
-    scenario_.faults.push_back({down, link, false});
-    scenario_.faults.push_back({down + pause, link, true});
+    scenario_.faults.push_back(SetLinkDown(down, link));
+    scenario_.faults.push_back(SetLinkUp(down + pause, link));
   }
 
   // Packets come in slowly and wait until they can leave without an underrun, at a rate that
@@ -140,11 +142,8 @@ class Storm {
                        scenario_.parameters.credit_processing;
     for (std::uint32_t k = 1 + random_.Below(4); k > 0; --k) {
       const Time at = At();
-      scenario_.impairments.push_back(
-          {.at = at,
-           .sender = link,
-           .kind = LinkImpairment::Kind::kCorruptNext,
-           .count = static_cast<std::uint32_t>(limit) + random_.Below(3)});
+      scenario_.faults.push_back(
+          SetCorruptNext(at, link, static_cast<std::uint32_t>(limit) + random_.Below(3)));
       Flap(link, at + Below(limit * round), 1 + Below(2 * round));
     }
   }

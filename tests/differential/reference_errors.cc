@@ -7,13 +7,13 @@
 
 namespace percs::reference {
 
-void Network::ApplyImpairment(const LinkImpairment& impairment) {
-  if (impairment.kind == LinkImpairment::Kind::kLatency) return ApplyLatency(impairment);
-  if (impairment.kind != LinkImpairment::Kind::kLanesLost) return ApplyErrors(impairment);
-  const LinkEnd sender = impairment.sender;
+void Network::ApplyImpairment(const FaultSpec& fault) {
+  if (fault.kind == FaultKind::kLatency) return ApplyLatency(fault);
+  if (fault.kind != FaultKind::kLaneLoss) return ApplyErrors(fault);
+  const LinkEnd sender = *fault.select.link;
   const std::vector<Time> fronts = RequestInstants(sender.node, sender.port);
-  Stats(sender.node).ports[sender.port].lanes_lost = impairment.count;
-  LinkAt(sender.node, sender.port).lanes_lost[sender.node] = static_cast<int>(impairment.count);
+  Stats(sender.node).ports[sender.port].lanes_lost = fault.lanes;
+  LinkAt(sender.node, sender.port).lanes_lost[sender.node] = static_cast<int>(fault.lanes);
   const LinkParameters& link = ClassParameters(sender.port);
   if (WorkingLanes(sender.node, sender.port) < link.lanes) ++result_.coverage.rates_reduced;
   if (WorkingLanes(sender.node, sender.port) < link.lanes_min)
@@ -23,12 +23,25 @@ void Network::ApplyImpairment(const LinkImpairment& impairment) {
   Wake(sender.node, now_);
 }
 
-void Network::ApplyLatency(const LinkImpairment& impairment) {
-  const auto [node, port] = impairment.sender;
+// Rule 23: the longest that replays of one flit take, on any link.
+Time Network::ReplayMax(const std::vector<FaultSpec>& faults) {
+  Time longest = 0, latencies = 0, cable = 0;
+  for (const auto& [end, link] : links_) cable = std::max(cable, link.wire.value_or(0));
+  for (const FaultSpec& fault : faults) latencies += fault.latency;
+  for (const LinkClass link_class : {LinkClass::kLl, LinkClass::kLr, LinkClass::kD}) {
+    const LinkParameters& link = parameters_.link(link_class);
+    const Time slowest = (link.flit_time * link.lanes + link.lanes_min - 1) / link.lanes_min;
+    longest = std::max(longest, 2 * slowest + 2 * std::max(link.wire, cable));
+  }
+  return parameters_.replay_limit * (longest + parameters_.credit_processing + 2 * latencies) + 1;
+}
+
+void Network::ApplyLatency(const FaultSpec& fault) {
+  const auto [node, port] = *fault.select.link;
   Output& output = hubs_[node].outputs[port];
   output.ahead = std::max(output.ahead, output.busy_until + Propagation(node, port));
-  LinkAt(node, port).latency[node] = impairment.latency;
-  if (impairment.latency > 0) ++result_.coverage.latencies_added;
+  LinkAt(node, port).latency[node] = fault.latency;
+  if (fault.latency > 0) ++result_.coverage.latencies_added;
 }
 
 // Of the fronts for one output that have not begun: from when on each requests, or now if that has
@@ -56,15 +69,15 @@ Time Network::FlitTime(NodeId node, PortId port) {
   return (link.flit_time * link.lanes + lanes - 1) / lanes;  // the fewer, the longer; rounded up
 }
 
-void Network::ApplyErrors(const LinkImpairment& impairment) {
-  const auto [node, port] = impairment.sender;
+void Network::ApplyErrors(const FaultSpec& fault) {
+  const auto [node, port] = *fault.select.link;
   auto [entry, made] = wires_.try_emplace({node, port});
   Wire& wire = entry->second;
   if (made) wire.errors = RandomStream(seed_, fmt::format("node/{}/port/{}/errors", node, port));
-  if (impairment.kind == LinkImpairment::Kind::kCorruptNext) {
-    wire.corrupt_next += impairment.count;
+  if (fault.kind == FaultKind::kCorruptNext) {
+    wire.corrupt_next = fault.corrupt == 0 ? 0 : wire.corrupt_next + fault.corrupt;
   } else {
-    wire.rate = impairment.flit_error_rate;
+    wire.rate = fault.flit_error_rate;
     DrawErrors(wire);
   }
 }
@@ -133,7 +146,8 @@ Transmission Network::Transmit(Hub& hub, PortId port, int certain) {
                  ++result_.coverage.given_up_too_late;
                  return;
                }
-               ApplyFault({now_, end, false});
+               LinkAt(end.node, end.port).given_up = true;
+               UpdateLink(end);
              });
     return sent;
   }

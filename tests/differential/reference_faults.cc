@@ -6,18 +6,72 @@
 
 namespace percs::reference {
 
-void Network::ApplyFault(const LinkFault& fault) {
-  Link& link = LinkAt(fault.link.node, fault.link.port);
-  link.commanded_up = fault.up;
-  UpdateLink(fault.link);
+// What happens to a link is scheduled under its lower end: of one instant it goes down, comes up,
+// and then gets its errors and lanes. Of what is set at one place the last one holds.
+void Network::ScheduleFaults(std::vector<FaultSpec> faults) {
+  const Time replay_max = ReplayMax(faults);
+  std::stable_sort(faults.begin(), faults.end(),
+                   [](const FaultSpec& a, const FaultSpec& b) { return *a.at < *b.at; });
+  struct Instant {
+    bool cut = false, mended = false, down_at_last = false;
+  };
+  std::map<std::tuple<Time, NodeId, PortId>, Instant> cuts;
+  std::set<std::tuple<FaultKind, NodeId, PortId>> set;
+  for (const FaultSpec& fault : faults) {
+    const LinkEnd link = *fault.select.link, lower = LowerEnd(link);
+    const bool mends = fault.sets == FaultSets::kMended;
+    if (fault.kind == FaultKind::kLinkDown) {
+      Instant& instant = cuts[{*fault.at, lower.node, lower.port}];
+      (mends ? instant.mended : instant.cut) = true;
+      instant.down_at_last = !mends;
+      continue;
+    }
+    const std::tuple place{fault.kind, link.node, link.port};
+    if (mends && set.erase(place) == 0) continue;
+    if (!mends) set.insert(place);
+    const bool corrupts =
+        fault.kind == FaultKind::kBitErrors || fault.kind == FaultKind::kCorruptNext;
+    if (mends && corrupts) ScheduleRetraining(lower, *fault.at, replay_max);
+    Schedule(*fault.at, kFault, lower.node, lower.port, 2,
+             [this, fault] { ApplyImpairment(fault); });
+  }
+  for (const auto& [where, instant] : cuts) {
+    const auto [at, node, port] = where;
+    const LinkEnd link{node, port};
+    const auto change = [this, link](bool down, bool retrain) {
+      Link& state = LinkAt(link.node, link.port);
+      state.held_down = down;
+      if (retrain) state.given_up = false;
+      UpdateLink(link);
+    };
+    if (instant.cut) Schedule(at, kFault, node, port, 0, [change] { change(true, false); });
+    if (instant.mended) {
+      Schedule(at, kFault, node, port, 1,
+               [change, down = instant.down_at_last] { change(down, true); });
+    }
+  }
 }
 
-// A link is up if it is told to be and has its lanes in both directions.
+// At once, and when every replay that began before has ended.
+void Network::ScheduleRetraining(LinkEnd link, Time ended, Time replay_max) {
+  for (const Time at : {ended, ended + replay_max}) {
+    Schedule(at, kFault, link.node, link.port, 1, [this, link] {
+      Link& state = LinkAt(link.node, link.port);
+      if (state.given_up) ++result_.coverage.retrained;
+      state.given_up = false;
+      UpdateLink(link);
+    });
+  }
+}
+
+// A link is up if nothing holds it down, replay has not given it up, and it has its lanes in both
+// directions.
 void Network::UpdateLink(LinkEnd one) {
   Link& link = LinkAt(one.node, one.port);
   const LinkEnd other = topology_.Peer(one.node, one.port);
   const int minimum = ClassParameters(one.port).lanes_min;
-  const bool up = link.commanded_up && WorkingLanes(one.node, one.port) >= minimum &&
+  const bool up = !link.held_down && !link.given_up &&
+                  WorkingLanes(one.node, one.port) >= minimum &&
                   WorkingLanes(other.node, other.port) >= minimum;
   if (link.up == up) return;
   link.up = up;

@@ -65,14 +65,7 @@ void Network::ScheduleInput(const ReferenceInput& input) {
   }
   for (const Cable& cable : input.cables)
     LinkAt(cable.link.node, cable.link.port).wire = cable.wire;
-  for (const LinkFault& fault : input.faults) {
-    ScheduleFault(fault);
-  }
-  for (const LinkImpairment& impairment : input.impairments) {
-    const LinkEnd lower = LowerEnd(impairment.sender);
-    Schedule(impairment.at, kFault, lower.node, lower.port, 2,
-             [this, impairment] { ApplyImpairment(impairment); });
-  }
+  ScheduleFaults(input.faults);
   if (input.service.any()) ScheduleService(input.service);
   for (const TableSwitch& change : input.tables) {
     Schedule(change.at, kEpoch, 0, 0, 0, [this, tables = change.tables] { tables_ = tables; });
@@ -87,14 +80,6 @@ void Network::Schedule(Time at, Class order, NodeId node, int port, int lane,
 LinkEnd Network::LowerEnd(LinkEnd end) const {
   const LinkEnd peer = topology_.Peer(end.node, end.port);
   return std::pair(peer.node, peer.port) < std::pair(end.node, end.port) ? peer : end;
-}
-
-// What happens to a link is scheduled under its lower end: of one instant it goes down, comes up,
-// and then gets its errors and lanes.
-void Network::ScheduleFault(const LinkFault& fault) {
-  const LinkEnd lower = LowerEnd(fault.link);
-  Schedule(fault.at, kFault, lower.node, lower.port, fault.up ? 1 : 0,
-           [this, fault] { ApplyFault(fault); });
 }
 
 void Network::Wake(NodeId node, Time at) {
@@ -214,6 +199,7 @@ void VisitCoverage(const Coverage& c, Visit&& visit) {
   visit("runs_split_by_error", c.runs_split_by_error);
   visit("rates_reduced", c.rates_reduced);
   visit("given_up_too_late", c.given_up_too_late);
+  visit("retrained", c.retrained);
   visit("links_without_lanes", c.links_without_lanes);
   visit("fronts_moved_by_rate", c.fronts_moved_by_rate);
   visit("latencies_added", c.latencies_added);

@@ -156,7 +156,8 @@ struct Link {
   std::optional<Time> wire;  // else that of its class
   bool up = true;
   bool was_down = false;
-  bool commanded_up = true;
+  bool held_down = false;            // by a fault
+  bool given_up = false;             // by replay
   std::map<NodeId, int> lanes_lost;  // by the sending end
   std::map<NodeId, Time> latency;    // added, by the sending end
   std::uint64_t generation = 0;      // changes at every down and up
@@ -211,7 +212,8 @@ class Network {
   void Schedule(Time at, Class order, NodeId node, int port, int lane,
                 std::function<void()> action);
   LinkEnd LowerEnd(LinkEnd end) const;
-  void ScheduleFault(const LinkFault& fault);
+  void ScheduleFaults(std::vector<FaultSpec> faults);
+  void ScheduleRetraining(LinkEnd link, Time ended, Time replay_max);
   void Wake(NodeId node, Time at);
   void WakeInjection(NodeId node, Time at);
   void BuildHub(NodeId node);
@@ -267,12 +269,13 @@ class Network {
                  const QueuedPacket& packet, const Transmission& sent, bool continued);
 
   // reference_errors.cc: B.8.
-  void ApplyImpairment(const LinkImpairment& impairment);
-  void ApplyErrors(const LinkImpairment& impairment);
+  void ApplyImpairment(const FaultSpec& fault);
+  void ApplyErrors(const FaultSpec& fault);
   std::vector<Time> RequestInstants(NodeId node, PortId output);
   int WorkingLanes(NodeId node, PortId port);
   Time FlitTime(NodeId node, PortId port);  // of an output, now
-  void ApplyLatency(const LinkImpairment& impairment);
+  void ApplyLatency(const FaultSpec& fault);
+  Time ReplayMax(const std::vector<FaultSpec>& faults);
   void DrawErrors(Wire& wire);
   bool ArrivesIntact(Wire& wire);
   Transmission Transmit(Hub& hub, PortId port, int certain);
@@ -292,7 +295,6 @@ class Network {
   void ServiceLinkDown(Hub& hub, PortId port);
 
   // reference_faults.cc: B.7.
-  void ApplyFault(const LinkFault& fault);
   void UpdateLink(LinkEnd end);
   void SenderDown(Hub& hub, PortId port);
   void ReceiverDown(Hub& hub, PortId port);

@@ -29,8 +29,7 @@ struct ReferenceInput {
   P7ihParameters parameters;
   std::vector<TableSwitch> tables;
   std::vector<ScriptedPacket> packets;  // any order; equal times of a source keep this order
-  std::vector<LinkFault> faults;
-  std::vector<LinkImpairment> impairments = {};
+  std::vector<FaultSpec> faults;  // that are set (rule 23), each of one direction but link_down
   std::vector<Cable> cables = {};
   ServiceTraffic service = {};
   std::uint64_t seed = 0;
@@ -101,6 +100,7 @@ struct Coverage {
   std::uint64_t replays = 0, replays_in_a_row = 0, replays_exhausted = 0;
   std::uint64_t runs_split_by_error = 0;
   std::uint64_t given_up_too_late = 0;  // the link had gone down before
+  std::uint64_t retrained = 0;          // given up, and up again when its errors ended
   std::uint64_t rates_reduced = 0, links_without_lanes = 0;
   std::uint64_t fronts_moved_by_rate = 0, latencies_added = 0,
                 held_behind_latency = 0;  // they request earlier or later than before it changed

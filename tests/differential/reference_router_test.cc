@@ -3,6 +3,7 @@
 
 #include "emulator/base/payload.h"
 #include "emulator/base/random.h"
+#include "emulator/scenario/link_settings.h"
 #include "gtest/gtest.h"
 
 namespace percs::reference {
@@ -53,7 +54,8 @@ struct Bench {
     input.packets.push_back({at, source, destination, from, to, flits * kFlitBytes});
   }
   void Fault(Time at, NodeId a, NodeId b, bool up) {
-    input.faults.push_back({at, {a, topology.LPort(a, b)}, up});
+    const LinkEnd link{a, topology.LPort(a, b)};
+    input.faults.push_back(up ? SetLinkUp(at, link) : SetLinkDown(at, link));
   }
   const ReferenceResult& Run() {
     TableSet tables;

@@ -80,7 +80,6 @@ TEST(Trace, RecordsTheGrantsOfTheReferenceRouterAndExplainsEveryWait) {
                       .tables = plain->tables,
                       .packets = std::get<ScriptedWorkload>(scenario.workload).packets,
                       .faults = scenario.faults,
-                      .impairments = scenario.impairments,
                       .cables = scenario.cables,
                       .service = scenario.service,
                       .seed = scenario.seed,

@@ -228,7 +228,8 @@ TEST_F(ControlTest, LanesAndErrorsThatCannotBeAreRefused) {
   grpc::Status status = cluster_.Call(&v1::Control::Stub::InjectFault, request, &reply);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(),
-            "sn0-d0-h0:LL0: 65 lanes lost, but LL links have 64 + 0 spare; write 0 to 64");
+            "fault lane_loss: 65 lanes, but sn0-d0-h0:LL0, which it selects, has 64 "
+            "+ 0 spare; write 0 to 64, or select links of another class");
   request.mutable_fault()->mutable_link_errors()->set_link("sn0-d0-h0:LL0");
   status = cluster_.Call(&v1::Control::Stub::InjectFault, request, &reply);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();

@@ -101,7 +101,7 @@ TEST_F(FaultResourcesTest, AreCreatedListedUpdatedAndDeleted) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(status.error_message(), HasSubstr("duty"));
   bad.clear_inject();
-  bad.set_link_up("sn0-d0-h0:LL0");
+  bad.set_spe_down("blade0:SPE0");
   status = Create(bad, &reply);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
 

@@ -170,9 +170,9 @@ std::vector<v1::JournalRecord> RandomCommands(std::uint64_t seed, const v1::Scen
   for (const v1::Fault& fault : scenario.faults()) draw.names().declared.push_back(fault.id());
   for (const v1::Tree& tree : scenario.trees()) draw.names().declared.push_back(tree.name());
   // What a client can ask for; the others record what the controller itself did.
-  constexpr const char* kCommands[] = {
-      "link_fault",   "fault",       "create_fault", "update_fault", "delete_fault",
-      "reset_faults", "create_tree", "delete_tree",  "trace",        "reset_arbiters"};
+  constexpr const char* kCommands[] = {"fault",        "create_fault", "update_fault",
+                                       "delete_fault", "reset_faults", "create_tree",
+                                       "delete_tree",  "trace",        "reset_arbiters"};
   std::vector<v1::JournalRecord> commands;
   while (random.Below(4) != 0) {
     v1::JournalRecord& record = commands.emplace_back();

@@ -1,5 +1,6 @@
 // The Control service's methods that break, impair and mend.
-#include <optional>
+#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -8,25 +9,12 @@
 #include "emulator/management/fault_timeline.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/faults.h"
-#include "proto/scenario/impairments.h"
 
 namespace percs {
 namespace {
 
 constexpr int kNamesListed = 64;
 constexpr std::uint64_t kLeaseMax = 7ull * 24 * 3600 * 1000;  // wall milliseconds
-
-// For people. An error if there is no such fault.
-absl::StatusOr<std::string> DescribeFault(const v1::Fault& fault, const FabricRun& run) {
-  if (IsLinkImpairment(fault)) {
-    const auto built = BuildLinkImpairments(fault, run.topology(), run.scenario().parameters);
-    if (!built.ok()) return built.status();
-    return DescribeLinkImpairments(*built, run.topology());
-  }
-  const auto built = BuildBladeFault(fault, run.topology());
-  if (!built.ok()) return built.status();
-  return DescribeBladeFault(*built, run.topology());
-}
 
 // Jobs that a fault touches: the scenario's workload, if any pair of its hubs is touched.
 std::string JobOf(const v1::Scenario& scenario) {
@@ -63,6 +51,26 @@ void PreviewToProto(const FaultPreview& preview, const FabricRun& run, v1::Fault
 
 }  // namespace
 
+absl::Status ControlService::Handlers::Set(const CallPtr& call, const v1::Fault& fault,
+                                           std::function<void(Time)> told) {
+  auto run = ActiveRun(/*going_on=*/true);
+  if (!run.ok()) return run.status();
+  const auto spec = BuildFaultSpec(fault, (*run)->topology());
+  if (!spec.ok()) return spec.status();
+  v1::JournalRecord record;
+  *record.mutable_create_fault() = fault;
+  const auto effect = std::make_shared<Time>(0);
+  (*run)->Manage(
+      std::move(record),
+      [effect, spec = *spec](Fabric& manager, Time at) {
+        const auto created = manager.faults()->Create(spec, at);
+        if (created.ok()) *effect = created->begins_at;
+        return created.status();
+      },
+      call->Then<Time>([effect, told = std::move(told)](Time) { told(*effect); }));
+  return absl::OkStatus();
+}
+
 Reactor* ControlService::Handlers::InjectLinkFault(Context* context,
                                                    const v1::InjectLinkFaultRequest* request,
                                                    v1::InjectLinkFaultReply* reply) {
@@ -72,22 +80,21 @@ Reactor* ControlService::Handlers::InjectLinkFault(Context* context,
     const Topology& topology = (*run)->topology();
     auto link = topology.ParseLink(request->link());
     if (!link.ok()) return link.status();
-    std::optional<Time> at;
-    if (request->has_at()) at = request->at();
-    if (at && (*at < 0 || *at >= kNever)) {
-      return absl::InvalidArgumentError(fmt::format("at: {}ps is not a virtual time", *at));
-    }
     const LinkEnd lower = LowerEnd(topology, *link);
     reply->set_link(topology.LinkName(lower));
     reply->set_ends(EndsOf(topology, lower));
-    const bool up = request->up();
-    const std::uint64_t number = (*run)->number();
-    (*run)->InjectLinkFault(lower, up, at, call->Then<Time>([reply, number, up](Time t) {
-      reply->set_at(t);
+    v1::Fault fault;
+    if (request->has_at()) fault.set_at(request->at());
+    if (request->up()) {
+      fault.set_link_up(reply->link());
+    } else {
+      fault.set_link_down(reply->link());
+    }
+    return Set(call, fault, [reply, number = (*run)->number(), up = request->up()](Time at) {
+      reply->set_at(at);
       spdlog::info("run {}: {} changes to {} at {}", number, reply->ends(), up ? "up" : "down",
-                   FormatTime(t));
-    }));
-    return absl::OkStatus();
+                   FormatTime(at));
+    });
   });
 }
 
@@ -97,19 +104,29 @@ Reactor* ControlService::Handlers::InjectFault(Context* context,
   return Serve(context, [&](const CallPtr& call) -> absl::Status {
     auto run = ActiveRun(/*going_on=*/true);
     if (!run.ok()) return run.status();
-    const v1::Fault& fault = request->fault();
-    auto what = DescribeFault(fault, **run);
-    if (!what.ok()) return what.status();
+    const Topology& topology = (*run)->topology();
+    const auto told = [reply, number = (*run)->number()](Time at) {
+      reply->set_at(at);
+      spdlog::info("run {}: {} at {}", number, reply->what(), FormatTime(at));
+    };
+    v1::Fault fault = request->fault();
     if (!request->now() && (fault.at() < 0 || fault.at() >= kNever)) {
       return absl::InvalidArgumentError(fmt::format("at: {}ps is not a virtual time", fault.at()));
     }
-    reply->set_what(*std::move(what));
-    const std::uint64_t number = (*run)->number();
-    (*run)->InjectFault(request->fault(), request->now(), call->Then<Time>([reply, number](Time t) {
-      reply->set_at(t);
-      spdlog::info("run {}: {} at {}", number, reply->what(), FormatTime(t));
-    }));
-    return absl::OkStatus();
+    if (IsBladeFault(fault)) {
+      const auto part = BuildBladeFault(fault, topology);
+      if (!part.ok()) return part.status();
+      reply->set_what(DescribeBladeFault(*part, topology));
+      (*run)->BreakPart(fault, request->now(), call->Then<Time>(told));
+      return absl::OkStatus();
+    }
+    if (request->now()) fault.clear_at();
+    const auto spec = BuildFaultSpec(fault, topology);
+    if (!spec.ok()) return spec.status();
+    if (spec->sets == FaultSets::kNo)
+      return absl::InvalidArgumentError("a fault with `inject` has a name; create it");
+    reply->set_what(DescribeSetting(*spec, topology));
+    return Set(call, fault, told);
   });
 }
 

@@ -212,6 +212,8 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
   absl::Status SetFault(const CallPtr& call, const v1::Fault& fault, const char* what,
                         FaultCommand command, v1::JournalRecord record,
                         std::chrono::milliseconds lease, v1::FaultReply* reply);
+  // Creates the fault that is set, and tells the virtual time from which on it is.
+  absl::Status Set(const CallPtr& call, const v1::Fault& fault, std::function<void(Time)> told);
   template <typename Reply, typename Act, typename Told>
   absl::Status OnFaults(const CallPtr& call, v1::JournalRecord record, Reply* reply, Act act,
                         Told told);

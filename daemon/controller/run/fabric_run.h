@@ -109,10 +109,9 @@ class FabricRun {
   void Fail(const absl::Status& why);
 
   void Snapshot(std::vector<NodeId> nodes, SnapshotDone done);
-  // Calls back with the virtual time of the effect. INVALID_ARGUMENT for a time that has passed.
-  void InjectLinkFault(LinkEnd link, bool up, std::optional<Time> at, TimeDone done);
-  // Any other fault of a scenario, at its time or at once. INVALID_ARGUMENT if it cannot be.
-  void InjectFault(const v1::Fault& fault, bool now, TimeDone done);
+  // A part of a blade fails, at the time of the fault or at once. Calls back with the virtual time
+  // of the effect. INVALID_ARGUMENT for a time that has passed, or if it cannot be.
+  void BreakPart(const v1::Fault& fault, bool now, TimeDone done);
   // Follows packets from the virtual time on that it calls back with. INVALID_ARGUMENT for a
   // selection that names what is not there.
   void Trace(const v1::TraceSelection& selection, TimeDone done);
@@ -244,8 +243,7 @@ class FabricRun {
   void EndLeases();
   // Rows of commands. Each adds to what the daemons it concerns get with their next grants.
   absl::StatusOr<Time> TakeOnManager(const Command& command, Time boundary);
-  absl::StatusOr<Time> TakeLinkFault(const Command& command, Time boundary);
-  absl::StatusOr<Time> TakeFault(const Command& command, Time boundary);
+  absl::StatusOr<Time> TakePartFault(const Command& command, Time boundary);
   absl::StatusOr<Time> TakeTrace(const Command& command, Time boundary);
   absl::StatusOr<Time> TakeRepeat(const Command& command, Time boundary);
   absl::StatusOr<Time> TakeSever(const Command& command, Time boundary);
@@ -254,12 +252,12 @@ class FabricRun {
   absl::StatusOr<Time> TakeRejoin(const Command& command, Time boundary);
   absl::StatusOr<Time> TakeSubmission(const Command& command, Time boundary);
   void RepeatOnManager(const v1::JournalRecord& record);
-  void RepeatFault(const v1::JournalRecord& record);
+  void RepeatPartFault(const v1::JournalRecord& record);
   void RepeatStop(const v1::JournalRecord& record);
   void RepeatLoss(const v1::JournalRecord& record);
   void RepeatRejoin(const v1::JournalRecord& record);
-  // The nodes it concerns.
-  absl::StatusOr<std::vector<NodeId>> AdmitFault(const v1::Fault& fault);
+  // The blade.
+  absl::StatusOr<NodeId> AdmitPartFault(const v1::Fault& fault);
   // Adds to what each daemon that is not lost gets, and has it run from `boundary` on.
   void ForEachDaemon(Time boundary, absl::FunctionRef<void(v1::WindowGrant&)> add);
   // Daemons that are not lost and have one of these.

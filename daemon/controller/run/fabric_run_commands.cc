@@ -9,7 +9,6 @@
 #include "proto/scenario/blades.h"
 #include "proto/scenario/commands.h"
 #include "proto/scenario/faults.h"
-#include "proto/scenario/impairments.h"
 #include "proto/scenario/trace_codec.h"
 #include "spdlog/spdlog.h"
 
@@ -40,10 +39,8 @@ FabricRun::CommandRow FabricRun::RowOf(v1::JournalRecord::EventCase event) {
       return {&FabricRun::TakeOnManager, &FabricRun::RepeatOnManager};
     case v1::JournalRecord::kLoadRoutes:  // whoever reads it puts kRoutes in its place
       return {&FabricRun::TakeOnManager, nullptr};
-    case v1::JournalRecord::kLinkFault:
-      return {&FabricRun::TakeLinkFault, &FabricRun::RepeatOnManager};
     case v1::JournalRecord::kFault:
-      return {&FabricRun::TakeFault, &FabricRun::RepeatFault};
+      return {&FabricRun::TakePartFault, &FabricRun::RepeatPartFault};
     case v1::JournalRecord::kStop:
       return {&FabricRun::TakeStop, &FabricRun::RepeatStop};
     case v1::JournalRecord::kLose:
@@ -71,16 +68,7 @@ bool FabricRun::IsCommand(const v1::JournalRecord& record) {
   return RowOf(record.event_case()).take != nullptr;
 }
 
-void FabricRun::InjectLinkFault(LinkEnd link, bool up, std::optional<Time> at, TimeDone done) {
-  Command command{{}, std::move(done)};
-  v1::InjectLinkFaultRequest* request = command.record.mutable_link_fault();
-  request->set_link(topology().LinkName(link));
-  request->set_up(up);
-  if (at) request->set_at(*at);
-  Enqueue(std::move(command));
-}
-
-void FabricRun::InjectFault(const v1::Fault& fault, bool now, TimeDone done) {
+void FabricRun::BreakPart(const v1::Fault& fault, bool now, TimeDone done) {
   Command command{{}, std::move(done)};
   *command.record.mutable_fault()->mutable_fault() = fault;
   command.record.mutable_fault()->set_now(now);
@@ -204,53 +192,26 @@ void FabricRun::RepeatOnManager(const v1::JournalRecord& record) {
   ActOnFabric(record, *manager_, record.at()).IgnoreError();
 }
 
-absl::StatusOr<Time> FabricRun::TakeLinkFault(const Command& command, Time boundary) {
-  const v1::InjectLinkFaultRequest& request = command.record.link_fault();
-  const auto link = topology().ParseLink(request.link());
-  if (!link.ok()) return link.status();
-  const Time at = request.has_at() ? request.at() : boundary;
-  if (absl::Status status = CheckNotBefore(boundary, at); !status.ok()) return status;
-  manager_->InjectLinkFault({at, *link, request.up()}).IgnoreError();  // for hubs that come back
-  const NodeId far = topology().Peer(link->node, link->port).node;
-  for (const std::uint32_t p : OwnersOf({link->node, far})) {
-    v1::LinkFaultCommand* message = pending_[p].add_faults();
-    message->set_at(at);
-    message->set_node(link->node);
-    message->set_port(link->port);
-    message->set_up(request.up());
-    master_.Wake(static_cast<int>(p), at);
-  }
-  return at;
-}
-
-absl::StatusOr<Time> FabricRun::TakeFault(const Command& command, Time boundary) {
+absl::StatusOr<Time> FabricRun::TakePartFault(const Command& command, Time boundary) {
   v1::Fault fault = command.record.fault().fault();
   if (command.record.fault().now()) fault.set_at(boundary);
   if (absl::Status status = CheckNotBefore(boundary, fault.at()); !status.ok()) return status;
-  const auto nodes = AdmitFault(fault);
-  if (!nodes.ok()) return nodes.status();
-  for (const std::uint32_t p : OwnersOf(*nodes)) {
-    *pending_[p].add_other_faults() = fault;
+  const auto node = AdmitPartFault(fault);
+  if (!node.ok()) return node.status();
+  for (const std::uint32_t p : OwnersOf({*node})) {
+    *pending_[p].add_part_faults() = fault;
     master_.Wake(static_cast<int>(p), fault.at());
   }
   return fault.at();
 }
 
-void FabricRun::RepeatFault(const v1::JournalRecord& record) {
+void FabricRun::RepeatPartFault(const v1::JournalRecord& record) {
   v1::Fault fault = record.fault().fault();
   if (record.fault().now()) fault.set_at(record.at());
-  AdmitFault(fault).status().IgnoreError();
+  AdmitPartFault(fault).status().IgnoreError();
 }
 
-absl::StatusOr<std::vector<NodeId>> FabricRun::AdmitFault(const v1::Fault& message) {
-  if (IsLinkImpairment(message)) {
-    const auto impairments = BuildLinkImpairments(message, topology(), scenario_.parameters);
-    if (!impairments.ok()) return impairments.status();
-    for (const LinkImpairment& impairment : *impairments)
-      manager_->InjectLinkImpairment(impairment).IgnoreError();
-    const LinkEnd end = impairments->front().sender;
-    return std::vector<NodeId>{end.node, topology().Peer(end.node, end.port).node};
-  }
+absl::StatusOr<NodeId> FabricRun::AdmitPartFault(const v1::Fault& message) {
   const auto fault = BuildBladeFault(message, topology());
   if (!fault.ok()) return fault.status();
   blade_faults_.push_back(*fault);
@@ -258,7 +219,7 @@ absl::StatusOr<std::vector<NodeId>> FabricRun::AdmitFault(const v1::Fault& messa
     blade_faults_.pop_back();
     return status;
   }
-  return std::vector<NodeId>{fault->node};
+  return fault->node;
 }
 
 absl::StatusOr<Time> FabricRun::TakeTrace(const Command& command, Time boundary) {
@@ -332,9 +293,8 @@ std::set<std::uint32_t> FabricRun::OwnersOf(const std::vector<NodeId>& nodes) co
 
 bool FabricRun::CommandsUndelivered() const {
   return std::any_of(pending_.begin(), pending_.end(), [](const v1::WindowGrant& pending) {
-    return pending.faults_size() > 0 || pending.other_faults_size() > 0 ||
-           pending.traces_size() > 0 || pending.endpoints_size() > 0 || pending.stop() ||
-           pending.has_repeat_at();
+    return pending.part_faults_size() > 0 || pending.traces_size() > 0 ||
+           pending.endpoints_size() > 0 || pending.stop() || pending.has_repeat_at();
   });
 }
 

@@ -13,7 +13,6 @@
 #include "proto/convert/node_result.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/faults.h"
-#include "proto/scenario/impairments.h"
 #include "proto/scenario/trace_codec.h"
 
 namespace percs {

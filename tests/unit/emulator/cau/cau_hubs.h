@@ -110,10 +110,11 @@ class CauHubs {
   void SetLink(NodeId a, NodeId b, bool up, Time at) {
     for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
       ControlItem item;
-      item.kind = ControlItem::Kind::kLinkFault;
+      item.kind = ControlItem::Kind::kFault;
       item.target = from;
       item.port = topology_.LPort(from, to);
-      item.up = up;
+      item.action.begins = !up;
+      item.action.end = {from, item.port};
       item.arrival = at;
       hubs_[from]->Receive(item);
     }

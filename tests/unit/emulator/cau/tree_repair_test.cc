@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "emulator/base/random.h"
+#include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"
@@ -54,7 +55,7 @@ std::uint64_t Of(RunResult& result, CauCounter counter) { return result.total.Ca
 void CutOff(Scenario& s, NodeId node, Time at) {
   const Topology topology = *Topology::Create(s.topology);
   for (PortId port = 0; port < kLinkPorts; ++port) {
-    if (topology.connected(node, port)) s.faults.push_back({at, {node, port}, false});
+    if (topology.connected(node, port)) s.faults.push_back(SetLinkDown(at, {node, port}));
   }
 }
 
@@ -80,9 +81,9 @@ TEST(TreeRepair, AllStepsOfAllTreesAreRightInAQuietFabric) {
 TEST(TreeRepair, ALinkLostMidwayCostsNoOperation) {
   Scenario s = Loop({1, 2, 4, 1}, {Over(Nodes(0, 8), 2)}, 200);
   const Topology topology = *Topology::Create(s.topology);
-  s.faults = {{20 * kMicrosecond, *topology.ParseLink("sn0-d0-h0/sn0-d0-h1"), false},
-              {25 * kMicrosecond, *topology.ParseLink("sn0-d0-h0/sn0-d1-h0"), false},
-              {400 * kMicrosecond, *topology.ParseLink("sn0-d0-h0/sn0-d1-h0"), true}};
+  s.faults = {SetLinkDown(20 * kMicrosecond, *topology.ParseLink("sn0-d0-h0/sn0-d0-h1")),
+              SetLinkDown(25 * kMicrosecond, *topology.ParseLink("sn0-d0-h0/sn0-d1-h0")),
+              SetLinkUp(400 * kMicrosecond, *topology.ParseLink("sn0-d0-h0/sn0-d1-h0"))};
   RunResult result = CheckedRepair(s);
   EXPECT_GT(Of(result, CauCounter::kPacketsResent), 0u);
   EXPECT_EQ(Of(result, CauCounter::kTreesFailed), 0u);
@@ -126,7 +127,7 @@ TEST(TreeRepair, WithoutNewRoutesTheTreeGoesRoundTheSilentPair) {
   s.reroute = false;
   s.parameters.retransmit_tries = 3;
   const Topology topology = *Topology::Create(s.topology);
-  s.faults = {{20 * kMicrosecond, *topology.ParseLink("sn0-d0-h0/sn0-d0-h1"), false}};
+  s.faults = {SetLinkDown(20 * kMicrosecond, *topology.ParseLink("sn0-d0-h0/sn0-d0-h1"))};
   RunResult result = CheckedRepair(s);
   ASSERT_EQ(result.trees[0].repairs.size(), 1u);
   EXPECT_EQ(result.trees[0].repairs[0].problem.code, TreeProblem::Code::kUnacknowledged);
@@ -141,10 +142,8 @@ TEST(TreeRepair, WithoutNewRoutesTheTreeGoesRoundTheSilentPair) {
 TEST(TreeRepair, MembersThatWereLeftOutComeBackWithTheirLinks) {
   Scenario s = Loop({1, 2, 4, 1}, {Over(Nodes(0, 8), 2)}, 600);
   CutOff(s, 5, 30 * kMicrosecond);
-  for (LinkFault fault : std::vector(s.faults)) {
-    fault.at = 500 * kMicrosecond;
-    fault.up = true;
-    s.faults.push_back(fault);
+  for (const FaultSpec& fault : std::vector(s.faults)) {
+    s.faults.push_back(SetLinkUp(500 * kMicrosecond, *fault.select.link));
   }
   RunResult result = CheckedRepair(s);
   const TreeStatus& tree = result.trees[0];
@@ -171,10 +170,8 @@ TEST(TreeRepair, WithoutNewRoutesASilentMemberComesBackWithItsLinks) {
   s.parameters.retransmit_tries = 3;
   s.parameters.retransmit_timeout = 10 * kMicrosecond;
   CutOff(s, 2, 30 * kMicrosecond);
-  for (LinkFault fault : std::vector(s.faults)) {
-    fault.at = 2 * kMillisecond;
-    fault.up = true;
-    s.faults.push_back(fault);
+  for (const FaultSpec& fault : std::vector(s.faults)) {
+    s.faults.push_back(SetLinkUp(2 * kMillisecond, *fault.select.link));
   }
   RunResult result = CheckedRepair(s);
   const TreeStatus& tree = result.trees[0];
@@ -191,8 +188,8 @@ TEST(TreeRepair, ATreeThatCouldNotBeLaidIsLaidWhenItCanBe) {
   const Topology topology = *Topology::Create(s.topology);
   for (const auto& [a, b] :
        std::vector<std::pair<NodeId, NodeId>>{{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}}) {
-    s.faults.push_back({30 * kMicrosecond, {a, topology.LPort(a, b)}, false});
-    s.faults.push_back({500 * kMicrosecond, {a, topology.LPort(a, b)}, true});
+    s.faults.push_back(SetLinkDown(30 * kMicrosecond, {a, topology.LPort(a, b)}));
+    s.faults.push_back(SetLinkUp(500 * kMicrosecond, {a, topology.LPort(a, b)}));
   }
   s.trees[1].name = "other";
   RunResult result = CheckedRepair(s);
@@ -212,7 +209,7 @@ TEST(TreeRepair, AFabricThatFallsApartEndsWithReasonsNotInAHang) {
   for (NodeId node = 0; node < 3; ++node) {
     const Topology topology = *Topology::Create(s.topology);
     for (NodeId other = node + 1; other < 4; ++other) {
-      s.faults.push_back({30 * kMicrosecond, {node, topology.LPort(node, other)}, false});
+      s.faults.push_back(SetLinkDown(30 * kMicrosecond, {node, topology.LPort(node, other)}));
     }
   }
   RunResult result = CheckedRepair(s);
@@ -258,9 +255,10 @@ Scenario RandomScenario(RandomStream& random) {
     if (down.contains(link)) continue;
     const Time at = 1 + static_cast<Time>(random.Below(80'000'000));
     down[link] = at;
-    s.faults.push_back({at, links[link], false});
+    s.faults.push_back(SetLinkDown(at, links[link]));
     if (random.Below(2))
-      s.faults.push_back({at + 1 + static_cast<Time>(random.Below(90'000'000)), links[link], true});
+      s.faults.push_back(
+          SetLinkUp(at + 1 + static_cast<Time>(random.Below(90'000'000)), links[link]));
   }
   if (random.Below(4) == 0 && down.empty())
     CutOff(s, random.Below(topology.hubs()), random.Below(60'000'000));

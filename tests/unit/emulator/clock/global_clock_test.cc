@@ -4,6 +4,7 @@
 
 #include "emulator/routing/clock_plan.h"
 #include "emulator/routing/planner.h"
+#include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"
@@ -24,8 +25,8 @@ Scenario WithClock(TopologySpec topology, Time length) {
   return s;
 }
 
-LinkFault Cut(const Scenario& s, Time at, const char* link) {
-  return {at, *Topology::Create(s.topology)->ParseLink(link), false};
+FaultSpec Cut(const Scenario& s, Time at, const char* link) {
+  return SetLinkDown(at, *Topology::Create(s.topology)->ParseLink(link));
 }
 
 TEST(GlobalClock, AllHubsStayWithinTheBound) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "emulator/base/random.h"
+#include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
 #include "fmt/format.h"
 #include "tests/support/seed.h"
@@ -41,10 +42,7 @@ void LoseAndReorder(Scenario* scenario, RandomStream& random) {
   for (NodeId node = 0; node < topology.hubs(); ++node) {
     for (PortId port = 0; port < kLinkPorts; ++port) {
       if (!topology.connected(node, port)) continue;
-      LinkImpairment loss;
-      loss.sender = {node, port};
-      loss.flit_error_rate = 0.004;
-      scenario->impairments.push_back(loss);
+      scenario->faults.push_back(SetErrorRate(0, {node, port}, 0.004));
     }
   }
 }
@@ -190,8 +188,8 @@ TEST(CollectiveLoopTest, SurvivesALinkThatFlaps) {
   w.iterations = 10;
   Scenario scenario = LoopScenario(w);
   for (int i = 0; i < 3; ++i) {
-    scenario.faults.push_back({(20 + 60 * i) * kMicrosecond, {0, 0}, false});
-    scenario.faults.push_back({(50 + 60 * i) * kMicrosecond, {0, 0}, true});
+    scenario.faults.push_back(SetLinkDown((20 + 60 * i) * kMicrosecond, {0, 0}));
+    scenario.faults.push_back(SetLinkUp((50 + 60 * i) * kMicrosecond, {0, 0}));
   }
   const auto result = RunScenario(scenario, RunOptions());
   ASSERT_TRUE(result.ok()) << result.status();

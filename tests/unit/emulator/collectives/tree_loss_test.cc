@@ -11,6 +11,7 @@
 #include "emulator/collectives/cau_collective.h"
 #include "emulator/collectives/loop.h"
 #include "emulator/runtime/node_runtime.h"
+#include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
 #include "fmt/format.h"
 #include "tests/support/seed.h"
@@ -44,7 +45,7 @@ Scenario OnATree(Operation operation, const std::string& algorithm, std::uint32_
 
 // Network management plans no new routes: the tree link stays silent, and the tree fails.
 void LoseATreeLink(Scenario* scenario) {
-  scenario->faults = {{40 * kMicrosecond, {0, 0}, false}};  // to node 1, its child in the tree
+  scenario->faults = {SetLinkDown(40 * kMicrosecond, {0, 0})};  // to node 1, its child in the tree
   scenario->reroute = false;
   scenario->parameters.retransmit_tries = 2;
 }
@@ -52,7 +53,8 @@ void LoseATreeLink(Scenario* scenario) {
 void CutOff(Scenario* scenario, NodeId node, Time at, bool up = false) {
   const Topology topology = *Topology::Create(scenario->topology);
   for (PortId port = 0; port < kLinkPorts; ++port) {
-    if (topology.connected(node, port)) scenario->faults.push_back({at, {node, port}, up});
+    if (topology.connected(node, port))
+      scenario->faults.push_back(up ? SetLinkUp(at, {node, port}) : SetLinkDown(at, {node, port}));
   }
 }
 
@@ -82,7 +84,7 @@ TEST(TreeLossTest, ALinkLostMidwayIsGoneRoundByNewRoutes) {
     Scenario scenario = OnATree(c.operation, c.algorithm, c.algorithm[0] == 'c' ? 1 : 4);
     auto& workload = std::get<CollectiveWorkload>(scenario.workload);
     workload.rotate_root = c.rotate;
-    scenario.faults = {{40 * kMicrosecond, {0, 0}, false}};
+    scenario.faults = {SetLinkDown(40 * kMicrosecond, {0, 0})};
     const auto result = RunScenario(scenario, RunOptions());
     ExpectAllRight(result, workload);
     EXPECT_GT(result->reroutes.size(), 0u);
@@ -159,13 +161,13 @@ Scenario Random(RandomStream& random) {
   const std::vector<LinkEnd> links = topology.Links();
   for (std::uint32_t f = 1 + random.Below(5); f > 0; --f) {
     const std::size_t link = random.Below(static_cast<std::uint32_t>(links.size()));
-    const auto same = [&](const LinkFault& fault) { return fault.link == links[link]; };
+    const auto same = [&](const FaultSpec& fault) { return fault.select.link == links[link]; };
     if (std::any_of(s.faults.begin(), s.faults.end(), same)) continue;
     const Time at = 1 + static_cast<Time>(random.Below(120)) * kMicrosecond;
-    s.faults.push_back({at, links[link], false});
+    s.faults.push_back(SetLinkDown(at, links[link]));
     if (random.Below(2))
       s.faults.push_back(
-          {at + 1 + static_cast<Time>(random.Below(400)) * kMicrosecond, links[link], true});
+          SetLinkUp(at + 1 + static_cast<Time>(random.Below(400)) * kMicrosecond, links[link]));
   }
   return s;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "emulator/scenario/link_settings.h"
 #include "tests/support/play.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"
@@ -47,11 +48,11 @@ Scenario Spoiled(Scenario scenario, std::uint64_t seed, bool unplug) {
   const Topology topology = *Topology::Create(scenario.topology);
   RandomStream random(seed, "spoil");
   for (const LinkEnd& end : topology.Links()) {
-    scenario.impairments.push_back({0, end, LinkImpairment::Kind::kErrorRate, 0.005, 0});
+    scenario.faults.push_back(SetErrorRate(0, end, 0.005));
     if (random.Below(4) != 0) continue;
     const Time at = kDevicesLater + random.Below(200'000) * kNanosecond;
-    scenario.faults.push_back({at, end, false});
-    scenario.faults.push_back({at + random.Below(20'000) * kNanosecond + 1, end, true});
+    scenario.faults.push_back(SetLinkDown(at, end));
+    scenario.faults.push_back(SetLinkUp(at + random.Below(20'000) * kNanosecond + 1, end));
   }
   for (const PcieDevice& device : scenario.topology.pcie) {
     for (int i = 0; unplug && i < 6; ++i) {
@@ -62,7 +63,7 @@ Scenario Spoiled(Scenario scenario, std::uint64_t seed, bool unplug) {
       fault.pcie_port = device.port;
       fault.at = kDevicesLater + random.Below(1'500'000) * kNanosecond;
       fault.duration = 1 + random.Below(60'000) * kNanosecond;
-      scenario.fault_specs.push_back(fault);
+      scenario.faults.push_back(fault);
     }
   }
   return scenario;

@@ -324,7 +324,7 @@ Unplugged RunUnplugged(Moves moves, Time at, Time away) {
   (write ? b : a).Expect(write ? there_at : here_at, data);
   Scenario scenario = Machine(
       DrawerWith({{.hub = static_cast<NodeId>(here ? 0 : 1), .port = 0, .lanes = 8}}), {a, b});
-  scenario.fault_specs = {Unplug(here ? 0 : 1, 0, at, away)};
+  scenario.faults = {Unplug(here ? 0 : 1, 0, at, away)};
   Unplugged unplugged;
   unplugged.result = PlayPrograms(scenario);
   for (const auto& program : unplugged.result.window_programs)
@@ -354,7 +354,7 @@ TEST(PcieTest, AWriterIsToldToWait) {
   b.Open(0, 0);
   b.RegisterDevice(kDevice, 1 << 20, 0);
   Scenario scenario = Machine(DrawerWith({{.hub = 1, .port = 0, .lanes = 1}}), {a, b});
-  scenario.fault_specs = {Unplug(1, 0, kLater + 300 * kMicrosecond, kMillisecond)};
+  scenario.faults = {Unplug(1, 0, kLater + 300 * kMicrosecond, kMillisecond)};
   const RunResult result = PlayPrograms(scenario);
   const WindowParameters& w = scenario.parameters.windows;
   const auto paced = static_cast<std::uint64_t>(w.read_units * w.read_unit_packets);
@@ -391,7 +391,7 @@ TEST(PcieTest, AWriteThatHasFailedDoesNothingLater) {
   b.Expect(kDevice, data);
   b.Expect(kDevice + (32 << 10), Bytes(168 << 10));
   Scenario scenario = Machine(DrawerWith({{.hub = 1, .port = 0, .lanes = 16}}), {a, b});
-  scenario.fault_specs = {Unplug(1, 0, kLater + 4 * kMicrosecond, kNanosecond)};
+  scenario.faults = {Unplug(1, 0, kLater + 4 * kMicrosecond, kNanosecond)};
   const RunResult result = PlayPrograms(scenario);
   for (const auto& program : result.window_programs)
     EXPECT_EQ(program.wrong, 0u) << program.problem;
@@ -408,7 +408,7 @@ TEST(PcieTest, ADeviceMayComeLater) {
   a.Write(kDevice, Pattern(4096, 1));
   a.Expect(kDevice, Pattern(4096, 1));
   Scenario scenario = Machine(DrawerWith({{.port = 1}}), {a});
-  scenario.fault_specs = {Unplug(0, 1, 0, 2 * kLater)};
+  scenario.faults = {Unplug(0, 1, 0, 2 * kLater)};
   EXPECT_EQ(PlayPrograms(scenario).window_programs[0].wrong, 0u);
 }
 

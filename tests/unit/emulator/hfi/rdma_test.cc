@@ -3,6 +3,7 @@
 // reason.
 #include <gtest/gtest.h>
 
+#include "emulator/scenario/link_settings.h"
 #include "tests/support/window_runs.h"
 #include "tests/unit/emulator/hfi/window_script.h"
 
@@ -136,7 +137,7 @@ TEST(RdmaTest, AnUnreachableHubIsAReasonToo) {
   a.Send(WindowOp::kImmediateSend, 1, 0, {}).expect = Status::kNoRoute;
   Scenario scenario = Machine({1, 1, 2, 1}, {a, b});
   // The only link: down before what was sent gets there. Network management then has no route.
-  scenario.faults = {{kLater + 700 * kNanosecond, {0, 0}, false}};
+  scenario.faults = {SetLinkDown(kLater + 700 * kNanosecond, {0, 0})};
   scenario.reroute = true;
   const auto result = RunScenario(scenario, {});
   ASSERT_TRUE(result.ok()) << result.status();
@@ -285,13 +286,10 @@ TEST(RdmaTest, ADatagramThatLacksAPartIsLostAsAWhole) {
     Scenario scenario = Machine(Drawer(), {a, b});
     scenario.parameters.link_replay = false;
     const Topology topology = *Topology::Create(scenario.topology);
-    LinkImpairment spoil;
-    spoil.at = kLater + kMicrosecond;  // the second packet, or one of the next
-    spoil.sender = *topology.ParseLink("sn0-d0-h0/sn0-d0-h1");
-    if (spoil.sender.node != 0) spoil.sender = topology.Peer(spoil.sender.node, spoil.sender.port);
-    spoil.kind = LinkImpairment::Kind::kCorruptNext;
-    spoil.count = 1;
-    scenario.impairments.push_back(spoil);
+    LinkEnd sender = *topology.ParseLink("sn0-d0-h0/sn0-d0-h1");
+    if (sender.node != 0) sender = topology.Peer(sender.node, sender.port);
+    // The second packet, or one of the next.
+    scenario.faults.push_back(SetCorruptNext(kLater + kMicrosecond, sender, 1));
     return PlayPrograms(scenario);
   };
   const RunResult lost = counted(false);

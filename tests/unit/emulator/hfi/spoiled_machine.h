@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/base/random.h"
+#include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
 
 namespace percs::test {
@@ -17,16 +18,15 @@ inline Scenario Spoiled(Scenario scenario, std::uint64_t seed, double flit_error
   RandomStream random(seed, "spoil");
   for (const LinkEnd& end : topology.Links()) {
     for (const LinkEnd& sender : {end, topology.Peer(end.node, end.port)}) {
-      scenario.impairments.push_back(
-          {0, sender, LinkImpairment::Kind::kErrorRate, flit_error_rate, 0});
+      scenario.faults.push_back(SetErrorRate(0, sender, flit_error_rate));
     }
     if (random.Below(3) != 0) continue;
     Time at = kSpoiledFrom;
     for (int flap = 0; flap < 3; ++flap) {
       at += random.Below(30'000) * kNanosecond;
-      scenario.faults.push_back({at, end, false});
+      scenario.faults.push_back(SetLinkDown(at, end));
       at += kMicrosecond + random.Below(10'000) * kNanosecond;
-      scenario.faults.push_back({at, end, true});
+      scenario.faults.push_back(SetLinkUp(at, end));
     }
   }
   // Without replay a corrupted flit costs its packet.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
 #include "fmt/format.h"
 
@@ -11,8 +12,8 @@ namespace {
 
 constexpr std::uint64_t kLanePackets = 2000;
 
-LinkImpairment Lost(LinkEnd sender, std::uint32_t lanes, Time at = 0) {
-  return {at, sender, LinkImpairment::Kind::kLanesLost, 0, lanes};
+FaultSpec Lost(LinkEnd sender, std::uint32_t lanes, Time at = 0) {
+  return SetLanesLost(at, sender, lanes);
 }
 
 // Whole packets from hub 0 to hub 1, as fast as the one link takes them.
@@ -59,7 +60,7 @@ TEST(Lanes, BandwidthGoesDownTheStaircase) {
     for (const Step& step : stairs.steps) {
       SCOPED_TRACE(fmt::format("{}, {} lost", stairs.name, step.lost));
       Scenario s = Saturated(stairs.topology);
-      s.impairments = {Lost({0, stairs.port}, step.lost)};
+      s.faults = {Lost({0, stairs.port}, step.lost)};
       const auto result = RunScenario(s, {});
       ASSERT_TRUE(result.ok()) << result.status();
       EXPECT_THAT(result->violations, testing::IsEmpty());
@@ -76,7 +77,7 @@ TEST(Lanes, BandwidthGoesDownTheStaircase) {
 
 TEST(Lanes, EachDirectionHasItsOwn) {
   Scenario s = Saturated({2, 1, 1, 1});
-  s.impairments = {Lost({1, kDFirst}, 4)};  // the way back
+  s.faults = {Lost({1, kDFirst}, 4)};  // the way back
   const auto result = RunScenario(s, {});
   ASSERT_TRUE(result.ok()) << result.status();
   const double per_flit = static_cast<double>(result->virtual_time) / (16.0 * kLanePackets);
@@ -89,10 +90,9 @@ TEST(Lanes, ARateChangesWithTheNextCommitment) {
   s.workload = ScriptedWorkload{{{0, 0, 1}, {2 * kMicrosecond, 0, 1}}};
   std::vector<Time> times[2];
   for (const bool lost : {false, true}) {
-    s.impairments.clear();
+    s.faults.clear();
     if (lost)
-      s.impairments = {
-          Lost({0, kDFirst}, 4, 200 * kNanosecond)};  // flits 7 to 16 are still to leave
+      s.faults = {Lost({0, kDFirst}, 4, 200 * kNanosecond)};  // flits 7 to 16 are still to leave
     RunOptions options;
     options.on_delivery = [&](NodeId, const Delivery& d) { times[lost].push_back(d.time); };
     ASSERT_TRUE(RunScenario(s, options).ok());
@@ -107,9 +107,10 @@ TEST(Lanes, ALinkWithoutLanesIsRoutedRoundAndComesBackWhenRepaired) {
   Scenario s;
   s.topology = {1, 1, 4, 1};
   s.workload = AllToAllWorkload{262144, Schedule::kSpread, true, PayloadMode::kVerified};
-  s.impairments = {Lost({0, 0}, 40, 5 * kMicrosecond), Lost({0, 0}, 0, 100 * kMicrosecond)};
+  s.faults = {Lost({0, 0}, 40, 5 * kMicrosecond), Lost({0, 0}, 0, 100 * kMicrosecond)};
   // Told to come up while it cannot: it stays down.
-  s.faults = {{50 * kMicrosecond, {0, 0}, false}, {60 * kMicrosecond, {0, 0}, true}};
+  s.faults.insert(s.faults.end(),
+                  {SetLinkDown(50 * kMicrosecond, {0, 0}), SetLinkUp(60 * kMicrosecond, {0, 0})});
   const auto result = RunScenario(s, {});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(result->violations, testing::IsEmpty());
@@ -123,7 +124,7 @@ TEST(Lanes, ALinkWithoutLanesIsRoutedRoundAndComesBackWhenRepaired) {
 
 TEST(Lanes, MoreThanThereAreAreRefused) {
   Scenario s = Saturated({2, 1, 1, 1});
-  s.impairments = {Lost({0, kDFirst}, 13)};
+  s.faults = {Lost({0, kDFirst}, 13)};
   const absl::Status status = RunScenario(s, {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("10 + 2 spare; write 0 to 12"));

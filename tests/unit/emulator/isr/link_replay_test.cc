@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
 #include "fmt/format.h"
 #include "tests/support/seed.h"
@@ -30,11 +31,11 @@ PortId OutputTo(const Scenario& s, NodeId to) {
   return kNoPort;
 }
 
-LinkImpairment ErrorRate(LinkEnd sender, double rate, Time at = 0) {
-  return {at, sender, LinkImpairment::Kind::kErrorRate, rate, 0};
+FaultSpec ErrorRate(LinkEnd sender, double rate, Time at = 0) {
+  return SetErrorRate(at, sender, rate);
 }
-LinkImpairment CorruptNext(LinkEnd sender, std::uint32_t count, Time at = 0) {
-  return {at, sender, LinkImpairment::Kind::kCorruptNext, 0, count};
+FaultSpec CorruptNext(LinkEnd sender, std::uint32_t count, Time at = 0) {
+  return SetCorruptNext(at, sender, count);
 }
 
 constexpr int kDefaultBuffers = 0;
@@ -83,7 +84,7 @@ TEST(LinkReplay, GoodputIsThatOfGoBackN) {
       }
       for (const double p : {1e-4, 1e-3, 3e-3, 1e-2}) {
         SCOPED_TRACE(fmt::format("{} with {} slots at {}", link.name, l.buffer_flits, p));
-        s.impairments = {ErrorRate({0, port}, p)};
+        s.faults = {ErrorRate({0, port}, p)};
         const Time n =
             (2 * l.flit_time + 2 * l.wire + s.parameters.credit_processing - 1) / l.flit_time;
         const double formula = (1 - p) / (1 + (static_cast<double>(n) - 1) * p);
@@ -108,8 +109,8 @@ TEST(LinkReplay, EveryPayloadArrivesIntactAndWithoutReplayTheyDoNot) {
     s.workload = traffic;
     const Topology topology = Topology::Create(s.topology).value();
     for (const LinkEnd& end : topology.Links()) {
-      s.impairments.push_back(ErrorRate(end, 0.01));
-      s.impairments.push_back(ErrorRate(topology.Peer(end.node, end.port), 0.01));
+      s.faults.push_back(ErrorRate(end, 0.01));
+      s.faults.push_back(ErrorRate(topology.Peer(end.node, end.port), 0.01));
     }
     const auto result = RunScenario(s, {});
     ASSERT_TRUE(result.ok()) << result.status();
@@ -129,7 +130,7 @@ TEST(LinkReplay, TheMessageLayerSendsAgainWhatIsLostWithoutReplay) {
   s.topology = {1, 1, 4, 1};
   s.parameters.link_replay = false;
   s.workload = AllToAllWorkload{65536, Schedule::kSpread, true, PayloadMode::kVerified};
-  s.impairments = {ErrorRate({0, 0}, 0.01)};
+  s.faults = {ErrorRate({0, 0}, 0.01)};
   const auto result = RunScenario(s, {});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(result->violations, testing::IsEmpty());
@@ -141,7 +142,7 @@ TEST(LinkReplay, TheMessageLayerSendsAgainWhatIsLostWithoutReplay) {
 // Time of delivery by sequence, with the next `corrupted` transmissions over 0's LL0 corrupted.
 std::map<std::uint64_t, Time> Deliveries(std::uint32_t corrupted, Time at) {
   Scenario s = Saturated(kLinks[0], 3);
-  if (corrupted > 0) s.impairments = {CorruptNext({0, 0}, corrupted, at)};
+  if (corrupted > 0) s.faults = {CorruptNext({0, 0}, corrupted, at)};
   RunOptions options;
   std::map<std::uint64_t, Time> times;
   options.on_delivery = [&](NodeId, const Delivery& d) { times[d.sequence] = d.time; };
@@ -166,8 +167,8 @@ TEST(LinkReplay, EachCorruptedTransmissionCostsOneRound) {
 TEST(LinkReplay, AnExhaustedLinkGoesDownAtBothEndsAndComesUpWhenTold) {
   Scenario s = Saturated(kLinks[0], 200);
   s.parameters.replay_limit = 4;
-  s.impairments = {CorruptNext({0, 0}, 4, 2 * kMicrosecond)};
-  s.faults = {{100 * kMicrosecond, {0, 0}, true}};
+  s.faults = {CorruptNext({0, 0}, 4, 2 * kMicrosecond)};
+  s.faults.push_back(SetLinkUp(100 * kMicrosecond, {0, 0}));
   ScriptedWorkload& script = std::get<ScriptedWorkload>(s.workload);
   script.packets.push_back({200 * kMicrosecond, 0, 1});
   const auto result = RunScenario(s, {});
@@ -183,7 +184,7 @@ TEST(LinkReplay, AnExhaustedLinkIsRoutedRound) {
   Scenario s;
   s.topology = {1, 1, 4, 1};
   s.workload = AllToAllWorkload{262144, Schedule::kSpread, true, PayloadMode::kVerified};
-  s.impairments = {ErrorRate({0, 0}, 1, 5 * kMicrosecond)};
+  s.faults = {ErrorRate({0, 0}, 1, 5 * kMicrosecond)};
   const auto result = RunScenario(s, {});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(result->violations, testing::IsEmpty());
@@ -194,9 +195,9 @@ TEST(LinkReplay, AnExhaustedLinkIsRoutedRound) {
 
 TEST(LinkReplay, WhatCannotBeIsRefused) {
   Scenario s = Saturated(kLinks[0], 1);
-  for (const LinkImpairment& wrong :
+  for (const FaultSpec& wrong :
        {ErrorRate({0, 3}, 0.1), ErrorRate({0, 0}, 1.5), ErrorRate({0, 0}, -0.1)}) {
-    s.impairments = {wrong};
+    s.faults = {wrong};
     EXPECT_EQ(RunScenario(s, {}).status().code(), absl::StatusCode::kInvalidArgument);
   }
 }

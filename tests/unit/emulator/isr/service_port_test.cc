@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "emulator/node/service_agent.h"
+#include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
 #include "tests/support/split_run.h"
 
@@ -97,7 +98,7 @@ TEST(ServicePort, ADeadLinkIsSilentUntilItComesBack) {
   s.reroute = false;
   s.service.probe_rounds = 1;
   s.service.probe_at = kMicrosecond;
-  s.faults = {{0, {0, 0}, false}, {60 * kMicrosecond, {0, 0}, true}};
+  s.faults = {SetLinkDown(0, {0, 0}), SetLinkUp(60 * kMicrosecond, {0, 0})};
   const NodeStats total = Total(s);
   EXPECT_EQ(total.packets_dropped[kDown], 2u * 2);  // at 1 us and at 51 us
   EXPECT_EQ(total.service_requests, 2u * 3);

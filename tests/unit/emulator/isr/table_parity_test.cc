@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "emulator/sim/run.h"
+#include "tests/support/damage_entry.h"
 
 namespace percs {
 namespace {
@@ -21,7 +22,8 @@ Scenario OnePacketPerMicrosecond(int packets) {
 
 TEST(TableParity, ADamagedEntryDropsItsPacketsUntilItIsWrittenAnew) {
   Scenario scenario = OnePacketPerMicrosecond(100);
-  scenario.table_faults = {{10 * kMicrosecond + 1, 0, {TableKind::kDirect, kNoPort, true, 1}}};
+  scenario.faults = {
+      test::DamageEntry(10 * kMicrosecond + 1, 0, {TableKind::kDirect, kNoPort, true, 1})};
   const auto result = RunScenario(scenario, {});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(result->violations, testing::IsEmpty());
@@ -39,7 +41,7 @@ TEST(TableParity, ADamagedEntryDropsItsPacketsUntilItIsWrittenAnew) {
 TEST(TableParity, WithoutReroutesItStaysAndIsNeverFollowed) {
   Scenario scenario = OnePacketPerMicrosecond(20);
   scenario.reroute = false;
-  scenario.table_faults = {{0, 0, {TableKind::kDirect, kNoPort, true, 1}}};
+  scenario.faults = {test::DamageEntry(0, 0, {TableKind::kDirect, kNoPort, true, 1})};
   const auto result = RunScenario(scenario, {});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->total.packets_dropped[kParity], 20u);
@@ -48,9 +50,9 @@ TEST(TableParity, WithoutReroutesItStaysAndIsNeverFollowed) {
 
 TEST(TableParity, AnEntryThatNobodyNeedsGoesUnnoticed) {
   Scenario scenario = OnePacketPerMicrosecond(20);
-  scenario.table_faults = {{0, 0, {TableKind::kDirect, kNoPort, true, 2}},
-                           {0, 0, {TableKind::kIndirect, kNoPort, true, 1}},
-                           {0, 1, {TableKind::kDirect, 0, true, 2}}};
+  scenario.faults = {test::DamageEntry(0, 0, {TableKind::kDirect, kNoPort, true, 2}),
+                     test::DamageEntry(0, 0, {TableKind::kIndirect, kNoPort, true, 1}),
+                     test::DamageEntry(0, 1, {TableKind::kDirect, 0, true, 2})};
   const auto result = RunScenario(scenario, {});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->total.packets_delivered, 20u);
@@ -67,7 +69,7 @@ TEST(TableParity, ATransitPacketIsDroppedAtTheDamagedPortTable) {
   scenario.workload = script;
   scenario.reroute = false;
   const PortId in = topology.LPort(exit, exit ^ 1);
-  scenario.table_faults = {{0, exit, {TableKind::kDirect, in, false, 1}}};
+  scenario.faults = {test::DamageEntry(0, exit, {TableKind::kDirect, in, false, 1})};
   const auto result = RunScenario(scenario, {});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->total.packets_dropped[kParity], 1u);
@@ -79,7 +81,7 @@ TEST(TableParity, AnEntryThatDoesNotExistCannotBeDamaged) {
   for (const TablePlace& place : {TablePlace{TableKind::kDirect, kNoPort, true, 3},
                                   TablePlace{TableKind::kDirect, kHfiFirst, true, 0},
                                   TablePlace{TableKind::kStriped, 0, true, 0}}) {
-    scenario.table_faults = {{0, 0, place}};
+    scenario.faults = {test::DamageEntry(0, 0, place)};
     EXPECT_EQ(RunScenario(scenario, {}).status().code(), absl::StatusCode::kInvalidArgument);
   }
 }

@@ -77,7 +77,7 @@ TEST(FaultCampaign, NothingIsLostInSilenceAndEverythingHeals) {
     if (static_cast<FaultKind>(kind) == FaultKind::kMiswired)
       continue;  // there are no D cables here
     for (int number = 0; number < kOfEachKind; ++number) {
-      s.fault_specs.push_back(RandomFault(static_cast<FaultKind>(kind), number, topology, random));
+      s.faults.push_back(RandomFault(static_cast<FaultKind>(kind), number, topology, random));
     }
   }
   const auto result = RunScenario(s, {});

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
 #include "tests/support/fault_runs.h"
 
@@ -26,7 +27,7 @@ Scenario Steady(FaultSpec fault) {
   fault.id = "fault";
   if (!fault.at) fault.at = kFrom + 1;
   fault.duration = kFor;
-  s.fault_specs = {fault};
+  s.faults = {fault};
   return s;
 }
 
@@ -64,7 +65,7 @@ TEST(FaultEffects, TwoFaultsHoldALinkUntilBothAreOver) {
   second.select.link = LinkEnd{1, 0};  // the same link by its other end
   second.at = 40 * kUs + 1;
   second.duration = 60 * kUs;
-  s.fault_specs.push_back(second);
+  s.faults.push_back(second);
   const RunResult result = ResultOf(s);
   EXPECT_EQ(Dropped(result, DropReason::kLinkDown), 80u);
   EXPECT_EQ(result.total.alerts_raised, 4u);
@@ -72,7 +73,8 @@ TEST(FaultEffects, TwoFaultsHoldALinkUntilBothAreOver) {
 
 TEST(FaultEffects, ACommandedDownLinkStaysDownWhenAFaultOnItIsOver) {
   Scenario s = Steady(OnLink(FaultKind::kLinkDown));
-  s.faults = {{30 * kUs + 1, {0, 0}, false}, {100 * kUs + 1, {0, 0}, true}};
+  s.faults.insert(s.faults.end(),
+                  {SetLinkDown(30 * kUs + 1, {0, 0}), SetLinkUp(100 * kUs + 1, {0, 0})});
   EXPECT_EQ(Dropped(ResultOf(s), DropReason::kLinkDown), 80u);
 }
 
@@ -108,17 +110,17 @@ TEST(FaultEffects, LaneLossSlowsALinkDownAndTwoOfThemAddUp) {
   Scenario s = Steady(fault);
   const auto latency = [](const RunResult& result) { return result.total.packet_latency.max; };
   Scenario clean = s;
-  clean.fault_specs.clear();
+  clean.faults.clear();
   const RunResult slow = ResultOf(s);
   EXPECT_EQ(slow.total.packets_delivered, static_cast<std::uint64_t>(kPackets));
   // 16 flits at half the rate: as many flit times more.
   EXPECT_NEAR(static_cast<double>(latency(slow)),
               static_cast<double>(latency(ResultOf(clean))) + 16 * 5334, 2 * 5334);
   EXPECT_EQ(slow.total.ports[0].lanes_lost, 0u) << "repaired";
-  FaultSpec more = s.fault_specs[0];
+  FaultSpec more = s.faults[0];
   more.id = "more";
   more.lanes = 1;  // 33 of 64: too few are left
-  s.fault_specs.push_back(more);
+  s.faults.push_back(more);
   EXPECT_EQ(Dropped(ResultOf(s), DropReason::kLinkDown), 40u);
 }
 
@@ -179,7 +181,7 @@ TEST(FaultEffects, ADamagedTableEntryIsRepairedByTheEndOfTheFaultIfNobodyElseDoe
 TEST(FaultEffects, WithoutItsAlertADeadLinkIsNotReroutedUntilTheAlertComesThrough) {
   Scenario s = Steady(OnLink(FaultKind::kLinkDown));
   s.reroute = true;
-  s.fault_specs[0].duration = 100 * kUs;
+  s.faults[0].duration = 100 * kUs;
   const RunResult heard = ResultOf(s);
   const std::uint64_t before_reroute = Dropped(heard, DropReason::kLinkDown);
   EXPECT_EQ(before_reroute, 27u)
@@ -188,7 +190,7 @@ TEST(FaultEffects, WithoutItsAlertADeadLinkIsNotReroutedUntilTheAlertComesThroug
   mute.id = "mute";
   mute.at = 10 * kUs;
   mute.duration = 60 * kUs;
-  s.fault_specs.push_back(mute);
+  s.faults.push_back(mute);
   const RunResult muted = ResultOf(s);
   EXPECT_EQ(Dropped(muted, DropReason::kLinkDown), 50u + 26u) << "until 70us, and then the reroute";
   ASSERT_EQ(muted.reroutes.size(), 2u);
@@ -208,7 +210,7 @@ TEST(FaultEffects, AllDLinksOfAPairCutSendsPacketsOverAnotherSupernode) {
   cut.select.link_class = LinkClass::kD;
   cut.select.in = {0, 1};
   cut.select.to = {2, 3};
-  s.fault_specs = {cut};
+  s.faults = {cut};
   const auto result = RunScenario(s, {});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(result->violations, IsEmpty());
@@ -234,7 +236,7 @@ TEST(FaultEffects, TheLastLinkOfAHubCutLeavesItUnreachableAndTheOthersAlone) {
   cut.select.in = {2};
   cut.at = kFrom + 1;
   cut.duration = 100 * kUs;
-  s.fault_specs = {cut};
+  s.faults = {cut};
   const RunResult result = ResultOf(s);
   ASSERT_EQ(result.reroutes.size(), 2u);
   EXPECT_EQ(result.reroutes[0].unreachable_pairs, 4u);

@@ -87,7 +87,7 @@ TEST_P(Healed, TheWorkloadOnceMoreIsThatOfAFreshFabricWhenArbitersAreReset) {
     Scenario fresh = Base(reliable);
     fresh.service = {};  // so that its first time is the workload alone
     Scenario broken = Base(reliable);
-    broken.fault_specs = {OfKind(kind)};
+    broken.faults = {OfKind(kind)};
     const Second first = RunTwice(fresh, Again::kNo),
                  second = RunTwice(broken, Again::kWithArbitersReset);
     EXPECT_NE(first.result.digest, second.result.digest);
@@ -105,7 +105,7 @@ TEST_P(Healed, WithoutTheResetLinkLoadsAreEqualAndTheDurationWithinAPercent) {
   Scenario fresh = Base(false, 128);
   fresh.service = {};
   Scenario broken = Base(false, 128);
-  broken.fault_specs = {OfKind(kind)};
+  broken.faults = {OfKind(kind)};
   const Second first = RunTwice(fresh, Again::kNo), second = RunTwice(broken, Again::kAsItIs);
   EXPECT_EQ(first.link_flits, second.link_flits) << FaultKindName(kind);
   EXPECT_NEAR(static_cast<double>(second.duration), static_cast<double>(first.duration),
@@ -126,7 +126,7 @@ TEST(FaultTimelines,
   cut.id = "cut";
   cut.select.link = LinkEnd{0, 0};
   cut.at = 20 * kUs;
-  s.fault_specs = {cut};
+  s.faults = {cut};
   const auto result = RunScenario(s, {});
   ASSERT_TRUE(result.ok()) << result.status();
   const Topology topology = *Topology::Create(s.topology);
@@ -171,7 +171,7 @@ TEST(FaultTimelines, RawPacketsThatDieAreCountedOnceEachAndReplaysToo) {
   noise.select.link = LinkEnd{0, 0};
   noise.at = 70 * kUs;
   noise.duration = 20 * kUs;
-  s.fault_specs = {cut, noise};
+  s.faults = {cut, noise};
   const auto result = RunScenario(s, {});
   ASSERT_TRUE(result.ok()) << result.status();
   ASSERT_THAT(result->tallies, SizeIs(2));

@@ -6,6 +6,7 @@
 
 #include <thread>
 
+#include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
 #include "tests/support/fault_runs.h"
 #include "tests/support/split_run.h"
@@ -42,7 +43,7 @@ Scenario SteadyWith(const FaultSpec& fault) {
   ScriptedWorkload script;
   for (int i = 0; i < kKindPackets; ++i) script.packets.push_back({i * kUs, 0, 1});
   s.workload = script;
-  s.fault_specs = {fault};
+  s.faults = {fault};
   return s;
 }
 
@@ -51,7 +52,7 @@ Scenario Messages(const FaultSpec& fault, std::uint64_t bytes = 65536) {
   Scenario s;
   s.topology = {1, 1, 4, 1};
   s.workload = AllToAllWorkload{bytes, Schedule::kSpread, true, PayloadMode::kVerified};
-  s.fault_specs = {fault};
+  s.faults = {fault};
   return s;
 }
 
@@ -81,7 +82,7 @@ RunResult Checked(const Scenario& scenario) {
 
 std::string WhyNot(const FaultSpec& fault, const Scenario& base) {
   Scenario s = base;
-  s.fault_specs = {fault};
+  s.faults = {fault};
   const auto result = RunScenario(s, {});
   EXPECT_FALSE(result.ok());
   return std::string(result.status().message());
@@ -94,7 +95,7 @@ TEST(FaultKinds, LatencyDelaysWhatOneDirectionCarriesByJustSoMuch) {
   fault.latency = 700'000;
   const RunResult slow = Checked(SteadyWith(fault));
   Scenario clean = SteadyWith(fault);
-  clean.fault_specs.clear();
+  clean.faults.clear();
   const RunResult fast = Checked(clean);
   EXPECT_EQ(slow.total.packets_delivered, static_cast<std::uint64_t>(kKindPackets));
   EXPECT_EQ(slow.total.packet_latency.max, fast.total.packet_latency.max + 700'000);
@@ -127,7 +128,7 @@ Scenario TreeOfSix(const FaultSpec& fault) {
   CauWorkload loop;
   loop.iterations = 100;
   s.workload = loop;
-  s.fault_specs = {fault};
+  s.faults = {fault};
   return s;
 }
 
@@ -219,7 +220,7 @@ Scenario Gaps(const std::vector<int>& down) {
     fault.select.in = {0};
     fault.window = SpreadWindow(window, s.parameters);
     fault.at = 0;
-    s.fault_specs.push_back(fault);
+    s.faults.push_back(fault);
   }
   return s;
 }
@@ -242,7 +243,7 @@ TEST(FaultKinds, MessagesBehindThoseGivenUpFailTogetherIfTheWayIsGone) {
   Scenario s = Gaps({1});
   FaultSpec cut = Fault(FaultKind::kLinkDown, 200 * kUs, 0);
   cut.select.in = {0};
-  s.fault_specs.push_back(cut);
+  s.faults.push_back(cut);
   const RunResult result = Checked(s);
   EXPECT_EQ(result.total.messages_failed, 6u) << "all but the first from hub 1";
   EXPECT_EQ(result.total.messages_delivered, 8u);
@@ -262,7 +263,7 @@ TEST(FaultKinds, AClockThatDriftsLeavesTheOthersUntilItIsSetAfterwards) {
   EXPECT_GT(drifts.clock.skew_max_ever, 900'000);
   EXPECT_LE(drifts.clock.skew_max, drifts.clock.bound) << "of those that nobody tampers with";
   EXPECT_EQ(drifts.clock.synchronised, 4u) << "again";
-  s.fault_specs.clear();
+  s.faults.clear();
   EXPECT_LT(Checked(s).clock.skew_max_ever, 50'000);
 }
 
@@ -278,7 +279,7 @@ Scenario Cables(const FaultSpec& fault) {
   s.workload = script;
   s.service.probe_rounds = 40;
   s.service.probe_period = 20 * kUs;
-  s.fault_specs = {fault};
+  s.faults = {fault};
   return s;
 }
 
@@ -329,13 +330,12 @@ TEST(FaultKinds, WithoutProbesNobodyNoticesSwappedCables) {
 TEST(FaultKinds, SwappedCablesGoDownAndComeBackTogether) {
   Scenario s = Cables(Swap());
   const Topology topology = *Topology::Create(s.topology);
-  const auto targets =
-      SelectTargets(s.fault_specs[0], topology, FaultSeed(s.fault_specs[0], s.seed));
+  const auto targets = SelectTargets(s.faults[0], topology, FaultSeed(s.faults[0], s.seed));
   ASSERT_TRUE(targets.ok());
-  // Commands by the topology's name for the cable, while it is elsewhere and after.
-  s.faults = {{50 * kUs, targets->links[0], false}, {500 * kUs, targets->links[0], true}};
-  const RunResult result = Checked(s);
-  EXPECT_EQ(result.reroutes.back().unreachable_pairs, 0u);
+  EXPECT_EQ(Checked(s).reroutes.back().unreachable_pairs, 0u);
+  // What is set for a link acts on no swapped cable.
+  s.faults.push_back(SetLinkDown(50 * kUs, targets->links[0]));
+  EXPECT_EQ(RunScenario(s, {}).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(FaultKinds, WhatCannotBeIsRefusedWithTheReason) {

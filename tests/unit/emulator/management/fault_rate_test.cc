@@ -33,7 +33,7 @@ Scenario TwoHubs(const FaultSpec& fault) {
   Scenario s;
   s.topology = {1, 1, 2, 1};
   s.workload = AllToAllWorkload{8192, Schedule::kSpread, true, PayloadMode::kVerified};
-  s.fault_specs = {fault};
+  s.faults = {fault};
   return s;
 }
 
@@ -89,17 +89,17 @@ TEST(FaultRate, LongWiresMakeLongWindowsAndTheRateIsOfWindows) {
   s.parameters.install = 5 * kMillisecond;
   s.parameters.retransmit_timeout = 10 * kMillisecond;
   EXPECT_THAT(Refusal(s), HasSubstr("2 x 1ms / 20ns x 1 places = 100000 changes"));
-  s.fault_specs[0].period = 200 * kNanosecond;
+  s.faults[0].period = 200 * kNanosecond;
   Runs(s);
 }
 
 TEST(FaultRate, WhatOtherFaultsTakeIsNotThereForOneMore) {
   Scenario s = TwoHubs(Repeating(FaultKind::kFlap, 16, kUs));  // 6,875 changes
-  s.fault_specs.push_back(s.fault_specs[0]);
-  s.fault_specs[1].id = "one more";
+  s.faults.push_back(s.faults[0]);
+  s.faults[1].id = "one more";
   EXPECT_THAT(Refusal(s), HasSubstr("= 6875 changes, beside 6875 of other faults; at most 10000 "
                                     "are carried out. Write a period of at least 36ps"));
-  s.fault_specs[1].period = 36;
+  s.faults[1].period = 36;
   EXPECT_TRUE(CheckScenario(s, RunsOn::kProcess).ok());
 }
 

@@ -211,7 +211,8 @@ TEST_F(FaultServiceTest, WhatCannotBeIsRefused) {
   const auto text = [&](const FaultSpec& spec) { return std::string(CreateError(spec).message()); };
   FaultSpec past = Down("f", {0, 0});
   past.at = kUs;
-  EXPECT_THAT(text(past), HasSubstr("fault f: at 1us is in the past: virtual time is 10us"));
+  EXPECT_THAT(text(past),
+              HasSubstr("fault f (link_down): at 1us is in the past: virtual time is 10us"));
   EXPECT_THAT(text(Down("f", {0, 40})), HasSubstr("its link does not exist"));
   FaultSpec nothing;
   nothing.id = "f";

@@ -109,7 +109,7 @@ TEST(Loss, ASwappedCableThatLedToALostHubGoesBackToWhereItBelongs) {
   swap.at = 1 * kUs;
   swap.select.link = LinkEnd{0, kDFirst};
   swap.with = LinkEnd{1, kDFirst};
-  s.fault_specs = {swap};
+  s.faults = {swap};
   constexpr NodeId kFar = 4;  // where cable 0 leads to when it is swapped with that of hub 1
   Digest digest;
   for (const int threads : {1, 3}) {

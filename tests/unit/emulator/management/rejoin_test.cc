@@ -9,6 +9,7 @@
 #include <map>
 
 #include "emulator/base/random.h"
+#include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
 #include "tests/support/fault_runs.h"
 #include "tests/support/seed.h"
@@ -309,12 +310,9 @@ TEST(Rejoin, PacketsAreConserved) {
 TEST(Rejoin, CommandsAndFaultsStillHoldForTheNewHub) {
   Scenario s = Traffic(600, true);
   s.topology.d_links_per_pair = 3;
-  s.faults = {
-      {5 * kUs, {kGate, 0}, false}, {90 * kUs, {kGate, 0}, true}, {40 * kUs, {kGate, 1}, false}};
-  LinkImpairment lanes{5 * kUs, {kGate, kDFirst}};
-  lanes.kind = LinkImpairment::Kind::kLanesLost;
-  lanes.count = 4;
-  s.impairments = {lanes};
+  s.faults = {SetLinkDown(5 * kUs, {kGate, 0}), SetLinkUp(90 * kUs, {kGate, 0}),
+              SetLinkDown(40 * kUs, {kGate, 1})};
+  s.faults.push_back(SetLanesLost(5 * kUs, {kGate, kDFirst}, 4));
   FaultSpec cut;
   cut.id = "cut";
   cut.kind = FaultKind::kLinkDown;
@@ -326,7 +324,7 @@ TEST(Rejoin, CommandsAndFaultsStillHoldForTheNewHub) {
   errors.kind = FaultKind::kBitErrors;
   errors.flit_error_rate = 0.01;
   errors.select.link = LinkEnd{kGate, kDFirst};
-  s.fault_specs = {cut, errors};
+  s.faults.insert(s.faults.end(), {cut, errors});
   std::map<std::string, bool> seen;
   const auto look = [&seen](Time at, std::string name, LinkEnd end) {
     return TimedCommand{at, [&seen, name, end](Fabric& fabric, Time) {
@@ -465,7 +463,7 @@ TEST(Rejoin, AmongRandomFaults) {
       if (kind == FaultKind::kLatency) spec.latency = (1 + random.Below(900)) * kNanosecond;
       if (kind == FaultKind::kWindowDown) spec.window = 0;
       if (kind == FaultKind::kPortDown) spec.direction = FaultDirection::kForward;
-      s.fault_specs.push_back(spec);
+      s.faults.push_back(spec);
     }
     const NodeId hubs = 8, first = random.Below(hubs / 2) * 2;
     const Time lost = (10 + random.Below(30)) * kUs,

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "emulator/node/cell_node.h"
+#include "emulator/scenario/link_settings.h"
 #include "tests/support/play.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"
@@ -186,7 +187,7 @@ TEST(BladePrograms, AreSlowerOverADegradedChipLinkAndWithFewerRings) {
 TEST(BladePrograms, GiveUpWhenTheNetworkPortIsDeadForGood) {
   Scenario scenario = DrawerAndTwoBlades();
   const auto topology = Topology::Create(scenario.topology);
-  scenario.faults = {{5 * kMicrosecond, *topology->ParseLink("blade0:N0"), false}};
+  scenario.faults = {SetLinkDown(5 * kMicrosecond, *topology->ParseLink("blade0:N0"))};
   const RunResult result = Play(scenario);
   EXPECT_THAT(result.violations, IsEmpty());
   ASSERT_EQ(result.programs.size(), 3u) << "the second program of blade0 never starts";

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
 #include "tests/support/split_run.h"
 #include "tests/unit/emulator/hfi/window_script.h"
@@ -154,7 +155,7 @@ TEST(CheckScenarioTest, AStallLimitBelowTheTimeOfReplaysIsRefused) {
   Scenario s = OfPattern(256);
   s.cables.push_back({{0, 0}, kMillisecond});
   EXPECT_TRUE(CheckScenario(s, RunsOn::kProcess).ok());
-  s.impairments.push_back({.sender = {0, 0}, .flit_error_rate = 1});
+  s.faults.push_back(SetErrorRate(0, {0, 0}, 1));
   EXPECT_THAT(Refusal(s, RunsOn::kProcess), HasSubstr("as many times as replay_limit"));
   s.parameters.stall_limit = 40 * kMillisecond;
   EXPECT_TRUE(CheckScenario(s, RunsOn::kProcess).ok());

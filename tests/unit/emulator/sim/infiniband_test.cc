@@ -15,6 +15,7 @@
 #include "emulator/base/random.h"
 #include "emulator/node/triblade_node.h"
 #include "emulator/roadrunner/cluster.h"
+#include "emulator/scenario/link_settings.h"
 #include "tests/support/play.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"
@@ -157,7 +158,7 @@ TEST(Infiniband, ADeadCableIsGoneAroundAfterTheReroute) {
   Scenario s = Tree(1, {"cu0-leaf0", "cu0-leaf1"});
   for (int i = 0; i < 400; ++i) Send(&s, i * 300 * kNanosecond, 1, 2, 512);
   // The spine of the destination's place carries all of it: 8 mod 12.
-  s.faults = {{30 * kMicrosecond, Link(s, "cu0-spine8:p1"), false}};
+  s.faults = {SetLinkDown(30 * kMicrosecond, Link(s, "cu0-spine8:p1"))};
   const RunResult result = Play(s);
   EXPECT_THAT(result.violations, IsEmpty());
   ASSERT_EQ(result.reroutes.size(), 1u);
@@ -179,13 +180,13 @@ TEST(Infiniband, ADeadCrossbarIsGoneAroundAndALeafsTribladesAreLostWithTheirReas
   down.kind = FaultKind::kHubDown;
   down.at = 30 * kMicrosecond;
   down.select.in = {*Built(s).ParseNode("cu0-spine8")};
-  s.fault_specs = {down};
+  s.faults = {down};
   const RunResult spine = Play(s);
   EXPECT_THAT(spine.violations, IsEmpty());
   EXPECT_EQ(spine.reroutes.back().unreachable_pairs, 0u);
   EXPECT_GT(spine.total.packets_delivered, 150u);
 
-  s.fault_specs[0].select.in = {*Built(s).ParseNode("cu0-leaf1")};
+  s.faults[0].select.in = {*Built(s).ParseNode("cu0-leaf1")};
   const RunResult leaf = Play(s);
   EXPECT_THAT(leaf.violations, IsEmpty());
   EXPECT_EQ(leaf.reroutes.back().unreachable_pairs, 2u);
@@ -217,11 +218,10 @@ TEST(Infiniband, RandomFailuresUnderRandomTrafficLoseNothingInSilence) {
   for (int i = 0; i < 60; ++i) {
     const LinkEnd cable = cables[below(cables.size())];
     const Time at = (1 + below(150)) * kMicrosecond;
-    s.faults.push_back({at, cable, false});
-    s.faults.push_back({at + (1 + below(50)) * kMicrosecond, cable, true});
+    s.faults.push_back(SetLinkDown(at, cable));
+    s.faults.push_back(SetLinkUp(at + (1 + below(50)) * kMicrosecond, cable));
   }
-  s.impairments = {
-      {5 * kMicrosecond, Link(s, "blade0:N0"), LinkImpairment::Kind::kErrorRate, 0.02}};
+  s.faults.push_back(SetErrorRate(5 * kMicrosecond, Link(s, "blade0:N0"), 0.02));
   const RunResult one = Play(s);
   EXPECT_THAT(one.violations, IsEmpty());
   EXPECT_GT(one.total.packets_delivered, 2000u);
@@ -333,7 +333,7 @@ TEST(Infiniband, TribladesOfTheTreeAndOfADrawerAreOneMachineWhicheverProcessesTh
 
 TEST(Infiniband, ATribladeThatIsCutOffFailsItsPeersWithTheReason) {
   Scenario s = Triblades({"cu0-leaf0", "cu0-leaf1"}, CollectiveOperation::kReduce, 512, 20);
-  s.faults = {{20 * kMicrosecond, Link(s, "blade1:N0"), false}};
+  s.faults = {SetLinkDown(20 * kMicrosecond, Link(s, "blade1:N0"))};
   const auto result = RunScenario(s, RunOptions());
   ASSERT_FALSE(result.ok());
   EXPECT_THAT(std::string(result.status().message()),

@@ -5,7 +5,9 @@
 
 #include <map>
 
+#include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
+#include "tests/support/damage_entry.h"
 #include "tests/support/split_run.h"
 
 namespace percs {
@@ -72,8 +74,8 @@ TEST(Multicast, IsReplannedAroundACutLink) {
   auto& w = std::get<PatternWorkload>(s.workload);
   w.load = 0.01;
   w.measure = 300 * kMicrosecond;
-  s.faults = {
-      {50 * kMicrosecond, *Topology::Create(s.topology)->ParseLink("sn0-d0-h1/sn0-d0-h3"), false}};
+  s.faults = {SetLinkDown(50 * kMicrosecond,
+                          *Topology::Create(s.topology)->ParseLink("sn0-d0-h1/sn0-d0-h3"))};
   std::map<NodeId, std::uint64_t> copies;
   RunOptions options;
   options.on_delivery = [&](NodeId node, const Delivery&) { ++copies[node]; };
@@ -94,7 +96,7 @@ TEST(Multicast, ADamagedEntryDropsPacketsAndIsWrittenAnew) {
   auto& w = std::get<PatternWorkload>(s.workload);
   w.load = 0.01;
   w.measure = 200 * kMicrosecond;
-  s.table_faults = {{50 * kMicrosecond, 1, {TableKind::kMulticast, kNoPort, false, 0}}};
+  s.faults = {test::DamageEntry(50 * kMicrosecond, 1, {TableKind::kMulticast, kNoPort, false, 0})};
   const auto result = RunScenario(s, {});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(result->violations, testing::IsEmpty());
@@ -112,7 +114,7 @@ TEST(Multicast, IsTheSameForAnyPlacement) {
   w.load = 0.1;
   w.measure = 60 * kMicrosecond;
   s.faults = {
-      {20 * kMicrosecond, *Topology::Create(s.topology)->ParseLink("sn0-d0-h1:LL0"), false}};
+      SetLinkDown(20 * kMicrosecond, *Topology::Create(s.topology)->ParseLink("sn0-d0-h1:LL0"))};
   const auto whole = RunScenario(s, {});
   ASSERT_TRUE(whole.ok()) << whole.status();
   for (const int processes : {2, 5}) {
@@ -134,7 +136,7 @@ Scenario Flapping(Time down) {
   p.hfi.flit_time = p.w_flit_time = 1000;
   p.isr_latency = 1000;
   p.credit_processing = 10'000;
-  s.faults = {{down, {0, 0}, false}, {down + 1000, {0, 0}, true}};
+  s.faults = {SetLinkDown(down, {0, 0}), SetLinkUp(down + 1000, {0, 0})};
   s.reroute = false;
   return s;
 }
@@ -172,8 +174,7 @@ TEST(Multicast, APacketIsReplicatedBeforeTheOneAheadThatIsNotWhole) {
   s.parameters.ll.spare_lanes = 0;
   s.parameters.ll.lanes_min = 1;
   const auto lose_lanes = [&](Time at, std::uint32_t lost) {
-    s.impairments.push_back(
-        {.at = at, .sender = {0, 0}, .kind = LinkImpairment::Kind::kLanesLost, .count = lost});
+    s.faults.push_back(SetLanesLost(at, {0, 0}, lost));
   };
   lose_lanes(0, 7);
   lose_lanes(156'000, 0);

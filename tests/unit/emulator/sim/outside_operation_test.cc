@@ -119,7 +119,7 @@ TEST(OutsideOperation, MessagesThatItCompletesReachTheirRanks) {
   deaf.window = 3;
   deaf.at = 0;
   deaf.duration = 30 * kMicrosecond;
-  scenario.fault_specs = {deaf};
+  scenario.faults = {deaf};
   WindowOperation put = Of(3, WindowOp::kRdmaWrite, kMemory, 64);
   put.node = 1;
   put.peer_window = 3;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "emulator/base/version.h"
+#include "emulator/scenario/link_settings.h"
 #include "tests/support/play.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"
@@ -26,8 +27,9 @@ PatternWorkload Uniform(double load, std::uint64_t bytes) {
   return w;
 }
 
-LinkFault Fault(Time at, const char* link, bool up, const TopologySpec& spec) {
-  return {at, *Topology::Create(spec)->ParseLink(link), up};
+FaultSpec Fault(Time at, const char* name, bool up, const TopologySpec& spec) {
+  const LinkEnd link = *Topology::Create(spec)->ParseLink(name);
+  return up ? SetLinkUp(at, link) : SetLinkDown(at, link);
 }
 
 // Two blades in different supernodes, one more behind nothing but another blade; everybody sends to
@@ -57,15 +59,14 @@ Scenario ErrorScenario() {
   const Topology topology = Topology::Create(s.topology).value();
   for (const LinkEnd& end : topology.Links()) {
     for (const LinkEnd& sender : {end, topology.Peer(end.node, end.port)}) {
-      s.impairments.push_back({0, sender, LinkImpairment::Kind::kErrorRate, 0.02, 0});
+      s.faults.push_back(SetErrorRate(0, sender, 0.02));
     }
   }
-  s.impairments.push_back({3 * kMicrosecond, {5, 0}, LinkImpairment::Kind::kCorruptNext, 0, 100});
+  s.faults.push_back(SetCorruptNext(3 * kMicrosecond, {5, 0}, 100));
   // Lanes: fewer, too few, repaired.
-  s.impairments.push_back({2 * kMicrosecond, {0, 0}, LinkImpairment::Kind::kLanesLost, 0, 20});
-  s.impairments.push_back({4 * kMicrosecond, {0, kDFirst}, LinkImpairment::Kind::kLanesLost, 0, 9});
-  s.impairments.push_back(
-      {90 * kMicrosecond, {0, kDFirst}, LinkImpairment::Kind::kLanesLost, 0, 3});
+  s.faults.push_back(SetLanesLost(2 * kMicrosecond, {0, 0}, 20));
+  s.faults.push_back(SetLanesLost(4 * kMicrosecond, {0, kDFirst}, 9));
+  s.faults.push_back(SetLanesLost(90 * kMicrosecond, {0, kDFirst}, 3));
   return s;
 }
 
@@ -89,7 +90,7 @@ Scenario FaultScenario() {
     if (fault.kind == FaultKind::kCorruptNext) fault.corrupt = 40;
     if (fault.kind == FaultKind::kTableDamage) fault.destination = 3;
     if (fault.kind == FaultKind::kPartition) fault.select.in = {4, 5, 6, 7};
-    s.fault_specs.push_back(fault);
+    s.faults.push_back(fault);
   }
   return s;
 }
@@ -184,7 +185,7 @@ const std::map<std::string, std::string> kGolden = {
 };
 
 TEST(Placement, DigestsAreThoseOfTheModelVersion) {
-  EXPECT_EQ(kModelVersion, 10u) << "new golden digests belong to a new model version";
+  EXPECT_EQ(kModelVersion, 11u) << "new golden digests belong to a new model version";
   const std::map<std::string, Scenario> scenarios = Scenarios();
   ASSERT_EQ(scenarios.size(), kGolden.size());
   for (const auto& [name, scenario] : scenarios) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "emulator/base/random.h"
 #include "emulator/routing/planner.h"
+#include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
 #include "tests/support/ring.h"
 #include "tests/support/seed.h"
@@ -59,7 +60,7 @@ TEST(RouteModesProperty, EveryPairThatTablesServeIsDeliveredInEveryMode) {
     for (std::uint32_t n = links.empty() ? 0 : random.Below(4); n > 0; --n) {
       const LinkEnd link = links[random.Below(static_cast<std::uint32_t>(links.size()))];
       if (!failures.links.insert({link.node, link.port}).second) continue;
-      scenario.faults.push_back({0, link, false});
+      scenario.faults.push_back(SetLinkDown(0, link));
     }
     const TableSet tables = Planner(topology).Plan(failures);
     const auto report = CheckTables(topology, failures, tables, VcPolicy::kPosition);

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
 #include "emulator/sim/traced_packet.h"
 #include "gmock/gmock.h"
@@ -107,7 +108,7 @@ TEST(Trace, SelectsByEndsNumberAndStride) {
 TEST(Trace, TellsOfDrops) {
   Scenario s = Script({1, 1, 2}, {{0, 0, 1, 0, 0, 2048}});
   s.reroute = false;
-  s.faults = {{15'000, {0, 0}, false}};
+  s.faults = {SetLinkDown(15'000, {0, 0})};
   const auto packets = Follow(s, {});
   ASSERT_EQ(packets.size(), 1u);
   EXPECT_TRUE(packets[0].deliveries.empty());

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "emulator/node/triblade_node.h"
+#include "emulator/scenario/link_settings.h"
 #include "tests/support/play.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"
@@ -86,7 +87,7 @@ TEST(Triblades, GiveTheSameDigestInThreadsAndProcesses) {
 // The gateway link of the second triblade is cut: its messages are given up, and its peers say so.
 TEST(Triblades, ACutGatewayLinkFailsTheSendersWithTheReason) {
   Scenario scenario = DrawerAndTriblades(2);
-  scenario.faults = {{20 * kMicrosecond, {9, kBladePort}, false}};
+  scenario.faults = {SetLinkDown(20 * kMicrosecond, {9, kBladePort})};
   const auto result = RunScenario(scenario, RunOptions());
   ASSERT_FALSE(result.ok());
   EXPECT_THAT(std::string(result.status().message()),

@@ -8,6 +8,7 @@
 
 #include <numeric>
 
+#include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
 #include "tests/support/split_run.h"
 
@@ -60,8 +61,8 @@ RunResult CheckedPayloads(const Scenario& scenario) {
 
 TEST(Background, BothGetWhatIsTheirs) {
   Scenario s = CauBeside(Reliable(40));
-  s.faults = {
-      {10 * kMicrosecond, *Topology::Create(s.topology)->ParseLink("sn0-d0-h0/sn0-d0-h1"), false}};
+  s.faults = {SetLinkDown(10 * kMicrosecond,
+                          *Topology::Create(s.topology)->ParseLink("sn0-d0-h0/sn0-d0-h1"))};
   const RunResult result = CheckedPayloads(s);
   ASSERT_EQ(result.cau_tasks.size(), 6u);
   for (const CauTaskResult& task : result.cau_tasks) {

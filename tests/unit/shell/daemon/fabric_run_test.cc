@@ -87,6 +87,12 @@ class MissingDaemonTest : public test::PlayedRunTest {
     *answer = absl::UnknownError("no answer yet");
     return [answer](absl::StatusOr<Time> at) { *answer = at.status(); };
   }
+  void Command(FabricRun::TimeDone done) {
+    v1::JournalRecord record;
+    record.set_reset_arbiters(true);
+    run_->Manage(
+        std::move(record), [](Fabric&, Time) { return absl::OkStatus(); }, std::move(done));
+  }
   FabricRun::SnapshotDone Answer(absl::Status* answer) {
     *answer = absl::UnknownError("no answer yet");
     return [answer](absl::StatusOr<std::vector<NodeState>> states) { *answer = states.status(); };
@@ -99,7 +105,7 @@ class MissingDaemonTest : public test::PlayedRunTest {
 
 TEST_F(MissingDaemonTest, CommandsAndQuestionsThatWaitForItAreRefusedAndLaterOnesAtOnce) {
   Begin();
-  run_->InjectLinkFault({0, 0}, false, std::nullopt, Into(&command_));
+  Command(Into(&command_));
   run_->Snapshot({1}, Answer(&question_));
   run_->RefuseWaiting();
   EXPECT_TRUE(absl::IsUnknown(command_) && absl::IsUnknown(question_)) << "nobody is missing";
@@ -108,7 +114,7 @@ TEST_F(MissingDaemonTest, CommandsAndQuestionsThatWaitForItAreRefusedAndLaterOne
   run_->RefuseWaiting();
   EXPECT_EQ(command_, waits_);
   EXPECT_EQ(question_, waits_);
-  run_->InjectLinkFault({0, 0}, false, std::nullopt, Into(&command_));
+  Command(Into(&command_));
   run_->Snapshot({1}, Answer(&question_));
   EXPECT_EQ(command_, waits_);
   EXPECT_EQ(question_, waits_);
@@ -225,7 +231,7 @@ TEST_F(MissingDaemonTest, DaemonsThatDoNotReachEachOtherAreNamedUntilTheyDo) {
   peer->set_process(1);
   peer->set_wall_seconds(100);
   peer->set_why("the port is closed");
-  run_->InjectLinkFault({0, 0}, false, std::nullopt, Into(&command_));
+  Command(Into(&command_));
   run_->OnMessage(0, message);
   EXPECT_THAT(std::string(run_->Waiting().message()),
               HasSubstr("run 7 waits for streams between daemons"));
@@ -240,7 +246,7 @@ TEST_F(MissingDaemonTest, DaemonsThatDoNotReachEachOtherAreNamedUntilTheyDo) {
 
 TEST_F(MissingDaemonTest, WhoWaitsIsToldWhenAnotherControllerTakesOver) {
   Begin();
-  run_->InjectLinkFault({0, 0}, false, std::nullopt, Into(&command_));
+  Command(Into(&command_));
   run_->Snapshot({}, Answer(&question_));
   const absl::Status why = absl::UnavailableError("it is ending");
   run_->HandOver(why);

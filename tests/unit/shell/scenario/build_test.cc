@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/ascii.h"
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -164,11 +165,11 @@ faults:
 )");
   ASSERT_TRUE(scenario.ok()) << scenario.status();
   ASSERT_EQ(scenario->faults.size(), 2u);
-  EXPECT_EQ(scenario->faults[0].link.node, 0u);
-  EXPECT_EQ(scenario->faults[0].link, scenario->faults[1].link);
+  EXPECT_EQ(scenario->faults[0].select.link->node, 0u);
+  EXPECT_EQ(scenario->faults[0].select.link, scenario->faults[1].select.link);
   EXPECT_EQ(scenario->faults[0].at, 5 * kMicrosecond);
-  EXPECT_FALSE(scenario->faults[0].up);
-  EXPECT_TRUE(scenario->faults[1].up);
+  EXPECT_EQ(scenario->faults[0].sets, FaultSets::kBroken);
+  EXPECT_EQ(scenario->faults[1].sets, FaultSets::kMended);
 }
 
 struct BadMachine {
@@ -417,7 +418,7 @@ TEST(Build, BladesOfAGoodFileArrive) {
   EXPECT_EQ(good->blade_faults[1].share, 0.25);
   EXPECT_EQ(good->blade_faults[2].ring, 3);
   ASSERT_EQ(good->faults.size(), 1u);
-  EXPECT_EQ(good->faults[0].link, (LinkEnd{1, kDFirst + 1})) << "by the hub's end";
+  EXPECT_EQ(good->faults[0].select.link, (LinkEnd{1, kDFirst + 1})) << "by the hub's end";
 }
 
 TEST(Build, BladesThatCannotBeAreRefusedByName) {
@@ -490,26 +491,29 @@ TEST(Build, ErrorsAndLostLanesNameTheirLinkAndDirection) {
       "  link_errors: {link: 'sn0-d0-h0:LL0', from: sn0-d0-h0, bit_error_rate: 1e-12}\n"
       "- {at: 4us, lanes_lost: {link: 'sn0-d0-h0:D0', count: 12}}\n");
   ASSERT_TRUE(good.ok()) << good.status();
-  const auto& all = good->impairments;
-  ASSERT_EQ(all.size(), 6u);
-  EXPECT_EQ(all[0].sender, (LinkEnd{0, 0}));
-  EXPECT_EQ(all[1].sender, (LinkEnd{1, 0}));
-  EXPECT_EQ(all[1].flit_error_rate, 1e-3);
-  EXPECT_EQ(all[2].sender, (LinkEnd{1, 0}));
-  EXPECT_EQ(all[2].kind, LinkImpairment::Kind::kCorruptNext);
-  EXPECT_EQ(all[2].count, 3u);
-  EXPECT_NEAR(all[3].flit_error_rate, 1.024e-9, 1e-12);
-  EXPECT_EQ(all[4].kind, LinkImpairment::Kind::kLanesLost);
-  EXPECT_EQ(all[5].count, 12u);
-  EXPECT_EQ(all[5].at, 4 * kMicrosecond);
+  const auto& all = good->faults;
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[0].select.link, (LinkEnd{0, 0}));
+  EXPECT_EQ(all[0].direction, FaultDirection::kBoth);
+  EXPECT_EQ(all[0].kind, FaultKind::kBitErrors);
+  EXPECT_EQ(all[0].flit_error_rate, 1e-3);
+  EXPECT_EQ(all[1].select.link, (LinkEnd{0, 0}));
+  EXPECT_EQ(all[1].direction, FaultDirection::kBackward);
+  EXPECT_EQ(all[1].kind, FaultKind::kCorruptNext);
+  EXPECT_EQ(all[1].corrupt, 3u);
+  EXPECT_EQ(all[2].direction, FaultDirection::kForward);
+  EXPECT_NEAR(all[2].flit_error_rate, 1.024e-9, 1e-12);
+  EXPECT_EQ(all[3].kind, FaultKind::kLaneLoss);
+  EXPECT_EQ(all[3].lanes, 12u);
+  EXPECT_EQ(all[3].at, 4 * kMicrosecond);
 }
 
 TEST(Build, ErrorsAndLanesThatCannotBeAreRefused) {
   const std::string start = std::string(kDrawer) + "faults:\n- {at: 1us, ";
   EXPECT_EQ(
       ErrorOf(start + "lanes_lost: {link: 'sn0-d0-h0:LL0', count: 65}}"),
-      "a.yaml:3:13: faults[0].lanes_lost: sn0-d0-h0:LL0: 65 lanes lost, but LL links have 64 + 0 "
-      "spare; write 0 to 64");
+      "a.yaml:3:13: faults[0].lanes_lost: fault lane_loss: 65 lanes, but sn0-d0-h0:LL0, which it "
+      "selects, has 64 + 0 spare; write 0 to 64, or select links of another class");
   EXPECT_EQ(ErrorOf(start + "link_errors: {link: 'sn0-d0-h0:LL0'}}"),
             "a.yaml:3:13: faults[0].link_errors: incomplete; write exactly one of flit_error_rate, "
             "bit_error_rate, corrupt_next");
@@ -518,6 +522,14 @@ TEST(Build, ErrorsAndLanesThatCannotBeAreRefused) {
             "a.yaml:3:13: faults[0].link_errors: no hu");
   EXPECT_THAT(ErrorOf(start + "link_errors: {link: 'sn0-d0-h0:LL0', flit_error_rate: 1.5}}"),
               testing::HasSubstr("link_errors.flit_error_rate"));
+}
+
+TEST(Build, KindsOfFaultsHaveTheSameNamesAndOrderInFiles) {
+  for (int kind = 0; kind < kFaultKinds; ++kind) {
+    const std::string name = FaultKindName(static_cast<FaultKind>(kind));
+    EXPECT_EQ(v1::FaultKind_Name(static_cast<v1::FaultKind>(kind + 1)),
+              "FAULT_KIND_" + absl::AsciiStrToUpper(name));
+  }
 }
 
 TEST(Build, CablesHaveWiresOfTheirOwn) {
