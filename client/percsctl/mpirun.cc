@@ -22,6 +22,7 @@
 #include "client/percsctl/command.h"
 #include "client/percsctl/fault.h"
 #include "client/percsctl/format.h"
+#include "client/percsctl/report.h"
 #include "proto/scenario/faults.h"
 
 extern char** environ;
@@ -202,6 +203,12 @@ FaultList FaultsOf(const mpi::JobResult& result, const Topology& topology) {
   return list;
 }
 
+std::uint64_t LostToFaults(const mpi::JobResult& result) {
+  std::uint64_t lost = 0;
+  for (const FaultTally& tally : result.run.tallies) lost += tally.losses.lost;
+  return lost;
+}
+
 std::string RankTable(const mpi::JobResult& result, const Plan& plan, const Topology& topology) {
   Table table(
       {"rank", "hub", "virtual time", "computing", "communicating", "waiting", "messages", "bytes"},
@@ -243,6 +250,9 @@ void PrintJob(const mpi::JobResult& result, const Plan& plan, const Topology& to
     fmt::print(stderr, "link       {}: {} flits\n", link.name, FormatCount(link.flits));
   const FaultList faults = FaultsOf(result, topology);
   if (!faults.empty()) fmt::print(stderr, "{}", FaultsText(faults));
+  fmt::print(stderr, "{}", ReroutesText(result.run, topology));
+  if (const std::uint64_t lost = LostToFaults(result); lost > 0)
+    fmt::print(stderr, "faults     {} packets lost where a fault was\n", FormatCount(lost));
   if (result.late_calls > 0) {
     fmt::print(stderr,
                "late       {} times a rank called that had said it would wait: times depend on the "
@@ -298,6 +308,7 @@ absl::Status WriteJob(const std::string& file, const mpi::JobResult& result, con
                        {"links", std::move(links)},
                        {"faults", FaultsJson(FaultsOf(result, topology))},
                        {"reroutes", result.run.reroutes.size()},
+                       {"lost_to_faults", LostToFaults(result)},
                        {"ranks", std::move(ranks)}};
   std::ofstream stream(file);
   stream << report.dump(2) << "\n";
@@ -335,7 +346,6 @@ Outcome Mpirun(const MpirunArguments& a) {
   if (!plan.ok()) return FromStatus(plan.status());
   if (auto status = mpi::CheckProgram(plan->program.front()); !status.ok())
     return FromStatus(status);
-  if (auto status = mpi::CheckOpenMpi(); !status.ok()) return FromStatus(status);
   const auto libraries = mpi::FindRankLibraries();
   if (!libraries.ok()) return FromStatus(libraries.status());
   mpi::LaunchOptions launch{a.ranks, plan->program, "SOCKET", *libraries, a.open_mpi};
@@ -343,6 +353,7 @@ Outcome Mpirun(const MpirunArguments& a) {
     fmt::print("{}\n", ShellWords(mpi::OpenMpiCommand(launch)));
     return Outcome::Ok();
   }
+  if (auto status = mpi::CheckOpenMpi(); !status.ok()) return FromStatus(status);
   const auto topology = Topology::Create(plan->machine.topology);
   if (!topology.ok()) return FromStatus(topology.status());
   mpi::JobOptions options;

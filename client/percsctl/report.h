@@ -31,6 +31,9 @@ Outcome PrintReport(const RunReport& report, const Topology& topology, bool json
 nlohmann::json TreesJson(const google::protobuf::RepeatedPtrField<v1::TreeStatus>& trees);
 std::string TreesText(const google::protobuf::RepeatedPtrField<v1::TreeStatus>& trees);
 
+// What network management did about faults; "" if nothing.
+std::string ReroutesText(const RunResult& result, const Topology& topology);
+
 // A loop of collectives; null and "" without one.
 nlohmann::json CollectiveJson(const CollectiveResult& collective);
 std::string CollectiveText(const CollectiveResult& collective);

@@ -181,7 +181,9 @@ std::string Cause(const Reroute& x, const Topology& topology) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string Reroutes(const RunResult& r, const Topology& topology) {
+}  // namespace
+
+std::string ReroutesText(const RunResult& r, const Topology& topology) {
   if (r.reroutes.empty()) return "";
   std::string text = "\nreroutes (virtual times)\n";
   for (std::size_t i = 0; i < std::min(r.reroutes.size(), kReroutesShown); ++i) {
@@ -203,6 +205,8 @@ std::string Reroutes(const RunResult& r, const Topology& topology) {
   }
   return text;
 }
+
+namespace {
 
 void AddRank(Table& table, const std::string& name, Time finished, Time calc, Time overhead,
              Time waiting) {
@@ -410,8 +414,8 @@ std::string ReportText(const RunReport& report, const Topology& topology) {
   const RunResult& r = report.result;
   return Summary(report, topology) + Latency(r.total, r.measurement.saturated) + Utilisation(r) +
          DropsText(r.total) + Messages(r.total) + FailedMessages(r, topology) +
-         Reroutes(r, topology) + Ranks(r) + CollectiveText(r.collective) + Programs(r, topology) +
-         Group("blades", "blade", r.total) + ClockText(r, topology) +
+         ReroutesText(r, topology) + Ranks(r) + CollectiveText(r.collective) +
+         Programs(r, topology) + Group("blades", "blade", r.total) + ClockText(r, topology) +
          (report.trees.empty() ? "" : "\n" + TreesText(report.trees)) +
          (report.faults.empty() ? "" : "\n" + FaultsText(report.faults)) + CauTasks(r, topology) +
          Group("CAUs", "cau", r.total) + WindowProgramsText(r, topology) + Service(r.total) +

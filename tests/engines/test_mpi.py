@@ -119,6 +119,7 @@ class MpiTest(unittest.TestCase):
         report = json.loads(report.read_text())
         self.assertEqual(0, report["late_calls"])
         self.assertGreaterEqual(report["reroutes"], 1)
+        self.assertIn("reroutes (virtual times)", errors)
         self.assertIn("no controller answers", self.fault(address, "list", code=4))
 
     def test_a_lost_hub_ends_the_program_with_its_name(self):
