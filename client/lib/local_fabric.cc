@@ -81,7 +81,7 @@ class Starter {
   absl::Status StartController() {
     // The daemons are new, so nobody is left who could continue with what a crash left; the journal
     // stays.
-    for (const char* file : {"state.db", "state.db-wal", "state.db-shm"}) {
+    for (const char* file : {"state.db", "state.db-wal", "state.db-shm", "page.token"}) {
       std::error_code ignored;
       fs::remove(store_.FolderOf(options_.name) + "/" + file, ignored);
     }
@@ -113,12 +113,21 @@ class Starter {
       }
       if (!record_.controller.empty() && record_.metrics.empty() == options_.metrics.empty() &&
           record_.page.empty() == options_.page.empty()) {
-        record_.processes[0].command[2] = record_.controller;  // again on the port it was given
+        KeepPorts(&record_.processes[0].command);
         return store_.Save(record_);
       }
       const absl::Status status = Pause("the controller to listen");
       if (!status.ok()) return status;
     }
+  }
+
+  // When it is started again, it listens where it did.
+  void KeepPorts(std::vector<std::string>* command) const {
+    (*command)[2] = record_.controller;
+    const auto page = std::find(command->begin(), command->end(), "--page");
+    if (page == command->end()) return;
+    const std::size_t from = record_.page.find("//") + 2;  // of http://HOST:PORT/#TOKEN
+    *std::next(page) = record_.page.substr(from, record_.page.find('/', from) - from);
   }
 
   static void TakeWord(const std::string& line, const std::string& word, std::string* into) {

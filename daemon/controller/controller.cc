@@ -153,9 +153,10 @@ absl::Status Controller::ServePage() {
   if (options_.page.empty()) return absl::OkStatus();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);  // answers of this process to itself
-  auto server =
-      PageServer::Start({options_.page, options_.security.tls, security_.plaintext_allowed},
-                        server_->InProcessChannel(arguments));
+  PageOptions options{options_.page, options_.security.tls, security_.plaintext_allowed};
+  // A controller that continues has the link of the one before it.
+  if (!options_.state_dir.empty()) options.token_file = options_.state_dir + "/page.token";
+  auto server = PageServer::Start(options, server_->InProcessChannel(arguments));
   if (!server.ok()) return server.status();
   page_ = *std::move(server);
   return absl::OkStatus();

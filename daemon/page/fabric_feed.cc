@@ -14,8 +14,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kEvery(250);
-constexpr int kShareOfTime = 20;  // asking takes no more than a 20th of wall time
-constexpr std::chrono::seconds kSlowest(5), kCallLimit(10);
+constexpr int kShareOfTime = 12;  // asking takes no more than a 12th of wall time
+constexpr std::chrono::seconds kSlowest(5), kCallLimit(3);
 constexpr std::size_t kEventsKept = 256;
 constexpr std::uint64_t kNodesMax = 512;  // a larger machine is told without its links
 constexpr char kLinkColumns[] =

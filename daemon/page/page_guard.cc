@@ -1,11 +1,15 @@
 #include "daemon/page/page_guard.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
 #include <random>
 #include <utility>
 
@@ -96,6 +100,20 @@ std::string NewPageToken() {
   std::string token;
   for (int i = 0; i < 4; ++i) token += fmt::format("{:08x}", device());
   return token;
+}
+
+absl::StatusOr<std::string> KeptPageToken(const std::string& file) {
+  std::string token;
+  if (std::ifstream(file) >> token && token.size() == NewPageToken().size()) return token;
+  token = NewPageToken();
+  const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  const bool written =
+      fd >= 0 && write(fd, token.data(), token.size()) == static_cast<ssize_t>(token.size());
+  const int why = errno;
+  if (fd >= 0) close(fd);
+  if (written) return token;
+  return absl::UnavailableError(
+      fmt::format("cannot keep the token of the page in {}: {}", file, std::strerror(why)));
 }
 
 }  // namespace percs

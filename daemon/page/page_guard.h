@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace percs {
 
@@ -43,5 +44,8 @@ class PageGuard {
 
 // 128 random bits in hexadecimal digits.
 std::string NewPageToken();
+// The one that `file` has; it is made if there is none, readable for its owner only. UNAVAILABLE
+// says why it cannot be read or written.
+absl::StatusOr<std::string> KeptPageToken(const std::string& file);
 
 }  // namespace percs

@@ -20,6 +20,7 @@ namespace percs {
 namespace {
 
 constexpr std::size_t kBodyBytesMax = 65536;
+constexpr unsigned kStalledSeconds = 15;  // of a reader of the feed who does not read
 constexpr std::string_view kApi = "/api/";
 constexpr char kJson[] = "application/json";
 
@@ -87,6 +88,8 @@ MHD_Result Queue(MHD_Connection* connection, unsigned code, const char* type,
                  MHD_Response* response) {
   if (response == nullptr) return MHD_NO;
   AddHeaders(response, type);
+  if (code >= MHD_HTTP_BAD_REQUEST)  // its place is free for others at once
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
   if (code == MHD_HTTP_METHOD_NOT_ALLOWED)
     MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD, POST");
   const MHD_Result result = MHD_queue_response(connection, code, response);
@@ -195,6 +198,7 @@ MHD_Result AnswerWithFeed(MHD_Connection* connection, const std::string& role, F
     request->reader.reset();
     return Refuse(connection, HttpCode(status.code()), status);
   }
+  MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, kStalledSeconds);
   return Queue(connection, MHD_HTTP_OK, "text/event-stream",
                MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, &ReadFeed,
                                                  request->reader.get(), nullptr));

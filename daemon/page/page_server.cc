@@ -18,7 +18,7 @@ namespace percs {
 namespace {
 
 constexpr unsigned kConnections = 64;
-constexpr unsigned kSilenceSeconds = 10;         // of who neither asks nor reads
+constexpr unsigned kSilenceSeconds = 3;          // of a client that neither asks nor reads
 constexpr std::size_t kConnectionBytes = 65536;  // its head, and what is written at once
 constexpr HttpPurpose kPurpose = {"the page", "browsers open", "--tls FOLDER"};
 
@@ -34,11 +34,11 @@ void KeepProblem(void* text, const char* format, va_list arguments) {
 
 void PageServer::Stop::operator()(MHD_Daemon* daemon) const { MHD_stop_daemon(daemon); }
 
-PageServer::PageServer(const std::string& address, std::string authority,
+PageServer::PageServer(const std::string& address, std::string authority, std::string token,
                        const std::shared_ptr<grpc::Channel>& control)
     : address_(address),
       authority_(std::move(authority)),
-      guard_(address, NewPageToken(), authority_),
+      guard_(address, std::move(token), authority_),
       gateway_(control),
       feed_(control) {}
 
@@ -79,11 +79,14 @@ absl::StatusOr<std::unique_ptr<PageServer>> PageServer::Start(
     if (!read.ok()) return read.status();
     identity = *std::move(read);
   }
+  absl::StatusOr<std::string> token = NewPageToken();
+  if (!options.token_file.empty()) token = KeptPageToken(options.token_file);
+  if (!token.ok()) return token.status();
   const auto socket =
       ListenForHttp(options.address, kPurpose, !options.tls.empty() || options.plaintext_allowed);
   if (!socket.ok()) return socket.status();
   std::unique_ptr<PageServer> server(
-      new PageServer(socket->address, identity.authority, std::move(control)));
+      new PageServer(socket->address, identity.authority, *std::move(token), std::move(control)));
   server->Listen(identity.key + identity.certificate, socket->fd);
   if (server->daemon_) return server;
   return absl::UnavailableError(

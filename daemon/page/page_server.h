@@ -24,6 +24,7 @@ struct PageOptions {
   std::string address;             // HOST:PORT, port 0 for any free one
   std::string tls;                 // folder of the controller's identity; "": plain HTTP
   bool plaintext_allowed = false;  // also where other networks reach it
+  std::string token_file = {};     // keeps the token of the link; "": a new one at every start
 };
 
 class PageServer {
@@ -42,7 +43,7 @@ class PageServer {
   struct Stop {
     void operator()(MHD_Daemon* daemon) const;
   };
-  PageServer(const std::string& address, std::string authority,
+  PageServer(const std::string& address, std::string authority, std::string token,
              const std::shared_ptr<grpc::Channel>& control);
   void Listen(const std::string& identity, int socket);
 

@@ -171,6 +171,19 @@ class FeedTest(PageTest):
         self.wait_for("time to pass",
                       lambda: self.good_json("status")["virtual_ps"] > at + 5_000_000)
 
+    def test_a_controller_that_continues_has_the_same_link(self):
+        page = self.up()
+        self.apply()
+        self.good("process", "restart", "controller")
+        self.wait_for("the controller", lambda: self.answers(page))
+        self.until(page.feed(), lambda kind, data: data.get("links"))
+
+    def answers(self, page):
+        try:
+            return page.ask("POST", "/api/Status", "{}")[0] == 200
+        except ConnectionError:
+            return False
+
     def test_without_a_scenario_the_page_says_so_and_then_follows(self):
         self.up()
         feed = self.page.feed()
