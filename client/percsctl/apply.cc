@@ -12,6 +12,8 @@
 #include "client/percsctl/format.h"
 #include "client/percsctl/progress.h"
 #include "client/percsctl/report.h"
+#include "client/percsctl/scenario_options.h"
+#include "client/percsctl/screen.h"
 #include "proto/convert/run_result.h"
 #include "proto/convert/topology.h"
 #include "proto/scenario/build.h"
@@ -105,10 +107,12 @@ void PrintApplied(const v1::ApplyReply& reply, bool json) {
                            .dump(2));
     return;
   }
-  fmt::print("run {}: {} on {} daemons, ready after {}; lookahead {} ({})\n", reply.run(),
-             FormatNodes(reply.nodes(), reply.blades(), reply.crossbars()), reply.processes(),
-             FormatWall(reply.wall_configure_seconds()), FormatVirtual(reply.lookahead()),
-             reply.lookahead_source());
+  const std::string text =
+      fmt::format("run {}: {} on {} daemons, ready after {}; lookahead {} ({})", reply.run(),
+                  FormatNodes(reply.nodes(), reply.blades(), reply.crossbars()), reply.processes(),
+                  FormatWall(reply.wall_configure_seconds()), FormatVirtual(reply.lookahead()),
+                  reply.lookahead_source());
+  fmt::print("{}\n", Hanging(text, 0));
 }
 
 absl::StatusOr<v1::ApplyReply> Build(FabricClient& client, const v1::ApplyRequest& request,
@@ -161,11 +165,7 @@ CommandBody AddApply(CLI::App& app) {
   app.add_option("--placement", a->placement,
                  "Hubs per daemon, like 8,8,8,8; default: blocks of equal size")
       ->delimiter(',');
-  app.add_option("--seed", a->seed, "Random seed; replaces the file's");
-  app.add_option("--set", a->settings, "Change a field: path=value (repeatable)")
-      ->take_all()
-      ->expected(1)
-      ->allow_extra_args(false);
+  AddSettingOptions(app, a->settings, a->seed);
   app.add_option("--timeout", a->timeout, "Time limit for building the machine")
       ->capture_default_str();
   AddProgressOption(app, a->progress);

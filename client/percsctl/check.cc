@@ -5,12 +5,14 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 #include <variant>
 
 #include "client/lib/scenario_file.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
+#include "client/percsctl/scenario_options.h"
 #include "proto/scenario/build.h"
 
 namespace percs {
@@ -19,7 +21,8 @@ namespace {
 constexpr const char *kRun = "run", *kApply = "apply", *kEither = "both";
 
 struct CheckArguments {
-  std::vector<std::string> files;
+  std::vector<std::string> files, settings;
+  std::optional<std::uint64_t> seed;
   std::string format;
   std::string wanted = kEither;
 };
@@ -63,7 +66,7 @@ std::vector<std::string> LinesOf(const absl::Status& status) {
 
 // One file; appends to `report` when JSON is wanted.
 std::size_t CheckOne(const std::string& file, const CheckArguments& a, nlohmann::json& report) {
-  const auto input = LoadScenario(file, {}, std::nullopt);
+  const auto input = LoadScenario(file, a.settings, a.seed);
   const std::vector<std::string> errors =
       input.ok() ? Refusals(file, *input, a.wanted) : LinesOf(input.status());
   if (IsJson(a.format)) {
@@ -102,6 +105,7 @@ CommandBody AddCheck(CLI::App& app) {
   app.add_option("--for", a->wanted, "What it is checked for: run, apply or both")
       ->check(CLI::IsMember({kRun, kApply, kEither}))
       ->capture_default_str();
+  AddSettingOptions(app, a->settings, a->seed);
   AddFormatOption(app, a->format);
   return [a] { return Check(*a); };
 }

@@ -8,6 +8,7 @@
 #include "client/percsctl/command.h"
 #include "client/percsctl/command_line.h"
 #include "client/percsctl/complete.h"
+#include "client/percsctl/screen.h"
 #include "proto/process/out_of_memory.h"
 #include "proto/process/printable.h"
 
@@ -224,7 +225,7 @@ constexpr const char* kFooter =
     R"(Times are virtual (of the emulated machine) unless written wall:30s.
 Exit codes: 0 success, 1 failure, 2 wrong command line, 3 wrong scenario, trace, link or hub,
 4 no controller answers, 5 the emulated fabric is deadlocked, 6 a checker found a violation,
-130 interrupted. `percsctl COMMAND --help` shows examples.)";
+7 certificate or role refused, 130 interrupted. `percsctl COMMAND --help` shows examples.)";
 
 int UsageError(const CLI::App& app, const CLI::ParseError& error) {
   const std::string path = CommandPath(app);
@@ -240,7 +241,8 @@ int Finish(const std::string& command, const Outcome& outcome) {
   if (!outcome.message.empty()) {
     std::string text = Printable(outcome.message, Lines::kSeveral);
     if (text.size() > kMessageMax) text = text.substr(0, kMessageMax) + " ...";
-    fmt::print(stderr, "percsctl {}: {}\n", command, text);
+    text = fmt::format("percsctl {}: {}", command, text);
+    fmt::print(stderr, "{}\n", Hanging(text, 0, Screen::OfErrors()));
   }
   return static_cast<int>(outcome.code);
 }

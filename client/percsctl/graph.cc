@@ -8,12 +8,14 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "client/lib/replace_file.h"
 #include "client/lib/scenario_file.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
 #include "client/percsctl/format.h"
+#include "client/percsctl/scenario_options.h"
 #include "emulator/topology/topology.h"
 
 namespace percs {
@@ -26,6 +28,8 @@ constexpr std::size_t kSvgNodesMax = 128;
 struct GraphArguments {
   FabricOptions fabric;
   std::string file, output, type;
+  std::vector<std::string> settings;
+  std::optional<std::uint64_t> seed;
 };
 
 // "sn0-d1" of "sn0-d1-h3"; "cu0" of a crossbar.
@@ -62,8 +66,8 @@ class Builder {
   std::map<std::string, std::size_t> nodes_, groups_;
 };
 
-absl::StatusOr<Graph> OfScenario(const std::string& file) {
-  const auto input = LoadScenario(file, {}, std::nullopt);
+absl::StatusOr<Graph> OfScenario(const GraphArguments& a) {
+  const auto input = LoadScenario(a.file, a.settings, a.seed);
   if (!input.ok()) return input.status();
   const auto topology = Topology::Create(input->scenario.topology);
   if (!topology.ok()) return topology.status();
@@ -118,18 +122,21 @@ Outcome Draw(const GraphArguments& a, const absl::StatusOr<Graph>& graph) {
 
 CommandBody AddGraph(CLI::App& app) {
   auto a = std::make_shared<GraphArguments>();
-  app.add_option("FILE", a->file,
-                 "Scenario whose machine is drawn; default: that of the running fabric, with the "
-                 "load of its links");
+  CLI::Option* file = app.add_option(
+      "FILE", a->file,
+      "Scenario whose machine is drawn; default: that of the running fabric, with the "
+      "load of its links");
   app.add_option("-o,--output", a->output, "File (.svg, .dot, .mmd); default: standard output");
   app.add_option("--type", a->type,
                  "Drawing, if the file's name does not say; without either dot. A .svg of more "
                  "than 128 nodes is a matrix")
       ->check(CLI::IsMember({kDot, kMermaid, kSvg, kMatrix}));
+  AddSettingOptions(app, a->settings, a->seed);
+  for (const char* option : {"--set", "--seed"}) app.get_option(option)->needs(file);
   AddNameOption(app, a->fabric.name);
   AddControllerOptions(app, a->fabric);
   return [a] {
-    if (!a->file.empty()) return Draw(*a, OfScenario(a->file));
+    if (!a->file.empty()) return Draw(*a, OfScenario(*a));
     return WithFabric(a->fabric, [&](FabricClient& client) {
       const std::string& name = a->fabric.controller;
       return Draw(*a, OfFabric(client, name.empty() ? a->fabric.name : name));

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <numbers>
+#include <numeric>
 
 #include "client/percsctl/graph.h"
 
@@ -105,14 +106,21 @@ class Places {
             corner.y + (static_cast<double>(d / Columns(drawers_most_)) + 0.5) * cell_};
       }
     }
+    std::vector<std::size_t> order(graph.nodes.size());  // h9 before h10
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&graph](std::size_t a, std::size_t b) {
+      const std::string &left = graph.nodes[a].name, &right = graph.nodes[b].name;
+      return std::pair(left.size(), left) < std::pair(right.size(), right);
+    });
+    nodes_.resize(graph.nodes.size());
     std::map<std::size_t, std::size_t> placed;
-    for (const GraphNode& node : graph.nodes) {
-      const double angle = 2 * std::numbers::pi * static_cast<double>(placed[node.group]++) /
-                               static_cast<double>(members_[node.group]) -
+    for (const std::size_t n : order) {
+      const std::size_t group = graph.nodes[n].group;
+      const double angle = 2 * std::numbers::pi * static_cast<double>(placed[group]++) /
+                               static_cast<double>(members_[group]) -
                            std::numbers::pi / 2;
-      const Spot centre = centres_[node.group];
-      nodes_.push_back(
-          {centre.x + radius_ * std::cos(angle), centre.y + radius_ * std::sin(angle)});
+      const Spot centre = centres_[group];
+      nodes_[n] = {centre.x + radius_ * std::cos(angle), centre.y + radius_ * std::sin(angle)};
     }
   }
 
@@ -129,14 +137,20 @@ class Places {
     for (std::size_t s = 0; s < supernodes_.size(); ++s) {
       const Spot corner = Corner(s);
       text += Box(corner.x, corner.y, Wide(), High(), "#f7f7f7", "#bbbbbb");
-      text += Words(corner.x + 6, corner.y + 13, 11, "start", supernodes_[s].first);
+      text += Words(corner.x + 2, corner.y - 5, 11, "start", supernodes_[s].first);
     }
     const double side = cell_ - 10;
     for (const auto& [group, at] : centres_) {
       text += Box(at.x - side / 2, at.y - side / 2 + 6, side, side - 6, "white", "#dddddd");
-      text += Words(at.x, at.y + 3, 10, "middle", graph_.groups[group]);
     }
     return text;
+  }
+  // Names of drawers, which are drawn above their links.
+  std::string Names() const {
+    std::string text = "<g stroke='white' stroke-width='4' paint-order='stroke'>\n";
+    for (const auto& [group, at] : centres_)
+      text += Words(at.x, at.y + 3, 10, "middle", graph_.groups[group]);
+    return text + "</g>\n";
   }
 
  private:
@@ -215,6 +229,7 @@ std::string GraphSvg(const Graph& graph) {
         link->up ? "" : " stroke-dasharray='5 3'", Escaped(link->name),
         Escaped(graph.nodes[link->b].name), State(graph, *link));
   }
+  text += places.Names();
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const std::string& name = graph.nodes[n].name;
     const Spot at = places.node(n);

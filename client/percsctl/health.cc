@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -169,15 +170,20 @@ Outcome PrintPause(const FabricOptions& fabric, const char* what,
 }
 
 // Until virtual time is paused after a step, or the run is over before that.
-absl::StatusOr<v1::StatusReply> AwaitPause(FabricClient& client) {
+absl::StatusOr<v1::StatusReply> AwaitPause(FabricClient& client, Time from, Time until) {
   constexpr auto kPoll = std::chrono::milliseconds(10);
   InterruptGuard interrupt;
-  const WaitingLine line("virtual time advances", false);
+  ProgressLine line(/*always=*/false);
   while (!InterruptGuard::raised()) {
     auto status = client.Status();
     if (!status.ok()) return status;
-    // Paused there, it may be told as the time of the last thing that happened before.
     if (status->state() != v1::FABRIC_STATE_RUNNING) return status;
+    if (line.Due()) {
+      line.Show(fmt::format("virtual time {} of {}", FormatTime(status->virtual_time(), 3),
+                            FormatTime(until)),
+                static_cast<double>(status->virtual_time() - from) /
+                    static_cast<double>(std::max<Time>(until - from, 1)));
+    }
     std::this_thread::sleep_for(kPoll);
   }
   return absl::CancelledError("no longer waiting; virtual time continues to the end of the step");
@@ -186,11 +192,10 @@ absl::StatusOr<v1::StatusReply> AwaitPause(FabricClient& client) {
 Outcome StepAndWait(const TimeArguments& a, Time by, FabricClient& client) {
   const auto step = client.StepTime(by);
   if (!step.ok()) return FromStatus(step.status());
-  const auto status = AwaitPause(client);
+  const auto status = AwaitPause(client, step->at() - by, step->at());
   if (!status.ok()) return FromStatus(status.status());
   const char* state = StateName(status->state());
-  const bool there = status->state() == v1::FABRIC_STATE_PAUSED;
-  const Time now = there ? step->at() : status->virtual_time();
+  const Time now = status->virtual_time();
   if (IsJson(a.fabric.format)) {
     fmt::print("{}\n", Json{{"at_ps", step->at()}, {"state", state}, {"virtual_ps", now}}.dump(2));
   } else {

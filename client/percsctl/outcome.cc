@@ -17,6 +17,9 @@ Outcome FromStatus(const absl::Status& status) {
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kOutOfRange:
       return Outcome::Fail(ExitCode::kBadInput, Text(status));
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kPermissionDenied:
+      return Outcome::Fail(ExitCode::kRefused, Text(status));
     case absl::StatusCode::kCancelled:
       return Outcome::Fail(ExitCode::kInterrupted, Text(status));
     default:

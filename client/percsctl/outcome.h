@@ -16,6 +16,7 @@ enum class ExitCode : int {
   kUnreachable = 4,  // no controller answers
   kDeadlock = 5,     // the emulated fabric is deadlocked
   kViolation = 6,    // a checker found a violation, payload bytes were wrong, or a digest differs
+  kRefused = 7,      // the fabric accepts no such certificate, or its role may not do this
   kInterrupted = 130,
 };
 
@@ -29,7 +30,8 @@ struct [[nodiscard]] Outcome {
 
 std::string Text(const absl::Status& status);  // the message alone
 // INVALID_ARGUMENT, NOT_FOUND and OUT_OF_RANGE are bad input, IsUnreachable (grpc_status.h) means
-// that no controller answers, and CANCELLED is an interrupt; everything else failed.
+// that no controller answers, UNAUTHENTICATED and PERMISSION_DENIED are refusals, and CANCELLED is
+// an interrupt; everything else failed.
 Outcome FromStatus(const absl::Status& status);
 
 }  // namespace percs

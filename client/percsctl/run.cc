@@ -18,6 +18,7 @@
 #include "client/percsctl/fabric_options.h"
 #include "client/percsctl/progress.h"
 #include "client/percsctl/report.h"
+#include "client/percsctl/scenario_options.h"
 #include "daemon/config/version.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/faults.h"
@@ -158,11 +159,7 @@ CommandBody AddRun(CLI::App& app) {
                  "Threads to run on, at most one per core; the results are the same for any number")
       ->check(CLI::Range(1, kThreadsMax))
       ->capture_default_str();
-  app.add_option("--seed", a->seed, "Random seed; replaces the file's");
-  app.add_option("--set", a->settings, "Change a field: path=value (repeatable)")
-      ->take_all()
-      ->expected(1)
-      ->allow_extra_args(false);
+  AddSettingOptions(app, a->settings, a->seed);
   auto* at = app.add_option("--checkpoint-at", a->checkpoint_at,
                             "Virtual time at which to write a checkpoint");
   at->needs(app.add_option("--checkpoint", a->checkpoint,

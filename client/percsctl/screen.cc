@@ -13,11 +13,11 @@ namespace {
 
 constexpr std::size_t kNarrowest = 20;  // for text beside an indent
 
-Screen Look() {
+Screen Look(int file) {
   Screen screen;
-  if (isatty(STDOUT_FILENO) == 0) return screen;
+  if (isatty(file) == 0) return screen;
   winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) screen.width = size.ws_col;
+  if (ioctl(file, TIOCGWINSZ, &size) == 0) screen.width = size.ws_col;
   const char* none = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
   screen.colour = (none == nullptr || *none == '\0') && terminal != nullptr &&
@@ -42,7 +42,12 @@ void WrapLine(std::string_view line, std::size_t width, std::vector<std::string>
 }  // namespace
 
 const Screen& Screen::OfOutput() {
-  static const Screen screen = Look();
+  static const Screen screen = Look(STDOUT_FILENO);
+  return screen;
+}
+
+const Screen& Screen::OfErrors() {
+  static const Screen screen = Look(STDERR_FILENO);
   return screen;
 }
 

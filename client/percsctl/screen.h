@@ -14,6 +14,7 @@ struct Screen {
   // Of standard output: limits and colours only on a terminal. No colours with NO_COLOR set to
   // anything (https://no-color.org) or TERM=dumb.
   static const Screen& OfOutput();
+  static const Screen& OfErrors();  // of standard error
 };
 
 enum class Style { kNone, kHeader, kBad, kWarning };

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -15,11 +17,13 @@
 
 #include "client/lib/executor.h"
 #include "client/lib/interrupt.h"
+#include "client/lib/process.h"
 #include "client/lib/replace_file.h"
 #include "client/lib/scenario_file.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
 #include "client/percsctl/progress.h"
+#include "client/percsctl/sweep_slurm.h"
 #include "proto/scenario/build.h"
 
 namespace percs {
@@ -33,7 +37,8 @@ struct SweepArguments {
   std::optional<std::uint64_t> seed;
   std::uint64_t repeat = 1;
   int jobs = 1, threads = 1;
-  bool plot = false;
+  bool plot = false, slurm = false;
+  std::string part;  // "2/8": a task of a job array
 };
 
 struct GridPoint {
@@ -204,10 +209,108 @@ Outcome Report(const SweepArguments& a, const Grid& grid, std::size_t computed) 
                                    errors.size(), rows.size(), errors[0]));
 }
 
+// The command of a task of the array, but for its part.
+std::vector<std::string> TaskCommand(const SweepArguments& a) {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  std::vector<std::string> command{error ? "percsctl" : self.string(), "sweep", a.file};
+  for (const std::string& axis : a.over) command.insert(command.end(), {"--over", axis});
+  for (const std::string& setting : a.settings) command.insert(command.end(), {"--set", setting});
+  if (a.seed) command.insert(command.end(), {"--seed", std::to_string(*a.seed)});
+  command.insert(command.end(), {"--output", a.folder, "--repeat", std::to_string(a.repeat),
+                                 "--threads", std::to_string(a.threads)});
+  return command;
+}
+
+// Waits until the array has ended; then nothing of `left` is missing, or a task has failed. `left`
+// has each point with its number in the grid.
+absl::Status WaitForArray(const SweepArguments& a, const std::string& job, std::size_t all,
+                          std::vector<std::pair<std::size_t, const GridPoint*>> left,
+                          std::size_t tasks) {
+  constexpr auto kPoll = std::chrono::seconds(1);
+  constexpr int kSilentMost = 60;  // a controller of Slurm may restart meanwhile
+  ProgressLine line(/*always=*/true);
+  const std::size_t first = left.size();
+  for (int silent = 0; !left.empty();) {
+    const auto running = SweepArrayOf(a.folder);
+    silent = running.ok() ? 0 : silent + 1;
+    if (silent > kSilentMost) return running.status();
+    std::erase_if(left, [](const auto& point) { return Kept(*point.second).has_value(); });
+    const auto done = static_cast<double>(first - left.size());
+    if (line.Due()) {
+      line.Show(fmt::format("{} of {} points, job array {}", all - left.size(), all, job),
+                done / static_cast<double>(first));
+    }
+    if (left.empty()) break;
+    if (running.ok() && *running != job) {
+      line.Clear();
+      const std::string log = SweepLog(a.folder, job, left[0].first % tasks);
+      return absl::InternalError(fmt::format(
+          "job array {} has ended, and {} of {} points are missing; {}: {}; the same command "
+          "continues",
+          job, left.size(), all, log, LastLines(log, 1)));
+    }
+    if (InterruptGuard::raised()) {
+      return absl::CancelledError(fmt::format(
+          "interrupted; job array {} continues: the same command waits for it, `scancel {}` ends "
+          "it",
+          job, job));
+    }
+    std::this_thread::sleep_for(kPoll);
+  }
+  return absl::OkStatus();
+}
+
+// Submits what is left as an array, or finds the array of an earlier command, and waits for it.
+absl::Status ComputeBySlurm(const SweepArguments& a, const Grid& grid,
+                            const std::vector<const GridPoint*>& order) {
+  std::vector<std::pair<std::size_t, const GridPoint*>> left;
+  for (const GridPoint* point : order) left.emplace_back(point - grid.points.data(), point);
+  auto job = SweepArrayOf(a.folder);
+  if (!job.ok()) return job.status();
+  // Tasks take points by their number in the grid, so every task gets some of those left.
+  const std::size_t tasks = std::min<std::size_t>(a.jobs, grid.points.size());
+  if (job->empty() && !left.empty()) {
+    job = SubmitSweepArray(a.folder, TaskCommand(a), tasks, a.threads);
+    if (!job.ok()) return job.status();
+    fmt::print(stderr, "percsctl sweep: job array {} of {} tasks\n", *job, tasks);
+  }
+  return WaitForArray(a, *job, grid.points.size(), std::move(left), tasks);
+}
+
+// What is not kept yet, of this part; equal points, of a value that is given twice, are run once.
+std::vector<const GridPoint*> LeftOf(const Grid& grid, const SweepPart& part) {
+  std::map<std::string, const GridPoint*> left;
+  std::vector<const GridPoint*> order;
+  for (std::size_t i = 0; i < grid.points.size(); ++i) {
+    const GridPoint& point = grid.points[i];
+    if (!left.emplace(point.file, &point).second) continue;
+    if (i % part.count == part.index && !Kept(point)) order.push_back(&point);
+  }
+  return order;
+}
+
+absl::Status Compute(const SweepArguments& a, const Grid& grid,
+                     std::vector<const GridPoint*> order) {
+  if (a.slurm) return ComputeBySlurm(a, grid, order);
+  if (a.part.empty()) {
+    const auto job = SweepArrayOf(a.folder);
+    if (job.ok() && !job->empty()) {
+      return absl::FailedPreconditionError(fmt::format(
+          "job array {} computes these points; wait for it with --slurm, or end it with "
+          "`scancel {}`",
+          *job, *job));
+    }
+  }
+  return Workers(a, grid, std::move(order)).Run();
+}
+
 Outcome Sweep(const SweepArguments& a) {
   if (a.plot) {
     if (auto status = CheckGnuplot(); !status.ok()) return FromStatus(status);
   }
+  const auto part = a.part.empty() ? SweepPart() : ParseSweepPart(a.part);
+  if (!part.ok()) return FromStatus(part.status());
   const auto grid = MakeGrid(a);
   if (!grid.ok()) return FromStatus(grid.status());
   std::error_code error;
@@ -217,21 +320,16 @@ Outcome Sweep(const SweepArguments& a) {
                          fmt::format("cannot make {}/points: {}", a.folder, error.message()));
   }
   LockFile lock;
-  if (auto taken = lock.Take(a.folder + "/lock", a.folder + ": another sweep is writing there");
+  const std::string file = a.part.empty() ? "/lock" : fmt::format("/slurm/lock.{}", part->index);
+  if (auto taken = lock.Take(a.folder + file, a.folder + ": another sweep is writing there");
       !taken.ok())
     return Outcome::Fail(ExitCode::kFailed, Text(taken));
-  // Equal points, of a value that is given twice, are run once.
-  std::map<std::string, const GridPoint*> left;
-  std::vector<const GridPoint*> order;
-  for (const GridPoint& point : grid->points) {
-    if (!Kept(point) && left.emplace(point.file, &point).second) order.push_back(&point);
-  }
+  std::vector<const GridPoint*> order = LeftOf(*grid, *part);
   const std::size_t computed = order.size();
   InterruptGuard interrupt;
   fmt::print(stderr, "percsctl sweep: {} points, {} to compute\n", grid->points.size(), computed);
-  Workers workers(a, *grid, std::move(order));
-  if (auto status = workers.Run(); !status.ok()) return FromStatus(status);
-  return Report(a, *grid, computed);
+  if (auto status = Compute(a, *grid, std::move(order)); !status.ok()) return FromStatus(status);
+  return a.part.empty() ? Report(a, *grid, computed) : Outcome::Ok();
 }
 
 }  // namespace
@@ -263,6 +361,9 @@ CommandBody AddSweep(CLI::App& app) {
       ->take_all()
       ->expected(1)
       ->allow_extra_args(false);
+  app.add_flag("--slurm", a->slurm,
+               "Run the points as a job array of Slurm with --jobs tasks, and wait for it");
+  app.add_option("--part", a->part)->group("");  // of such a task
   app.add_flag("--plot", a->plot, "Also draw the table, as plot.svg (needs gnuplot)");
   AddFormatOption(app, a->format);
   return [a] { return Sweep(*a); };

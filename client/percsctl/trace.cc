@@ -12,6 +12,7 @@
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
 #include "client/percsctl/format.h"
+#include "client/percsctl/scenario_options.h"
 #include "emulator/sim/run.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/trace_codec.h"
@@ -254,11 +255,7 @@ CommandBody AddTrace(CLI::App& app) {
   app.add_option("--message", a->message,
                  "Only packets of this message between the two ends, from 0");
   app.add_flag("--apply", a->apply, "Run FILE on the fabric instead of in this process");
-  app.add_option("--seed", a->seed, "Random seed; replaces the file's");
-  app.add_option("--set", a->settings, "Change a field: path=value (repeatable)")
-      ->take_all()
-      ->expected(1)
-      ->allow_extra_args(false);
+  AddSettingOptions(app, a->settings, a->seed);
   app.add_option("--timeout", a->timeout, "Time limit for waiting on a running fabric")
       ->capture_default_str();
   AddFabricOptions(app, a->fabric);

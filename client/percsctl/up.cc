@@ -13,6 +13,7 @@
 #include "client/percsctl/fabric_options.h"
 #include "client/percsctl/format.h"
 #include "client/percsctl/progress.h"
+#include "client/percsctl/screen.h"
 
 namespace percs {
 namespace {
@@ -107,9 +108,11 @@ Outcome Up(UpArguments& a) {
     return Outcome::Ok();
   }
   const std::string name = a.start.name == "default" ? "" : " --name " + a.start.name;
-  fmt::print("fabric \"{}\" is up after {}: controller at {}, {} daemon{} over {}\n", record->name,
-             FormatWall(SecondsSince(start)), record->controller, *daemons,
-             *daemons == 1 ? "" : "s", record->transport);
+  const std::string text =
+      fmt::format("fabric \"{}\" is up after {}: controller at {}, {} daemon{} over {}",
+                  record->name, FormatWall(SecondsSince(start)), record->controller, *daemons,
+                  *daemons == 1 ? "" : "s", record->transport);
+  fmt::print("{}\n", Hanging(text, 0));
   if (!record->metrics.empty()) {
     fmt::print("metrics: {}; /discovery there lists those of the daemons\n", record->metrics);
   }

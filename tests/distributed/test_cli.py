@@ -26,7 +26,7 @@ BIN = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin"))
 SCENARIOS = ROOT / "deploy" / "scenarios"
 LIMIT_SECONDS = 100
 
-OK, FAILED, USAGE, BAD_INPUT, UNREACHABLE, DEADLOCK, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+OK, FAILED, USAGE, BAD_INPUT, UNREACHABLE, DEADLOCK, REFUSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 7, 130
 
 TINY = """\
 name: tiny

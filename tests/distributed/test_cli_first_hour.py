@@ -166,6 +166,9 @@ class GraphTest(CliTest):
         if shutil.which("dot"):
             subprocess.run(["dot", "-Tsvg", "-o", "/dev/null"], input=dot, text=True, check=True)
         self.assertIn("  sn0-d0-h0 --- sn0-d0-h1\n", self.good("graph", file, "--type", "mermaid"))
+        self.assertEqual(3, len(self.elements(self.drawing(file, "--set", "topology.drawers=1",
+                                                           "--set", "topology.hubs=3"), "line")))
+        self.assertEqual(USAGE, self.ctl("graph", "--set", "topology.drawers=1").returncode)
         many = self.drawing(SCENARIOS / "partition.yaml", "--type", "matrix")
         self.assertGreater(len(self.elements(many, "rect")), 10)
 

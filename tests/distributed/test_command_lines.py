@@ -18,7 +18,7 @@ from fabric import BIN, ROOT
 
 SEED = int(os.environ.get("PERCS_SEED") or 20110823)
 LINES = 4000 if os.environ.get("PERCS_FULL") == "1" else 250
-EXIT_CODES = {0, 1, 2, 3, 4, 5, 6, 130}
+EXIT_CODES = {0, 1, 2, 3, 4, 5, 6, 7, 130}
 LEAVE_OUT = {
     "up",   # starts processes
     "tun",  # changes interfaces of this machine

@@ -16,7 +16,8 @@ import subprocess
 import unittest
 import urllib.request
 
-from test_cli import BAD_INPUT, BIN, FAILED, LIMIT_SECONDS, OK, ROOT, TINY, UNREACHABLE, CliTest
+from test_cli import (BAD_INPUT, BIN, FAILED, LIMIT_SECONDS, OK, REFUSED, ROOT, TINY, UNREACHABLE,
+                      CliTest)
 
 
 class TlsTest(CliTest):
@@ -45,8 +46,8 @@ class TlsTest(CliTest):
         file = self.write("one.yaml", TINY)
         viewer = ("--controller", controller, "--tls", self.role("viewer"))
         self.assertEqual("empty", self.good_json("status", *viewer)["state"])
-        self.bad(FAILED, "percsctl apply: this request needs the role "
-                         "operator; the certificate has the role viewer", "apply", file, *viewer)
+        self.bad(REFUSED, "percsctl apply: this request needs the role "
+                          "operator; the certificate has the role viewer", "apply", file, *viewer)
         self.bad(BAD_INPUT, f"percsctl status: {self.role('daemon')} has the identity of the role "
                  "daemon; expected viewer or operator", "status", "--controller", controller,
                  "--tls", self.role("daemon"))

@@ -1,7 +1,7 @@
 """The Debian packages: what they hold, and what a machine that has nothing else can do with them.
 
 Only with --full: it builds the programs of the preset `package`, and makes a Debian root with
-debootstrap (needs root).
+debootstrap (needs root). Its units run under the systemd of such a root, in systemd-nspawn.
 """
 
 import json
@@ -32,6 +32,77 @@ percsctl run /usr/share/percs/scenarios/two-hubs.yaml --format json >/tmp/run.js
 getent passwd percs
 rm -rf /tmp/.local
 """
+PYTHON = """\
+import os
+os.environ["HOME"] = "/tmp"
+import percs
+print(percs.run("/usr/share/percs/scenarios/two-hubs.yaml").digest)
+live = percs.Scenario.load("/usr/share/percs/scenarios/live.yaml").set("run.pace", "max")
+with percs.Fabric.local(daemons=2) as fabric:
+    fabric.apply(live, hold=True)
+    with fabric.fault("cut", kind="link_down", link="sn0-d0-h0:LR0"):
+        print(len(fabric.links(down=True)) == 1)
+    fabric.stop()
+"""
+TRY_UNITS = """\
+[Service]
+Type=oneshot
+ExecStart=/bin/bash /usr/sbin/try-units
+ExecStopPost=/usr/bin/systemctl --no-block poweroff
+StandardOutput=file:/units.log
+StandardError=inherit
+"""
+# What docs/deploy.md asks of an administrator.
+UNITS = """\
+set -eux
+percsctl ca /etc/percs/tls
+chown -R percs: /etc/percs/tls
+sed -i s/PERCS_DAEMONS=1/PERCS_DAEMONS=2/ /etc/percs/controller.env
+at="--controller 127.0.0.1:18515 --tls /etc/percs/tls/operator"
+systemctl start percs-controller percsd@0 percsd@1
+for i in $(seq 600); do
+  percsctl status $at | grep -q '2 of 2 connected' && break
+  sleep 0.1
+done
+percsctl apply /usr/share/percs/scenarios/two-hubs.yaml --wait --format json $at >/units.json
+systemctl is-active percs-controller percsd@0 percsd@1
+systemctl stop percsd@0 percsd@1 percs-controller
+for unit in percs-controller percsd@0 percsd@1; do
+  test "$(systemctl is-active $unit)" = inactive
+done
+results=$(systemctl show --property=Result --value percs-controller percsd@0 percsd@1)
+test "$(xargs -n 1 <<<"$results" | sort -u)" = success
+echo "all units started and stopped"
+"""
+FIVE_LINES = """\
+cmake_minimum_required(VERSION 3.25)
+project(mine CXX)
+find_package(percs REQUIRED)
+add_executable(mine /usr/share/doc/libpercs-dev/examples/counter.cc)
+target_link_libraries(mine PRIVATE percs::percs)
+"""
+# One program, built twice, each time two of it that share a counter.
+PROGRAM = """\
+set -eu
+cd /tmp/mine
+export HOME=/tmp
+cmake -S . -B build >cmake.log
+cmake --build build >>cmake.log
+g++ -std=c++20 /usr/share/doc/libpercs-dev/examples/counter.cc $(pkg-config --cflags --libs percs) \
+  -o other
+for program in build/mine ./other; do
+  percsctl up --name lab --daemons 2 >up.log
+  percsctl apply /usr/share/percs/scenarios/two-windows.yaml --name lab --hold >>up.log
+  at=unix:/tmp/.local/state/percs/lab/controller.sock
+  $program $at sn0-d0-h0 0 own 100 >owner.log &
+  until grep -qs ready owner.log; do sleep 0.1; done
+  $program $at sn0-d1-h0 1 add sn0-d0-h0 0 100
+  wait
+  cat owner.log
+  rm owner.log
+  percsctl down --name lab >>up.log
+done
+"""
 ZSH = """\
 _describe() { print -l -- ${(P)2} }
 _files() { print files }
@@ -42,9 +113,17 @@ _percsctl
 """
 
 
+NEEDS_A_ROOT = unittest.skipUnless(os.geteuid() == 0 and shutil.which("debootstrap"),
+                                   "needs root and debootstrap")
+
+
 def run(*command, **options):
-    return subprocess.run(list(map(str, command)), check=True, text=True,
-                          stdout=subprocess.PIPE, **options).stdout
+    done = subprocess.run(list(map(str, command)), text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, **options)
+    if done.returncode:
+        raise AssertionError(f"{command[-3:]}: {done.returncode}\n{done.stdout[-2000:]}"
+                             f"{done.stderr[-4000:]}")
+    return done.stdout
 
 
 @unittest.skipUnless(FULL, "packages are built with --full only")
@@ -58,7 +137,8 @@ class PackagesTest(unittest.TestCase):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="percs-packages-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         cls.dev, = BUILD.glob("libpercs-dev_*.deb")
-        for deb in (cls.deb, cls.dev):
+        cls.python, = BUILD.glob("python3-percs_*.deb")
+        for deb in (cls.deb, cls.dev, cls.python):
             run("dpkg-deb", "-x", deb, cls.folder / "files")
         cls.usr = cls.folder / "files" / "usr"
 
@@ -78,7 +158,7 @@ class PackagesTest(unittest.TestCase):
 
     def test_lintian_finds_no_error(self):
         done = subprocess.run(["lintian", "--allow-root", "--fail-on", "error", self.deb,
-                               self.dev], text=True, stdout=subprocess.PIPE,
+                               self.dev, self.python], text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)
         self.assertEqual(0, done.returncode, done.stdout)
 
@@ -103,28 +183,6 @@ class PackagesTest(unittest.TestCase):
                    'echo "${COMPREPLY[@]}"', env=env)
         self.assertEqual("--threads\n", bash)
 
-    def test_a_program_of_a_user_is_built_by_cmake_and_by_pkg_config(self):
-        source = self.usr / "share/doc/libpercs-dev/examples/counter.cc"
-        folder = self.folder / "mine"
-        folder.mkdir()
-        (folder / "CMakeLists.txt").write_text(f"""\
-cmake_minimum_required(VERSION 3.25)
-project(mine CXX)
-find_package(percs REQUIRED)
-add_executable(mine {source})
-target_link_libraries(mine PRIVATE percs::percs)
-""")
-        run("cmake", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.usr}")
-        run("cmake", "--build", folder / "build")
-        pkg = self.usr / "lib" / run("gcc", "-print-multiarch").strip() / "pkgconfig"
-        # The packages of Debian are where they are, and this one is not: its prefix is another.
-        flags = run("pkg-config", f"--define-variable=prefix={self.usr}", "--cflags", "--libs",
-                    "percs", env=dict(os.environ, PKG_CONFIG_PATH=str(pkg))).split()
-        run("g++", "-std=c++20", source, *flags, "-o", folder / "other")
-        for program in (folder / "build" / "mine", folder / "other"):
-            done = subprocess.run([program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            self.assertGreater(done.returncode, 0, "it says how it is called")
-
     def files_of(self, root):
         """Without what apt and dpkg write about themselves."""
         skip = ("var/lib/dpkg", "var/lib/apt", "var/cache", "var/log", "tmp", "proc", "dev", "run",
@@ -132,40 +190,83 @@ target_link_libraries(mine PRIVATE percs::percs)
         names = run("find", ".", "-xdev", cwd=root).splitlines()
         return {name for name in names if not name[2:].startswith(skip)}
 
-    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("debootstrap"),
-                         "needs root and debootstrap")
+    def root(self, name):
+        """A Debian root of its own, with nothing in it but Debian's smallest set of packages."""
+        base = self.folder / "base"
+        if not base.exists():
+            mirror = run("apt-get", "indextargets", "--format", "$(REPO_URI)",
+                         "Codename: bookworm").splitlines()[0]
+            run("debootstrap", "--variant=minbase", "bookworm", base, mirror)
+            shutil.copy("/etc/resolv.conf", base / "etc/resolv.conf")
+            self.inside(base, "apt-get", "-q", "update")
+            for deb in (self.deb, self.dev, self.python):
+                shutil.copy(deb, base / "tmp")
+        run("cp", "-a", "--reflink=auto", base, self.folder / name)
+        return self.folder / name
+
+    @staticmethod
+    def inside(root, *command):
+        script = ('mount -t proc proc "$0/proc"; mount --rbind /dev "$0/dev"; ip link set lo up'
+                  ' 2>/dev/null; exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin '
+                  'DEBIAN_FRONTEND=noninteractive chroot "$0" "$@"')
+        return run("unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c",
+                   script, root, *command)
+
+    def install(self, root, *packages):
+        self.inside(root, "apt-get", "-qy", "--no-install-recommends", "install", *packages)
+
+    @NEEDS_A_ROOT
     def test_a_root_with_nothing_else_runs_a_fabric_and_is_left_as_it_was(self):
-        root = self.folder / "root"
-        mirror = run("apt-get", "indextargets", "--format", "$(REPO_URI)",
-                     "Codename: bookworm").splitlines()[0]
-        run("debootstrap", "--variant=minbase", "bookworm", root, mirror)
-        shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
-        shutil.copy(self.deb, root / "tmp")
-
-        def inside(*command):
-            script = ('mount -t proc proc "$0/proc"; mount --rbind /dev "$0/dev"; ip link set lo up'
-                      ' 2>/dev/null; exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin '
-                      'DEBIAN_FRONTEND=noninteractive chroot "$0" "$@"')
-            return run("unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c",
-                       script, root, *command)
-
-        inside("apt-get", "-q", "update")
-        # What it needs stays when it goes; only its own files are compared.
-        needs = run("dpkg-deb", "-f", self.deb, "Depends")
-        names = [need.split()[0] for need in needs.split(", ")]
-        inside("apt-get", "-qy", "--no-install-recommends", "install", *names)
+        root = self.root("root")
+        # What they need stays when they go; only their own files are compared.
+        needs = ", ".join(run("dpkg-deb", "-f", deb, "Depends") for deb in (self.deb, self.python))
+        names = {need.split()[0] for need in needs.split(", ")} - {"percs"}
+        self.install(root, *sorted(names))
         before = self.files_of(root), (root / "etc/passwd").read_text()
-        inside("apt-get", "-qy", "--no-install-recommends", "install", f"/tmp/{self.deb.name}")
+        self.install(root, f"/tmp/{self.deb.name}", f"/tmp/{self.python.name}")
         self.assertFalse((root / "usr/bin/g++").exists())
-        inside("bash", "-c", FIRST_HOUR)
+        self.inside(root, "bash", "-c", FIRST_HOUR)
         self.assertEqual([], json.loads((root / "tmp/result.json").read_text())["violations"])
         digest = json.loads((root / "tmp/run.json").read_text())["digest"]
         here = run(self.usr / "bin/percsctl", "run", "--format", "json",
                    self.usr / "share/percs/scenarios/two-hubs.yaml")
         self.assertEqual(json.loads(here)["digest"], digest)
-        inside("apt-get", "-qy", "purge", "percs")
+        self.assertEqual(f"{digest}\nTrue\n", self.inside(root, "python3", "-c", PYTHON))
+        if shutil.which("systemd-nspawn"):
+            self.start_and_stop_units(root, digest)
+        self.inside(root, "apt-get", "-qy", "purge", "python3-percs", "percs")
         self.assertEqual(before[0], self.files_of(root))
         self.assertEqual(before[1], (root / "etc/passwd").read_text())
+
+    def start_and_stop_units(self, root, digest):
+        """As installed, by a systemd of its own: a copy of the root is booted."""
+        copy = self.folder / "booted"
+        run("cp", "-a", "--reflink=auto", root, copy)
+        (copy / "usr/sbin/try-units").write_text(UNITS)
+        (copy / "usr/lib/systemd/system/try-units.service").write_text(TRY_UNITS)
+        wants = copy / "etc/systemd/system/multi-user.target.wants"
+        wants.mkdir(parents=True, exist_ok=True)
+        (wants / "try-units.service").symlink_to("/usr/lib/systemd/system/try-units.service")
+        subprocess.run(["systemd-nspawn", "--quiet", "--directory", copy, "--boot",
+                        "--register=no", "--keep-unit", "--private-network"],
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.STDOUT, timeout=300)
+        log = (copy / "units.log").read_text()
+        self.assertIn("\nall units started and stopped\n", log)
+        self.assertEqual(digest, json.loads((copy / "units.json").read_text())["digest"], log)
+
+    @NEEDS_A_ROOT
+    def test_a_program_of_a_user_is_built_in_a_root_with_a_compiler_and_runs(self):
+        root = self.root("compiler")
+        self.install(root, "g++", "cmake", "make", "pkg-config", f"/tmp/{self.deb.name}",
+                     f"/tmp/{self.dev.name}")
+        mine = root / "tmp/mine"
+        mine.mkdir()
+        (mine / "CMakeLists.txt").write_text(FIVE_LINES)
+        self.assertEqual(5, len(FIVE_LINES.splitlines()))
+        said = self.inside(root, "bash", "-c", PROGRAM)
+        self.assertEqual(2, said.count("100 numbers, the last 99\n"), said)
+        self.assertEqual(2, said.count("counted to 100\n"), said)
 
 
 if __name__ == "__main__":

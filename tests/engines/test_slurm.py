@@ -255,6 +255,60 @@ class SlurmTest(unittest.TestCase):
         self.assertIn("32 daemons", result["placement"])
         self.assert_nothing_runs()
 
+    def sweep(self, folder, *options):
+        return [BIN / "percsctl", "sweep", SCENARIO, "-o", folder, "--over",
+                "workload.all_to_all.bytes=1KiB,2KiB,4KiB,8KiB", "--repeat", "3", *options]
+
+    def test_a_sweep_as_a_job_array_is_killed_continued_and_has_the_same_table(self):
+        def arrays():
+            return {log.name.split("_")[0] for log in (self.work / "array/slurm").glob("*.log")}
+
+        self.run_tool(*self.sweep("alone"))
+        first = subprocess.Popen(list(map(str, self.sweep("array", "--slurm", "--jobs", "4"))),
+                                 env=self.env, cwd=self.work, stderr=subprocess.DEVNULL)
+        try:
+            self.wait_for("a task of the array", arrays)
+        finally:
+            first.kill()
+            first.wait()
+        said = self.run_tool(*self.sweep("array", "--slurm", "--jobs", "4"))
+        self.assertIn("12 points", said)
+        self.assertEqual((self.work / "alone/table.csv").read_text(),
+                         (self.work / "array/table.csv").read_text())
+        self.assertEqual(1, len(arrays()), "the second command waits for the array of the first")
+        self.assertIn(" 0 of them computed now", self.run_tool(*self.sweep("array", "--slurm")))
+        self.assertEqual(1, len(arrays()))
+        self.assert_nothing_runs()
+
+    def waiting(self, command):
+        """The command, once its array is submitted."""
+        process = subprocess.Popen(list(map(str, command)), env=self.env, cwd=self.work, text=True,
+                                   stderr=subprocess.PIPE)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.wait_for("an array", lambda: self.run_tool("squeue", "--noheader"))
+        return process
+
+    def test_a_job_array_that_is_refused_or_cancelled_says_so_and_is_submitted_again(self):
+        command = self.sweep("gone", "--slurm", "--jobs", "2")
+        with unittest.mock.patch.dict(self.env, SBATCH_TIMELIMIT="nonsense"):
+            self.assertIn("Invalid --time specification", self.run_tool(*command))
+        states = ("scontrol", "update", f"NodeName={','.join(NODES)}", "Reason=test")
+        self.run_tool(*states, "State=drain")
+        try:
+            self.waiting(command).kill()
+            self.assertIn("wait for it with --slurm", self.run_tool(*self.sweep("gone")))
+            self.run_tool("scancel", "--me")
+            self.wait_for("no array", lambda: not self.run_tool("squeue", "--noheader"))
+            waiting = self.waiting(command)
+            self.run_tool("scancel", "--me")
+            said = waiting.communicate(timeout=LIMIT_SECONDS)[1]
+        finally:
+            self.run_tool(*states, "State=resume")
+        self.assertRegex(said, "job array [0-9]+ has ended, and 12 of 12 points are missing")
+        self.assertIn("12 points, 12 of them computed now", self.run_tool(*command))
+
     def test_a_job_that_fails_says_why_and_leaves_nothing_behind(self):
         wrong = self.work / "wrong.yaml"
         wrong.write_text("name: wrong\ntopology: {super_nodes: 1}\n")

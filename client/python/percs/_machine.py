@@ -173,15 +173,13 @@ def graph(scenario: Union[None, Scenario, Path], output: Optional[Path] = None, 
     As text, and as a file ``output``. ``type``: dot, mermaid, svg or matrix; default: svg, or
     matrix for more than 128 nodes.
     """
+    changes: List[str] = []
     if isinstance(scenario, Scenario):
-        if scenario.settings:
-            raise errors.FieldError("scenario", scenario, "a drawing takes no settings",
-                                    "give a file")
-        scenario = scenario.path
+        changes, scenario = scenario.arguments(), scenario.path
     with tempfile.TemporaryDirectory(prefix="percs-") as folder:
         file = pathlib.Path(folder) / "machine.svg"
         _program.run("graph", *([scenario] if scenario else []), "--output", file,
-                     *_program.options(type=type),
+                     *_program.options(type=type), *changes,
                      *(fabric.arguments() if fabric and not scenario else []))
         drawing = file.read_text()
     if output is not None:

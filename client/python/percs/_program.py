@@ -19,10 +19,11 @@ from percs import errors
 
 Argument = Union[str, int, float, "os.PathLike[str]"]
 
-_OK, _USAGE, _BAD_INPUT, _UNREACHABLE, _DEADLOCK, _VIOLATION, _INTERRUPTED = 0, 2, 3, 4, 5, 6, 130
+_OK, _USAGE, _BAD_INPUT, _UNREACHABLE, _DEADLOCK, _VIOLATION, _REFUSAL = 0, 2, 3, 4, 5, 6, 7
+_INTERRUPTED = 130
 _OF_A_CODE = {_UNREACHABLE: errors.UnreachableError, _DEADLOCK: errors.DeadlockError,
-              _INTERRUPTED: errors.CancelledError}
-_REFUSED = re.compile(r"needs the role|certificate|has the identity of the role|no role may call")
+              _REFUSAL: errors.RefusedError, _INTERRUPTED: errors.CancelledError}
+_REFUSED = re.compile(r"certificate|has the identity of the role")  # before anybody was asked
 _UNKNOWN = re.compile(r"\bno (?:local fabric|hub|blade|crossbar|link|fault|tree|run|process|row)\b|"
                       r"cannot be (?:opened|read)|has no process|does not exist|is unknown")
 _ARGUMENT = re.compile(r"(?:Value )?(?P<value>\S+) not in (?:range )?(?P<allowed>.+)", re.S)

@@ -227,14 +227,16 @@ def version() -> Dict[str, Any]:
 
 def sweep(scenario: Union[Scenario, Path],
           over: Mapping[str, Union[str, Sequence[Value]]], *, repeat: int = 1, jobs: int = 1,
-          threads: int = 1, cache: Optional[Path] = None, plot: bool = False) -> pd.DataFrame:
+          threads: int = 1, cache: Optional[Path] = None, plot: bool = False,
+          slurm: bool = False) -> pd.DataFrame:
     """Runs a scenario at every point of a grid: a row per point (docs/sweep.md has the columns).
 
     ``over``: fields with their values, a list, or as text with ranges, ``"0.1..0.9:0.1"``; the last
     one changes fastest. ``repeat``: runs of each combination, with one seed after the other.
     ``jobs``: points at a time; ``threads`` of each run. ``cache``: folder that keeps what is done,
     so that a sweep that was killed continues, and the same one computes nothing; ``plot``: with a
-    drawing in it. A run that failed is a row, too, with its ``error``. NaN: there is no sample.
+    drawing in it. ``slurm``: as a job array of ``jobs`` tasks, with ``cache`` on a file system that
+    its nodes share. A run that failed is a row, too, with its ``error``. NaN: there is no sample.
     """
     chosen = _file(scenario)
     axes: List[str] = []
@@ -248,7 +250,8 @@ def sweep(scenario: Union[Scenario, Path],
     with tempfile.TemporaryDirectory(prefix="percs-sweep-") as temporary:
         folder = pathlib.Path(cache) if cache is not None else pathlib.Path(temporary)
         arguments = ["sweep", str(chosen.path), *axes, *chosen.arguments(), "--output", str(folder),
-                     *_program.options(repeat=repeat, jobs=jobs, threads=threads, plot=plot)]
+                     *_program.options(repeat=repeat, jobs=jobs, threads=threads, plot=plot,
+                                        slurm=slurm)]
         try:
             _program.run(*arguments)
         except errors.PercsError as error:

@@ -110,12 +110,11 @@ class Scenario:
         return arguments
 
     def check(self, for_: str = "both") -> None:
-        """Raises ScenarioError with everything that is wrong in the file.
+        """Raises ScenarioError with everything that is wrong, with the values that were set.
 
-        ``for_``: what it is checked for, ``run``, ``apply`` or ``both``. Values that were set are
-        checked against their ranges when they are set, and with all others when the scenario runs.
+        ``for_``: what it is checked for, ``run``, ``apply`` or ``both``.
         """
-        for row in check([self._path], for_):
+        for row in _check([self._path], for_, self.arguments()):
             if row["ok"]:
                 continue
             problems = [errors.problem_of(line) for line in row["errors"]]
@@ -149,7 +148,12 @@ def written(path: str, value: Value) -> str:
 def check(files: Sequence[Union[str, "os.PathLike[str]"]],
           for_: str = "both") -> List[Dict[str, Any]]:
     """Checks scenario files; per file ``file``, ``ok`` and ``errors``, as texts."""
-    arguments = ["check", *map(str, files), "--for", for_, "--format", "json"]
+    return _check(files, for_, [])
+
+
+def _check(files: Sequence[Union[str, "os.PathLike[str]"]], for_: str,
+           changes: List[str]) -> List[Dict[str, Any]]:
+    arguments = ["check", *map(str, files), "--for", for_, "--format", "json", *changes]
     done = subprocess.run(_program.command(arguments), stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if not done.stdout.strip():

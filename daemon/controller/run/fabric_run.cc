@@ -303,6 +303,8 @@ Time FabricRun::virtual_time() const {
 }
 
 Time FabricRun::Now() const {
+  // No window was open when virtual time reached the pause.
+  if (phase_ == Phase::kPaused && pause_at_) return std::max(master_.now(), *pause_at_);
   if (!has_started_ || !pace_.paced() || phase_ == Phase::kEnded) return master_.now();
   if (held_at_) return *held_at_;
   if (programs_hold_at_) return std::max(master_.now(), *programs_hold_at_);

@@ -17,6 +17,19 @@ namespace {
 
 using ::testing::HasSubstr;
 
+class PausedRunTest : public test::PlayedRunTest {};
+
+TEST_F(PausedRunTest, VirtualTimeOfAPausedRunIsThatOfThePauseAlsoWhenNothingHappenedBefore) {
+  Apply({}, {[](const absl::Status&) {}, [] {}}, 1, kNanosecond);
+  const Time until = run_->StepBy(10 * kMicrosecond);
+  v1::DaemonMessage ran;  // the window; what comes next is beyond the pause
+  ran.mutable_report()->set_unfinished(1);
+  ran.mutable_report()->set_next_event(100 * kMicrosecond);
+  run_->OnMessage(0, ran);
+  EXPECT_EQ(run_->state(), v1::FABRIC_STATE_PAUSED);
+  EXPECT_EQ(run_->virtual_time(), until);
+}
+
 // Nothing to do: one message from the daemon, and it collects results.
 class FinishedRunTest : public test::PlayedRunTest {
  protected:
