@@ -23,6 +23,7 @@
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
 #include "client/percsctl/progress.h"
+#include "client/percsctl/screen.h"
 #include "client/percsctl/sweep_slurm.h"
 #include "proto/scenario/build.h"
 
@@ -200,8 +201,10 @@ Outcome Report(const SweepArguments& a, const Grid& grid, std::size_t computed) 
     if (a.plot) json["plot"] = plot;
     fmt::print("{}\n", json.dump(2));
   } else {
-    fmt::print("{} points, {} of them computed now, {} saturated: {}/table.csv, table.jsonl{}\n",
-               rows.size(), computed, saturated, a.folder, a.plot ? ", plot.svg" : "");
+    const std::string text =
+        fmt::format("{} points, {} of them computed now, {} saturated: {}/table.csv, table.jsonl{}",
+                    rows.size(), computed, saturated, a.folder, a.plot ? ", plot.svg" : "");
+    fmt::print("{}\n", Hanging(text, 0));
   }
   if (errors.empty()) return Outcome::Ok();
   return Outcome::Fail(ExitCode::kFailed,

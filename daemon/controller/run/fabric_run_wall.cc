@@ -34,9 +34,12 @@ bool FabricRun::OnlyFaultsWait() const {
 }
 
 Time FabricRun::StepBy(Time by) {
-  const Time from = Resume();
-  pause_at_ = by < kNever - from ? from + by : kNever;
-  const Time until = *pause_at_;
+  const Time from = virtual_time();
+  touched_ = true;
+  if (pause_at_) pace_.Resume(clock_.Now(), from);
+  // Before the next window opens, which may begin after it.
+  const Time until = by < kNever - from ? from + by : kNever;
+  pause_at_ = until;
   Step();
   return until;
 }

@@ -28,6 +28,9 @@ TEST_F(PausedRunTest, VirtualTimeOfAPausedRunIsThatOfThePauseAlsoWhenNothingHapp
   run_->OnMessage(0, ran);
   EXPECT_EQ(run_->state(), v1::FABRIC_STATE_PAUSED);
   EXPECT_EQ(run_->virtual_time(), until);
+  EXPECT_EQ(run_->StepBy(kMicrosecond), until + kMicrosecond);
+  EXPECT_EQ(run_->state(), v1::FABRIC_STATE_PAUSED) << "the next window begins after the step";
+  EXPECT_EQ(run_->virtual_time(), until + kMicrosecond);
 }
 
 // Nothing to do: one message from the daemon, and it collects results.
