@@ -25,6 +25,7 @@ class FabricRecordTest : public testing::Test {
             "unix",
             "unix:/x/controller.sock",
             "http://127.0.0.1:9464/metrics",
+            "http://127.0.0.1:9465/#key",
             "a.yaml",
             store.SocketFolderOf(name),
             "/x/tls/operator",
@@ -41,6 +42,7 @@ TEST_F(FabricRecordTest, WhatWasSavedIsLoadedAgain) {
   const auto loaded = store.Load("one");
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->controller, "unix:/x/controller.sock");
+  EXPECT_EQ(loaded->page, "http://127.0.0.1:9465/#key");
   ASSERT_EQ(loaded->processes.size(), 2u);
   EXPECT_EQ(loaded->processes[1].log, "d.log");
   EXPECT_EQ(loaded->running(), 1) << "the second has our pid but another start time";
