@@ -119,6 +119,7 @@ FabricRun::FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scen
       programs_(daemons_, request.wait_endpoints()),
       lease_timer_(lock),
       soon_timer_(lock),
+      rejoin_timer_(lock),
       cables_(topology(), placement_),
       batches_(daemons_),
       manager_log_(events_.record != nullptr),
@@ -263,6 +264,7 @@ void FabricRun::End(absl::StatusOr<RunResult> result) {
   pace_timer_.Cancel();
   lease_timer_.Cancel();
   soon_timer_.Cancel();
+  rejoin_timer_.Cancel();
   final_.Abandon();
   if (!result.ok()) spdlog::error("run {}: {}", number_, std::string(result.status().message()));
   result_ = std::move(result);
@@ -279,6 +281,7 @@ void FabricRun::HandOver(const absl::Status& why) {
   pace_timer_.Cancel();
   lease_timer_.Cancel();
   soon_timer_.Cancel();
+  rejoin_timer_.Cancel();
 }
 
 v1::FabricState FabricRun::state() const {

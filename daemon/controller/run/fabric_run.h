@@ -190,6 +190,7 @@ class FabricRun {
     std::uint64_t attempt = 0;
     std::set<std::uint32_t> awaited;  // survivors that have not opened a stream to it yet
     bool configured = false;
+    bool refused = false;  // by the journal, at least once
   };
   struct Command {
     v1::JournalRecord record;
@@ -302,6 +303,8 @@ class FabricRun {
   void OnPeerBack(std::uint32_t survivor, const v1::PeerBackReply& reply);
   void OnJoined(const v1::Ready& ready);
   void ConfigureRejoined();
+  void SubmitRejoin();
+  void OnRejoinRefused(std::uint64_t attempt, const absl::Status& why);
   void AbandonRejoin(std::uint32_t process);
   void Welcome(std::uint32_t process);
   std::uint32_t living() const;
@@ -340,6 +343,7 @@ class FabricRun {
   FaultLeases leases_;
   Timer lease_timer_;
   Timer soon_timer_;
+  Timer rejoin_timer_;  // after a rejoin that the journal did not take
   bool soon_ = false;
 
   Phase phase_ = Phase::kConfiguring;
@@ -367,6 +371,7 @@ class FabricRun {
   std::uint64_t attempts_ = 0;
   // For a controller that takes over.
   std::uint64_t commands_taken_ = 0;  // that are in the journal
+  Time last_command_at_ = 0;          // of those that were there when it took over
   std::uint64_t recoveries_ = 0;
   v1::SavedRun::Phase saved_phase_ = v1::SavedRun::PHASE_UNSPECIFIED;
   std::vector<v1::JournalRecord> retake_;  // journalled, but not in what was saved

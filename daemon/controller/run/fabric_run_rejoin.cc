@@ -15,6 +15,11 @@
 #include "spdlog/spdlog.h"
 
 namespace percs {
+namespace {
+
+constexpr std::chrono::milliseconds kRejoinAgain(1'000);
+
+}  // namespace
 
 void FabricRun::TakeBack() {
   if (!going_on() || joining_ || !losses_.empty()) return;
@@ -49,15 +54,14 @@ void FabricRun::ConfigureRejoined() {
 }
 
 void FabricRun::OnJoined(const v1::Ready& ready) {
-  if (!joining_->configured || ready.attempt() != joining_->attempt) return;
+  if (joining_->configured && ready.attempt() == joining_->attempt) SubmitRejoin();
+}
+
+void FabricRun::SubmitRejoin() {
   const v1::Peer peer = port_->Describe(joining_->process);
   Command command;
-  command.done = [this, process = peer.process()](absl::StatusOr<Time> at) {
-    if (at.ok()) return;
-    spdlog::error("run {}: process {} cannot rejoin: {}", number_, process,
-                  std::string(at.status().message()));
-    lost_as_.erase(process);
-    joining_.reset();
+  command.done = [this, attempt = joining_->attempt](absl::StatusOr<Time> at) {
+    if (!at.ok()) OnRejoinRefused(attempt, at.status());
   };
   v1::RejoinedDaemon* message = command.record.mutable_rejoin();
   message->set_process(peer.process());
@@ -66,6 +70,25 @@ void FabricRun::OnJoined(const v1::Ready& ready) {
   message->set_loss(lost_as_[peer.process()]);
   commands_.push_back(std::move(command));
   Soon();
+}
+
+// What the journal does not take now, it may take later; the daemon waits for it.
+void FabricRun::OnRejoinRefused(std::uint64_t attempt, const absl::Status& why) {
+  if (!joining_ || joining_->attempt != attempt) return;
+  const std::uint32_t process = joining_->process;
+  if (!joining_->refused) {
+    spdlog::error("run {}: process {} cannot rejoin: {}", number_, process,
+                  std::string(why.message()));
+  }
+  joining_->refused = true;
+  if (absl::IsResourceExhausted(why) || absl::IsUnavailable(why)) {
+    rejoin_timer_.Set(kRejoinAgain, [this, attempt] {
+      if (joining_ && joining_->attempt == attempt) SubmitRejoin();
+    });
+    return;
+  }
+  lost_as_.erase(process);
+  joining_.reset();
 }
 
 // `process` is lost. Survivors forget the stream to the one that was on its way, and that one

@@ -89,6 +89,7 @@ absl::Status FabricRun::Restore(const v1::SavedRun& saved,
   recoveries_ = saved.recoveries() + 1;
   queries_.ContinueAfter(recoveries_);
   saved_phase_ = saved.phase();
+  if (!commands.empty()) last_command_at_ = commands.back().at();
   commands.erase(commands.begin(), commands.begin() + static_cast<std::ptrdiff_t>(commands_taken_));
   retake_ = std::move(commands);
   return absl::OkStatus();
@@ -149,8 +150,8 @@ void FabricRun::TakeUp() {
   has_started_ = true;
   started_ = clock_.Now();
   pace_.Start(started_, master_.now(), master_.windows());
-  pace_.Resume(started_,
-               retake_.empty() ? master_.now() : std::max(master_.now(), retake_.back().at()));
+  // At a pace commands take effect between windows, and none may come before one that has.
+  pace_.Resume(started_, std::max(master_.now(), last_command_at_));
   phase_ = Phase::kRunning;
   EndLeases();
   if (saved_phase_ == v1::SavedRun::PHASE_COLLECTING) return Collect(v1::Collect::WHAT_RESULTS);
