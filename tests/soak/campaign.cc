@@ -26,14 +26,14 @@ constexpr std::uint64_t kProgressEvery = 10'000;
 
 std::string Usage(const Campaign& c) {
   return fmt::format(
-      "usage: {0} FIRST COUNT [--jobs N]   tries {1}s FIRST to FIRST + COUNT - 1\n"
+      "usage: {0} FIRST COUNT [--jobs N]   tries {1} FIRST to FIRST + COUNT - 1\n"
       "       {0} --shrink SEED [--out FILE]\n"
       "                                   writes the smallest part that still fails\n"
       "       {0} --replay FILE            runs such a part again\n"
       "       {0} --print SEED             prints the whole\n"
       "Exit code: 0 nothing fails, 1 something fails, 2 wrong usage.\n"
       "Keep a find: {2}\n",
-      c.program, c.thing, c.keep);
+      c.program, c.things, c.keep);
 }
 
 std::string EndOf(int status) {
@@ -99,7 +99,7 @@ class Search {
         ++worker.found;
       }
       if (const std::uint64_t tried = seed - first_ + 1; tried % kProgressEvery == 0)
-        fmt::print(stderr, "{} of {} {}s\n", tried, count_, campaign_.thing);
+        fmt::print(stderr, "{} of {} {}\n", tried, count_, campaign_.things);
     }
     worker.done = true;
   }
@@ -116,7 +116,7 @@ class Search {
 
 int RunSearch(const Campaign& c, std::uint64_t first, std::uint64_t count, std::uint64_t jobs) {
   const std::uint64_t found = Search(c, first, count, jobs).Run();
-  fmt::print("{}s {} to {}: {} tried, {} failed\n", c.thing, first, first + count - 1, count,
+  fmt::print("{} {} to {}: {} tried, {} failed\n", c.things, first, first + count - 1, count,
              found);
   return found == 0 ? 0 : 1;
 }

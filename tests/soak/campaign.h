@@ -14,6 +14,7 @@ namespace percs::soak {
 struct Campaign {
   const char* program;  // network_campaign
   const char* thing;    // network
+  const char* things;   // networks
   const char* keep;     // how to keep a find; a line of the usage
   // The whole thing of that number, for people.
   std::function<std::string(std::uint64_t seed)> print;

@@ -42,7 +42,7 @@ absl::StatusOr<soak::Campaign::Replayed> ReplayPart(const std::string& text, con
 int main(int argc, char** argv) {
   using namespace percs::reference;
   return percs::soak::Main(
-      {"network_campaign", "network",
+      {"network_campaign", "network", "networks",
        "add its number to kFoundNetworks in tests/differential/differential_test.cc.",
        [](std::uint64_t seed) { return Describe(RandomNetwork(seed)); }, FailureOfNetwork,
        SmallestPart, ReplayPart},

@@ -36,7 +36,7 @@ absl::StatusOr<soak::Campaign::Replayed> ReplayScenario(const std::string& text,
 int main(int argc, char** argv) {
   using namespace percs::generate;
   return percs::soak::Main(
-      {"scenario_campaign", "scenario",
+      {"scenario_campaign", "scenario", "scenarios",
        "write the smallest part to a file in tests/generate/found.",
        [](std::uint64_t seed) { return percs::PrintScenarioYaml(Bounded(RandomScenario(seed))); },
        [](std::uint64_t seed) { return FailureOf(seed); }, SmallestScenario, ReplayScenario},

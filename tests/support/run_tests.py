@@ -2,7 +2,7 @@
 
 libFuzzer targets run their kept inputs and nothing else: a run of the tests must not depend on
 luck. With --search they look for new ones, network_campaign for networks, scenario_campaign for
-scenarios.
+scenarios, control_campaign for histories of the control plane.
 
 tests/run calls this once per tier. Each program runs in a session of its own, under a time limit,
 and whatever it left running is ended with it. The tally goes to <results>/<tier>.tally as
@@ -10,6 +10,7 @@ and whatever it left running is ended with it. The tally goes to <results>/<tier
 """
 
 import argparse
+import collections
 import concurrent.futures
 import dataclasses
 import json
@@ -273,16 +274,22 @@ def run_fuzz(options, program):
     return outcome
 
 
-# What a campaign tries, and how one that fails is kept.
+# What NAME_campaign tries, and how one that fails is kept.
+Campaign = collections.namedtuple("Campaign", "thing things keep")
 CAMPAIGNS = {
-    "network": "add the number to kFoundNetworks in tests/differential/differential_test.cc",
-    "scenario": "write the smallest part to a file in tests/generate/found (--out)",
+    "network": Campaign("network", "networks", "add the number to kFoundNetworks in "
+                        "tests/differential/differential_test.cc"),
+    "scenario": Campaign("scenario", "scenarios", "write the smallest part to a file in "
+                         "tests/generate/found (--out)"),
+    "control": Campaign("history", "histories", "write a unit test of what went wrong; "
+                        "the number is another history as soon as messages change"),
 }
 
 
-def run_campaign(options, thing, count):
-    """Random networks or scenarios from a number on that follows from the search's seed."""
-    program = options.bin / f"{thing}_campaign"
+def run_campaign(options, name, count):
+    """Random networks, for example, from a number on that follows from the search's seed."""
+    thing, things, keep = CAMPAIGNS[name]
+    program = options.bin / f"{name}_campaign"
     log = options.results / f"{options.tier}.{program.name}.log"
     outcome = Outcome(name=program.name, log=log)
     first = options.search_seed % 10**12 * 10**6
@@ -292,10 +299,10 @@ def run_campaign(options, thing, count):
     for number, why in re.findall(rf"^{thing} (\d+): (.*)", log_text, re.M):
         outcome.failures.append((f"{thing} {number}", "\n".join((
             why, f"the smallest part that fails: {program} --shrink {number}",
-            f"to keep it: {CAMPAIGNS[thing]}"))))
+            f"to keep it: {keep}"))))
     if code == 0 and not outcome.failures:
         outcome.passed = 1
-        outcome.note = f"{thing}s {first} to {first + count - 1}"
+        outcome.note = f"{things} {first} to {first + count - 1}"
     elif not outcome.failures:
         outcome.failures.append((program.name, f"{ending(code, CAMPAIGN_SECONDS)}\n{tail(log)}"))
     return outcome
@@ -340,10 +347,10 @@ def outcomes(options):
     if targets and not options.filter:
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             yield from pool.map(lambda target: run_fuzz(options, target), targets)
-    for thing in CAMPAIGNS:
-        count = getattr(options, f"{thing}s")
+    for name, campaign in CAMPAIGNS.items():
+        count = getattr(options, campaign.things)
         if count and not options.filter:
-            yield run_campaign(options, thing, count)
+            yield run_campaign(options, name, count)
 
 
 def parse_arguments():
@@ -363,8 +370,9 @@ def parse_arguments():
     parser.add_argument("--corpus", type=pathlib.Path, default=ROOT / "tests" / "fuzz" / "corpus")
     parser.add_argument("--search", type=int, default=0, metavar="SECONDS", help="of each "
                         "libFuzzer target; without it, they try their kept inputs only")
-    for thing in CAMPAIGNS:
-        parser.add_argument(f"--{thing}s", type=int, default=0, help=f"that {thing}_campaign tries")
+    for name, campaign in CAMPAIGNS.items():
+        parser.add_argument(f"--{campaign.things}", type=int, default=0,
+                            help=f"that {name}_campaign tries")
     parser.add_argument("--search-seed", type=int, default=1)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--report", help=argparse.SUPPRESS)

@@ -59,11 +59,12 @@ FAKE_CAMPAIGN = """\
 #!/usr/bin/python3
 import os, sys
 first, count = int(sys.argv[1]), int(sys.argv[2])
-thing = os.path.basename(sys.argv[0]).removesuffix("_campaign")
+name = os.path.basename(sys.argv[0]).removesuffix("_campaign")
+thing = "history" if name == "control" else name
 if os.environ["FAKE_MODE"] == "find":
     print(f"{thing} {first + 2}: a reason")
     sys.exit(1)
-print(f"{thing}s {first} to {first + count - 1}: {count} tried, 0 failed")
+print(f"{thing} {first} to {first + count - 1}: {count} tried, 0 failed")
 """
 
 
@@ -158,13 +159,16 @@ class RunnerTest(unittest.TestCase):
         self.assertRegex(output, "to keep it: cp .*trial_fuzz-crash-1 .*corpus/trial/")
 
     def test_what_a_campaign_finds_is_told_one_by_one(self):
-        for thing, kept in (("network", "kFoundNetworks"), ("scenario", "tests/generate/found")):
+        for name, thing, things, kept in (
+                ("network", "network", "networks", "kFoundNetworks"),
+                ("scenario", "scenario", "scenarios", "tests/generate/found"),
+                ("control", "history", "histories", "write a unit test")):
             with self.subTest(thing):
-                self.write_program(self.folder / f"{thing}_campaign", FAKE_CAMPAIGN)
-                search = (f"--{thing}s", "10", "--search-seed", "7")
+                self.write_program(self.folder / f"{name}_campaign", FAKE_CAMPAIGN)
+                search = (f"--{things}", "10", "--search-seed", "7")
                 *counts, output = self.run_tier(*search)
                 self.assertEqual([0, 1, 0, 0], counts, output)
-                self.assertIn(f"{thing}s 7000000 to 7000009", output)
+                self.assertIn(f"{things} 7000000 to 7000009", output)
                 *counts, output = self.run_tier(*search, mode="find")
                 self.assertEqual([1, 0, 1, 0], counts)
                 self.assertIn(f"FAILED: {thing} 7000002", output)

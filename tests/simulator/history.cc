@@ -1,0 +1,358 @@
+#include "tests/simulator/history.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "client/lib/journalled_run.h"
+#include "emulator/sim/run.h"
+#include "fmt/format.h"
+#include "proto/scenario/build.h"
+#include "proto/scenario/commands.h"
+#include "proto/scenario/reader.h"
+#include "spdlog/spdlog.h"
+#include "tests/simulator/client.h"
+
+namespace percs::sim {
+namespace {
+
+using std::chrono::seconds;
+
+// Nothing new breaks after the first; at the second everything is whole; the run ends by the last.
+constexpr Wall kBreaksUntil = seconds(12), kWholeAt = seconds(40), kEndsBy = seconds(400);
+// After something kept a daemon from answering it may take so long until it is heard.
+constexpr Wall kRecovers = seconds(2);
+
+// Live, so that there is time to break things, or as fast as messages cross.
+v1::ApplyRequest DrawRun(RandomStream& random, std::uint32_t daemons) {
+  const std::uint32_t hubs = std::max(daemons, 2 + random.Below(3));
+  const bool live = random.Below(4) > 0;
+  const std::string text = fmt::format(
+      "name: simulated\n"
+      "seed: {}\n"
+      "topology: {{supernodes: 1, drawers: 1, hubs: {}}}\n"
+      "parameters: {{ll: {{wire: {}ns}}, management_latency: 600ns, detect: 600ns,\n"
+      "             plan: 500ns, install: 2us, retransmit_timeout: 5us, retransmit_tries: 3}}\n"
+      "workload:\n"
+      "  pattern: {{pattern: uniform, load: {}, message_bytes: 2KiB, reliable: true,\n"
+      "            payload: verified, measure: {}us}}\n"
+      "run: {{clock: {}}}\n",
+      random.Below(1000), hubs, live ? 100 + 100 * random.Below(4) : 100,
+      random.Below(2) ? "0.02" : "0.1", live ? 2 + random.Below(8) : 8 + random.Below(8),
+      live ? "live, pace: 1us/s" : "batch");
+  const auto scenario = ReadScenarioText(text, "simulated", ScenarioFormat::kYaml);
+  PERCS_CHECK(scenario.ok());
+  v1::ApplyRequest request;
+  *request.mutable_scenario() = *scenario;
+  return request;
+}
+
+FabricSettings DrawSettings(RandomStream& random) {
+  FabricSettings settings;
+  settings.daemons = 2 + random.Below(3);
+  if (random.Below(4) > 0) settings.loss_deadline = milliseconds(2500 + random.Below(4) * 1000);
+  settings.same_address = random.Below(2) == 0 || !settings.loss_deadline;
+  settings.keeps_place = random.Below(2) == 0;
+  return settings;
+}
+
+class History final : public Observer {
+ public:
+  explicit History(std::uint64_t seed)
+      : random_(seed, "history"),
+        world_(seed),
+        settings_(DrawSettings(random_)),
+        request_(DrawRun(random_, settings_.daemons)),
+        fabric_(&world_, settings_),
+        client_(&fabric_, request_, random_.Below(12)),
+        impaired_(settings_.daemons, Wall(0)) {
+    fabric_.network().Watch(this);
+  }
+
+  Outcome Run();
+  void OnToDaemon(std::uint32_t place, std::uint64_t incarnation,
+                  const v1::ControllerMessage& message) override;
+
+ private:
+  void Plan();
+  void BreakSomething();
+  void BreakDaemon(std::uint32_t daemon);
+  void BreakController();
+  void BreakDisk();
+  // It cannot answer until then.
+  void Impair(std::uint32_t daemon, Wall until) {
+    impaired_[daemon] = std::max(impaired_[daemon], until);
+  }
+  void Fail(const std::string& why) {
+    if (outcome_.failure.empty()) outcome_.failure = why;
+  }
+  void Look();
+  void LookAtPlaces(Controller& controller);
+  void LookAtTime(Controller& controller);
+  void CheckEnd();
+  void CheckDigest(const JournalledRun& run, const std::string& digest);
+  Wall Span(Wall least, Wall most) {
+    return least + Wall(static_cast<Wall::rep>(random_.Unit() *
+                                               static_cast<double>((most - least).count())));
+  }
+
+  RandomStream random_;
+  World world_;
+  const FabricSettings settings_;
+  const v1::ApplyRequest request_;
+  SimulatedFabric fabric_;
+  Client client_;
+  std::vector<Wall> impaired_;  // by daemon: when it could not answer last
+  bool broken_ = false;
+  // Of the controller that there was at the last look: who has which place.
+  const Controller* looked_at_ = nullptr;
+  std::vector<std::uint64_t> owners_;
+  std::map<std::uint64_t, Time> times_;  // by run, the latest that was seen
+  // By run, place and end of the window: who was granted it.
+  std::map<std::tuple<std::uint64_t, std::uint32_t, Time>, std::uint64_t> grants_;
+  std::map<std::pair<std::uint64_t, std::uint32_t>, Time> granted_;  // the latest, by run and place
+  Outcome outcome_;
+};
+
+void History::OnToDaemon(std::uint32_t place, std::uint64_t incarnation,
+                         const v1::ControllerMessage& message) {
+  if (!message.has_grant() || fabric_.controller() == nullptr ||
+      fabric_.controller()->run() == nullptr)
+    return;
+  const std::uint64_t run = fabric_.controller()->run()->number();
+  const Time end = message.grant().end();
+  const auto [it, fresh] = grants_.try_emplace({run, place, end}, incarnation);
+  if (!fresh && it->second != incarnation)
+    Fail(fmt::format("the window of place {} up to {} was granted to two daemons", place,
+                     FormatTime(end)));
+  Time& latest = granted_[{run, place}];
+  // What is sent again on another stream is older than what follows it.
+  if (fresh && end < latest)
+    Fail(fmt::format("place {} was granted a window up to {} after one up to {}", place,
+                     FormatTime(end), FormatTime(latest)));
+  latest = std::max(latest, end);
+}
+
+void History::BreakDaemon(std::uint32_t daemon) {
+  const auto& process = fabric_.daemon(daemon);
+  if (!process) return;
+  const std::string name = SimulatedFabric::NameOf(daemon);
+  switch (random_.Below(5)) {
+    case 0: {
+      const Wall away = Span(milliseconds(100), seconds(7));
+      fabric_.RestartDaemonsAfter(away);
+      Impair(daemon, world_.now() + away);
+      return process->Kill();
+    }
+    case 1: {
+      const Wall until = world_.now() + Span(milliseconds(100), seconds(9));
+      world_.Log(fmt::format("{} is paused until {:.3f} s", name, until.count() / 1e9));
+      Impair(daemon, until);
+      return process->PauseUntil(until);
+    }
+    case 2: {
+      const Wall until = world_.now() + Span(milliseconds(100), seconds(9));
+      world_.Log(fmt::format("nothing passes between {} and the controller until {:.3f} s", name,
+                             until.count() / 1e9));
+      Impair(daemon, until);
+      return fabric_.network().StallUntil(name, SimulatedFabric::kController, until);
+    }
+    case 3: {
+      world_.Log(fmt::format("streams between {} and the controller break", name));
+      return fabric_.network().Break(name, SimulatedFabric::kController);
+    }
+    default: {
+      // Not an impairment: it answers between slices.
+      const Wall look = Span(milliseconds(20), milliseconds(250));
+      const Wall until = world_.now() + Span(seconds(4), seconds(25));
+      world_.Log(fmt::format("{} computes slowly until {:.3f} s", name, until.count() / 1e9));
+      return process->SlowUntil(until, look);
+    }
+  }
+}
+
+void History::BreakController() {
+  const auto& process = fabric_.controller_process();
+  if (!process) return;
+  fabric_.RestartControllerAfter(Span(milliseconds(50), seconds(3)));
+  switch (random_.Below(8)) {
+    case 0:
+      return process->Kill();
+    case 1: {
+      const Wall until = world_.now() + Span(milliseconds(100), seconds(9));
+      world_.Log(fmt::format("the controller is paused until {:.3f} s", until.count() / 1e9));
+      return process->PauseUntil(until);
+    }
+    case 2:
+      return fabric_.StopController();
+    case 3:
+      if (random_.Below(3) > 0) return process->Kill();
+      return fabric_.LosePower();
+    default:
+      return process->DieAfter(1 + random_.Below(60));
+  }
+}
+
+void History::BreakDisk() {
+  const Wall until = world_.now() + Span(milliseconds(100), seconds(16));
+  if (random_.Below(3) > 0) {
+    world_.Log(fmt::format("the disk is full until {:.3f} s", until.count() / 1e9));
+    return fabric_.disk().FullUntil(until);
+  }
+  world_.Log(fmt::format("syncs fail until {:.3f} s", until.count() / 1e9));
+  fabric_.disk().FailSyncsUntil(until);
+}
+
+void History::BreakSomething() {
+  broken_ = true;
+  const std::uint32_t what = random_.Below(10);
+  const std::uint32_t daemon = random_.Below(settings_.daemons);
+  if (what < 4) return BreakDaemon(daemon);
+  if (what < 7) return BreakController();
+  if (what < 8) return BreakDisk();
+  const std::uint32_t other = random_.Below(settings_.daemons);
+  if (daemon == other) return;
+  const std::string a = SimulatedFabric::NameOf(daemon), b = SimulatedFabric::NameOf(other);
+  if (what == 8) {
+    world_.Log(fmt::format("streams between {} and {} break", a, b));
+    return fabric_.network().Break(a, b);
+  }
+  const Wall until = world_.now() + Span(milliseconds(100), seconds(9));
+  world_.Log(
+      fmt::format("nothing passes between {} and {} until {:.3f} s", a, b, until.count() / 1e9));
+  // A window waits for batches, and who waits has nothing to say but that it is there.
+  fabric_.network().StallUntil(a, b, until);
+}
+
+void History::Plan() {
+  fabric_.StartController();
+  for (std::uint32_t i = 0; i < settings_.daemons; ++i)
+    world_.After(Span(Wall(0), milliseconds(300)), [this, i] { fabric_.StartDaemon(i); });
+  client_.Start();
+  const std::uint32_t count = random_.Below(8);
+  for (std::uint32_t i = 0; i < count; ++i)
+    world_.After(Span(Wall(0), kBreaksUntil), [this] { BreakSomething(); });
+  world_.After(kWholeAt, [this] { client_.Finish(); });
+}
+
+void History::LookAtPlaces(Controller& controller) {
+  const bool same = looked_at_ == &controller && owners_.size() == settings_.daemons;
+  looked_at_ = &controller;
+  owners_.resize(settings_.daemons);
+  for (std::uint32_t place = 0; place < settings_.daemons; ++place) {
+    const Member* member = controller.membership().member(place);
+    const std::uint64_t owner = member ? member->incarnation() : 0;
+    const std::uint64_t before = std::exchange(owners_[place], owner);
+    if (!same || before == 0 || before == owner) continue;
+    ++outcome_.losses;
+    world_.Log(fmt::format("the daemon in place {} is lost", place));
+    const auto daemon = fabric_.Find(before);
+    if (!daemon || impaired_[*daemon] + kRecovers >= world_.now()) continue;
+    Fail(fmt::format("{} was declared lost, though it could have answered since {:.3f} s",
+                     SimulatedFabric::NameOf(*daemon), impaired_[*daemon].count() / 1e9));
+  }
+}
+
+void History::LookAtTime(Controller& controller) {
+  const FabricRun* run = controller.run();
+  if (run == nullptr || !controller.storage().ok()) return;  // what is not saved may not be
+  const Time now = run->master().now();
+  Time& latest = times_[run->number()];
+  if (now < latest && !fabric_.lost_power())
+    Fail(fmt::format("virtual time went back from {} to {}", FormatTime(latest), FormatTime(now)));
+  latest = std::max(latest, now);
+}
+
+void History::Look() {
+  if (!fabric_.refusal().empty()) {
+    Fail("the controller does not start: " + fabric_.refusal());
+    return;
+  }
+  if (!client_.failure().empty()) Fail(client_.failure());
+  Controller* controller = fabric_.controller();
+  if (controller == nullptr) {
+    looked_at_ = nullptr;
+    return;
+  }
+  LookAtPlaces(*controller);
+  LookAtTime(*controller);
+}
+
+void History::CheckDigest(const JournalledRun& run, const std::string& digest) {
+  if (run.end && run.end->digest() != digest && !run.end->digest().empty())
+    return Fail("the journal has another digest than the result");
+  const auto scenario = BuildScenario(run.scenario, "");
+  PERCS_CHECK(scenario.ok());
+  RunOptions options;
+  for (const v1::JournalRecord& record : run.commands) {
+    options.commands.push_back({record.at(), [&record](Fabric& fabric, Time at) {
+                                  return ActOnFabric(record, fabric, at);
+                                }});
+  }
+  const auto replay = RunScenario(*scenario, options);
+  if (!replay.ok()) return Fail("the replay fails: " + std::string(replay.status().message()));
+  if (replay->digest.ToString() != digest)
+    Fail(fmt::format("the digest is {}, and that of the replay {}", digest,
+                     replay->digest.ToString()));
+}
+
+void History::CheckEnd() {
+  if (!client_.done()) {
+    const Controller* controller = fabric_.controller();
+    return Fail(fmt::format("the run has not ended {:.0f} s after everything was whole again: {}",
+                            (world_.now() - kWholeAt).count() / 1e9,
+                            controller == nullptr || controller->run() == nullptr
+                                ? "there is none"
+                                : fmt::format("{} at {}", v1::FabricState_Name(controller->state()),
+                                              FormatTime(controller->run()->master().now()))));
+  }
+  const auto contents = ReadJournal(SimulatedFabric::kFolder, fabric_.disk());
+  if (!contents.ok()) return Fail(std::string(contents.status().message()));
+  std::vector<v1::JournalRecord> records;
+  for (const v1::JournalRecord& record : contents->records) {
+    if (record.run() == client_.run()) records.push_back(record);
+  }
+  if (const std::string why = client_.CheckJournal(records); !why.empty()) return Fail(why);
+  for (const v1::JournalRecord& record : records) outcome_.rejoins += record.has_rejoin();
+  const auto& result = client_.result();
+  if (!result.ok()) {
+    const std::string why(result.status().message());
+    const bool named = why.find("lost ") != std::string::npos ||
+                       why.find("waits for streams between daemons") != std::string::npos;
+    if (!fabric_.lost_power() && !(broken_ && named)) Fail("the run failed: " + why);
+    return;
+  }
+  const auto run = ReadJournalledRun(SimulatedFabric::kFolder, client_.run(), fabric_.disk());
+  if (!run.ok()) return Fail(std::string(run.status().message()));
+  outcome_.finished = true;
+  CheckDigest(*run, result->result().digest());
+}
+
+Outcome History::Run() {
+  Plan();
+  while (outcome_.failure.empty() && !client_.done() && world_.now() < kEndsBy && world_.Step()) {
+    ++outcome_.events;
+    fabric_.Reap();
+    Look();
+  }
+  if (outcome_.failure.empty()) CheckEnd();
+  outcome_.trace = world_.trace();
+  outcome_.log = world_.log();
+  outcome_.crashes = fabric_.crashes();
+  outcome_.commands = client_.acknowledged();
+  return std::move(outcome_);
+}
+
+}  // namespace
+
+Outcome RunHistory(std::uint64_t seed) {
+  const auto level = spdlog::get_level();
+  spdlog::set_level(spdlog::level::off);
+  Outcome outcome = History(seed).Run();
+  spdlog::set_level(level);
+  return outcome;
+}
+
+}  // namespace percs::sim

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Plants bugs in copies of the sources of the control plane, each behind a switch.
+
+    tests/simulator/plant.py OUT          writes the copies, with all bugs, into the folder OUT
+    tests/simulator/plant.py --list       the bugs, with their numbers
+
+A bug is one line that is replaced. In the copy both lines stand, and the environment's
+PERCS_PLANTED=NUMBER says which bug there is; without it there is none. planted_campaign is
+control_campaign made of these copies; tests/engines/test_planted_bugs.py shows that it finds each.
+"""
+
+import collections
+import os
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDERS = ("daemon", "tests/simulator")
+
+# What it breaks, in which file, the line as it stands there once, and what stands there instead:
+# BUG is true if the bug is wanted, LINE is the line.
+Bug = collections.namedtuple("Bug", "title file line text")
+
+BUGS = [Bug(*b) for b in (
+    ("a disk that is full makes healthy daemons lost",
+     "daemon/controller/controller_daemons.cc",
+     "  rules.can_decide = storage_trouble_.ok();",
+     "  rules.can_decide = BUG || storage_trouble_.ok();"),
+    ("a window is computed in one go, and pings wait",
+     "daemon/node/host.cc",
+     "    if (now - begin >= kSlice) return false;",
+     "    if (now - begin >= kSlice && !BUG) return false;"),
+    ("a pause of the controller counts as silence of the daemons",
+     "daemon/controller/members/loss_watch.cc",
+     "      std::min(std::chrono::duration_cast<Wall>(now - looked_.value_or(now)), kLookEvery);",
+     "      std::min(std::chrono::duration_cast<Wall>(now - looked_.value_or(now)),"
+     " BUG ? Wall(1'000'000) : kLookEvery);"),
+    ("commands are acknowledged without being journalled",
+     "daemon/controller/controller.cc",
+     "      absl::Status status = AppendCommands(records);",
+     "      absl::Status status = BUG ? absl::OkStatus() : AppendCommands(records);"),
+    ("messages leave before they are saved",
+     "daemon/controller/controller_state.cc",
+     "  store_.Begin();",
+     "  if (BUG) membership_.Release(); LINE"),
+    ("a state that could not be saved is never saved again",
+     "daemon/controller/controller_state.cc",
+     "    keep_timer_.Set(kKeepAgain, [this] { keeping_again_ = false; });",
+     "    if (!BUG) LINE"),
+    ("messages are acknowledged before they are saved",
+     "daemon/stream/session.h",
+     "  std::uint64_t keepable() const { return held_back_ ? durable_ : received_; }",
+     "  std::uint64_t keepable() const { return held_back_ && !BUG ? durable_ : received_; }"),
+    ("what was not acknowledged is not sent again on the next stream",
+     "daemon/stream/session.h",
+     "    unsent_ = 0;",
+     "    unsent_ = BUG ? queue_.size() : 0;"),
+    ("a message that arrives twice is acted upon twice",
+     "daemon/stream/session.h",
+     "    if (message.sequence() == 0 || message.sequence() <= received_) return false;",
+     "    if (BUG && message.sequence() > 0 && message.sequence() <= received_) return true; LINE"),
+    ("commands that were journalled but not saved are forgotten by the next controller",
+     "daemon/controller/run/fabric_run_state.cc",
+     "  retake_ = std::move(commands);",
+     "  if (!BUG) LINE"),
+    ("steps of network management are not kept",
+     "daemon/controller/run/fabric_run_windows.cc",
+     "  manager_log_.RanWindow(commands_taken_, master_.now());",
+     "  if (!BUG) LINE"),
+    ("a survivor takes in all that has arrived of a lost daemon",
+     "daemon/node/host.cc",
+     "    const std::uint64_t accepted = std::min(peer->session().received(), message.batches());",
+     "    const std::uint64_t accepted = std::min(peer->session().received(),"
+     " BUG ? ~std::uint64_t{0} : message.batches());"),
+    ("the loss does not record what survivors lack",
+     "daemon/controller/run/fabric_run_losses.cc",
+     "    if (from >= boundary) continue;",
+     "    if (BUG || from >= boundary) continue;"),
+    ("a daemon that was declared lost is listened to",
+     "daemon/controller/members/membership.cc",
+     "  if (hello.fabric() == membership_->fabric_ && hello.incarnation() == incarnation()) {",
+     "  if (hello.fabric() == membership_->fabric_ &&"
+     " (BUG || hello.incarnation() == incarnation())) {"),
+    ("the next controller asks again for a loss that was journalled",
+     "daemon/controller/run/fabric_run_state.cc",
+     "    if (!journalled(loss)) BeginLoss(loss.saved);",
+     "    if (BUG || !journalled(loss)) BeginLoss(loss.saved);"),
+    ("a stream that breaks is not dialled again",
+     "daemon/sync/sync_client.cc",
+     "    if (!has_stream()) Dial();",
+     "    if (!BUG && !has_stream()) Dial();"),
+    ("commands for the next window are not saved",
+     "daemon/controller/run/fabric_run_state.cc",
+     "  for (std::uint32_t p = 0; p < daemons_; ++p) *saved->add_pending() = Pending(p);",
+     "  for (std::uint32_t p = 0; p < daemons_; ++p)"
+     " *saved->add_pending() = BUG ? v1::WindowGrant() : Pending(p);"),
+    ("a rejoin that the journal does not take is given up",
+     "daemon/controller/run/fabric_run_rejoin.cc",
+     "  if (absl::IsResourceExhausted(why) || absl::IsUnavailable(why)) {",
+     "  if (!BUG && (absl::IsResourceExhausted(why) || absl::IsUnavailable(why))) {"),
+    ("the next controller begins before commands that have taken effect",
+     "daemon/controller/run/fabric_run_state.cc",
+     "  pace_.Resume(started_, std::max(master_.now(), last_command_at_));",
+     "  pace_.Resume(started_, BUG ? master_.now() : std::max(master_.now(), last_command_at_));"),
+)]
+
+
+def planted(number, bug, text):
+    if text.count(bug.line + "\n") != 1:
+        raise ValueError(f"{bug.file} must hold this line once: {bug.line.strip()}")
+    instead = bug.text.replace("LINE", bug.line.strip()).replace(
+        "BUG", f"::percs::sim::Planted({number})")
+    return text.replace(bug.line + "\n", instead + "\n")
+
+
+SWITCH = '''#pragma once
+#include <cstdlib>
+namespace percs::sim {
+inline bool Planted(int number) {
+  static const char* const text = std::getenv("PERCS_PLANTED");
+  static const int wanted = text == nullptr ? 0 : std::atoi(text);
+  return wanted == number;
+}
+}  // namespace percs::sim
+'''
+
+
+def write(folder):
+    texts = {}
+    for number, bug in enumerate(BUGS, 1):
+        text = texts.get(bug.file) or (ROOT / bug.file).read_text()
+        texts[bug.file] = planted(number, bug, text)
+    for top in FOLDERS:
+        for path in sorted((ROOT / top).rglob("*")):
+            name = str(path.relative_to(ROOT))
+            if path.suffix not in (".h", ".cc") or path.name.startswith("main_"):
+                continue
+            text = path.read_text()
+            if name in texts:
+                text = '#include "planted_switch.h"\n' + texts[name]
+            put(folder / name, text)
+    put(folder / "planted_switch.h", SWITCH)
+
+
+def put(path, text):
+    """Only what differs, so that no more is compiled again than what has changed."""
+    if path.exists() and path.read_text() == text:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def main():
+    if sys.argv[1:] == ["--list"]:
+        for number, bug in enumerate(BUGS, 1):
+            print(f"{number:2} {bug.title} ({os.path.basename(bug.file)})")
+        return 0
+    if len(sys.argv) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    write(pathlib.Path(sys.argv[1]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
