@@ -26,8 +26,11 @@ bool Hfi::Send(Packet* p, bool verified, const RouteSetting& route) {
   }
   const PortId in = isr_->router().WindowPort(header.source_window);
   const PortId out = isr_->router().RouteFromSource(header, in, route, queued_);
+  p->in = in;
+  p->out = out;
+  if (verified && header.bytes > 0 && out < kQueueOutputs) FillPayload(header);
   if (context_.tracer) [[unlikely]]
-    Trace(p, in, out);
+    Trace(p, out);
   if (out >= kQueueOutputs) {
     if (out == kDamagedEntry) context_.CountLoss(kTablesPlace, header.kind);
     context_.CountDrop(out == kDamagedEntry ? DropReason::kTableParity : DropReason::kNoRoute,
@@ -35,9 +38,6 @@ bool Hfi::Send(Packet* p, bool verified, const RouteSetting& route) {
     context_.Release(p);
     return false;
   }
-  if (verified && header.bytes > 0) FillPayload(header);
-  p->in = in;
-  p->out = out;
   Port& port = ports_[static_cast<std::size_t>(in - kHfiFirst)];
   isr_->Waiting(in, out).Push(p);
   queued_[out] += p->header.flits;
@@ -48,13 +48,9 @@ bool Hfi::Send(Packet* p, bool verified, const RouteSetting& route) {
   return true;
 }
 
-void Hfi::Trace(Packet* p, PortId in, PortId out) {
-  if (!context_.tracer->Select(p->header)) return;
-  p->header.traced = true;
-  p->in = in;
-  p->out = out;
-  context_.tracer->Created(*p, context_.now);
-  if (out >= kQueueOutputs) {
+void Hfi::Trace(Packet* p, PortId out) {
+  context_.tracer->Begin(p, context_.now);
+  if (p->header.traced && out >= kQueueOutputs) {
     const auto reason = out == kDamagedEntry ? DropReason::kTableParity : DropReason::kNoRoute;
     context_.tracer->Dropped(*p, context_.now, reason, p->header.flits);
   }

@@ -96,7 +96,7 @@ class Hfi final : public IsrListener {
       return arrival < other.arrival || (arrival == other.arrival && port < other.port);
     }
   };
-  [[gnu::cold]] void Trace(Packet* p, PortId in, PortId out);  // follows it if it is chosen
+  [[gnu::cold]] void Trace(Packet* p, PortId out);  // follows it if it is chosen
   inline int ServedOutput(PortId hfi_port, Port& port);
   [[gnu::always_inline]] inline void Start(PortId hfi_port, Port& port, PortId output);
   void WakeWhenWIsFree() {

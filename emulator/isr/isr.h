@@ -221,6 +221,8 @@ class Isr {
   // isr_trace.cc: traced packets only, never in the way of others.
   [[gnu::cold]] void TraceArrival(const Packet& p, bool front);
   [[gnu::cold]] void TraceEntry(const Packet& p);
+  [[gnu::cold]] void TraceService(Packet* p, bool entered);
+  [[gnu::cold]] void TraceServiceWait(PortId out, Wait wait);
   [[gnu::cold]] void TraceFront(const Packet& p);
   [[gnu::cold]] void TraceRequest(const Packet& p);
   [[gnu::cold]] void TraceGrant(PortId port, const OutputPort& out, const Packet& p, Time start,

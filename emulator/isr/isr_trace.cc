@@ -9,6 +9,23 @@ void Isr::TraceArrival(const Packet& p, bool front) {
 
 void Isr::TraceEntry(const Packet& p) { context_.Tracer().Entered(p, context_.now); }
 
+// A management packet begins to wait for its output, behind those that came before it.
+void Isr::TraceService(Packet* p, bool entered) {
+  p->in_vc = p->out_vc = kServiceVc;
+  if (entered) {
+    context_.Tracer().Entered(*p, context_.now);
+  } else {
+    context_.Tracer().Arrived(*p, context_.now, Wait::kQueue);
+  }
+}
+
+// What the first of the management packets at an output waits for from now on.
+void Isr::TraceServiceWait(PortId out, Wait wait) {
+  const std::deque<Packet*>& waiting = service_->lanes[out].waiting;
+  if (!waiting.empty() && waiting.front()->header.traced)
+    context_.Tracer().Waits(*waiting.front(), context_.now, wait);
+}
+
 // It is the first for its output and may not request yet.
 void Isr::TraceFront(const Packet& p) {
   context_.Tracer().Waits(p, context_.now, Wait::kSerialisation);

@@ -24,6 +24,10 @@ void Isr::EnterService(Packet* p, PortId out) {
   ++context_.stats.packets_created;
   ++context_.stats.flits_created;
   ++context_.work->resident;
+  if (context_.tracer) [[unlikely]] {
+    p->in_vc = p->out_vc = kServiceVc;
+    context_.tracer->Begin(p, context_.now);
+  }
   int& held = service_->held[kServicePort];
   if (held >= context_.parameters->service_buffer_flits) {
     DropService(p, DropReason::kNoServiceSlot);
@@ -40,6 +44,8 @@ void Isr::EnterService(Packet* p, PortId out) {
 
 void Isr::DropService(Packet* p, DropReason reason) {
   context_.CountDrop(reason, 1, 1);
+  if (p->header.traced) [[unlikely]]
+    context_.Tracer().Dropped(*p, context_.now, reason, 1);
   context_.Release(p);
 }
 
@@ -83,6 +89,10 @@ void Isr::OnServiceRun(Packet* p) {
   }
   p->out = out;
   service_->lanes[out].waiting.push_back(p);
+  if (p->header.traced) [[unlikely]] {
+    TraceService(p, entered);
+    if (service_->lanes[out].waiting.front() == p) TraceServiceWait(out, Wait::kArbitration);
+  }
   service_waiting_ |= PortBit(out);
   dirty_ |= PortBit(out);
   context_.queue.Push(
@@ -97,6 +107,8 @@ Packet* Isr::TakeService(PortId out) {
   waiting.pop_front();
   if (waiting.empty()) service_waiting_ &= ~PortBit(out);
   FreeServiceSlot(p->in);
+  if (context_.tracer) [[unlikely]]
+    TraceServiceWait(out, Wait::kArbitration);
   return p;
 }
 
@@ -122,7 +134,11 @@ bool Isr::DataCanBeGranted(OutputPort& out) {
 bool Isr::GrantService(PortId port, OutputPort& out) {
   ServiceLanes::Lane& lane = service_->lanes[port];
   const bool to_software = port == kServicePort;
-  if (!to_software && lane.credits == 0) return false;
+  if (!to_software && lane.credits == 0) {
+    if (context_.tracer) [[unlikely]]
+      TraceServiceWait(port, Wait::kCredit);
+    return false;
+  }
   if (out.committed_port == kServicePort && DataCanBeGranted(out)) return false;
   if (watched_ & PortBit(port)) [[unlikely]]
     ExplainWaits(port, true);
@@ -135,6 +151,8 @@ bool Isr::GrantService(PortId port, OutputPort& out) {
   out.committed_flits = 0;
   out.committed_spare = false;
   ++context_.stats.ports[port].service_flits;
+  if (p->header.traced) [[unlikely]]
+    TraceGrant(port, out, *p, start, 0, 1, true);
   const std::uint64_t hop = ((static_cast<std::uint64_t>(context_.node) << 8) | port) + 1;
   p->header.path = Mix64(p->header.path ^ hop);
   const Time arrival = out.busy_until + context_.parameters->isr_latency + out.wire;
@@ -202,6 +220,8 @@ void Isr::OnServiceCredits(PortId port, std::uint32_t generation, int count) {
   lane.announced.erase(run);
   const OutputPort& out = outputs_[port];
   if (!out.up || generation != out.generation) return;
+  if (context_.tracer && lane.credits == 0) [[unlikely]]
+    TraceServiceWait(port, Wait::kArbitration);
   lane.credits += count;
   dirty_ |= PortBit(port);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "emulator/packet/packet_bytes.h"
 #include "emulator/packet/packet_state.h"
 
 namespace percs {
@@ -12,21 +13,24 @@ const char* WaitName(Wait wait) {
   return kNames[static_cast<int>(wait)];
 }
 
-bool PathTracer::Select(const PacketHeader& header) {
-  bool taken = false;
+PathTracer::Choice PathTracer::Select(const PacketHeader& header) {
+  Choice choice;
   for (Selected& s : selections_) {
     const TraceSelection& want = s.selection;
     if (want.source != kNoNode && want.source != node_) continue;
     if (want.destination != kNoNode && want.destination != header.destination) continue;
     if (want.message && (header.kind != PacketKind::kData || header.message != *want.message))
       continue;
+    if ((want.kinds & KindBit(header.kind)) == 0) continue;
+    if (header.created < want.since || header.created >= want.until) continue;
     ++s.seen;
     if (s.taken == want.count || s.seen < want.first || (s.seen - want.first) % want.every != 0)
       continue;
     ++s.taken;
-    taken = true;
+    choice.taken = true;
+    choice.content |= want.content;
   }
-  return taken;
+  return choice;
 }
 
 std::vector<const Packet*> PathTracer::Requesting(PortId out) const {
@@ -63,11 +67,17 @@ void PathTracer::Forget(const Packet& p) {
   std::erase_if(waiting_, [&p](const Waiting& w) { return w.packet == &p; });
 }
 
-void PathTracer::Created(const Packet& p, Time now) {
-  TraceEvent& event = Record(p, now, TraceStep::kCreated);
-  event.destination = p.header.destination;
-  event.bytes = p.header.bytes;
-  event.mode = p.header.mode;
+void PathTracer::Begin(Packet* p, Time now) {
+  const Choice choice = Select(p->header);
+  if (!choice.taken) return;
+  p->header.traced = true;
+  TraceEvent& event = Record(*p, now, TraceStep::kCreated);
+  event.destination = p->header.destination;
+  event.bytes = p->header.bytes;
+  event.mode = p->header.mode;
+  if (!choice.content || &event == &beyond_ || content_bytes_ >= kContentMax) return;
+  event.content = PacketAsBytes(p->header);
+  content_bytes_ += event.content.size();
 }
 
 void PathTracer::Entered(const Packet& p, Time now) {

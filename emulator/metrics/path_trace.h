@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "emulator/base/ids.h"
@@ -16,13 +17,20 @@ namespace percs {
 
 struct Packet;
 
-// Which packets to follow, of those that a source gives to its HFIs from now on: among the ones
-// that match, number `first`, then every `every`-th after it, `count` in all. Every source counts
-// on its own.
+constexpr std::uint32_t KindBit(PacketKind kind) { return 1u << static_cast<int>(kind); }
+inline constexpr std::uint32_t kEveryKind = 2 * KindBit(kLastPacketKind) - 1;
+inline constexpr std::uint32_t kHfiKinds = kEveryKind & ~KindBit(PacketKind::kService);
+
+// Which packets to follow, of those that a source gives to its HFIs or its service port from now
+// on: among the ones that match, number `first`, then every `every`-th after it, `count` in all.
+// Every source counts on its own.
 struct TraceSelection {
   NodeId source = kNoNode, destination = kNoNode;  // kNoNode: any
   std::optional<std::uint32_t> message;            // only packets of this message of its flow
   std::uint64_t first = 1, every = 1, count = 1;
+  std::uint32_t kinds = kHfiKinds;  // bit k: packets of PacketKind k
+  Time since = 0, until = kNever;   // only packets created in [since, until)
+  bool content = false;             // their headers and payloads are kept, too
 };
 inline constexpr std::uint64_t kTracedPacketsMax = 10'000;  // per source
 
@@ -65,6 +73,7 @@ struct TraceEvent {
   NodeId destination = 0;
   std::uint16_t bytes = 0;
   RouteMode mode = RouteMode::kHwDirect;
+  std::string content;  // PacketAsBytes, if it is kept
   bool operator==(const TraceEvent&) const = default;
 };
 
@@ -74,10 +83,9 @@ class PathTracer {
   explicit PathTracer(NodeId node) : node_(node) {}
 
   void Add(const TraceSelection& selection) { selections_.push_back({selection}); }
-  // Whether a packet that this hub is about to send is to be followed; counts it.
-  bool Select(const PacketHeader& header);
-
-  void Created(const Packet& p, Time now);
+  // A packet that this hub is about to send: counts it, and marks and records it if it is to be
+  // followed. REQUIRES: its header is complete, its way to its first output is known.
+  void Begin(Packet* p, Time now);
   void Entered(const Packet& p, Time now);
   void Branched(const Packet& branch, Time now);
   void Forget(const Packet& p);  // it is no more
@@ -92,11 +100,17 @@ class PathTracer {
   // Those that request `out`.
   std::vector<const Packet*> Requesting(PortId out) const;
 
-  // In the order in which they happened. Beyond kEventsMax nothing is recorded.
+  // In the order in which they happened. Beyond kEventsMax nothing is recorded, and contents only
+  // up to kContentMax.
   const std::vector<TraceEvent>& events() const { return events_; }
 
  private:
   static constexpr std::size_t kEventsMax = 1u << 18;
+  static constexpr std::size_t kContentMax = 64u << 20;  // bytes
+  struct Choice {
+    bool taken = false, content = false;
+  };
+  Choice Select(const PacketHeader& header);
   struct Selected {
     TraceSelection selection;
     std::uint64_t seen = 0, taken = 0;
@@ -114,6 +128,7 @@ class PathTracer {
   std::vector<Selected> selections_;
   std::vector<Waiting> waiting_;
   std::vector<TraceEvent> events_;
+  std::size_t content_bytes_ = 0;
   TraceEvent beyond_;  // what no longer fits
 };
 

@@ -242,11 +242,16 @@ void Hub::OnServicePacket(Packet* packet) {
   hfi_.DeliverBefore(context_.now + 1);
   const PacketHeader header = packet->header;
   const PortId in = packet->in;
-  const bool corrupted = packet->tail_marks != 0;
+  std::optional<DropReason> drop;
+  if (packet->tail_marks != 0) {
+    drop = DropReason::kCrc;
+  } else if (header.created < anew_last_ && IsOld(header)) {
+    drop = DropReason::kOldIncarnation;
+  }
+  if (header.traced) [[unlikely]]
+    Trace(*packet, drop);
   context_.Release(packet);
-  if (corrupted) return context_.CountDrop(DropReason::kCrc, 1, 1);
-  if (header.created < anew_last_ && IsOld(header))
-    return context_.CountDrop(DropReason::kOldIncarnation, 1, 1);
+  if (drop) return context_.CountDrop(*drop, 1, 1);
   context_.last_event = std::max(context_.last_event, context_.now);
   --context_.work->resident;
   ++context_.stats.packets_delivered;

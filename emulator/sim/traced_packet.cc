@@ -19,8 +19,9 @@ class PacketBuilder {
   void Add(const TraceEvent& e) {
     switch (e.step) {
       case TraceStep::kCreated:
-        *packet_ = {
-            e.source, e.destination, e.sequence, e.bytes, e.flits, e.mode, e.time, 0, {}, {}, {}};
+        *packet_ = {e.source, e.destination, e.sequence, e.bytes, e.flits,
+                    e.mode,   e.time,        0,          {},      {},
+                    {},       e.content};
         return;
       case TraceStep::kEntered:
         packet_->hfi_wait = e.time - packet_->created - packet_->flits * parameters_.hfi.flit_time;

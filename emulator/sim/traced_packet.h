@@ -46,6 +46,7 @@ struct TracedPacket {
   std::vector<TracedHop> hops;  // by arrival
   std::vector<std::pair<Time, NodeId>> deliveries;
   std::vector<TracedDrop> drops;
+  std::string content;  // PacketAsBytes, if it was to be kept
   bool ended() const { return !deliveries.empty() || !drops.empty(); }
 };
 

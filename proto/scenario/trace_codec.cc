@@ -1,5 +1,6 @@
 #include "proto/scenario/trace_codec.h"
 
+#include "emulator/packet/packet_bytes.h"
 #include "fmt/format.h"
 
 namespace percs {
@@ -32,6 +33,26 @@ void HopToProto(const TracedHop& hop, const Topology& topology, v1::TracedHop* m
   }
 }
 
+absl::StatusOr<std::uint32_t> KindsFrom(
+    const google::protobuf::RepeatedPtrField<std::string>& names) {
+  std::uint32_t kinds = 0;
+  for (const std::string& name : names) {
+    std::string known;
+    std::uint32_t bit = name == kAllKinds ? kEveryKind : 0;
+    for (int k = 0; k <= static_cast<int>(kLastPacketKind); ++k) {
+      const auto kind = static_cast<PacketKind>(k);
+      if (name == PacketKindName(kind)) bit = KindBit(kind);
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", PacketKindName(kind));
+    }
+    if (bit == 0) {
+      return absl::InvalidArgumentError(fmt::format(
+          "no kind of packet is called {}; there are {} and {}", name, known, kAllKinds));
+    }
+    kinds |= bit;
+  }
+  return kinds;
+}
+
 }  // namespace
 
 absl::StatusOr<TraceSelection> SelectionFromProto(const v1::TraceSelection& message,
@@ -49,6 +70,14 @@ absl::StatusOr<TraceSelection> SelectionFromProto(const v1::TraceSelection& mess
   if (message.first() > 0) selection.first = message.first();
   if (message.every() > 0) selection.every = message.every();
   if (message.count() > 0) selection.count = message.count();
+  if (!message.kinds().empty()) {
+    const auto kinds = KindsFrom(message.kinds());
+    if (!kinds.ok()) return kinds.status();
+    selection.kinds = *kinds;
+  }
+  selection.since = message.since();
+  if (message.has_until()) selection.until = message.until();
+  selection.content = message.content();
   if (selection.count > kTracedPacketsMax) {
     return absl::InvalidArgumentError(
         fmt::format("{} packets are too many to trace; at most {} of each source", selection.count,
@@ -79,6 +108,7 @@ void EventsToProto(const std::vector<TraceEvent>& events, TraceEventList* list) 
     m->set_destination(e.destination);
     m->set_bytes(e.bytes);
     m->set_mode(static_cast<std::uint32_t>(e.mode));
+    m->set_content(e.content);
   }
 }
 
@@ -90,12 +120,14 @@ absl::StatusOr<std::vector<TraceEvent>> EventsFromProto(const TraceEventList& li
         (m.output() > kReplication && m.output() != kNoPort) || m.input_vc() > kServiceVc ||
         m.output_vc() > kServiceVc || m.first() > 0xff || m.flits() > 0xff || m.bytes() > 0xffff ||
         m.step() >= kTraceSteps || m.reason() >= kDropReasons || m.mode() >= kPacketRouteModes ||
+        m.content().size() > kPacketHeaderBytes + kPacketBytesMax ||
         (m.waited_size() != 0 && m.waited_size() != kWaits)) {
       return absl::InvalidArgumentError(fmt::format(
           "impossible trace record in a machine of {} nodes: node {}, ports {} to {}, VCs {} to "
-          "{}, packet of node {}, step {}, flits {} + {}, {} bytes, {} waits",
+          "{}, packet of node {}, step {}, flits {} + {}, {} bytes, {} waits, content of {} bytes",
           topology.nodes(), m.node(), m.input(), m.output(), m.input_vc(), m.output_vc(),
-          m.source(), m.step(), m.first(), m.flits(), m.bytes(), m.waited_size()));
+          m.source(), m.step(), m.first(), m.flits(), m.bytes(), m.waited_size(),
+          m.content().size()));
     }
     TraceEvent& e = events.emplace_back();
     e.time = m.time();
@@ -115,6 +147,7 @@ absl::StatusOr<std::vector<TraceEvent>> EventsFromProto(const TraceEventList& li
     e.destination = m.destination();
     e.bytes = static_cast<std::uint16_t>(m.bytes());
     e.mode = static_cast<RouteMode>(m.mode());
+    e.content = m.content();
   }
   return events;
 }
@@ -131,6 +164,7 @@ void TracedToProto(const std::vector<TracedPacket>& packets, const Topology& top
     m->set_mode(RouteModeName(p.mode));
     m->set_created(p.created);
     m->set_hfi_wait(p.hfi_wait);
+    m->set_content(p.content);
     for (const TracedHop& hop : p.hops) HopToProto(hop, topology, m->add_hops());
     for (const auto& [at, node] : p.deliveries) {
       m->add_deliveries()->set_at(at);

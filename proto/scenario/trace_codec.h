@@ -9,6 +9,8 @@
 
 namespace percs {
 
+inline constexpr const char* kAllKinds = "all";  // of packets, also those of management
+
 // NOT_FOUND or INVALID_ARGUMENT says what is wrong with it.
 absl::StatusOr<TraceSelection> SelectionFromProto(const v1::TraceSelection& message,
                                                   const Topology& topology);

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "emulator/packet/packet_bytes.h"
 #include "emulator/scenario/link_settings.h"
 #include "emulator/sim/run.h"
 #include "emulator/sim/traced_packet.h"
@@ -114,6 +115,84 @@ TEST(Trace, TellsOfDrops) {
   EXPECT_TRUE(packets[0].deliveries.empty());
   ASSERT_FALSE(packets[0].drops.empty());
   EXPECT_EQ(packets[0].drops[0].reason, DropReason::kLinkDown);
+}
+
+// Pings between drawers, beside traffic that shares their links.
+Scenario Pinged() {
+  Scenario s;
+  s.topology = {1, 2, 2};
+  s.workload = AllToAllWorkload{.bytes = 8000};
+  s.service.pings = {{0, 3, 0, 20, 100 * kNanosecond}};
+  return s;
+}
+
+TEST(Trace, FollowsManagementPacketsOnlyWhenAskedAndExplainsTheirWaits) {
+  TraceSelection selection = Packets(kNoNode, 100);
+  for (const TracedPacket& p : Follow(Pinged(), selection)) EXPECT_LT(p.sequence, 1u << 30);
+  selection.kinds = KindBit(PacketKind::kService);
+  const auto packets = Follow(Pinged(), selection);
+  Time waited = 0;
+  std::size_t delivered = 0;
+  for (const TracedPacket& p : packets) {
+    ASSERT_EQ(p.deliveries.size() + p.drops.size(), 1u);
+    if (p.deliveries.empty()) continue;  // the port had no room: it is asked again
+    ++delivered;
+    ASSERT_GE(p.hops.size(), 2u);
+    EXPECT_EQ(p.hops.front().in.port, kServicePort);
+    EXPECT_EQ(p.hops.back().out.port, kServicePort);
+    for (const TracedHop& hop : p.hops) {
+      ASSERT_EQ(hop.grants.size(), 1u);
+      EXPECT_EQ(hop.out_vc, kServiceVc);
+      Time sum = 0;
+      for (const Time t : hop.grants[0].waited) sum += t;
+      EXPECT_EQ(sum, hop.grants[0].at - hop.arrived);
+      waited += sum;
+    }
+  }
+  EXPECT_EQ(delivered, 40u);  // requests and answers
+  EXPECT_GT(waited, 0);
+}
+
+TEST(Trace, OfManagementPacketsChangesNothing) {
+  std::vector<TraceEvent> events;
+  RunOptions options;
+  options.trace = Packets(kNoNode, 100);
+  options.trace->kinds = kEveryKind;
+  options.trace->content = true;
+  options.traced = &events;
+  EXPECT_EQ(RunScenario(Pinged(), options)->digest, RunScenario(Pinged(), {})->digest);
+  EXPECT_FALSE(events.empty());
+}
+
+TEST(Trace, SelectsByTheTimeAtWhichAPacketWasCreated) {
+  std::vector<ScriptedPacket> script;
+  for (int i = 0; i < 20; ++i) script.push_back({i * 100'000, 0, 1, 0, 0, 128});
+  TraceSelection selection = Packets(0, 2);
+  selection.since = 300'000;
+  std::vector<Time> created;
+  for (const TracedPacket& p : Follow(Script({1, 1, 2}, script), selection))
+    created.push_back(p.created);
+  EXPECT_THAT(created, testing::ElementsAre(300'000, 400'000));
+  selection.until = 400'000;
+  EXPECT_EQ(Follow(Script({1, 1, 2}, script), selection).size(), 1u);
+}
+
+TEST(Trace, KeepsHeaderAndPayloadWhereAsked) {
+  Scenario s;
+  s.topology = {1, 1, 2};
+  s.workload = AllToAllWorkload{.bytes = 3000};
+  TraceSelection selection = Packets(1, 2);
+  for (const TracedPacket& p : Follow(s, selection)) EXPECT_EQ(p.content, "");
+  selection.content = true;
+  const auto packets = Follow(s, selection);
+  ASSERT_EQ(packets.size(), 2u);
+  EXPECT_EQ(packets[0].content.size(), kPacketHeaderBytes + 2048);
+  const std::string& last = packets[1].content;
+  ASSERT_EQ(last.size(), kPacketHeaderBytes + 952);
+  EXPECT_EQ(last[0], static_cast<char>(PacketKind::kData));
+  EXPECT_EQ(last.substr(4, 8), std::string("\1\0\0\0\0\0\0\0", 8));     // from hub 1 to hub 0
+  EXPECT_EQ(last.substr(16, 2), "\xb8\x03");                            // 952 bytes
+  EXPECT_EQ(last.substr(64, 8), std::string("\0\x08\0\0\0\0\0\0", 8));  // at 2,048
 }
 
 TEST(Trace, IsTheSameForAnyNumberOfThreads) {

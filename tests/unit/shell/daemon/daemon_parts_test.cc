@@ -199,6 +199,7 @@ TEST(TraceCodecTest, ARecordComesBackOrItsNumbersAreRefused) {
     return absl::IsInvalidArgument(EventsFromProto(changed, topology).status());
   };
   EXPECT_TRUE(refused([](v1::TraceEvent* e) { e->set_node(2); }));
+  EXPECT_TRUE(refused([](v1::TraceEvent* e) { e->set_content(std::string(2129, 'x')); }));
   EXPECT_TRUE(refused([](v1::TraceEvent* e) { e->set_source(2); }));
   EXPECT_TRUE(refused([](v1::TraceEvent* e) { e->set_input(kPorts); }));
   EXPECT_TRUE(refused([](v1::TraceEvent* e) { e->set_output(kReplication + 1); }));
