@@ -54,6 +54,7 @@ CommandBody AddStatus(CLI::App& app);
 CommandBody AddResult(CLI::App& app);
 CommandBody AddLinks(CLI::App& app);
 CommandBody AddGraph(CLI::App& app);
+CommandBody AddPlot(CLI::App& app);
 CommandBody AddRoutes(CLI::App& app);
 CommandBody AddFabric(CLI::App& app);
 CommandBody AddFault(CLI::App& app);

@@ -120,6 +120,12 @@ constexpr Command kCommands[] = {
      R"(  percsctl routes sn0-d0-h0 sn0-d3-h7
   percsctl routes sn0-d0-h0 sn1-d0-h0 --mode hw_indirect --middle 2
   percsctl routes dump -o tables.json
+    {"plot", kControl, "Draw loads, latencies and ranks as pictures",
+     R"(  percsctl plot links --name lab -o links.png
+  percsctl run FILE --format json > a.json && percsctl plot latency a.json -o latency.svg
+  percsctl plot curves direct=a.json direct=b.json indirect=c.json -o curves.svg
+  percsctl plot load trace.json -o load.png)",
+     AddPlot},
   percsctl routes load tables.json
   percsctl routes diff tables.json)",
      AddRoutes},

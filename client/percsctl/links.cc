@@ -1,9 +1,10 @@
 // percsctl links: what is there.
+#include "client/percsctl/links.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
@@ -25,19 +26,6 @@ Json DirectionJson(const v1::PortCounters& port, double utilisation) {
           {"bytes", port.bytes()},           {"credit_stall_ps", port.credit_stall_ps()},
           {"crc_errors", port.crc_errors()}, {"replays", port.replays()},
           {"lanes_lost", port.lanes_lost()}, {"utilisation", utilisation}};
-}
-
-Json LinksJson(const v1::ListLinksReply& reply) {
-  Json links = Json::array();
-  for (const v1::LinkStatus& l : reply.links()) {
-    links.push_back({{"name", l.name()},
-                     {"ends", l.ends()},
-                     {"class", l.link_class()},
-                     {"up", l.up()},
-                     {"forward", DirectionJson(l.forward(), l.utilisation_forward())},
-                     {"backward", DirectionJson(l.backward(), l.utilisation_backward())}});
-  }
-  return {{"virtual_ps", reply.virtual_time()}, {"links", std::move(links)}};
 }
 
 // Lanes lost in the two directions, if any are: "up -2/-0".
@@ -82,6 +70,19 @@ Outcome Links(const LinksArguments& a) {
 }
 
 }  // namespace
+
+Json LinksJson(const v1::ListLinksReply& reply) {
+  Json links = Json::array();
+  for (const v1::LinkStatus& l : reply.links()) {
+    links.push_back({{"name", l.name()},
+                     {"ends", l.ends()},
+                     {"class", l.link_class()},
+                     {"up", l.up()},
+                     {"forward", DirectionJson(l.forward(), l.utilisation_forward())},
+                     {"backward", DirectionJson(l.backward(), l.utilisation_backward())}});
+  }
+  return {{"virtual_ps", reply.virtual_time()}, {"links", std::move(links)}};
+}
 
 CommandBody AddLinks(CLI::App& app) {
   auto a = std::make_shared<LinksArguments>();

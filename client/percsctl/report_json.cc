@@ -16,15 +16,36 @@ Json NanosecondsOrNull(Time time) {
   return time >= kNever ? Json() : Json(Nanoseconds(static_cast<double>(time)));
 }
 
+// The least value in a bucket (Histogram::Bucket).
+std::uint64_t LowerEdge(int bucket) {
+  const auto b = static_cast<std::uint64_t>(bucket);
+  return b < 8 ? b : (b % 8 + 8) << (b / 8 - 1);
+}
+
+// Those that are not empty: times from `from` on and below `to`.
+Json BucketsJson(const Histogram& h) {
+  Json buckets = Json::array();
+  for (int b = 0; b < Histogram::kBuckets; ++b) {
+    const std::uint64_t count = h.buckets[static_cast<std::size_t>(b)];
+    if (count == 0) continue;
+    buckets.push_back({{"from", Nanoseconds(static_cast<double>(LowerEdge(b)))},
+                       {"to", Nanoseconds(static_cast<double>(LowerEdge(b + 1)))},
+                       {"count", count}});
+  }
+  return buckets;
+}
+
 // Nothing but the count of a latency that says nothing: of no arrivals, or of a saturated network.
 Json LatencyJson(const Histogram& h, bool saturated = false) {
   if (h.count == 0 || saturated)
-    return {{"count", h.count}, {"mean", {}}, {"p50", {}}, {"p99", {}}, {"max", {}}};
+    return {{"count", h.count}, {"mean", {}}, {"p50", {}},
+            {"p99", {}},        {"max", {}},  {"buckets", Json::array()}};
   return {{"count", h.count},
           {"mean", Nanoseconds(h.Mean())},
           {"p50", Nanoseconds(static_cast<double>(h.Quantile(0.5)))},
           {"p99", Nanoseconds(static_cast<double>(h.Quantile(0.99)))},
-          {"max", Nanoseconds(static_cast<double>(h.max))}};
+          {"max", Nanoseconds(static_cast<double>(h.max))},
+          {"buckets", BucketsJson(h)}};
 }
 
 Json UtilisationJson(const RunResult& r) {

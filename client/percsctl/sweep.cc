@@ -1,4 +1,5 @@
 // percsctl sweep: a grid of scenarios, each run once and kept, as one table.
+
 #include "client/percsctl/sweep.h"
 
 #include <fmt/format.h>
@@ -22,6 +23,7 @@
 #include "client/lib/scenario_file.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
+#include "client/percsctl/gnuplot.h"
 #include "client/percsctl/progress.h"
 #include "client/percsctl/screen.h"
 #include "client/percsctl/sweep_slurm.h"
@@ -310,7 +312,7 @@ absl::Status Compute(const SweepArguments& a, const Grid& grid,
 
 Outcome Sweep(const SweepArguments& a) {
   if (a.plot) {
-    if (auto status = CheckGnuplot(); !status.ok()) return FromStatus(status);
+    if (auto status = CheckGnuplot("--plot"); !status.ok()) return FromStatus(status);
   }
   const auto part = a.part.empty() ? SweepPart() : ParseSweepPart(a.part);
   if (!part.ok()) return FromStatus(part.status());

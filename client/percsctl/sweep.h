@@ -29,7 +29,5 @@ std::string SweepJsonLines(const std::vector<SweepRow>& rows);
 // gnuplot is not there, INVALID_ARGUMENT if no axis has numbers.
 absl::Status PlotSweep(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows,
                        const std::string& path);
-// UNAVAILABLE, with what to install.
-absl::Status CheckGnuplot();
 
 }  // namespace percs

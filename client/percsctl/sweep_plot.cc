@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <optional>
 
+#include "client/percsctl/gnuplot.h"
 #include "client/percsctl/sweep.h"
 
 namespace percs {
@@ -57,12 +57,6 @@ std::string NameOf(const std::vector<SweepAxis>& axes, const std::string& over,
   return name.empty() ? "all" : name;
 }
 
-std::string PlotText(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? "''" : std::string(1, c);
-  return quoted + "'";
-}
-
 // Curves of one panel as blocks of data: x, mean of the repetitions.
 std::string PanelScript(const Panel& panel, std::size_t number, const std::string& x_title,
                         const std::vector<std::pair<std::string, Curve>>& curves) {
@@ -85,8 +79,9 @@ std::string PanelScript(const Panel& panel, std::size_t number, const std::strin
                             PlotText(x_title), plots);
 }
 
-std::string Script(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows,
-                   const std::string& over, const std::string& path) {
+absl::StatusOr<std::string> Script(const std::vector<SweepAxis>& axes,
+                                   const std::vector<SweepRow>& rows, const std::string& over,
+                                   const std::string& path) {
   const bool load = over.ends_with("load") && HasNumbers(rows, kOffered);
   const std::string x_column = load ? kOffered : over;
   std::vector<std::string> names;  // in the order of the grid
@@ -120,23 +115,18 @@ std::string Script(const std::vector<SweepAxis>& axes, const std::vector<SweepRo
     panels += PanelScript(panel, count++, load ? "offered load (GB/s per hub)" : over, curves);
   }
   const std::size_t columns = count > 1 ? 2 : 1, lines = (count + columns - 1) / columns;
-  return fmt::format(
-             "set terminal svg noenhanced size {},{} font 'sans-serif,11' background 'white'\nset "
-             "output {}\n"
+  const auto terminal = PlotTerminal(path, 480 * columns, 340 * lines + 30);
+  if (!terminal.ok()) return terminal.status();
+  return *terminal +
+         fmt::format(
              "set grid linecolor '#dddddd'\nset key bottom right\nset yrange [0:*]\n"
              "set offsets graph 0.02, graph 0.02, graph 0.05, 0\n"
              "set multiplot layout {},{} title {}\n",
-             480 * columns, 340 * lines + 30, PlotText(path), lines, columns,
-             PlotText("latency of saturated points is left out")) +
+             lines, columns, PlotText("latency of saturated points is left out")) +
          panels + "unset multiplot\n";
 }
 
 }  // namespace
-
-absl::Status CheckGnuplot() {
-  if (std::system("command -v gnuplot >/dev/null 2>&1") == 0) return absl::OkStatus();
-  return absl::UnavailableError("--plot needs gnuplot, which is not there; install gnuplot-nox");
-}
 
 absl::Status PlotSweep(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows,
                        const std::string& path) {
@@ -145,12 +135,8 @@ absl::Status PlotSweep(const std::vector<SweepAxis>& axes, const std::vector<Swe
     return absl::InvalidArgumentError(
         "--plot needs an axis whose values are all plain numbers, like workload.pattern.load");
   }
-  const std::string script = Script(axes, rows, *over, path);
-  std::FILE* gnuplot = popen("gnuplot", "w");
-  if (gnuplot == nullptr) return absl::UnavailableError("cannot start gnuplot");
-  std::fwrite(script.data(), 1, script.size(), gnuplot);
-  if (pclose(gnuplot) == 0) return absl::OkStatus();
-  return absl::UnavailableError("gnuplot failed; what it said is above");
+  const auto script = Script(axes, rows, *over, path);
+  return script.ok() ? RunGnuplot(*script) : script.status();
 }
 
 }  // namespace percs

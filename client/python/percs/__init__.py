@@ -28,8 +28,8 @@ from percs.fabric import Event, Fabric, Health, Status, connect
 from percs.faults import Fault
 from percs.local import (Process, ca, contexts, delete_context, down_all, export_context, fabrics,
                          import_context)
-from percs.measure import (collective, journal, mpirun, perf, ping, replay, restore, run, sweep,
-                           sweep3d, trace, validate, validation_page, version)
+from percs.measure import (capture, collective, journal, mpirun, perf, picture, ping, replay,
+                           restore, run, sweep, sweep3d, trace, validate, validation_page, version)
 from percs.result import Latency, Result
 from percs._run import Progress, Run
 from percs.scenario import Scenario, check, fields, schema
@@ -44,6 +44,6 @@ __all__ = [
     "UnreachableError", "ViolationError", "WaitError", "Window", "WindowError", "aio", "ca",
     "check", "check_routes", "collective", "connect", "contexts", "counter_list",
     "delete_context", "diff_routes", "down_all", "dump_routes", "export_context", "fabrics",
-    "fields", "graph", "import_context", "journal", "mpirun", "percsctl", "perf", "ping",
-    "plot", "print_time", "replay", "restore", "run", "schema", "sweep", "sweep3d", "trace",
-    "validate", "validation_page", "version"]
+    "fields", "graph", "import_context", "journal", "mpirun", "percsctl", "perf", "picture",
+    "ping", "plot", "print_time", "replay", "restore", "run", "schema", "sweep", "sweep3d",
+    "trace", "validate", "validation_page", "version"]

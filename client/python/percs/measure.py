@@ -98,6 +98,29 @@ def collective(operation: str, *, nodes: Optional[int] = None, sizes: Sizes = No
                type: Optional[str] = None, warm_up: Optional[int] = None,
                rotating_root: bool = False, lengths_only: bool = False,
                blade: Optional[str] = None, spes: Optional[int] = None,
+def capture(scenario: Union[Scenario, Path], output: Path, *, format: str = "pcapng",
+            from_: str = "", to: str = "", packet: int = 1, every: int = 1, count: int = 1,
+            message: Optional[int] = None, kind: Sequence[str] = (), since: Optional[str] = None,
+            until: Optional[str] = None, scale: Optional[str] = None) -> None:
+    """Runs a scenario and writes packets, chosen as in trace(), for Wireshark or Perfetto.
+
+    ``format``: pcapng or perfetto; ``scale``, of perfetto: ps (exact) or ns.
+    """
+    chosen = _file(scenario)
+    _program.run("trace", chosen.path, *chosen.arguments(), "--format", format,
+                 *_program.options(from_=from_ or None, to=to or None, packet=packet, every=every,
+                                   count=count, message=message, kind=kind, since=since,
+                                   until=until, scale=scale, output=output))
+
+
+def picture(kind: str, files: Sequence[Path], output: Path) -> None:
+    """Draws files that percsctl wrote as JSON, with gnuplot: a .svg or .png.
+
+    ``kind``: links, latency, curves, load or ranks. For plots in a notebook see percs.plot.
+    """
+    _program.run("plot", kind, *files, "--output", output)
+
+
                elements: Optional[int] = None, loop: Optional[str] = None) -> pd.DataFrame:
     """Measures a collective in its loop, a row per size: mean, fastest and slowest task in ns.
 
