@@ -182,7 +182,12 @@ constexpr Command kCommands[] = {
       --every 50 --count 4
   percsctl trace deploy/scenarios/supernode-alltoall.yaml --apply --name lab \
       --from sn0-d0-h0 --format json
-  percsctl trace --name lab --to sn0-d1-h3 --count 2)",
+  percsctl trace --name lab --to sn0-d1-h3 --count 2
+  percsctl trace deploy/scenarios/hfi-rdma.yaml --count 100 --format pcapng -o rdma.pcapng
+  percsctl trace deploy/scenarios/service-port.yaml --kind management --format pcapng |
+    tshark -X lua_script:deploy/wireshark/percs.lua -r - -Y percs.drop
+  percsctl trace deploy/scenarios/supernode-alltoall.yaml --every 50 --count 20 \
+      --format perfetto -o alltoall.perfetto-trace)",
      AddTrace},
     {"tree", kControl, "Create, list and delete trees of Collective Acceleration Units",
      R"(  percsctl tree list

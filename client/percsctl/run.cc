@@ -11,9 +11,11 @@
 #include "client/lib/checkpoint.h"
 #include "client/lib/executor.h"
 #include "client/lib/interrupt.h"
+#include "client/lib/replace_file.h"
 #include "client/lib/route_file.h"
 #include "client/lib/scenario_file.h"
 #include "client/lib/state_digest.h"
+#include "client/percsctl/capture.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
 #include "client/percsctl/progress.h"
@@ -23,12 +25,14 @@
 #include "proto/scenario/build.h"
 #include "proto/scenario/faults.h"
 #include "proto/scenario/reader.h"
+#include "proto/scenario/trace_codec.h"
 #include "proto/scenario/trees.h"
 
 namespace percs {
 namespace {
 
 constexpr int kThreadsMax = 256;
+constexpr std::uint64_t kPerfettoPackets = 1000;  // of each source
 
 struct RunArguments {
   std::string file, format;
@@ -38,6 +42,8 @@ struct RunArguments {
   std::string routes;
   bool events = false, progress = false;
   std::string checkpoint, checkpoint_at;
+  std::string perfetto;
+  std::uint64_t perfetto_every = 1;
 };
 
 Outcome RunFailed(const absl::Status& status) {
@@ -93,6 +99,13 @@ absl::Status KeepCheckpoint(const RunArguments& a, const Checkpoint& checkpoint)
                   a.checkpoint_at));
 }
 
+absl::Status KeepTrace(const RunArguments& a, const Scenario& scenario, const Topology& topology,
+                       std::vector<TraceEvent> events) {
+  TracedPackets packets;
+  TracedToProto(MergeTrace(scenario.parameters, std::move(events)), topology, &packets);
+  return ReplaceFile(a.perfetto, AsPerfetto(packets, /*scale=*/1));
+}
+
 Outcome Run(const RunArguments& a) {
   const auto input = LoadScenario(a.file, a.settings, a.seed);
   if (!input.ok()) return FromStatus(input.status());
@@ -131,6 +144,12 @@ Outcome Run(const RunArguments& a) {
     if (auto status = PrepareCheckpoint(a, *input, checkpoint, options); !status.ok())
       return FromStatus(status);
   }
+  std::vector<TraceEvent> traced;
+  if (!a.perfetto.empty()) {
+    options.trace.emplace().count = kPerfettoPackets;
+    options.trace->every = a.perfetto_every;
+    options.traced = &traced;
+  }
   auto result = RunScenario(input->scenario, options);
   const double wall_seconds = progress.wall_seconds();
   building.reset();
@@ -138,6 +157,10 @@ Outcome Run(const RunArguments& a) {
   if (!result.ok()) return RunFailed(result.status());
   if (!a.checkpoint.empty()) {
     if (auto status = KeepCheckpoint(a, checkpoint); !status.ok()) return FromStatus(status);
+  }
+  if (!a.perfetto.empty()) {
+    if (auto status = KeepTrace(a, input->scenario, *topology, std::move(traced)); !status.ok())
+      return FromStatus(status);
   }
   RunReport report{*std::move(result), wall_seconds,
                    fmt::format("{} thread{}", pool.threads(), pool.threads() == 1 ? "" : "s")};
@@ -167,6 +190,13 @@ CommandBody AddRun(CLI::App& app) {
                 ->needs(at));
   app.add_option("--routes", a->routes,
                  "Start with these route tables, written by `routes dump`, if they pass the check");
+  auto* perfetto =
+      app.add_option("--perfetto", a->perfetto,
+                     "Also write packets as a trace for Perfetto, 1,000 of each source");
+  app.add_option("--perfetto-every", a->perfetto_every, "Of the packets of a source, every Nth")
+      ->check(CLI::PositiveNumber)
+      ->needs(perfetto)
+      ->capture_default_str();
   app.add_flag("--events", a->events, "Also print events: faults, alerts, reroutes, trees");
   AddProgressOption(app, a->progress);
   AddFormatOption(app, a->format);

@@ -1,14 +1,19 @@
 // percsctl trace: the way of chosen packets, hop by hop, and what they waited for.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "client/lib/interrupt.h"
+#include "client/lib/replace_file.h"
 #include "client/lib/scenario_file.h"
+#include "client/percsctl/capture.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
 #include "client/percsctl/format.h"
@@ -16,32 +21,52 @@
 #include "emulator/sim/run.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/trace_codec.h"
+#include "proto/scenario/units.h"
 
 namespace percs {
 namespace {
 
 using Json = nlohmann::json;
-using Packets = google::protobuf::RepeatedPtrField<v1::TracedPacket>;
+
+constexpr const char *kPcapng = "pcapng", *kPerfetto = "perfetto";
+constexpr std::int64_t kScalePs = 1, kScaleNs = 1000;
 
 struct TraceArguments {
   FabricOptions fabric;
-  std::string file, from, to, timeout = "wall:30s";
+  std::string file, from, to, since, until, output, scale = "ps", timeout = "wall:30s";
   std::uint64_t packet = 1, every = 1, count = 1;
   std::optional<std::uint32_t> message;
-  std::vector<std::string> settings;
+  std::vector<std::string> settings, kinds;
   std::optional<std::uint64_t> seed;
-  bool apply = false;
+  bool apply = false, follow = false;
+  v1::TraceSelection selection;  // what these say
 };
 
-v1::TraceSelection SelectionOf(const TraceArguments& a) {
-  v1::TraceSelection selection;
-  selection.set_source(a.from);
-  selection.set_destination(a.to);
-  if (a.message) selection.set_message(*a.message);
-  selection.set_first(a.packet);
-  selection.set_every(a.every);
-  selection.set_count(a.count);
-  return selection;
+// A capture for another program.
+bool IsCapture(const TraceArguments& a) {
+  return a.fabric.format == kPcapng || a.fabric.format == kPerfetto;
+}
+
+absl::Status Select(TraceArguments* a) {
+  v1::TraceSelection& selection = a->selection;
+  for (const auto& [option, text] :
+       {std::pair("--since", &a->since), std::pair("--until", &a->until)}) {
+    if (text->empty()) continue;
+    const auto time = ParseTime(*text);
+    if (!time.ok()) {
+      return absl::InvalidArgumentError(fmt::format("{}: {}", option, Text(time.status())));
+    }
+    text == &a->since ? selection.set_since(*time) : selection.set_until(*time);
+  }
+  for (const std::string& kind : a->kinds) selection.add_kinds(kind);
+  selection.set_content(a->fabric.format == kPcapng);
+  selection.set_source(a->from);
+  selection.set_destination(a->to);
+  if (a->message) selection.set_message(*a->message);
+  selection.set_first(a->packet);
+  selection.set_every(a->every);
+  selection.set_count(a->count);
+  return absl::OkStatus();
 }
 
 Json HopJson(const v1::TracedHop& hop) {
@@ -134,8 +159,26 @@ void PrintPacket(const v1::TracedPacket& p) {
   fmt::print("\n");
 }
 
-Outcome Print(const Packets& packets, bool json) {
-  if (json) {
+// The bytes of a capture, to a file or a pipe.
+Outcome WriteCapture(const TracedPackets& packets, const TraceArguments& a) {
+  const std::string bytes = a.fabric.format == kPcapng
+                                ? PcapngWriter().Add(packets)
+                                : AsPerfetto(packets, a.scale == "ns" ? kScaleNs : kScalePs);
+  if (a.output.empty()) {
+    std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+  } else if (const absl::Status status = ReplaceFile(a.output, bytes); !status.ok()) {
+    return Outcome::Fail(ExitCode::kFailed, Text(status));
+  } else {
+    fmt::print("{}: {} packets in {}\n", a.output,
+               FormatCount(static_cast<std::uint64_t>(packets.size())), FormatBytes(bytes.size()));
+  }
+  return Outcome::Ok();
+}
+
+Outcome Print(const TracedPackets& packets, const TraceArguments& a) {
+  if (IsCapture(a)) {
+    if (Outcome outcome = WriteCapture(packets, a); outcome.code != ExitCode::kOk) return outcome;
+  } else if (IsJson(a.fabric.format)) {
     Json list = Json::array();
     for (const v1::TracedPacket& p : packets) list.push_back(PacketJson(p));
     fmt::print("{}\n", Json{{"packets", std::move(list)}}.dump(2));
@@ -155,7 +198,7 @@ Outcome TraceHere(const TraceArguments& a) {
     return FromStatus(status);
   const auto topology = Topology::Create(input->scenario.topology);
   if (!topology.ok()) return FromStatus(topology.status());
-  const auto selection = SelectionFromProto(SelectionOf(a), *topology);
+  const auto selection = SelectionFromProto(a.selection, *topology);
   if (!selection.ok()) return FromStatus(selection.status());
   InterruptGuard interrupt;
   std::vector<TraceEvent> events;
@@ -164,9 +207,9 @@ Outcome TraceHere(const TraceArguments& a) {
   options.traced = &events;
   options.cancelled = [] { return InterruptGuard::raised(); };
   const auto result = RunScenario(input->scenario, options);
-  Packets packets;
+  TracedPackets packets;
   TracedToProto(MergeTrace(input->scenario.parameters, std::move(events)), *topology, &packets);
-  const Outcome outcome = Print(packets, IsJson(a.fabric.format));
+  const Outcome outcome = Print(packets, a);
   if (result.ok()) return outcome;
   Outcome failed = FromStatus(result.status());
   if (result.status().code() == absl::StatusCode::kFailedPrecondition) {
@@ -175,7 +218,7 @@ Outcome TraceHere(const TraceArguments& a) {
   return failed;
 }
 
-bool AllEnded(const Packets& packets) {
+bool AllEnded(const TracedPackets& packets) {
   return std::all_of(packets.begin(), packets.end(), [](const v1::TracedPacket& p) {
     return !p.deliveries().empty() || !p.drops().empty();
   });
@@ -193,10 +236,43 @@ Outcome Await(FabricClient& client, const TraceArguments& a, std::chrono::millis
     const bool done = known >= before + a.count && AllEnded(reply->packets());
     if (done || reply->run_ended() || InterruptGuard::raised() ||
         std::chrono::steady_clock::now() >= give_up) {
-      return Print(reply->packets(), IsJson(a.fabric.format));
+      return Print(reply->packets(), a);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+}
+
+using PacketIds = std::set<std::pair<std::string, std::uint64_t>>;
+
+// Packets as they end, but those that are known, until the run ends, Ctrl-C, or nobody reads any
+// more.
+Outcome Follow(FabricClient& client, const TraceArguments& a, PacketIds known) {
+  InterruptGuard interrupt;
+  PcapngWriter writer;
+  std::FILE* file = a.output.empty() ? stdout : std::fopen(a.output.c_str(), "wb");
+  if (file == nullptr) return Outcome::Fail(ExitCode::kFailed, a.output + ": cannot be written");
+  bool done = false;
+  Outcome outcome = Outcome::Ok();
+  while (!done) {
+    auto reply = client.GetTrace();
+    if (!reply.ok()) {
+      outcome = FromStatus(reply.status());
+      break;
+    }
+    done = reply->run_ended() || InterruptGuard::raised();
+    TracedPackets fresh;
+    for (v1::TracedPacket& p : *reply->mutable_packets()) {
+      const bool ended = !p.deliveries().empty() || !p.drops().empty();
+      if (!ended && !done) continue;
+      if (known.emplace(p.source(), p.sequence()).second) fresh.Add()->Swap(&p);
+    }
+    const std::string bytes = writer.Add(fresh);
+    done |= std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size();
+    done |= std::fflush(file) != 0;
+    if (!done) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  if (file != stdout) std::fclose(file);
+  return outcome;
 }
 
 Outcome TraceThere(const TraceArguments& a) {
@@ -208,28 +284,45 @@ Outcome TraceThere(const TraceArguments& a) {
     if (!input.ok()) return FromStatus(input.status());
     if (auto s = InlineFiles(&input->message, input->directory); !s.ok()) return FromStatus(s);
     *request.mutable_scenario() = input->message;
-    *request.mutable_trace() = SelectionOf(a);
+    *request.mutable_trace() = a.selection;
   }
   return WithFabric(a.fabric, [&](FabricClient& client) {
-    std::size_t before = 0;
+    PacketIds earlier_ids;  // of packets followed before
     if (a.apply) {
       const auto reply = client.Apply(request, *timeout);
       if (!reply.ok()) return FromStatus(reply.status());
     } else {
       const auto earlier = client.GetTrace();
       if (!earlier.ok()) return FromStatus(earlier.status());
-      before = static_cast<std::size_t>(earlier->packets_size());
-      const auto reply = client.Trace(SelectionOf(a));
+      for (const v1::TracedPacket& p : earlier->packets())
+        earlier_ids.emplace(p.source(), p.sequence());
+      const auto reply = client.Trace(a.selection);
       if (!reply.ok()) return FromStatus(reply.status());
     }
-    return Await(client, a, *timeout, before);
+    return a.follow ? Follow(client, a, std::move(earlier_ids))
+                    : Await(client, a, *timeout, earlier_ids.size());
   });
 }
 
-Outcome Trace(const TraceArguments& a) {
+Outcome Trace(TraceArguments a) {
   if (a.file.empty() && a.apply) {
     return Outcome::Fail(ExitCode::kUsage, "--apply needs a scenario FILE to run");
   }
+  if (!a.output.empty() && !IsCapture(a)) {
+    return Outcome::Fail(ExitCode::kUsage,
+                         "--output is for captures; add --format pcapng or perfetto");
+  }
+  if (IsCapture(a) && a.output.empty() && isatty(STDOUT_FILENO) != 0) {
+    return Outcome::Fail(ExitCode::kUsage,
+                         "a capture is not for a terminal; name a file with -o, or pipe it on");
+  }
+  if (a.follow && (a.fabric.format != kPcapng || (!a.file.empty() && !a.apply))) {
+    return Outcome::Fail(ExitCode::kUsage,
+                         "--follow is for captures of a running fabric; add --format pcapng, and "
+                         "--apply if there is a FILE");
+  }
+  if (const absl::Status status = Select(&a); !status.ok())
+    return Outcome::Fail(ExitCode::kUsage, Text(status));
   return a.file.empty() || a.apply ? TraceThere(a) : TraceHere(a);
 }
 
@@ -254,11 +347,35 @@ CommandBody AddTrace(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--message", a->message,
                  "Only packets of this message between the two ends, from 0");
+  app.add_option("--kind", a->kinds,
+                 "Only packets of this kind (repeatable): raw, data, ack, cau, management, window, "
+                 "operation; all: of every kind. Default: all but management")
+      ->take_all()
+      ->expected(1)
+      ->allow_extra_args(false);
+  app.add_option("--since", a->since, "Only packets created at this virtual time or later: 40us");
+  app.add_option("--until", a->until, "Only packets created before this virtual time");
+  app.add_option("--scale", a->scale,
+                 "Of perfetto: virtual time that its nanosecond stands for. ps: times are exact, "
+                 "1000 times as long; ns: rounded down")
+      ->check(CLI::IsMember({"ps", "ns"}))
+      ->capture_default_str();
+  app.add_option("-o,--output", a->output,
+                 "File for a capture; default: standard output, if it is no terminal");
+  app.add_flag(
+      "--follow", a->follow,
+      "With --format pcapng, on a fabric: write packets as they end, until the run ends or "
+      "Ctrl-C");
   app.add_flag("--apply", a->apply, "Run FILE on the fabric instead of in this process");
   AddSettingOptions(app, a->settings, a->seed);
   app.add_option("--timeout", a->timeout, "Time limit for waiting on a running fabric")
       ->capture_default_str();
-  AddFabricOptions(app, a->fabric);
+  AddNameOption(app, a->fabric.name);
+  AddControllerOptions(app, a->fabric);
+  app.add_option("--format", a->fabric.format,
+                 "human, json, or a capture: pcapng for Wireshark, perfetto")
+      ->check(CLI::IsMember({"human", "json", kPcapng, kPerfetto}))
+      ->capture_default_str();
   return [a] { return Trace(*a); };
 }
 

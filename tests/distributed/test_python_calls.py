@@ -29,6 +29,7 @@ ELSEWHERE = {("apply", "wait"): "percs.Run.result", ("counters", "list"): "percs
              ("replay", "distributed"): "percs.Fabric.replay",
              ("restore", "distributed"): "percs.Fabric.restore",
              ("trace", "apply"): "percs.Fabric.trace:scenario",
+             ("trace", "follow"): "percs.percsctl",
              ("ping", "bytes"): "percs.ping:bytes"}
 
 
@@ -170,13 +171,13 @@ class CallsTest(PackageTest):
         self.assertIn("complete", call("completion", percs.percsctl, "completion", "bash"))
         frame = call("trace", percs.trace, scenario, from_="sn0-d0-h0", count=2)
         self.assertEqual("sn0-d0-h0", frame.loc[(0, 0), "hub"])
-        tables = call("routes dump", percs.dump_routes, SCENARIOS / "two-hubs.yaml",
         percs.capture(scenario, self.folder / "two.pcapng", count=2, kind=["all"], until="3us")
         self.assertTrue((self.folder / "two.pcapng").read_bytes().startswith(b"\n\r\r\n"))
         (self.folder / "run.json").write_text(
             percs.percsctl("run", self.write("measured.yaml", MEASURED), "--format", "json"))
         call("plot", percs.picture, "latency", [self.folder / "run.json"], self.folder / "a.svg")
         self.assertIn("<svg", (self.folder / "a.svg").read_text())
+        tables = call("routes dump", percs.dump_routes, SCENARIOS / "two-hubs.yaml",
                       self.folder / "tables.json")
         self.assertTrue(tables)
         proven = call("routes load", percs.check_routes, self.folder / "tables.json",

@@ -42,7 +42,7 @@ __all__ = [
     "Notification", "Packet", "Pending", "PercsError", "Problem", "Process", "Progress",
     "RefusedError", "Result", "Run", "Scenario", "ScenarioError", "StateError", "Status",
     "UnreachableError", "ViolationError", "WaitError", "Window", "WindowError", "aio", "ca",
-    "check", "check_routes", "collective", "connect", "contexts", "counter_list",
+    "capture", "check", "check_routes", "collective", "connect", "contexts", "counter_list",
     "delete_context", "diff_routes", "down_all", "dump_routes", "export_context", "fabrics",
     "fields", "graph", "import_context", "journal", "mpirun", "percsctl", "perf", "picture",
     "ping", "plot", "print_time", "replay", "restore", "run", "schema", "sweep", "sweep3d",

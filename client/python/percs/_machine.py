@@ -103,7 +103,8 @@ class Machine(Caller):
 
     def trace(self, scenario: Union[None, Scenario, Path] = None, *, from_: str = "",
               to: str = "", packet: int = 1, every: int = 1, count: int = 1,
-              message: Optional[int] = None,
+              message: Optional[int] = None, kind: Sequence[str] = (),
+              since: Optional[str] = None, until: Optional[str] = None,
               timeout: Union[str, float] = "30s") -> pd.DataFrame:
         """Follows packets from now on: a row per hop, times in ps, what it waited for.
 
@@ -117,8 +118,9 @@ class Machine(Caller):
         found = _program.run_json(
             "trace", *applied,
             *_program.options(from_=from_ or None, to=to or None, packet=packet, every=every,
-                              count=count, message=message,
+                              count=count, message=message, kind=kind, since=since, until=until,
                               timeout=f"wall:{_fields.wall_ms('timeout', timeout)}ms"),
+        ``kind``, ``since`` and ``until`` as in percs.trace().
             *self.arguments())
         return tables.traced_frame(found["packets"])
 

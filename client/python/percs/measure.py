@@ -33,26 +33,30 @@ def _list(values: Union[None, int, str, Sequence[Union[int, str]]]) -> Optional[
 
 def run_arguments(scenario: Union[Scenario, Path], threads: int = 1, routes: Optional[Path] = None,
                   events: bool = False, checkpoint: Optional[Path] = None,
-                  checkpoint_at: Optional[Time] = None) -> List[str]:
+                  checkpoint_at: Optional[Time] = None, perfetto: Optional[Path] = None,
+                  perfetto_every: int = 1) -> List[str]:
     """Of percsctl."""
     chosen = _file(scenario)
     at = None if checkpoint_at is None else f"{_fields.time_ps('checkpoint_at', checkpoint_at)}ps"
     return ["run", str(chosen.path), *chosen.arguments(),
             *_program.options(threads=threads, routes=routes, events=events,
-                              checkpoint=checkpoint, checkpoint_at=at)]
+                              checkpoint=checkpoint, checkpoint_at=at, perfetto=perfetto,
+                              perfetto_every=perfetto_every if perfetto else None)]
 
 
 def run(scenario: Union[Scenario, Path], *, threads: int = 1, routes: Optional[Path] = None,
         events: bool = False, checkpoint: Optional[Path] = None,
-        checkpoint_at: Optional[Time] = None) -> Result:
+        checkpoint_at: Optional[Time] = None, perfetto: Optional[Path] = None,
+        perfetto_every: int = 1) -> Result:
     """Runs a scenario from start to end, as fast as this machine allows.
 
     ``threads`` change how long it takes, never the result. ``routes``: route tables to start with.
     ``events``: the result has events, too. ``checkpoint`` with ``checkpoint_at``: folder and
-    virtual time of a checkpoint. ScenarioError, DeadlockError, ViolationError (with the report).
+    virtual time of a checkpoint. ``perfetto``: file for a trace of packets, of every
+    ``perfetto_every``-th. ScenarioError, DeadlockError, ViolationError (with the report).
     """
     return Result(_program.run_json(*run_arguments(scenario, threads, routes, events, checkpoint,
-                                                   checkpoint_at)))
+                                                   checkpoint_at, perfetto, perfetto_every)))
 
 
 def restore(folder: Path, *, threads: int = 1) -> Result:
@@ -77,27 +81,23 @@ def journal(path: Path, *, run: Optional[int] = None) -> pd.DataFrame:
 
 
 def trace(scenario: Union[Scenario, Path], *, from_: str = "", to: str = "", packet: int = 1,
-          every: int = 1, count: int = 1, message: Optional[int] = None) -> pd.DataFrame:
+          every: int = 1, count: int = 1, message: Optional[int] = None, kind: Sequence[str] = (),
+          since: Optional[str] = None, until: Optional[str] = None) -> pd.DataFrame:
     """Runs a scenario and follows packets: a row per hop, times in ps, what it waited for.
 
     Of the packets from ``from_`` to ``to`` (any: ""), those with the numbers ``packet``,
-    ``packet + every``, ...; ``count`` per source; with ``message`` only its packets.
+    ``packet + every``, ...; ``count`` per source; with ``message`` only its packets. ``kind``:
+    "data", "management", ..., or "all"; default: all but management. Only packets created from
+    ``since`` on and before ``until``, like "40us".
     """
     chosen = _file(scenario)
     found = _program.run_json(
         "trace", chosen.path, *chosen.arguments(),
         *_program.options(from_=from_ or None, to=to or None, packet=packet, every=every,
-                          count=count, message=message))
+                          count=count, message=message, kind=kind, since=since, until=until))
     return traced_frame(found["packets"])
 
 
-def collective(operation: str, *, nodes: Optional[int] = None, sizes: Sizes = None,
-               tasks: Optional[int] = None, algorithm: Optional[str] = None,
-               iterations: Optional[int] = None, smt: Optional[int] = None,
-               mapping: Optional[str] = None, root: Optional[int] = None, op: Optional[str] = None,
-               type: Optional[str] = None, warm_up: Optional[int] = None,
-               rotating_root: bool = False, lengths_only: bool = False,
-               blade: Optional[str] = None, spes: Optional[int] = None,
 def capture(scenario: Union[Scenario, Path], output: Path, *, format: str = "pcapng",
             from_: str = "", to: str = "", packet: int = 1, every: int = 1, count: int = 1,
             message: Optional[int] = None, kind: Sequence[str] = (), since: Optional[str] = None,
@@ -121,6 +121,13 @@ def picture(kind: str, files: Sequence[Path], output: Path) -> None:
     _program.run("plot", kind, *files, "--output", output)
 
 
+def collective(operation: str, *, nodes: Optional[int] = None, sizes: Sizes = None,
+               tasks: Optional[int] = None, algorithm: Optional[str] = None,
+               iterations: Optional[int] = None, smt: Optional[int] = None,
+               mapping: Optional[str] = None, root: Optional[int] = None, op: Optional[str] = None,
+               type: Optional[str] = None, warm_up: Optional[int] = None,
+               rotating_root: bool = False, lengths_only: bool = False,
+               blade: Optional[str] = None, spes: Optional[int] = None,
                elements: Optional[int] = None, loop: Optional[str] = None) -> pd.DataFrame:
     """Measures a collective in its loop, a row per size: mean, fastest and slowest task in ns.
 
