@@ -72,6 +72,7 @@ CommandBody AddTree(CLI::App& app);
 CommandBody AddObserve(CLI::App& app);
 CommandBody AddTun(CLI::App& app);
 CommandBody AddStop(CLI::App& app);
+CommandBody AddTop(CLI::App& app);
 
 // What `percsctl version` prints for people, without the last line break.
 std::string VersionText();

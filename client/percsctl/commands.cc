@@ -102,6 +102,10 @@ constexpr Command kCommands[] = {
      R"(  percsctl status
   percsctl status --controller 127.0.0.1:18515 --format json)",
      AddStatus},
+    {"top", kControl, "Watch hubs, links and drops, refreshed; cut links by key",
+     R"(  percsctl top --name lab
+  percsctl top --interval wall:200ms --sort drops)",
+     AddTop},
     {"result", kControl, "Print the report of the last run",
      R"(  percsctl result
   percsctl result --run 3 --format json)",
@@ -116,16 +120,16 @@ constexpr Command kCommands[] = {
   percsctl graph deploy/scenarios/one-drawer.yaml -o machine.dot
   percsctl graph --type matrix -o loads.svg)",
      AddGraph},
-    {"routes", kControl, "Show the routes between two hubs; dump, load and compare route tables",
-     R"(  percsctl routes sn0-d0-h0 sn0-d3-h7
-  percsctl routes sn0-d0-h0 sn1-d0-h0 --mode hw_indirect --middle 2
-  percsctl routes dump -o tables.json
     {"plot", kControl, "Draw loads, latencies and ranks as pictures",
      R"(  percsctl plot links --name lab -o links.png
   percsctl run FILE --format json > a.json && percsctl plot latency a.json -o latency.svg
   percsctl plot curves direct=a.json direct=b.json indirect=c.json -o curves.svg
   percsctl plot load trace.json -o load.png)",
      AddPlot},
+    {"routes", kControl, "Show the routes between two hubs; dump, load and compare route tables",
+     R"(  percsctl routes sn0-d0-h0 sn0-d3-h7
+  percsctl routes sn0-d0-h0 sn1-d0-h0 --mode hw_indirect --middle 2
+  percsctl routes dump -o tables.json
   percsctl routes load tables.json
   percsctl routes diff tables.json)",
      AddRoutes},

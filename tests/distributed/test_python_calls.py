@@ -236,6 +236,8 @@ class CallsTest(PackageTest):
             call("fabric reset-arbiters", f.reset_arbiters)
             call("resume", f.resume)
             self.assertFalse(f.trace(from_="sn0-d0-h0").empty)
+            with self.assertRaises(percs.FieldError):  # it takes a terminal where it finds one
+                call("top", f.top, interval="soon")
             saved = call("checkpoint", f.checkpoint, self.folder / "here")
             self.assertGreater(saved["virtual_ps"], 0)
             self.assertGreater(call("stop", f.stop), 0)

@@ -74,6 +74,16 @@ class Machine(Caller):
         """
         return graph(None, output, type=type, fabric=self)
 
+    def top(self, *, interval: Union[str, float] = "1s", sort: str = "load") -> None:
+        """Shows the fabric on this terminal, refreshed, until ``q`` is pressed there.
+
+        ``sort``: load, drops or name. PercsError without a terminal.
+        """
+        arguments = ["top", "--interval", f"wall:{_fields.wall_ms('interval', interval)}ms",
+                     *_program.options(sort=sort), *self.arguments()]
+        done = subprocess.run(_program.command(arguments), stderr=subprocess.PIPE, text=True)
+        _program.finish(arguments, done.returncode, "", done.stderr)
+
     # --- Trees of CAUs
 
     def create_tree(self, name: str, members: str, *, relays: Optional[str] = None,
@@ -110,6 +120,7 @@ class Machine(Caller):
 
         Of the packets from ``from_`` to ``to`` (any: ""), those with the numbers ``packet``,
         ``packet + every``, ...; ``count`` per source; with ``message`` only its packets.
+        ``kind``, ``since`` and ``until`` as in percs.trace().
         ``scenario``: applies it first, and follows from the start. Returns when the packets have
         arrived or were dropped, the run has ended, or after ``timeout`` wall time.
         """
@@ -120,7 +131,6 @@ class Machine(Caller):
             *_program.options(from_=from_ or None, to=to or None, packet=packet, every=every,
                               count=count, message=message, kind=kind, since=since, until=until,
                               timeout=f"wall:{_fields.wall_ms('timeout', timeout)}ms"),
-        ``kind``, ``since`` and ``until`` as in percs.trace().
             *self.arguments())
         return tables.traced_frame(found["packets"])
 
