@@ -124,7 +124,8 @@ absl::Status Controller::TakeUp(const KeptRun& kept, const std::vector<v1::Manag
 
 bool Controller::HasNews() const {
   if (!fabric_kept_ || !places_changed_.empty() || begun_ || !ended_runs_.empty()) return true;
-  if (run_ && run_->touched()) return true;
+  // A window of network management alone sends nothing, but commands may come after it.
+  if (run_ && (run_->touched() || !run_->manager_log().new_steps().empty())) return true;
   for (std::uint32_t place = 0; place < membership_.places(); ++place) {
     const Member* member = membership_.member(place);
     if (member && member->session().sends_held_back()) return true;

@@ -226,6 +226,11 @@ void FabricRun::Start() {
   has_started_ = true;
   started_ = clock_.Now();
   pace_.Start(started_);
+  touched_ = true;  // commands come from now on: another controller has to know that it has begun
+  if (!retake_.empty()) {  // one before this journalled them, and could save nothing more
+    pace_.Resume(started_, last_command_at_);
+    Retake();
+  }
   FollowHold();
   spdlog::info("run {}: {} hubs in {} processes, lookahead {} ({})", number_, topology().nodes(),
                daemons_, FormatTime(master_.lookahead()), lookahead_source());

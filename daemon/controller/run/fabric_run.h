@@ -302,6 +302,8 @@ class FabricRun {
   void BeginRejoin(std::uint32_t process);
   void OnPeerBack(std::uint32_t survivor, const v1::PeerBackReply& reply);
   void OnJoined(const v1::Ready& ready);
+  // Commands that are in the journal and not in what was saved.
+  void Retake();
   void ConfigureRejoined();
   void SubmitRejoin();
   void OnRejoinRefused(std::uint64_t attempt, const absl::Status& why);

@@ -164,6 +164,12 @@ void FabricRun::TakeUp() {
   for (const Loss& loss : std::exchange(losses_, {})) {
     if (!journalled(loss)) BeginLoss(loss.saved);
   }
+  Retake();
+  FollowHold();
+  Step();
+}
+
+void FabricRun::Retake() {
   retaking_ = true;
   for (const v1::JournalRecord& record : std::exchange(retake_, {})) {
     if (!replay_.empty() && WithoutRun(replay_.front()) == WithoutRun(record)) replay_.pop_front();
@@ -176,8 +182,6 @@ void FabricRun::TakeUp() {
     TakeCommands(record.at());
   }
   retaking_ = false;
-  FollowHold();
-  Step();
 }
 
 }  // namespace percs

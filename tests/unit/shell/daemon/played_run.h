@@ -42,6 +42,7 @@ class SentMessages : public DaemonPort {
 // Run 7: two hubs in one daemon, or in one each.
 class PlayedRunTest : public ::testing::Test {
  protected:
+  explicit PlayedRunTest(WallClock* clock = &WallClock::Real()) : lock_(clock) {}
   static constexpr std::uint64_t kRun = 7;
   // Up to where the daemons are ready. The first has something to do at `next`, or nothing.
   void Apply(v1::ApplyRequest request,
