@@ -60,14 +60,6 @@ class RunTimeTest : public test::PlayedRunTest {
     };
     return events;
   }
-  // It has run its window, if it was granted one, and has nothing to do.
-  void Report(std::uint32_t process) {
-    if (!run_->master().running(static_cast<int>(process))) return;
-    v1::DaemonMessage message;
-    message.mutable_report()->set_next_event(kNever);
-    run_->OnMessage(process, message);
-  }
-
   static inline ManualClock clock_;
   v1::ApplyRequest request_;
   absl::Status journal_;
@@ -91,36 +83,6 @@ TEST_F(RunTimeTest, TheNextControllerContinuesNoEarlierThanTheLastCommandTookEff
   ASSERT_EQ((*next)->Restore(saved, run_->manager_log().new_steps(), kept_), absl::OkStatus());
   (*next)->TakeUp();
   EXPECT_GE((*next)->virtual_time(), kept_[0].at());
-}
-
-TEST_F(RunTimeTest, ARejoinThatTheJournalDoesNotTakeIsTriedAgain) {
-  Begin(/*live=*/false, 0);
-  run_->Lose(0, "d", 5, "it is away");
-  v1::DaemonMessage known, back, ready;
-  known.mutable_peer_lost()->set_process(0);
-  run_->OnMessage(1, known);
-  ASSERT_EQ(kept_.size(), 1u);
-  ASSERT_TRUE(run_->master().lost(0));
-  for (const v1::ControllerMessage& message : port_.messages) {
-    if (message.has_peer_back())
-      back.mutable_peer_back()->set_attempt(message.peer_back().attempt());
-  }
-  run_->OnMessage(1, back);
-  ASSERT_TRUE(port_.messages.back().has_configure());
-  ready.mutable_ready()->set_run(kRun);
-  ready.mutable_ready()->set_attempt(port_.messages.back().configure().attempt());
-  ready.mutable_ready()->mutable_report()->set_next_event(kNever);
-  journal_ = absl::ResourceExhaustedError("no room");
-  run_->OnMessage(0, ready);
-  Report(1);
-  clock_.Pass(milliseconds(100));
-  EXPECT_TRUE(run_->master().lost(0));
-  journal_ = absl::OkStatus();
-  Report(1);
-  clock_.Pass(std::chrono::seconds(2));
-  ASSERT_EQ(kept_.size(), 2u);
-  EXPECT_TRUE(kept_[1].has_rejoin());
-  EXPECT_FALSE(run_->master().lost(0));
 }
 
 }  // namespace
