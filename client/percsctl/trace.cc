@@ -244,8 +244,8 @@ Outcome Await(FabricClient& client, const TraceArguments& a, std::chrono::millis
 
 using PacketIds = std::set<std::pair<std::string, std::uint64_t>>;
 
-// Packets as they end, but those that are known, until the run ends, Ctrl-C, or nobody reads any
-// more.
+// Writes each packet when it ends, except those in `known`. It stops when the run ends, at Ctrl-C,
+// or when the output cannot be written any more.
 Outcome Follow(FabricClient& client, const TraceArguments& a, PacketIds known) {
   InterruptGuard interrupt;
   PcapngWriter writer;
