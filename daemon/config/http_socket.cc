@@ -1,6 +1,5 @@
 #include "daemon/config/http_socket.h"
 
-#include <microhttpd.h>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -92,13 +91,32 @@ absl::StatusOr<HttpSocket> ListenForHttp(const std::string& address, const HttpP
   return HttpSocket{socket, fmt::format("{}:{}", where->host, bound.port)};
 }
 
+std::string MachineName() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
 std::string ReachableAddress(const std::string& address) {
   const std::size_t colon = address.rfind(':');
-  std::array<char, 256> name{};
-  if (!IsAnyAddress(address.substr(0, colon)) || gethostname(name.data(), name.size() - 1) != 0) {
-    return address;
+  const std::string name = MachineName();
+  if (!IsAnyAddress(address.substr(0, colon)) || name.empty()) return address;
+  return name + address.substr(colon);
+}
+
+std::vector<MHD_OptionItem> HttpTlsOptions(const std::string& identity,
+                                           const std::string& authority) {
+  std::vector<MHD_OptionItem> options;
+  const auto add = [&](MHD_OPTION option, const char* text) {
+    options.push_back({option, 0, const_cast<char*>(text)});  // it is only read
+  };
+  if (!identity.empty()) {
+    add(MHD_OPTION_HTTPS_MEM_KEY, identity.c_str());
+    add(MHD_OPTION_HTTPS_MEM_CERT, identity.c_str());
+    if (!authority.empty()) add(MHD_OPTION_HTTPS_MEM_TRUST, authority.c_str());
+    add(MHD_OPTION_HTTPS_PRIORITIES, "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2");
   }
-  return name.data() + address.substr(colon);
+  options.push_back({MHD_OPTION_END, 0, nullptr});
+  return options;
 }
 
 int SocketOf(MHD_Connection* connection) {

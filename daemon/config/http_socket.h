@@ -1,15 +1,14 @@
 // Sockets of the small HTTP servers (libmicrohttpd): metrics and the page.
 #pragma once
 
+#include <microhttpd.h>
+
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
-struct MHD_Connection;
-
 namespace percs {
-
-inline constexpr char kHttpTlsVersions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
 struct HttpSocket {
   int fd = -1;
@@ -28,8 +27,16 @@ struct HttpPurpose {
 absl::StatusOr<HttpSocket> ListenForHttp(const std::string& address, const HttpPurpose& purpose,
                                          bool exposure_allowed);
 
+// "" if it has none.
+std::string MachineName();
 // `address` as others reach it: with the name of this machine if it listens on all addresses.
 std::string ReachableAddress(const std::string& address);
+
+// MHD_OPTION_ARRAY for TLS 1.2 or 1.3 with the key and certificate in `identity`; clients may show
+// certificates of `authority`, unless that is "". Empty for no identity. The strings have to live
+// until the server has started.
+std::vector<MHD_OptionItem> HttpTlsOptions(const std::string& identity,
+                                           const std::string& authority);
 
 int SocketOf(MHD_Connection* connection);
 

@@ -98,15 +98,8 @@ MetricsServer::~MetricsServer() = default;
 
 void MetricsServer::Listen(const std::string& tls_identity, int socket) {
   unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG;
-  std::vector<MHD_OptionItem> tls;
-  if (encrypted_) {
-    flags |= MHD_USE_TLS;
-    const auto text = [](const char* t) { return const_cast<char*>(t); };  // it reads them only
-    tls.push_back({MHD_OPTION_HTTPS_MEM_KEY, 0, text(tls_identity.c_str())});
-    tls.push_back({MHD_OPTION_HTTPS_MEM_CERT, 0, text(tls_identity.c_str())});
-    tls.push_back({MHD_OPTION_HTTPS_PRIORITIES, 0, text(kHttpTlsVersions)});
-  }
-  tls.push_back({MHD_OPTION_END, 0, nullptr});
+  if (encrypted_) flags |= MHD_USE_TLS;
+  std::vector<MHD_OptionItem> tls = HttpTlsOptions(tls_identity, /*authority=*/"");
   daemon_.reset(MHD_start_daemon(
       flags, 0, nullptr, nullptr, &Requests::OnRequest, this,  //
       MHD_OPTION_EXTERNAL_LOGGER, &Requests::Log, this,        //

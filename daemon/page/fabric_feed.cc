@@ -44,6 +44,10 @@ void AddPart(const char* name, const std::string& part, std::string* message) {
   *message += fmt::format("{}\"{}\":{}", message->empty() ? "" : ",", name, part);
 }
 
+std::string LinksJson(std::int64_t at, const std::string& rows) {
+  return fmt::format(R"({{"virtual_time":{},"rows":{{{}}}}})", at, rows);
+}
+
 }  // namespace
 
 FabricFeed::FabricFeed(const std::shared_ptr<grpc::Channel>& channel)
@@ -189,7 +193,7 @@ std::string FabricFeed::LinksChange() {
   }
   links_at_ = reply.virtual_time();
   if (changed.empty()) return "";
-  return fmt::format(R"({{"virtual_time":{},"rows":{{{}}}}})", links_at_, changed);
+  return LinksJson(links_at_, changed);
 }
 
 std::string FabricFeed::CountersChange() {
@@ -225,8 +229,7 @@ std::string FabricFeed::Snapshot() const {
   for (const std::string& event : events_) events += (events.empty() ? "" : ",") + event;
   AddPart("link_columns", kLinkColumns, &message);
   AddPart("status", status_, &message);
-  AddPart("links", fmt::format(R"({{"virtual_time":{},"rows":{{{}}}}})", links_at_, rows),
-          &message);
+  AddPart("links", LinksJson(links_at_, rows), &message);
   AddPart("counters", counters_, &message);
   AddPart("events", "[" + events + "]", &message);
   return message;

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -32,11 +31,6 @@ bool IsNumeric(std::string host) {
   in6_addr ignored{};
   return inet_pton(AF_INET, host.c_str(), &ignored) == 1 ||
          inet_pton(AF_INET6, host.c_str(), &ignored) == 1;
-}
-
-std::string MachineName() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 }  // namespace

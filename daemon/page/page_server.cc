@@ -51,16 +51,8 @@ PageServer::~PageServer() {
 void PageServer::Listen(const std::string& identity, int socket) {
   unsigned flags =
       MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME;
-  std::vector<MHD_OptionItem> tls;
-  if (!authority_.empty()) {
-    flags |= MHD_USE_TLS;
-    const auto text = [](const char* t) { return const_cast<char*>(t); };  // it reads them only
-    tls.push_back({MHD_OPTION_HTTPS_MEM_KEY, 0, text(identity.c_str())});
-    tls.push_back({MHD_OPTION_HTTPS_MEM_CERT, 0, text(identity.c_str())});
-    tls.push_back({MHD_OPTION_HTTPS_MEM_TRUST, 0, text(authority_.c_str())});
-    tls.push_back({MHD_OPTION_HTTPS_PRIORITIES, 0, text(kHttpTlsVersions)});
-  }
-  tls.push_back({MHD_OPTION_END, 0, nullptr});
+  if (!authority_.empty()) flags |= MHD_USE_TLS;
+  std::vector<MHD_OptionItem> tls = HttpTlsOptions(identity, authority_);
   daemon_.reset(MHD_start_daemon(flags, 0, nullptr, nullptr, &PageRequests::OnRequest, this,  //
                                  MHD_OPTION_EXTERNAL_LOGGER, &PageRequests::OnLog, this,      //
                                  MHD_OPTION_LISTEN_SOCKET, socket,                            //
