@@ -11,10 +11,14 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import unittest
 
 from fabric import BIN, ROOT, percsctl, percsctl_json
 from python_package import ENDLESS, MEASURED, PackageTest, SCENARIOS, percs
+
+sys.path.insert(0, str(ROOT / "docs" / "site"))
+from cli_pages import inner_commands  # noqa: E402
 
 PAGE = (ROOT / "docs" / "python.md").read_text()
 CUT = "sn0-d0-h0:LR0"
@@ -37,22 +41,10 @@ def help_of(*command):
     return percsctl(*command, "--help").stdout
 
 
-def listed(text):
-    """The commands below headings other than Options and Positionals."""
-    names, inside = [], False
-    for line in text.partition("\nExamples:")[0].splitlines():
-        heading = re.fullmatch(r"(\S.*):", line)
-        if heading:
-            inside = heading[1] not in ("Options", "Positionals")
-        elif inside and (match := re.match(r"  ([a-z][a-z0-9-]*) ", line)):
-            names.append(match[1])
-    return names
-
-
 def commands():
     """Those that do something: groups only where they do something themselves."""
-    for name in listed(help_of()):
-        inner = listed(help_of(name))
+    for name in inner_commands(help_of()):
+        inner = inner_commands(help_of(name))
         if not inner or name == "routes":
             yield name
         yield from (f"{name} {one}" for one in inner)
