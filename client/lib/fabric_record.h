@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/lib/process.h"
-#include "client/lib/replace_file.h"
+#include "proto/process/replace_file.h"
 
 namespace percs {
 

@@ -10,13 +10,13 @@
 #include <memory>
 #include <optional>
 
-#include "client/lib/replace_file.h"
 #include "client/lib/scenario_file.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
 #include "client/percsctl/format.h"
 #include "client/percsctl/scenario_options.h"
 #include "emulator/topology/topology.h"
+#include "proto/process/replace_file.h"
 
 namespace percs {
 namespace {

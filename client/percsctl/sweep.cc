@@ -19,7 +19,6 @@
 #include "client/lib/executor.h"
 #include "client/lib/interrupt.h"
 #include "client/lib/process.h"
-#include "client/lib/replace_file.h"
 #include "client/lib/scenario_file.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/format.h"
@@ -27,6 +26,7 @@
 #include "client/percsctl/progress.h"
 #include "client/percsctl/screen.h"
 #include "client/percsctl/sweep_slurm.h"
+#include "proto/process/replace_file.h"
 #include "proto/scenario/build.h"
 
 namespace percs {

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "client/lib/replace_file.h"
+#include "proto/process/replace_file.h"
 
 namespace percs {
 namespace {

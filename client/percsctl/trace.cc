@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "client/lib/interrupt.h"
-#include "client/lib/replace_file.h"
 #include "client/lib/scenario_file.h"
 #include "client/percsctl/capture.h"
 #include "client/percsctl/command.h"
@@ -19,6 +18,7 @@
 #include "client/percsctl/format.h"
 #include "client/percsctl/scenario_options.h"
 #include "emulator/sim/run.h"
+#include "proto/process/replace_file.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/trace_codec.h"
 #include "proto/scenario/units.h"

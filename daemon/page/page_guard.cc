@@ -1,20 +1,17 @@
 #include "daemon/page/page_guard.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <openssl/crypto.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <random>
 #include <utility>
 
 #include "daemon/config/http_socket.h"
 #include "fmt/format.h"
+#include "proto/process/folders.h"
 #include "proto/process/printable.h"
+#include "proto/process/replace_file.h"
 #include "proto/security/credentials.h"
 #include "proto/security/roles.h"
 
@@ -100,14 +97,10 @@ absl::StatusOr<std::string> KeptPageToken(const std::string& file) {
   std::string token;
   if (std::ifstream(file) >> token && token.size() == NewPageToken().size()) return token;
   token = NewPageToken();
-  const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  const bool written =
-      fd >= 0 && write(fd, token.data(), token.size()) == static_cast<ssize_t>(token.size());
-  const int why = errno;
-  if (fd >= 0) close(fd);
-  if (written) return token;
+  const absl::Status kept = ReplaceFile(file, token, kPrivateFile);
+  if (kept.ok()) return token;
   return absl::UnavailableError(
-      fmt::format("cannot keep the token of the page in {}: {}", file, std::strerror(why)));
+      fmt::format("cannot keep the token of the page: {}", std::string(kept.message())));
 }
 
 }  // namespace percs

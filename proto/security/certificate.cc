@@ -1,6 +1,5 @@
 #include "proto/security/certificate.h"
 
-#include <fcntl.h>
 #include <openssl/bn.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
@@ -10,11 +9,9 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -24,6 +21,7 @@
 
 #include "fmt/format.h"
 #include "proto/process/folders.h"
+#include "proto/process/replace_file.h"
 
 namespace percs {
 namespace {
@@ -195,22 +193,6 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
   return std::string((std::istreambuf_iterator<char>(file)), {});
 }
 
-// The old file or the new one, whatever happens; never readable for others, not even for a moment.
-absl::Status WriteText(const std::string& path, const std::string& text) {
-  const auto failed = [&] {
-    return absl::UnavailableError(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
-  };
-  const std::string next = path + ".next";
-  unlink(next.c_str());
-  const int fd = open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kPrivateFile);
-  if (fd < 0) return failed();
-  const bool whole =
-      write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(fd) == 0;
-  close(fd);
-  if (!whole || std::rename(next.c_str(), path.c_str()) != 0) return failed();
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<std::map<Role, Identity>> IssueIdentities(std::chrono::hours lifetime,
@@ -281,8 +263,9 @@ absl::StatusOr<Identity> FromBundle(const std::string& text) {
 
 absl::Status WriteIdentity(const std::string& folder, const Identity& identity) {
   if (absl::Status s = MakeFolder(folder, kReadableFolder); !s.ok()) return s;
-  if (absl::Status s = WriteText(folder + kAuthorityFile, identity.authority); !s.ok()) return s;
-  return WriteText(folder + kIdentityFile, identity.key + identity.certificate);
+  absl::Status s = ReplaceFile(folder + kAuthorityFile, identity.authority, kPrivateFile);
+  if (!s.ok()) return s;
+  return ReplaceFile(folder + kIdentityFile, identity.key + identity.certificate, kPrivateFile);
 }
 
 absl::StatusOr<Identity> ReadIdentity(const std::string& folder) {

@@ -1,4 +1,4 @@
-#include "client/lib/replace_file.h"
+#include "proto/process/replace_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -34,9 +34,10 @@ bool WriteAll(int fd, const std::string& text) {
 
 }  // namespace
 
-absl::Status ReplaceFile(const std::string& path, const std::string& text) {
+absl::Status ReplaceFile(const std::string& path, const std::string& text, mode_t mode) {
   const std::string next = path + ".next";
-  const int fd = open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  unlink(next.c_str());  // of one that crashed, maybe with other rights
+  const int fd = open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd < 0 || !WriteAll(fd, text)) return Failed(next);
   return std::rename(next.c_str(), path.c_str()) == 0 ? absl::OkStatus() : Failed(path);
 }
