@@ -7,8 +7,8 @@
 #include "daemon/config/process_flags.h"
 #include "daemon/config/process_setup.h"
 #include "daemon/config/signals.h"
-#include "daemon/config/version.h"
 #include "daemon/controller/rpc/control_service.h"
+#include "proto/process/version.h"
 #include "spdlog/spdlog.h"
 
 namespace {

@@ -2,13 +2,13 @@
 #include <cstdio>
 
 #include "CLI/CLI.hpp"
-#include "client/lib/tun_port.h"
+#include "client/endpoint/tun_port.h"
 #include "daemon/config/probe.h"
 #include "daemon/config/process_flags.h"
 #include "daemon/config/process_setup.h"
 #include "daemon/config/signals.h"
-#include "daemon/config/version.h"
 #include "daemon/node/daemon.h"
+#include "proto/process/version.h"
 #include "spdlog/spdlog.h"
 
 namespace {
@@ -88,16 +88,11 @@ int RunProbe(const ProbeFlags& flags) {
 }
 
 // The identity of a percsd may attach at itself.
-absl::StatusOr<std::unique_ptr<percs::client::TunKeeper>> KeepTun(
-    const Flags& flags, const percs::Daemon& daemon, std::unique_ptr<percs::client::TunPort> port) {
+std::unique_ptr<percs::client::TunKeeper> KeepTun(const Flags& flags, const percs::Daemon& daemon,
+                                                  std::unique_ptr<percs::client::TunPort> port) {
   percs::client::EndpointOptions at;
   at.daemon = daemon.advertised();
-  if (!flags.options.security.tls.empty()) {
-    auto credentials =
-        percs::Credentials::Load(flags.options.security.tls, percs::RoleSet(percs::Role::kDaemon));
-    if (!credentials.ok()) return credentials.status();
-    at.credentials = *std::move(credentials);
-  }
+  at.tls = flags.options.security.tls;
   return std::make_unique<percs::client::TunKeeper>(
       std::move(port), std::move(at), [device = flags.tun.device](const std::string& what) {
         spdlog::info("{}: {}", device, what);
@@ -119,11 +114,7 @@ absl::Status Serve(const Flags& flags) {
   if ((*daemon)->metrics()) std::printf("metrics %s\n", (*daemon)->metrics()->url().c_str());
   std::fflush(stdout);
   std::unique_ptr<percs::client::TunKeeper> tun;
-  if (port) {
-    auto keeper = KeepTun(flags, **daemon, std::move(port));
-    if (!keeper.ok()) return keeper.status();
-    tun = *std::move(keeper);
-  }
+  if (port) tun = KeepTun(flags, **daemon, std::move(port));
   const percs::EndSignalWatch watch([&daemon] { (*daemon)->Stop(); });
   return (*daemon)->Wait();
 }

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <deque>
 
-#include "client/lib/endpoint.h"
+#include "client/endpoint/endpoint.h"
 
 namespace {
 
@@ -23,7 +23,7 @@ using percs::client::EndpointOptions;
 using percs::client::Peer;
 using percs::client::Pending;
 
-constexpr percs::Address kCounter = 0x1000;
+constexpr percs::client::Address kCounter = 0x1000;
 constexpr std::size_t kUnderWay = 16;  // adds that this program does not wait for
 
 int Fail(const char* what, const absl::Status& status) {
@@ -52,8 +52,8 @@ int Own(Endpoint& endpoint, std::uint64_t end) {
 }
 
 int Add(Endpoint& endpoint, const Peer& owner, std::uint64_t count) {
-  percs::AtomicUpdate update;
-  update.op = percs::AtomicOp::kAdd;
+  percs::client::AtomicUpdate update;
+  update.op = percs::client::AtomicOp::kAdd;
   update.size = 8;
   update.fetch = true;
   update.address = kCounter;
@@ -89,13 +89,13 @@ int main(int argc, char** argv) {
   EndpointOptions options;
   options.controller = argv[1];
   options.hub = argv[2];
-  options.window = static_cast<percs::WindowId>(std::atoi(argv[3]));
+  options.window = static_cast<percs::client::WindowId>(std::atoi(argv[3]));
   options.name = argv[4];
   const auto endpoint = Endpoint::Attach(options);
   if (!endpoint.ok()) return Fail("attach", endpoint.status());
   if (own) return Own(**endpoint, std::strtoull(argv[5], nullptr, 10));
   const auto node = (*endpoint)->FindNode(argv[5]);
   if (!node.ok()) return Fail(argv[5], node.status());
-  return Add(**endpoint, {*node, static_cast<percs::WindowId>(std::atoi(argv[6]))},
+  return Add(**endpoint, {*node, static_cast<percs::client::WindowId>(std::atoi(argv[6]))},
              std::strtoull(argv[7], nullptr, 10));
 }

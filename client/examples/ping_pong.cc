@@ -12,9 +12,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <string>
 
-#include "client/lib/endpoint.h"
+#include "client/endpoint/endpoint.h"
 
 namespace {
 
@@ -23,6 +24,7 @@ using percs::client::EndpointOptions;
 using percs::client::Mode;
 using percs::client::Packet;
 using percs::client::Peer;
+using percs::client::Time;
 
 int Fail(const char* what, const absl::Status& status) {
   std::fprintf(stderr, "%s: %s\n", what, status.ToString().c_str());
@@ -30,22 +32,23 @@ int Fail(const char* what, const absl::Status& status) {
 }
 
 int Serve(Endpoint& endpoint, const Peer& peer, int rounds) {
-  percs::Time least = percs::kNever, most = 0, sum = 0;
+  Time least = std::numeric_limits<Time>::max(), most = 0, sum = 0;
   for (int round = 0; round < rounds; ++round) {
-    const percs::Time from = endpoint.now();
+    const Time from = endpoint.now();
     // Not waited for: that it has left says nothing about the other side.
     endpoint.SendFifo(peer, "ping");
     const auto pong = endpoint.Receive();
     if (!pong.ok()) return Fail("receive", pong.status());
-    const percs::Time took = pong->at - from;
+    const Time took = pong->at - from;
     least = std::min(least, took);
     most = std::max(most, took);
     sum += took;
   }
   endpoint.SendFifo(peer, "bye").Wait();
   std::printf("%d round trips: least %s, mean %s, most %s of virtual time\n", rounds,
-              percs::FormatTime(least).c_str(), percs::FormatTime(sum / rounds).c_str(),
-              percs::FormatTime(most).c_str());
+              percs::client::FormatTime(least).c_str(),
+              percs::client::FormatTime(sum / rounds).c_str(),
+              percs::client::FormatTime(most).c_str());
   return 0;
 }
 
@@ -74,13 +77,13 @@ int main(int argc, char** argv) {
   EndpointOptions options;
   options.controller = argv[1];
   options.hub = argv[2];
-  options.window = static_cast<percs::WindowId>(std::atoi(argv[3]));
+  options.window = static_cast<percs::client::WindowId>(std::atoi(argv[3]));
   options.mode = Mode::kExclusive;
   options.name = "ping_pong";
   const auto endpoint = Endpoint::Attach(options);
   if (!endpoint.ok()) return Fail("attach", endpoint.status());
   const auto node = (*endpoint)->FindNode(argv[4]);
   if (!node.ok()) return Fail(argv[4], node.status());
-  const Peer peer{*node, static_cast<percs::WindowId>(std::atoi(argv[5]))};
+  const Peer peer{*node, static_cast<percs::client::WindowId>(std::atoi(argv[5]))};
   return serve ? Serve(**endpoint, peer, rounds) : Return(**endpoint, peer);
 }

@@ -26,39 +26,11 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address,
                                    arguments);
 }
 
-// Why there is no answer, and what to do.
-std::string DescribeSilence(const std::string& address, const grpc::Status& status) {
-  const std::string& said = status.error_message();
-  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED)
-    return fmt::format("the controller at {} did not answer in time", address);
-  if (said.find("handshake") != std::string::npos) {
-    return fmt::format(
-        "no controller at {} that trusts this identity, or that this identity trusts: a fabric "
-        "that was started again may have a new authority; import its identity again with "
-        "`percsctl context import`, or name the folder of the identity with --tls",
-        address);
-  }
-  return fmt::format("no controller answers at {} ({}); `percsctl ps` lists the local fabrics",
-                     address, said);
-}
-
 }  // namespace
 
 FabricClient::FabricClient(std::string address, const Credentials& credentials)
     : address_(std::move(address)),
       stub_(v1::Control::NewStub(OpenChannel(address_, credentials))) {}
-
-absl::Status FabricClient::ErrorOf(const grpc::Status& status) const {
-  const absl::Status error = FromGrpc(status);
-  if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED && !Answered(status)) {
-    return absl::UnimplementedError(fmt::format(
-        "the server at {} does not know this request: it is not a percs-controller, or has "
-        "another version",
-        address_));
-  }
-  if (!IsUnreachable(error)) return error;
-  return Reworded(error, DescribeSilence(address_, status));
-}
 
 template <typename Reply, typename Request>
 absl::StatusOr<Reply> FabricClient::Call(
@@ -68,7 +40,7 @@ absl::StatusOr<Reply> FabricClient::Call(
   context.set_deadline(std::chrono::system_clock::now() + deadline);
   Reply reply;
   const grpc::Status status = (stub_.get()->*call)(&context, request, &reply);
-  if (!status.ok()) return ErrorOf(status);
+  if (!status.ok()) return ControllerError(status, address_);
   return reply;
 }
 
@@ -110,7 +82,7 @@ absl::StatusOr<v1::GetResultReply> FabricClient::WatchRun(
   }
   const grpc::Status status = stream->Finish();
   if (left) return absl::CancelledError("no longer watching; the run continues");
-  if (!status.ok()) return ErrorOf(status);
+  if (!status.ok()) return ControllerError(status, address_);
   return result;
 }
 
@@ -273,7 +245,7 @@ absl::Status FabricClient::WatchEvents(std::uint64_t after, bool follow,
   ended = true;
   looking.join();
   if (left) return absl::CancelledError("no longer following events");
-  return ErrorOf(status);
+  return ControllerError(status, address_);
 }
 
 absl::StatusOr<v1::HealthReply> FabricClient::GetHealth() {

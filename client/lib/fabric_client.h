@@ -13,6 +13,7 @@
 namespace percs {
 
 // THREAD: any number of threads may call at the same time.
+// WIDE: one method for each call of the Control service, and each is one line.
 class FabricClient {
  public:
   using Duration = std::chrono::milliseconds;
@@ -72,8 +73,6 @@ class FabricClient {
   absl::StatusOr<v1::ListTreesReply> ListTrees(const std::string& name);
 
  private:
-  // Names the address if nobody answers there.
-  absl::Status ErrorOf(const grpc::Status& status) const;
   template <typename Reply, typename Request>
   absl::StatusOr<Reply> Call(grpc::Status (v1::Control::Stub::*call)(grpc::ClientContext*,
                                                                      const Request&, Reply*),

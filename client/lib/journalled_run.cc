@@ -2,8 +2,8 @@
 
 #include "fmt/format.h"
 #include "proto/scenario/commands.h"
-#include "proto/scenario/endpoint_codec.h"
 #include "proto/scenario/journal_file.h"
+#include "proto/window/endpoint_codec.h"
 
 namespace percs {
 

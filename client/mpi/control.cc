@@ -1,10 +1,6 @@
 #include "client/mpi/control.h"
 
 #include <grpcpp/grpcpp.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstring>
@@ -12,34 +8,14 @@
 #include "fmt/format.h"
 #include "percs/v1/control.grpc.pb.h"
 #include "proto/process/grpc_status.h"
+#include "proto/process/unix_socket.h"
+#include "proto/scenario/fault_methods.h"
 #include "proto/scenario/faults.h"
 
 namespace percs::mpi {
 namespace {
 
 constexpr char kUnix[] = "unix:";
-
-// The server would take the place of what is there.
-absl::Status CheckFree(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof(address.sun_path))
-    return absl::InvalidArgumentError(fmt::format("--control unix:{}: a path of 1 to {} bytes",
-                                                  path, sizeof(address.sun_path) - 1));
-  struct stat found {};
-  if (lstat(path.c_str(), &found) != 0) return absl::OkStatus();
-  if (!S_ISSOCK(found.st_mode))
-    return absl::AlreadyExistsError(
-        fmt::format("--control unix:{}: a file exists there that is not a socket", path));
-  std::memcpy(address.sun_path, path.c_str(), path.size());
-  const int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const bool answers =
-      file >= 0 && connect(file, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
-  if (file >= 0) close(file);
-  if (!answers) return absl::OkStatus();
-  return absl::AlreadyExistsError(
-      fmt::format("--control unix:{}: another process listens there", path));
-}
 
 }  // namespace
 
@@ -70,52 +46,31 @@ class JobControl::Service final : public v1::Control::Service {
   grpc::Status DeleteFault(grpc::ServerContext*, const v1::DeleteFaultRequest* request,
                            v1::FaultReply* reply) override {
     return OnFaults([&](FaultService& faults, Time now) {
-      const auto fault = faults.Get(request->id());
-      if (!fault.ok()) return fault.status();
-      reply->set_at(now);
-      FaultToProto(*fault, job_.topology(), reply->mutable_fault());
-      return faults.Delete(request->id(), now);
+      return percs::DeleteFault(faults, request->id(), job_.topology(), now, reply);
     });
   }
   grpc::Status ListFaults(grpc::ServerContext*, const v1::ListFaultsRequest* request,
                           v1::ListFaultsReply* reply) override {
     return OnFaults([&](FaultService& faults, Time now) {
-      reply->set_virtual_time(now);
-      if (!request->id().empty()) {
-        const auto fault = faults.Get(request->id());
-        if (fault.ok()) FaultToProto(*fault, job_.topology(), reply->add_faults());
-        return fault.status();
-      }
-      for (const FaultStatus& fault : faults.List())
-        FaultToProto(fault, job_.topology(), reply->add_faults());
-      return absl::OkStatus();
+      return percs::ListFaults(faults, *request, job_.topology(), now, reply);
     });
   }
   grpc::Status ResetFaults(grpc::ServerContext*, const v1::ResetFaultsRequest*,
                            v1::ResetFaultsReply* reply) override {
-    return OnFaults([&](FaultService& faults, Time now) {
-      reply->set_at(now);
-      reply->set_deleted(faults.Reset(now));
-      return absl::OkStatus();
-    });
+    return OnFaults(
+        [&](FaultService& faults, Time now) { return percs::ResetFaults(faults, now, reply); });
   }
 
  private:
-  using Command = absl::StatusOr<FaultStatus> (FaultService::*)(const FaultSpec&, Time);
-
   grpc::Status OnFaults(const std::function<absl::Status(FaultService&, Time)>& act) {
     return ToGrpc(
         job_.Manage([&act](Fabric& fabric, Time now) { return act(*fabric.faults(), now); }));
   }
-  grpc::Status Set(const v1::Fault& fault, Command command, v1::FaultReply* reply) {
+  grpc::Status Set(const v1::Fault& fault, FaultCommand command, v1::FaultReply* reply) {
     const auto spec = BuildFaultSpec(fault, job_.topology());
     if (!spec.ok()) return ToGrpc(spec.status());
     return OnFaults([&](FaultService& faults, Time now) {
-      const auto status = (faults.*command)(*spec, now);
-      if (!status.ok()) return status.status();
-      reply->set_at(now);
-      FaultToProto(*status, job_.topology(), reply->mutable_fault());
-      return absl::OkStatus();
+      return percs::SetFault(faults, command, *spec, job_.topology(), now, reply);
     });
   }
 
@@ -131,8 +86,9 @@ absl::StatusOr<std::unique_ptr<JobControl>> JobControl::Start(const std::string&
   if (!address.starts_with(kUnix))
     return absl::InvalidArgumentError(
         fmt::format("--control {}: expected unix:PATH, a socket of this machine", address));
-  if (absl::Status status = CheckFree(address.substr(std::strlen(kUnix))); !status.ok())
-    return status;
+  // The server would take the place of what is there.
+  if (absl::Status free = CheckUnixFree(address.substr(std::strlen(kUnix))); !free.ok())
+    return Reworded(free, fmt::format("--control: {}", std::string(free.message())));
   std::unique_ptr<JobControl> control(new JobControl());
   control->service_ = std::make_unique<Service>(job);
   if (control->service_->Listen(address)) return control;

@@ -61,6 +61,7 @@ struct JobResult {
   std::uint64_t late_calls = 0;
 };
 
+// WIDE: 26 members; the last ones are the machine and what the MPI programs in it share.
 class Job final : public TransportUser {
  public:
   // INVALID_ARGUMENT for a machine that cannot be built, or that has not these windows.

@@ -78,6 +78,7 @@ struct TrafficCounts {
   std::uint64_t by_size[40] = {};  // [0]: empty; [i]: up to 2^(i-1) bytes
 };
 
+// WIDE: one protocol: each method is one step of a message, or one kind of packet.
 class Transport final : public WindowListener {
  public:
   // REQUIRES: places are different; fabric and user outlive this.

@@ -41,10 +41,10 @@ struct ResultArguments {
 Outcome PrintResult(const v1::GetResultReply& reply, const Topology& topology, bool json) {
   auto result = RunResultFromProto(reply.result(), topology);
   if (!result.ok()) return Outcome::Fail(ExitCode::kFailed, Text(result.status()));
-  const RunReport report{*std::move(result), reply.wall_seconds(),
-                         fmt::format("{} daemon{} over {}", reply.processes(),
-                                     reply.processes() == 1 ? "" : "s", reply.transport()),
-                         reply.result().trees(), reply.result().faults()};
+  const RunReport report{
+      *std::move(result), reply.wall_seconds(),
+      fmt::format("{} over {}", Counted(reply.processes(), "daemon"), reply.transport()),
+      reply.result().trees(), reply.result().faults()};
   return PrintReport(report, topology, json);
 }
 
@@ -108,10 +108,10 @@ void PrintApplied(const v1::ApplyReply& reply, bool json) {
     return;
   }
   const std::string text =
-      fmt::format("run {}: {} on {} daemons, ready after {}; lookahead {} ({})", reply.run(),
-                  FormatNodes(reply.nodes(), reply.blades(), reply.crossbars()), reply.processes(),
-                  FormatWall(reply.wall_configure_seconds()), FormatVirtual(reply.lookahead()),
-                  reply.lookahead_source());
+      fmt::format("run {}: {} on {}, ready after {}; lookahead {} ({})", reply.run(),
+                  FormatNodes(reply.nodes(), reply.blades(), reply.crossbars()),
+                  Counted(reply.processes(), "daemon"), FormatWall(reply.wall_configure_seconds()),
+                  FormatVirtual(reply.lookahead()), reply.lookahead_source());
   fmt::print("{}\n", Hanging(text, 0));
 }
 

@@ -77,9 +77,10 @@ std::size_t CheckOne(const std::string& file, const CheckArguments& a, nlohmann:
     const int cus = t.infiniband ? t.infiniband->cus : 0;
     const auto crossbars = static_cast<std::uint64_t>(
         roadrunner::kCrossbarsPerSwitch * (cus + (cus > 1 ? roadrunner::kInterSwitches : 0)));
-    fmt::print("{}: ok ({}: {}, {}, {} faults)\n", file, input->scenario.name,
+    fmt::print("{}: ok ({}: {}, {}, {})\n", file, input->scenario.name,
                FormatNodes(hubs + t.blades.size() + crossbars, t.blades.size(), crossbars),
-               WorkloadName(input->scenario), input->message.faults_size());
+               WorkloadName(input->scenario),
+               Counted(static_cast<std::uint64_t>(input->message.faults_size()), "fault"));
   } else {
     for (const std::string& error : errors) fmt::print(stderr, "{}\n", error);
   }
@@ -92,9 +93,8 @@ Outcome Check(const CheckArguments& a) {
   for (const std::string& file : a.files) errors += CheckOne(file, a, report);
   if (IsJson(a.format)) fmt::print("{}\n", report.dump(2));
   if (errors == 0) return Outcome::Ok();
-  return Outcome::Fail(ExitCode::kBadInput,
-                       fmt::format("{} error{} in {} file{}", errors, errors == 1 ? "" : "s",
-                                   a.files.size(), a.files.size() == 1 ? "" : "s"));
+  return Outcome::Fail(ExitCode::kBadInput, fmt::format("{} in {}", Counted(errors, "error"),
+                                                        Counted(a.files.size(), "file")));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -18,8 +19,9 @@
 #include "client/percsctl/format.h"
 #include "client/percsctl/progress.h"
 #include "client/percsctl/report.h"
-#include "daemon/config/version.h"
+#include "client/percsctl/screen.h"
 #include "emulator/sim/run.h"
+#include "proto/process/version.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/commands.h"
 #include "proto/scenario/faults.h"
@@ -76,8 +78,11 @@ void Tell(const char* what, const std::string& file, const Checkpoint& checkpoin
                             {"commands", checkpoint.commands.size()}}
                            .dump(2));
   } else {
-    fmt::print("{} {}: {} of virtual time, {} commands, digest {}\n", what, file,
-               FormatVirtual(checkpoint.at), checkpoint.commands.size(), checkpoint.digest);
+    fmt::print(
+        "{}\n",
+        Hanging(fmt::format("{} {}: at {}, {}, digest {}", what, file, FormatVirtual(checkpoint.at),
+                            Counted(checkpoint.commands.size(), "command"), checkpoint.digest),
+                0));
   }
 }
 
@@ -189,13 +194,16 @@ Outcome Restore(const RestoreArguments& a) {
   const auto topology = Topology::Create(scenario->topology);
   if (!topology.ok()) return FromStatus(topology.status());
   std::string digest = checkpoint->digest;
+  const auto start = std::chrono::steady_clock::now();
   auto result = RestoreHere(a, *checkpoint, *scenario, &digest);
+  const double wall_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (Outcome outcome = CompareDigests(*checkpoint, digest); outcome.code != ExitCode::kOk)
     return outcome;
   if (!result.ok()) return FromStatus(result.status());
   if (!json) Tell("restored", a.file, *checkpoint, false);
-  RunReport report{*std::move(result), 0,
-                   fmt::format("{} thread{}", a.threads, a.threads == 1 ? "" : "s")};
+  RunReport report{*std::move(result), wall_seconds,
+                   Counted(static_cast<std::uint64_t>(a.threads), "thread")};
   for (const TreeStatus& tree : report.result.trees)
     TreeToProto(tree, *topology, false, report.trees.Add());
   for (const FaultStatus& fault : report.result.faults)

@@ -57,6 +57,8 @@ void AddTaskOptions(CLI::App& app, CollectiveArguments& a, Texts& texts) {
   std::vector<CLI::Option*> flags = {
       app.add_flag("--rotating-root", a.tasks.rotate_root,
                    "Rotate the root: each call uses the next task"),
+      app.add_flag("--every-root", a.every_root,
+                   "Measure with each task as fixed root, and with a rotating one"),
       app.add_flag("--lengths-only{false}", a.tasks.verified,
                    "Do not move or check data; times stay the same")};
   for (CLI::Option* option : options) option->group(kGroup)->capture_default_str();
@@ -111,7 +113,8 @@ CommandBody AddCollective(CLI::App& app) {
   AddBladeOptions(app, *a);
   return [a, texts] {
     if (absl::Status status = Read(*texts, a.get()); !status.ok()) return FromStatus(status);
-    return a->blade.empty() ? MeasureAmongTasks(*a) : MeasureOnBlade(*a);
+    if (!a->blade.empty()) return MeasureOnBlade(*a);
+    return a->every_root ? MeasureEveryRoot(*a) : MeasureAmongTasks(*a);
   };
 }
 

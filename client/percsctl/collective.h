@@ -16,7 +16,7 @@ struct CollectiveArguments {
   std::string algorithm, format;
   std::vector<std::uint64_t> sizes;  // bytes; empty: the machine's default
   std::uint64_t iterations = 0;      // 0: until the mean settles (SettlingCalls)
-  bool progress = false;
+  bool progress = false, every_root = false;
   // Tasks on nodes; sizes, algorithm, operation and iterations are set from the above.
   CollectiveWorkload tasks;
   // SPEs of a Cell blade.
@@ -27,5 +27,7 @@ struct CollectiveArguments {
 
 Outcome MeasureOnBlade(const CollectiveArguments& arguments);
 Outcome MeasureAmongTasks(const CollectiveArguments& arguments);
+// Each task as the root of all calls, and a root that moves to the next task with every call.
+Outcome MeasureEveryRoot(const CollectiveArguments& arguments);
 
 }  // namespace percs

@@ -56,9 +56,10 @@ Json ToJson(const CollectiveArguments& a, const std::vector<Measured>& all) {
 
 std::string AsTable(const CollectiveArguments& a, const std::vector<Measured>& all) {
   const TaskPlacement& p = a.tasks.placement;
-  std::string text = fmt::format(
-      "{} ({}) among {} tasks on {} nodes; times virtual\n", OperationName(a.operation),
-      a.algorithm.empty() ? "p2p" : a.algorithm, FormatCount(p.tasks()), FormatCount(p.nodes));
+  std::string text =
+      fmt::format("{} ({}) among {} on {}; times virtual\n", OperationName(a.operation),
+                  a.algorithm.empty() ? "p2p" : a.algorithm, Counted(p.tasks(), "task"),
+                  Counted(p.nodes, "node"));
   std::vector<std::string> header = {"size", "calls", "mean us", "fastest us", "slowest us"};
   for (const LevelTime& l : all.front().run.collective.levels) header.push_back(l.level + " us");
   Table table(std::move(header), "r");
@@ -123,8 +124,8 @@ class SizesProgress {
     for (const std::uint64_t bytes : sizes) all_ += Work(bytes);
   }
   void Show(std::uint64_t calls) {
-    line_.Show(fmt::format("size {} ({} of {}), {} calls", FormatBytes(sizes_[next_]), next_ + 1,
-                           sizes_.size(), FormatCount(calls)),
+    line_.Show(fmt::format("size {} ({} of {}), {}", FormatBytes(sizes_[next_]), next_ + 1,
+                           sizes_.size(), Counted(calls, "call")),
                done_ / all_);
   }
   void Next() { done_ += Work(sizes_[next_++]); }

@@ -73,6 +73,7 @@ CommandBody AddObserve(CLI::App& app);
 CommandBody AddTun(CLI::App& app);
 CommandBody AddStop(CLI::App& app);
 CommandBody AddTop(CLI::App& app);
+CommandBody AddView(CLI::App& app);
 
 // What `percsctl version` prints for people, without the last line break.
 std::string VersionText();

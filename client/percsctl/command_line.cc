@@ -23,7 +23,8 @@ class Formatter : public CLI::Formatter {
   }
   std::string make_footer(const CLI::App* app) const override {
     std::string text;
-    const std::size_t width = Screen::OfOutput().width;
+    constexpr std::size_t kPage = 100;  // of a file or a pipe, which have no width
+    const std::size_t width = Screen::OfOutput().width > 0 ? Screen::OfOutput().width : kPage;
     const std::string footer = CLI::Formatter::make_footer(app);
     // Examples are to be copied as they are.
     if (footer.starts_with("Examples")) return footer;

@@ -36,6 +36,7 @@ constexpr Command kCommands[] = {
      R"(  percsctl collective allreduce --nodes 32 --tasks 32 --algorithm hybrid:p2p
   percsctl collective broadcast --nodes 2 --tasks 32 --size 8..64KiB --format osu
   percsctl collective alltoall --nodes 8 --algorithm p2p:bruck --size 64 --format json
+  percsctl collective broadcast --nodes 1 --tasks 32 --smt 4 --algorithm shm:one-buffer --every-root
   percsctl collective barrier --blade QS20
   percsctl collective broadcast --blade QS20 --bytes 16384 --algorithm "TTBcastB_Opt D2")",
      AddCollective},
@@ -56,6 +57,11 @@ constexpr Command kCommands[] = {
   percsctl sweep deploy/scenarios/supernode-alltoall.yaml -o sizes \
       --over workload.all_to_all.bytes=4KiB,16KiB,64KiB)",
      AddSweep},
+    {"view", kInProcess, "Write a run as a page that opens in any browser, with a time line",
+     R"(  percsctl view deploy/scenarios/link-failure.yaml -o failure.html
+  percsctl view ~/.local/state/percs/default --run 2 -o run2.html
+  percsctl run FILE --format json > a.json && percsctl view FILE --result a.json -o a.html)",
+     AddView},
     {"mpirun", kInProcess, "Run an unmodified MPI program (Open MPI) on an emulated machine",
      R"(  percsctl mpirun -n 2 -- NPopenmpi -u 65536
   percsctl mpirun -n 32 deploy/scenarios/four-supernodes.yaml --map-by hub -- lmp -in in.lj
@@ -68,6 +74,7 @@ constexpr Command kCommands[] = {
     {"validate", kInProcess, "Compare emulated figures with published ones",
      R"(  percsctl validate cell
   percsctl validate p7ih --only P7IH-02
+  percsctl validate p7ih --only fig13.hybrid.1MB --without two-transports
   percsctl validate roadrunner --only RR-03
   percsctl validate all --format html > fidelity.html
   percsctl validate p7ih --withhold figures.csv)",
@@ -238,14 +245,16 @@ constexpr Command kCommands[] = {
 
 constexpr const char* kFooter =
     R"(Times are virtual (of the emulated machine) unless written wall:30s.
-Exit codes: 0 success, 1 failure, 2 wrong command line, 3 wrong scenario, trace, link or hub,
-4 no controller answers, 5 the emulated fabric is deadlocked, 6 a checker found a violation,
-7 certificate or role refused, 130 interrupted. `percsctl COMMAND --help` shows examples.)";
+Exit codes: 0 success, 1 failure, 2 wrong command line, 3 wrong scenario, trace, link or )"
+    R"(hub, 4 no controller answers, 5 the emulated fabric is deadlocked, 6 a checker found a )"
+    R"(violation, 7 certificate or role refused, 130 interrupted.
+`percsctl COMMAND --help` shows examples.)";
 
 int UsageError(const CLI::App& app, const CLI::ParseError& error) {
   const std::string path = CommandPath(app);
-  fmt::print(stderr, "{}: {}\nSee `{} --help`.\n", path,
-             Printable(UsageMessage(app, error), Lines::kSeveral), path);
+  const std::string text =
+      fmt::format("{}: {}", path, Printable(UsageMessage(app, error), Lines::kSeveral));
+  fmt::print(stderr, "{}\nSee `{} --help`.\n", Hanging(text, 0, Screen::OfErrors()), path);
   return static_cast<int>(ExitCode::kUsage);
 }
 

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "client/lib/interrupt.h"
@@ -50,6 +51,20 @@ bool SleepWall(Time picoseconds) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return true;
+}
+
+// Until the run has ended. A fabric whose virtual time is paused never drains.
+absl::Status AwaitDrained(FabricClient& client) {
+  std::optional<Time> paused_at;
+  const auto result = client.WatchRun(0, [&](const v1::RunProgress& progress) {
+    if (progress.state() == v1::FABRIC_STATE_PAUSED) paused_at = progress.virtual_time();
+    return !paused_at.has_value();
+  });
+  if (!paused_at) return result.status();
+  return absl::FailedPreconditionError(
+      fmt::format("the workload is stopped, but virtual time is paused at {}, so the fabric cannot "
+                  "drain; run `percsctl resume`, and `percsctl status` shows when it has",
+                  FormatVirtual(*paused_at)));
 }
 
 }  // namespace
@@ -145,8 +160,7 @@ Outcome Stop(const StopArguments& a) {
     const auto reply = client.Stop();
     if (!reply.ok()) return FromStatus(reply.status());
     if (a.wait) {
-      const auto result = client.WatchRun(0, [](const v1::RunProgress&) { return true; });
-      if (!result.ok()) return FromStatus(result.status());
+      if (absl::Status drained = AwaitDrained(client); !drained.ok()) return FromStatus(drained);
     }
     if (IsJson(a.fabric.format)) {
       fmt::print("{}\n", nlohmann::json{{"at_ps", reply->at()}, {"ended", a.wait}}.dump(2));

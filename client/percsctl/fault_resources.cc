@@ -342,7 +342,8 @@ Outcome Reset(const ResourceArguments& a) {
     if (IsJson(a.fabric.format)) {
       fmt::print("{}\n", Json{{"at_ps", reply->at()}, {"deleted", reply->deleted()}}.dump(2));
     } else {
-      fmt::print("{} faults deleted at {}\n", reply->deleted(), FormatVirtual(reply->at()));
+      fmt::print("{} deleted at {}\n", Counted(reply->deleted(), "fault"),
+                 FormatVirtual(reply->at()));
     }
     return Outcome::Ok();
   });

@@ -67,16 +67,17 @@ std::string FormatRate(double bytes_per_second) {
   return fmt::format("{} {}", Trimmed(bytes_per_second, 2), kUnits[unit]);
 }
 
+std::string Counted(std::uint64_t n, const char* noun) {
+  return fmt::format("{} {}{}", FormatCount(n), noun, n == 1 ? "" : "s");
+}
+
 std::string FormatNodes(std::uint64_t nodes, std::uint64_t blades, std::uint64_t crossbars) {
-  const auto several = [](std::uint64_t n, const char* what) {
-    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
-  };
-  std::string text = fmt::format("{} hubs", nodes - blades - crossbars);
+  std::string text = Counted(nodes - blades - crossbars, "hub");
   if (crossbars > 0) {
-    text += blades > 0 ? ", " + several(blades, "blade") : "";
-    return text + " and " + several(crossbars, "crossbar");
+    text += blades > 0 ? ", " + Counted(blades, "blade") : "";
+    return text + " and " + Counted(crossbars, "crossbar");
   }
-  if (blades > 0) text += " and " + several(blades, "blade");
+  if (blades > 0) text += " and " + Counted(blades, "blade");
   return text;
 }
 

@@ -18,8 +18,10 @@ std::string FormatWall(double seconds);  // `0.42 s`, `2 min 05 s`
 // ` (= 28 h 00 min at 10us/s)` if this virtual time takes more than a minute at this pace, in
 // virtual picoseconds per wall second; else nothing, and nothing for a pace of 0.
 std::string FormatLongWait(Time wait, Time pace);
-std::string FormatBytes(std::uint64_t bytes);     // `64 KiB`
-std::string FormatCount(std::uint64_t n);         // `12,345,678`
+std::string FormatBytes(std::uint64_t bytes);  // `64 KiB`
+std::string FormatCount(std::uint64_t n);      // `12,345,678`
+// `1 packet`, `12,345 packets`.
+std::string Counted(std::uint64_t n, const char* noun);
 std::string FormatPercent(double fraction);       // `12.3 %`
 std::string FormatRate(double bytes_per_second);  // `24.0 GB/s`
 

@@ -80,10 +80,20 @@ absl::StatusOr<Graph> OfScenario(const GraphArguments& a) {
   return builder.Take(false);
 }
 
-absl::StatusOr<Graph> OfFabric(FabricClient& client, const std::string& name) {
+// An address would be too long for a title: the scenario's name stands for it.
+absl::StatusOr<std::string> NameOf(FabricClient& client, const FabricOptions& fabric) {
+  if (fabric.controller.empty()) return fabric.name;
+  const auto status = client.Status();
+  if (!status.ok()) return status.status();
+  return status->scenario();
+}
+
+absl::StatusOr<Graph> OfFabric(FabricClient& client, const FabricOptions& fabric) {
+  const auto name = NameOf(client, fabric);
+  if (!name.ok()) return name.status();
   const auto reply = client.ListLinks("");
   if (!reply.ok()) return reply.status();
-  Builder builder(fmt::format("{} at {}", name, FormatVirtual(reply->virtual_time())));
+  Builder builder(fmt::format("{} at {}", *name, FormatVirtual(reply->virtual_time())));
   for (const v1::LinkStatus& link : reply->links()) {
     const std::size_t slash = link.ends().find('/');
     builder.Add({link.name(), link.link_class(), 0, 0, link.up(),
@@ -113,8 +123,8 @@ Outcome Draw(const GraphArguments& a, const absl::StatusOr<Graph>& graph) {
   }
   if (const absl::Status status = ReplaceFile(a.output, text); !status.ok())
     return Outcome::Fail(ExitCode::kFailed, Text(status));
-  fmt::print("{}: {} of {} nodes and {} links\n", a.output, type, FormatCount(graph->nodes.size()),
-             FormatCount(graph->links.size()));
+  fmt::print("{}: {} of {} and {}\n", a.output, type, Counted(graph->nodes.size(), "node"),
+             Counted(graph->links.size(), "link"));
   return Outcome::Ok();
 }
 
@@ -137,10 +147,8 @@ CommandBody AddGraph(CLI::App& app) {
   AddControllerOptions(app, a->fabric);
   return [a] {
     if (!a->file.empty()) return Draw(*a, OfScenario(*a));
-    return WithFabric(a->fabric, [&](FabricClient& client) {
-      const std::string& name = a->fabric.controller;
-      return Draw(*a, OfFabric(client, name.empty() ? a->fabric.name : name));
-    });
+    return WithFabric(a->fabric,
+                      [&](FabricClient& client) { return Draw(*a, OfFabric(client, a->fabric)); });
   };
 }
 

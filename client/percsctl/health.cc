@@ -135,14 +135,14 @@ std::string HealthText(const v1::HealthReply& h) {
   list("hubs cut off", h.hubs_cut_off());
   list("trees not ready", h.trees_not_ready());
   if (h.unreachable_pairs() > 0)
-    text += fmt::format("{:<21} {} pairs\n", "unreachable", h.unreachable_pairs());
+    text += fmt::format("{:<21} {}\n", "unreachable", Counted(h.unreachable_pairs(), "pair"));
   std::string dropped;
   for (const auto& [reason, packets] : h.packets_dropped()) {
     dropped += fmt::format("{}{} {}", dropped.empty() ? "" : ", ", FormatCount(packets), reason);
   }
-  text += fmt::format("{:<21} {}; {} flits replayed, {} packets resent\n", "packets dropped so far",
-                      dropped.empty() ? "none" : dropped, FormatCount(h.replays()),
-                      FormatCount(h.packets_resent()));
+  text += fmt::format("{:<21} {}; {} replayed, {} resent\n", "packets dropped so far",
+                      dropped.empty() ? "none" : dropped, Counted(h.replays(), "flit"),
+                      Counted(h.packets_resent(), "packet"));
   if (!h.faults().empty()) text += "\n" + FaultsText(h.faults());
   Table table({"reroute", "links down", "up", "raised", "alerted", "planning", "planned",
                "committed", "hubs"},

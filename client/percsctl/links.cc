@@ -48,9 +48,9 @@ std::string LinksText(const v1::ListLinksReply& reply) {
                FormatCount(l.backward().flits()), FormatPercent(l.utilisation_backward()),
                FormatCount(l.backward().replays())});
   }
-  return fmt::format("{} link{}, {} down, at {}\n{}", reply.links_size(),
-                     reply.links_size() == 1 ? "" : "s", down, FormatVirtual(reply.virtual_time()),
-                     table.empty() ? "" : table.ToString());
+  return fmt::format("{}, {} down, at {}\n{}",
+                     Counted(static_cast<std::uint64_t>(reply.links_size()), "link"), down,
+                     FormatVirtual(reply.virtual_time()), table.empty() ? "" : table.ToString());
 }
 
 Outcome Links(const LinksArguments& a) {

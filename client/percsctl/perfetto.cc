@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,6 +74,20 @@ class Writer {
   std::vector<Event> events_;
   std::int64_t first_ = INT64_MAX, last_ = 0;
 };
+
+// The group of a crossbar of Roadrunner, by its level in the tree: "cu0-leaf3" and all other leaves
+// have one. Empty: the node is no crossbar.
+std::string LevelOf(const std::string& node) {
+  static const std::pair<std::regex, const char*> kLevels[] = {
+      {std::regex("cu[0-9]+-leaf[0-9]+"), "crossbars: leaves"},
+      {std::regex("cu[0-9]+-spine[0-9]+"), "crossbars: spines"},
+      {std::regex("sw[0-9]+-a[0-9]+"), "crossbars: switches, A"},
+      {std::regex("sw[0-9]+-b[0-9]+"), "crossbars: switches, B"},
+      {std::regex("sw[0-9]+-c[0-9]+"), "crossbars: switches, C"}};
+  for (const auto& [pattern, level] : kLevels)
+    if (std::regex_match(node, pattern)) return level;
+  return "";
+}
 
 std::string NameOf(const v1::TracedPacket& p) {
   return fmt::format("{} {} to {}", p.source(), p.sequence(), p.destination());
@@ -243,7 +258,8 @@ void Writer::Emit(std::uint64_t track, const Slice& slice) {
 }
 
 std::uint64_t Writer::Track(const std::string& node, const std::string& name, const char* unit) {
-  const std::uint64_t parent = name.empty() ? 0 : Track(node, "");
+  const std::string group = name.empty() ? LevelOf(node) : node;
+  const std::uint64_t parent = group.empty() ? 0 : Track(group, "");
   const auto [it, added] = tracks_.emplace(Place(node, name), tracks_.size() + 1);
   if (!added) return it->second;
   perfetto::TrackDescriptor& d = descriptors_.emplace_back();

@@ -114,8 +114,8 @@ Outcome Compare(const ReplayArguments& a, const JournalledRun& run,
                             {"equal", live.empty() ? Json() : Json(same)}}
                            .dump(2));
   } else {
-    fmt::print("run {} replayed with {} commands\ndigest  {}\n", run.number, run.commands.size(),
-               *digest);
+    fmt::print("run {} replayed with {}\ndigest  {}\n", run.number,
+               Counted(run.commands.size(), "command"), *digest);
     fmt::print("live    {}\n",
                live.empty() ? "not in the journal: the run did not end, or failed" : live);
   }

@@ -41,8 +41,8 @@ std::string CollectiveText(const CollectiveResult& c) {
   table.Add({"slowest task", FormatShort(PerCall(c.slowest, c.iterations))});
   for (const LevelTime& l : c.levels)
     table.Add({"in " + l.level, FormatShort(PerCall(l.total, l.calls))});
-  return fmt::format("\n{}{} calls by each of {} tasks; {}\n", table.ToString(),
-                     FormatCount(c.iterations), FormatCount(c.tasks),
+  return fmt::format("\n{}{} by each of {}; {}\n", table.ToString(), Counted(c.iterations, "call"),
+                     Counted(c.tasks, "task"),
                      c.wrong == 0 ? "no wrong result" : FormatCount(c.wrong) + " wrong results");
 }
 

@@ -44,8 +44,8 @@ std::string Summary(const RunReport& report, const Topology& topology) {
   std::string text = Line("scenario", fmt::format("{} ({})", r.scenario, nodes));
   text += Line("digest", r.digest.ToString());
   text += Line("virtual time", FormatVirtual(r.virtual_time));
-  text += Line("wall time", fmt::format("{} ({}, {} windows)", FormatWall(report.wall_seconds),
-                                        report.placement, FormatCount(r.windows)));
+  text += Line("wall time", fmt::format("{} ({}, {})", FormatWall(report.wall_seconds),
+                                        report.placement, Counted(r.windows, "window")));
   text +=
       Line("packets", fmt::format("{} delivered of {} created, {} in payload",
                                   FormatCount(s.packets_delivered), FormatCount(s.packets_created),
@@ -75,9 +75,9 @@ std::string Summary(const RunReport& report, const Topology& topology) {
                          FormatPercent(static_cast<double>(s.measured_bytes_accepted) /
                                        static_cast<double>(s.measured_bytes_offered))));
     const LoadPerHub load = LoadOf(r);
-    text += Line("load", fmt::format("{} accepted of {} offered per sending hub ({} hubs){}",
+    text += Line("load", fmt::format("{} accepted of {} offered per sending hub ({}){}",
                                      FormatRate(load.accepted), FormatRate(load.offered),
-                                     FormatCount(r.measurement.senders),
+                                     Counted(r.measurement.senders, "hub"),
                                      r.measurement.saturated ? ": saturated" : ""));
   }
   return text;
@@ -136,8 +136,8 @@ std::string Messages(const NodeStats& s) {
                fmt::format("{} sent, {} delivered, {} acknowledged, {} failed",
                            FormatCount(s.messages_sent), FormatCount(s.messages_delivered),
                            FormatCount(s.messages_acknowledged), FormatCount(s.messages_failed)));
-  text += Line("", fmt::format("{} packets resent, {} acknowledgements sent",
-                               FormatCount(s.packets_resent), FormatCount(s.acks_sent)));
+  text += Line("", fmt::format("{} resent, {} sent", Counted(s.packets_resent, "packet"),
+                               Counted(s.acks_sent, "acknowledgement")));
   if (s.payload_bytes_verified > 0 || s.payload_errors > 0) {
     text +=
         Line("payload", fmt::format("{} verified, {} wrong", FormatBytes(s.payload_bytes_verified),
@@ -152,7 +152,7 @@ std::string FailedMessages(const RunResult& r, const Topology& topology) {
   std::map<std::string, std::uint64_t> reasons;
   for (const FailedMessage& f : r.failed) ++reasons[DropReasonName(f.reason)];
   for (const auto& [reason, count] : reasons) {
-    text += Line("failed", fmt::format("{} messages: {}", FormatCount(count), reason));
+    text += Line("failed", fmt::format("{}: {}", Counted(count, "message"), reason));
   }
   Table table({"failed message", "to", "number", "bytes", "reason", "failed at (virtual)"},
               "llrrlr");
@@ -189,8 +189,8 @@ std::string ReroutesText(const RunResult& r, const Topology& topology) {
   for (std::size_t i = 0; i < std::min(r.reroutes.size(), kReroutesShown); ++i) {
     const Reroute& x = r.reroutes[i];
     const std::string what = fmt::format(
-        "epoch {}: {}; tables of {} hubs changed, {} pairs unreachable", x.epoch,
-        Cause(x, topology), FormatCount(x.hubs_changed), FormatCount(x.unreachable_pairs));
+        "epoch {}: {}; tables of {} changed, {} unreachable", x.epoch, Cause(x, topology),
+        Counted(x.hubs_changed, "hub"), Counted(x.unreachable_pairs, "pair"));
     const std::string times = fmt::format(
         "raised {} -> alerted {} -> planning {} -> planned {} -> committed {} -> first packet on a "
         "new path: {}",
@@ -368,12 +368,12 @@ std::string ClockText(const RunResult& r, const Topology& topology) {
 std::string LostText(const RunResult& r) {
   std::string text;
   for (const LostHubs& x : r.lost) {
-    text += fmt::format("\nlost at {}: {} with {} hubs; the results leave them out",
-                        FormatVirtual(x.at), x.who, x.nodes.size());
+    text += fmt::format("\nlost at {}: {} with {}; the results leave them out", FormatVirtual(x.at),
+                        x.who, Counted(x.nodes.size(), "hub"));
   }
   for (const RejoinedHubs& x : r.rejoined) {
-    text += fmt::format("\nrejoined at {}: {}, with {} hubs as incarnation {}", FormatVirtual(x.at),
-                        x.who, x.nodes.size(), x.incarnation);
+    text += fmt::format("\nrejoined at {}: {}, with {} as incarnation {}", FormatVirtual(x.at),
+                        x.who, Counted(x.nodes.size(), "hub"), x.incarnation);
   }
   return text.empty() ? text : text + "\n";
 }
@@ -381,7 +381,8 @@ std::string LostText(const RunResult& r) {
 std::string Violations(const RunResult& r) {
   const std::string lost = LostText(r);
   if (r.violations.empty()) return lost + "\ncheckers: all held\n";
-  std::string text = lost + fmt::format("\ncheckers: {} violations\n", r.violations.size());
+  std::string text =
+      lost + fmt::format("\ncheckers: {}\n", Counted(r.violations.size(), "violation"));
   for (std::size_t i = 0; i < std::min(r.violations.size(), kViolationsShown); ++i) {
     text += fmt::format("  {}\n", Hanging(r.violations[i], 4));
   }
@@ -438,9 +439,9 @@ std::string CountersText(const NodeStats& s) {
            fmt::format("{} created, {} delivered, {} in payload", FormatCount(s.packets_created),
                        FormatCount(s.packets_delivered), FormatBytes(s.bytes_delivered)));
   if (s.alerts_raised + s.tables_installed > 0) {
-    text += Line("management",
-                 fmt::format("{} alerts raised, {} tables installed", FormatCount(s.alerts_raised),
-                             FormatCount(s.tables_installed)));
+    text +=
+        Line("management", fmt::format("{} raised, {} installed", Counted(s.alerts_raised, "alert"),
+                                       Counted(s.tables_installed, "table")));
   }
   return text + Latency(s) + (table.empty() ? "" : "\n" + table.ToString()) + DropsText(s) +
          Messages(s) + Group("blades", "blade", s) + Group("CAUs", "cau", s) + Hfi(s) + Others(s) +
@@ -478,12 +479,15 @@ Outcome PrintReport(const RunReport& report, const Topology& topology, bool json
   fmt::print("{}",
              json ? ReportJson(report, topology).dump(2) + "\n" : ReportText(report, topology));
   if (!r.violations.empty()) {
-    return Outcome::Fail(ExitCode::kViolation, fmt::format("{} checker violations, the first: {}",
-                                                           r.violations.size(), r.violations[0]));
+    return Outcome::Fail(
+        ExitCode::kViolation,
+        fmt::format("{}, the first: {}", Counted(r.violations.size(), "checker violation"),
+                    r.violations[0]));
   }
   if (r.total.payload_errors > 0) {
-    return Outcome::Fail(ExitCode::kViolation,
-                         fmt::format("{} payloads arrived wrong", r.total.payload_errors));
+    return Outcome::Fail(
+        ExitCode::kViolation,
+        fmt::format("{} arrived wrong", Counted(r.total.payload_errors, "payload")));
   }
   return Outcome::Ok();
 }

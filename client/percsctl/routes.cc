@@ -93,8 +93,9 @@ std::string HopText(const v1::RouteHop& h, const std::set<std::string>& down) {
 }
 
 std::string RoutesText(const v1::GetRoutesReply& reply, const std::set<std::string>& down) {
-  std::string text = fmt::format("{} route{} in the tables of epoch {}\n", reply.routes_size(),
-                                 reply.routes_size() == 1 ? "" : "s", reply.epoch());
+  std::string text =
+      fmt::format("{} in the tables of epoch {}\n",
+                  Counted(static_cast<std::uint64_t>(reply.routes_size()), "route"), reply.epoch());
   for (int i = 0; i < reply.routes_size(); ++i) {
     const v1::Route& route = reply.routes(i);
     std::vector<std::string> hops;
@@ -192,7 +193,7 @@ Outcome Write(const absl::StatusOr<RouteFile>& file, const std::string& output) 
   std::ofstream out(output, std::ios::binary);
   out << text;
   if (!out.flush()) return Outcome::Fail(ExitCode::kFailed, output + ": cannot be written");
-  fmt::print("tables of {} nodes, {}, written to {}\n", file->names.size(),
+  fmt::print("tables of {}, {}, written to {}\n", Counted(file->names.size(), "node"),
              file->epoch == 0 ? "as planned" : fmt::format("epoch {}", file->epoch), output);
   return Outcome::Ok();
 }
@@ -250,8 +251,9 @@ Outcome Load(const LoadArguments& a) {
                               {"unreachable_pairs", reply->unreachable_pairs()}}
                              .dump(2));
     } else {
-      fmt::print("epoch {}: tables of {} hubs change at {}, {} pairs unreachable\n", reply->epoch(),
-                 reply->hubs_changed(), FormatVirtual(reply->at()), reply->unreachable_pairs());
+      fmt::print("epoch {}: tables of {} change at {}, {} unreachable\n", reply->epoch(),
+                 Counted(reply->hubs_changed(), "hub"), FormatVirtual(reply->at()),
+                 Counted(reply->unreachable_pairs(), "pair"));
     }
     return Outcome::Ok();
   });

@@ -17,11 +17,12 @@
 #include "client/percsctl/capture.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
+#include "client/percsctl/format.h"
 #include "client/percsctl/progress.h"
 #include "client/percsctl/report.h"
 #include "client/percsctl/scenario_options.h"
-#include "daemon/config/version.h"
 #include "proto/process/replace_file.h"
+#include "proto/process/version.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/faults.h"
 #include "proto/scenario/reader.h"
@@ -163,7 +164,7 @@ Outcome Run(const RunArguments& a) {
       return FromStatus(status);
   }
   RunReport report{*std::move(result), wall_seconds,
-                   fmt::format("{} thread{}", pool.threads(), pool.threads() == 1 ? "" : "s")};
+                   Counted(static_cast<std::uint64_t>(pool.threads()), "thread")};
   for (const TreeStatus& tree : report.result.trees) {
     TreeToProto(tree, *topology, false, report.trees.Add());
   }

@@ -103,9 +103,10 @@ std::string ScenarioText(const v1::StatusReply& s) {
                                  FormatNodes(s.nodes(), s.blades(), s.crossbars()));
   text += fmt::format("virtual time  {} after {} of wall time\n", FormatVirtual(s.virtual_time()),
                       FormatWall(s.wall_seconds()));
-  text += fmt::format("windows       {} ({:.0f} per second), lookahead {} ({})\n",
-                      FormatCount(s.windows()), s.windows_per_second(),
-                      FormatVirtual(s.lookahead()), s.lookahead_source());
+  text += fmt::format("windows       {} ({:.0f} per second)\n", FormatCount(s.windows()),
+                      s.windows_per_second());
+  text +=
+      fmt::format("lookahead     {} ({})\n", FormatVirtual(s.lookahead()), s.lookahead_source());
   text += fmt::format("clock         {}\n", ClockText(s));
   text += fmt::format("routes        epoch {}\n", s.epoch());
   text += fmt::format(
@@ -143,8 +144,8 @@ std::string StatusText(const v1::StatusReply& s) {
   }
   if (!table.empty()) text += table.ToString();
   if (s.faults_active() > 0) {
-    text += fmt::format("\n{} faults have not ended; `percsctl fault list` shows all of them\n{}",
-                        s.faults_active(), FaultsText(s.faults()));
+    text += fmt::format("\n{} not ended yet; `percsctl fault list` shows all of them\n{}",
+                        Counted(s.faults_active(), "fault"), FaultsText(s.faults()));
   }
   return text;
 }

@@ -203,9 +203,9 @@ Outcome Report(const SweepArguments& a, const Grid& grid, std::size_t computed) 
     if (a.plot) json["plot"] = plot;
     fmt::print("{}\n", json.dump(2));
   } else {
-    const std::string text =
-        fmt::format("{} points, {} of them computed now, {} saturated: {}/table.csv, table.jsonl{}",
-                    rows.size(), computed, saturated, a.folder, a.plot ? ", plot.svg" : "");
+    const std::string text = fmt::format(
+        "{}, {} of them computed now, {} saturated: {}/table.csv, table.jsonl{}",
+        Counted(rows.size(), "point"), computed, saturated, a.folder, a.plot ? ", plot.svg" : "");
     fmt::print("{}\n", Hanging(text, 0));
   }
   if (errors.empty()) return Outcome::Ok();
@@ -332,7 +332,8 @@ Outcome Sweep(const SweepArguments& a) {
   std::vector<const GridPoint*> order = LeftOf(*grid, *part);
   const std::size_t computed = order.size();
   InterruptGuard interrupt;
-  fmt::print(stderr, "percsctl sweep: {} points, {} to compute\n", grid->points.size(), computed);
+  fmt::print(stderr, "percsctl sweep: {}, {} to compute\n", Counted(grid->points.size(), "point"),
+             computed);
   if (auto status = Compute(a, *grid, std::move(order)); !status.ok()) return FromStatus(status);
   return a.part.empty() ? Report(a, *grid, computed) : Outcome::Ok();
 }

@@ -133,8 +133,8 @@ class Top {
     if (!preview.ok()) return Text(preview.status());
     asked_ = link.name;
     const v1::FaultPreview &p = preview->preview();
-    return fmt::format("cut {}? {} pairs of hubs use it, {} have no other way. y: yes", link.name,
-                       FormatCount(p.pairs()), FormatCount(p.pairs_unreachable()));
+    return fmt::format("cut {}? {} of hubs with a route over it, {} with no other way. y: yes",
+                       link.name, Counted(p.pairs(), "pair"), FormatCount(p.pairs_unreachable()));
   }
   std::string CutLink(const std::string &link) {
     const auto reply = client_.CreateFault(CutOf(link));

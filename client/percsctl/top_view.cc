@@ -135,7 +135,7 @@ std::vector<TopLine> HeaderLines(const TopState& state, const TopScreen& screen)
 }
 
 TopLine HubLine(const TopHub& hub) {
-  return {fmt::format("{:<14} {:>8} {:>8} {:>10} {:>8} {:>8}", hub.name, FormatPercent(hub.load),
+  return {fmt::format("{:<13} {:>8} {:>8} {:>11} {:>8} {:>8}", hub.name, FormatPercent(hub.load),
                       FormatPercent(hub.busiest), FormatRate(hub.delivered),
                       FormatCount(hub.dropped), FormatCount(hub.resent)),
           hub.dropped_now > 0 ? Style::kWarning : Style::kNone};
@@ -150,7 +150,7 @@ TopLine LinkLine(const TopLink& link, bool selected) {
 }
 
 std::vector<TopLine> HubLines(const TopState& state, std::size_t height) {
-  std::vector<TopLine> lines{{fmt::format("{:<14} {:>8} {:>8} {:>10} {:>8} {:>8}", "hub", "load",
+  std::vector<TopLine> lines{{fmt::format("{:<13} {:>8} {:>8} {:>11} {:>8} {:>8}", "hub", "load",
                                           "busiest", "delivered", "dropped", "resent"),
                               Style::kHeader}};
   for (const TopHub& hub : state.hubs) {

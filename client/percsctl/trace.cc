@@ -169,8 +169,9 @@ Outcome WriteCapture(const TracedPackets& packets, const TraceArguments& a) {
   } else if (const absl::Status status = ReplaceFile(a.output, bytes); !status.ok()) {
     return Outcome::Fail(ExitCode::kFailed, Text(status));
   } else {
-    fmt::print("{}: {} packets in {}\n", a.output,
-               FormatCount(static_cast<std::uint64_t>(packets.size())), FormatBytes(bytes.size()));
+    fmt::print("{}: {} in {}\n", a.output,
+               Counted(static_cast<std::uint64_t>(packets.size()), "packet"),
+               FormatBytes(bytes.size()));
   }
   return Outcome::Ok();
 }

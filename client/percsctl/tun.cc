@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "client/endpoint/tun_port.h"
 #include "client/lib/interrupt.h"
-#include "client/lib/tun_port.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
 
@@ -18,26 +18,23 @@ struct TunArguments {
   client::TunOptions port;
 };
 
-absl::StatusOr<Credentials> CredentialsFor(const FabricOptions& options) {
-  std::string tls = options.tls;
-  if (tls.empty() && options.controller.empty()) {
-    const auto store = FabricStore::Open();
-    if (!store.ok()) return store.status();
-    const auto record = store->Load(options.name);
-    if (!record.ok()) return record.status();
-    tls = record->tls;
-  }
-  if (tls.empty()) return Credentials();
-  return Credentials::Load(tls, RoleSet(Role::kEndpoint, Role::kOperator));
+// Folder of the identity to present; "" if the fabric has none.
+absl::StatusOr<std::string> IdentityFor(const FabricOptions& options) {
+  if (!options.tls.empty() || !options.controller.empty()) return options.tls;
+  const auto store = FabricStore::Open();
+  if (!store.ok()) return store.status();
+  const auto record = store->Load(options.name);
+  if (!record.ok()) return record.status();
+  return record->tls;
 }
 
 Outcome Tun(const TunArguments& a) {
   return WithFabric(a.fabric, [&](FabricClient& controller) {
     client::EndpointOptions at;
-    auto credentials = CredentialsFor(a.fabric);
-    if (!credentials.ok()) return FromStatus(credentials.status());
+    auto tls = IdentityFor(a.fabric);
+    if (!tls.ok()) return FromStatus(tls.status());
     at.controller = controller.address();
-    at.credentials = *std::move(credentials);
+    at.tls = *std::move(tls);
     at.hub = a.hub;
     const auto port = client::TunPort::Open(a.port);
     if (!port.ok()) return FromStatus(port.status());

@@ -97,7 +97,9 @@ Outcome Up(UpArguments& a) {
   InterruptGuard interrupt;
   const auto start = SteadyClock::now();
   const auto record = [&] {
-    const WaitingLine line(fmt::format("starting {} daemons", *daemons), a.progress);
+    const WaitingLine line(
+        fmt::format("starting {}", Counted(static_cast<std::uint64_t>(*daemons), "daemon")),
+        a.progress);
     return StartFabric(*store, a.start);
   }();
   if (!record.ok()) return LocalFailure(record.status());
@@ -109,15 +111,15 @@ Outcome Up(UpArguments& a) {
   }
   const std::string name = a.start.name == "default" ? "" : " --name " + a.start.name;
   const std::string text =
-      fmt::format("fabric \"{}\" is up after {}: controller at {}, {} daemon{} over {}",
-                  record->name, FormatWall(SecondsSince(start)), record->controller, *daemons,
-                  *daemons == 1 ? "" : "s", record->transport);
+      fmt::format("fabric \"{}\" is up after {}: controller at {}, {} over {}", record->name,
+                  FormatWall(SecondsSince(start)), record->controller,
+                  Counted(static_cast<std::uint64_t>(*daemons), "daemon"), record->transport);
   fmt::print("{}\n", Hanging(text, 0));
   if (!record->metrics.empty()) {
     fmt::print("metrics: {}; /discovery there lists those of the daemons\n", record->metrics);
   }
   if (!record->page.empty()) fmt::print("page: {}\n", record->page);
-  fmt::print("next: percsctl apply {}{} --wait; percsctl down{} stops the fabric\n",
+  fmt::print("next: percsctl apply {}{} --wait\n      percsctl down{} stops the fabric\n",
              a.file.empty() ? "FILE" : a.file, name, name);
   return Outcome::Ok();
 }
@@ -135,7 +137,8 @@ Outcome DownAll(const FabricStore& store, const std::vector<std::string>& names,
                       {"gone", report->gone}});
       continue;
     }
-    fmt::print("fabric \"{}\": {} processes stopped", name, report->stopped);
+    fmt::print("fabric \"{}\": {} stopped", name,
+               report->stopped == 1 ? "1 process" : fmt::format("{} processes", report->stopped));
     if (report->killed > 0)
       fmt::print(", {} killed because they did not exit in time", report->killed);
     if (report->gone > 0) fmt::print(", {} had exited before", report->gone);
@@ -213,6 +216,7 @@ Outcome Ps(const std::string& format) {
   if (!store.ok()) return FromStatus(store.status());
   Json list = Json::array();
   Table table({"name", "processes", "state", "time", "controller", "pids"}, "lrl");
+  std::string pages;
   for (const std::string& name : store->Names()) {
     const auto record = store->Load(name);
     if (!record.ok()) {
@@ -227,13 +231,15 @@ Outcome Ps(const std::string& format) {
     table.Add({name, fmt::format("{}/{}", record->running(), record->processes.size()), seen.state,
                seen.virtual_time < 0 ? "-" : FormatVirtual(seen.virtual_time), record->controller,
                PidsText(*record)});
+    if (record->running() > 0 && !record->page.empty())
+      pages += fmt::format("page of {}: {}\n", name, record->page);
   }
   if (IsJson(format)) {
     fmt::print("{}\n", list.dump(2));
   } else if (table.empty()) {
     fmt::print("no local fabric; `percsctl up` starts one\n");
   } else {
-    fmt::print("{}", table.ToString());
+    fmt::print("{}{}", table.ToString(), pages);
   }
   return Outcome::Ok();
 }

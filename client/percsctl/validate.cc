@@ -14,6 +14,7 @@
 #include "client/percsctl/validate_page.h"
 #include "emulator/experiments/cell_validation.h"
 #include "emulator/experiments/judge.h"
+#include "emulator/experiments/p7ih_mechanisms.h"
 #include "emulator/experiments/p7ih_validation.h"
 #include "emulator/experiments/roadrunner_validation.h"
 #include "emulator/experiments/smartmap_validation.h"
@@ -26,7 +27,7 @@ using Json = nlohmann::json;
 using Rows = std::vector<ValidationRow>;
 
 struct ValidateArguments {
-  std::string machine, only, format = "table", withhold;
+  std::string machine, only, format = "table", withhold, without;
   bool progress = false;
 };
 
@@ -43,14 +44,19 @@ absl::StatusOr<Rows> ValidateBlade(const std::string& only, const ShareObserver&
   return rows;
 }
 
+absl::StatusOr<Rows> ValidateHubs(const std::string& only, const ShareObserver& progress) {
+  return ValidateP7ih(only, progress);
+}
+
 // A machine whose published figures are known here.
 struct Machine {
   const char* name;
   // Rows whose id begins so.
   absl::StatusOr<Rows> (*validate)(const std::string& only, const ShareObserver& progress);
 };
+constexpr const char* kHubs = "p7ih";
 constexpr Machine kMachines[] = {{"cell", ValidateBlade},
-                                 {"p7ih", ValidateP7ih},
+                                 {kHubs, ValidateHubs},
                                  {"roadrunner", roadrunner::ValidateRoadrunner},
                                  {"smartmap", ValidateSmartmap}};
 constexpr const char* kAllMachines = "all";
@@ -168,7 +174,19 @@ void Summarize(Judgement& judgement) {
   judgement.summaries.insert(judgement.summaries.end(), some.begin(), some.end());
 }
 
+// The calibrated machine without this mechanism.
+P7ihMachine Without(const std::string& name) {
+  P7ihMachine machine;
+  for (const P7ihMechanism& mechanism : P7ihMechanisms()) {
+    if (name == mechanism.name) mechanism.remove(machine);
+  }
+  return machine;
+}
+
 Outcome Validate(const ValidateArguments& a) {
+  if (!a.without.empty() && a.machine != kHubs) {
+    return Outcome::Fail(ExitCode::kUsage, "--without belongs to p7ih");
+  }
   std::vector<WithheldFigure> figures;
   if (!a.withhold.empty()) {
     auto read = ReadWithheldFile(a.withhold);
@@ -180,9 +198,11 @@ Outcome Validate(const ValidateArguments& a) {
   bool any = false;
   for (const Machine& machine : kMachines) {
     if (a.machine != kAllMachines && a.machine != machine.name) continue;
-    absl::StatusOr<Rows> rows = machine.validate(a.only, [&progress, &machine](double share) {
+    const ShareObserver show = [&progress, &machine](double share) {
       progress.Show(fmt::format("figures of {}", machine.name), share);
-    });
+    };
+    absl::StatusOr<Rows> rows = a.without.empty() ? machine.validate(a.only, show)
+                                                  : ValidateP7ih(a.only, show, Without(a.without));
     if (!rows.ok()) return FromStatus(rows.status());
     any = any || !rows->empty();
     judgement.machines.push_back({machine.name, *std::move(rows)});
@@ -218,6 +238,10 @@ CommandBody AddValidate(CLI::App& app) {
                  "Judge against the figures of this file (CSV: id, value, conditions) instead, and "
                  "show only rows that they belong to")
       ->type_name("FILE");
+  std::vector<std::string> mechanisms;
+  for (const P7ihMechanism& mechanism : P7ihMechanisms()) mechanisms.emplace_back(mechanism.name);
+  app.add_option("--without", a->without, "p7ih: measure the machine without this mechanism")
+      ->check(CLI::IsMember(mechanisms));
   app.add_option("--format", a->format, "table, json, or html with drawings")
       ->check(CLI::IsMember({"table", "json", "html"}))
       ->capture_default_str();

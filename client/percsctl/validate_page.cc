@@ -49,7 +49,7 @@ struct Point {
 };
 
 // The mark of a row: its machine's colour, filled if calibrated, a cross if unexplained.
-std::string Mark(const ValidationRow& row, Point at, const char* colour) {
+std::string MarkAt(const ValidationRow& row, Point at, const char* colour) {
   const std::string title =
       fmt::format("<title>{}: {} ({} {}, published {}, {})</title>", Escape(row.id),
                   Escape(row.quantity), fmt::format("{:.4g}", row.emulated), Escape(row.unit),
@@ -95,7 +95,7 @@ double Shown(const ValidationRow& row) {
 std::string Legend(const std::vector<ValidatedMachine>& machines, Point at) {
   std::string svg;
   const auto entry = [&](const ValidationRow& row, const char* colour, const std::string& text) {
-    svg += Mark(row, {at.x, at.y - 4}, colour) + TextAt({at.x + 10, at.y}, "start", text);
+    svg += MarkAt(row, {at.x, at.y - 4}, colour) + TextAt({at.x + 10, at.y}, "start", text);
     at.x += 28 + 7.0 * static_cast<double>(text.size());
   };
   ValidationRow row;
@@ -160,7 +160,7 @@ std::string Scatter(const std::vector<ValidatedMachine>& machines) {
   for (std::size_t m = 0; m < machines.size(); ++m) {
     for (const ValidationRow& row : machines[m].rows) {
       if (IsDrawn(row) && Shown(row) > 0)
-        svg += Mark(row, at(Shown(row), row.emulated), kColours[m % std::size(kColours)]);
+        svg += MarkAt(row, at(Shown(row), row.emulated), kColours[m % std::size(kColours)]);
     }
   }
   return svg + "</svg>\n";
@@ -197,7 +197,7 @@ std::string Errors(const std::vector<ValidatedMachine>& machines) {
     for (const ValidationRow& row : machines[m].rows) {
       if (!IsDrawn(row)) continue;
       const double error = std::clamp(100 * RelativeError(row), -kErrorShown, kErrorShown);
-      svg += Mark(row, {x + step / 2, height(error)}, kColours[m % std::size(kColours)]);
+      svg += MarkAt(row, {x + step / 2, height(error)}, kColours[m % std::size(kColours)]);
       x += step;
     }
     svg += TextAt({(first + x) / 2, kTop + kHeight + 24}, "middle", machines[m].name, 13);

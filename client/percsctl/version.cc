@@ -1,5 +1,5 @@
 // percsctl version: what has to match between processes and files.
-#include "daemon/config/version.h"
+#include "proto/process/version.h"
 
 #include <fmt/format.h>
 

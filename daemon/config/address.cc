@@ -2,9 +2,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
@@ -16,35 +13,10 @@
 
 #include "daemon/config/port_holder.h"
 #include "fmt/format.h"
+#include "proto/process/unix_socket.h"
 
 namespace percs {
 namespace {
-
-constexpr std::size_t kUnixPathMax = sizeof(sockaddr_un::sun_path) - 1;
-
-// OK if nobody listens there; what a crash left is removed by binding.
-absl::Status CheckUnixFree(const std::string& path) {
-  sockaddr_un where{};
-  where.sun_family = AF_UNIX;
-  std::memcpy(where.sun_path, path.data(), path.size());
-  struct stat info;
-  if (stat(path.c_str(), &info) == 0 && !S_ISSOCK(info.st_mode)) {
-    return absl::AlreadyExistsError(
-        fmt::format("cannot listen on unix:{}: a file exists there that is not a socket", path));
-  }
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return absl::UnavailableError(fmt::format("socket: {}", std::strerror(errno)));
-  absl::Status status;
-  if (connect(fd, reinterpret_cast<sockaddr*>(&where), sizeof(where)) == 0) {
-    ucred holder{};
-    socklen_t size = sizeof(holder);
-    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &holder, &size);
-    status = absl::AlreadyExistsError(fmt::format(
-        "cannot listen on unix:{}: {} listens there already", path, DescribeProcess(holder.pid)));
-  }
-  close(fd);
-  return status;
-}
 
 absl::Status BindError(const SocketAddress& address) {
   if (address.is_unix()) {
@@ -105,11 +77,7 @@ absl::StatusOr<SocketAddress> ParseAddress(const std::string& text, int default_
   SocketAddress address;
   if (text.rfind("unix:", 0) == 0) {
     address.unix_path = text.substr(5);
-    if (address.unix_path.empty() || address.unix_path.size() > kUnixPathMax) {
-      return absl::InvalidArgumentError(
-          fmt::format("address \"{}\": the path of a Unix socket has 1 to {} bytes, this one {}",
-                      text, kUnixPathMax, address.unix_path.size()));
-    }
+    if (absl::Status status = CheckUnixPath(address.unix_path); !status.ok()) return status;
     return address;
   }
   if (text == "tcp") {
@@ -172,7 +140,7 @@ absl::StatusOr<std::unique_ptr<grpc::Server>> StartServer(grpc::ServerBuilder* b
 absl::StatusOr<SocketFolder> SocketFolder::Create() {
   const char* base = std::getenv("TMPDIR");
   std::string name = fmt::format("{}/percs-XXXXXX", base != nullptr && *base ? base : "/tmp");
-  if (name.size() > kUnixPathMax - 16) name = "/tmp/percs-XXXXXX";
+  if (name.size() > UnixPathMax() - 16) name = "/tmp/percs-XXXXXX";
   if (mkdtemp(name.data()) == nullptr) {
     return absl::UnavailableError(
         fmt::format("cannot create a folder for sockets, {}: {}", name, std::strerror(errno)));

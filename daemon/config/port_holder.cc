@@ -8,8 +8,7 @@
 #include <fstream>
 #include <set>
 #include <sstream>
-
-#include "fmt/format.h"
+#include <string>
 
 namespace percs {
 namespace {
@@ -63,13 +62,6 @@ int TcpPortHolder(int port) {
     if (pid > 0 && HoldsOne(entry->path(), inodes)) return pid;
   }
   return 0;
-}
-
-std::string DescribeProcess(int pid) {
-  std::ifstream file(fmt::format("/proc/{}/comm", pid));
-  std::string name;
-  std::getline(file, name);
-  return fmt::format("{} (pid {})", name.empty() ? "a process" : name, pid);
 }
 
 }  // namespace percs

@@ -1,14 +1,10 @@
 // Who has a TCP port on this host, from /proc: so that "address in use" names the process to stop.
 #pragma once
 
-#include <string>
-
 namespace percs {
 
 bool TcpPortTaken(int port);
 // Its pid, or 0 if there is none that we may look at.
 int TcpPortHolder(int port);
-// `percs-controller (pid 1234)`.
-std::string DescribeProcess(int pid);
 
 }  // namespace percs

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "daemon/config/log.h"
-#include "daemon/config/version.h"
 #include "daemon/controller/status_reply.h"
 #include "daemon/metrics/fabric_metrics.h"
 #include "daemon/metrics/process_metrics.h"
@@ -18,7 +17,8 @@
 #include "proto/convert/run_result.h"
 #include "proto/convert/topology.h"
 #include "proto/process/out_of_memory.h"
-#include "proto/scenario/endpoint_codec.h"
+#include "proto/process/version.h"
+#include "proto/window/endpoint_codec.h"
 #include "spdlog/spdlog.h"
 
 namespace percs {
@@ -156,7 +156,8 @@ absl::Status Controller::ServePage() {
   PageOptions options{options_.page, options_.security.tls, security_.plaintext_allowed};
   // A controller that continues has the link of the one before it.
   if (!options_.state_dir.empty()) options.token_file = options_.state_dir + "/page.token";
-  auto server = PageServer::Start(options, server_->InProcessChannel(arguments));
+  auto server = PageServer::Start(options, server_->InProcessChannel(arguments),
+                                  [this](const SightDone& done) { Look(done); });
   if (!server.ok()) return server.status();
   page_ = *std::move(server);
   return absl::OkStatus();
@@ -226,8 +227,9 @@ absl::Status Controller::CheckIdle() const {
   if (absl::Status status = CheckNotEnding(); !status.ok()) return status;
   if (run_ && !run_->ended()) {
     return absl::FailedPreconditionError(
-        fmt::format("run {} ({}) is in progress; wait for it, Stop it or Reset", run_->number(),
-                    run_->scenario().name));
+        fmt::format("run {} ({}) is in progress; `percsctl status` shows how far it is, `percsctl "
+                    "stop --wait` ends its workload and waits until the fabric has drained",
+                    run_->number(), run_->scenario().name));
   }
   if (!membership_.complete()) {
     return absl::FailedPreconditionError(
@@ -297,7 +299,7 @@ absl::StatusOr<v1::FindHubReply> Controller::FindHub(const std::string& name) {
     return absl::NotFoundError(fmt::format("{} is not a hub and has no windows", name));
   const std::uint32_t process = (*run)->placement().process_of_node[*node];
   const Member* member = membership_.member(process);
-  if ((*run)->master().lost(static_cast<int>(process)) || member == nullptr) {
+  if ((*run)->master().IsLost(process) || member == nullptr) {
     return absl::FailedPreconditionError(
         fmt::format("the daemon of {} is lost, and so is the hub", name));
   }

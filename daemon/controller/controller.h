@@ -22,6 +22,7 @@
 #include "daemon/controller/run/finished_runs.h"
 #include "daemon/controller/store/state_store.h"
 #include "daemon/metrics/metrics_server.h"
+#include "daemon/page/fabric_sight.h"
 #include "daemon/page/page_server.h"
 #include "daemon/stream/rate_limit.h"
 #include "proto/scenario/journal_file.h"
@@ -73,6 +74,8 @@ struct ControllerOptions {
   NumberSource fabrics = RandomNumber;
 };
 
+// WIDE: this is where the rooms of the controller meet: most methods are one event of one room,
+// passed on to another, and most members are the rooms.
 class Controller final : private DaemonPort, private LossWatch::Port {
  public:
   static absl::StatusOr<std::unique_ptr<Controller>> Start(ControllerOptions options,
@@ -114,6 +117,8 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   // Where programs attach to this hub. NOT_FOUND, FAILED_PRECONDITION if its daemon is lost, as
   // ActiveRun.
   absl::StatusOr<v1::FindHubReply> FindHub(const std::string& name);
+  // For the page, without the lock held: one snapshot of all hubs.
+  void Look(const SightDone& done);
   // NOT_FOUND unless a daemon of this name has joined.
   absl::Status BreakStreams(const std::string& name, v1::BreakStreamsReply* reply);
   // INVALID_ARGUMENT and NOT_FOUND say which word it does not know.
@@ -128,6 +133,7 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   absl::Status Listen();
   absl::Status ServeMetrics();
   absl::Status ServePage();
+  FabricSight SightOfRun(const FabricRun& run, const std::vector<NodeState>& states);
   absl::Status CheckIdle() const;
   void OnRunEnded();
   void KeepResult();
@@ -190,6 +196,8 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   std::string last_error_;
   std::map<std::string, std::string> metrics_detail_;  // by hub: names last, numbers do not
   FinishedRuns finished_;
+  std::unique_ptr<SeenLinks> seen_links_;  // by the page
+  std::uint64_t seen_run_ = 0;             // of this run
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<MetricsServer> metrics_;
   std::unique_ptr<PageServer> page_;

@@ -96,8 +96,7 @@ absl::Status Controller::BreakStreams(const std::string& name, v1::BreakStreamsR
 }
 
 std::uint64_t Controller::ReconnectsOf(std::uint32_t place) const {
-  return membership_.member(place)->reconnects() +
-         (run_ ? run_->master().reconnects_of(static_cast<int>(place)) : 0);
+  return membership_.member(place)->reconnects() + (run_ ? run_->master().reconnects_of(place) : 0);
 }
 
 }  // namespace percs

@@ -7,7 +7,7 @@
 
 #include "daemon/controller/controller.h"
 #include "fmt/format.h"
-#include "proto/scenario/endpoint_codec.h"
+#include "proto/window/endpoint_codec.h"
 #include "spdlog/spdlog.h"
 
 namespace percs {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "daemon/config/version.h"
 #include "daemon/controller/run/run_status.h"
+#include "proto/process/version.h"
 
 namespace percs {
 namespace {
@@ -22,7 +22,7 @@ void FillNodes(const FabricRun& run, std::uint64_t first, std::uint64_t here,
     process->set_incarnation(rejoined->incarnation);
     process->set_rejoined_at(rejoined->at);
   }
-  process->set_windows(run.master().windows_of(static_cast<int>(process->process())));
+  process->set_windows(run.master().windows_of(process->process()));
 }
 
 void FillProcess(const Controller& controller, std::uint32_t place, const Member& member,
@@ -64,7 +64,7 @@ void FillStatus(const Controller& controller, v1::StatusReply* reply) {
       FillProcess(controller, p, *member, process);
       process->set_first_node(first);
       // One that took the place of a lost one has no part in this run.
-      if (run) FillNodes(*run, first, run->master().lost(static_cast<int>(p)) ? 0 : nodes, process);
+      if (run) FillNodes(*run, first, run->master().IsLost(p) ? 0 : nodes, process);
     }
     first += nodes;
   }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "daemon/config/version.h"
 #include "fmt/format.h"
+#include "proto/process/version.h"
 #include "spdlog/spdlog.h"
 
 namespace percs {

@@ -3,10 +3,10 @@
 #include <chrono>
 #include <utility>
 
-#include "daemon/config/version.h"
 #include "emulator/base/check.h"
 #include "fmt/format.h"
 #include "proto/process/grpc_status.h"
+#include "proto/process/version.h"
 
 namespace percs {
 namespace {

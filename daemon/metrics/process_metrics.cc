@@ -11,10 +11,10 @@
 #include <iterator>
 #include <string>
 
-#include "daemon/config/version.h"
 #include "daemon/metrics/call_metrics.h"
 #include "daemon/metrics/metric_list.h"
 #include "daemon/stream/rate_limit.h"
+#include "proto/process/version.h"
 #include "proto/security/credentials.h"
 
 namespace percs {

@@ -280,7 +280,7 @@ absl::Status Host::TakeRejoin(const v1::RejoinCommand& message) {
   // Unless it is lost again already.
   if (message.has_process() && mesh_->peer(message.process()) != nullptr) {
     AddPeer(message.process());
-    fabric_->outbox(static_cast<int>(message.process())).Clear();
+    fabric_->outbox(message.process()).Clear();
   }
   for (const NodeId node : rejoined->nodes) {
     const auto has = [node](const std::vector<NodeId>& nodes) {

@@ -26,7 +26,7 @@ void Host::Report() {
 
 void Host::SendOutboxes(v1::WindowReport* report) {
   for (const std::uint32_t process : peers_) {
-    Outbox& outbox = fabric_->outbox(static_cast<int>(process));
+    Outbox& outbox = fabric_->outbox(process);
     if (outbox.empty()) continue;
     if (tap_) tap_(process, &outbox);
     report->add_peers(process);
@@ -34,9 +34,8 @@ void Host::SendOutboxes(v1::WindowReport* report) {
     report->add_batches(mesh_->peer(process)->Send(outbox));
     outbox.Clear();
   }
-  for (const auto& [process, accepted] : lost_peers_)
-    fabric_->outbox(static_cast<int>(process)).Clear();
-  Outbox& management = fabric_->outbox(static_cast<int>(manager_));
+  for (const auto& [process, accepted] : lost_peers_) fabric_->outbox(process).Clear();
+  Outbox& management = fabric_->outbox(manager_);
   if (management.empty()) return;
   report->add_peers(manager_);
   report->add_arrivals(management.EarliestArrival());

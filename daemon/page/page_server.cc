@@ -35,12 +35,12 @@ void KeepProblem(void* text, const char* format, va_list arguments) {
 void PageServer::Stop::operator()(MHD_Daemon* daemon) const { MHD_stop_daemon(daemon); }
 
 PageServer::PageServer(const std::string& address, std::string authority, std::string token,
-                       const std::shared_ptr<grpc::Channel>& control)
+                       const std::shared_ptr<grpc::Channel>& control, LookAtFabric look)
     : address_(address),
       authority_(std::move(authority)),
       guard_(address, std::move(token), authority_),
       gateway_(control),
-      feed_(control) {}
+      feed_(control, std::move(look)) {}
 
 PageServer::~PageServer() {
   if (daemon_) close(MHD_quiesce_daemon(daemon_.get()));
@@ -64,7 +64,7 @@ void PageServer::Listen(const std::string& identity, int socket) {
 }
 
 absl::StatusOr<std::unique_ptr<PageServer>> PageServer::Start(
-    const PageOptions& options, std::shared_ptr<grpc::Channel> control) {
+    const PageOptions& options, std::shared_ptr<grpc::Channel> control, LookAtFabric look) {
   Identity identity;
   if (!options.tls.empty()) {
     auto read = ReadIdentity(options.tls);
@@ -77,8 +77,8 @@ absl::StatusOr<std::unique_ptr<PageServer>> PageServer::Start(
   const auto socket =
       ListenForHttp(options.address, kPurpose, !options.tls.empty() || options.plaintext_allowed);
   if (!socket.ok()) return socket.status();
-  std::unique_ptr<PageServer> server(
-      new PageServer(socket->address, identity.authority, *std::move(token), std::move(control)));
+  std::unique_ptr<PageServer> server(new PageServer(
+      socket->address, identity.authority, *std::move(token), std::move(control), std::move(look)));
   server->Listen(identity.key + identity.certificate, socket->fd);
   if (server->daemon_) return server;
   return absl::UnavailableError(

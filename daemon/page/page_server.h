@@ -29,10 +29,12 @@ struct PageOptions {
 
 class PageServer {
  public:
-  // `control`: the controller's own Control service, within this process. Errors as those of
+  // `control`: the controller's own Control service, within this process. `look` is called from a
+  // thread of this, and never again when this is gone; it may call back later. Errors as those of
   // ListenForHttp, and of reading the identity.
   static absl::StatusOr<std::unique_ptr<PageServer>> Start(const PageOptions& options,
-                                                           std::shared_ptr<grpc::Channel> control);
+                                                           std::shared_ptr<grpc::Channel> control,
+                                                           LookAtFabric look);
   ~PageServer();
 
   // The link that opens the page, with its token: `http://127.0.0.1:4711/#6f1c...`.
@@ -44,7 +46,7 @@ class PageServer {
     void operator()(MHD_Daemon* daemon) const;
   };
   PageServer(const std::string& address, std::string authority, std::string token,
-             const std::shared_ptr<grpc::Channel>& control);
+             const std::shared_ptr<grpc::Channel>& control, LookAtFabric look);
   void Listen(const std::string& identity, int socket);
 
   const std::string address_, authority_;

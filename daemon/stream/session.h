@@ -5,6 +5,7 @@
 // THREAD: everything here is called with the owning process's lock held.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -77,7 +78,7 @@ class Session {
                std::vector<std::unique_ptr<Out>> unacknowledged) {
     PERCS_CHECK(sent_ == 0 && received_ == 0 && unacknowledged.size() <= sent);
     received_ = durable_ = received;
-    sent_ = released_ = sent;
+    sent_ = released_ = left_ = sent;
     for (auto& message : unacknowledged) queue_.push_back(std::move(message));
   }
 
@@ -145,15 +146,16 @@ class Session {
     } else {
       return;
     }
+    left_ = std::max(left_, next->sequence());
     acknowledged_ = keepable();
     next->set_acknowledged(acknowledged_);
     writing_ = next;
     port_->Write(*next);
   }
   absl::Status Acknowledge(std::uint64_t number) {
-    if (number > sent_) {
+    if (number > left_) {
       return absl::DataLossError(
-          fmt::format("the peer acknowledges message {}, but only {} were sent", number, sent_));
+          fmt::format("the peer acknowledges message {}, but only {} were sent", number, left_));
     }
     while (!queue_.empty() && queue_.front()->sequence() <= number) {
       if (unsent_ > 0) --unsent_;
@@ -181,6 +183,9 @@ class Session {
   std::vector<std::unique_ptr<Out>> free_;
   Out bare_;
   std::uint64_t sent_ = 0, received_ = 0, acknowledged_ = 0;
+  // The last that a stream took, here or before a Restore. A peer that has more heard it from a
+  // process whose state was lost, and knows another message under that number.
+  std::uint64_t left_ = 0;
   bool held_back_ = false;
   std::uint64_t released_ = 0, durable_ = 0;  // of `sent_` and `received_`, if held back
 };

@@ -63,7 +63,7 @@ def pages(out):
         target = out / page.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(resolved(page, page.read_text(), out))
-    for picture in (ROOT / "docs").rglob("*.svg"):
+    for picture in [*(ROOT / "docs").rglob("*.svg"), *(ROOT / "docs").glob("*.png")]:
         shutil.copy(picture, out / picture.relative_to(ROOT))
     shutil.copy(HERE / "index.txt", out / "index.md")
     shutil.copy(HERE / "conf.py", out / "conf.py")

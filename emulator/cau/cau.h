@@ -22,6 +22,8 @@
 
 namespace percs {
 
+// WIDE: one state machine: each method is one step of a packet through a tree, in the order of
+// docs/semantics.md.
 class Cau final : public CauPort {
  public:
   Cau(NodeContext& context, Hfi& hfi) : context_(context), hfi_(hfi) {}

@@ -18,7 +18,8 @@ constexpr std::uint8_t kAmongLeadersChannel = 1, kReduceOnNode = 2, kBroadcastOn
 std::unique_ptr<Collective> OnNode(Rank& rank, NodeLayer layer, Operation operation) {
   const std::uint8_t number = operation == Operation::kReduce ? kReduceOnNode : kBroadcastOnNode;
   if (layer == NodeLayer::kSmartmap) {
-    return std::make_unique<SmartmapCollective>(rank, LocalGroup(rank), operation, number);
+    return std::make_unique<SmartmapCollective>(rank, LocalGroup(rank), operation, number,
+                                                SmartmapReduce::kAuto, SmartmapSource::kReceived);
   }
   return std::make_unique<P2pCollective>(rank, LocalGroup(rank), *FindP2pAlgorithm(operation, ""),
                                          number);

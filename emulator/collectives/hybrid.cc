@@ -109,7 +109,8 @@ std::unique_ptr<Collective> MakeSmartmapAllreduce(Rank& rank, const TaskGroup& g
                AtRootZero};
   levels[1] = {
       "smartmap broadcast",
-      std::make_unique<SmartmapCollective>(rank, group, Operation::kBroadcast, kBroadcastArea),
+      std::make_unique<SmartmapCollective>(rank, group, Operation::kBroadcast, kBroadcastArea,
+                                           SmartmapReduce::kAuto, SmartmapSource::kReceived),
       AtRootZero};
   return std::make_unique<Chain>(rank, std::move(levels));
 }

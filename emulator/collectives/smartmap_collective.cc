@@ -8,12 +8,14 @@
 namespace percs {
 
 SmartmapCollective::SmartmapCollective(Rank& rank, const TaskGroup& group, Operation operation,
-                                       std::uint8_t channel, SmartmapReduce reduce)
+                                       std::uint8_t channel, SmartmapReduce reduce,
+                                       SmartmapSource source)
     : rank_(rank),
       size_(group.size),
       me_(group.IndexOf(rank.number())),
       operation_(operation),
       reduce_(reduce),
+      source_(source),
       area_(rank.node().memory().smartmap(channel, group.size)),
       base_(group.size) {}
 
@@ -50,8 +52,36 @@ bool SmartmapCollective::AtLeast(SharedLine& line, std::uint64_t wanted, Time* r
   return false;
 }
 
-void SmartmapCollective::Spend(std::uint64_t bytes, Time* ready_at) const {
-  *ready_at = std::max(*ready_at, rank_.now()) + rank_.node().host().CopyTime(bytes);
+Time SmartmapCollective::Pass(std::uint32_t from, CoreCaches::Role role, std::uint32_t from_number,
+                              std::uint32_t to, std::uint32_t to_number, std::uint64_t bytes) {
+  const HostParameters& host = rank_.node().host();
+  CoreCaches& caches = rank_.node().caches();
+  const bool read = caches.Read(rank_.core(), {from, role, from_number}, bytes);
+  const bool written =
+      caches.Write(rank_.core(), {to, CoreCaches::Role::kReceived, to_number}, bytes);
+  const Time miss = host.copy_per_kib - host.own_per_kib;
+  const Time per_kib = host.own_per_kib + (read ? 0 : miss) + (written ? 0 : miss);
+  return static_cast<Time>(bytes) * per_kib / 1024;
+}
+
+Time SmartmapCollective::PassAll(std::uint32_t from, CoreCaches::Role role, std::uint32_t to) {
+  if (!caches_kept()) return rank_.node().host().CopyTime(call_.bytes);
+  Time time = 0;
+  for (std::uint32_t i = 0; i < size_; ++i) {
+    const std::uint64_t end = i + 1 < size_ ? ChunkFrom(i + 1) : call_.bytes;
+    time += Pass(from, role, i, to, i, end - ChunkFrom(i));
+  }
+  return time;
+}
+
+Time SmartmapCollective::PassOfEach(std::uint64_t bytes, std::uint32_t to) {
+  if (!caches_kept()) return rank_.node().host().CopyTime(size_ * bytes);
+  Time time = 0;
+  for (std::uint32_t i = 0; i < size_; ++i) {
+    const std::uint32_t number = kind_ == Kind::kAlltoall ? i : me_;
+    time += Pass(i, CoreCaches::Role::kSent, me_, to, number, bytes);
+  }
+  return time;
 }
 
 bool SmartmapCollective::Check(Rank&, Time* ready_at) {
@@ -111,7 +141,10 @@ bool SmartmapCollective::CheckBroadcast(Time* ready_at) {
   const Base& base = base_[call_.root];
   if (at_root()) return step_ == 0 || AtLeast(root().finished, base.finished + size_ - 1, ready_at);
   if (!AtLeast(root().entered, base.entered + 1, ready_at)) return false;
-  Spend(call_.bytes, ready_at);
+  const bool kept = source_ == SmartmapSource::kKept;
+  Spend(rank_,
+        PassAll(call_.root, kept ? CoreCaches::Role::kSent : CoreCaches::Role::kReceived, me_),
+        ready_at);
   return true;
 }
 
@@ -132,11 +165,11 @@ bool SmartmapCollective::CheckSerial(Time* ready_at) {
   if (!at_root()) {
     if (!AtLeast(root().entered, base.entered + 1, ready_at)) return false;
     if (!AtLeast(root().turn, base.turn + me_, ready_at)) return false;
-    Spend(call_.bytes, ready_at);
+    Spend(rank_, PassAll(me_, CoreCaches::Role::kSent, call_.root), ready_at);
     return true;
   }
   if (step_ == 0) {
-    Spend(call_.bytes, ready_at);
+    Spend(rank_, PassAll(me_, CoreCaches::Role::kSent, me_), ready_at);
     return true;
   }
   return AtLeast(root().turn, base.turn + (step_ == 1 ? me_ : size_), ready_at);
@@ -169,7 +202,7 @@ bool SmartmapCollective::CheckParallel(Time* ready_at) {
   for (; seen_ < size_; ++seen_) {
     if (!AtLeast(info(seen_).entered, base_[seen_].entered + 1, ready_at)) return false;
   }
-  Spend(size_ * (ChunkFrom(me_ + 1) - ChunkFrom(me_)), ready_at);
+  Spend(rank_, PassOfEach(ChunkFrom(me_ + 1) - ChunkFrom(me_), call_.root), ready_at);
   return true;
 }
 
@@ -205,7 +238,7 @@ bool SmartmapCollective::CheckAlltoall(Time* ready_at) {
   for (; seen_ < size_; ++seen_) {
     if (!AtLeast(info(seen_).entered, base_[seen_].entered + 1, ready_at)) return false;
   }
-  Spend(size_ * call_.bytes, ready_at);
+  Spend(rank_, PassOfEach(call_.bytes, me_), ready_at);
   return true;
 }
 

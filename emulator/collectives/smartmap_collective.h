@@ -5,10 +5,12 @@
 // Not modelled: communicators that overlap, which is what the paper's `context` is for.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "emulator/collectives/collective.h"
+#include "emulator/runtime/core_caches.h"
 #include "emulator/runtime/node_runtime.h"
 #include "emulator/scenario/operation.h"
 
@@ -18,12 +20,16 @@ namespace percs {
 inline constexpr std::uint64_t kParallelReduceFrom = 1024;
 
 enum class SmartmapReduce : std::uint8_t { kAuto, kSerial, kParallel };
+// What a broadcast sends: a buffer that nobody writes to, as benchmarks do, or what the root, or
+// its node, has just received or reduced.
+enum class SmartmapSource : std::uint8_t { kKept, kReceived };
 
 // Broadcast, reduce and all-to-all among the tasks of one node.
 class SmartmapCollective final : public Collective, private Work {
  public:
   SmartmapCollective(Rank& rank, const TaskGroup& group, Operation operation, std::uint8_t channel,
-                     SmartmapReduce reduce = SmartmapReduce::kAuto);
+                     SmartmapReduce reduce = SmartmapReduce::kAuto,
+                     SmartmapSource source = SmartmapSource::kKept);
 
   void Reset(const CollectiveCall& call) override;
   void Start() override;
@@ -54,12 +60,24 @@ class SmartmapCollective final : public Collective, private Work {
   Info& info(std::uint32_t index) { return area_.infos[index]; }
   Info& root() { return info(call_.root); }
   bool AtLeast(SharedLine& line, std::uint64_t wanted, Time* ready_at);
-  void Spend(std::uint64_t bytes, Time* ready_at) const;
+  // Copies or combines part `number` of a buffer into one of another; its time.
+  Time Pass(std::uint32_t from, CoreCaches::Role role, std::uint32_t from_number, std::uint32_t to,
+            std::uint32_t to_number, std::uint64_t bytes);
+  // The same of a whole buffer, whose parts are those of a parallel reduce.
+  Time PassAll(std::uint32_t from, CoreCaches::Role role, std::uint32_t to);
+  // Part `me_` of every task's buffer into `to`'s: into one place, or each into its own
+  // (all-to-all).
+  Time PassOfEach(std::uint64_t bytes, std::uint32_t to);
+  bool caches_kept() const { return rank_.node().host().own_cache > 0; }
+  static void Spend(Rank& rank, Time time, Time* ready_at) {
+    *ready_at = std::max(*ready_at, rank.now()) + time;
+  }
 
   Rank& rank_;
   const std::uint32_t size_, me_;
   const Operation operation_;
   const SmartmapReduce reduce_;
+  const SmartmapSource source_;
   SmartmapArea& area_;
   CollectiveCall call_;
   Kind kind_ = Kind::kBroadcast;

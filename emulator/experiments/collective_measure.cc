@@ -39,9 +39,11 @@ absl::StatusOr<Scenario> CollectiveScenario(const CollectiveWorkload& workload) 
 }
 
 absl::StatusOr<RunResult> MeasureCollective(const CollectiveWorkload& workload,
-                                            const RunOptions& options) {
-  const auto scenario = CollectiveScenario(workload);
+                                            const RunOptions& options,
+                                            const P7ihParameters& parameters) {
+  auto scenario = CollectiveScenario(workload);
   if (!scenario.ok()) return scenario.status();
+  scenario->parameters = parameters;
   auto result = RunScenario(*scenario, options);
   if (result.ok() && !result->violations.empty())
     return absl::InternalError(result->violations.front());

@@ -13,7 +13,8 @@ absl::StatusOr<TopologySpec> FabricOf(std::uint32_t nodes);
 absl::StatusOr<Scenario> CollectiveScenario(const CollectiveWorkload& workload);
 // INTERNAL if a result was wrong or a check of the run failed.
 absl::StatusOr<RunResult> MeasureCollective(const CollectiveWorkload& workload,
-                                            const RunOptions& options = {});
+                                            const RunOptions& options = {},
+                                            const P7ihParameters& parameters = {});
 
 // The number of calls at which a mean time has settled: kFirstCalls, then twice the number, until
 // the mean changes by at most kSettledChange of it, but no more than kCallsMax.

@@ -59,8 +59,8 @@ Kind KindOfCell(const std::string& id) {
 
 class P7ihValidation {
  public:
-  P7ihValidation(std::string only, const ShareObserver& progress)
-      : only_(std::move(only)), progress_(progress) {}
+  P7ihValidation(std::string only, const ShareObserver& progress, const P7ihMachine& machine)
+      : only_(std::move(only)), progress_(progress), machine_(machine) {}
   absl::StatusOr<std::vector<ValidationRow>> Run() {
     adds_up_ = true;
     All();
@@ -125,14 +125,15 @@ class P7ihValidation {
     return static_cast<double>(w.warm_up + w.iterations) * w.placement.tasks() *
            (1 + static_cast<double>(w.bytes) / kPacketBytes);
   }
-  double Microseconds(const CollectiveWorkload& w) {
+  double Microseconds(CollectiveWorkload w) {
     if (!status_.ok()) return 0;
     const double work = Work(w);
     if (adds_up_) {
       work_ += work;
       return 1;
     }
-    const auto result = MeasureCollective(w);
+    w.host = machine_.host;
+    const auto result = MeasureCollective(w, {}, machine_.parameters);
     done_ += work;
     if (progress_) progress_(std::min(done_ / work_, 1.0));
     if (!result.ok()) {
@@ -163,6 +164,7 @@ class P7ihValidation {
 
   const std::string only_;
   const ShareObserver& progress_;
+  const P7ihMachine& machine_;
   bool adds_up_ = false;        // only adds up the work, without measuring
   double work_ = 0, done_ = 0;  // of all measurements, of those made
   absl::Status status_;
@@ -344,8 +346,9 @@ void P7ihValidation::Table(const char* figure, int smt,
 }  // namespace
 
 absl::StatusOr<std::vector<ValidationRow>> ValidateP7ih(const std::string& only,
-                                                        const ShareObserver& progress) {
-  return P7ihValidation(only, progress).Run();
+                                                        const ShareObserver& progress,
+                                                        const P7ihMachine& machine) {
+  return P7ihValidation(only, progress, machine).Run();
 }
 
 }  // namespace percs

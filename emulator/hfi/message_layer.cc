@@ -48,12 +48,33 @@ void MessageLayer::SendOperation(const PacketHeader& header) {
 }
 
 void MessageLayer::Submit(NodeId destination, Message message) {
-  auto& flow = senders_[destination];
-  if (!flow) flow = std::make_unique<SenderFlow>();
-  message.number = flow->next_message++;
-  flow->messages.push_back(std::move(message));
+  SenderFlow& flow = Wake(destination);
+  message.number = flow.next_message++;
+  flow.messages.push_back(std::move(message));
   ++context_.work->unfinished;
-  Pump(destination, *flow);
+  Pump(destination, flow);
+}
+
+MessageLayer::SenderFlow& MessageLayer::Wake(NodeId destination) {
+  auto& flow = senders_[destination];
+  if (flow) return *flow;
+  flow = spare_ ? std::move(spare_) : std::make_unique<SenderFlow>();
+  const auto rest = senders_at_rest_.find(destination);
+  static_cast<SenderRest&>(*flow) = rest == senders_at_rest_.end() ? SenderRest() : rest->second;
+  return *flow;
+}
+
+MessageLayer::SenderFlow* MessageLayer::Awake(NodeId destination) {
+  const auto it = senders_.find(destination);
+  return it == senders_.end() ? nullptr : it->second.get();
+}
+
+void MessageLayer::RestIfDone(NodeId destination) {
+  const auto it = senders_.find(destination);
+  if (!it->second->at_rest()) return;
+  senders_at_rest_[destination] = *it->second;
+  spare_ = std::move(it->second);
+  senders_.erase(it);
 }
 
 void MessageLayer::Pump(NodeId destination, SenderFlow& flow) {
@@ -118,10 +139,12 @@ void MessageLayer::FillHeader(const Message& message, const InFlight& packet,
 void MessageLayer::OnEnteredIsr(const PacketHeader& header) {
   if (header.kind == PacketKind::kAck) --replies_;
   if (header.kind != PacketKind::kData && header.kind != PacketKind::kOperation) return;
-  SenderFlow& flow = *senders_.find(header.destination)->second;
+  SenderFlow* const awake = Awake(header.destination);
+  if (!awake) return;  // acknowledged meanwhile: this was a second copy
+  SenderFlow& flow = *awake;
   const std::uint32_t index = header.flow_sequence - flow.base;
   if (header.created < flow.since) return;
-  if (index >= flow.in_flight.size()) return;  // acknowledged meanwhile: this was a second copy
+  if (index >= flow.in_flight.size()) return;  // likewise
   InFlight& packet = flow.in_flight[index];
   if (packet.acknowledged || packet.held) return;
   packet.deadline = context_.now + (context_.parameters->retransmit_timeout << packet.tries);
@@ -135,7 +158,13 @@ void MessageLayer::Arm(NodeId destination, SenderFlow& flow, Time deadline) {
 }
 
 void MessageLayer::OnTimer(NodeId destination) {
-  SenderFlow& flow = *senders_.find(destination)->second;
+  SenderFlow* const awake = Awake(destination);
+  if (!awake) {
+    SenderRest& rest = senders_at_rest_.find(destination)->second;
+    if (rest.timer_at == context_.now) rest.timer_at = kNever;
+    return;
+  }
+  SenderFlow& flow = *awake;
   if (flow.timer_at != context_.now) return;
   flow.timer_at = kNever;
   const P7ihParameters& parameters = *context_.parameters;
@@ -157,6 +186,7 @@ void MessageLayer::OnTimer(NodeId destination) {
   for (std::size_t i = 0; i < flow.in_flight.size(); ++i) {
     if (!flow.in_flight[i].acknowledged) Arm(destination, flow, flow.in_flight[i].deadline);
   }
+  RestIfDone(destination);
 }
 
 // By its last try, whatever has come back meanwhile.
@@ -166,9 +196,9 @@ DropReason MessageLayer::WhyGivenUp(const InFlight& packet) {
 }
 
 void MessageLayer::OnAck(const PacketHeader& ack) {
-  const auto it = senders_.find(ack.source);
-  if (it == senders_.end()) return;
-  SenderFlow& flow = *it->second;
+  SenderFlow* const awake = Awake(ack.source);
+  if (!awake) return;
+  SenderFlow& flow = *awake;
   // Above 0: the receiver has not heard yet of what was given up. No further than two windows, else
   // numbers went round.
   const std::int32_t gap = static_cast<std::int32_t>(flow.given_up - ack.flow_sequence);
@@ -186,6 +216,7 @@ void MessageLayer::OnAck(const PacketHeader& ack) {
     }
   }
   Retire(ack.source, flow);
+  RestIfDone(ack.source);
 }
 
 void MessageLayer::Acknowledge(SenderFlow& flow, InFlight& packet) {
@@ -290,9 +321,9 @@ MessageLayer::Message* MessageLayer::Find(SenderFlow& flow, std::uint32_t number
 
 void MessageLayer::PeerAnew(NodeId peer) {
   receivers_.erase(peer);
-  const auto it = senders_.find(peer);
-  if (it == senders_.end()) return;
-  SenderFlow& flow = *it->second;
+  ahead_.erase(peer);
+  if (!senders_.contains(peer) && !senders_at_rest_.contains(peer)) return;
+  SenderFlow& flow = Wake(peer);
   std::vector<Message> over;
   while (!flow.messages.empty()) {
     Message& message = flow.messages.front();
@@ -317,48 +348,63 @@ void MessageLayer::PeerAnew(NodeId peer) {
 
 std::optional<DropReason> MessageLayer::OnData(const PacketHeader& header) {
   if (replies_ >= context_.parameters->reply_queue_packets) return DropReason::kNoReplySlot;
-  auto& slot = receivers_[header.source];
-  if (!slot) slot = std::make_unique<ReceiverFlow>();
-  ReceiverFlow& flow = *slot;
+  ReceiverFlow& flow = receivers_[header.source];
+  const auto kept = ahead_.find(header.source);
+  Ahead* ahead = kept == ahead_.end() ? nullptr : kept->second.get();
   bool completed = false;
   // Over what was given up, and over what waited behind it.
-  while (static_cast<std::int32_t>(header.flow_base - flow.base) > 0 || (flow.bitmap & 1))
-    completed |= Advance(flow);
-  const std::int32_t ahead = static_cast<std::int32_t>(header.flow_sequence - flow.base);
-  if (ahead < 0 || ((flow.bitmap >> ahead) & 1)) {
-    SendAck(header, flow);
+  while (static_cast<std::int32_t>(header.flow_base - flow.base) > 0 || BitmapOf(ahead) & 1)
+    completed |= AdvanceOver(flow, ahead);
+  const std::int32_t place = static_cast<std::int32_t>(header.flow_sequence - flow.base);
+  if (place < 0 || ((BitmapOf(ahead) >> place) & 1)) {
+    SendAck(header, flow, BitmapOf(ahead));
+    if (ahead && ahead->bitmap == 0) ahead_.erase(kept);
     return DropReason::kDuplicate;
   }
-  flow.bitmap |= std::uint64_t{1} << ahead;
-  Received& received = flow.window[header.flow_sequence % 64];
+  const Received received = ReceivedFrom(header);
+  ++flow.since_ack;
+  const bool last =
+      received.operation ? (header.message_created & kAcknowledgeAtOnce) != 0 : received.last;
+  if (place == 0 && BitmapOf(ahead) == 0) {
+    completed |= Advance(flow, received);
+  } else {
+    if (!ahead) ahead = (ahead_[header.source] = std::make_unique<Ahead>()).get();
+    ahead->bitmap |= std::uint64_t{1} << place;
+    ahead->window[header.flow_sequence % 64] = received;
+    while (ahead->bitmap & 1) completed |= AdvanceOver(flow, ahead);
+    // A gap that this packet closes.
+    completed |= received.operation && place == 0 && ahead->bitmap == 0;
+  }
+  if (static_cast<int>(flow.since_ack) >= context_.parameters->ack_every_packets || last ||
+      completed) {
+    SendAck(header, flow, BitmapOf(ahead));
+  }
+  if (ahead && ahead->bitmap == 0) ahead_.erase(header.source);
+  return std::nullopt;
+}
+
+MessageLayer::Received MessageLayer::ReceivedFrom(const PacketHeader& header) {
+  Received received;
   received.message = {header.source,        header.source_window, header.destination_window,
                       header.message_bytes, header.tag,           header.message};
   received.created = header.message_created;
   received.first = header.offset == 0;
   received.last = header.offset + header.bytes == header.message_bytes;
   received.operation = header.kind == PacketKind::kOperation;
-  ++flow.since_ack;
-  const bool last =
-      received.operation ? (header.message_created & kAcknowledgeAtOnce) != 0 : received.last;
-  const bool gap =
-      ahead == 0 && flow.bitmap != 1;  // that this packet closes, in part or as a whole
-  while (flow.bitmap & 1) completed |= Advance(flow);
-  completed |= received.operation && gap && flow.bitmap == 0;
-  if (flow.since_ack >= context_.parameters->ack_every_packets || last || completed) {
-    SendAck(header, flow);
-  }
-  return std::nullopt;
+  return received;
 }
 
-bool MessageLayer::Advance(ReceiverFlow& flow) {
-  const bool present = flow.bitmap & 1;
-  const Received& received = flow.window[flow.base % 64];
+bool MessageLayer::AdvanceOver(ReceiverFlow& flow, Ahead* ahead) {
+  const bool present = BitmapOf(ahead) & 1;
+  if (ahead) ahead->bitmap >>= 1;
+  if (present) return Advance(flow, ahead->window[flow.base % 64]);
   ++flow.base;
-  flow.bitmap >>= 1;
-  if (!present) {
-    flow.broken = true;  // the sender has given it up
-    return false;
-  }
+  flow.broken = true;  // the sender has given it up
+  return false;
+}
+
+bool MessageLayer::Advance(ReceiverFlow& flow, const Received& received) {
+  ++flow.base;
   if (received.operation) {
     flow.broken = false;  // what was broken has ended
     return false;
@@ -372,7 +418,7 @@ bool MessageLayer::Advance(ReceiverFlow& flow) {
   return true;
 }
 
-void MessageLayer::SendAck(const PacketHeader& data, ReceiverFlow& flow) {
+void MessageLayer::SendAck(const PacketHeader& data, ReceiverFlow& flow, std::uint64_t bitmap) {
   flow.since_ack = 0;
   Packet* p = hfi_.NewPacket();
   PacketHeader& ack = p->header;
@@ -381,7 +427,7 @@ void MessageLayer::SendAck(const PacketHeader& data, ReceiverFlow& flow) {
   ack.destination_window = data.source_window;
   ack.kind = PacketKind::kAck;
   ack.flow_sequence = flow.base;
-  ack.offset = flow.bitmap;
+  ack.offset = bitmap;
   ++context_.stats.acks_sent;
   if (hfi_.Send(p, false, hfi_.route(TrafficClass::kFifo))) ++replies_;
 }

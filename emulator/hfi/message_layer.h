@@ -101,15 +101,23 @@ class MessageLayer {
     bool refused = false;      // the last try did not leave the HFI: no route, or ...
     bool window_down = false;  // ... its own window was down then
   };
-  struct SenderFlow {
-    Ring<Message> messages;    // unfinished ones, oldest first
-    Ring<InFlight> in_flight;  // sequence base + i
-    std::size_t sending = 0;   // index in messages of the first not entirely sent
-    std::uint32_t next_message = 0;
-    std::uint32_t base = 0;      // sequence of in_flight.front()
-    std::uint32_t given_up = 0;  // sequence after the last packet that was given up
+  // What is left of a flow to a destination of which nothing is unacknowledged.
+  struct SenderRest {
     Time timer_at = kNever;
+    std::uint32_t next_message = 0;
+    std::uint32_t base = 0;  // sequence of in_flight.front()
+  };
+  struct SenderFlow : SenderRest {
+    Ring<Message> messages;      // unfinished ones, oldest first
+    Ring<InFlight> in_flight;    // sequence base + i
+    std::size_t sending = 0;     // index in messages of the first not entirely sent
+    std::uint32_t given_up = 0;  // sequence after the last packet that was given up
     Time since = 0;  // packets created before are of a flow that there was to another incarnation
+
+    // A flow that ever gave something up, or whose destination came anew, is kept.
+    bool at_rest() const {
+      return messages.empty() && in_flight.empty() && given_up == 0 && since == 0;
+    }
   };
   struct Received {
     DeliveredMessage message;
@@ -117,14 +125,21 @@ class MessageLayer {
     bool first = false, last = false, operation = false;
   };
   struct ReceiverFlow {
-    std::uint32_t base = 0;    // lowest sequence not received
-    std::uint64_t bitmap = 0;  // bit i: base + i was received
-    int since_ack = 0;
-    bool broken = false;  // a packet of the current message was given up
-    Received window[64];  // by sequence mod 64
+    std::uint32_t base = 0;            // lowest sequence not received
+    std::uint32_t since_ack : 31 = 0;  // packets
+    std::uint32_t broken : 1 = 0;      // a packet of the current message was given up
   };
+  // What came while one before it was missing.
+  struct Ahead {
+    std::uint64_t bitmap = 0;  // bit i: base + i was received
+    Received window[64];       // by sequence mod 64
+  };
+  static std::uint64_t BitmapOf(const Ahead* ahead) { return ahead ? ahead->bitmap : 0; }
 
   void Submit(NodeId destination, Message message);
+  SenderFlow& Wake(NodeId destination);   // the flow, out of its rest if need be
+  SenderFlow* Awake(NodeId destination);  // null: nothing is unacknowledged
+  void RestIfDone(NodeId destination);    // lets a flow rest of which nothing is
   void Pump(NodeId destination, SenderFlow& flow);
   void FillHeader(const Message& message, const InFlight& packet, PacketHeader* header) const;
   void SendPacket(NodeId destination, SenderFlow& flow, std::uint32_t sequence);
@@ -137,16 +152,24 @@ class MessageLayer {
   void Fail(NodeId destination, SenderFlow& flow, std::uint32_t number, DropReason reason);
   static DropReason WhyGivenUp(const InFlight& packet);
   Message* Find(SenderFlow& flow, std::uint32_t number);
-  // Moves base over one packet; true if that completed a message.
-  bool Advance(ReceiverFlow& flow);
-  void SendAck(const PacketHeader& data, ReceiverFlow& flow);
+  static Received ReceivedFrom(const PacketHeader& header);
+  // The next two move base over one packet; true if that completed a message. AdvanceOver: one that
+  // came before, or was given up.
+  bool Advance(ReceiverFlow& flow, const Received& received);
+  bool AdvanceOver(ReceiverFlow& flow, Ahead* ahead);
+  void SendAck(const PacketHeader& data, ReceiverFlow& flow, std::uint64_t bitmap);
 
   NodeContext& context_;
   Hfi& hfi_;
   MessageListener& listener_;
+  // By the other end. State of a pair of hubs exists only while something between them is not
+  // acknowledged, or waits for one that is missing; afterwards sequence numbers are left.
   absl::flat_hash_map<NodeId, std::unique_ptr<SenderFlow>> senders_;
-  absl::flat_hash_map<NodeId, std::unique_ptr<ReceiverFlow>> receivers_;
-  int replies_ = 0;  // acknowledgements that have not entered the ISR yet
+  absl::flat_hash_map<NodeId, SenderRest> senders_at_rest_;
+  absl::flat_hash_map<NodeId, ReceiverFlow> receivers_;
+  absl::flat_hash_map<NodeId, std::unique_ptr<Ahead>> ahead_;
+  std::unique_ptr<SenderFlow> spare_;  // the last one that went to rest
+  int replies_ = 0;                    // acknowledgements that have not entered the ISR yet
   std::vector<FailedMessage> failed_;
 };
 

@@ -22,6 +22,8 @@
 
 namespace percs {
 
+// WIDE: one state machine over the windows of a hub: each method is one step of one operation, and
+// all of them look at the same windows.
 class WindowUnit final : public WindowPort {
  public:
   WindowUnit(NodeContext& context, Hfi& hfi, MessageLayer& messages,

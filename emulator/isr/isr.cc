@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "emulator/base/check.h"
-#include "emulator/base/random.h"
+#include "emulator/isr/commitment.h"
 
 namespace percs {
 
@@ -399,159 +399,8 @@ bool Isr::CanContinue(OutputPort& out) {
          vc.credits.Any(context_.now);
 }
 
-int Isr::FlitsInTime(const OutputPort& out, const Packet& p) const {
-  const int rest = p.announced - p.sent;
-  const Time f = out.flit_time;
-  if (p.one_run() && p.segment.spacing <= f) return rest;  // the first is there, the others keep up
-  int m = 1;
-  while (m < rest && p.ArrivalOf(p.sent + m) <= context_.now + m * f) ++m;
-  return m;
-}
-
-// Only the last flit of a packet may not be full; one that a poison tail cuts short does not get
-// there.
-void Isr::CountCommitment(PortId port, OutputPort& out, const Packet& p, int sent, int count,
-                          bool tail) {
-  OutputVc& vc = out.vc[p.out_vc];
-  vc.flits += static_cast<std::uint64_t>(count);
-  if (!tail) {
-    ++context_.stats.ports[port].vc[p.out_vc].runs_split;
-    return;
-  }
-  ++vc.packets;
-  const int room = (sent + count) * kFlitBytes - p.header.bytes;
-  if (room > 0) out.unfilled[p.out_vc] += static_cast<std::uint64_t>(room);
-}
-
-// Credits of the HFI are returned when they are looked at: when a commitment might take the last of
-// them.
-void Isr::CollectEjectionCredits(PortId port, OutputPort& out) {
-  if (IsHfi(port) && out.vc[0].credits.counted() <= kPacketFlitsMax) listener_.OnCreditsWanted();
-}
-
-bool Isr::HasCredit(PortId port, OutputPort& out, OutputVc& vc) {
-  CollectEjectionCredits(port, out);
-  return vc.credits.Any(context_.now);
-}
-
-template <bool whole>
-void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count) {
-  const Time f = out.flit_time;
-  Time start = context_.now;
-  if (out.errors) [[unlikely]]
-    start = Transmit(port, out, p, count);
-  const int sent = whole ? 0 : p->sent;
-  const bool tail = whole || sent + count == p->length;
-  CountCommitment(port, out, *p, sent, count, tail);
-
-  OutputVc& vc = out.vc[p->out_vc];
-  out.busy_until = start + count * f;
-  const bool branch = !whole && p->branch != 0;  // its slots stay until all of its packet have left
-  out.committed_flits = static_cast<std::uint8_t>(branch ? 0 : count);
-  out.committed_port = buffer.port;
-  out.committed_vc = buffer.vc;
-  out.committed_spare = tail && p->spare_slot;
-  if (!buffer.is_queue() && !branch) {
-    const int slots = count - (out.committed_spare ? 1 : 0);
-    buffer.held = static_cast<std::uint16_t>(buffer.held - slots);
-    ReturnCredits(buffer, start + f, f, slots);
-  }
-  if (tail) {
-    vc.owner = nullptr;
-    out.unfinished = nullptr;
-    if (whole) {
-      buffer.newest = nullptr;  // it has come and gone
-    } else {
-      buffer.Remove(p);
-    }
-    if (branch) {
-      EndBranch(buffer, *p, out.busy_until);
-    } else if (buffer.is_queue()) {
-      --buffer.packets;
-      buffer.tail_leaves = out.busy_until;
-      if (buffer.room_wanted) Wake(buffer, port, out.busy_until);
-    }
-  } else {
-    vc.owner = out.unfinished = p;
-    vc.owner_index = out.unfinished_index = buffer.index();
-  }
-  SendRun(port, out, buffer, p, start, sent, count, tail);
-  if (whole) return;
-  if (tail) {
-    if (Packet* next = buffer.Front(port)) Advance(buffer, next);
-  } else {
-    p->begun = true;
-    p->sent = static_cast<std::uint8_t>(sent + count);
-    Wake(buffer, port, out.busy_until);
-  }
-  if (out.requests > 0 || ServiceWaits(port)) ScheduleFree(port, out);
-}
-
 void Isr::CommitPart(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count) {
   Commit<false>(port, out, buffer, p, count);
-}
-
-void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, Time start,
-                  int sent, int count, bool tail) {
-  if (p->header.traced) [[unlikely]]
-    TraceGrant(port, out, *p, start, sent, count, tail);
-  const Time f = out.flit_time;
-  const Time arrival = start + context_.parameters->isr_latency + f + out.wire;
-  if (sent == 0) {
-    const std::uint64_t hop = ((static_cast<std::uint64_t>(context_.node) << 8) | port) + 1;
-    p->header.path = Mix64(p->header.path ^ hop);
-    if (!IsHfi(port)) ++p->header.hops;
-  }
-  const Time tail_onward = arrival + (count - 1) * f;
-  // (A run of one flit has arrived.)
-  if (tail && count > 1 && !buffer.is_queue() && !p->ended &&
-      p->last_segment().last() > context_.now) {
-    NoteDeparted(buffer, *p, out, tail_onward);
-  }
-  if (IsHfi(port)) {
-    if (tail) listener_.OnEjected(port, p, tail_onward);
-    return;
-  }
-  if (out.local) {
-    SendLocal(out, p, arrival, sent, count, tail);
-  } else {
-    out.outbox->flits.push_back({arrival, f, out.peer, out.peer_port, p->out_vc,
-                                 static_cast<std::uint8_t>(count), static_cast<std::uint8_t>(sent),
-                                 tail, tail ? p->tail_marks : std::uint8_t{0}, out.generation,
-                                 p->header});
-    if (tail) context_.Release(p);
-  }
-}
-
-// The run goes straight into a packet object of the next hub: that of the packet itself if it
-// leaves whole.
-void Isr::SendLocal(const OutputPort& out, Packet* p, Time arrival, int sent, int count,
-                    bool tail) {
-  const VcId vc = p->out_vc;
-  const std::uint8_t tail_marks = tail ? p->tail_marks : 0;
-  Packet* run = p;
-  if (sent != 0 || !tail) {
-    run = context_.packets.Take();
-    if (sent == 0) {
-      run->header = p->header;
-    } else {
-      run->header.source = p->header.source;
-      run->header.sequence = p->header.sequence;
-    }
-    if (tail) context_.Release(p);
-  }
-  run->ResetState();
-  run->segment = {arrival, out.flit_time, static_cast<std::uint8_t>(sent),
-                  static_cast<std::uint8_t>(count)};
-  run->run_has_tail = tail;
-  run->tail_marks = tail_marks;
-  run->run_generation = out.generation;
-  run->in = out.peer_port;
-  run->in_vc = vc;
-  out.local->context_.queue.Push(
-      arrival,
-      EventKey(EventClass::kFlit, out.peer_port, vc, static_cast<std::uint64_t>(FlitEvent::kRun)),
-      EventData(run));
 }
 
 void Isr::ReturnCredits(InputBuffer& buffer, Time first_free, Time spacing, int count) {

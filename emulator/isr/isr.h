@@ -32,6 +32,8 @@ class IsrListener {
   virtual void OnEjectionStall(bool stalled) = 0;
 };
 
+// WIDE: one path for a flit, which the compiler inlines from its arrival to its departure. What is
+// not on that path (errors, traces, copies, management) looks at the same buffers and outputs.
 class Isr {
  public:
   Isr(NodeContext& context, IsrListener& listener);

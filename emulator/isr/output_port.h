@@ -54,6 +54,7 @@ struct alignas(64) OutputVc {
 static_assert(sizeof(OutputVc) == 64, "one cache line");
 
 // The first two cache lines and the VC's are what a commitment touches.
+// WIDE: what a commitment touches is together in two cache lines.
 struct alignas(64) OutputPort {
   // The link. `local` is set when the peer is run by the same thread; otherwise `outbox` takes what
   // crosses.

@@ -54,6 +54,10 @@ class FaultService {
   // Cables are swapped and repaired, and hubs rejoin, at most this many times in a run: the
   // generations of links are numbers.
   static constexpr std::uint32_t kSwapsMax = 2'000;
+  // Generations of a link between two swaps of its cable: how often a link may fail on its own
+  // meanwhile.
+  static constexpr std::uint32_t kSwapGeneration = 1u << 20;
+  static constexpr std::size_t kNamesListed = 8;  // in errors and events
   // Faults that repeat change their places, all in all, no more often than this in a window of
   // virtual time: the changes of a window are decided before it begins.
   static constexpr std::int64_t kChangesPerWindow = 10'000;
@@ -124,7 +128,8 @@ class FaultService {
                                     std::uint32_t replaced);
   absl::Status CheckConflicts(const Fault& fault, std::uint32_t replaced) const;
   absl::Status CheckRate(const Fault& fault, std::uint32_t replaced) const;
-  double ChangesPerWindow(const Fault& fault) const;
+  // That nothing is taken for a deadlock that this fault and the others only slow down.
+  absl::Status CheckStall(const FaultSpec& spec, std::uint32_t replaced) const;
   bool HasGeneration() const;
   void AdvanceGeneration();
   Time next_transition() const { return schedule_.empty() ? kNever : schedule_.begin()->first; }

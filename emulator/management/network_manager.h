@@ -22,6 +22,8 @@
 
 namespace percs {
 
+// WIDE: 28 members; its parts (faults, trees, losses, planner) are members, the others what they
+// share.
 class NetworkManager {
  public:
   // Above this number of nodes plans are installed unchecked, and the pairs that they leave

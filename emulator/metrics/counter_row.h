@@ -3,7 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <utility>
 
 namespace percs {
 
@@ -39,6 +42,16 @@ struct CounterRow {
 
 inline void AddToTotal(CounterTotal total, std::uint64_t value, std::uint64_t* sum) {
   *sum = total == CounterTotal::kMaximum ? std::max(*sum, value) : *sum + value;
+}
+
+// Calls f(row) with every row of a table. Each call is compiled by itself, so that what the row
+// says is known there: no branch and no pointer is left.
+template <const auto& kRows, typename F>
+[[gnu::always_inline]] inline void ForEachRow(F&& f) {
+  [&]<std::size_t... kRow>(std::index_sequence<kRow...>) __attribute__((always_inline)) {
+    (f(kRows[kRow]), ...);
+  }
+  (std::make_index_sequence<std::size(kRows)>());
 }
 
 template <typename Rows, typename Stats>

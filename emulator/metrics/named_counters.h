@@ -21,9 +21,7 @@ struct NamedCounter {
   std::string metric;     // "percs_cau_events_total"; empty: none
 
   std::uint64_t& Of(NodeStats& stats) const { return row->Of(stats, index); }
-  std::uint64_t Of(const NodeStats& stats) const {
-    return row->Of(const_cast<NodeStats&>(stats), index);  // only reads
-  }
+  std::uint64_t Of(const NodeStats& stats) const { return row->Of(stats, index); }
 };
 
 // In the order of the rows.

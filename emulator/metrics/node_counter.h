@@ -57,6 +57,9 @@ struct NodeCounter {
   std::uint64_t& Of(NodeStats& stats, std::size_t i) const {
     return values.value(stats, values.first + i);
   }
+  std::uint64_t Of(const NodeStats& stats, std::size_t i) const {
+    return Of(const_cast<NodeStats&>(stats), i);  // only reads
+  }
 };
 
 }  // namespace percs

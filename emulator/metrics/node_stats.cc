@@ -1,7 +1,5 @@
 #include "emulator/metrics/node_stats.h"
 
-#include <vector>
-
 namespace percs {
 
 const char* CounterUnitName(CounterUnit unit) {
@@ -18,13 +16,17 @@ VcStats PortStats::sum() const {
   return sum;
 }
 
+std::uint64_t PortStats::sum(std::uint64_t VcStats::*counter) const {
+  std::uint64_t sum = 0;
+  for (const VcStats& v : vc) sum += v.*counter;
+  return sum;
+}
+
 void NodeStats::Add(const NodeStats& other) {
-  std::vector<std::uint64_t> values;
-  NodeStats copy = other;  // Visit is for writing
-  copy.Visit([&values](std::uint64_t value) { values.push_back(value); });
-  std::size_t next = 0;
   VisitTotals(
-      [&](CounterTotal total, std::uint64_t& sum) { AddToTotal(total, values[next++], &sum); });
+      [](CounterTotal total, std::uint64_t & sum, std::uint64_t value)
+          __attribute__((always_inline)) { AddToTotal(total, value, &sum); },
+      *this, other);
 }
 
 }  // namespace percs

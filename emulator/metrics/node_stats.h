@@ -87,6 +87,7 @@ enum class PcieCounter : std::uint8_t {
 inline constexpr const char* kPcieCounterNames[] = {"bytes_in", "bytes_out", "refused"};
 inline constexpr int kPcieCounters = std::size(kPcieCounterNames);
 
+// WIDE: data: one member for each counter of a node.
 struct NodeStats {
   std::array<PortStats, kPorts> ports{};
   std::uint64_t packets_created = 0, flits_created = 0;
@@ -144,19 +145,21 @@ struct NodeStats {
   // Calls f(value) on every integer, in the order of digests: wire and merge use this one list.
   template <typename F>
   void Visit(F&& f);
-  // Calls f(total, value) likewise.
   template <typename F>
-  void VisitTotals(F&& f);
+  void Visit(F&& f) const;
+  // Calls f(total, values...) on every integer of several nodes at once, likewise.
+  template <typename F, typename... Stats>
+  static void VisitTotals(F&& f, Stats&... stats);
   // Adds all of it to a digest. Counters of later models than the first enter only where they are
   // not zero, so that a mechanism that is not used leaves the digests of others alone.
   template <typename Stream>
-  void Fold(Stream& digest);
+  void Fold(Stream& digest) const;
 
  private:
-  template <typename F>
-  void VisitFirstModel(F&& f);
-  template <typename F>
-  void VisitLaterModels(F&& f);
+  template <typename F, typename... Stats>
+  static void VisitFirstModel(F&& f, Stats&... stats);
+  template <typename F, typename... Stats>
+  static void VisitLaterModels(F&& f, Stats&... stats);
 };
 
 template <auto kMember>
@@ -358,56 +361,73 @@ inline constexpr auto kNodeCounters = [] {
   });
 }();
 
-template <typename F>
-void NodeStats::VisitFirstModel(F&& f) {
-  for (int port = 0; port < kPorts; ++port) {
-    PortStats& p = ports[static_cast<std::size_t>(port)];
-    for (int v = 0; v < VcsOf(static_cast<PortId>(port)); ++v) {
-      for (const auto& row : kVcCounters)
-        f(row.total, p.vc[static_cast<std::size_t>(v)].*row.member);
+// Collecting the results of a large machine is mostly this, so all of it is inlined.
+template <typename F, typename... Stats>
+[[gnu::always_inline]] inline void NodeStats::VisitFirstModel(F&& f, Stats&... stats) {
+  for (std::size_t port = 0; port < kPorts; ++port) {
+    const std::size_t vcs = static_cast<std::size_t>(VcsOf(static_cast<PortId>(port)));
+    for (std::size_t v = 0; v < vcs; ++v) {
+      ForEachRow<kVcCounters>([&](const auto& row) __attribute__((always_inline)) {
+        f(row.total, stats.ports[port].vc[v].*row.member...);
+      });
     }
-    for (const auto& row : kPortCounters) {
-      if (row.since < kModelOfLaterPortCounters) f(row.total, p.*row.member);
-    }
+    ForEachRow<kPortCounters>([&](const auto& row) __attribute__((always_inline)) {
+      if (row.since < kModelOfLaterPortCounters) f(row.total, stats.ports[port].*row.member...);
+    });
   }
-  for (const NodeCounter& row : kNodeCounters) {
-    if (row.since > 1) break;
-    for (std::size_t i = 0; i < row.values.size; ++i) f(row.total, row.Of(*this, i));
-  }
-  for (Histogram* h : {&packet_latency, &message_latency}) {
-    f(CounterTotal::kSum, h->count), f(CounterTotal::kSum, h->sum);
-    f(CounterTotal::kMaximum, h->max);
-    for (auto& bucket : h->buckets) f(CounterTotal::kSum, bucket);
-  }
+  ForEachRow<kNodeCounters>([&](const NodeCounter& row) __attribute__((always_inline)) {
+    if (row.since > 1) return;
+    for (std::size_t i = 0; i < row.values.size; ++i) f(row.total, row.Of(stats, i)...);
+  });
+  const auto visit = [&f](auto&... latency) __attribute__((always_inline)) {
+    f(CounterTotal::kSum, latency.count...), f(CounterTotal::kSum, latency.sum...);
+    f(CounterTotal::kMaximum, latency.max...);
+    for (std::size_t i = 0; i < Histogram::kBuckets; ++i)
+      f(CounterTotal::kSum, latency.buckets[i]...);
+  };
+  visit(stats.packet_latency...);
+  visit(stats.message_latency...);
 }
 
-template <typename F>
-void NodeStats::VisitLaterModels(F&& f) {
-  for (const NodeCounter& row : kNodeCounters) {
-    if (row.since == 1) continue;
-    for (std::size_t i = 0; i < row.values.size; ++i) f(row.total, row.Of(*this, i));
-  }
+template <typename F, typename... Stats>
+[[gnu::always_inline]] inline void NodeStats::VisitLaterModels(F&& f, Stats&... stats) {
+  ForEachRow<kNodeCounters>([&](const NodeCounter& row) __attribute__((always_inline)) {
+    if (row.since == 1) return;
+    for (std::size_t i = 0; i < row.values.size; ++i) f(row.total, row.Of(stats, i)...);
+  });
 }
 
-template <typename F>
-void NodeStats::VisitTotals(F&& f) {
-  VisitFirstModel(f);
-  VisitLaterModels(f);
+template <typename F, typename... Stats>
+[[gnu::always_inline]] inline void NodeStats::VisitTotals(F&& f, Stats&... stats) {
+  VisitFirstModel(f, stats...);
+  VisitLaterModels(f, stats...);
 }
 
 template <typename F>
 void NodeStats::Visit(F&& f) {
-  VisitTotals([&f](CounterTotal, std::uint64_t& value) { f(value); });
+  VisitTotals([&f](CounterTotal, std::uint64_t& value) { f(value); }, *this);
+}
+
+template <typename F>
+void NodeStats::Visit(F&& f) const {
+  VisitTotals([&f](CounterTotal, std::uint64_t value) { f(value); }, *this);
 }
 
 template <typename Stream>
-void NodeStats::Fold(Stream& digest) {
-  VisitFirstModel([&digest](CounterTotal, std::uint64_t value) { digest.Add(value); });
+void NodeStats::Fold(Stream& digest) const {
+  Stream folded = digest;  // a local one stays in registers
+  VisitFirstModel(
+      [&folded](CounterTotal, std::uint64_t value)
+          __attribute__((always_inline)) { folded.Add(value); },
+      *this);
   std::uint64_t index = 0;
-  VisitLaterModels([&](CounterTotal, std::uint64_t value) {
-    ++index;
-    if (value != 0) digest.Add(index << 56 ^ value);
-  });
+  VisitLaterModels(
+      [&](CounterTotal, std::uint64_t value) __attribute__((always_inline)) {
+        ++index;
+        if (value != 0) folded.Add(index << 56 ^ value);
+      },
+      *this);
+  digest = folded;
 }
 
 // A message of the message layer that was given up, with the reason of its last loss.

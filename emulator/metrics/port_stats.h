@@ -47,6 +47,8 @@ struct PortStats {
 
   // Over all VCs; `most_held` of the fullest one.
   VcStats sum() const;
+  // Of one counter that adds up.
+  std::uint64_t sum(std::uint64_t VcStats::*counter) const;
 };
 
 // Of the port itself, in the order of digests. Those of the first models stand behind the VCs of

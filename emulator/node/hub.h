@@ -20,6 +20,7 @@
 
 namespace percs {
 
+// WIDE: the blocks of a hub are members, and most methods pass what one block says on to another.
 class Hub final : public HfiListener, public MessageListener, public HubServices {
  public:
   Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCounters* work,

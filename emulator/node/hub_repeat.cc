@@ -2,18 +2,6 @@
 #include "emulator/node/hub.h"
 
 namespace percs {
-namespace {
-
-// Of what is no sum over time, zero: it says nothing about a part of it.
-std::vector<std::uint64_t> Values(NodeStats stats) {
-  std::vector<std::uint64_t> values;
-  stats.VisitTotals([&values](CounterTotal total, std::uint64_t value) {
-    values.push_back(total == CounterTotal::kSum ? value : 0);
-  });
-  return values;
-}
-
-}  // namespace
 
 absl::Status CheckRepeatable(const Scenario& scenario, const Topology& topology) {
   if (topology.blades() == 0 && (std::holds_alternative<AllToAllWorkload>(scenario.workload) ||
@@ -46,14 +34,22 @@ absl::Status Hub::Repeat(const Scenario& scenario, const Topology& topology, Tim
 // Before the counters of the whole run enter the digest.
 void Hub::FoldWorkload(NodeResult* result) {
   result->workload_started = again_ ? again_->started : 0;
-  const NodeStats before = again_ ? again_->before : NodeStats();
   DigestStream digest = again_ ? again_->digest : digest_;
-  const std::vector<std::uint64_t> first = Values(before), now = Values(result->stats);
-  for (std::size_t i = 0; i < now.size(); ++i) digest.Add(now[i] - first[i]);
+  // Of what is no sum over time, zero: it says nothing about a part of it.
+  const auto fold = [&digest](CounterTotal total, std::uint64_t now, auto... before)
+      __attribute__((always_inline)) {
+    digest.Add(total == CounterTotal::kSum ? (now - ... - before) : 0);
+  };
+  const NodeStats& stats = result->stats;
+  if (again_) {
+    NodeStats::VisitTotals(fold, stats, again_->before);
+  } else {
+    NodeStats::VisitTotals(fold, stats);
+  }
   result->workload = digest.Finish();
   for (PortId port = 0; port < kLinkPorts; ++port) {
-    result->link_flits[port] =
-        result->stats.ports[port].sum().flits - before.ports[port].sum().flits;
+    result->link_flits[port] = stats.ports[port].sum(&VcStats::flits);
+    if (again_) result->link_flits[port] -= again_->before.ports[port].sum(&VcStats::flits);
   }
 }
 

@@ -49,6 +49,7 @@ struct PmpiHooks {
   std::function<void(Rank, MpiFunction, Time)> enter, leave;
 };
 
+// WIDE: one method for each function of MPI that the Cell Messaging Layer has, and its PMPI twin.
 class Cml {
  public:
   Cml(Rank rank, cell::Spe& spe, CmlDomain& domain, const LinkedImage& image,

@@ -239,7 +239,10 @@ void MessagePort::Pulled(std::uint64_t transfer) {
   const Incoming message{t->source, t->envelope, t->bytes, t->content, false};
   Rank& at = node_.rank(t->to);
   Rank& from = *t->from;
-  from.Do<&MessagePort::Released>(node_.LineLatency(at.core(), from.core()), this, transfer);
+  const Time finish = node_.host().local_finish;
+  if (finish > 0) at.Do<&MessagePort::CopiedIn>(finish, this);
+  from.Do<&MessagePort::Released>(node_.LineLatency(at.core(), from.core()) + finish, this,
+                                  transfer);
   EndpointOf(at, message.envelope).OnMessage(message);
 }
 

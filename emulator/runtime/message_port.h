@@ -106,7 +106,7 @@ class MessagePort {
 
   void CopyOut(Transfer& transfer);
   void CopiedOut(std::uint64_t transfer);
-  void CopiedIn(std::uint64_t) {}
+  void CopiedIn(std::uint64_t) {}  // its thread has spent the time
   void Stream(Transfer& transfer);
   void NextSegment(Rank& rank);
   void ToNetwork(Rank& from, std::uint32_t to, Kind kind, const Envelope& envelope,

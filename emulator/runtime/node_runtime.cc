@@ -14,7 +14,8 @@ NodeRuntime::NodeRuntime(const HostParameters& host, const TaskPlacement& placem
       hub_(hub),
       node_(hub.context().node),
       port_(*this),
-      memory_server_(*this) {
+      memory_server_(*this),
+      caches_(kCoresPerNode, host.own_cache) {
   if (node_ >= placement_.nodes) return;
   for (std::uint32_t local = 0; local < placement_.tasks_per_node; ++local) {
     const int core = placement_.CoreOf(local);

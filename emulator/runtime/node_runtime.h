@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "emulator/runtime/cau_window.h"
+#include "emulator/runtime/core_caches.h"
 #include "emulator/runtime/memory_server.h"
 #include "emulator/runtime/message_port.h"
 #include "emulator/runtime/rank.h"
@@ -35,6 +36,7 @@ class NodeRuntime : public HubWorkload {
   MessagePort& port() { return port_; }
   SharedMemory& memory() { return memory_; }
   MemoryServer& memory_server() { return memory_server_; }
+  CoreCaches& caches() { return caches_; }
   // Makes the leader of this node a participant of `tree`, by a window of its own; the tree has to
   // be there when the node starts. May be called for several trees.
   void UseTree(CauTreeId tree) { cau_windows_.push_back(std::make_unique<CauWindow>(*this, tree)); }
@@ -100,6 +102,7 @@ class NodeRuntime : public HubWorkload {
   MessagePort port_;
   SharedMemory memory_;
   MemoryServer memory_server_;
+  CoreCaches caches_;
   std::vector<std::unique_ptr<CauWindow>> cau_windows_;
   std::array<int, kCoresPerNode> busy_{};
   std::vector<std::unique_ptr<Rank>> ranks_;

@@ -10,6 +10,7 @@ HostParameters::HostParameters() {
   local_receive = 510 * kNanosecond;
   eager_limit = 32768;
   leader_eager_limit = std::uint64_t{1} << 30;
+  local_finish = 0;
   registration = 3 * kMicrosecond;
   network_registration = 24 * kMicrosecond;
   rdma_per_kib = 200 * kNanosecond;
@@ -19,6 +20,8 @@ HostParameters::HostParameters() {
   copy_per_kib = 460 * kNanosecond;
   memory_per_kib = 222 * kNanosecond;
   cached = 1536 * 1024;
+  own_cache = 0;
+  own_per_kib = 136 * kNanosecond;
   line_same_core = 10 * kNanosecond;
   line_same_chip = 185 * kNanosecond;
   line_other_chip = 320 * kNanosecond;

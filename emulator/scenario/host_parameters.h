@@ -13,6 +13,7 @@ inline constexpr int kCoresPerNode = 32, kCoresPerChip = 8;  // paper 003 sectio
 inline constexpr int kThreadsPerCoreMax = 4;
 inline constexpr int kTasksPerNodeMax = kCoresPerNode * kThreadsPerCoreMax;
 
+// WIDE: data: one member for each parameter.
 struct HostParameters {
   HostParameters();  // the calibrated ones
 
@@ -25,6 +26,7 @@ struct HostParameters {
   Time local_receive;
   std::uint64_t eager_limit;         // bytes; longer messages go by rendezvous
   std::uint64_t leader_eager_limit;  // the same among the leaders of a hybrid
+  Time local_finish;  // what each side of a rendezvous on a node spends on the note that ends it
   Time registration;  // of one buffer of such a message; the kernel of a node serves one after the
                       // other
   Time network_registration;  // the same for a message to or from another node: the HFI has to know
@@ -38,6 +40,10 @@ struct HostParameters {
   Time copy_per_kib;     // what another core has written, out of that core's cache
   Time memory_per_kib;   // the same beyond what a cache holds: prefetched from memory
   std::uint64_t cached;  // bytes of a buffer that stay in a core's part of the L3 cache
+  // Direct access to other tasks' memory: what a core's caches keep of it, and a copy within them,
+  // which misses nowhere. 0 bytes: every such copy costs copy_per_kib, which misses once.
+  std::uint64_t own_cache;
+  Time own_per_kib;
 
   // --- The node's memory, which all its copies share.
   Time node_per_kib;  // at its rate

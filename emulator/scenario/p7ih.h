@@ -21,6 +21,7 @@ struct LinkParameters {
   int lanes_working(int lost) const { return std::min(lanes, lanes + spare_lanes - lost); }
 };
 
+// WIDE: data: one member for each parameter.
 struct P7ihParameters {
   LinkParameters ll{5'334, 5'000, 40, 64, 0, 32};  // 24 GB/s (000 section V); < 1 m; gaps.md G6, G7
   LinkParameters lr{25'600, 25'000, 16, 5, 1, 4};  // 5 GB/s; 5 m of fibre; at least one packet

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "emulator/collectives/trees.h"
+#include "emulator/management/stall_limit.h"
 #include "emulator/node/make_workload.h"
 #include "emulator/node/service_agent.h"
 #include "emulator/sim/fabric.h"
@@ -34,47 +35,10 @@ Placement Placement::Single(NodeId nodes) {
 
 namespace {
 
-bool CorruptsFlits(const Scenario& scenario) {
-  return std::any_of(scenario.faults.begin(), scenario.faults.end(),
-                     [](const FaultSpec& f) { return CorruptsFlits(f.kind); });
-}
-
-// The longest that flits can be in the fabric while none starts over a link: a packet is under way,
-// then the credit that the next one waits for; or a flit is replayed; and the HFIs give what they
-// hold to W.
-Time LongestStep(const Scenario& scenario) {
-  const P7ihParameters& p = scenario.parameters;
-  const bool lanes_lost =
-      std::any_of(scenario.faults.begin(), scenario.faults.end(),
-                  [](const FaultSpec& f) { return f.kind == FaultKind::kLaneLoss; });
-  Time step = 0, latency = 0;
-  for (const LinkClass c :
-       {LinkClass::kLl, LinkClass::kLr, LinkClass::kD, LinkClass::kHfi, LinkClass::kIb}) {
-    const LinkParameters& link = p.link(c);
-    const Time slower = lanes_lost ? (link.lanes + link.lanes_min - 1) / link.lanes_min : 1;
-    step = std::max(step, kPacketFlitsMax * link.flit_time * slower + link.wire);
-  }
-  Time wire = 0;
-  for (const Cable& cable : scenario.cables) wire = std::max(wire, cable.wire);
-  for (const FaultSpec& fault : scenario.faults) latency += fault.latency;
-  const Time crossing =
-      scenario.topology.infiniband ? std::max(p.isr_latency, p.ib_crossbar) : p.isr_latency;
-  const Time rounds = CorruptsFlits(scenario) && p.link_replay ? p.replay_limit : 0;
-  const Time ejected = kHfiPorts * p.hfi.buffer_flits * p.w_flit_time;
-  return (1 + rounds) * (2 * (crossing + step + wire + latency) + p.credit_processing) + ejected;
-}
-
-absl::Status CheckStallLimit(const Scenario& scenario) {
-  const Time longest = LongestStep(scenario), limit = scenario.parameters.stall_limit;
-  if (limit > longest) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format(
-      "stall_limit = {}, but a packet and the credit for the next one may take 2 x "
-      "({} flits and the wire) + credit_processing{}, and what the HFIs of a hub hold "
-      "{} flits at w_rate, up to {} on this machine, which would be reported as a "
-      "deadlock; write more than that",
-      FormatTime(limit), kPacketFlitsMax,
-      CorruptsFlits(scenario) ? ", as many times as replay_limit if it is corrupted" : "",
-      kHfiPorts * scenario.parameters.hfi.buffer_flits, FormatTime(longest)));
+Time LongestWire(const Scenario& scenario) {
+  Time longest = 0;
+  for (const Cable& cable : scenario.cables) longest = std::max(longest, cable.wire);
+  return longest;
 }
 
 }  // namespace
@@ -126,17 +90,16 @@ absl::StatusOr<std::vector<std::shared_ptr<const TreePlan>>> PlanTrees(const Sce
 
 std::unique_ptr<FaultService> MakeFaultService(const Scenario& scenario, const Topology& topology,
                                                Time window, EventLog* log) {
-  Time longest_wire = 0;
-  for (const Cable& cable : scenario.cables) longest_wire = std::max(longest_wire, cable.wire);
-  return std::make_unique<FaultService>(topology, scenario.parameters, scenario.seed, longest_wire,
-                                        window, log);
+  return std::make_unique<FaultService>(topology, scenario.parameters, scenario.seed,
+                                        LongestWire(scenario), window, log);
 }
 
 absl::Status CreateFaults(const Scenario& scenario, FaultService& faults) {
   for (const FaultSpec& fault : scenario.faults) {
     if (const auto created = faults.Create(fault, 0); !created.ok()) return created.status();
   }
-  return CheckStallLimit(scenario);  // once their latencies are known to be in range
+  return CheckStallLimit(scenario.parameters, scenario.topology.infiniband.has_value(),
+                         LongestWire(scenario), scenario.faults);
 }
 
 bool RunsUntilStopped(const Scenario& scenario) {

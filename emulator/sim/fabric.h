@@ -72,8 +72,7 @@ struct WorkLeft {
 // group.
 absl::Status CheckMulticastParameters(std::size_t groups, const P7ihParameters& parameters);
 
-// More than 40 methods: it is all that the outside can ask of a machine, and each is one line in
-// it.
+// WIDE: it is all that the outside can ask of a machine, and each method is one line in it.
 class Fabric {
  public:
   // INVALID_ARGUMENT for a scenario the machine cannot be built from. `threads` partitions the
@@ -113,7 +112,7 @@ class Fabric {
   // accepted.
   void RunWindow(Time end, const Executor* executor = nullptr);
   // What the last windows left for another process; the caller empties it with Clear().
-  Outbox& outbox(int process);
+  Outbox& outbox(std::uint32_t process);
   // Takes in what another process sent. INVALID_ARGUMENT names an item that cannot be: a node that
   // is not here, a port that is not connected, a VC out of range, an arrival before the current
   // window. Nothing of a refused outbox is applied.
@@ -128,6 +127,7 @@ class Fabric {
   absl::Status Inject(const FaultAction& action);
   // Faults as resources; null where network management does not live.
   FaultService* faults() { return faults_.get(); }
+  const FaultService* faults() const { return faults_.get(); }
   // What network management has to tell people.
   const EventLog& events() const { return events_; }
   // What it believes to be broken; nothing where network management does not live.

@@ -69,7 +69,7 @@ Time Fabric::NextForegroundTime() const {
   return next;
 }
 
-Outbox& Fabric::outbox(int process) {
+Outbox& Fabric::outbox(std::uint32_t process) {
   return shards_[0].to_process[static_cast<std::size_t>(process)];
 }
 

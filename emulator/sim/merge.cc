@@ -16,7 +16,7 @@ void Utilisation(const Scenario& scenario, const Topology& topology,
       const int c = static_cast<int>(link_class);
       if (!IsHfi(port) && !topology.connected(node.node, port)) continue;
       if (IsHfi(port) && topology.is_crossbar(node.node)) continue;
-      const std::uint64_t flits = node.stats.ports[port].sum().flits;
+      const std::uint64_t flits = node.stats.ports[port].sum(&VcStats::flits);
       const double busy = static_cast<double>(flits) *
                           static_cast<double>(scenario.parameters.link(link_class).flit_time);
       const double share =
@@ -25,7 +25,7 @@ void Utilisation(const Scenario& scenario, const Topology& topology,
       result.utilisation_mean[c] += share;
       result.utilisation_max[c] = std::max(result.utilisation_max[c], share);
       (IsHfi(port) ? result.hfi_flits : result.flit_hops) += flits;
-      if (!IsHfi(port)) result.packet_hops += node.stats.ports[port].sum().packets;
+      if (!IsHfi(port)) result.packet_hops += node.stats.ports[port].sum(&VcStats::packets);
     }
   }
   for (int c = 0; c < kLinkClasses; ++c) {
@@ -133,24 +133,24 @@ void CheckNodes(const Scenario& scenario, const Topology& topology,
     }
   }
   for (const NodeResult& node : nodes) {
-    const std::string name = topology.NodeName(node.node);
+    const auto name = [&] { return topology.NodeName(node.node); };
     if (node.flits_out_of_order > 0) {
       violation(
           fmt::format("order of flits: {} runs of flits reached {} out of order within a packet",
-                      node.flits_out_of_order, name));
+                      node.flits_out_of_order, name()));
     }
     if (node.flits_without_credit > 0) {
       violation(fmt::format("credits: {} runs of flits reached {} without credits",
-                            node.flits_without_credit, name));
+                            node.flits_without_credit, name()));
     }
     if (node.vcs_out_of_place > 0) {
       violation(fmt::format("VC positions: {} packets reached {} on a VC of the wrong position",
-                            node.vcs_out_of_place, name));
+                            node.vcs_out_of_place, name()));
     }
     // A run cut short still has packets that hold credits.
     if (node.credits_missing > 0 && scenario.stop_at == 0) {
       violation(
-          fmt::format("conservation of credits: {} is off by {}", name, node.credits_missing));
+          fmt::format("conservation of credits: {} is off by {}", name(), node.credits_missing));
     }
   }
 }

@@ -17,7 +17,8 @@ std::uint64_t LinkFlits(const Fabric& fabric) {
   std::uint64_t flits = 0;
   for (NodeId node : fabric.local_nodes()) {
     const NodeStats& stats = fabric.stats(node);
-    for (PortId port = 0; port < kServicePort; ++port) flits += stats.ports[port].sum().flits;
+    for (PortId port = 0; port < kServicePort; ++port)
+      flits += stats.ports[port].sum(&VcStats::flits);
   }
   return flits;
 }
@@ -58,6 +59,7 @@ absl::Status Repeat(Fabric& fabric, const RunOptions& options) {
 RunResult Collect(const Scenario& scenario, const RunOptions& options, Fabric& fabric,
                   std::uint64_t windows) {
   std::vector<NodeResult> nodes;
+  nodes.reserve(fabric.local_nodes().size());
   for (NodeId node : fabric.local_nodes()) {
     nodes.push_back(fabric.Result(node));
     if (options.on_result) options.on_result(nodes.back());
@@ -90,6 +92,7 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     if (options.traced) *options.traced = fabric.TraceEvents();
   });
   fabric.Start();
+  if (options.watch) options.watch(fabric, 0, /*ended=*/false);
 
   WindowPolicy policy(scenario.stop_at, scenario.parameters.stall_limit);
   std::uint64_t windows = 0;
@@ -123,7 +126,9 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     if (scenario.stop_at > 0) end = std::min(end, scenario.stop_at);
     if (commanded) end = std::min(end, command->at);
     fabric.RunWindow(end, options.executor);
-    if (++windows % options.progress_every_windows != 0) continue;
+    ++windows;
+    if (options.watch) options.watch(fabric, windows, /*ended=*/false);
+    if (windows % options.progress_every_windows != 0) continue;
     if (options.cancelled && options.cancelled())
       return absl::CancelledError("the run was cancelled");
     if (options.progress) {
@@ -132,6 +137,7 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
       options.progress({fabric.now(), windows, delivered});
     }
   }
+  if (options.watch) options.watch(fabric, windows, /*ended=*/true);
   return Collect(scenario, options, fabric, windows);
 }
 

@@ -27,6 +27,7 @@ struct Measurement {
 };
 
 // Merged over nodes in node order; the same for every placement of the same scenario.
+// WIDE: data: one member for each part of a result.
 struct RunResult {
   std::string scenario;
   Digest digest;
@@ -81,6 +82,8 @@ struct RunOptions {
   std::function<void(const RunProgress&)> progress;
   std::function<bool()> cancelled;
   std::uint64_t progress_every_windows = 256;
+  // After Start, after every window, and at the end: what can be seen then.
+  std::function<void(const Fabric& fabric, std::uint64_t windows, bool ended)> watch;
   DeliveryObserver on_delivery;               // every delivery; one thread only
   std::optional<TraceSelection> trace;        // packets to follow
   std::vector<TraceEvent>* traced = nullptr;  // ... and what became of them, also of a deadlock

@@ -39,6 +39,7 @@ struct IbPath {
   int crossbars() const { return size - 1; }
 };
 
+// WIDE: constant after Create; each method answers one question about the wiring.
 class IbTree {
  public:
   // `triblades` by CU. INVALID_ARGUMENT for more than 180 in a CU, or more than 24 CUs.

@@ -70,6 +70,7 @@ struct LinkEnd {
 // "LR12".
 std::string PortName(PortId port);
 
+// WIDE: constant after Create; each method answers one question about the wiring.
 class Topology {
  public:
   // INVALID_ARGUMENT with the arithmetic when the 16 D ports per hub cannot carry it, or a size is

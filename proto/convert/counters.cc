@@ -211,8 +211,7 @@ absl::StatusOr<NodeStats> CountersFromProto(const v1::Counters& message) {
 
 void PackStats(const NodeStats& stats, PackedStats* packed) {
   packed->Reserve(IntegersOfNode());
-  NodeStats copy = stats;  // Visit is for writing
-  copy.Visit([packed](std::uint64_t value) { packed->Add(value); });
+  stats.Visit([packed](std::uint64_t value) { packed->Add(value); });
 }
 
 absl::StatusOr<NodeStats> UnpackStats(const PackedStats& packed) {

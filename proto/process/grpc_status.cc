@@ -29,6 +29,22 @@ absl::Status NobodyAnswered(absl::StatusCode code, const std::string& message) {
   return status;
 }
 
+// Why there is no answer, and what to do.
+std::string DescribeSilence(const std::string& address, const grpc::Status& status) {
+  const std::string& said = status.error_message();
+  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED)
+    return fmt::format("the controller at {} did not answer in time", address);
+  if (said.find("handshake") != std::string::npos) {
+    return fmt::format(
+        "no controller at {} that trusts this identity, or that this identity trusts: a fabric "
+        "that was started again may have a new authority; import its identity again with "
+        "`percsctl context import`, or name the folder of the identity with --tls",
+        address);
+  }
+  return fmt::format("no controller answers at {} ({}); `percsctl ps` lists the local fabrics",
+                     address, said);
+}
+
 }  // namespace
 
 grpc::Status ToGrpc(const absl::Status& status) {
@@ -73,6 +89,18 @@ absl::Status Reworded(const absl::Status& error, const std::string& message) {
 
 bool IsUnreachable(const absl::Status& status) {
   return status.GetPayload(kUnreachable).has_value();
+}
+
+absl::Status ControllerError(const grpc::Status& status, const std::string& address) {
+  const absl::Status error = FromGrpc(status);
+  if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED && !Answered(status)) {
+    return absl::UnimplementedError(fmt::format(
+        "the server at {} does not know this request: it is not a percs-controller, or has "
+        "another version",
+        address));
+  }
+  if (!IsUnreachable(error)) return error;
+  return Reworded(error, DescribeSilence(address, status));
 }
 
 }  // namespace percs

@@ -22,6 +22,8 @@ grpc::Status ToGrpc(const absl::Status& status);
 absl::Status FromGrpc(const grpc::Status& status);
 // Likewise; `what` begins the message.
 absl::Status FromGrpc(const grpc::Status& status, const std::string& what);
+// Of a call to the controller at `address`: names the address if nobody answers there.
+absl::Status ControllerError(const grpc::Status& status, const std::string& address);
 // The same error in other words.
 absl::Status Reworded(const absl::Status& error, const std::string& message);
 

@@ -34,6 +34,11 @@ std::uint16_t TreeNamed(const std::string& name, const std::vector<TreeSpec>& tr
 }
 
 void CheckHostParameters(const HostParameters& p, ErrorList* errors) {
+  if (p.own_per_kib > p.copy_per_kib && p.own_cache > 0) {
+    errors->Add(fmt::format("{}.host.own_per_kib", kPath),
+                "a copy within a core's own cache takes longer than one that misses; write at most "
+                "copy_per_kib");
+  }
   if (p.shared_piece <= p.shared_chunk) return;
   errors->Add(fmt::format("{}.host.shared_piece", kPath),
               fmt::format("shared_piece = {} B is more than half of the shared buffer, which is "
@@ -53,6 +58,7 @@ HostParameters BuildHostParameters(const v1::HostParameters& message) {
   PERCS_COPY(local_receive);
   PERCS_COPY(eager_limit);
   PERCS_COPY(leader_eager_limit);
+  PERCS_COPY(local_finish);
   PERCS_COPY(registration);
   PERCS_COPY(network_registration);
   PERCS_COPY(rdma_per_kib);
@@ -62,6 +68,8 @@ HostParameters BuildHostParameters(const v1::HostParameters& message) {
   PERCS_COPY(copy_per_kib);
   PERCS_COPY(memory_per_kib);
   PERCS_COPY(cached);
+  PERCS_COPY(own_cache);
+  PERCS_COPY(own_per_kib);
   PERCS_COPY(line_same_core);
   PERCS_COPY(line_same_chip);
   PERCS_COPY(line_other_chip);

@@ -4,11 +4,11 @@
 
 #include "fmt/ranges.h"
 #include "proto/scenario/blades.h"
-#include "proto/scenario/endpoint_codec.h"
 #include "proto/scenario/faults.h"
 #include "proto/scenario/route_tables_codec.h"
 #include "proto/scenario/trace_codec.h"
 #include "proto/scenario/trees.h"
+#include "proto/window/endpoint_codec.h"
 
 namespace percs {
 namespace {
@@ -147,6 +147,19 @@ absl::StatusOr<CauTreeId> FindTree(const std::vector<TreeStatus>& trees, const s
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
 // An event without a case does not compile.
+absl::Status IssueSubmission(const v1::EndpointSubmission& submission, Fabric& fabric, Time at,
+                             WindowListener* listener) {
+  for (const v1::EndpointOperation& message : submission.operations()) {
+    auto operation = OperationFromProto(message);
+    if (!operation.ok()) return absl::DataLossError(operation.status().message());
+    if (absl::Status status = fabric.Issue(submission.node(), at, *std::move(operation), listener);
+        !status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ActOnFabric(const v1::JournalRecord& record, Fabric& fabric, Time at) {
   switch (record.event_case()) {
     case v1::JournalRecord::kCreateFault:

@@ -13,6 +13,11 @@ namespace percs {
 // network management alone (faults as resources, trees, routes), that is enough. Errors as its own.
 absl::Status ActOnFabric(const v1::JournalRecord& record, Fabric& fabric, Time at);
 
+// All operations of the submission at `at`, in their order. DATA_LOSS for what is no operation,
+// else as Fabric::Issue.
+absl::Status IssueSubmission(const v1::EndpointSubmission& submission, Fabric& fabric, Time at,
+                             WindowListener* listener);
+
 // Commands of a journal as a replay takes them, in the order of time: what a daemon that was lost
 // had not got through to others by then is a command of its own.
 std::vector<v1::JournalRecord> ForReplay(const std::vector<v1::JournalRecord>& commands);

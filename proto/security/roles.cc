@@ -17,8 +17,6 @@ constexpr RoleSet kJoin(Role::kDaemon);
 constexpr RoleSet kAttach(Role::kEndpoint, Role::kOperator,
                           Role::kDaemon);  // percsd --tun, at itself
 constexpr RoleSet kFind(Role::kViewer, Role::kOperator, Role::kEndpoint);
-constexpr RoleSet kAnybody(Role::kViewer, Role::kOperator, Role::kDaemon, Role::kEndpoint,
-                           Role::kController);
 
 constexpr MethodRoles kMethods[] = {
     {"/percs.v1.Control/Version", kLook},

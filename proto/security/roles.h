@@ -39,6 +39,9 @@ class RoleSet {
   unsigned bits_;
 };
 
+inline constexpr RoleSet kAnybody(Role::kViewer, Role::kOperator, Role::kDaemon, Role::kEndpoint,
+                                  Role::kController);
+
 struct MethodRoles {
   const char* method;  // as in HTTP/2's :path, "/percs.v1.Control/Status"
   RoleSet roles;

@@ -8,7 +8,7 @@
 #include <deque>
 #include <memory>
 
-#include "client/lib/endpoint.h"
+#include "client/endpoint/endpoint.h"
 
 namespace {
 
@@ -17,7 +17,7 @@ using percs::client::EndpointOptions;
 using percs::client::Peer;
 using percs::client::Pending;
 
-constexpr percs::Address kMemory = 0x10000;
+constexpr percs::client::Address kMemory = 0x10000;
 constexpr std::uint64_t kBytes = 64;
 
 [[noreturn]] void Die(const char* what, const absl::Status& status) {
@@ -64,9 +64,10 @@ int main(int argc, char** argv) {
   const Peer peer{to->node(), to->window(), to->context()};
   const int operations = std::atoi(argv[4]);
   Measure(*from, peer, operations / 10, 128);  // warms up
-  const percs::Time began = from->now();
+  const percs::client::Time began = from->now();
   const double many = Measure(*from, peer, operations, 128);
-  const double microseconds = static_cast<double>(from->now() - began) / percs::kMicrosecond;
+  const double microseconds =
+      static_cast<double>(from->now() - began) / percs::client::kMicrosecond;
   const double one = Measure(*from, peer, operations / 20, 1);
   std::printf("{\"many_under_way\": %.1f, \"one_at_a_time\": %.1f, \"virtual_us\": %.3f}\n", many,
               one, microseconds);

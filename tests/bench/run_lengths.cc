@@ -58,7 +58,7 @@ absl::StatusOr<Fabrics> Build(const Scenario& scenario) {
 absl::Status Exchange(Fabrics& fabrics, Counts* counts) {
   for (auto& from : fabrics) {
     for (std::size_t to = 0; to < fabrics.size(); ++to) {
-      Outbox& outbox = from->outbox(static_cast<int>(to));
+      Outbox& outbox = from->outbox(to);
       if (outbox.empty()) continue;
       counts->Add(outbox.flits);
       if (absl::Status status = fabrics[to]->Accept(std::move(outbox)); !status.ok()) return status;

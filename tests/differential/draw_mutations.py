@@ -47,6 +47,7 @@ PARTS = {
     "loss_watch": Part("daemon/controller/members/loss_watch.cc", "shell_test", "LossWatch*"),
     "window_policy": Part("daemon/controller/run/window_master.cc", "shell_test", "WindowMaster*"),
     "sessions": Part("daemon/stream/session.h", "shell_test", "Session*"),
+    "matching": Part("client/mpi/matching.cc client/mpi/flows.cc", "mpi_test", "*"),
 }
 COPIED = ["CMakeLists.txt", "emulator", "proto", "daemon", "client", "deploy", "tests"]
 

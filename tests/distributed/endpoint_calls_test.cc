@@ -50,7 +50,7 @@ class EndpointCalls : public EndpointTest {
   }
   static void ExpectError(const client::Pending& pending, Status status, Code code) {
     const Completion done = pending.Wait();
-    EXPECT_EQ(done.window_status, status) << done.status;
+    EXPECT_EQ(done.reason, WindowStatusName(status)) << done.status;
     EXPECT_EQ(done.status.code(), code) << done.status;
     EXPECT_THAT(std::string(done.status.message()), HasSubstr(WindowStatusName(status)));
   }
@@ -59,26 +59,26 @@ class EndpointCalls : public EndpointTest {
     EXPECT_TRUE(packet.ok()) << packet.status();
     return packet.ok() ? *std::move(packet) : client::Packet{};
   }
-  static Bytes ReadAll(client::Endpoint& at, const std::vector<MemorySegment>& segments) {
+  static Bytes ReadAll(client::Endpoint& at, const std::vector<client::MemorySegment>& segments) {
     Bytes data;
-    for (const MemorySegment& s : segments) {
+    for (const client::MemorySegment& s : segments) {
       const Completion read = at.Read(s.address, s.bytes).Wait();
       EXPECT_TRUE(read.status.ok()) << read.status;
       data.insert(data.end(), read.data.begin(), read.data.end());
     }
     return data;
   }
-  static void WriteAll(client::Endpoint& at, const std::vector<MemorySegment>& segments,
+  static void WriteAll(client::Endpoint& at, const std::vector<client::MemorySegment>& segments,
                        const Bytes& data) {
     auto from = data.begin();
-    for (const MemorySegment& s : segments) {
+    for (const client::MemorySegment& s : segments) {
       ExpectOk(at.Write(s.address, Bytes(from, from + s.bytes)));
       from += s.bytes;
     }
   }
   // A place for a datagram that is there when this returns: operations of a program begin in their
   // order.
-  static client::Pending Place(client::Endpoint& at, std::vector<MemorySegment> segments) {
+  static client::Pending Place(client::Endpoint& at, std::vector<client::MemorySegment> segments) {
     client::Pending place = at.ReceiveIp(std::move(segments));
     ExpectOk(at.Fence());
     EXPECT_FALSE(place.done());
@@ -114,7 +114,7 @@ TEST_F(EndpointCalls, MulticastReachesTheWindowsThatJoinedUntilTheyLeave) {
     for (client::Endpoint* member : {near.get(), far.get()}) {
       const client::Packet packet = Next(*member);
       EXPECT_EQ(packet.data, data);
-      EXPECT_EQ(packet.format, WindowOp::kIpSend);
+      EXPECT_EQ(packet.format, client::Transfer::kIpSend);
       EXPECT_EQ(packet.peer, source->node());
       EXPECT_EQ(packet.peer_window, source->window());
     }
@@ -127,7 +127,7 @@ TEST_F(EndpointCalls, MulticastReachesTheWindowsThatJoinedUntilTheyLeave) {
   // What comes next at everybody is this, and nothing of the group.
   for (client::Endpoint* member : {near.get(), far.get(), alone.get()}) {
     ExpectOk(source->SendFifo(Of(*member), "only you"));
-    EXPECT_EQ(Next(*member).format, WindowOp::kFifoSend) << member->node();
+    EXPECT_EQ(Next(*member).format, client::Transfer::kFifoSend) << member->node();
   }
   ExpectOk(near->JoinMulticast(*group));
   ExpectOk(source->SendIp({*group, 0}, later));
@@ -150,7 +150,7 @@ TEST_F(EndpointCalls, DatagramsAreGatheredFromMemoryAndScatteredAtTheOtherDaemon
     ExpectOk(program->Register(kHere, 1 << 17));
   const auto segments = [](const client::Endpoint& of,
                            std::vector<std::pair<Address, std::uint32_t>> pieces) {
-    std::vector<MemorySegment> list;
+    std::vector<client::MemorySegment> list;
     for (const auto& [at, bytes] : pieces) list.push_back({of.context(), kHere + at, bytes});
     return list;
   };
@@ -186,7 +186,7 @@ TEST_F(EndpointCalls, DatagramsAreGatheredFromMemoryAndScatteredAtTheOtherDaemon
   ExpectOk(a->SendIp(Of(*b), one));
   const client::Packet packet = Next(*b);
   EXPECT_EQ(packet.data, one);
-  EXPECT_EQ(packet.format, WindowOp::kIpSend);
+  EXPECT_EQ(packet.format, client::Transfer::kIpSend);
 
   // To a group: every member gives a place.
   const NodeId group = a->FindNode("everybody").value_or(0);
@@ -194,8 +194,8 @@ TEST_F(EndpointCalls, DatagramsAreGatheredFromMemoryAndScatteredAtTheOtherDaemon
   std::vector<client::Pending> places;
   for (client::Endpoint* member : {b.get(), c.get()}) {
     ExpectOk(member->JoinMulticast(group));
-    std::vector<MemorySegment> own = parts;
-    for (MemorySegment& s : own) s.context = member->context();
+    std::vector<client::MemorySegment> own = parts;
+    for (client::MemorySegment& s : own) s.context = member->context();
     places.push_back(Place(*member, own));
   }
   ExpectOk(a->SendIp({group, 0}, segments(*a, {{70'000, 10'000}})));
@@ -215,7 +215,7 @@ TEST_F(EndpointCalls, DatagramsThatCannotBeHaveTheirErrors) {
   ExpectOk(other->Register(kHere, 4'096));
   ExpectOk(a->RegisterDevice(1 << 24, 4'096, 1));
   struct Case {
-    std::vector<MemorySegment> segments;
+    std::vector<client::MemorySegment> segments;
     Status status;
     Code code;
   };
@@ -223,7 +223,8 @@ TEST_F(EndpointCalls, DatagramsThatCannotBeHaveTheirErrors) {
       {{}, Status::kEmpty, Code::kInvalidArgument},
       {{{own, kHere, 8}, {own, kHere, 0}}, Status::kEmpty, Code::kInvalidArgument},
       {{{own, kHere, 65'535}, {own, kHere, 1}}, Status::kTooLarge, Code::kInvalidArgument},
-      {std::vector<MemorySegment>(65, {own, kHere, 1}), Status::kTooLarge, Code::kInvalidArgument},
+      {std::vector<client::MemorySegment>(65, {own, kHere, 1}), Status::kTooLarge,
+       Code::kInvalidArgument},
       {{{own, kHere, 8}, {own, 0x777, 8}}, Status::kNotRegistered, Code::kNotFound},
       {{{own, kHere + (1 << 17) - 4, 8}}, Status::kOutOfRange, Code::kOutOfRange},
       {{{other->context(), kHere, 8}}, Status::kWrongKey, Code::kPermissionDenied},
@@ -235,7 +236,7 @@ TEST_F(EndpointCalls, DatagramsThatCannotBeHaveTheirErrors) {
   }
   ExpectError(a->ReceiveIp({{own, kHere + (1 << 20), 8}}), Status::kReadOnly,
               Code::kPermissionDenied);
-  ExpectOk(a->SendIp(Of(*b), std::vector<MemorySegment>{{own, kHere + (1 << 20), 8}}));
+  ExpectOk(a->SendIp(Of(*b), std::vector<client::MemorySegment>{{own, kHere + (1 << 20), 8}}));
   ExpectError(a->SendIp(Of(*b), Bytes(2'049)), Status::kTooLarge, Code::kInvalidArgument);
   ExpectError(a->SendIp({99, 0}, Bytes(1)), Status::kNoSuchNode, Code::kNotFound);
   const client::Pending never = a->ReceiveIp({{own, kHere, 8}});
@@ -302,7 +303,7 @@ TEST_F(EndpointCalls, MemoryOfDevicesMovesBetweenDaemonsAndStaysInTheDevice) {
 }
 
 // Packets of one RDMA operation into a FIFO, put together again.
-Bytes Together(client::Endpoint& at, std::uint64_t bytes, WindowOp format,
+Bytes Together(client::Endpoint& at, std::uint64_t bytes, client::Transfer format,
                const client::Endpoint& peer) {
   Bytes data(bytes);
   for (std::uint64_t left = bytes; left > 0;) {
@@ -336,9 +337,9 @@ TEST_F(EndpointCalls, RdmaIntoFifosBringsPacketsOrSaysThatThereWasNoRoom) {
     const Bytes head(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(bytes));
     ExpectOk(b->Fence());  // slots that it gave back are free by now
     ExpectOk(a->RdmaWrite(Of(*b), 0, kHere, bytes, {.to_fifo = true, .cached = true}));
-    EXPECT_EQ(Together(*b, bytes, WindowOp::kRdmaWrite, *a), head);
+    EXPECT_EQ(Together(*b, bytes, client::Transfer::kRdmaWrite, *a), head);
     ExpectOk(b->RdmaRead(Of(*a), kHere, 0, bytes, {.to_fifo = true}));
-    EXPECT_EQ(Together(*b, bytes, WindowOp::kRdmaRead, *a), head);
+    EXPECT_EQ(Together(*b, bytes, client::Transfer::kRdmaRead, *a), head);
   }
 
   ExpectError(a->RdmaWrite(Of(*little), 0, kHere, 3 * 2'048, {.to_fifo = true}),
@@ -380,7 +381,7 @@ TEST_F(EndpointCalls, NotificationsAreCalledBackOnceEachWithThoseThatWaited) {
   ExpectOk(a->RdmaWrite(to_b, kThere + 5'000, kHere + 5'000, 4'000));  // asks for none
   ExpectError(a->RdmaWrite(to_b, kThere + (1 << 16) - 4, kHere, 8, {.notify = true}),
               Status::kOutOfRange, Code::kOutOfRange);
-  const std::vector<AtomicUpdate> group = {AddTo(counter, 1), AddTo(counter + 8, 2)};
+  const std::vector<client::AtomicUpdate> group = {AddTo(counter, 1), AddTo(counter + 8, 2)};
   EXPECT_TRUE(a->Atomic(to_b, AddTo(counter, 1), /*notify=*/true).Wait().status.ok());
   EXPECT_EQ(a->PackedAtomics(to_b, group, /*notify=*/true).Wait().values,
             (std::vector<std::uint64_t>{1, 0}));
@@ -388,8 +389,8 @@ TEST_F(EndpointCalls, NotificationsAreCalledBackOnceEachWithThoseThatWaited) {
   ExpectOk(a->RdmaWrite(to_b, kThere + 9'000, kHere + 9'000, 1'000, {.notify = true}));
   ASSERT_EQ(all.get_future().wait_for(kSoon), std::future_status::ready);
   // The operations followed each other.
-  const WindowOp expected[] = {WindowOp::kRdmaWrite, WindowOp::kAtomic, WindowOp::kAtomic,
-                               WindowOp::kRdmaWrite};
+  const client::Transfer expected[] = {client::Transfer::kRdmaWrite, client::Transfer::kAtomic,
+                                       client::Transfer::kAtomic, client::Transfer::kRdmaWrite};
   Time last = 0;
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(heard[i].op, expected[i]) << i;

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "client/lib/endpoint.h"
+#include "client/endpoint/endpoint.h"
 #include "client/lib/journalled_run.h"
 #include "percs/v1/endpoint.grpc.pb.h"
 #include "proto/scenario/build.h"
@@ -43,9 +43,9 @@ inline v1::ApplyRequest TwoHubs() {
   return request;
 }
 
-inline AtomicUpdate AddTo(Address address, std::uint64_t operand) {
-  AtomicUpdate update;
-  update.op = AtomicOp::kAdd;
+inline client::AtomicUpdate AddTo(Address address, std::uint64_t operand) {
+  client::AtomicUpdate update;
+  update.op = client::AtomicOp::kAdd;
   update.size = 8;
   update.fetch = true;
   update.address = address;

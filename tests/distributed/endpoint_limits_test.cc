@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "fmt/format.h"
-#include "proto/scenario/endpoint_codec.h"
+#include "proto/window/endpoint_codec.h"
 #include "tests/distributed/endpoint_fixture.h"
 
 namespace percs::test {
@@ -152,7 +152,7 @@ TEST_F(EndpointLimits, AMessageHasOnlySoManyOperationsAndAnOperationOnlySoManyPa
   EXPECT_THAT(ended.error_message(), HasSubstr("4097 operations in one message"));
   const EndpointPtr a = Attach(kHub0, 0);
   ASSERT_TRUE(a);
-  const Completion parts = a->ReceiveIp(std::vector<MemorySegment>(1000)).Wait();
+  const Completion parts = a->ReceiveIp(std::vector<client::MemorySegment>(1000)).Wait();
   EXPECT_EQ(parts.status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(parts.status.message()),
               HasSubstr("segments has 1000 entries in one operation"));

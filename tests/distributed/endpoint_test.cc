@@ -8,8 +8,8 @@
 #include <future>
 
 #include "fmt/format.h"
-#include "proto/scenario/endpoint_codec.h"
 #include "proto/security/certificate.h"
+#include "proto/window/endpoint_codec.h"
 #include "tests/distributed/endpoint_fixture.h"
 #include "tests/distributed/proxy.h"
 #include "tests/support/seed.h"
@@ -26,7 +26,7 @@ void Exchange(client::Endpoint& a, client::Endpoint& b, const Peer& to_a, const 
     const auto packet = b.Receive(kSoon);
     ASSERT_TRUE(packet.ok()) << packet.status();
     EXPECT_EQ(packet->data, Pattern(size, size));
-    EXPECT_EQ(packet->format, WindowOp::kImmediateSend);
+    EXPECT_EQ(packet->format, client::Transfer::kImmediateSend);
     EXPECT_EQ(packet->peer, a.node());
     EXPECT_EQ(packet->peer_window, a.window());
   }
@@ -73,8 +73,8 @@ TEST_F(EndpointTest, ProgramsAtTwoDaemonsExchangeMessagesRdmaAndAtomicsAndTheJou
     ASSERT_TRUE(add.status.ok()) << add.status;
     EXPECT_EQ(add.values, std::vector<std::uint64_t>{i});
   }
-  const std::vector<AtomicUpdate> group = {AddTo(kThere, 5), AddTo(kThere + 8, 6),
-                                           AddTo(kThere, 7)};
+  const std::vector<client::AtomicUpdate> group = {AddTo(kThere, 5), AddTo(kThere + 8, 6),
+                                                   AddTo(kThere, 7)};
   EXPECT_EQ(a->PackedAtomics(to_b, group).Wait().values, (std::vector<std::uint64_t>{50, 0, 55}));
   EXPECT_TRUE(a->Fence().Wait().status.ok());
   EXPECT_TRUE(a->Detach().ok());
@@ -108,13 +108,13 @@ TEST_F(EndpointTest, AProgramThatDiesLeavesTheOtherWithAnErrorAndTheFabricRunnin
   ASSERT_EQ(Windows(1).windows_size(), 1);
   ASSERT_TRUE(a->Register(kHere, 4096).Wait().status.ok());
   EXPECT_TRUE(a->Write(kHere, Bytes(8, 1)).Wait().status.ok());
-  EXPECT_EQ(a->RdmaWrite({1, 0}, kThere, kHere, 8).Wait().window_status,
-            WindowStatus::kNotRegistered)
+  EXPECT_EQ(a->RdmaWrite({1, 0}, kThere, kHere, 8).Wait().reason,
+            WindowStatusName(WindowStatus::kNotRegistered))
       << "it is there";
   context.TryCancel();
   while (Windows(1).windows_size() > 0) WaitABit();
   const Completion late = a->RdmaWrite({1, 0}, kThere, kHere, 8).Wait();
-  EXPECT_EQ(late.window_status, WindowStatus::kRemoteWindowClosed);
+  EXPECT_EQ(late.reason, WindowStatusName(WindowStatus::kRemoteWindowClosed));
   EXPECT_EQ(late.status.code(), absl::StatusCode::kFailedPrecondition) << late.status;
   EXPECT_THAT(std::string(late.status.message()),
               HasSubstr("its program has not started, or has ended"));
@@ -169,7 +169,7 @@ TEST_F(EndpointTest, JobsOnOneHubCannotReachEachOther) {
       << "the same addresses, in a context of its own";
   ASSERT_TRUE(far->Register(kHere, 4096).Wait().status.ok());
   const auto refused = [](const Completion& done) {
-    return done.window_status == WindowStatus::kWrongKey;
+    return done.reason == WindowStatusName(WindowStatus::kWrongKey);
   };
   const Peer theirs = Of(*other);
   for (client::Endpoint* from : {mine.get(), far.get()}) {
@@ -223,9 +223,9 @@ TEST_F(EndpointTest, EveryWrongOperationHasAnErrorOfItsOwn) {
   ASSERT_TRUE(a->Register(kHere, 4096).Wait().status.ok());
   ASSERT_TRUE(b->Register(kThere, 4096).Wait().status.ok());
   ASSERT_TRUE(b->Register(kThere + 8192, 4096, /*writable=*/false).Wait().status.ok());
-  AtomicUpdate crooked = AddTo(kThere + 3, 1), odd = AddTo(kThere, 1);
+  client::AtomicUpdate crooked = AddTo(kThere + 3, 1), odd = AddTo(kThere, 1);
   odd.size = 3;
-  const std::vector<AtomicUpdate> five(5, AddTo(kThere, 1));
+  const std::vector<client::AtomicUpdate> five(5, AddTo(kThere, 1));
   using S = WindowStatus;
   using C = absl::StatusCode;
   const Wrong wrong[] = {
@@ -253,12 +253,12 @@ TEST_F(EndpointTest, EveryWrongOperationHasAnErrorOfItsOwn) {
       {"no bytes", a->RdmaWrite(to_b, kThere, kHere, 0).Wait(), S::kEmpty, C::kInvalidArgument},
   };
   for (const Wrong& w : wrong) {
-    EXPECT_EQ(w.done.window_status, w.status) << w.what << ": " << w.done.status;
+    EXPECT_EQ(w.done.reason, WindowStatusName(w.status)) << w.what << ": " << w.done.status;
     EXPECT_EQ(w.done.status.code(), w.code) << w.what << ": " << w.done.status;
     EXPECT_THAT(std::string(w.done.status.message()), HasSubstr(WindowStatusName(w.status)))
         << w.what;
   }
-  EXPECT_EQ(a->Read(kHere, 5 << 20).Wait().window_status, S::kOutOfRange)
+  EXPECT_EQ(a->Read(kHere, 5 << 20).Wait().reason, WindowStatusName(S::kOutOfRange))
       << "in pieces, of which the first is wrong";
   ASSERT_TRUE(a->Detach().ok());
   EXPECT_EQ(a->SendFifo(to_b, "late").Wait().status.code(), C::kAborted) << "closed window";
@@ -484,7 +484,7 @@ TEST(EndpointSecurity, WindowsAreForTheRolesEndpointAndOperator) {
   for (const Role role : {Role::kEndpoint, Role::kOperator, Role::kViewer, Role::kDaemon}) {
     EndpointOptions options;
     options.controller = cluster.controller_address();
-    options.credentials = *Credentials::Load(tls.path() + "/" + RoleName(role), RoleSet(role));
+    options.tls = tls.path() + "/" + RoleName(role);
     options.hub = kHub1;
     options.window = window++;
     const auto endpoint = client::Endpoint::Attach(options);

@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "daemon/config/version.h"
 #include "fmt/format.h"
 #include "percs/v1/link.grpc.pb.h"
 #include "percs/v1/sync.grpc.pb.h"
+#include "proto/process/version.h"
 #include "proto/security/channel.h"
 #include "tests/distributed/cluster.h"
 

@@ -541,7 +541,10 @@ class LocalFabricTest(CliTest):
                  'percsctl up: fabric "one" is running already, with 3 processes; `percsctl down '
                  '--name one` stops it; another --name starts a second fabric', "up", "--name",
                  "one")
-        self.assertRegex(self.good("ps"), r"(?m)^one +3/3 +empty")
+        listed = self.good("ps")
+        self.assertRegex(listed, r"(?m)^one +3/3 +empty")
+        for fabric in self.good_json("ps"):
+            self.assertIn(f"\npage of {fabric['name']}: {fabric['page']}\n", listed)
         self.assertIn('fabric "one": 3 processes stopped\n', self.good("down", "--name", "one"))
         self.assertFalse(any(map(running, one)))
         self.assertTrue(all(map(running, two)))

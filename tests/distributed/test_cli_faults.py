@@ -44,6 +44,17 @@ class FaultCommandsTest(CliTest):
         replayed = self.good_json("replay", self.folder / "state" / "percs" / "default")
         self.assertTrue(replayed["equal"], replayed)
 
+    def test_stop_and_wait_on_a_paused_fabric_answers_at_once(self):
+        self.good("pause")
+        done = self.ctl("stop", "--wait")
+        self.assertEqual(FAILED, done.returncode, done.stdout)
+        self.assertRegex(done.stderr, r"the workload is stopped, but virtual time is paused at \S+")
+        self.assertIn("`percsctl resume`", done.stderr)
+        done = self.ctl("apply", self.write("endless.yaml", ENDLESS))
+        self.assertIn("is in progress; `percsctl status` shows how far it is", done.stderr)
+        self.good("resume")
+        self.wait_for("the end", lambda: self.good_json("status")["state"] == "finished")
+
     def test_a_fault_lasts_as_long_as_a_program_whose_exit_status_it_returns(self):
         done = self.during("sh", "-c", "percsctl fault get cut; exit 7")
         self.assertEqual(7, done.returncode, done.stderr)
@@ -57,7 +68,7 @@ class FaultCommandsTest(CliTest):
                       done.stderr)
         # Somebody else ends it: what the program says counts all the same.
         done = self.during("sh", "-c", "percsctl fault reset; exit 3")
-        self.assertEqual((3, "1 faults deleted at "), (done.returncode, done.stdout[:20]))
+        self.assertEqual((3, "1 fault deleted at "), (done.returncode, done.stdout[:19]))
         self.assertRegex(done.stderr, r"^fault cut: from \S+ virtual; it was deleted before the "
                                       r"program ended\n$")
         self.assertEqual([], self.ids())

@@ -17,7 +17,7 @@ SEE = "\nSee `percsctl --help`."
 
 
 class FirstHourTest(CliTest):
-    def on_terminal(self, columns, *arguments, **variables):
+    def on_terminal(self, columns, *arguments, code=OK, **variables):
         """What a command writes to a terminal of that width, both streams."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -35,7 +35,7 @@ class FirstHourTest(CliTest):
                 break
             text += block
         os.close(ours)
-        self.assertEqual(OK, process.wait(), text.decode())
+        self.assertEqual(code, process.wait(), text.decode())
         return text.decode().replace("\r\n", "\n")
 
     def complete(self, *words):
@@ -92,6 +92,11 @@ class FirstHourTest(CliTest):
             self.assertRegex(text, r"(?m)^ *packet +[0-9.]+ +[0-9.]+ ")
             help_text = self.on_terminal(columns, "run", "--help")
             self.assertLessEqual(max(map(len, help_text.splitlines())), columns)
+            # One paragraph, filled: no line of it ends before the next word would.
+            codes = self.on_terminal(columns, "help").partition("Exit codes: ")[2].splitlines()
+            self.assertIn("130 interrupted.", codes[{80: 2, 120: 1}[columns]])
+            group = self.on_terminal(columns, "fault", code=USAGE)
+            self.assertLessEqual(max(map(len, group.splitlines())), columns)
         self.assertIn("\033[1mlatency (virtual)", self.on_terminal(80, "run", scenario))
         self.assertNotIn("\033", self.good("run", scenario))
 
@@ -177,8 +182,11 @@ class GraphTest(CliTest):
         self.good("apply", self.write("endless.yaml", ENDLESS))
         self.good("fault", "link-down", "sn0-d0-h0/sn0-d0-h1")
         self.wait_for("the link to be down", lambda: "1 down" in self.good("links", "--down"))
-        down = [line for line in self.elements(self.drawing(), "line")
-                if line.get("stroke") == "#d62728"]
+        root = self.drawing()
+        title = self.elements(root, "text")[0].text
+        self.assertRegex(title, r"^default at [\d.,]+ ?[nmu]?s")
+        self.assertGreater(float(root.get("width")), 8 * len(title), "the title is cut off")
+        down = [line for line in self.elements(root, "line") if line.get("stroke") == "#d62728"]
         self.assertEqual(["sn0-d0-h0:LL0 to sn0-d0-h1, down"], [line[0].text for line in down])
         self.assertEqual(1, self.good("graph", "--type", "mermaid").count("-.-|down|"))
 

@@ -54,9 +54,12 @@ class PerfettoTest(CliTest):
         self.assertEqual(0, done.returncode, done.stderr)
         packets = message(iter(done.stdout.splitlines()))["packet"]
         descriptors = [p["track_descriptor"][0] for p in packets if "track_descriptor" in p]
-        nodes = {d["uuid"][0]: d["name"][0] for d in descriptors if "parent_uuid" not in d}
-        tracks = {d["uuid"][0]: (nodes[d["parent_uuid"][0]], d["name"][0]) for d in descriptors
-                  if "parent_uuid" in d}
+        names = {d["uuid"][0]: d["name"][0] for d in descriptors}
+        parents = {d["uuid"][0]: d["parent_uuid"][0] for d in descriptors if "parent_uuid" in d}
+        tracks = {uuid: (names[parent], names[uuid]) for uuid, parent in parents.items()
+                  if uuid not in parents.values()}
+        # Nodes by their name: the group that they are in, if any.
+        self.groups = {names[uuid]: names.get(parents.get(uuid)) for uuid in parents.values()}
         events = []
         for p in packets:
             if "track_event" not in p:
@@ -128,6 +131,20 @@ class PerfettoTest(CliTest):
             self.assertIn(way[-1][:2], ends)
             self.assertEqual(list(dict.fromkeys(h["node"] for h in p["hops"])), list(dict.fromkeys(
                 node for _, node, kind, _ in way if kind == "SLICE_BEGIN")))
+
+    def test_crossbars_of_roadrunner_are_grouped_by_their_level(self):
+        # Between triblades of two CUs: over leaves and switches.
+        arguments = (SCENARIOS / "roadrunner.yaml", "--from", "triblade0", "--count", 50)
+        packets = self.good_json("trace", *arguments)["packets"]
+        passed = {hop["node"] for p in packets for hop in p["hops"]}
+        self.trace(*arguments)
+        levels = {"leaf": "leaves", "spine": "spines", "a": "switches, A", "b": "switches, B"}
+        for node in passed:
+            level = re.fullmatch(r"(?:cu\d+-(leaf|spine)|sw\d+-([abc]))\d+", node)
+            wanted = level and f"crossbars: {levels[level[1] or level[2]]}"
+            self.assertEqual(wanted, self.groups[node])
+        self.assertLessEqual({"crossbars: leaves", "crossbars: switches, A",
+                              "crossbars: switches, B"}, set(self.groups))
 
     def test_rounding_to_nanoseconds_keeps_the_nesting(self):
         exact, rounded = (self.slices(self.trace(*ARGUMENTS, "--scale", scale)[1])

@@ -69,12 +69,13 @@ class TopTest(CliTest):
         first = names.index(shown[0])  # the list shows where the selection is
         self.assertEqual(names[first:first + len(shown)], shown)
         terminal.press("c")
-        terminal.wait(lambda t: re.search(r"cut \S+\? \d+ pairs of hubs use it", t), LIMIT_SECONDS)
+        terminal.wait(lambda t: re.search(r"cut \S+\? \d+ pairs of hubs with a route over it", t),
+                      LIMIT_SECONDS)
         terminal.press("n")
         terminal.wait(lambda t: "s sort: name" in t, LIMIT_SECONDS)
         self.assertEqual([], self.down())
         terminal.press("c")
-        asked = terminal.wait(lambda t: "pairs of hubs use it" in t, LIMIT_SECONDS)
+        asked = terminal.wait(lambda t: "of hubs with a route over it" in t, LIMIT_SECONDS)
         link = re.search(r"cut (\S+)\?", asked)[1]
         terminal.press("y")
         terminal.wait(lambda t: re.search(rf"{link} +DOWN", t) and "down 1  faults 1" in t,

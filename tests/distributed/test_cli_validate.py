@@ -3,7 +3,7 @@
 import unittest
 from xml.etree import ElementTree
 
-from test_cli import BAD_INPUT, CliTest
+from test_cli import BAD_INPUT, USAGE, CliTest
 
 
 class ValidateTest(CliTest):
@@ -44,6 +44,22 @@ class ValidateTest(CliTest):
         titles = list(root.iter("title"))
         marks = [mark.text for mark in titles if mark.text.startswith("CELL-")]
         self.assertEqual(2 * judged, len(marks))
+
+    def test_a_machine_without_a_mechanism_gives_other_figures(self):
+        def emulated(*options):
+            return self.good_json("validate", "p7ih", "--only", "fig13.hybrid.64KB.64",
+                                  *options)["rows"][0]["emulated"]
+        self.assertGreater(emulated(), 1.3 * emulated("--without", "two-transports"))
+        self.bad(USAGE, "percsctl validate: --without belongs to p7ih", "validate", "cell",
+                 "--without", "two-transports")
+
+    def test_every_fixed_root_of_a_flat_broadcast_is_ahead_of_a_rotating_one(self):
+        found = self.good_json("collective", "broadcast", "--nodes", "1", "--tasks", "32", "--smt",
+                               "4", "--algorithm", "shm:one-buffer", "--every-root")
+        self.assertEqual(32, len(found["fixed_us"]))
+        self.assertLess(1.3 * max(found["fixed_us"]), found["rotating_us"])
+        self.bad(USAGE, "percsctl collective: barrier has no root", "collective", "barrier",
+                 "--every-root")
 
 
 if __name__ == "__main__":

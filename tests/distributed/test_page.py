@@ -5,14 +5,21 @@ feed, and compares what it says with percsctl's own numbers. tests/engines/test_
 the page itself in a browser.
 """
 
+import bisect
+import collections
+import contextlib
 import http.client
 import json
+import os
+import pathlib
+import re
 import socket
 import ssl
 import unittest
 import urllib.parse
 
 from test_cli import CliTest
+from test_cli_view import Recorded
 
 PATIENCE_SECONDS = 60
 READERS_MAX = 16
@@ -24,6 +31,14 @@ workload:
 run: {clock: live, pace: 20us/s}
 """
 LINK = "sn0-d0-h0:LL0"
+SLOW, READERS = 200, 1000
+GROWTH_BYTES_MAX = 32 << 20
+FULL = unittest.skipUnless(os.environ.get("PERCS_FULL") == "1", "takes long: --full")
+
+
+def resident_bytes(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return 1024 * int(re.search(r"VmRSS:\s*(\d+)", status)[1])
 
 
 class Page:
@@ -161,6 +176,27 @@ class FeedTest(PageTest):
         self.until(feed, lambda kind, data: data.get("links", {}).get("rows", {}).get(
             LINK, [0, 0, 0])[2] or None)
 
+    def test_every_look_is_of_one_virtual_time_also_while_it_passes(self):
+        self.up()
+        self.apply()
+        seen = {}
+        for _, data in self.page.feed():
+            if "counters" in data:
+                # JSON of a message leaves out what is 0, as everything is in the first look.
+                at = int(data["counters"].get("virtual_time", 0))
+                counters = data["counters"]["nodes"][0]["counters"]
+                seen[at] = int(counters.get("packets_delivered", 0))
+            if len(seen) == 8:
+                break
+        self.good("checkpoint", "here")
+        self.good("view", "here", "-o", "again.html")
+        again = Recorded(self.folder / "again.html")
+        for at, delivered in seen.items():
+            after = bisect.bisect_left(again.times, at)
+            self.assertLessEqual(again.totals[max(after - 1, 0)], delivered, at)
+            self.assertLessEqual(delivered, again.totals[after], at)
+        self.assertGreater(len(again.times), 100)
+
     def test_the_clock_is_held_and_advanced(self):
         self.up()
         self.apply()
@@ -271,6 +307,55 @@ class GuardTest(PageTest):
             one.close()
         self.wait_for("room for a reader",
                       lambda: self.page.ask("HEAD", "/")[0] == 200 and self.reads())
+
+    @FULL
+    def test_an_attack_costs_no_memory_and_no_answers(self):
+        """200 who do not read, 1,000 who want the feed, and requests that are none, all at once."""
+        self.up()
+        self.apply()
+        (pid,) = [process["pid"] for process in self.record["processes"]
+                  if process["role"] == "controller"]
+        self.until(self.page.feed(), lambda kind, data: data.get("links"))
+        before = resident_bytes(pid)
+        head = (f"GET /api/events HTTP/1.1\r\nHost: {self.page.host}:{self.page.port}\r\n"
+                f"X-Percs-Token: {self.page.token}\r\n\r\n").encode()
+        kept, answers = [], collections.Counter()
+        self.addCleanup(lambda: [one.close() for one in kept])
+        for i in range(SLOW + READERS):
+            one = self.send(head)
+            if i < SLOW:
+                kept.append(one)  # and is never read
+            else:
+                answers[self.first_line(one)] += 1
+                one.close()
+        self.assertLessEqual(set(answers), {b"HTTP/1.1 200", b"HTTP/1.1 429", b""}, answers)
+        for bad in (b"GET\r\n\r\n", b"\0" * 4096, b"GET / HTTP/9.9\r\n\r\n",
+                    b"GET /" + b"a" * 200_000 + b" HTTP/1.1\r\n\r\n",
+                    b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 50_000 + b"\r\n",
+                    b"POST /api/Status HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n",
+                    b"POST /api/Status HTTP/1.1\r\nContent-Length: -1\r\n\r\n"):
+            one = self.send(bad)
+            self.assertNotIn(b" 200", self.first_line(one), bad[:40])
+            one.close()
+        self.assertLess(resident_bytes(pid) - before, GROWTH_BYTES_MAX)
+        for one in kept:
+            one.close()
+        self.wait_for("room for a reader",
+                      lambda: self.page.ask("HEAD", "/")[0] == 200 and self.reads())
+        at = self.good_json("status")["virtual_ps"]
+        self.wait_for("time to pass", lambda: self.good_json("status")["virtual_ps"] > at)
+
+    def send(self, text):
+        one = socket.create_connection((self.page.host, self.page.port), PATIENCE_SECONDS)
+        with contextlib.suppress(OSError):  # it may be closed in the middle of it
+            one.sendall(text)
+        return one
+
+    def first_line(self, one):
+        try:
+            return one.recv(12)
+        except ConnectionError:
+            return b""
 
     def reads(self):
         try:

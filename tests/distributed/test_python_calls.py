@@ -26,7 +26,8 @@ CUT = "sn0-d0-h0:LR0"
 EVERYWHERE = {"help", "version", "name", "controller", "tls", "format", "set", "seed", "progress"}
 RENAMED = {"from": "from_", "for": "for_", "in": "in_", "size": "sizes", "bytes": "sizes"}
 # Options that are calls of their own, or arguments of another name.
-ELSEWHERE = {("apply", "wait"): "percs.Run.result", ("counters", "list"): "percs.counter_list",
+ELSEWHERE = {("collective", "every_root"): "percs.collective_roots",
+             ("apply", "wait"): "percs.Run.result", ("counters", "list"): "percs.counter_list",
              ("counters", "per_node"): "percs.Fabric.counters:per_hub",
              ("down", "all"): "percs.down_all", ("sweep", "over"): "percs.sweep",
              ("sweep", "output"): "percs.sweep:cache", ("replay", "list"): "percs.journal",
@@ -127,6 +128,9 @@ class CallsTest(PackageTest):
                      sizes=[8, "1KiB"], iterations=3)
         self.assertEqual([8, 1024], list(frame["bytes"]))
         self.assertTrue((frame["fastest_ns"] <= frame["mean_ns"]).all())
+        roots = percs.collective_roots("broadcast", nodes=1, tasks=4, algorithm="shm:one-buffer")
+        self.assertEqual([0, 1, 2, 3, "rotating"], list(roots.index))
+        self.assertLess(roots[0], roots["rotating"])
         blade = percs.collective("barrier", blade="QS20", iterations=3)
         self.assertGreater(blade["nanoseconds"].iloc[0], 0)
         self.assertRegex(call("mpirun", percs.mpirun, ["true"], ranks=2, dry_run=True),
@@ -169,6 +173,10 @@ class CallsTest(PackageTest):
             percs.percsctl("run", self.write("measured.yaml", MEASURED), "--format", "json"))
         call("plot", percs.picture, "latency", [self.folder / "run.json"], self.folder / "a.svg")
         self.assertIn("<svg", (self.folder / "a.svg").read_text())
+        digest = call("view", percs.view, SCENARIOS / "two-hubs.yaml", self.folder / "a.html",
+                      threads=2)
+        self.assertEqual(percs.run(SCENARIOS / "two-hubs.yaml").digest, digest)
+        self.assertIn("<html", (self.folder / "a.html").read_text())
         tables = call("routes dump", percs.dump_routes, SCENARIOS / "two-hubs.yaml",
                       self.folder / "tables.json")
         self.assertTrue(tables)
@@ -218,6 +226,7 @@ class CallsTest(PackageTest):
             self.assertEqual("sn0-d1-h1", frame["hub"].iloc[-1])
             f.dump_routes(self.folder / "live.json")
             self.assertEqual([], f.diff_routes(self.folder / "live.json"))
+            self.assertIn(">endless at ", f.graph())  # not its address, which is long
             call("observe", f.observe, "sn0-d0-h0", metrics_detail="port", log_level="warning")
             call("tree", f.create_tree, "world", "all", fan_out=4)
             self.faults(f, call)

@@ -1,8 +1,8 @@
 """A real Docker engine, started here, runs the Compose file. Only under --full, and only as root.
 
 Method: dockerd in network, mount and process namespaces of its own, so that its bridges and rules
-are nobody else's and end with it. The base image comes from debootstrap, the programs from
-build/bin; images are built by the shipped Dockerfile. `docker-compose up` brings eight hubs
+are nobody else's and end with it. The base image comes from debootstrap; the shipped Dockerfile
+installs a Debian package of this tree in it. `docker-compose up` brings eight hubs
 (PERCS_DOCKER_HUBS=32 for as many) and Prometheus up; from outside, through the one port that is
 published on loopback, percsctl applies a scenario and cuts a link at a virtual time. The result
 must be that of the same in one process, Prometheus must see all of it, and `down` must leave
@@ -21,6 +21,8 @@ import tempfile
 import time
 import unittest
 import urllib.parse
+
+import packages
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("PERCS_BIN_DIR", ROOT / "build" / "bin"))
@@ -93,7 +95,7 @@ class DockerTest(unittest.TestCase):
 
     @classmethod
     def build_image(cls):
-        """In a copy, where build/bin holds the programs under test."""
+        """In a copy, with a package of this tree."""
         context = cls.folder / "context"
         names = subprocess.run("git -c safe.directory=* ls-files -z".split(), cwd=ROOT, check=True,
                                stdout=subprocess.PIPE).stdout.decode().split("\0")
@@ -101,12 +103,13 @@ class DockerTest(unittest.TestCase):
             if (ROOT / name).is_file():
                 (context / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, context / name)
-        (context / "build" / "bin").mkdir(parents=True)
-        for name in ("percsd", "percs-controller", "percsctl"):
-            shutil.copy2(BIN / name, context / "build" / "bin")
+        (context / "build-package").mkdir()
+        shutil.copy2(packages.build()["percs"], context / "build-package")
+        (context / "build" / "bin").mkdir(parents=True)  # for the page's commands of the host
+        shutil.copy2(BIN / "percsctl", context / "build" / "bin")
         cls.context = context
         cls.run_tool(DOCKER, "build", "-f", "deploy/docker/Dockerfile", "-t", "percs:0.1.0",
-                     "--build-arg", "BASE=percs-base", "--build-arg", "BINARIES=prebuilt", ".",
+                     "--build-arg", "BASE=percs-base", "--build-arg", "PACKAGE=prebuilt", ".",
                      cwd=context)
 
     @classmethod
@@ -177,6 +180,8 @@ class DockerTest(unittest.TestCase):
         wire = json.loads(self.run_tool(BIN / "percsctl", "version", "--format", "json"))
         self.assertEqual(wire, json.loads(inside("percsctl", "version", "--format", "json")))
         self.assertIn("link-failure.yaml", inside("ls", "/usr/share/percs/scenarios"))
+        self.assertEqual("install ok installed", inside("dpkg-query", "-Wf", "${Status}", "percs"))
+        self.assertEqual("percs", inside("id", "-un"))
 
     def bring_up(self, *more):
         self.compose("up", "-d", "--no-build", "certs", "controller", "hub", *more)
@@ -195,7 +200,10 @@ class DockerTest(unittest.TestCase):
         plain.write_text(ALL_TO_ALL)
         cut.write_text(ALL_TO_ALL + CUT)
         self.ctl("apply", plain)
-        self.ctl("fault", "link-down", "sn0-d0-h0/sn0-d1-h0", "--at", "60us")
+        done = self.outside(BIN / "percsctl", "fault", "link-down", "sn0-d0-h0/sn0-d1-h0", "--at",
+                            "60us", "--name", "composed")
+        self.assertEqual(0, done.returncode, done.stderr + self.outside(
+            BIN / "percsctl", "status", "--name", "composed").stdout)
         result = json.loads(self.ctl("result", "--wait", "--format", "json"))
         alone = json.loads(self.run_tool(BIN / "percsctl", "run", cut, "--format", "json"))
         self.assertEqual(alone["digest"], result["digest"])
@@ -225,7 +233,7 @@ class DockerTest(unittest.TestCase):
                                       'shift\nexec docker-compose "$@"\n')
         (tools / "docker").chmod(0o755)
         env = dict(self.env, PATH=f"{tools}:{os.environ['PATH']}", PERCS_BASE="percs-base",
-                   PERCS_BINARIES="prebuilt", PERCS_GRAFANA_IMAGE="percs:0.1.0",
+                   PERCS_PACKAGE="prebuilt", PERCS_GRAFANA_IMAGE="percs:0.1.0",
                    COMPOSE_PROJECT_NAME="percs-readme")
         self.addCleanup(subprocess.run, ["docker-compose", "down", "-v"], env=env,
                         cwd=self.context, capture_output=True, timeout=900)

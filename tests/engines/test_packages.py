@@ -12,8 +12,9 @@ import subprocess
 import tempfile
 import unittest
 
+import packages
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build-package"
 FULL = os.environ.get("PERCS_FULL") == "1"
 # In a root that is otherwise empty: the first hour of a user.
 FIRST_HOUR = """\
@@ -73,6 +74,14 @@ done
 results=$(systemctl show --property=Result --value percs-controller percsd@0 percsd@1)
 test "$(xargs -n 1 <<<"$results" | sort -u)" = success
 echo "all units started and stopped"
+systemctl enable --now percs-controller percsd@0 percsd@1
+systemctl is-active percs-controller percsd@0 percsd@1
+dpkg --purge python3-percs percs
+test ! -e /etc/percs
+test ! -e /var/lib/percs
+test -z "$(find /etc/systemd -name '*percs*')"
+test -z "$(find /proc/[0-9]*/exe -lname '*percs*' 2>&1)"
+echo "removed while they ran"
 """
 FIVE_LINES = """\
 cmake_minimum_required(VERSION 3.25)
@@ -130,14 +139,11 @@ def run(*command, **options):
 class PackagesTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        jobs = os.environ.get("PERCS_JOBS", "2")
-        run("cmake", "--preset", "package", "--log-level=WARNING", cwd=ROOT)
-        run("cmake", "--build", "--preset", "package", "-j", jobs, cwd=ROOT)
-        cls.deb, = BUILD.glob("percs_*.deb")
+        debs = packages.build()
+        cls.deb, cls.dev, cls.python = (debs[name] for name in
+                                        ("percs", "libpercs-dev", "python3-percs"))
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="percs-packages-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
-        cls.dev, = BUILD.glob("libpercs-dev_*.deb")
-        cls.python, = BUILD.glob("python3-percs_*.deb")
         for deb in (cls.deb, cls.dev, cls.python):
             run("dpkg-deb", "-x", deb, cls.folder / "files")
         cls.usr = cls.folder / "files" / "usr"
@@ -253,6 +259,7 @@ class PackagesTest(unittest.TestCase):
                        stderr=subprocess.STDOUT, timeout=300)
         log = (copy / "units.log").read_text()
         self.assertIn("\nall units started and stopped\n", log)
+        self.assertIn("\nremoved while they ran\n", log)
         self.assertEqual(digest, json.loads((copy / "units.json").read_text())["digest"], log)
 
     @NEEDS_A_ROOT

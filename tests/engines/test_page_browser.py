@@ -15,7 +15,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "distributed")]
-from test_cli import CliTest  # noqa: E402
+from test_cli import SCENARIOS, CliTest  # noqa: E402
 
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -35,21 +35,66 @@ workload:
   pattern: {pattern: uniform, load: 0.1, reliable: true, payload: verified}
 run: {clock: live, pace: 5us/s}
 """
+HUB_WITH_TREES = """\
+name: hub-with-trees
+topology: {supernodes: 1, drawers: 4, hubs: 8}
+trees:
+- {name: world, members: all, fan_out: 3}
+- {name: left, members: sn0-d0, relays: sn0-d1-h0, fan_out: 2}
+workload:
+  cau: {steps: "allreduce, multicast, barrier", iterations: 1000000, operation: sum, type: double,
+        operands: 4, in_flight: 2}
+run: {clock: live, pace: 5us/s}
+"""
+BLADES = """\
+name: two-blades
+topology: {supernodes: 1, drawers: 1, hubs: 4}
+blades:
+- type: QS20
+  attach: sn0-d0-h0
+  programs:
+  - exchange: {peer: blade1, spes: 16, bytes: 16KiB, rounds: 100000}
+- type: QS22
+  attach: sn0-d0-h3
+  programs:
+  - exchange: {peer: blade0, spes: 16, bytes: 16KiB, rounds: 100000}
+run: {clock: live, pace: 20us/s}
+"""
+CROSSBARS = """\
+name: two-triblades
+topology:
+  supernodes: 1
+  drawers: 1
+  hubs: 4
+  infiniband: {cus: 2, gateway: sn0-d0-h0}
+blades:
+- name: triblade
+  type: triblade
+  attach: cu0-leaf0
+  programs: &collectives
+  - collective: {operation: barrier, iterations: 1000000}
+- {name: triblade, type: triblade, attach: cu0-leaf1, programs: *collectives}
+run: {clock: live, pace: 20us/s}
+"""
 LINK = "sn0-d0-h0:LL3"
+HUB = "sn0-d0-h0"
 
 
 @FULL
 class BrowserTest(CliTest):
     def open(self, scenario, daemons, *flags):
-        from selenium import webdriver
         self.record = self.good_json("up", "--daemons", daemons)
         self.good("apply", self.write("page.yaml", scenario), "--hold")
+        return self.start(self.record["page"], *flags)
+
+    def start(self, address, *flags):
+        from selenium import webdriver
         options = webdriver.ChromeOptions()
         for flag in (*FLAGS, f"--user-data-dir={self.folder / 'browser'}", *flags):
             options.add_argument(flag)
         self.browser = webdriver.Chrome(options=options)
         self.addCleanup(self.browser.quit)
-        self.browser.get(self.record["page"])
+        self.browser.get(address)
         return self.browser
 
     def js(self, code, *arguments):
@@ -73,11 +118,13 @@ class BrowserTest(CliTest):
         self.js("document.querySelector(arguments[0]).click()", css)
 
     def click_link(self, name):
-        """With the mouse, in the middle of where it is drawn."""
+        self.click_at(self.js("percs.ring.middleOf(arguments[0])", name))
+
+    def click_at(self, at):
+        """With the mouse, in the middle of where something is drawn."""
         from selenium.webdriver.common.action_chains import ActionChains
         canvas = self.browser.find_element("id", "map")
         size = canvas.rect
-        at = self.js("percs.ring.middleOf(arguments[0])", name)
         ActionChains(self.browser).move_to_element_with_offset(
             canvas, at["x"] - size["width"] / 2, at["y"] - size["height"] / 2).click().perform()
 
@@ -126,7 +173,7 @@ class BrowserTest(CliTest):
         (saved,) = self.wait_for("the saved page", lambda: list(self.folder.glob("*.html")))
         self.assertLess(saved.stat().st_size, 2_000_000)
         self.browser.get(f"file://{saved}")
-        self.assertEqual("32", self.js("document.querySelector('#map').dataset.hubs"))
+        self.wait_for_hubs(32)
         self.assertEqual(str(total["packets_delivered"]), self.js(
             "percs.model.counters.packets_delivered"))
         self.assertEqual(shown[0], self.js("(e => [e.sequence, e.at, e.kind])("
@@ -145,6 +192,125 @@ class BrowserTest(CliTest):
         self.click("#view")
         self.assertEqual("supernode", self.js("document.querySelector('#map').dataset.view"))
         self.shoot("drilled")
+
+    def channels_shown(self):
+        """Packets that the virtual channels of all ports have sent, by the page."""
+        rows = self.js("percs.hubView.boxes.flatMap(({port}) => port.channels.map("
+                       "(vc, i) => [port.name, i, vc.packets, vc.held]))")
+        return {(port, vc): (packets, held) for port, vc, packets, held in rows if packets}
+
+    def test_a_hub_shows_its_ports_and_the_trees_of_its_cau(self):
+        self.open(HUB_WITH_TREES, 2)
+        self.wait_for_hubs(32)
+        self.js("percs.select({hub: arguments[0]})", HUB)
+        self.click("#open")
+        self.assertEqual("hub", self.js("document.querySelector('#map').dataset.view"))
+        self.wait_for("shares of two looks", lambda: self.js("Boolean(percs.inspected.earlier)"))
+        self.wait_for("operations", lambda: self.js("percs.trees.trees.some(t => t.lately > 0)"))
+        self.shoot("hub")
+        self.good("pause")
+        (counters,) = self.good_json("counters", HUB, "--vc")["nodes"]
+        counted = {(vc["port"], vc["vc"]): (vc["packets"], vc["most_held"])
+                   for vc in counters["vcs"] if vc["packets"]}
+        self.assertGreater(len(counted), 3)
+        self.wait_for("the numbers of percsctl", lambda: counted == self.channels_shown())
+        self.click_at(self.js("percs.hubView.middleOf('LL3')"))
+        self.wait_for("a preview", lambda: "It would touch" in self.text("#selection"))
+        self.assertIn(f"Link {LINK}", self.text("#selection"))
+        self.good("resume")
+        self.good("fault", "create", "cut", "--kind", "link_down", "--link", LINK)
+        self.wait_for("the port to be down", lambda: self.js(
+            "percs.inspected.links.find(link => link.name === arguments[0])?.up !== true", LINK))
+        self.click("#trees")
+        self.assertEqual("supernode", self.js("document.querySelector('#map').dataset.view"))
+        self.wait_for("trees", lambda: self.js("percs.trees.trees.every(t => t.state === 'ready')"))
+        for name in ("world", "left"):
+            (tree,) = self.good_json("tree", "list", name)["trees"]
+            shown = self.js("percs.trees.trees.find(t => t.name === arguments[0]).vertices.map("
+                            "v => [v.node, v.parent ?? null, v.participant])", name)
+            self.assertEqual([[v["hub"], v["parent"], v["participant"]]
+                              for v in tree["vertices"]], shown)
+        self.shoot("trees")
+
+    def test_a_cell_blade_shows_its_buses_and_what_moved(self):
+        self.open(BLADES, 2)
+        self.wait_for("blades", lambda: self.js("percs.model.blades") == ["blade0", "blade1"])
+        self.click("#selection .row button")
+        self.assertEqual("blade", self.js("document.querySelector('#map').dataset.view"))
+        self.wait_for("DMA", lambda: self.js("percs.bladeView.lately().dma") > 0)
+        self.shoot("blade")
+        self.good("pause")
+        (counters,) = self.good_json("counters", "blade0")["nodes"]
+        self.assertGreater(counters["blades"]["dma_bytes"], 0)
+        self.wait_for("the numbers of percsctl", lambda: self.js(
+            "percs.bladeView.lately().sum") == counters["blades"]["dma_bytes"])
+
+    def test_the_tree_of_crossbars_shows_its_levels_and_what_is_down(self):
+        self.open(CROSSBARS, 2)
+        self.wait_for("crossbars", lambda: not self.js("document.querySelector('#tree').hidden"))
+        self.click("#tree")
+        self.assertEqual("crossbars", self.js("document.querySelector('#map').dataset.view"))
+        self.wait_for("levels", lambda: self.js("percs.crossbars.counts()") == {
+            "leaf": 48, "spine": 24, "a": 96, "b": 96, "c": 96, "edge": 3})
+        self.wait_for("load", lambda: self.js("percs.model.linksOf('cu0-leaf0').some("
+                                              "link => link.forward.recent > 0)"))
+        self.good("fault", "create", "dead", "--kind", "hub_down", "--in", "cu0-spine8")
+        self.wait_for("its cables to be down", lambda: self.js(
+            "percs.crossbars.tip('cu0-spine8')").startswith("cu0-spine8\n24 cables, 24 down"))
+        self.shoot("crossbars")
+
+    def visible(self, css):
+        return self.js("document.querySelector(arguments[0]).checkVisibility()", css)
+
+    def test_a_finished_run_opens_from_a_file_and_its_time_line_moves(self):
+        scenario = SCENARIOS / "link-failure.yaml"
+        result = self.good_json("run", scenario, "--events")
+        self.good("view", scenario, "-o", "run.html")
+        self.start(f"file://{self.folder / 'run.html'}")
+        self.wait_for_hubs(32)
+        self.assertTrue(self.visible("#timeline"))
+        for acting in ("#pause", "#step", "#span", "#save", "#open", "#trees"):
+            self.assertFalse(self.visible(acting), acting)
+        self.assertEqual(result["packets_delivered"],
+                         self.js("Number(percs.model.counters.packets_delivered)"))
+        flits = ("[...percs.model.links.values()].reduce("
+                 "(sum, link) => sum + link.forward.flits + link.backward.flits, 0)")
+        self.assertEqual(result["flit_hops"], self.js(flits))
+        events = [[e["sequence"], e["at_ps"], e["kind"]] for e in result["events"]]
+        shown = "percs.model.events.map(e => [e.sequence, e.at, e.kind])"
+        self.assertEqual(events, self.js(shown))
+        self.shoot("view_end")
+        last = self.js("Number(document.querySelector('#moment').max)")
+        cut = min(at for _, at, kind in events if kind == "fault_injected")
+        down = "[...percs.model.links.values()].filter(link => !link.up).length"
+        seen = set()
+        for moment in (0, last // 2, last // 3, last):
+            self.js("percs.go(arguments[0])", moment)
+            at = self.js("Number(percs.model.status.virtual_time)")
+            so_far = self.js(shown)
+            self.assertEqual(events[:len(so_far)], so_far)
+            self.assertTrue(all(e[1] <= at for e in so_far) and
+                            all(e[1] >= at for e in events[len(so_far):]), (at, so_far))
+            self.assertLessEqual(self.js(flits), result["flit_hops"])
+            self.assertTrue(at > cut or self.js(down) == 0)
+            seen.add(self.js(flits))
+        self.assertEqual(4, len(seen))
+        self.js("percs.go(0)")
+        self.labels_are_apart()
+        self.js("percs.go(arguments[0])", last // 2)
+        self.labels_are_apart()
+        self.js("percs.select({hub: 'sn0-d0-h0'})")
+        self.assertEqual(0, self.js("document.querySelectorAll('#cut').length"))
+        self.shoot("view")
+
+    def labels_are_apart(self):
+        """Also where p50 and p99 are both 0."""
+        places = sorted(map(float, self.js(
+            "document.querySelector('#latency').dataset.labels").split()))
+        self.assertEqual(2, len(places))
+        self.assertGreaterEqual(places[1] - places[0], 12)
+        height = self.js("document.querySelector('#latency').clientHeight")
+        self.assertLessEqual(places[1], height - 15)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@
 #include "emulator/base/check.h"
 #include "emulator/sim/run.h"
 #include "percs/v1/endpoint.pb.h"
-#include "proto/scenario/endpoint_codec.h"
+#include "proto/window/endpoint_codec.h"
 
 namespace {
 

@@ -89,6 +89,9 @@ void SimulatedFabric::StartDaemon(std::uint32_t index) {
   around.reached = [](bool) {};
   around.end = [this, process](const absl::Status& why) {
     world_->Log(fmt::format("{} ends: {}", process->name(), why.ToString()));
+    // After a loss of power another fabric may be there, which this daemon has not joined.
+    if (absl::IsFailedPrecondition(why) && !lost_power_ && stray_.empty())
+      stray_ = fmt::format("{} ends: {}", process->name(), std::string(why.message()));
     process->Kill();
   };
   daemon.core = std::make_unique<DaemonCore>(daemon.lock.get(), std::move(around));

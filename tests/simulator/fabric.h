@@ -59,6 +59,8 @@ class SimulatedFabric {
   std::uint64_t crashes() const { return crashes_; }
   // Why a controller did not start although nothing was wrong; empty if it always did.
   const std::string& refusal() const { return refusal_; }
+  // A daemon had a place that the controller does not know; "": none.
+  const std::string& stray() const { return stray_; }
 
  private:
   struct Daemon {
@@ -80,7 +82,7 @@ class SimulatedFabric {
   std::uint64_t numbers_ = 0, crashes_ = 0;
   Wall controller_delay_ = milliseconds(300), daemon_delay_ = milliseconds(500);
   bool lost_power_ = false;
-  std::string refusal_, told_;
+  std::string refusal_, told_, stray_;
 };
 
 }  // namespace percs::sim

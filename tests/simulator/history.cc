@@ -9,6 +9,8 @@
 #include "client/lib/journalled_run.h"
 #include "emulator/sim/run.h"
 #include "fmt/format.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "proto/convert/run_result.h"
 #include "proto/scenario/build.h"
 #include "proto/scenario/commands.h"
 #include "proto/scenario/reader.h"
@@ -92,7 +94,7 @@ class History final : public Observer {
   void LookAtPlaces(Controller& controller);
   void LookAtTime(Controller& controller);
   void CheckEnd();
-  void CheckDigest(const JournalledRun& run, const std::string& digest);
+  void CheckDigest(const JournalledRun& run, const v1::RunResult& result);
   Wall Span(Wall least, Wall most) {
     return least + Wall(static_cast<Wall::rep>(random_.Unit() *
                                                static_cast<double>((most - least).count())));
@@ -109,6 +111,7 @@ class History final : public Observer {
   // Of the controller that there was at the last look: who has which place.
   const Controller* looked_at_ = nullptr;
   std::vector<std::uint64_t> owners_;
+  std::vector<bool> dialling_;           // slowly: to connect takes several steps
   std::map<std::uint64_t, Time> times_;  // by run, the latest that was seen
   // By run, place and end of the window: who was granted it.
   std::map<std::tuple<std::uint64_t, std::uint32_t, Time>, std::uint64_t> grants_;
@@ -241,15 +244,20 @@ void History::LookAtPlaces(Controller& controller) {
   const bool same = looked_at_ == &controller && owners_.size() == settings_.daemons;
   looked_at_ = &controller;
   owners_.resize(settings_.daemons);
+  dialling_.resize(settings_.daemons);
   for (std::uint32_t place = 0; place < settings_.daemons; ++place) {
     const Member* member = controller.membership().member(place);
     const std::uint64_t owner = member ? member->incarnation() : 0;
     const std::uint64_t before = std::exchange(owners_[place], owner);
+    const auto daemon = fabric_.Find(before);
+    const bool dialled = dialling_[place];
+    dialling_[place] = member && daemon && !member->connected() && fabric_.daemon(*daemon)->slow();
     if (!same || before == 0 || before == owner) continue;
     ++outcome_.losses;
     world_.Log(fmt::format("the daemon in place {} is lost", place));
-    const auto daemon = fabric_.Find(before);
-    if (!daemon || impaired_[*daemon] + kRecovers >= world_.now()) continue;
+    // A session that has heard what a loss of power took from the state cannot continue.
+    if (!daemon || fabric_.lost_power() || dialled) continue;
+    if (impaired_[*daemon] + kRecovers >= world_.now()) continue;
     Fail(fmt::format("{} was declared lost, though it could have answered since {:.3f} s",
                      SimulatedFabric::NameOf(*daemon), impaired_[*daemon].count() / 1e9));
   }
@@ -271,6 +279,7 @@ void History::Look() {
     return;
   }
   if (!client_.failure().empty()) Fail(client_.failure());
+  if (!fabric_.stray().empty()) Fail(fabric_.stray());
   Controller* controller = fabric_.controller();
   if (controller == nullptr) {
     looked_at_ = nullptr;
@@ -280,7 +289,23 @@ void History::Look() {
   LookAtTime(*controller);
 }
 
-void History::CheckDigest(const JournalledRun& run, const std::string& digest) {
+// What two results differ in, for people: both are of the same scenario.
+std::string Differences(const RunResult& replay, const v1::RunResult& result,
+                        const v1::Scenario& scenario) {
+  const auto built = BuildScenario(scenario, "");
+  PERCS_CHECK(built.ok());
+  v1::RunResult other;
+  RunResultToProto(replay, *Topology::Create(built->topology), &other);
+  other.set_windows(result.windows());
+  std::string text;
+  google::protobuf::util::MessageDifferencer differencer;
+  differencer.ReportDifferencesToString(&text);
+  differencer.Compare(result, other);
+  return text;
+}
+
+void History::CheckDigest(const JournalledRun& run, const v1::RunResult& result) {
+  const std::string& digest = result.digest();
   if (run.end && run.end->digest() != digest && !run.end->digest().empty())
     return Fail("the journal has another digest than the result");
   const auto scenario = BuildScenario(run.scenario, "");
@@ -294,8 +319,8 @@ void History::CheckDigest(const JournalledRun& run, const std::string& digest) {
   const auto replay = RunScenario(*scenario, options);
   if (!replay.ok()) return Fail("the replay fails: " + std::string(replay.status().message()));
   if (replay->digest.ToString() != digest)
-    Fail(fmt::format("the digest is {}, and that of the replay {}", digest,
-                     replay->digest.ToString()));
+    Fail(fmt::format("the digest is {}, and that of the replay {}; result -> replay:\n{}", digest,
+                     replay->digest.ToString(), Differences(*replay, result, run.scenario)));
 }
 
 void History::CheckEnd() {
@@ -327,7 +352,7 @@ void History::CheckEnd() {
   const auto run = ReadJournalledRun(SimulatedFabric::kFolder, client_.run(), fabric_.disk());
   if (!run.ok()) return Fail(std::string(run.status().message()));
   outcome_.finished = true;
-  CheckDigest(*run, result->result().digest());
+  CheckDigest(*run, result->result());
 }
 
 Outcome History::Run() {

@@ -100,7 +100,7 @@ class SimulatedSync final : public SyncTransport {
     }
     world.After(network_->Delay(*process_, *there->process),
                 [node = *there, request, reply, network = network_, from = process_] {
-                  node.process->Run([=] { Answer(node, request, network, *from, reply); });
+                  node.process->Run([=] { Answer(node, request, network, from, reply); });
                 });
   }
 
@@ -117,20 +117,21 @@ class SimulatedSync final : public SyncTransport {
   }
 
  private:
-  // As the service does: the answer leaves before what it says is kept.
+  // As the service does.
   template <typename Reply>
   static void Answer(const Network::Node& node, const v1::JoinRequest& request, Network* network,
-                     const Process& to, const Reply& reply) {
-    const auto place = node.membership->Join(request);
-    v1::JoinReply message;
-    if (place.ok()) {
-      message.set_process(*place);
-      message.set_fabric(node.membership->fabric());
-      message.set_processes(node.membership->places());
-    }
-    if (!node.process->Affects()) return;
-    network->world().After(network->Delay(*node.process, to),
-                           [reply, status = place.status(), message] { reply(status, message); });
+                     const std::shared_ptr<Process>& to, const Reply& reply) {
+    node.membership->Join(request, [=](const absl::StatusOr<std::uint32_t>& place) {
+      v1::JoinReply message;
+      if (place.ok()) {
+        message.set_process(*place);
+        message.set_fabric(node.membership->fabric());
+        message.set_processes(node.membership->places());
+      }
+      if (!node.process->Affects()) return;
+      network->world().After(network->Delay(*node.process, *to),
+                             [reply, status = place.status(), message] { reply(status, message); });
+    });
   }
 
   Network* const network_;

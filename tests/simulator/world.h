@@ -73,6 +73,7 @@ class Process final : public WallClock, public std::enable_shared_from_this<Proc
     slow_until_ = until;
     look_ = look;
   }
+  bool slow() const { return slow_until_ > world_->now(); }
   // After so many more things that leave it, it is dead, in the middle of what it does.
   void DieAfter(std::uint64_t effects) { dies_after_ = effects; }
   void Kill();

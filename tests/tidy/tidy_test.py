@@ -17,10 +17,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "differential"))
 sys.path.insert(0, str(ROOT / "tests" / "tidy"))
 import include_graph  # noqa: E402
+import measures  # noqa: E402
 import mutate  # noqa: E402
 
 LINE_LENGTH = 100
-FILE_LINES = 600
+FILE_LINES = measures.FILE_LINES
 TEST_FILE_LINES = 800
 FUNCTION_LINES = 70
 TEST_FUNCTION_LINES = 120
@@ -252,6 +253,16 @@ class TreeTest(unittest.TestCase):
     def test_functions_are_short(self):
         self.check(self.code, long_functions)
 
+    def test_classes_are_narrow(self):
+        product = {n: t for n, t in self.code.items() if n.startswith(measures.FOLDERS)}
+        self.check(product, measures.wide_classes)
+
+    def test_nine_functions_of_ten_are_at_most_24_lines(self):
+        for folder in measures.FOLDERS:
+            lengths = [lines for n, t in self.code.items() if n.startswith(folder + "/")
+                       for _, lines in functions(t)]
+            self.assertLessEqual(measures.percentile(lengths, 90), measures.P90_LINES, folder)
+
     def test_what_is_shipped_never_listens_without_asking_who_calls(self):
         shipped = {n: t for n, t in self.texts.items()
                    if n.startswith("deploy/") or n in ("docker-compose.yml", "README.md")}
@@ -381,6 +392,20 @@ class RuleTest(unittest.TestCase):
         self.assertFalse(long_functions("a.cc", "class C {\n" + "  int f(int a);\n" * 100 + "};\n"))
         two = "void F() {\n" + body[:200] + "}\nvoid G() {\n" + body[:200] + "}\n"
         self.assertFalse(long_functions("a.cc", two))
+
+    def test_wide_class(self):
+        data = "".join(f"  int a{i} = {{}}, b{i}[2] = {{1, 2}};\n" for i in range(13))
+        wide = "namespace n {\nclass C : public B<int, 2> {\n public:\n" + data + "};\n}\n"
+        self.assertTrue(measures.wide_classes("a.h", wide))
+        why = wide.replace("class", "// WIDE: it has to.\nclass")
+        self.assertFalse(measures.wide_classes("a.h", why))
+        inner = "class C {\n  struct D {\n" + data[:200] + "  };\n" + data[-200:] + "};\n"
+        self.assertFalse(measures.wide_classes("a.h", inner), "each class counts for itself")
+        methods = "".join(f"  std::map<A, void(B)> f{i}(int a, int b) const {{ return {{}}; }}\n"
+                          for i in range(41))
+        self.assertTrue(measures.wide_classes("a.h", "class C {\n" + methods + "};\n"))
+        held = "".join(f"  std::function<void(int, int)> f{i} = nullptr;\n" for i in range(25))
+        self.assertFalse(measures.wide_classes("a.h", "class C {\n" + held + "};\n"))
 
     def test_impure_emulator(self):
         for line in ("#include <thread>", "#include <grpcpp/grpcpp.h>", '#include "daemon/a.h"',

@@ -28,8 +28,9 @@ from percs.fabric import Event, Fabric, Health, Status, connect
 from percs.faults import Fault
 from percs.local import (Process, ca, contexts, delete_context, down_all, export_context, fabrics,
                          import_context)
-from percs.measure import (capture, collective, journal, mpirun, perf, picture, ping, replay,
-                           restore, run, sweep, sweep3d, trace, validate, validation_page, version)
+from percs.measure import (capture, collective, collective_roots, journal, mpirun, perf, picture,
+                           ping, replay, restore, run, sweep, sweep3d, trace, validate,
+                           validation_page, version, view)
 from percs.result import Latency, Result
 from percs._run import Progress, Run
 from percs.scenario import Scenario, check, fields, schema
@@ -42,8 +43,8 @@ __all__ = [
     "Notification", "Packet", "Pending", "PercsError", "Problem", "Process", "Progress",
     "RefusedError", "Result", "Run", "Scenario", "ScenarioError", "StateError", "Status",
     "UnreachableError", "ViolationError", "WaitError", "Window", "WindowError", "aio", "ca",
-    "capture", "check", "check_routes", "collective", "connect", "contexts", "counter_list",
-    "delete_context", "diff_routes", "down_all", "dump_routes", "export_context", "fabrics",
-    "fields", "graph", "import_context", "journal", "mpirun", "percsctl", "perf", "picture",
-    "ping", "plot", "print_time", "replay", "restore", "run", "schema", "sweep", "sweep3d",
-    "trace", "validate", "validation_page", "version"]
+    "capture", "check", "check_routes", "collective", "collective_roots", "connect", "contexts",
+    "counter_list", "delete_context", "diff_routes", "down_all", "dump_routes", "export_context",
+    "fabrics", "fields", "graph", "import_context", "journal", "mpirun", "percsctl", "perf",
+    "picture", "ping", "plot", "print_time", "replay", "restore", "run", "schema", "sweep",
+    "sweep3d", "trace", "validate", "validation_page", "version", "view"]

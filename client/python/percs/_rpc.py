@@ -83,6 +83,11 @@ def error_of(method: str, where: Address, error: Any) -> errors.PercsError:
     """The exception for a status of gRPC."""
     code, details = error.code(), error.details() or ""
     kind = _OF_A_CODE.get(code, errors.PercsError)
+    if code == grpc.StatusCode.UNAVAILABLE and "handshake" in details.lower():
+        return errors.RefusedError(
+            f"no {where.role} at {where.address} that trusts this identity, or that this identity "
+            "trusts: a fabric that was started again may have a new authority; name the folder of "
+            f"an identity of its authority ({method}: {details})")
     if code == grpc.StatusCode.UNAVAILABLE:
         text = (f"no {where.role} answers at {where.address} ({method}: {details}); "
                 "`percsctl ps` lists the local fabrics")

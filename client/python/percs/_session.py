@@ -20,7 +20,7 @@ from percs.v1 import endpoint_pb2, options_pb2, windows_pb2
 
 Operation = endpoint_pb2.EndpointOperation
 
-_VERSION = 1  # of this protocol: kEndpointVersion of proto/scenario/endpoint_codec.h
+_VERSION = 1  # of this protocol: kEndpointVersion of proto/window/endpoint_codec.h
 _DIAL_AGAIN_SECONDS = 0.05
 _OPERATIONS_AT_ONCE = 256
 _BYTES_AT_ONCE = 1 << 20

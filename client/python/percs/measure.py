@@ -113,6 +113,20 @@ def capture(scenario: Union[Scenario, Path], output: Path, *, format: str = "pca
                                    until=until, scale=scale, output=output))
 
 
+def view(source: Union[Scenario, Path], output: Path, *, run: Optional[int] = None,
+         result: Optional[Path] = None, threads: int = 1) -> str:
+    """Writes a run as a page for browsers, one HTML file with a time line; returns its digest.
+
+    ``source``: a scenario, which is run; or the --state-dir of a controller or a checkpoint, whose
+    run (``run``: its number, or the last) is run again. ``result``: JSON of percsctl, of a run that
+    has to be the same (ViolationError).
+    """
+    given: List[_program.Argument] = [source] if not isinstance(source, Scenario) else [
+        source.path, *source.arguments()]
+    return str(_program.run_json("view", *given, *_program.options(
+        output=output, run=run, result=result, threads=threads))["digest"])
+
+
 def picture(kind: str, files: Sequence[Path], output: Path) -> None:
     """Draws files that percsctl wrote as JSON, with gnuplot: a .svg or .png.
 
@@ -227,15 +241,26 @@ def sweep3d(*, cus: Sequence[int] = (1,), k_block: Optional[int] = None,
     return table(found["points"])
 
 
-def validate(machine: str, *, only: Optional[str] = None,
-             withhold: Optional[Path] = None) -> pd.DataFrame:
+def collective_roots(operation: str, *, nodes: Optional[int] = None, size: Sizes = None,
+                     tasks: Optional[int] = None, algorithm: Optional[str] = None,
+                     smt: Optional[int] = None, mapping: Optional[str] = None) -> pd.Series:
+    """Mean time in us with each task as the root of all calls; ``"rotating"``: a moving root."""
+    found = _program.run_json("collective", operation, "--every-root", *_program.options(
+        nodes=nodes, size=_list(size), tasks=tasks, algorithm=algorithm, smt=smt, mapping=mapping))
+    roots = [*range(len(found["fixed_us"])), "rotating"]
+    return pd.Series([*found["fixed_us"], found["rotating_us"]], index=roots, name="mean_us")
+
+
+def validate(machine: str, *, only: Optional[str] = None, withhold: Optional[Path] = None,
+             without: Optional[str] = None) -> pd.DataFrame:
     """Emulated figures beside published ones (docs/fidelity.md); ``attrs["summary"]`` sums up.
 
     ``machine``: cell, p7ih, roadrunner, smartmap or all; ``only``: rows whose id starts with this;
-    ``withhold``: judge against the figures of this CSV file instead. ``error`` is a share, NaN for
-    rows without one.
+    ``withhold``: judge against the figures of this CSV file instead; ``without``: measure p7ih
+    without this mechanism. ``error`` is a share, NaN for rows without one.
     """
-    found = _program.run_json("validate", machine, *_program.options(only=only, withhold=withhold))
+    found = _program.run_json("validate", machine, *_program.options(
+        only=only, withhold=withhold, without=without))
     frame = table(found["rows"]).set_index("id")
     frame.attrs["summary"] = found["summary"]
     frame.attrs["unmatched"] = found["unmatched"]

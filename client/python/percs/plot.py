@@ -25,6 +25,13 @@ def _axes(ax: Optional[Axes]) -> Axes:
     return plt.subplots(figsize=(7, 4.5), layout="constrained")[1]
 
 
+def _style(number: int) -> Dict[str, Any]:
+    """Of the curve of this number. One that later ones cover is wider, so that it still shows."""
+    wider = max(0, 2 - number)
+    return {"marker": _MARKERS[number % len(_MARKERS)], "markersize": 4 + 2 * wider,
+            "linewidth": 1.5 + 0.9 * wider}
+
+
 def column(frame: pd.DataFrame, name: str) -> str:
     """The column of this name, or the one whose path or words end with it: ``mode``, ``load``.
 
@@ -70,8 +77,7 @@ def latency_load(frame: pd.DataFrame, hue: Optional[str] = None, *, x: str = "lo
     saturated = frame[column(frame, "saturated")] == True  # noqa: E712: also of no value
     for number, (name, group) in enumerate(_groups(frame, hue)):
         where, mean, low, high = _by_x(group, across, up)
-        line, = ax.plot(where, mean, marker=_MARKERS[number % len(_MARKERS)], markersize=4,
-                        label=name or None)
+        line, = ax.plot(where, mean, label=name or None, **_style(number))
         ax.fill_between(where, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
         full = group.loc[saturated[group.index], across].unique().astype(float)
         ax.plot(full, np.full(len(full), 1.02 + 0.03 * number), "x", color=line.get_color(),
@@ -99,8 +105,7 @@ def accepted_load(frame: pd.DataFrame, hue: Optional[str] = None, *, x: str = "l
     up = column(frame, "accepted_GB_per_s_per_hub")
     for number, (name, group) in enumerate(_groups(frame, hue)):
         where, mean, low, high = _by_x(group, across, up)
-        line, = ax.plot(where, mean, marker=_MARKERS[number % len(_MARKERS)], markersize=4,
-                        label=name or None)
+        line, = ax.plot(where, mean, label=name or None, **_style(number))
         ax.fill_between(where, low, high, color=line.get_color(), alpha=0.2,
                         linewidth=0)
     ax.set_xlabel("offered load")

@@ -10,12 +10,17 @@ namespace percs {
 double WallSeconds(LossWatch::Wall time) { return static_cast<double>(time.count()) / 1000; }
 
 void LossWatch::Look(Clock::time_point now, const Rules& rules) {
-  // A pause of this process says nothing about others.
-  const Wall passed =
-      std::min(std::chrono::duration_cast<Wall>(now - looked_.value_or(now)), kLookEvery);
+  // A pause of this process says nothing about others. What arrived meanwhile is heard after this
+  // look, so the next one decides; that one does so even when it is late itself.
+  const Wall since = std::chrono::duration_cast<Wall>(now - looked_.value_or(now));
+  const bool late = since > kLateAfter;
+  Rules at_this_look = rules;
+  if (late && !late_) at_this_look.can_decide = false;
+  late_ = late;
   looked_ = now;
+  const Wall passed = rules.can_decide ? std::min(since, kLookEvery) : Wall(0);
   for (std::uint32_t place = 0; place < silent_.size(); ++place) {
-    LookAt(place, rules.can_decide ? passed : Wall(0), rules);
+    LookAt(place, passed, at_this_look);
   }
 }
 

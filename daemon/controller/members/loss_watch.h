@@ -24,6 +24,7 @@ class LossWatch {
   using Clock = std::chrono::steady_clock;
   using Wall = std::chrono::milliseconds;
   static constexpr Wall kLookEvery{100};
+  static constexpr Wall kLateAfter{500};  // such a look follows a pause of this process
   static constexpr Wall kMissingAfter{2'000};
 
   // One place, as a look finds it.
@@ -73,6 +74,7 @@ class LossWatch {
   Port* port_;
   std::vector<State> silent_;  // by place
   std::optional<Clock::time_point> looked_;
+  bool late_ = false;  // the last look was
 };
 
 double WallSeconds(LossWatch::Wall time);

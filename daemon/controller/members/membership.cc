@@ -6,9 +6,9 @@
 #include <fstream>
 #include <utility>
 
-#include "daemon/config/version.h"
 #include "fmt/format.h"
 #include "proto/process/printable.h"
+#include "proto/process/version.h"
 #include "spdlog/spdlog.h"
 
 namespace percs {
@@ -104,15 +104,14 @@ grpc::ServerUnaryReactor* Membership::Service::Join(grpc::CallbackServerContext*
     return reactor;
   }
   const LockGuard guard(membership_->lock_->mutex());
-  const auto place = membership_->Join(*request);
-  if (place.ok()) {
-    reply->set_process(*place);
-    reply->set_fabric(membership_->fabric_);
-    reply->set_processes(membership_->places());
-  } else {
-    membership_->LogRefusal(*request, place.status());
-  }
-  reactor->Finish(ToGrpc(place.status()));
+  membership_->Join(*request, [=, this](const absl::StatusOr<std::uint32_t>& place) {
+    if (place.ok()) {
+      reply->set_process(*place);
+      reply->set_fabric(membership_->fabric_);
+      reply->set_processes(membership_->places());
+    }
+    reactor->Finish(ToGrpc(place.status()));
+  });
   return reactor;
 }
 
@@ -184,7 +183,30 @@ absl::Status Membership::CheckStays() const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::uint32_t> Membership::Join(const v1::JoinRequest& request) {
+void Membership::Join(const v1::JoinRequest& request, Joined done) {
+  const auto place = GivePlace(request);
+  if (!place.ok()) {
+    LogRefusal(request, place.status());
+    return done(place);
+  }
+  if (hold_back_ && !members_[*place]->kept()) {
+    waiting_.emplace(*place, std::move(done));
+    return;
+  }
+  done(place);
+}
+
+void Membership::AnswerWaiting(std::uint32_t place, const absl::Status& status) {
+  const auto [begin, end] = waiting_.equal_range(place);
+  std::vector<Joined> answers;
+  for (auto it = begin; it != end; ++it) answers.push_back(std::move(it->second));
+  waiting_.erase(begin, end);
+  for (const Joined& done : answers)
+    done(status.ok() ? absl::StatusOr<std::uint32_t>(place)
+                     : absl::StatusOr<std::uint32_t>(status));
+}
+
+absl::StatusOr<std::uint32_t> Membership::GivePlace(const v1::JoinRequest& request) {
   if (absl::Status status = CheckStays(); !status.ok()) return status;
   if (absl::Status status = CheckName(request.name()); !status.ok()) return status;
   const std::string who = fmt::format("{} (pid {})", request.name(), request.pid());
@@ -222,6 +244,7 @@ void Membership::Lose(std::uint32_t place, const std::string& why) {
   const std::shared_ptr<Member> member = std::move(members_[place]);
   members_[place] = nullptr;
   member->Leave();
+  AnswerWaiting(place, absl::UnavailableError("this daemon was declared lost; join again"));
   spdlog::warn("lost {}: {}", member->Describe(), why);
   events_.changed(place);
   if (!leaving_) events_.lost(*member, why);
@@ -238,6 +261,7 @@ absl::Status Membership::Restore(
     }
     members_[place] = std::make_shared<Member>(this, place, saved.joined());
     members_[place]->session().HoldBack();
+    members_[place]->set_kept();
     members_[place]->Restore(saved);
   }
   return absl::OkStatus();
@@ -245,7 +269,11 @@ absl::Status Membership::Restore(
 
 void Membership::Release() {
   for (const auto& member : members_) {
-    if (member) member->session().Release();
+    if (!member) continue;
+    member->session().Release();
+    if (member->kept()) continue;
+    member->set_kept();
+    AnswerWaiting(member->place(), absl::OkStatus());
   }
 }
 
@@ -280,6 +308,7 @@ void Membership::Leave() {
     if (!members_[place]) continue;
     members_[place]->Leave();
     members_[place] = nullptr;
+    AnswerWaiting(place, CheckStays());
     events_.changed(place);
   }
 }

@@ -37,6 +37,9 @@ class Member final : public Endpoint<v1::ControllerMessage, v1::DaemonMessage> {
   std::uint64_t incarnation() const { return joined_.incarnation(); }
   std::string Describe() const;  // `percsd 3 (pid 1234)`
   bool ever_connected() const { return ever_connected_; }
+  // That it has this place is saved, if anything is; until then it is not told.
+  bool kept() const { return kept_; }
+  void set_kept() { kept_ = true; }
 
   void Save(v1::SavedMember* saved) const;
   void Restore(const v1::SavedMember& saved);
@@ -53,7 +56,7 @@ class Member final : public Endpoint<v1::ControllerMessage, v1::DaemonMessage> {
   Membership* membership_;
   const std::uint32_t place_;
   const v1::JoinRequest joined_;
-  bool ever_connected_ = false;
+  bool ever_connected_ = false, kept_ = false;
 };
 
 class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessage> {
@@ -70,8 +73,10 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
 
   v1::Sync::CallbackService* service() { return &service_; }
   std::uint64_t fabric() const { return fabric_; }
-  // The place of a daemon that joins, or why it has none.
-  absl::StatusOr<std::uint32_t> Join(const v1::JoinRequest& request);
+  // The place of a daemon that joins, or why it has none. `done` is called once: with a place only
+  // when that is saved, so perhaps from Release.
+  using Joined = std::function<void(const absl::StatusOr<std::uint32_t>& place)>;
+  void Join(const v1::JoinRequest& request, Joined done);
   // No message goes to daemons, new or old, before Release.
   void HoldBack() { hold_back_ = true; }
   void Release();
@@ -115,6 +120,8 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
   absl::Status CheckStays() const;
   void Replace(const v1::JoinRequest& request);
   absl::StatusOr<std::uint32_t> FindPlace(const v1::JoinRequest& request) const;
+  absl::StatusOr<std::uint32_t> GivePlace(const v1::JoinRequest& request);
+  void AnswerWaiting(std::uint32_t place, const absl::Status& status);
 
   // Of a daemon that asks again and again: once, and again when the reason is another one.
   void LogRefusal(const v1::JoinRequest& request, const absl::Status& why);
@@ -125,6 +132,7 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
   Events events_;
   Service service_{this};
   std::vector<std::shared_ptr<Member>> members_;  // by place
+  std::multimap<std::uint32_t, Joined> waiting_;  // for their places to be saved
   std::map<std::uint64_t, std::string> refused_;  // why, by incarnation
   bool leaving_ = false, handing_over_ = false;
 };

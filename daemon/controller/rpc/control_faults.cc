@@ -8,6 +8,7 @@
 #include "daemon/controller/rpc/link_names.h"
 #include "emulator/management/fault_timeline.h"
 #include "proto/scenario/blades.h"
+#include "proto/scenario/fault_methods.h"
 #include "proto/scenario/faults.h"
 
 namespace percs {
@@ -51,16 +52,14 @@ void PreviewToProto(const FaultPreview& preview, const FabricRun& run, v1::Fault
 
 }  // namespace
 
-absl::Status ControlService::Handlers::Set(const CallPtr& call, const v1::Fault& fault,
-                                           std::function<void(Time)> told) {
-  auto run = ActiveRun(/*going_on=*/true);
-  if (!run.ok()) return run.status();
-  const auto spec = BuildFaultSpec(fault, (*run)->topology());
+absl::Status ControlService::Handlers::Set(FabricRun* run, const CallPtr& call,
+                                           const v1::Fault& fault, std::function<void(Time)> told) {
+  const auto spec = BuildFaultSpec(fault, run->topology());
   if (!spec.ok()) return spec.status();
   v1::JournalRecord record;
   *record.mutable_create_fault() = fault;
   const auto effect = std::make_shared<Time>(0);
-  (*run)->Manage(
+  run->Manage(
       std::move(record),
       [effect, spec = *spec](Fabric& manager, Time at) {
         const auto created = manager.faults()->Create(spec, at);
@@ -74,10 +73,8 @@ absl::Status ControlService::Handlers::Set(const CallPtr& call, const v1::Fault&
 Reactor* ControlService::Handlers::InjectLinkFault(Context* context,
                                                    const v1::InjectLinkFaultRequest* request,
                                                    v1::InjectLinkFaultReply* reply) {
-  return Serve(context, [&](const CallPtr& call) -> absl::Status {
-    auto run = ActiveRun(/*going_on=*/true);
-    if (!run.ok()) return run.status();
-    const Topology& topology = (*run)->topology();
+  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
+    const Topology& topology = run->topology();
     auto link = topology.ParseLink(request->link());
     if (!link.ok()) return link.status();
     const LinkEnd lower = LowerEnd(topology, *link);
@@ -90,7 +87,7 @@ Reactor* ControlService::Handlers::InjectLinkFault(Context* context,
     } else {
       fault.set_link_down(reply->link());
     }
-    return Set(call, fault, [reply, number = (*run)->number(), up = request->up()](Time at) {
+    return Set(run, call, fault, [reply, number = run->number(), up = request->up()](Time at) {
       reply->set_at(at);
       spdlog::info("run {}: {} changes to {} at {}", number, reply->ends(), up ? "up" : "down",
                    FormatTime(at));
@@ -101,11 +98,9 @@ Reactor* ControlService::Handlers::InjectLinkFault(Context* context,
 Reactor* ControlService::Handlers::InjectFault(Context* context,
                                                const v1::InjectFaultRequest* request,
                                                v1::InjectFaultReply* reply) {
-  return Serve(context, [&](const CallPtr& call) -> absl::Status {
-    auto run = ActiveRun(/*going_on=*/true);
-    if (!run.ok()) return run.status();
-    const Topology& topology = (*run)->topology();
-    const auto told = [reply, number = (*run)->number()](Time at) {
+  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
+    const Topology& topology = run->topology();
+    const auto told = [reply, number = run->number()](Time at) {
       reply->set_at(at);
       spdlog::info("run {}: {} at {}", number, reply->what(), FormatTime(at));
     };
@@ -117,7 +112,7 @@ Reactor* ControlService::Handlers::InjectFault(Context* context,
       const auto part = BuildBladeFault(fault, topology);
       if (!part.ok()) return part.status();
       reply->set_what(DescribeBladeFault(*part, topology));
-      (*run)->BreakPart(fault, request->now(), call->Then<Time>(told));
+      run->BreakPart(fault, request->now(), call->Then<Time>(told));
       return absl::OkStatus();
     }
     if (request->now()) fault.clear_at();
@@ -126,30 +121,25 @@ Reactor* ControlService::Handlers::InjectFault(Context* context,
     if (spec->sets == FaultSets::kNo)
       return absl::InvalidArgumentError("a fault with `inject` has a name; create it");
     reply->set_what(DescribeSetting(*spec, topology));
-    return Set(call, fault, told);
+    return Set(run, call, fault, told);
   });
 }
 
-absl::Status ControlService::Handlers::SetFault(const CallPtr& call, const v1::Fault& fault,
-                                                const char* what, FaultCommand command,
-                                                v1::JournalRecord record,
+absl::Status ControlService::Handlers::SetFault(FabricRun* run, const CallPtr& call,
+                                                const v1::Fault& fault, const char* what,
+                                                FaultCommand command, v1::JournalRecord record,
                                                 std::chrono::milliseconds lease,
                                                 v1::FaultReply* reply) {
-  auto run = ActiveRun(/*going_on=*/true);
-  if (!run.ok()) return run.status();
-  const auto spec = BuildFaultSpec(fault, (*run)->topology());
+  const auto spec = BuildFaultSpec(fault, run->topology());
   if (!spec.ok()) return spec.status();
-  const std::uint64_t number = (*run)->number();
+  const std::uint64_t number = run->number();
   if (lease.count() > 0) record.set_lease_wall_ms(static_cast<std::uint64_t>(lease.count()));
-  (*run)->Manage(
+  run->Manage(
       std::move(record),
-      [reply, command, spec = *spec, run = *run](Fabric& manager, Time at) {
-        const auto status = (manager.faults()->*command)(spec, at);
-        if (!status.ok()) return status.status();
-        FaultToProto(*status, run->topology(), reply->mutable_fault());
-        return absl::OkStatus();
+      [reply, command, spec = *spec, run](Fabric& manager, Time at) {
+        return percs::SetFault(*manager.faults(), command, spec, run->topology(), at, reply);
       },
-      call->Then<Time>([reply, number, what, lease, run = *run](Time at) {
+      call->Then<Time>([reply, number, what, lease, run](Time at) {
         reply->set_at(at);
         reply->set_pace(run->pace().Expected());
         if (lease.count() > 0) run->Lease(reply->fault().id(), reply->fault().number(), lease);
@@ -165,14 +155,14 @@ absl::Status ControlService::Handlers::SetFault(const CallPtr& call, const v1::F
 Reactor* ControlService::Handlers::CreateFault(Context* context,
                                                const v1::CreateFaultRequest* request,
                                                v1::FaultReply* reply) {
-  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
     v1::JournalRecord record;
     *record.mutable_create_fault() = request->fault();
     if (request->lease_wall_ms() > kLeaseMax) {
       return absl::InvalidArgumentError(
           fmt::format("a lease of {} ms; at most {}", request->lease_wall_ms(), kLeaseMax));
     }
-    return SetFault(call, request->fault(), "create fault", &FaultService::Create,
+    return SetFault(run, call, request->fault(), "create fault", &FaultService::Create,
                     std::move(record), std::chrono::milliseconds(request->lease_wall_ms()), reply);
   });
 }
@@ -180,10 +170,10 @@ Reactor* ControlService::Handlers::CreateFault(Context* context,
 Reactor* ControlService::Handlers::UpdateFault(Context* context,
                                                const v1::UpdateFaultRequest* request,
                                                v1::FaultReply* reply) {
-  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
     v1::JournalRecord record;
     *record.mutable_update_fault() = request->fault();
-    return SetFault(call, request->fault(), "update fault", &FaultService::Update,
+    return SetFault(run, call, request->fault(), "update fault", &FaultService::Update,
                     std::move(record), {}, reply);
   });
 }
@@ -191,14 +181,13 @@ Reactor* ControlService::Handlers::UpdateFault(Context* context,
 // A command for the fault service: `act` carries it out when it is durable, `told` is what the log
 // says of it then.
 template <typename Reply, typename Act, typename Told>
-absl::Status ControlService::Handlers::OnFaults(const CallPtr& call, v1::JournalRecord record,
-                                                Reply* reply, Act act, Told told) {
-  auto run = ActiveRun(/*going_on=*/true);
-  if (!run.ok()) return run.status();
-  (*run)->Manage(
+absl::Status ControlService::Handlers::OnFaults(FabricRun* run, const CallPtr& call,
+                                                v1::JournalRecord record, Reply* reply, Act act,
+                                                Told told) {
+  run->Manage(
       std::move(record),
-      [act, run = *run](Fabric& manager, Time at) { return act(*manager.faults(), *run, at); },
-      call->Then<Time>([reply, told, number = (*run)->number()](Time at) {
+      [act, run](Fabric& manager, Time at) { return act(*manager.faults(), *run, at); },
+      call->Then<Time>([reply, told, number = run->number()](Time at) {
         reply->set_at(at);
         spdlog::info("run {}: {} at {}", number, told(), FormatTime(at));
       }));
@@ -208,45 +197,41 @@ absl::Status ControlService::Handlers::OnFaults(const CallPtr& call, v1::Journal
 Reactor* ControlService::Handlers::DeleteFault(Context* context,
                                                const v1::DeleteFaultRequest* request,
                                                v1::FaultReply* reply) {
-  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
     v1::JournalRecord record;
     record.set_delete_fault(request->id());
     const auto act = [reply, id = request->id()](FaultService& faults, const FabricRun& run,
                                                  Time at) {
-      const auto fault = faults.Get(id);
-      if (!fault.ok()) return fault.status();
-      FaultToProto(*fault, run.topology(), reply->mutable_fault());
-      return faults.Delete(id, at);
+      return percs::DeleteFault(faults, id, run.topology(), at, reply);
     };
-    return OnFaults(call, std::move(record), reply, act,
+    return OnFaults(run, call, std::move(record), reply, act,
                     [id = request->id()] { return fmt::format("delete fault {}", id); });
   });
 }
 
 Reactor* ControlService::Handlers::ResetFaults(Context* context, const v1::ResetFaultsRequest*,
                                                v1::ResetFaultsReply* reply) {
-  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
     v1::JournalRecord record;
     record.set_reset_faults(true);
     const auto act = [reply](FaultService& faults, const FabricRun&, Time at) {
-      reply->set_deleted(faults.Reset(at));
-      return absl::OkStatus();
+      return percs::ResetFaults(faults, at, reply);
     };
-    return OnFaults(call, std::move(record), reply, act,
+    return OnFaults(run, call, std::move(record), reply, act,
                     [reply] { return fmt::format("reset of {} faults", reply->deleted()); });
   });
 }
 
 Reactor* ControlService::Handlers::ResetArbiters(Context* context, const v1::ResetArbitersRequest*,
                                                  v1::ResetArbitersReply* reply) {
-  return Serve(context, [&](const CallPtr& call) -> absl::Status {
+  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
     v1::JournalRecord record;
     record.set_reset_arbiters(true);
     const auto act = [](FaultService& faults, const FabricRun&, Time at) {
       faults.ResetArbiters(at);
       return absl::OkStatus();
     };
-    return OnFaults(call, std::move(record), reply, act,
+    return OnFaults(run, call, std::move(record), reply, act,
                     [] { return std::string("arbiters reset"); });
   });
 }
@@ -254,10 +239,8 @@ Reactor* ControlService::Handlers::ResetArbiters(Context* context, const v1::Res
 Reactor* ControlService::Handlers::RepeatWorkload(Context* context,
                                                   const v1::RepeatWorkloadRequest*,
                                                   v1::RepeatWorkloadReply* reply) {
-  return Serve(context, [&](const CallPtr& call) -> absl::Status {
-    auto run = ActiveRun(/*going_on=*/true);
-    if (!run.ok()) return run.status();
-    (*run)->Repeat(call->Then<Time>([reply, number = (*run)->number()](Time at) {
+  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
+    run->Repeat(call->Then<Time>([reply, number = run->number()](Time at) {
       reply->set_at(at);
       spdlog::info("run {}: the workload runs again at {}", number, FormatTime(at));
     }));
@@ -273,10 +256,9 @@ Reactor* ControlService::Handlers::BreakStreams(Context* context,
 
 Reactor* ControlService::Handlers::HoldFault(Context* context, const v1::HoldFaultRequest* request,
                                              v1::HoldFaultReply* reply) {
-  return Serve(context, [&]() -> absl::Status {
-    auto run = ActiveRun(false);  // not journalled, so that a full disk takes no lease away
-    if (!run.ok()) return run.status();
-    const auto span = (*run)->Hold(request->id());
+  return ServeRun(context, [&](FabricRun* run, const CallPtr&) -> absl::Status {
+    // not journalled, so that a full disk takes no lease away
+    const auto span = run->Hold(request->id());
     if (span.ok()) reply->set_lease_wall_ms(static_cast<std::uint64_t>(span->count()));
     return span.status();
   });
@@ -285,35 +267,30 @@ Reactor* ControlService::Handlers::HoldFault(Context* context, const v1::HoldFau
 Reactor* ControlService::Handlers::ListFaults(Context* context,
                                               const v1::ListFaultsRequest* request,
                                               v1::ListFaultsReply* reply) {
-  return Serve(context, [&](const CallPtr& call) -> absl::Status {
-    auto run = ActiveRun(false);
-    if (!run.ok()) return run.status();
-    reply->set_virtual_time((*run)->virtual_time());
+  return ServeRun(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
     if (request->id().empty()) {
-      for (const FaultStatus& fault : (*run)->faults().List()) {
-        FaultToProto(fault, (*run)->topology(), reply->add_faults());
-      }
-      return absl::OkStatus();
+      return percs::ListFaults(run->faults(), *request, run->topology(), run->virtual_time(),
+                               reply);
     }
-    const auto fault = (*run)->faults().Get(request->id());
+    reply->set_virtual_time(run->virtual_time());
+    const auto fault = run->faults().Get(request->id());
     if (!fault.ok()) return fault.status();
     // What it cost, the hubs know.
-    (*run)->Snapshot({},
-                     call->Then<std::vector<NodeState>>(
-                         [reply, fault = *fault, run = *run](const std::vector<NodeState>& states) {
-                           std::vector<Reroute> reroutes = run->reroutes();
-                           Losses losses;
-                           for (const NodeState& state : states) {
-                             NoteFirstPackets(state.first_rerouted, &reroutes);
-                             for (const FaultTally& tally : state.tallies) {
-                               if (tally.fault == fault.number) losses += tally.losses;
-                             }
-                           }
-                           v1::FaultStatus* message = reply->add_faults();
-                           FaultToProto(fault, run->topology(), message);
-                           TimelineToProto(TimelineOf(fault, reroutes, run->topology()), message);
-                           LossesToProto(losses, message);
-                         }));
+    run->Snapshot({}, call->Then<std::vector<NodeState>>(
+                          [reply, fault = *fault, run](const std::vector<NodeState>& states) {
+                            std::vector<Reroute> reroutes = run->reroutes();
+                            Losses losses;
+                            for (const NodeState& state : states) {
+                              NoteFirstPackets(state.first_rerouted, &reroutes);
+                              for (const FaultTally& tally : state.tallies) {
+                                if (tally.fault == fault.number) losses += tally.losses;
+                              }
+                            }
+                            v1::FaultStatus* message = reply->add_faults();
+                            FaultToProto(fault, run->topology(), message);
+                            TimelineToProto(TimelineOf(fault, reroutes, run->topology()), message);
+                            LossesToProto(losses, message);
+                          }));
     return absl::OkStatus();
   });
 }
@@ -321,15 +298,13 @@ Reactor* ControlService::Handlers::ListFaults(Context* context,
 Reactor* ControlService::Handlers::PreviewFault(Context* context,
                                                 const v1::PreviewFaultRequest* request,
                                                 v1::PreviewFaultReply* reply) {
-  return Serve(context, [&]() -> absl::Status {
-    auto run = ActiveRun(false);
-    if (!run.ok()) return run.status();
-    const auto spec = BuildFaultSpec(request->fault(), (*run)->topology());
+  return ServeRun(context, [&](FabricRun* run, const CallPtr&) -> absl::Status {
+    const auto spec = BuildFaultSpec(request->fault(), run->topology());
     if (!spec.ok()) return spec.status();
-    const auto preview = (*run)->Preview(*spec);
+    const auto preview = run->Preview(*spec);
     if (!preview.ok()) return preview.status();
-    reply->set_virtual_time((*run)->virtual_time());
-    PreviewToProto(*preview, **run, reply->mutable_preview());
+    reply->set_virtual_time(run->virtual_time());
+    PreviewToProto(*preview, *run, reply->mutable_preview());
     return absl::OkStatus();
   });
 }

@@ -7,13 +7,14 @@
 #include <type_traits>
 #include <utility>
 
-#include "daemon/config/version.h"
 #include "daemon/controller/rpc/control_service.h"
 #include "daemon/controller/status_reply.h"
 #include "emulator/management/fault_service.h"
 #include "fmt/format.h"
 #include "proto/process/grpc_status.h"
 #include "proto/process/out_of_memory.h"
+#include "proto/process/version.h"
+#include "proto/scenario/fault_methods.h"
 #include "spdlog/spdlog.h"
 
 namespace percs {
@@ -57,6 +58,7 @@ class Call : public std::enable_shared_from_this<Call> {
 };
 using CallPtr = std::shared_ptr<Call>;
 
+// WIDE: one method for each call of the Control service; gRPC wants them in one class.
 class ControlService::Handlers final : public v1::Control::CallbackService {
  public:
   Handlers(ControlService* service, Controller* controller)
@@ -194,29 +196,45 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
     call->Return(status);
     return reactor;
   }
-  // Whether one more client may watch. With the lock held.
-  absl::Status MayWatch(Context* context);
-  absl::StatusOr<FabricRun*> ActiveRun(bool going_on) {
-    auto run = controller_->ActiveRun();
-    if (!run.ok() || !going_on) return run;
+  // The same for methods that ask about a run, which may have ended: `act` takes it and the call.
+  // FAILED_PRECONDITION without one.
+  template <typename Act>
+  Reactor* ServeRun(Context* context, Act act) {
+    return Serve(context, [&](const CallPtr& call) -> absl::Status {
+      const auto run = controller_->ActiveRun();
+      return run.ok() ? act(*run, call) : run.status();
+    });
+  }
+  // The same for commands, which need a run that goes on. Errors as MayCommand.
+  template <typename Act>
+  Reactor* ServeActive(Context* context, Act act) {
+    return ServeRun(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
+      const absl::Status may = MayCommand(*run);
+      return may.ok() ? act(run, call) : may;
+    });
+  }
+  absl::Status MayCommand(const FabricRun& run) {
     // A command would wait for virtual time, which waits for room on the disk.
     if (!controller_->storage().ok()) return controller_->storage();
-    if (!(*run)->ended()) return run;
+    if (!run.ended()) return absl::OkStatus();
     return absl::FailedPreconditionError(
         fmt::format("run {} ended at {} of virtual time; apply a scenario, with hold to keep the "
                     "run alive when it has no work left",
-                    (*run)->number(), FormatTime((*run)->virtual_time())));
+                    run.number(), FormatTime(run.virtual_time())));
   }
 
-  using FaultCommand = absl::StatusOr<FaultStatus> (FaultService::*)(const FaultSpec&, Time);
-  absl::Status SetFault(const CallPtr& call, const v1::Fault& fault, const char* what,
-                        FaultCommand command, v1::JournalRecord record,
+  // Whether one more client may watch. With the lock held.
+  absl::Status MayWatch(Context* context);
+
+  absl::Status SetFault(FabricRun* run, const CallPtr& call, const v1::Fault& fault,
+                        const char* what, FaultCommand command, v1::JournalRecord record,
                         std::chrono::milliseconds lease, v1::FaultReply* reply);
   // Creates the fault that is set, and tells the virtual time from which on it is.
-  absl::Status Set(const CallPtr& call, const v1::Fault& fault, std::function<void(Time)> told);
+  absl::Status Set(FabricRun* run, const CallPtr& call, const v1::Fault& fault,
+                   std::function<void(Time)> told);
   template <typename Reply, typename Act, typename Told>
-  absl::Status OnFaults(const CallPtr& call, v1::JournalRecord record, Reply* reply, Act act,
-                        Told told);
+  absl::Status OnFaults(FabricRun* run, const CallPtr& call, v1::JournalRecord record, Reply* reply,
+                        Act act, Told told);
 
   ControlService* service_;
   Controller* controller_;

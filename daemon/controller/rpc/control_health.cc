@@ -86,12 +86,9 @@ grpc::ServerWriteReactor<v1::EventBatch>* ControlService::Handlers::WatchEvents(
 
 Reactor* ControlService::Handlers::GetHealth(Context* context, const v1::GetHealthRequest*,
                                              v1::HealthReply* reply) {
-  return Serve(context, [&](const CallPtr& call) -> absl::Status {
-    auto run = ActiveRun(false);
-    if (!run.ok()) return run.status();
-    (*run)->Snapshot(
-        {}, call->Then<std::vector<NodeState>>([reply,
-                                                run = *run](const std::vector<NodeState>& states) {
+  return ServeRun(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
+    run->Snapshot(
+        {}, call->Then<std::vector<NodeState>>([reply, run](const std::vector<NodeState>& states) {
           reply->set_virtual_time(run->virtual_time());
           NodeStats total;
           for (const NodeState& state : states) {
@@ -110,39 +107,31 @@ Reactor* ControlService::Handlers::GetHealth(Context* context, const v1::GetHeal
 
 Reactor* ControlService::Handlers::Pause(Context* context, const v1::PauseRequest*,
                                          v1::PauseReply* reply) {
-  return Serve(context, [&]() -> absl::Status {
-    auto run = ActiveRun(/*going_on=*/true);
-    if (run.ok()) {
-      reply->set_at((*run)->Pause());
-      reply->set_pace((*run)->pace().Expected());
-    }
-    return run.status();
+  return ServeActive(context, [&](FabricRun* run, const CallPtr&) -> absl::Status {
+    reply->set_at(run->Pause());
+    reply->set_pace(run->pace().Expected());
+    return absl::OkStatus();
   });
 }
 
 Reactor* ControlService::Handlers::Resume(Context* context, const v1::ResumeRequest*,
                                           v1::PauseReply* reply) {
-  return Serve(context, [&]() -> absl::Status {
-    auto run = ActiveRun(/*going_on=*/true);
-    if (run.ok()) {
-      reply->set_at((*run)->Resume());
-      reply->set_pace((*run)->pace().Expected());
-    }
-    return run.status();
+  return ServeActive(context, [&](FabricRun* run, const CallPtr&) -> absl::Status {
+    reply->set_at(run->Resume());
+    reply->set_pace(run->pace().Expected());
+    return absl::OkStatus();
   });
 }
 
 Reactor* ControlService::Handlers::StepTime(Context* context, const v1::StepTimeRequest* request,
                                             v1::PauseReply* reply) {
-  return Serve(context, [&]() -> absl::Status {
-    auto run = ActiveRun(/*going_on=*/true);
-    if (!run.ok()) return run.status();
+  return ServeActive(context, [&](FabricRun* run, const CallPtr&) -> absl::Status {
     if (request->by() <= 0) {
       return absl::InvalidArgumentError(
           fmt::format("a step of {}ps; write one above 0", request->by()));
     }
-    reply->set_at((*run)->StepBy(request->by()));
-    reply->set_pace((*run)->pace().Expected());
+    reply->set_at(run->StepBy(request->by()));
+    reply->set_pace(run->pace().Expected());
     return absl::OkStatus();
   });
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "daemon/config/version.h"
 #include "daemon/controller/rpc/control_handlers.h"
 #include "daemon/controller/rpc/event_watch.h"
 #include "daemon/controller/rpc/link_names.h"
@@ -14,6 +13,7 @@
 #include "proto/convert/topology.h"
 #include "proto/process/grpc_status.h"
 #include "proto/process/out_of_memory.h"
+#include "proto/process/version.h"
 #include "proto/scenario/commands.h"
 #include "proto/scenario/faults.h"
 #include "proto/scenario/route_tables_codec.h"
@@ -132,35 +132,31 @@ grpc::ServerWriteReactor<v1::RunEvent>* ControlService::Handlers::WatchRun(
 
 Reactor* ControlService::Handlers::Stop(Context* context, const v1::StopRequest*,
                                         v1::StopReply* reply) {
-  return Serve(context, [&](const CallPtr& call) -> absl::Status {
-    auto run = ActiveRun(/*going_on=*/true);
-    if (!run.ok()) return run.status();
-    (*run)->Stop(call->Then<Time>([reply](Time at) { reply->set_at(at); }));
+  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
+    run->Stop(call->Then<Time>([reply](Time at) { reply->set_at(at); }));
     return absl::OkStatus();
   });
 }
 
 Reactor* ControlService::Handlers::ListLinks(Context* context, const v1::ListLinksRequest* request,
                                              v1::ListLinksReply* reply) {
-  return Serve(context, [&](const CallPtr& call) -> absl::Status {
-    auto run = ActiveRun(false);
-    if (!run.ok()) return run.status();
-    auto named = NamedNode((*run)->topology(), request->node());
+  return ServeRun(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
+    auto named = NamedNode(run->topology(), request->node());
     if (!named.ok()) return named.status();
-    const auto links = LinksOf((*run)->topology(), *named);
+    const auto links = LinksOf(run->topology(), *named);
     std::vector<NodeId> nodes;
     if (!named->empty()) {
       nodes = *named;
       for (const LinkEnd& link : links) {
         nodes.push_back(link.node);
-        nodes.push_back((*run)->topology().Peer(link.node, link.port).node);
+        nodes.push_back(run->topology().Peer(link.node, link.port).node);
       }
       std::sort(nodes.begin(), nodes.end());
       nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     }
-    (*run)->Snapshot(
-        nodes, call->Then<std::vector<NodeState>>([reply, links, run = *run](
-                                                      const std::vector<NodeState>& states) {
+    run->Snapshot(
+        nodes, call->Then<std::vector<NodeState>>([reply, links,
+                                                   run](const std::vector<NodeState>& states) {
           const auto state_of = [&](NodeId node) -> const NodeState* {
             const auto it =
                 std::lower_bound(states.begin(), states.end(), node,
@@ -179,16 +175,14 @@ Reactor* ControlService::Handlers::ListLinks(Context* context, const v1::ListLin
 
 Reactor* ControlService::Handlers::GetRoutes(Context* context, const v1::GetRoutesRequest* request,
                                              v1::GetRoutesReply* reply) {
-  return Serve(context, [&]() -> absl::Status {
-    auto run = ActiveRun(false);
-    if (!run.ok()) return run.status();
-    const Topology& topology = (*run)->topology();
+  return ServeRun(context, [&](FabricRun* run, const CallPtr&) -> absl::Status {
+    const Topology& topology = run->topology();
     auto source = topology.ParseNode(request->source());
     if (!source.ok()) return source.status();
     auto destination = topology.ParseNode(request->destination());
     if (!destination.ok()) return destination.status();
-    reply->set_epoch((*run)->epoch());
-    const TablesOf tables = [run = *run](NodeId node) { return run->tables(node); };
+    reply->set_epoch(run->epoch());
+    const TablesOf tables = [run](NodeId node) { return run->tables(node); };
     RouteRequest asked{*source, *destination};
     if (absl::Status status = ReadMode(topology, *request, &asked); !status.ok()) {
       return status;
@@ -203,20 +197,18 @@ Reactor* ControlService::Handlers::GetRoutes(Context* context, const v1::GetRout
 Reactor* ControlService::Handlers::DumpRoutes(Context* context,
                                               const v1::DumpRoutesRequest* request,
                                               v1::DumpRoutesReply* reply) {
-  return Serve(context, [&]() -> absl::Status {
-    auto run = ActiveRun(false);
-    if (!run.ok()) return run.status();
-    auto named = NamedNode((*run)->topology(), request->node());
+  return ServeRun(context, [&](FabricRun* run, const CallPtr&) -> absl::Status {
+    auto named = NamedNode(run->topology(), request->node());
     if (!named.ok()) return named.status();
-    reply->set_epoch((*run)->epoch());
-    TopologyToProto((*run)->topology().spec(), reply->mutable_topology());
-    BladesToProto((*run)->topology().spec(), reply->mutable_blades());
+    reply->set_epoch(run->epoch());
+    TopologyToProto(run->topology().spec(), reply->mutable_topology());
+    BladesToProto(run->topology().spec(), reply->mutable_blades());
     std::vector<NodeId> nodes = *named;
-    for (NodeId node = 0; request->node().empty() && node < (*run)->topology().nodes(); ++node) {
+    for (NodeId node = 0; request->node().empty() && node < run->topology().nodes(); ++node) {
       nodes.push_back(node);
     }
     TablesToProto(
-        nodes, [run = *run](NodeId node) { return run->tables(node); }, reply->mutable_tables());
+        nodes, [run](NodeId node) { return run->tables(node); }, reply->mutable_tables());
     return absl::OkStatus();
   });
 }
@@ -224,28 +216,26 @@ Reactor* ControlService::Handlers::DumpRoutes(Context* context,
 Reactor* ControlService::Handlers::LoadRoutes(Context* context,
                                               const v1::LoadRoutesRequest* request,
                                               v1::LoadRoutesReply* reply) {
-  return Serve(context, [&](const CallPtr& call) -> absl::Status {
-    auto run = ActiveRun(/*going_on=*/true);
-    if (!run.ok()) return run.status();
+  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
     auto tables = WithinMemory("the route tables", [&] {
-      return TablesFromProto(request->tables(), (*run)->topology().nodes());
+      return TablesFromProto(request->tables(), run->topology().nodes());
     });
     if (!tables.ok()) return tables.status();
     v1::JournalRecord record;
     if (absl::Status status = controller_->KeepRoutes(*request, &record); !status.ok()) {
       return status;
     }
-    const std::uint64_t number = (*run)->number();
-    (*run)->LoadRoutes(
-        *std::move(tables), std::move(record),
-        call->Then<LoadedRoutes>([reply, number](const LoadedRoutes& loaded) {
-          reply->set_epoch(loaded.epoch);
-          reply->set_at(loaded.committed);
-          reply->set_hubs_changed(loaded.hubs_changed);
-          reply->set_unreachable_pairs(loaded.unreachable_pairs);
-          spdlog::info("run {}: route tables of epoch {} were loaded, {} hubs switch at {}", number,
-                       loaded.epoch, loaded.hubs_changed, FormatTime(loaded.committed));
-        }));
+    const std::uint64_t number = run->number();
+    run->LoadRoutes(*std::move(tables), std::move(record),
+                    call->Then<LoadedRoutes>([reply, number](const LoadedRoutes& loaded) {
+                      reply->set_epoch(loaded.epoch);
+                      reply->set_at(loaded.committed);
+                      reply->set_hubs_changed(loaded.hubs_changed);
+                      reply->set_unreachable_pairs(loaded.unreachable_pairs);
+                      spdlog::info(
+                          "run {}: route tables of epoch {} were loaded, {} hubs switch at {}",
+                          number, loaded.epoch, loaded.hubs_changed, FormatTime(loaded.committed));
+                    }));
     return absl::OkStatus();
   });
 }
@@ -253,48 +243,42 @@ Reactor* ControlService::Handlers::LoadRoutes(Context* context,
 Reactor* ControlService::Handlers::GetCounters(Context* context,
                                                const v1::GetCountersRequest* request,
                                                v1::GetCountersReply* reply) {
-  return Serve(context, [&](const CallPtr& call) -> absl::Status {
-    auto run = ActiveRun(false);
-    if (!run.ok()) return run.status();
-    auto nodes = NamedNode((*run)->topology(), request->node());
+  return ServeRun(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
+    auto nodes = NamedNode(run->topology(), request->node());
     if (!nodes.ok()) return nodes.status();
     const bool sum = nodes->empty() && !request->per_node();
-    (*run)->Snapshot(*nodes, call->Then<std::vector<NodeState>>(
-                                 [reply, sum, run = *run](const std::vector<NodeState>& states) {
-                                   reply->set_virtual_time(run->virtual_time());
-                                   reply->set_run_ended(run->ended());
-                                   NodeStats total;
-                                   for (const NodeState& state : states) {
-                                     total.Add(state.stats);
-                                     if (sum) continue;
-                                     v1::NodeCounters* node = reply->add_nodes();
-                                     node->set_node(run->topology().NodeName(state.node));
-                                     CountersToProto(state.stats, node->mutable_counters());
-                                   }
-                                   if (sum)
-                                     CountersToProto(total, reply->add_nodes()->mutable_counters());
-                                 }));
+    run->Snapshot(*nodes, call->Then<std::vector<NodeState>>(
+                              [reply, sum, run](const std::vector<NodeState>& states) {
+                                reply->set_virtual_time(run->virtual_time());
+                                reply->set_run_ended(run->ended());
+                                NodeStats total;
+                                for (const NodeState& state : states) {
+                                  total.Add(state.stats);
+                                  if (sum) continue;
+                                  v1::NodeCounters* node = reply->add_nodes();
+                                  node->set_node(run->topology().NodeName(state.node));
+                                  CountersToProto(state.stats, node->mutable_counters());
+                                }
+                                if (sum)
+                                  CountersToProto(total, reply->add_nodes()->mutable_counters());
+                              }));
     return absl::OkStatus();
   });
 }
 
 Reactor* ControlService::Handlers::Trace(Context* context, const v1::TraceRequest* request,
                                          v1::TraceReply* reply) {
-  return Serve(context, [&](const CallPtr& call) -> absl::Status {
-    auto run = ActiveRun(/*going_on=*/true);
-    if (!run.ok()) return run.status();
-    (*run)->Trace(request->selection(), call->Then<Time>([reply](Time at) { reply->set_at(at); }));
+  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
+    run->Trace(request->selection(), call->Then<Time>([reply](Time at) { reply->set_at(at); }));
     return absl::OkStatus();
   });
 }
 
 Reactor* ControlService::Handlers::GetTrace(Context* context, const v1::GetTraceRequest*,
                                             v1::GetTraceReply* reply) {
-  return Serve(context, [&](const CallPtr& call) -> absl::Status {
-    auto run = ActiveRun(false);
-    if (!run.ok()) return run.status();
-    (*run)->GetTrace(call->Then<std::vector<TracedPacket>>(
-        [reply, run = *run](const std::vector<TracedPacket>& packets) {
+  return ServeRun(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
+    run->GetTrace(call->Then<std::vector<TracedPacket>>(
+        [reply, run](const std::vector<TracedPacket>& packets) {
           reply->set_virtual_time(run->virtual_time());
           reply->set_run_ended(run->ended());
           TracedToProto(packets, run->topology(), reply->mutable_packets());
@@ -306,15 +290,13 @@ Reactor* ControlService::Handlers::GetTrace(Context* context, const v1::GetTrace
 Reactor* ControlService::Handlers::CreateTree(Context* context,
                                               const v1::CreateTreeRequest* request,
                                               v1::CreateTreeReply* reply) {
-  return Serve(context, [&](const CallPtr& call) -> absl::Status {
-    auto run = ActiveRun(/*going_on=*/true);
-    if (!run.ok()) return run.status();
-    const auto spec = BuildTree(request->tree(), (*run)->topology());
+  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
+    const auto spec = BuildTree(request->tree(), run->topology());
     if (!spec.ok()) return spec.status();
-    const std::uint64_t number = (*run)->number();
+    const std::uint64_t number = run->number();
     v1::JournalRecord record;
     *record.mutable_create_tree() = request->tree();
-    (*run)->Manage(
+    run->Manage(
         std::move(record),
         [reply, spec = *spec](Fabric& manager, Time at) {
           const auto tree = manager.CreateTree(spec, at);
@@ -333,16 +315,14 @@ Reactor* ControlService::Handlers::CreateTree(Context* context,
 Reactor* ControlService::Handlers::DeleteTree(Context* context,
                                               const v1::DeleteTreeRequest* request,
                                               v1::DeleteTreeReply* reply) {
-  return Serve(context, [&](const CallPtr& call) -> absl::Status {
-    auto run = ActiveRun(/*going_on=*/true);
-    if (!run.ok()) return run.status();
-    const auto id = FindTree((*run)->trees(), request->name());
+  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
+    const auto id = FindTree(run->trees(), request->name());
     if (!id.ok()) return id.status();
     reply->set_id(*id);
-    const std::uint64_t number = (*run)->number();
+    const std::uint64_t number = run->number();
     v1::JournalRecord record;
     record.set_delete_tree(request->name());
-    (*run)->Manage(
+    run->Manage(
         std::move(record),
         [id = *id](Fabric& manager, Time at) { return manager.DeleteTree(id, at); },
         call->Then<Time>([reply, number, name = request->name()](Time at) {
@@ -355,20 +335,18 @@ Reactor* ControlService::Handlers::DeleteTree(Context* context,
 
 Reactor* ControlService::Handlers::ListTrees(Context* context, const v1::ListTreesRequest* request,
                                              v1::ListTreesReply* reply) {
-  return Serve(context, [&]() -> absl::Status {
-    auto run = ActiveRun(false);
-    if (!run.ok()) return run.status();
-    reply->set_virtual_time((*run)->virtual_time());
-    const auto& trees = (*run)->trees();
+  return ServeRun(context, [&](FabricRun* run, const CallPtr&) -> absl::Status {
+    reply->set_virtual_time(run->virtual_time());
+    const auto& trees = run->trees();
     if (request->name().empty()) {
       for (const TreeStatus& tree : trees) {
-        TreeToProto(tree, (*run)->topology(), false, reply->add_trees());
+        TreeToProto(tree, run->topology(), false, reply->add_trees());
       }
       return absl::OkStatus();
     }
     const auto id = FindTree(trees, request->name());
     if (!id.ok()) return id.status();
-    TreeToProto(trees[*id], (*run)->topology(), true, reply->add_trees());
+    TreeToProto(trees[*id], run->topology(), true, reply->add_trees());
     return absl::OkStatus();
   });
 }
@@ -381,16 +359,13 @@ ControlService::~ControlService() = default;
 grpc::Service* ControlService::service() { return handlers_.get(); }
 
 void ControlService::OnRunEnded(std::uint64_t number) {
-  for (RunWatch* watch : watches_) {
-    if (watch->run() == number) watch->Look();
-  }
+  for (AnyWatch* watch : watches_) watch->OnRunEnded(number);
 }
 
 void ControlService::Leave() {
   leaving_ = true;
   const absl::Status ending = absl::UnavailableError("the controller is shutting down");
-  for (RunWatch* watch : watches_) watch->Refuse(ending);
-  for (EventWatch* watch : event_watches_) watch->Refuse(ending);
+  for (AnyWatch* watch : watches_) watch->Refuse(ending);
 }
 
 absl::StatusOr<std::unique_ptr<Controller>> StartController(ControllerOptions options) {

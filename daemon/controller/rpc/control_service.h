@@ -12,8 +12,17 @@
 
 namespace percs {
 
-class EventWatch;
-class RunWatch;
+// One client of a stream. With the lock held.
+class AnyWatch {
+ public:
+  virtual ~AnyWatch() = default;
+  // Sends what is new, if nothing is under way.
+  virtual void Look() = 0;
+  // Ends the stream.
+  virtual void Refuse(const absl::Status& status) = 0;
+  // The run has ended.
+  virtual void OnRunEnded(std::uint64_t) {}
+};
 
 class ControlService final : public ControlFront {
  public:
@@ -24,19 +33,16 @@ class ControlService final : public ControlFront {
   // With the lock held.
   void OnRunEnded(std::uint64_t number) override;
   void Leave() override;
-  void AddWatch(RunWatch* watch) { watches_.insert(watch); }
-  void RemoveWatch(RunWatch* watch) { watches_.erase(watch); }
-  void AddEventWatch(EventWatch* watch) { event_watches_.insert(watch); }
-  void RemoveEventWatch(EventWatch* watch) { event_watches_.erase(watch); }
+  void AddWatch(AnyWatch* watch) { watches_.insert(watch); }
+  void RemoveWatch(AnyWatch* watch) { watches_.erase(watch); }
   bool leaving() const { return leaving_; }
-  std::size_t watches() const { return watches_.size() + event_watches_.size(); }
+  std::size_t watches() const { return watches_.size(); }
 
  private:
   class Handlers;
   Controller* controller_;
   std::unique_ptr<Handlers> handlers_;
-  std::set<RunWatch*> watches_;
-  std::set<EventWatch*> event_watches_;
+  std::set<AnyWatch*> watches_;
   bool leaving_ = false;
 };
 

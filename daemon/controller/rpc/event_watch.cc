@@ -1,7 +1,7 @@
 #include "daemon/controller/rpc/event_watch.h"
 
 #include "fmt/format.h"
-#include "proto/process/grpc_status.h"
+#include "proto/scenario/status.h"
 
 namespace percs {
 namespace {
@@ -13,13 +13,7 @@ constexpr std::size_t kBatchMax = 256;
 
 EventWatch::EventWatch(Controller* controller, ControlService* service, std::uint64_t after,
                        bool follow)
-    : controller_(controller),
-      service_(service),
-      follow_(follow),
-      timer_(&controller->lock()),
-      after_(after) {
-  controller_->lock().Add();
-  service_->AddEventWatch(this);
+    : Watch(controller, service), follow_(follow), after_(after) {
   if (const FabricRun* run = controller_->run()) run_ = run->number();
 }
 
@@ -44,11 +38,10 @@ void EventWatch::Look() {
                     "{} are kept; watch again after number {} and read faster",
                     run->log().last() - after_, EventLog::kKept, after_)));
   }
-  batch_.Clear();
+  event_.Clear();
   if (run) Fill(*run);
-  if (batch_.events_size() > 0) {
-    writing_ = true;
-    return StartWrite(&batch_);
+  if (event_.events_size() > 0) {
+    return Send();
   }
   if (!follow_) Refuse(absl::OkStatus());
 }
@@ -56,44 +49,12 @@ void EventWatch::Look() {
 void EventWatch::Fill(const FabricRun& run) {
   std::uint64_t lost = 0;
   const auto events = run.log().After(after_, kBatchMax, &lost);
-  batch_.set_run(run_);
-  batch_.set_lost(lost);
+  event_.set_run(run_);
+  event_.set_lost(lost);
   for (const FabricEvent& event : events) {
-    v1::FabricEvent* message = batch_.add_events();
-    message->set_sequence(event.sequence);
-    message->set_at(event.at);
-    message->set_kind(event.kind);
-    message->set_subject(event.subject);
-    message->set_text(event.text);
+    EventToProto(event, event_.add_events());
     after_ = event.sequence;
   }
-}
-
-void EventWatch::Refuse(const absl::Status& status) {
-  if (finished_) return;
-  finished_ = true;
-  timer_.Cancel();
-  Finish(ToGrpc(status));
-}
-
-void EventWatch::OnWriteDone(bool ok) {
-  const LockGuard guard(controller_->lock().mutex());
-  writing_ = false;
-  if (!ok) return Refuse(absl::CancelledError("the client disconnected"));
-  Look();
-}
-
-void EventWatch::OnCancel() {
-  const LockGuard guard(controller_->lock().mutex());
-  if (!writing_) Refuse(absl::CancelledError("the client disconnected"));
-}
-
-void EventWatch::OnDone() {
-  ProcessLock& lock = controller_->lock();
-  const LockGuard guard(lock.mutex());
-  service_->RemoveEventWatch(this);
-  delete this;
-  lock.Remove();
 }
 
 }  // namespace percs

@@ -1,22 +1,12 @@
 #include "daemon/controller/rpc/run_watch.h"
 
-#include "proto/process/grpc_status.h"
 #include "proto/process/out_of_memory.h"
 
 namespace percs {
 
 RunWatch::RunWatch(Controller* controller, ControlService* service, std::uint64_t run,
                    std::chrono::milliseconds interval)
-    : controller_(controller),
-      service_(service),
-      run_(run),
-      interval_(interval),
-      timer_(&controller->lock()) {
-  controller_->lock().Add();
-  service_->AddWatch(this);
-}
-
-void RunWatch::Begin() { Tick(); }
+    : Watch(controller, service), run_(run), interval_(interval) {}
 
 void RunWatch::Tick() {
   Look();
@@ -38,8 +28,8 @@ void RunWatch::Look() {
     return reply.status();
   });
   if (!status.ok()) return Refuse(status);
-  last_sent_ = writing_ = true;
-  StartWrite(&event_);
+  last_sent_ = true;
+  Send();
 }
 
 void RunWatch::WriteProgress(const FabricRun& run) {
@@ -51,35 +41,7 @@ void RunWatch::WriteProgress(const FabricRun& run) {
   progress->set_unfinished(run.master().left().unfinished);
   progress->set_wall_seconds(run.wall_seconds());
   progress->set_state(run.state());
-  writing_ = true;
-  StartWrite(&event_);
-}
-
-void RunWatch::Refuse(const absl::Status& status) {
-  if (finished_) return;
-  finished_ = true;
-  timer_.Cancel();
-  Finish(ToGrpc(status));
-}
-
-void RunWatch::OnWriteDone(bool ok) {
-  const LockGuard guard(controller_->lock().mutex());
-  writing_ = false;
-  if (!ok) return Refuse(absl::CancelledError("the client disconnected"));
-  Look();
-}
-
-void RunWatch::OnCancel() {
-  const LockGuard guard(controller_->lock().mutex());
-  if (!writing_) Refuse(absl::CancelledError("the client disconnected"));
-}
-
-void RunWatch::OnDone() {
-  ProcessLock& lock = controller_->lock();
-  const LockGuard guard(lock.mutex());
-  service_->RemoveWatch(this);
-  delete this;
-  lock.Remove();
+  Send();
 }
 
 }  // namespace percs

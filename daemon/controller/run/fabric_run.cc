@@ -101,57 +101,53 @@ absl::StatusOr<std::unique_ptr<FabricRun>> FabricRun::Create(std::uint64_t numbe
 FabricRun::FabricRun(std::uint64_t number, const v1::ApplyRequest& request, Scenario scenario,
                      std::unique_ptr<Fabric> manager, Placement placement, ProcessLock* lock,
                      DaemonPort* port, Events events)
-    : number_(number),
-      message_(request.scenario()),
-      scenario_(std::move(scenario)),
+    : setup_{number,
+             request.scenario(),
+             std::move(scenario),
+             std::move(placement),
+             request.windows_limit(),
+             request.has_trace() ? std::optional(request.trace()) : std::nullopt},
       manager_(std::move(manager)),
-      placement_(std::move(placement)),
-      daemons_(static_cast<std::uint32_t>(placement_.manager_process)),
-      windows_limit_(request.windows_limit()),
       hold_(request.hold()),
       clock_(lock->clock()),
       port_(port),
       events_(std::move(events)),
-      master_(placement_.processes, manager_->lookahead()),
-      policy_(scenario_.stop_at, scenario_.parameters.stall_limit),
-      pace_(PacingOf(message_)),
-      pace_timer_(lock),
-      programs_(daemons_, request.wait_endpoints()),
-      lease_timer_(lock),
-      soon_timer_(lock),
-      rejoin_timer_(lock),
-      cables_(topology(), placement_),
-      batches_(daemons_),
+      master_(setup_.placement.processes, manager_->lookahead()),
+      policy_(setup_.scenario.stop_at, setup_.scenario.parameters.stall_limit),
+      time_(PacingOf(setup_.message), master_),
+      timers_(lock),
+      programs_(setup_.daemons(), request.wait_endpoints()),
+      streams_{{}, CableStreams(topology(), setup_.placement), SentBatches(setup_.daemons())},
       manager_log_(events_.record != nullptr),
-      pending_(daemons_),
-      blade_faults_(scenario_.blade_faults),
-      trace_(request.has_trace() ? std::optional(request.trace()) : std::nullopt),
-      replay_(request.replay().begin(), request.replay().end()),
-      queries_(topology(), scenario_.parameters, placement_, port),
-      final_(placement_) {}
+      pending_(setup_.daemons()),
+      blade_faults_(setup_.scenario.blade_faults),
+      commands_(number, events_.record, {request.replay().begin(), request.replay().end()}),
+      queries_(topology(), setup_.scenario.parameters, setup_.placement, port),
+      final_(setup_.placement),
+      losses_(setup_.placement) {}
 
 void FabricRun::Configure() {
-  for (std::uint32_t process = 0; process < daemons_; ++process) SendConfigure(process);
+  for (std::uint32_t process = 0; process < setup_.daemons(); ++process) SendConfigure(process);
 }
 
 void FabricRun::SendConfigure(std::uint32_t process) {
   auto message = port_->Prepare(process);
   v1::Configure* configure = message->mutable_configure();
-  configure->set_run(number_);
-  *configure->mutable_scenario() = message_;
-  if (trace_) *configure->mutable_trace() = *trace_;
-  for (std::uint32_t p = 0; p < daemons_; ++p) {
-    configure->add_nodes_per_process(static_cast<std::uint64_t>(
-        std::count(placement_.process_of_node.begin(), placement_.process_of_node.end(), p)));
+  configure->set_run(setup_.number);
+  *configure->mutable_scenario() = setup_.message;
+  if (setup_.trace) *configure->mutable_trace() = *setup_.trace;
+  for (std::uint32_t p = 0; p < setup_.daemons(); ++p) {
+    configure->add_nodes_per_process(static_cast<std::uint64_t>(std::count(
+        setup_.placement.process_of_node.begin(), setup_.placement.process_of_node.end(), p)));
   }
-  for (const auto& [peer, channels] : SharedChannels(topology(), placement_, process)) {
-    if (!master_.lost(static_cast<int>(peer))) *configure->add_peers() = port_->Describe(peer);
+  for (const auto& [peer, channels] : SharedChannels(topology(), setup_.placement, process)) {
+    if (!IsLost(peer)) *configure->add_peers() = port_->Describe(peer);
   }
   LossesToProto(manager_->losses(), configure);
-  if (joining_) configure->set_attempt(joining_->attempt);
+  if (rejoin_.under_way()) configure->set_attempt(rejoin_.attempt());
   const HubTables* last = nullptr;
   for (NodeId node = 0; node < topology().nodes(); ++node) {
-    if (placement_.process_of_node[node] != process) continue;
+    if (setup_.placement.process_of_node[node] != process) continue;
     const auto tables = manager_->tables(node);
     v1::NodeTables* entry = configure->add_tables();
     entry->set_node(node);
@@ -164,8 +160,8 @@ void FabricRun::SendConfigure(std::uint32_t process) {
 
 void FabricRun::OnMessage(std::uint32_t process, v1::DaemonMessage& message) {
   if (message.has_endpoints()) OnEndpoints(process, *message.mutable_endpoints());
-  if (message.has_link_state() && message.link_state().run() == number_)
-    unreached_.OnLinkState(process, message.link_state());
+  if (message.has_link_state() && message.link_state().run() == setup_.number)
+    streams_.unreached.OnLinkState(process, message.link_state());
   if (message.has_report()) {
     OnReport(process, *message.mutable_report());
   } else if (message.has_ready()) {
@@ -190,29 +186,29 @@ void FabricRun::OnMessage(std::uint32_t process, v1::DaemonMessage& message) {
 }
 
 void FabricRun::OnFailure(std::uint32_t process, const v1::Failure& failure) {
-  if (failure.run() != number_) return;
-  if (!master_.lost(static_cast<int>(process))) {
+  if (failure.run() != setup_.number) return;
+  if (!IsLost(process)) {
     return Fail(absl::Status(static_cast<absl::StatusCode>(failure.code()),
                              fmt::format("process {}: {}", process, failure.message())));
   }
   // On its way into the place of a lost one. An attempt that was given up is nothing any more.
-  if (!joining_ || joining_->process != process || joining_->attempt != failure.attempt()) return;
-  spdlog::error("run {}: process {} cannot rejoin: {}", number_, process, failure.message());
+  if (!rejoin_.Of(process) || !rejoin_.IsAttempt(failure.attempt())) return;
+  spdlog::error("run {}: process {} cannot rejoin: {}", setup_.number, process, failure.message());
   AbandonRejoin(process);
-  lost_as_.erase(process);
+  losses_.GivePlace(process);
 }
 
 void FabricRun::OnReady(std::uint32_t process, const v1::Ready& ready) {
-  if (ready.run() == number_ && joining_ && process == joining_->process) return OnJoined(ready);
-  if (ready.run() != number_ || phase_ != Phase::kConfiguring) return;
-  batches_.OnReport(process, ready.report(), master_.window_from());
-  absl::Status status = master_.OnReport(static_cast<int>(process), ready.report());
+  if (ready.run() == setup_.number && rejoin_.Of(process)) return OnJoined(ready);
+  if (ready.run() != setup_.number || phase_ != Phase::kConfiguring) return;
+  streams_.batches.OnReport(process, ready.report(), master_.window_from());
+  absl::Status status = master_.OnReport(process, ready.report());
   if (status.ok() && !ready.report().management().empty()) {
     status = manager_log_.Receive(ready.report().management());
   }
   if (!status.ok()) return Fail(status);
   ready_.insert(process);
-  if (ready_.size() == daemons_) Start();
+  if (ready_.size() == setup_.daemons()) Start();
 }
 
 void FabricRun::Start() {
@@ -221,27 +217,27 @@ void FabricRun::Start() {
   const WorkLeft left = manager_->work_left();
   report.set_unfinished(left.unfinished);
   report.set_resident(left.resident_packets);
-  PERCS_CHECK(master_.OnReport(static_cast<int>(daemons_), report).ok());
+  PERCS_CHECK(master_.OnReport(setup_.daemons(), report).ok());
   phase_ = Phase::kRunning;
-  has_started_ = true;
-  started_ = clock_.Now();
-  pace_.Start(started_);
-  touched_ = true;  // commands come from now on: another controller has to know that it has begun
-  if (!retake_.empty()) {  // one before this journalled them, and could save nothing more
-    pace_.Resume(started_, last_command_at_);
+  time_.Start(clock_.Now());
+  recovery_.touched =
+      true;  // commands come from now on: another controller has to know that it has begun
+  if (commands_.any_retaken()) {  // one before this journalled them, and could save nothing more
+    time_.pace().Resume(clock_.Now(), time_.not_before());
     Retake();
   }
   FollowHold();
-  spdlog::info("run {}: {} hubs in {} processes, lookahead {} ({})", number_, topology().nodes(),
-               daemons_, FormatTime(master_.lookahead()), lookahead_source());
+  spdlog::info("run {}: {} hubs in {} processes, lookahead {} ({})", setup_.number,
+               topology().nodes(), setup_.daemons(), FormatTime(master_.lookahead()),
+               lookahead_source());
   events_.configured(absl::OkStatus());
   Step();
 }
 
 void FabricRun::OnReport(std::uint32_t process, v1::WindowReport& report) {
   if (phase_ == Phase::kEnded || phase_ == Phase::kConfiguring) return;
-  batches_.OnReport(process, report, master_.window_from());
-  absl::Status status = master_.OnReport(static_cast<int>(process), report);
+  streams_.batches.OnReport(process, report, master_.window_from());
+  absl::Status status = master_.OnReport(process, report);
   if (status.ok() && !report.management().empty())
     status = manager_log_.Receive(report.management());
   if (!status.ok()) return Fail(status);
@@ -249,44 +245,38 @@ void FabricRun::OnReport(std::uint32_t process, v1::WindowReport& report) {
 }
 
 void FabricRun::Fail(const absl::Status& why) {
-  if (unreachable_.ok()) unreachable_ = why;
   if (phase_ != Phase::kEnded) {
     const bool configuring = phase_ == Phase::kConfiguring;
-    for (std::uint32_t process = 0; process < daemons_; ++process) {
+    for (std::uint32_t process = 0; process < setup_.daemons(); ++process) {
       auto message = port_->Prepare(process);
-      message->mutable_drop()->set_run(number_);
+      message->mutable_drop()->set_run(setup_.number);
       port_->Send(process, std::move(message));
     }
     End(why);
     if (configuring) events_.configured(why);
   }
-  queries_.RefuseAll(why);
+  queries_.RefuseFromNowOn(why);
 }
 
 void FabricRun::End(absl::StatusOr<RunResult> result) {
   phase_ = Phase::kEnded;
-  ended_at_ = clock_.Now();
-  pace_timer_.Cancel();
-  lease_timer_.Cancel();
-  soon_timer_.Cancel();
-  rejoin_timer_.Cancel();
+  time_.End(clock_.Now());
+  timers_.Cancel();
   final_.Abandon();
-  if (!result.ok()) spdlog::error("run {}: {}", number_, std::string(result.status().message()));
+  if (!result.ok())
+    spdlog::error("run {}: {}", setup_.number, std::string(result.status().message()));
   result_ = std::move(result);
   const absl::Status over = absl::FailedPreconditionError(
-      fmt::format("run {} ended at {} of virtual time", number_, FormatTime(master_.now())));
-  for (Command& command : std::exchange(commands_, {})) command.done(over);
+      fmt::format("run {} ended at {} of virtual time", setup_.number, FormatTime(master_.now())));
+  for (Command& command : commands_.Take()) command.done(over);
   if (!result_->ok()) queries_.RefuseAll(result_->status());
   events_.ended();
 }
 
 void FabricRun::HandOver(const absl::Status& why) {
-  for (Command& command : std::exchange(commands_, {})) command.done(why);
+  for (Command& command : commands_.Take()) command.done(why);
   queries_.RefuseAll(why);
-  pace_timer_.Cancel();
-  lease_timer_.Cancel();
-  soon_timer_.Cancel();
-  rejoin_timer_.Cancel();
+  timers_.Cancel();
 }
 
 v1::FabricState FabricRun::state() const {
@@ -307,30 +297,19 @@ v1::FabricState FabricRun::state() const {
 
 Time FabricRun::virtual_time() const {
   if (ended() && result_->ok()) return (*result_)->virtual_time;
-  return told_ = std::max(told_, Now());
+  return time_.Said(TimePhase(), clock_.Now());
 }
 
-Time FabricRun::Now() const {
-  // No window was open when virtual time reached the pause.
-  if (phase_ == Phase::kPaused && pause_at_) return std::max(master_.now(), *pause_at_);
-  if (!has_started_ || !pace_.paced() || phase_ == Phase::kEnded) return master_.now();
-  if (held_at_) return *held_at_;
-  if (programs_hold_at_) return std::max(master_.now(), *programs_hold_at_);
-  // Between windows nothing happens, so time that has passed in wall terms has passed.
-  return std::max(master_.now(), std::min({pace_.Allowed(clock_.Now()), master_.next(),
-                                           pause_at_.value_or(kNever)}));
-}
-
-double FabricRun::wall_seconds() const {
-  if (!has_started_) return 0;
-  const auto until = phase_ == Phase::kEnded ? ended_at_ : clock_.Now();
-  return std::chrono::duration<double>(until - started_).count();
+VirtualTime::Phase FabricRun::TimePhase() const {
+  return phase_ == Phase::kPaused  ? VirtualTime::Phase::kPaused
+         : phase_ == Phase::kEnded ? VirtualTime::Phase::kEnded
+                                   : VirtualTime::Phase::kMoving;
 }
 
 absl::StatusOr<FaultPreview> FabricRun::Preview(const FaultSpec& spec) const {
   FabricView view{topology(),
-                  scenario_.parameters,
-                  scenario_.seed,
+                  setup_.scenario.parameters,
+                  setup_.scenario.seed,
                   manager_->known_failures(),
                   [this](NodeId node) { return manager_->tables(node); },
                   manager_->trees()};

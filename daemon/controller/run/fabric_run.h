@@ -24,10 +24,13 @@
 #include "daemon/controller/run/final_answers.h"
 #include "daemon/controller/run/manager_log.h"
 #include "daemon/controller/run/node_queries.h"
-#include "daemon/controller/run/pace_keeper.h"
+#include "daemon/controller/run/run_commands.h"
+#include "daemon/controller/run/run_losses.h"
 #include "daemon/controller/run/run_programs.h"
+#include "daemon/controller/run/run_rejoin.h"
 #include "daemon/controller/run/sent_batches.h"
 #include "daemon/controller/run/unreached_peers.h"
+#include "daemon/controller/run/virtual_time.h"
 #include "daemon/controller/run/window_master.h"
 #include "daemon/metrics/node_state.h"
 #include "daemon/stream/process_lock.h"
@@ -43,6 +46,7 @@
 
 namespace percs {
 
+// WIDE: the parts of a run are classes of their own; what one says to another passes here.
 class FabricRun {
  public:
   using Clock = std::chrono::steady_clock;
@@ -51,7 +55,7 @@ class FabricRun {
     std::function<void()> ended;                          // result() is there
     // Makes commands durable that take effect now. An error refuses them all; null: they are not
     // kept.
-    std::function<absl::Status(const std::vector<v1::JournalRecord>&)> record = nullptr;
+    RunCommands::Journal record = nullptr;
   };
   using SnapshotDone = NodeQueries::SnapshotDone;
   using TimeDone = std::function<void(absl::StatusOr<Time>)>;
@@ -72,8 +76,8 @@ class FabricRun {
   const ManagerLog& manager_log() const { return manager_log_; }
   void KeptSteps() { manager_log_.Kept(); }
   // Something but messages to daemons is to be saved.
-  bool touched() const { return touched_; }
-  void Untouch() { touched_ = false; }
+  bool touched() const { return recovery_.touched; }
+  void Untouch() { recovery_.touched = false; }
   // REQUIRES: just created. `commands` are those of the run in the journal; what was saved did not
   // have the last of them if they were journalled and nothing more. TakeUp then continues.
   // DATA_LOSS if they do not fit.
@@ -89,7 +93,9 @@ class FabricRun {
             const std::string& why);
   // Whether the controller before this one journalled the loss of this daemon and ended before
   // anything else of it was saved.
-  bool DeclaredLost(std::uint32_t process, std::uint64_t incarnation) const;
+  bool DeclaredLost(std::uint32_t process, std::uint64_t incarnation) const {
+    return losses_.WasJournalled(process, incarnation);
+  }
   // A daemon may have joined in the place of a lost one: admits them, one at a time.
   void TakeBack();
   // It has to say something.
@@ -99,8 +105,8 @@ class FabricRun {
   // Answers those who would wait for missing daemons, and ends a run that cannot begin because
   // daemons do not reach each other. To be called from time to time.
   void RefuseWaiting();
-  // OK, or why virtual time stands still: a loss cannot be journalled.
-  const absl::Status& not_journalled() const { return not_journalled_; }
+  // OK, or why virtual time is held: a loss cannot be journalled.
+  const absl::Status& not_journalled() const { return losses_.not_journalled(); }
   // Another controller goes on with it: who waits for an answer is told `why`, and nothing is done
   // from now on.
   void HandOver(const absl::Status& why);
@@ -109,6 +115,8 @@ class FabricRun {
   void Fail(const absl::Status& why);
 
   void Snapshot(std::vector<NodeId> nodes, SnapshotDone done);
+  // Of all nodes, without holding virtual time. `sent` is called at the virtual time of the answer.
+  void Look(SnapshotDone done, std::function<void()> sent);
   // A part of a blade fails, at the time of the fault or at once. Calls back with the virtual time
   // of the effect. INVALID_ARGUMENT for a time that has passed, or if it cannot be.
   void BreakPart(const v1::Fault& fault, bool now, TimeDone done);
@@ -141,17 +149,17 @@ class FabricRun {
   bool ended() const { return result_.has_value(); }
   // REQUIRES: ended().
   const absl::StatusOr<RunResult>& result() const { return *result_; }
-  std::uint64_t number() const { return number_; }
-  const Scenario& scenario() const { return scenario_; }
-  const v1::Scenario& message() const { return message_; }
+  std::uint64_t number() const { return setup_.number; }
+  const Scenario& scenario() const { return setup_.scenario; }
+  const v1::Scenario& message() const { return setup_.message; }
   const Topology& topology() const { return manager_->topology(); }
-  const Placement& placement() const { return placement_; }
+  const Placement& placement() const { return setup_.placement; }
   const WindowMaster& master() const { return master_; }
-  const PaceKeeper& pace() const { return pace_; }
+  const PaceKeeper& pace() const { return time_.pace(); }
   // For people: never less than what was said before.
   Time virtual_time() const;
-  double wall_seconds() const;
-  double behind_seconds() const { return pace_.BehindSeconds(clock_.Now(), virtual_time()); }
+  double wall_seconds() const { return time_.WallSeconds(clock_.Now()); }
+  double behind_seconds() const { return pace().BehindSeconds(clock_.Now(), virtual_time()); }
   std::string lookahead_source() const { return manager_->lookahead_source(); }
   Epoch epoch() const;
   std::shared_ptr<const HubTables> tables(NodeId node) const { return manager_->tables(node); }
@@ -180,23 +188,38 @@ class FabricRun {
     return phase_ == Phase::kRunning || phase_ == Phase::kIdle || phase_ == Phase::kPaused ||
            phase_ == Phase::kHeld;
   }
-  struct Loss {
-    v1::SavedLoss saved;              // with what survivors have said
-    std::set<std::uint32_t> awaited;  // processes that have not said what they have of it
+  // What was applied.
+  struct Setup {
+    std::uint64_t number = 0;
+    v1::Scenario message;
+    Scenario scenario;
+    Placement placement;
+    std::uint64_t windows_limit = 0;
+    std::optional<v1::TraceSelection> trace;  // from the start
+    std::uint32_t daemons() const { return static_cast<std::uint32_t>(placement.manager_process); }
   };
-  // A daemon on its way into the place of a lost one.
-  struct Joining {
-    std::uint32_t process = 0;
-    std::uint64_t attempt = 0;
-    std::set<std::uint32_t> awaited;  // survivors that have not opened a stream to it yet
-    bool configured = false;
-    bool refused = false;  // by the journal, at least once
+  using Loss = RunLosses::Loss;
+  using Command = RunCommands::Command;
+  struct Timers {
+    explicit Timers(ProcessLock* lock) : pace(lock), lease(lock), soon(lock), rejoin(lock) {}
+    void Cancel() {
+      for (Timer* timer : {&pace, &lease, &soon, &rejoin}) timer->Cancel();
+    }
+    Timer pace, lease, soon;
+    Timer rejoin;  // after a rejoin that the journal did not take
+    bool soon_set = false;
   };
-  struct Command {
-    v1::JournalRecord record;
-    TimeDone done;  // when it takes effect, or why not
-    // Null: as the record says. Else the same, and it also fills an answer.
-    ManagerCommand on_manager = nullptr;
+  // Between daemons.
+  struct Streams {
+    UnreachedPeers unreached;
+    CableStreams cables;
+    SentBatches batches;
+  };
+  // What controllers that take over have to know.
+  struct Recovery {
+    std::uint64_t controllers = 0;                                // before this one
+    v1::SavedRun::Phase phase = v1::SavedRun::PHASE_UNSPECIFIED;  // of the one before, at its end
+    bool touched = false;
   };
   // What a command does, by its event in the journal.
   struct CommandRow {
@@ -233,7 +256,7 @@ class FabricRun {
   void Enqueue(Command command);
   void Ask(NodeQueries::Query query);
   void SendQueries();
-  bool IsLost(std::uint32_t process) const { return master_.lost(static_cast<int>(process)); }
+  bool IsLost(std::uint32_t process) const { return master_.IsLost(process); }
   bool AnswersAwaited() const;
   bool busy() const { return master_.anyone_running() || AnswersAwaited(); }
   void TakeCommands(Time boundary);
@@ -266,7 +289,7 @@ class FabricRun {
   // False if there is nothing to open now.
   bool OpenWindow();
   Standing CurrentStanding() const;
-  void SendGrant(int process);
+  void SendGrant(std::uint32_t process);
   // What commands and network management have for the process's next grant.
   v1::WindowGrant Pending(std::uint32_t process) const;
   void ForgetPending(std::uint32_t process);
@@ -285,8 +308,11 @@ class FabricRun {
   // Those that have waited; all of them at `boundary`.
   void TakeSubmissions(Time boundary);
   void RefuseSubmission(std::uint32_t process, std::uint64_t number, const absl::Status& why);
+  VirtualTime::Phase TimePhase() const;
   // When what comes now takes effect.
-  Time Now() const;
+  Time Now() const { return time_.Now(TimePhase(), clock_.Now()); }
+  // Virtual time goes on from where it paused, if it did.
+  void LeavePause();
   // What is known of them has changed.
   void FollowHold();
   // fabric_run_losses.cc
@@ -294,7 +320,6 @@ class FabricRun {
   // No window waits for it any more.
   void LeaveOut(std::uint32_t process);
   void OnPeerLost(std::uint32_t process, const v1::PeerLostReply& reply);
-  void FillSevered(const Loss& loss, Time boundary, v1::LostDaemon* message) const;
   bool OnlyFaultsWait() const;
   void TakeLosses();
   void OnLossRefused(const Loss& loss, const absl::Status& why);
@@ -317,72 +342,32 @@ class FabricRun {
   void FinishDeadlock();
   void End(absl::StatusOr<RunResult> result);
 
-  const std::uint64_t number_;
-  const v1::Scenario message_;
-  const Scenario scenario_;
+  const Setup setup_;
   const std::unique_ptr<Fabric> manager_;  // hosts no hub, only network management
-  const Placement placement_;
-  const std::vector<std::uint64_t> nodes_per_process_;
-  const std::uint32_t daemons_;
-  const std::uint64_t windows_limit_;
   bool hold_;
   WallClock& clock_;
   DaemonPort* port_;
   Events events_;
   WindowMaster master_;
   WindowPolicy policy_;
-  PaceKeeper pace_;
-  Timer pace_timer_;
-
-  std::optional<Time> pause_at_;  // virtual time goes no further
-  bool stopped_ = false;          // by command; then nothing holds it
-  std::optional<Time>
-      held_at_;  // where virtual time stands because nothing is left but faults to come
+  VirtualTime time_;
+  Timers timers_;
   RunPrograms programs_;
-  std::optional<Time> programs_hold_at_;  // where it stands because programs owe their next calls
-  std::optional<Time> released_at_;       // where it stood, until they have had what they asked for
-  mutable Time told_ = 0;
   FaultLeases leases_;
-  Timer lease_timer_;
-  Timer soon_timer_;
-  Timer rejoin_timer_;  // after a rejoin that the journal did not take
-  bool soon_ = false;
 
   Phase phase_ = Phase::kConfiguring;
   std::set<std::uint32_t> ready_;  // processes, while configuring
-  UnreachedPeers unreached_;
-  CableStreams cables_;
-  SentBatches batches_;
+  Streams streams_;
   ManagerLog manager_log_;
   // By process, what commands have for its next grant; network management's part is its outbox.
   std::vector<v1::WindowGrant> pending_;
-  std::vector<BladeFault> blade_faults_;           // all that were or are to come
-  const std::optional<v1::TraceSelection> trace_;  // from the start
-  std::list<Command> commands_;
-  std::deque<v1::JournalRecord> replay_;  // to be taken at their times
+  std::vector<BladeFault> blade_faults_;  // all that were or are to come
+  RunCommands commands_;
   NodeQueries queries_;
   FinalAnswers final_;
-  absl::Status unreachable_;  // why hubs cannot be asked any more
-  std::list<Loss> losses_;    // declared, not yet commands
-  absl::Status not_journalled_;
-  std::uint32_t losses_count_ = 0;
-  std::set<NodeId> lost_nodes_;
-  std::map<std::uint32_t, std::uint32_t>
-      lost_as_;  // loss by process, until another daemon has its place
-  std::optional<Joining> joining_;
-  std::uint64_t attempts_ = 0;
-  // For a controller that takes over.
-  std::uint64_t commands_taken_ = 0;  // that are in the journal
-  Time last_command_at_ = 0;          // of those that were there when it took over
-  std::uint64_t recoveries_ = 0;
-  v1::SavedRun::Phase saved_phase_ = v1::SavedRun::PHASE_UNSPECIFIED;
-  std::vector<v1::JournalRecord> retake_;  // journalled, but not in what was saved
-  bool retaking_ = false, touched_ = false;
-  std::map<std::uint32_t, std::uint64_t> retaken_losses_;  // incarnations, by process
-  std::uint64_t reports_not_kept_ = 0;                     // of programs, of all daemons
-
-  Clock::time_point started_, ended_at_;
-  bool has_started_ = false;
+  RunLosses losses_;
+  RunRejoin rejoin_;
+  Recovery recovery_;
   std::optional<absl::StatusOr<RunResult>> result_;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "daemon/controller/run/fabric_run.h"
+#include "emulator/base/check.h"
 #include "emulator/node/repeated_workload.h"
 #include "fmt/format.h"
 #include "proto/scenario/blades.h"
@@ -112,32 +113,25 @@ void FabricRun::Repeat(TimeDone done) {
   if (phase_ != Phase::kIdle || programs_.expected()) {
     return done(absl::FailedPreconditionError(fmt::format(
         "run {} is {}; the workload runs again only in a held run (applied with hold) that is idle",
-        number_, hold_ ? "not idle yet" : "not held")));
+        setup_.number, hold_ ? "not idle yet" : "not held")));
   }
-  if (absl::Status status = CheckRepeatable(scenario_, topology()); !status.ok())
+  if (absl::Status status = CheckRepeatable(setup_.scenario, topology()); !status.ok())
     return done(status);
   Command command{{}, std::move(done)};
   command.record.set_repeat(true);
   Enqueue(std::move(command));
 }
 
-// Before they take effect and are acknowledged: all that take effect at one time are made durable
-// at once.
 absl::Status FabricRun::Record(const std::list<Command>& commands, Time boundary) {
-  if (!events_.record || commands.empty()) return absl::OkStatus();
-  std::vector<v1::JournalRecord> records;
-  for (const Command& command : commands) {
-    records.push_back(command.record);
-    records.back().set_run(number_);
-    records.back().set_at(boundary);
-  }
-  absl::Status status = retaking_ ? absl::OkStatus() : events_.record(records);
-  if (status.ok()) commands_taken_ += records.size();
+  if (commands.empty()) return absl::OkStatus();
+  PERCS_CHECK(boundary >= time_.not_before() || commands_.retaking());
+  absl::Status status = commands_.Record(commands, boundary);
+  if (status.ok()) time_.NotBefore(boundary);
   return status;
 }
 
 void FabricRun::TakeCommands(Time boundary) {
-  std::list<Command> commands = std::exchange(commands_, {});
+  std::list<Command> commands = commands_.Take();
   if (absl::Status status = Record(commands, boundary); !status.ok()) {
     for (Command& command : commands) command.done(status);
     return;
@@ -150,29 +144,31 @@ void FabricRun::TakeCommands(Time boundary) {
 }
 
 void FabricRun::TakeReplay() {
-  while (!replay_.empty() && replay_.front().at() <= master_.next() && phase_ != Phase::kEnded) {
-    const v1::JournalRecord record = std::move(replay_.front());
-    replay_.pop_front();
+  while (!commands_.replay_ended() && commands_.next_replay() <= master_.next() &&
+         phase_ != Phase::kEnded) {
+    const v1::JournalRecord record = commands_.TakeReplay();
     Submit(record);
     TakeCommands(record.at());
   }
 }
 
-// As if somebody had asked for it. What was refused then is refused now.
+// As if it had been asked for now. What was refused then is refused now.
 void FabricRun::Submit(const v1::JournalRecord& record) {
-  Command command{
-      record, [this, record, retaken = retaking_](absl::StatusOr<Time> at) {
-        if (!at.ok()) {
-          spdlog::info("run {}: replayed command: {}", number_, std::string(at.status().message()));
-        } else if (retaken && record.lease_wall_ms() > 0) {
-          const auto fault = faults().Get(record.create_fault().id());
-          if (!fault.ok()) return;
-          Lease(fault->spec.id, fault->number, std::chrono::milliseconds(record.lease_wall_ms()));
-        }
-      }};
+  Command command{record, [this, record, retaken = commands_.retaking()](absl::StatusOr<Time> at) {
+                    if (!at.ok()) {
+                      spdlog::info("run {}: replayed command: {}", setup_.number,
+                                   std::string(at.status().message()));
+                    } else if (retaken && record.lease_wall_ms() > 0) {
+                      const auto fault = faults().Get(record.create_fault().id());
+                      if (!fault.ok()) return;
+                      Lease(fault->spec.id, fault->number,
+                            std::chrono::milliseconds(record.lease_wall_ms()));
+                    }
+                  }};
   // What programs asked for in another run, no daemon has.
-  if (!retaking_ && record.has_endpoint()) command.record.mutable_endpoint()->clear_process();
-  commands_.push_back(std::move(command));
+  if (!commands_.retaking() && record.has_endpoint())
+    command.record.mutable_endpoint()->clear_process();
+  commands_.Add(std::move(command));
 }
 
 absl::StatusOr<Time> FabricRun::TakeOnManager(const Command& command, Time boundary) {
@@ -183,7 +179,7 @@ absl::StatusOr<Time> FabricRun::TakeOnManager(const Command& command, Time bound
   if (!status.ok()) return status;
   const auto after = manager_->faults()->Get(updated);
   if (before.ok() && after.ok() && leases_.Renumber(updated, before->number, after->number))
-    touched_ = true;
+    recovery_.touched = true;
   ReportManager();
   return boundary;
 }
@@ -200,7 +196,7 @@ absl::StatusOr<Time> FabricRun::TakePartFault(const Command& command, Time bound
   if (!node.ok()) return node.status();
   for (const std::uint32_t p : OwnersOf({*node})) {
     *pending_[p].add_part_faults() = fault;
-    master_.Wake(static_cast<int>(p), fault.at());
+    master_.Wake(p, fault.at());
   }
   return fault.at();
 }
@@ -242,7 +238,6 @@ absl::StatusOr<Time> FabricRun::TakeSever(const Command& command, Time boundary)
 // Nothing holds virtual time from now on.
 absl::StatusOr<Time> FabricRun::TakeStop(const Command&, Time boundary) {
   hold_ = false;
-  stopped_ = true;
   programs_.Stop();
   FollowHold();
   manager_->faults()->EndRepeating(boundary);
@@ -252,17 +247,14 @@ absl::StatusOr<Time> FabricRun::TakeStop(const Command&, Time boundary) {
 }
 
 void FabricRun::RepeatStop(const v1::JournalRecord& record) {
-  stopped_ = true;
   programs_.Stop();
   manager_->faults()->EndRepeating(record.at());
 }
 
 void FabricRun::RepeatLoss(const v1::JournalRecord& record) {
   manager_->Lose(LostFromProto(record.lose(), record.at()));
-  lost_nodes_.insert(record.lose().nodes().begin(), record.lose().nodes().end());
-  if (!record.lose().has_process()) return;
-  lost_as_[record.lose().process()] = record.lose().number();
-  cables_.Forget(record.lose().process());
+  losses_.TakeEffect(record.lose());
+  if (record.lose().has_process()) streams_.cables.Forget(record.lose().process());
 }
 
 void FabricRun::RepeatRejoin(const v1::JournalRecord& record) {
@@ -270,23 +262,23 @@ void FabricRun::RepeatRejoin(const v1::JournalRecord& record) {
       manager_->Readmit(record.rejoin().loss(), record.rejoin().name(), record.at());
   if (!rejoined.ok()) return;
   manager_->Rejoin(*rejoined);
-  for (const NodeId node : rejoined->nodes) lost_nodes_.erase(node);
-  if (record.rejoin().has_process()) lost_as_.erase(record.rejoin().process());
+  losses_.ReadmitNodes(rejoined->nodes);
+  if (record.rejoin().has_process()) losses_.GivePlace(record.rejoin().process());
 }
 
 void FabricRun::ForEachDaemon(Time boundary, absl::FunctionRef<void(v1::WindowGrant&)> add) {
-  for (std::uint32_t p = 0; p < daemons_; ++p) {
-    if (master_.lost(static_cast<int>(p))) continue;
+  for (std::uint32_t p = 0; p < setup_.daemons(); ++p) {
+    if (IsLost(p)) continue;
     add(pending_[p]);
-    master_.Wake(static_cast<int>(p), boundary);
+    master_.Wake(p, boundary);
   }
 }
 
 std::set<std::uint32_t> FabricRun::OwnersOf(const std::vector<NodeId>& nodes) const {
   std::set<std::uint32_t> owners;
   for (const NodeId node : nodes) {
-    const std::uint32_t process = placement_.process_of_node[node];
-    if (!master_.lost(static_cast<int>(process))) owners.insert(process);
+    const std::uint32_t process = setup_.placement.process_of_node[node];
+    if (!IsLost(process)) owners.insert(process);
   }
   return owners;
 }

@@ -12,27 +12,17 @@
 #include "spdlog/spdlog.h"
 
 namespace percs {
-namespace {
-
-constexpr std::uint64_t kReportsNotKept = 128;
-
-}  // namespace
-
 void FabricRun::OnEndpoints(std::uint32_t process, v1::EndpointReport& report) {
-  if (report.run() != number_ || phase_ == Phase::kEnded || master_.lost(static_cast<int>(process)))
-    return;
+  if (report.run() != setup_.number || phase_ == Phase::kEnded || IsLost(process)) return;
   for (const v1::EndpointSubmission& submission : report.submissions()) {
     if (submission.node() >= topology().hubs() ||
-        placement_.process_of_node[submission.node()] != process) {
+        setup_.placement.process_of_node[submission.node()] != process) {
       return Fail(absl::InvalidArgumentError(
           fmt::format("process {} has operations for node {}, which it does not have", process,
                       submission.node())));
     }
   }
-  programs_.OnReport(process, &report);
-  // Nothing is kept for each of these: until something else is, the daemon has them, and says them
-  // again. But it can have only so many.
-  if (++reports_not_kept_ % kReportsNotKept == 0) touched_ = true;
+  if (programs_.OnReport(process, &report)) recovery_.touched = true;
   FollowHold();
 }
 
@@ -46,7 +36,7 @@ void FabricRun::TakeSubmissions(Time boundary) {
       if (!at.ok()) RefuseSubmission(process, number, at.status());
     };
     command.record.mutable_endpoint()->Swap(&submission);
-    commands_.push_back(std::move(command));
+    commands_.Add(std::move(command));
   }
   if (!taken.empty()) TakeCommands(boundary);
 }
@@ -54,14 +44,14 @@ void FabricRun::TakeSubmissions(Time boundary) {
 // Live ones the daemon has; those of a replay come with it.
 absl::StatusOr<Time> FabricRun::TakeSubmission(const Command& command, Time boundary) {
   const v1::EndpointSubmission& submission = command.record.endpoint();
-  const std::uint32_t process = placement_.process_of_node[submission.node()];
+  const std::uint32_t process = setup_.placement.process_of_node[submission.node()];
   if (submission.has_process()) programs_.Taken(process, submission.number());
-  if (master_.lost(static_cast<int>(process))) return boundary;
+  if (IsLost(process)) return boundary;
   v1::EndpointGrant& grant = *pending_[process].add_endpoints();
   grant.set_at(boundary);
   grant.set_number(submission.number());
   if (!submission.has_process()) *grant.mutable_whole() = submission;
-  master_.Wake(static_cast<int>(process), boundary);
+  master_.Wake(process, boundary);
   return boundary;
 }
 
@@ -69,7 +59,7 @@ absl::StatusOr<Time> FabricRun::TakeSubmission(const Command& command, Time boun
 void FabricRun::RefuseSubmission(std::uint32_t process, std::uint64_t number,
                                  const absl::Status& why) {
   programs_.Taken(process, number);
-  if (phase_ == Phase::kEnded || master_.lost(static_cast<int>(process))) return;
+  if (phase_ == Phase::kEnded || IsLost(process)) return;
   auto message = port_->Prepare(process);
   message->mutable_endpoint_refused()->set_number(number);
   message->mutable_endpoint_refused()->set_code(static_cast<std::uint32_t>(why.raw_code()));
@@ -77,17 +67,6 @@ void FabricRun::RefuseSubmission(std::uint32_t process, std::uint64_t number,
   port_->Send(process, std::move(message));
 }
 
-// Paced virtual time does not pass while it is held.
-void FabricRun::FollowHold() {
-  const bool held = programs_.hold();
-  if (held == programs_hold_at_.has_value()) return;
-  if (held) {
-    programs_hold_at_ =
-        held_at_.value_or(master_.now());  // not by how much of its pace has passed since
-    return;
-  }
-  if (has_started_) pace_.Resume(clock_.Now(), *programs_hold_at_);
-  released_at_ = *std::exchange(programs_hold_at_, std::nullopt);
-}
+void FabricRun::FollowHold() { time_.HoldForPrograms(programs_.hold(), clock_.Now()); }
 
 }  // namespace percs

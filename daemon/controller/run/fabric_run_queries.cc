@@ -11,12 +11,16 @@ void FabricRun::Snapshot(std::vector<NodeId> nodes, SnapshotDone done) {
   Ask({std::move(nodes), std::move(done), nullptr});
 }
 
+void FabricRun::Look(SnapshotDone done, std::function<void()> sent) {
+  Ask({{}, std::move(done), nullptr, /*holds_time=*/false, std::move(sent)});
+}
+
 void FabricRun::GetTrace(TraceDone done) { Ask({{}, nullptr, std::move(done)}); }
 
 void FabricRun::Ask(NodeQueries::Query query) {
-  if (!unreachable_.ok()) return query.Refuse(unreachable_);
+  if (!queries_.refused().ok()) return query.Refuse(queries_.refused());
   if (absl::Status status = Waiting(); !status.ok()) return query.Refuse(status);
-  for (std::uint32_t p = 0; p < daemons_; ++p) {
+  for (std::uint32_t p = 0; p < setup_.daemons(); ++p) {
     if (IsLost(p) || !queries_.Concerns(query, p)) continue;
     if (absl::Status status = WaitsFor(p); !status.ok()) return query.Refuse(status);
   }
@@ -38,37 +42,35 @@ void FabricRun::OnAnswer(const absl::Status& read) {
 }
 
 bool FabricRun::AnswersAwaited() const {
-  return queries_.awaits_any() || final_.awaits_any() ||
-         std::any_of(losses_.begin(), losses_.end(),
-                     [](const Loss& loss) { return !loss.awaited.empty(); });
+  return queries_.awaits_any() || final_.awaits_any() || losses_.awaits_any();
 }
 
 void FabricRun::Collect(v1::Collect::What what) {
   phase_ = what == v1::Collect::WHAT_RESULTS ? Phase::kCollecting : Phase::kDeadlocked;
-  for (std::uint32_t p = 0; p < daemons_; ++p) {
-    if (master_.lost(static_cast<int>(p))) continue;
+  for (std::uint32_t p = 0; p < setup_.daemons(); ++p) {
+    if (IsLost(p)) continue;
     auto message = port_->Prepare(p);
     message->mutable_collect()->set_what(what);
-    message->mutable_collect()->set_query(recoveries_);
+    message->mutable_collect()->set_query(recovery_.controllers);
     port_->Send(p, std::move(message));
     final_.Await(p);
   }
 }
 
 void FabricRun::OnResults(std::uint32_t process, const v1::NodeResults& results) {
-  if (phase_ != Phase::kCollecting || results.query() != recoveries_) return;
-  if (absl::Status status = final_.OnResults(process, results, lost_nodes_); !status.ok())
+  if (phase_ != Phase::kCollecting || results.query() != recovery_.controllers) return;
+  if (absl::Status status = final_.OnResults(process, results, losses_.nodes()); !status.ok())
     return Fail(status);
   if (!final_.awaits_any()) FinishRun();
 }
 
 void FabricRun::FinishRun() {
-  if (final_.results() + lost_nodes_.size() != topology().nodes()) {
+  if (final_.results() + losses_.nodes().size() != topology().nodes()) {
     return Fail(absl::DataLossError(fmt::format("received results of {} hubs, expected {}",
                                                 final_.results(), topology().nodes())));
   }
-  RunResult result = MergeResults(scenario_, topology(), final_.TakeResults(), manager_->reroutes(),
-                                  master_.windows(), manager_->losses());
+  RunResult result = MergeResults(setup_.scenario, topology(), final_.TakeResults(),
+                                  manager_->reroutes(), master_.windows(), manager_->losses());
   result.trees = manager_->trees();
   result.faults = manager_->faults()->List();
   End(std::move(result));
@@ -76,7 +78,7 @@ void FabricRun::FinishRun() {
 }
 
 void FabricRun::OnWaitEdges(std::uint32_t process, const v1::WaitEdges& edges) {
-  if (phase_ != Phase::kDeadlocked || edges.query() != recoveries_) return;
+  if (phase_ != Phase::kDeadlocked || edges.query() != recovery_.controllers) return;
   if (absl::Status status = final_.OnWaitEdges(process, edges); !status.ok()) return Fail(status);
   if (!final_.awaits_any()) FinishDeadlock();
 }

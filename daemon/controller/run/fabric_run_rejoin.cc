@@ -22,93 +22,88 @@ constexpr std::chrono::milliseconds kRejoinAgain(1'000);
 }  // namespace
 
 void FabricRun::TakeBack() {
-  if (!going_on() || joining_ || !losses_.empty()) return;
-  for (const auto& [process, loss] : lost_as_) {
+  if (!going_on() || rejoin_.under_way() || losses_.any_declared()) return;
+  for (const auto& [process, loss] : losses_.places()) {
     if (port_->Present(process)) return BeginRejoin(process);
   }
 }
 
 void FabricRun::BeginRejoin(std::uint32_t process) {
-  joining_ = Joining{process, recoveries_ << 32 | ++attempts_, {}, false};
-  for (const auto& [peer, channels] : SharedChannels(topology(), placement_, process)) {
-    if (master_.lost(static_cast<int>(peer))) continue;
+  rejoin_.Begin(process, recovery_.controllers);
+  for (const auto& [peer, channels] : SharedChannels(topology(), setup_.placement, process)) {
+    if (IsLost(peer)) continue;
     auto message = port_->Prepare(peer);
     *message->mutable_peer_back()->mutable_peer() = port_->Describe(process);
-    message->mutable_peer_back()->set_attempt(joining_->attempt);
+    message->mutable_peer_back()->set_attempt(rejoin_.attempt());
     port_->Send(peer, std::move(message));
-    joining_->awaited.insert(peer);
+    rejoin_.AwaitStream(peer);
   }
   ConfigureRejoined();
 }
 
 void FabricRun::OnPeerBack(std::uint32_t survivor, const v1::PeerBackReply& reply) {
-  if (!joining_ || reply.attempt() != joining_->attempt || joining_->awaited.erase(survivor) == 0)
-    return;
-  ConfigureRejoined();
+  if (rejoin_.OnStream(survivor, reply.attempt())) ConfigureRejoined();
 }
 
 void FabricRun::ConfigureRejoined() {
-  if (!joining_->awaited.empty()) return;
-  joining_->configured = true;
-  SendConfigure(joining_->process);
+  if (!rejoin_.streams_open()) return;
+  rejoin_.Configured();
+  SendConfigure(rejoin_.process());
 }
 
 void FabricRun::OnJoined(const v1::Ready& ready) {
-  if (joining_->configured && ready.attempt() == joining_->attempt) SubmitRejoin();
+  if (rejoin_.IsReady(ready.attempt())) SubmitRejoin();
 }
 
 void FabricRun::SubmitRejoin() {
-  const v1::Peer peer = port_->Describe(joining_->process);
+  const v1::Peer peer = port_->Describe(rejoin_.process());
   Command command;
-  command.done = [this, attempt = joining_->attempt](absl::StatusOr<Time> at) {
+  command.done = [this, attempt = rejoin_.attempt()](absl::StatusOr<Time> at) {
     if (!at.ok()) OnRejoinRefused(attempt, at.status());
   };
   v1::RejoinedDaemon* message = command.record.mutable_rejoin();
   message->set_process(peer.process());
   message->set_name(peer.name());
   message->set_incarnation(peer.incarnation());
-  message->set_loss(lost_as_[peer.process()]);
-  commands_.push_back(std::move(command));
+  message->set_loss(losses_.places().at(peer.process()));
+  commands_.Add(std::move(command));
   Soon();
 }
 
 // What the journal does not take now, it may take later; the daemon waits for it.
 void FabricRun::OnRejoinRefused(std::uint64_t attempt, const absl::Status& why) {
-  if (!joining_ || joining_->attempt != attempt) return;
-  const std::uint32_t process = joining_->process;
-  if (!joining_->refused) {
-    spdlog::error("run {}: process {} cannot rejoin: {}", number_, process,
+  if (!rejoin_.IsAttempt(attempt)) return;
+  const std::uint32_t process = rejoin_.process();
+  if (rejoin_.Refused()) {
+    spdlog::error("run {}: process {} cannot rejoin: {}", setup_.number, process,
                   std::string(why.message()));
   }
-  joining_->refused = true;
   if (absl::IsResourceExhausted(why) || absl::IsUnavailable(why)) {
-    rejoin_timer_.Set(kRejoinAgain, [this, attempt] {
-      if (joining_ && joining_->attempt == attempt) SubmitRejoin();
+    timers_.rejoin.Set(kRejoinAgain, [this, attempt] {
+      if (rejoin_.IsAttempt(attempt)) SubmitRejoin();
     });
     return;
   }
-  lost_as_.erase(process);
-  joining_.reset();
+  losses_.GivePlace(process);
+  rejoin_.End();
 }
 
 // `process` is lost. Survivors forget the stream to the one that was on its way, and that one
 // builds its hubs again.
 void FabricRun::AbandonRejoin(std::uint32_t process) {
-  if (!joining_) return;
-  const std::uint32_t joining = joining_->process;
-  commands_.remove_if([joining](const Command& command) {
-    return command.record.has_rejoin() && command.record.rejoin().process() == joining;
-  });
-  joining_.reset();
-  for (const auto& [peer, channels] : SharedChannels(topology(), placement_, joining)) {
-    if (peer == process || master_.lost(static_cast<int>(peer))) continue;
+  if (!rejoin_.under_way()) return;
+  const std::uint32_t joining = rejoin_.process();
+  commands_.ForgetRejoin(joining);
+  rejoin_.End();
+  for (const auto& [peer, channels] : SharedChannels(topology(), setup_.placement, joining)) {
+    if (peer == process || IsLost(peer)) continue;
     auto message = port_->Prepare(peer);
     message->mutable_peer_lost()->set_process(joining);
     port_->Send(peer, std::move(message));
   }
   if (joining == process) return;
   auto message = port_->Prepare(joining);
-  message->mutable_drop()->set_run(number_);
+  message->mutable_drop()->set_run(setup_.number);
   port_->Send(joining, std::move(message));
 }
 
@@ -118,19 +113,20 @@ absl::StatusOr<Time> FabricRun::TakeRejoin(const Command& command, Time boundary
   if (!rejoined.ok()) return rejoined.status();
   spdlog::warn(
       "run {}: {} rejoins with {} hubs of loss {} at {} of virtual time, as incarnation {}",
-      number_, message.name(), rejoined->nodes.size(), message.loss(), FormatTime(boundary),
+      setup_.number, message.name(), rejoined->nodes.size(), message.loss(), FormatTime(boundary),
       rejoined->incarnation);
-  for (const NodeId node : rejoined->nodes) lost_nodes_.erase(node);
+  losses_.ReadmitNodes(rejoined->nodes);
   if (message.has_process()) Welcome(message.process());
   manager_->Rejoin(*rejoined);
-  for (std::uint32_t p = 0; p < daemons_; ++p) {
-    if (master_.lost(static_cast<int>(p))) continue;
+  for (std::uint32_t p = 0; p < setup_.daemons(); ++p) {
+    if (IsLost(p)) continue;
     bool has_them = false;
-    for (const NodeId node : rejoined->nodes) has_them |= placement_.process_of_node[node] == p;
+    for (const NodeId node : rejoined->nodes)
+      has_them |= setup_.placement.process_of_node[node] == p;
     v1::RejoinCommand* rejoin = pending_[p].add_rejoined();
     RejoinToProto(*rejoined, has_them, rejoin);
     if (message.has_process()) rejoin->set_process(message.process());
-    master_.Wake(static_cast<int>(p), boundary);
+    master_.Wake(p, boundary);
   }
   ReportManager();
   TakeBack();
@@ -140,21 +136,20 @@ absl::StatusOr<Time> FabricRun::TakeRejoin(const Command& command, Time boundary
 const RejoinedHubs* FabricRun::Rejoined(std::uint32_t process) const {
   const RejoinedHubs* last = nullptr;
   for (const RejoinedHubs& rejoined : manager_->losses().rejoined()) {
-    if (placement_.process_of_node[rejoined.nodes.front()] == process) last = &rejoined;
+    if (setup_.placement.process_of_node[rejoined.nodes.front()] == process) last = &rejoined;
   }
   return last;
 }
 
 // Nothing of what was for the one before is for this one.
 void FabricRun::Welcome(std::uint32_t process) {
-  const int p = static_cast<int>(process);
-  joining_.reset();
-  lost_as_.erase(process);
-  master_.Rejoin(p);
+  rejoin_.End();
+  losses_.GivePlace(process);
+  master_.Rejoin(process);
   ForgetPending(process);
   programs_.Forget(process);
   FollowHold();
-  batches_.Forget(process);
+  streams_.batches.Forget(process);
 }
 
 }  // namespace percs

@@ -16,17 +16,8 @@
 #include "spdlog/spdlog.h"
 
 namespace percs {
-namespace {
-
-std::string WithoutRun(v1::JournalRecord record) {
-  record.clear_run();
-  return record.SerializeAsString();
-}
-
-}  // namespace
-
 void FabricRun::Save(v1::SavedRun* saved) const {
-  saved->set_number(number_);
+  saved->set_number(setup_.number);
   switch (phase_) {
     case Phase::kConfiguring:
       saved->set_phase(v1::SavedRun::PHASE_CONFIGURING);
@@ -43,55 +34,45 @@ void FabricRun::Save(v1::SavedRun* saved) const {
   master_.Save(saved->mutable_master());
   for (const std::uint32_t process : ready_) saved->add_ready(process);
   saved->set_hold(hold_);
-  if (pause_at_) saved->set_pause_at(*pause_at_);
-  saved->set_commands(commands_taken_);
-  saved->set_replay_left(replay_.size());
-  for (std::uint32_t p = 0; p < daemons_; ++p) *saved->add_pending() = Pending(p);
+  if (time_.pause_at()) saved->set_pause_at(*time_.pause_at());
+  commands_.Save(saved);
+  for (std::uint32_t p = 0; p < setup_.daemons(); ++p) *saved->add_pending() = Pending(p);
   manager_log_.Save(saved);
   leases_.Save(saved);
-  for (const Loss& loss : losses_) *saved->add_losses() = loss.saved;
-  batches_.Save(saved);
+  losses_.Save(saved);
+  streams_.batches.Save(saved);
   programs_.Save(saved);
-  saved->set_losses_count(losses_count_);
-  saved->set_recoveries(recoveries_);
+  saved->set_recoveries(recovery_.controllers);
 }
 
 absl::Status FabricRun::Restore(const v1::SavedRun& saved,
                                 const std::vector<v1::ManagerStep>& steps,
                                 std::vector<v1::JournalRecord> commands) {
-  if (commands.size() < saved.commands()) {
+  if (absl::Status s = commands_.CheckSaved(saved, commands.size()); !s.ok()) return s;
+  if (saved.pending_size() != static_cast<int>(setup_.daemons())) {
     return absl::DataLossError(
-        fmt::format("run {} had applied {} commands, but the journal has only {}: the journal and "
-                    "the saved state are not from the same state directory",
-                    number_, saved.commands(), commands.size()));
-  }
-  if (saved.pending_size() != static_cast<int>(daemons_) || saved.replay_left() > replay_.size()) {
-    return absl::DataLossError(
-        fmt::format("run {}: the saved state does not match the run's request", number_));
+        fmt::format("run {}: the saved state is of {} daemons, but the run's request is for {}",
+                    setup_.number, saved.pending_size(), setup_.daemons()));
   }
   if (absl::Status status = RepeatManager(saved, steps, commands); !status.ok()) return status;
   if (absl::Status status = master_.Restore(saved.master()); !status.ok()) return status;
-  for (std::uint32_t p = 0; p < daemons_; ++p) {
+  for (std::uint32_t p = 0; p < setup_.daemons(); ++p) {
     if (absl::Status status = RestoreCommands(p, saved.pending(static_cast<int>(p))); !status.ok())
       return status;
   }
   if (absl::Status status = manager_log_.Restore(saved); !status.ok()) return status;
   ready_.insert(saved.ready().begin(), saved.ready().end());
   hold_ = saved.hold();
-  if (saved.has_pause_at()) pause_at_ = saved.pause_at();
-  commands_taken_ = saved.commands();
-  replay_.erase(replay_.begin(), replay_.end() - static_cast<std::ptrdiff_t>(saved.replay_left()));
+  if (saved.has_pause_at()) time_.PauseAt(saved.pause_at());
   leases_.Restore(saved, clock_.Now());
-  for (const v1::SavedLoss& loss : saved.losses()) losses_.emplace_back().saved = loss;
-  batches_.Restore(saved);
+  losses_.Restore(saved);
+  streams_.batches.Restore(saved);
   programs_.Restore(saved);
-  losses_count_ = saved.losses_count();
-  recoveries_ = saved.recoveries() + 1;
-  queries_.ContinueAfter(recoveries_);
-  saved_phase_ = saved.phase();
-  if (!commands.empty()) last_command_at_ = commands.back().at();
-  commands.erase(commands.begin(), commands.begin() + static_cast<std::ptrdiff_t>(commands_taken_));
-  retake_ = std::move(commands);
+  recovery_.controllers = saved.recoveries() + 1;
+  queries_.ContinueAfter(recovery_.controllers);
+  recovery_.phase = saved.phase();
+  if (!commands.empty()) time_.NotBefore(commands.back().at());
+  commands_.Restore(saved, std::move(commands));
   return absl::OkStatus();
 }
 
@@ -114,7 +95,7 @@ absl::Status FabricRun::RepeatManager(const v1::SavedRun& saved,
     if (step.has_faults_until()) {
       std::vector<FaultAction> done;
       manager_->faults()->Run(step.faults_until(), &done);
-      cables_.Note(done);
+      streams_.cables.Note(done);
       continue;
     }
     Outbox inbox;
@@ -125,14 +106,13 @@ absl::Status FabricRun::RepeatManager(const v1::SavedRun& saved,
     manager_->RunWindow(step.window());
   }
   repeat_until(saved.commands());
-  for (std::uint32_t p = 0; p < daemons_; ++p) manager_->outbox(static_cast<int>(p)).Clear();
+  for (std::uint32_t p = 0; p < setup_.daemons(); ++p) manager_->outbox(p).Clear();
   return absl::OkStatus();
 }
 
 absl::Status FabricRun::RestoreCommands(std::uint32_t p, const v1::WindowGrant& pending) {
   if (!pending.management().empty()) {
-    absl::Status status =
-        DecodeManagement(pending.management(), &manager_->outbox(static_cast<int>(p)));
+    absl::Status status = DecodeManagement(pending.management(), &manager_->outbox(p));
     if (!status.ok()) return status;
   }
   for (const v1::FaultActionCommand& message : pending.fault_actions()) {
@@ -144,25 +124,19 @@ absl::Status FabricRun::RestoreCommands(std::uint32_t p, const v1::WindowGrant& 
 }
 
 void FabricRun::TakeUp() {
-  spdlog::warn("run {}: recovered at {} of virtual time, {} commands to apply again", number_,
-               FormatTime(master_.now()), retake_.size());
-  if (saved_phase_ == v1::SavedRun::PHASE_CONFIGURING) return;
-  has_started_ = true;
-  started_ = clock_.Now();
-  pace_.Start(started_, master_.now(), master_.windows());
+  spdlog::warn("run {}: recovered at {} of virtual time, {} commands to apply again", setup_.number,
+               FormatTime(master_.now()), commands_.retaken());
+  if (recovery_.phase == v1::SavedRun::PHASE_CONFIGURING) return;
+  time_.Start(clock_.Now());
   // At a pace commands take effect between windows, and none may come before one that has.
-  pace_.Resume(started_, std::max(master_.now(), last_command_at_));
+  time_.pace().Resume(clock_.Now(), std::max(master_.now(), time_.not_before()));
   phase_ = Phase::kRunning;
   EndLeases();
-  if (saved_phase_ == v1::SavedRun::PHASE_COLLECTING) return Collect(v1::Collect::WHAT_RESULTS);
-  if (saved_phase_ == v1::SavedRun::PHASE_DEADLOCKED) return Collect(v1::Collect::WHAT_WAIT_EDGES);
-  const auto journalled = [this](const Loss& loss) {
-    return std::any_of(retake_.begin(), retake_.end(), [&](const v1::JournalRecord& record) {
-      return record.has_lose() && record.lose().process() == loss.saved.process();
-    });
-  };
-  for (const Loss& loss : std::exchange(losses_, {})) {
-    if (!journalled(loss)) BeginLoss(loss.saved);
+  if (recovery_.phase == v1::SavedRun::PHASE_COLLECTING) return Collect(v1::Collect::WHAT_RESULTS);
+  if (recovery_.phase == v1::SavedRun::PHASE_DEADLOCKED)
+    return Collect(v1::Collect::WHAT_WAIT_EDGES);
+  for (const Loss& loss : losses_.Take()) {
+    if (!commands_.RetakesLossOf(loss.saved.process())) BeginLoss(loss.saved);
   }
   Retake();
   FollowHold();
@@ -170,18 +144,17 @@ void FabricRun::TakeUp() {
 }
 
 void FabricRun::Retake() {
-  retaking_ = true;
-  for (const v1::JournalRecord& record : std::exchange(retake_, {})) {
-    if (!replay_.empty() && WithoutRun(replay_.front()) == WithoutRun(record)) replay_.pop_front();
+  for (const v1::JournalRecord& record : commands_.BeginRetake()) {
+    commands_.SkipInReplay(record);
     if (record.has_lose() && record.lose().has_process()) {
       const std::uint32_t process = record.lose().process();
-      retaken_losses_[process] = record.lose().incarnation();
-      if (!master_.lost(static_cast<int>(process))) LeaveOut(process);
+      losses_.Journalled(record.lose());
+      if (!IsLost(process)) LeaveOut(process);
     }
     Submit(record);
     TakeCommands(record.at());
   }
-  retaking_ = false;
+  commands_.EndRetake();
 }
 
 }  // namespace percs

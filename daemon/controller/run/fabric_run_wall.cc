@@ -17,16 +17,22 @@ constexpr std::chrono::milliseconds kEndAgain(1'000);
 }  // namespace
 
 Time FabricRun::Pause() {
-  pause_at_ = virtual_time();
-  touched_ = true;
-  return *pause_at_;
+  const Time at = virtual_time();
+  time_.PauseAt(at);
+  recovery_.touched = true;
+  return at;
+}
+
+void FabricRun::LeavePause() {
+  time_.LeavePause(TimePhase(), clock_.Now());
+  if (phase_ == Phase::kPaused) phase_ = Phase::kRunning;
 }
 
 // Nothing is left but faults that begin or end later, and the scenario wants no time to pass for
 // those alone.
 bool FabricRun::OnlyFaultsWait() const {
-  if (!pace_.pacing().idle_holds || stopped_ || pause_at_ || CommandsUndelivered() ||
-      !replay_.empty())
+  if (!time_.pace().pacing().idle_holds || programs_.stopped() || time_.pause_at() ||
+      CommandsUndelivered() || !commands_.replay_ended())
     return false;
   WorkLeft left = master_.left();
   left.unfinished -= manager_->faults()->unfinished();
@@ -35,27 +41,27 @@ bool FabricRun::OnlyFaultsWait() const {
 
 Time FabricRun::StepBy(Time by) {
   const Time from = virtual_time();
-  touched_ = true;
-  if (pause_at_) pace_.Resume(clock_.Now(), from);
+  recovery_.touched = true;
+  LeavePause();
   // Before the next window opens, which may begin after it.
   const Time until = by < kNever - from ? from + by : kNever;
-  pause_at_ = until;
+  time_.PauseAt(until);
   Step();
   return until;
 }
 
 Time FabricRun::Resume() {
   const Time from = virtual_time();
-  touched_ = true;
-  if (pause_at_) pace_.Resume(clock_.Now(), from);
-  pause_at_.reset();
+  recovery_.touched = true;
+  LeavePause();
+  time_.PauseAt(std::nullopt);
   Step();
   return from;
 }
 
 void FabricRun::Lease(const std::string& id, std::uint32_t number, std::chrono::milliseconds span) {
   leases_.Set(id, number, span, clock_.Now() + span);
-  touched_ = true;
+  recovery_.touched = true;
   EndLeases();
 }
 
@@ -75,7 +81,7 @@ void FabricRun::EndLeases() {
         return fault.ok() && fault->number == number;
       });
   if (const Clock::time_point next = leases_.next(); next != Clock::time_point::max())
-    lease_timer_.Set(next - now, [this] { EndLeases(); });
+    timers_.lease.Set(next - now, [this] { EndLeases(); });
   for (const auto& [id, lease] : expired) {
     v1::JournalRecord record;
     record.set_delete_fault(id);
@@ -85,10 +91,10 @@ void FabricRun::EndLeases() {
         [this, id = id, lease = lease](absl::StatusOr<Time> at) {
           if (at.ok()) {
             spdlog::info("run {}: the lease of fault {} expired; the fault is deleted at {}",
-                         number_, id, FormatTime(*at));
+                         setup_.number, id, FormatTime(*at));
           } else if (absl::IsResourceExhausted(at.status()) || absl::IsUnavailable(at.status())) {
             leases_.Set(id, lease.number, lease.span, clock_.Now() + kEndAgain);
-            lease_timer_.Set(kEndAgain, [this] { EndLeases(); });
+            timers_.lease.Set(kEndAgain, [this] { EndLeases(); });
           }
         });
   }

@@ -29,18 +29,18 @@ void FabricRun::Step() {
   while (!busy() && going_on()) {
     if (!queries_.empty()) SendQueries();
     if (busy()) return;
-    if (!losses_.empty()) {
+    if (losses_.any_declared()) {
       TakeLosses();
-      released_at_.reset();
-      if (!losses_.empty()) return;  // they could not be journalled
+      time_.ForgetReleased();
+      if (losses_.any_declared()) return;  // they could not be journalled
     }
     TakeBack();
     if (phase_ == Phase::kEnded) return;
     TakeReplay();
     // What programs ask for while virtual time stands takes effect where it stands, at whatever
     // pace.
-    TakeSubmissions(std::exchange(released_at_, std::nullopt).value_or(Now()));
-    if (!commands_.empty()) TakeCommands(Now());
+    TakeSubmissions(time_.TakeReleased(TimePhase(), clock_.Now()));
+    if (commands_.any_waits()) TakeCommands(Now());
     if (!OpenWindow()) return;
   }
 }
@@ -48,15 +48,15 @@ void FabricRun::Step() {
 // One that would wait for a daemon that is missing is refused at once.
 void FabricRun::Enqueue(Command command) {
   if (absl::Status status = Waiting(); !status.ok()) return command.done(status);
-  commands_.push_back(std::move(command));
+  commands_.Add(std::move(command));
   Soon();
 }
 
 void FabricRun::Soon() {
-  if (!events_.record) return Step();
-  if (std::exchange(soon_, true)) return;
-  soon_timer_.Set(kTogether, [this] {
-    soon_ = false;
+  if (!commands_.durable()) return Step();
+  if (std::exchange(timers_.soon_set, true)) return;
+  timers_.soon.Set(kTogether, [this] {
+    timers_.soon_set = false;
     Step();
   });
 }
@@ -67,8 +67,8 @@ Standing FabricRun::CurrentStanding() const {
   standing.next_foreground = master_.next_foreground();
   standing.left = master_.left();
   standing.whole = manager_->losses().lost().empty();
-  standing.has_clock = scenario_.topology.clock.has_value();
-  standing.commands_to_come = CommandsUndelivered() || !replay_.empty();
+  standing.has_clock = setup_.scenario.topology.clock.has_value();
+  standing.commands_to_come = CommandsUndelivered() || !commands_.replay_ended();
   standing.programs_expected = programs_.expected();
   standing.programs_owe = programs_.hold();
   standing.kept_open = hold_;
@@ -86,42 +86,43 @@ bool FabricRun::OpenWindow() {
     case WindowDecision::kStopped:
       // The last packet may be there before the credits of its last link: in process they count at
       // once.
-      for (const int process : master_.Close()) SendGrant(process);
+      for (const std::uint32_t process : master_.Close()) SendGrant(process);
       if (master_.anyone_running()) return true;
       return Collect(v1::Collect::WHAT_RESULTS), false;
     case WindowDecision::kIdle:
       return phase_ = Phase::kIdle, false;
     case WindowDecision::kFaultsWait:
-      if (!held_at_) held_at_ = virtual_time();
+      time_.HoldForFaults(TimePhase(), clock_.Now());
       return phase_ = Phase::kIdle, false;
     case WindowDecision::kDeadlock:
       return Collect(v1::Collect::WHAT_WAIT_EDGES), false;
     case WindowDecision::kOpen:
       break;
   }
-  if (held_at_) pace_.Resume(clock_.Now(), *std::exchange(held_at_, std::nullopt));
-  if (windows_limit_ > 0 && master_.windows() >= windows_limit_) {
+  time_.ReleaseFaults(clock_.Now());
+  if (setup_.windows_limit > 0 && master_.windows() >= setup_.windows_limit) {
     Fail(absl::ResourceExhaustedError(
         fmt::format("the run is unfinished after its limit of {} windows, at {} of virtual time",
-                    windows_limit_, FormatTime(master_.now()))));
+                    setup_.windows_limit, FormatTime(master_.now()))));
     return false;
   }
-  if (pause_at_ && next >= *pause_at_) return phase_ = Phase::kPaused, false;
+  const std::optional<Time>& pause_at = time_.pause_at();
+  if (pause_at && next >= *pause_at) return phase_ = Phase::kPaused, false;
   phase_ = Phase::kRunning;
   Time end = next + master_.lookahead();
-  if (pause_at_) end = std::min(end, *pause_at_);
-  if (scenario_.stop_at > 0) end = std::min(end, scenario_.stop_at);
-  if (!replay_.empty()) end = std::min(end, replay_.front().at());
-  if (pace_.paced() &&
-      !stopped_) {  // what is left of a stopped run is nobody's to watch, and its timers may be far
-    const auto wait = pace_.WaitFor(end, clock_.Now());
-    if (wait.count() > 0) return pace_timer_.Set(wait, [this] { Step(); }), false;
+  if (pause_at) end = std::min(end, *pause_at);
+  if (setup_.scenario.stop_at > 0) end = std::min(end, setup_.scenario.stop_at);
+  if (!commands_.replay_ended()) end = std::min(end, commands_.next_replay());
+  if (time_.pace().paced() &&
+      !programs_.stopped()) {  // no one watches what is left, and its timers may be far
+    const auto wait = time_.pace().WaitFor(end, clock_.Now());
+    if (wait.count() > 0) return timers_.pace.Set(wait, [this] { Step(); }), false;
   }
   SetLogTime(end);
   TakeFaultActions(end);
   bool manager = false;
-  for (const int process : master_.Open(end)) {
-    if (process == static_cast<int>(daemons_)) {
+  for (const std::uint32_t process : master_.Open(end)) {
+    if (process == setup_.daemons()) {
       manager = true;
     } else {
       SendGrant(process);
@@ -129,7 +130,7 @@ bool FabricRun::OpenWindow() {
   }
   if (manager) RunManager();
   if (master_.windows() % kMeasureEveryWindows == 0) {
-    pace_.Measure(clock_.Now(), master_.now(), master_.windows());
+    time_.pace().Measure(clock_.Now(), master_.now(), master_.windows());
   }
   return true;
 }
@@ -138,67 +139,67 @@ void FabricRun::TakeFaultActions(Time end) {
   if (manager_->faults()->next_time() >= end) return;
   std::vector<FaultAction> due;
   manager_->faults()->Run(end, &due);
-  manager_log_.RanFaults(commands_taken_, end);
-  cables_.Note(due);
+  manager_log_.RanFaults(commands_.recorded(), end);
+  streams_.cables.Note(due);
   RouteActions(due);
 }
 
 void FabricRun::RouteActions(const std::vector<FaultAction>& actions) {
   for (const FaultAction& action : actions) {
-    std::set<std::uint32_t> owners{placement_.process_of_node[action.end.node]};
+    std::set<std::uint32_t> owners{setup_.placement.process_of_node[action.end.node]};
     if (action.at_both_ends()) {
       owners.insert(
-          placement_.process_of_node[topology().Peer(action.end.node, action.end.port).node]);
+          setup_.placement.process_of_node[topology().Peer(action.end.node, action.end.port).node]);
     }
     for (const std::uint32_t process : owners) {
-      if (master_.lost(static_cast<int>(process))) continue;
+      if (IsLost(process)) continue;
       ActionToProto(action, pending_[process].add_fault_actions());
-      master_.Wake(static_cast<int>(process), action.at);
+      master_.Wake(process, action.at);
     }
   }
 }
 
 v1::WindowGrant FabricRun::Pending(std::uint32_t process) const {
   v1::WindowGrant grant = pending_[process];
-  const Outbox& management = manager_->outbox(static_cast<int>(process));
+  const Outbox& management = manager_->outbox(process);
   if (!management.empty()) EncodeOutbox(management, grant.mutable_management());
   return grant;
 }
 
-void FabricRun::SendGrant(int process) {
-  const auto p = static_cast<std::uint32_t>(process);
-  auto message = port_->Prepare(p);
+void FabricRun::SendGrant(std::uint32_t process) {
+  auto message = port_->Prepare(process);
   v1::WindowGrant* grant = message->mutable_grant();
-  *grant = Pending(p);
-  ForgetPending(p);
+  *grant = Pending(process);
+  ForgetPending(process);
   master_.FillGrant(process, grant);
   for (const v1::FaultActionCommand& command : grant->fault_actions()) {
     const auto action = ActionFromProto(command);
     PERCS_CHECK(action.ok());
-    if (const auto peer = cables_.Joins(p, *action)) *grant->add_joined() = port_->Describe(*peer);
+    if (const auto peer = streams_.cables.Joins(process, *action))
+      *grant->add_joined() = port_->Describe(*peer);
   }
-  batches_.OnGrant(p, *grant);
-  port_->Send(p, std::move(message));
+  streams_.batches.OnGrant(process, *grant);
+  port_->Send(process, std::move(message));
 }
 
 void FabricRun::ForgetPending(std::uint32_t process) {
   pending_[process].Clear();
-  manager_->outbox(static_cast<int>(process)).Clear();
+  manager_->outbox(process).Clear();
 }
 
 void FabricRun::RunManager() {
   if (absl::Status status = manager_->Accept(manager_log_.TakeInbox()); !status.ok())
     return Fail(status);
-  manager_log_.RanWindow(commands_taken_, master_.now());
+  manager_log_.RanWindow(commands_.recorded(), master_.now());
   manager_->RunWindow(master_.now());
   ReportManager();
 }
 
 void FabricRun::ReportManager() {
   v1::WindowReport report;
-  for (std::uint32_t process = 0; process < daemons_; ++process) {
-    const Outbox& outbox = manager_->outbox(static_cast<int>(process));
-    if (outbox.empty() || master_.lost(static_cast<int>(process))) continue;
+  for (std::uint32_t process = 0; process < setup_.daemons(); ++process) {
+    const Outbox& outbox = manager_->outbox(process);
+    if (outbox.empty() || IsLost(process)) continue;
     // What a daemon has not been granted yet is announced again, which changes nothing.
     report.add_peers(process);
     report.add_batches(0);
@@ -208,7 +209,7 @@ void FabricRun::ReportManager() {
   const WorkLeft left = manager_->work_left();
   report.set_unfinished(left.unfinished);
   report.set_resident(left.resident_packets);
-  if (absl::Status status = master_.OnReport(static_cast<int>(daemons_), report); !status.ok()) {
+  if (absl::Status status = master_.OnReport(setup_.daemons(), report); !status.ok()) {
     Fail(status);
   }
 }

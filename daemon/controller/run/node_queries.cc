@@ -19,6 +19,7 @@ void NodeQueries::Send(IsLost is_lost) {
     const auto current = it++;
     if (std::exchange(current->sent, true)) continue;
     const Query& query = current->query;
+    if (query.sent) query.sent();
     for (int p = 0; p < placement_.manager_process; ++p) {
       const auto process = static_cast<std::uint32_t>(p);
       if (is_lost(process) || !Concerns(query, process)) continue;
@@ -31,7 +32,7 @@ void NodeQueries::Send(IsLost is_lost) {
       }
       port_->Send(process, std::move(message));
       current->awaited.insert(process);
-      ++answers_awaited_;
+      answers_awaited_ += query.holds_time ? 1 : 0;
     }
     if (current->awaited.empty()) Finish(current);
   }
@@ -73,12 +74,17 @@ absl::Status NodeQueries::OnTrace(std::uint32_t process, const v1::TraceEvents& 
 
 void NodeQueries::Answered(Place place, std::uint32_t process) {
   if (place->awaited.erase(process) == 0) return;
-  --answers_awaited_;
+  answers_awaited_ -= place->query.holds_time ? 1 : 0;
   if (place->awaited.empty()) Finish(place);
 }
 
 void NodeQueries::Lose(std::uint32_t process) {
   for (auto it = waiting_.begin(); it != waiting_.end();) Answered(it++, process);
+}
+
+void NodeQueries::RefuseFromNowOn(const absl::Status& why) {
+  if (refused_.ok()) refused_ = why;
+  RefuseAll(why);
 }
 
 void NodeQueries::RefuseAll(const absl::Status& why) {

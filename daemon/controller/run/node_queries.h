@@ -30,6 +30,10 @@ class NodeQueries {
     std::vector<NodeId> nodes;  // empty: all
     SnapshotDone snapshot;      // or
     TraceDone trace;
+    // Virtual time waits for the answers. Else the next window may begin as soon as the question is
+    // sent: daemons answer before they run it, so that the answers are of one virtual time anyway.
+    bool holds_time = true;
+    std::function<void()> sent = {};  // it is; virtual time is that of the answers
     void Refuse(const absl::Status& why) { trace ? trace(why) : snapshot(why); }
   };
 
@@ -43,7 +47,7 @@ class NodeQueries {
   bool empty() const { return waiting_.empty(); }
   // Sends those that were added since.
   void Send(IsLost is_lost);
-  // Daemons have to answer.
+  // Daemons have to answer before virtual time continues.
   bool awaits_any() const { return answers_awaited_ > 0; }
   bool Awaits(std::uint32_t process) const;
 
@@ -53,6 +57,9 @@ class NodeQueries {
   // It does not answer any more.
   void Lose(std::uint32_t process);
   void RefuseAll(const absl::Status& why);
+  // Hubs cannot be asked any more; the first reason stays.
+  void RefuseFromNowOn(const absl::Status& why);
+  const absl::Status& refused() const { return refused_; }
   // Answers to questions of earlier controllers, of which there were this many, are not heard.
   void ContinueAfter(std::uint64_t controllers) { number_ = controllers << 32; }
 
@@ -76,7 +83,8 @@ class NodeQueries {
   DaemonPort* port_;
   std::list<Waiting> waiting_;
   std::uint64_t number_ = 0;
-  int answers_awaited_ = 0;  // of all of them
+  int answers_awaited_ = 0;  // of all that hold virtual time
+  absl::Status refused_;     // why hubs cannot be asked any more
 };
 
 }  // namespace percs

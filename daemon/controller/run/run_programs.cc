@@ -7,6 +7,8 @@
 namespace percs {
 namespace {
 
+constexpr std::uint64_t kReportsNotSaved = 128;
+
 // Of one hub, what takes effect first: reservations of numbered windows before those of any,
 // whatever reached the controller first, so that exclusive programs that name their windows have
 // one result.
@@ -17,7 +19,7 @@ auto OrderOf(const v1::EndpointSubmission& submission) {
 
 }  // namespace
 
-void RunPrograms::OnReport(std::uint32_t process, v1::EndpointReport* report) {
+bool RunPrograms::OnReport(std::uint32_t process, v1::EndpointReport* report) {
   Programs& programs = by_process_[process];
   programs.last.set_attached(report->attached());
   programs.last.set_owing(report->owing());
@@ -29,6 +31,7 @@ void RunPrograms::OnReport(std::uint32_t process, v1::EndpointReport* report) {
     programs.last.add_submissions()->Swap(&submission);
   }
   Count();
+  return ++reports_ % kReportsNotSaved == 0;
 }
 
 std::vector<v1::EndpointSubmission> RunPrograms::Take() {

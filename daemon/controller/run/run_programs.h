@@ -25,8 +25,10 @@ class RunPrograms {
     Count();
   }
 
-  // Takes the submissions out of the report.
-  void OnReport(std::uint32_t process, v1::EndpointReport* report);
+  // Takes the submissions out of the report. Nothing is saved for each report: until something else
+  // is, the daemon has its submissions and sends them again. Whether it is time to save, because a
+  // daemon can keep only so many.
+  bool OnReport(std::uint32_t process, v1::EndpointReport* report);
   // All submissions that have not been taken, of one hub in the order in which they take effect.
   std::vector<v1::EndpointSubmission> Take();
   // The submission of this number, and those before it, have taken effect or were refused.
@@ -39,6 +41,7 @@ class RunPrograms {
   void Stop();
 
   const Counts& counts() const { return counts_; }
+  bool stopped() const { return stopped_; }
   // A program is there, or is still to come, so the run is not over.
   bool expected() const { return !stopped_ && (counts_.attached > 0 || counts_.awaited > 0); }
   // Virtual time is held until programs have acted.
@@ -59,6 +62,7 @@ class RunPrograms {
   Counts counts_;
   bool complete_ = false;  // as many as were wanted have been there
   bool stopped_ = false;
+  std::uint64_t reports_ = 0;  // of all daemons
 };
 
 }  // namespace percs

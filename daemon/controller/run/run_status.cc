@@ -1,13 +1,8 @@
 #include "daemon/controller/run/run_status.h"
 
-#include "proto/scenario/faults.h"
+#include "proto/scenario/status.h"
 
 namespace percs {
-namespace {
-
-constexpr int kFaultsListed = 16;
-
-}  // namespace
 
 void FillRunStatus(const FabricRun& run, v1::StatusReply* reply) {
   const WindowMaster& master = run.master();
@@ -45,12 +40,7 @@ void FillRunStatus(const FabricRun& run, v1::StatusReply* reply) {
   reply->set_programs_owing(programs.owing);
   reply->set_programs_awaited(programs.awaited);
   reply->set_wall_seconds(wall);
-  for (const FaultStatus& fault : run.faults().List()) {
-    if (fault.phase == FaultPhase::kRecovered) continue;
-    reply->set_faults_active(reply->faults_active() + 1);
-    if (reply->faults_size() < kFaultsListed)
-      FaultToProto(fault, run.topology(), reply->add_faults());
-  }
+  ActiveFaultsToProto(run.faults().List(), run.topology(), reply);
 }
 
 }  // namespace percs

@@ -7,7 +7,7 @@
 
 namespace percs {
 
-absl::Status WindowMaster::OnReport(int process, const v1::WindowReport& report) {
+absl::Status WindowMaster::OnReport(std::uint32_t process, const v1::WindowReport& report) {
   State& state = states_[process];
   const int sent = report.peers_size();
   if (report.batches_size() != sent || report.arrivals_size() != sent) {
@@ -17,7 +17,7 @@ absl::Status WindowMaster::OnReport(int process, const v1::WindowReport& report)
   }
   for (int i = 0; i < sent; ++i) {
     const std::uint32_t to = report.peers(i);
-    if (to >= states_.size() || static_cast<int>(to) == process || report.arrivals(i) < now_) {
+    if (to >= states_.size() || to == process || report.arrivals(i) < now_) {
       return absl::InvalidArgumentError(fmt::format(
           "process {} reports a batch to process {} that arrives at {}; but there are {} processes "
           "and virtual time is {}",
@@ -27,12 +27,11 @@ absl::Status WindowMaster::OnReport(int process, const v1::WindowReport& report)
     if (receiver.lost) continue;
     receiver.arrival = std::min(receiver.arrival, report.arrivals(i));
     if (report.batches(i) == 0) continue;  // comes with the grant
-    const auto from = static_cast<std::uint32_t>(process);
     auto& needed = receiver.needed;
     const auto it = std::find_if(needed.begin(), needed.end(),
-                                 [from](const Needed& n) { return n.process == from; });
+                                 [process](const Needed& n) { return n.process == process; });
     if (it == needed.end()) {
-      needed.push_back({from, report.batches(i)});
+      needed.push_back({process, report.batches(i)});
     } else {
       it->batches = std::max(it->batches, report.batches(i));
     }
@@ -51,7 +50,7 @@ absl::Status WindowMaster::OnReport(int process, const v1::WindowReport& report)
   return absl::OkStatus();
 }
 
-void WindowMaster::Lose(int process) {
+void WindowMaster::Lose(std::uint32_t process) {
   State& s = states_[process];
   if (s.running) --running_;
   const std::uint64_t windows = s.windows, delivered = s.packets_delivered;
@@ -60,13 +59,11 @@ void WindowMaster::Lose(int process) {
   s.packets_delivered = delivered;
   s.lost = true;
   for (State& other : states_) {
-    std::erase_if(other.needed, [process](const Needed& n) {
-      return n.process == static_cast<std::uint32_t>(process);
-    });
+    std::erase_if(other.needed, [process](const Needed& n) { return n.process == process; });
   }
 }
 
-void WindowMaster::Wake(int process, Time at) {
+void WindowMaster::Wake(std::uint32_t process, Time at) {
   if (states_[process].lost) return;
   states_[process].wake = std::min(states_[process].wake, at);
 }
@@ -101,34 +98,34 @@ std::uint64_t WindowMaster::flits_moved() const {
   return sum;
 }
 
-const std::vector<int>& WindowMaster::Open(Time end) {
+const std::vector<std::uint32_t>& WindowMaster::Open(Time end) {
   PERCS_CHECK(running_ == 0);
   window_from_ = std::min(next(), end);
   now_ = end;
   ++windows_;
   granted_.clear();
-  for (std::size_t p = 0; p < states_.size(); ++p) {
+  for (std::uint32_t p = 0; p < states_.size(); ++p) {
     State& s = states_[p];
     if (std::min({s.next_event, s.arrival, s.wake}) >= end) continue;
     s.running = true;
     ++s.windows;
     ++running_;
     s.arrival = s.wake = kNever;
-    granted_.push_back(static_cast<int>(p));
+    granted_.push_back(p);
   }
   return granted_;
 }
 
-const std::vector<int>& WindowMaster::Close() {
+const std::vector<std::uint32_t>& WindowMaster::Close() {
   PERCS_CHECK(running_ == 0);
   granted_.clear();
-  for (std::size_t p = 0; p < states_.size(); ++p) {
+  for (std::uint32_t p = 0; p < states_.size(); ++p) {
     State& s = states_[p];
     if (s.needed.empty()) continue;
     s.running = true;
     ++running_;
     s.arrival = s.wake = kNever;
-    granted_.push_back(static_cast<int>(p));
+    granted_.push_back(p);
   }
   return granted_;
 }
@@ -189,7 +186,7 @@ absl::Status WindowMaster::Restore(const v1::SavedMaster& saved) {
   return absl::OkStatus();
 }
 
-void WindowMaster::FillGrant(int process, v1::WindowGrant* grant) {
+void WindowMaster::FillGrant(std::uint32_t process, v1::WindowGrant* grant) {
   State& s = states_[process];
   grant->set_end(now_);
   for (const Needed& n : s.needed) {

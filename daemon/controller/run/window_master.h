@@ -15,19 +15,20 @@ namespace percs {
 
 class WindowMaster {
  public:
-  WindowMaster(int processes, Time lookahead) : lookahead_(lookahead), states_(processes) {}
+  WindowMaster(std::uint32_t processes, Time lookahead)
+      : lookahead_(lookahead), states_(processes) {}
 
   // INVALID_ARGUMENT for what no process can mean: peers that do not exist, arrivals too early.
-  absl::Status OnReport(int process, const v1::WindowReport& report);
+  absl::Status OnReport(std::uint32_t process, const v1::WindowReport& report);
   // A command makes the process run from `at` on.
-  void Wake(int process, Time at);
+  void Wake(std::uint32_t process, Time at);
 
   // The process is gone: it has no events, no work and no batches for anybody any more.
-  void Lose(int process);
+  void Lose(std::uint32_t process);
   // Another one takes its place.
-  void Rejoin(int process) { states_[process].lost = false; }
-  bool lost(int process) const { return states_[process].lost; }
-  bool running(int process) const { return states_[process].running; }
+  void Rejoin(std::uint32_t process) { states_[process].lost = false; }
+  bool IsLost(std::uint32_t process) const { return states_[process].lost; }
+  bool IsRunning(std::uint32_t process) const { return states_[process].running; }
   // Where the last window begins.
   Time window_from() const { return window_from_; }
 
@@ -44,21 +45,21 @@ class WindowMaster {
   std::uint64_t packets_delivered() const;
   std::uint64_t flits_moved() const;
   std::uint64_t windows() const { return windows_; }
-  std::uint64_t windows_of(int process) const { return states_[process].windows; }
-  std::uint64_t reconnects_of(int process) const { return states_[process].reconnects; }
+  std::uint64_t windows_of(std::uint32_t process) const { return states_[process].windows; }
+  std::uint64_t reconnects_of(std::uint32_t process) const { return states_[process].reconnects; }
 
   // Opens the window up to `end`. REQUIRES: no process is running. Returns the processes that have
   // something to do in it; each runs until its report.
-  const std::vector<int>& Open(Time end);
+  const std::vector<std::uint32_t>& Open(Time end);
   // At the end of a run, for those to whom batches are still on their way: an empty window, so that
   // results are of processes that have taken in all that was sent. REQUIRES: no process is running.
-  const std::vector<int>& Close();
+  const std::vector<std::uint32_t>& Close();
   // As it stands, for a controller that takes over.
   void Save(v1::SavedMaster* saved) const;
   // REQUIRES: nothing was reported yet. INVALID_ARGUMENT if it is of other processes.
   absl::Status Restore(const v1::SavedMaster& saved);
   // What the process must have before it runs.
-  void FillGrant(int process, v1::WindowGrant* grant);
+  void FillGrant(std::uint32_t process, v1::WindowGrant* grant);
 
  private:
   struct Needed {
@@ -78,7 +79,7 @@ class WindowMaster {
 
   const Time lookahead_;
   std::vector<State> states_;
-  std::vector<int> granted_;
+  std::vector<std::uint32_t> granted_;
   int running_ = 0;
   Time now_ = 0, window_from_ = 0;
   std::uint64_t windows_ = 0;

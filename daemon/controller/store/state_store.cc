@@ -2,8 +2,8 @@
 
 #include <sqlite3.h>
 
-#include "daemon/config/version.h"
 #include "fmt/format.h"
+#include "proto/process/version.h"
 
 namespace percs {
 namespace {

@@ -12,10 +12,20 @@ const LEFT = 8;
 const RIGHT = 92;
 const BOTTOM = 15;
 const HEADROOM = 1.08;
+const LABEL = 13; // height of a line of text
+
+/** Heights for labels that are wanted at `wanted`, from above: in this order, not above `top`, not
+ * below `bottom`, and none over another. */
+export function labelPlaces(wanted: number[], top: number, bottom: number): number[] {
+  const places: number[] = [];
+  for (const y of wanted) places.push(Math.max(y, (places[places.length - 1] ?? top - LABEL) + LABEL));
+  for (let i = places.length - 1, most = bottom; i >= 0; --i, most -= LABEL) places[i] = Math.min(places[i] ?? most, most);
+  return places;
+}
 
 export function drawChart(
   canvas: HTMLCanvasElement, samples: Sample[], events: FabricEvent[], series: Series[],
-  show: (value: number) => string, time: (ps: number) => string,
+  show: (value: number) => string, time: (ps: number) => string, moment?: number,
 ): void {
   const target = fresh(canvas);
   if (!target) return;
@@ -28,7 +38,8 @@ export function drawChart(
     c.fillText("no data yet", LEFT, height / 2);
     return;
   }
-  const most = Math.max(...samples.flatMap((s) => series.map((line) => line.of(s))), 1e-9) * HEADROOM;
+  const highest = Math.max(...samples.flatMap((s) => series.map((line) => line.of(s))));
+  const most = Math.max(highest, 1e-9) * HEADROOM;
   const x = (at: number) => LEFT + ((at - first.at) / (last.at - first.at)) * (width - LEFT - RIGHT);
   const y = (value: number) => 3 + (1 - value / most) * (height - BOTTOM - 5);
   c.strokeStyle = palette.line;
@@ -37,7 +48,7 @@ export function drawChart(
   c.moveTo(LEFT, y(0));
   c.lineTo(width - RIGHT, y(0));
   c.stroke();
-  c.fillText(`last ${time(last.at - first.at)} (virtual), at most ${show(most / HEADROOM)}`, LEFT, height - 2);
+  c.fillText(`${moment === undefined ? "last " : ""}${time(last.at - first.at)} (virtual), at most ${show(highest)}`, LEFT, height - 2);
   c.strokeStyle = palette.down;
   c.globalAlpha = 0.7;
   for (const event of events) {
@@ -48,8 +59,18 @@ export function drawChart(
     c.stroke();
   }
   c.globalAlpha = 1;
-  let above = -Infinity;
-  for (const [i, line] of [...series].sort((a, b) => b.of(last) - a.of(last)).entries()) {
+  if (moment !== undefined) {
+    c.strokeStyle = palette.dim;
+    c.lineWidth = 1;
+    c.beginPath();
+    c.moveTo(x(Math.max(moment, first.at)), 2);
+    c.lineTo(x(Math.max(moment, first.at)), y(0));
+    c.stroke();
+  }
+  const now = samples.findLast((sample) => moment === undefined || sample.at <= moment) ?? first;
+  const lines = [...series].sort((a, b) => b.of(now) - a.of(now));
+  const places = labelPlaces(lines.map((line) => y(line.of(now)) + 4), 11, height - BOTTOM - 2);
+  for (const [i, line] of lines.entries()) {
     c.strokeStyle = i === 0 ? palette.accent : palette.text;
     c.setLineDash(line.dashed ? [4, 3] : []);
     c.lineWidth = 1.6;
@@ -58,7 +79,7 @@ export function drawChart(
     c.stroke();
     c.setLineDash([]);
     c.fillStyle = palette.text;
-    above = Math.min(Math.max(y(line.of(last)) + 4, above + 13, 11), height - BOTTOM - 2 + 13 * i);
-    c.fillText(`${line.name}${show(line.of(last))}`, width - RIGHT + 5, above);
+    c.fillText(`${line.name}${show(line.of(now))}`, width - RIGHT + 5, places[i] ?? 11);
   }
+  canvas.dataset["labels"] = places.join(" ");
 }

@@ -10,18 +10,28 @@ import { call } from "./wire";
 
 const EVERY_MS = 1000;
 
+/** What the ports of a hub had counted at one virtual time. */
+export interface Counted {
+  at: number;
+  linksAt: number; // of the links, which are asked for beside them
+  ports: Map<number, JsonObject>;
+  blade: JsonObject; // of a Cell blade
+}
+
 export class Details {
   private counters: JsonObject = {};
-  private links: JsonObject[] = [];
-  private hub = "";
+  links: JsonObject[] = [];
+  hub = "";
+  counted: Counted | undefined;
+  earlier: Counted | undefined; // the look before
   private asked = -Infinity;
 
   constructor(private changed: () => void) {}
 
-  /** What is selected, `link` if that is a link; asks anew from time to time. */
-  follow(target: Target, link: Link | undefined): void {
-    const hub = link ? link.ends[0] : target && "hub" in target ? target.hub : "";
-    if (hub !== this.hub) [this.counters, this.links, this.asked] = [{}, [], -Infinity];
+  /** What is selected, `link` if that is a link, `open` the hub that is opened; asks anew from time to time. */
+  follow(target: Target, link: Link | undefined, open: string): void {
+    const hub = open || (link ? link.ends[0] : target && "hub" in target ? target.hub : "");
+    if (hub !== this.hub) [this.counters, this.links, this.asked, this.counted, this.earlier] = [{}, [], -Infinity, undefined, undefined];
     this.hub = hub;
     const now = performance.now();
     if (hub === "" || now - this.asked < EVERY_MS) return;
@@ -35,6 +45,10 @@ export class Details {
       if (hub !== this.hub) return;
       this.links = list(links["links"]).map(object);
       this.counters = object(object(list(counters["nodes"])[0])["counters"]);
+      const at = num(counters["virtual_time"]);
+      const ports = list(this.counters["ports"]).map(object).map((port): [number, JsonObject] => [num(port["port"]), port]);
+      if (!this.counted || at > this.counted.at) this.earlier = this.counted;
+      this.counted = { at, linksAt: num(links["virtual_time"]), ports: new Map(ports), blade: object(this.counters["blade"]) };
       this.changed();
     } catch {
       this.asked = performance.now() + EVERY_MS; // the run may be over
@@ -64,7 +78,7 @@ export class Details {
       ["created", [count(num(c["packets_created"]))]], ["delivered", [count(num(c["packets_delivered"]))]],
       ["dropped", [count(Object.values(object(c["packets_dropped"])).reduce((sum: number, n: Json) => sum + num(n), 0))]],
       ["sent again", [count(num(c["packets_resent"]))]]])];
-    parts.push(...this.named("CAU", c["cau"]));
+    parts.push(...this.named("CAU", c["cau"]), ...this.named("Cell blade", c["blade"]));
     list(c["hfis"]).forEach((hfi, i) => parts.push(...this.named(`windows of HFI ${i}`, object(hfi)["counts"])));
     parts.push(this.ports());
     return parts;

@@ -5,6 +5,7 @@ import { count, virtualTime } from "./format";
 import { type Model } from "./model";
 import { make } from "./paint";
 import { type Target } from "./ring";
+import { recorded } from "./saved";
 import { call } from "./wire";
 
 const LEASE_MS = 30_000;
@@ -160,8 +161,8 @@ export class Faults {
     undo.toggleAttribute("disabled", !this.model.mayChange);
     undo.addEventListener("click", () => void this.end(id));
     const targets = list(fault["targets"]).map(text);
-    const title = make("div", [
-      make("strong", `${text(fault["kind"])} ${targets.slice(0, 2).join(", ")}${targets.length > 2 ? " ..." : ""}`), undo], "row");
+    const name = make("strong", `${text(fault["kind"])} ${targets.slice(0, 2).join(", ")}${targets.length > 2 ? " ..." : ""}`);
+    const title = make("div", recorded ? [name] : [name, undo], "row");
     const made = make("div", [title, this.timeline(known)], "fault");
     made.dataset["fault"] = id;
     return made;

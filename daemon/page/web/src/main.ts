@@ -1,22 +1,32 @@
 // The page: reads the feed, draws, and passes on what is clicked.
+import { BladeView } from "./blade";
 import { drawChart } from "./charts";
+import { Crossbars } from "./crossbars";
 import { Details } from "./details";
 import { Faults } from "./faults";
 import { count, scaled, virtualTime } from "./format";
 import { type Json, num, text } from "./json";
 import { Matrix } from "./matrix";
-import { type FabricEvent, Model } from "./model";
-import { Palette, UTILISATION_LEGEND, element, fresh, make } from "./paint";
-import { hubDetails, hubTip, linkDetails, linkTip, machineDetails, showEvents, showFacts } from "./panel";
+import { HubView, ageOf, portTip } from "./hub";
+import { type FabricEvent, Model, parseHub } from "./model";
+import { Palette, UTILISATION_LEGEND, calm, element, fresh, make } from "./paint";
+import { hubDetails, hubTip, linkDetails, linkTip, machineDetails, showEvents, showFacts, table } from "./panel";
 import { Ring, type Target } from "./ring";
-import { savedData, saveAs } from "./saved";
+import { recorded, recordedMessages, saveAs } from "./saved";
+import { Timeline } from "./timeline";
+import { Trees } from "./trees";
 import { call, follow } from "./wire";
 
 const model = new Model();
 const map = element("map", HTMLCanvasElement);
-const ring = new Ring(map, model);
 const matrix = new Matrix(map, model);
 const inspected = new Details(() => showSide());
+const trees = new Trees(() => showSide());
+const ring: Ring = new Ring(map, model, (c, palette, now) =>
+  treesShown && trees.draw(c, palette, (hub) => ring.placeOf(hub), now, !calm.matches && model.state === "running"));
+const hubView = new HubView(map, inspected, trees);
+const bladeView = new BladeView(map, inspected);
+const crossbars = new Crossbars(map, model);
 const faults = new Faults(model, () => showSide());
 const trouble = element("trouble", HTMLParagraphElement);
 const tip = element("tip", HTMLDivElement);
@@ -25,8 +35,14 @@ const step = element("step", HTMLButtonElement);
 const span = element("span", HTMLSelectElement);
 const save = element("save", HTMLButtonElement);
 const view = element("view", HTMLButtonElement);
-const saved = savedData();
-let shown: "supernode" | "machine" | "undecided" = "undecided";
+const open = element("open", HTMLButtonElement);
+const treesButton = element("trees", HTMLButtonElement);
+const treeButton = element("tree", HTMLButtonElement);
+let timeline: Timeline | undefined; // of a recorded run
+type View = "supernode" | "machine" | "hub" | "blade" | "crossbars";
+let shown: View | "undecided" = "undecided";
+let opened = ""; // the hub or blade that is shown
+let treesShown = false;
 let scheduled = false;
 
 function schedule(): void {
@@ -35,13 +51,21 @@ function schedule(): void {
   requestAnimationFrame((now) => {
     scheduled = false;
     if (shown === "machine") matrix.draw();
+    else if (shown === "hub") hubView.draw(linkSelected());
+    else if (shown === "crossbars") crossbars.draw();
+    else if (shown === "blade") { if (bladeView.draw(now, model.state === "running")) schedule(); }
     else if (ring.draw(now)) schedule();
   });
 }
 
+function linkSelected(): string | undefined {
+  return ring.selected && "link" in ring.selected ? ring.selected.link : undefined;
+}
+
 function layOut(): void {
   if (shown === "machine") matrix.layOut();
-  else ring.layOut();
+  else if (shown === "crossbars") crossbars.layOut();
+  else if (shown !== "hub" && shown !== "blade") ring.layOut();
   schedule();
 }
 
@@ -50,11 +74,27 @@ function showSide(): void {
   const link = selected && "link" in selected ? model.links.get(selected.link) : undefined;
   const [title, ...details] = link ? linkDetails(link)
     : selected && "hub" in selected ? hubDetails(model, selected.hub) : machineDetails(model);
-  inspected.follow(saved ? undefined : selected, link);
+  if (!recorded && (treesShown || shown === "hub")) trees.follow(model.run);
+  inspected.follow(recorded ? undefined : selected, link, shown === "hub" || shown === "blade" ? opened : "");
+  treeButton.hidden = !model.hasCrossbars;
+  open.disabled = recorded || (shown !== "hub" && shown !== "blade" && hubSelected() === "");
   details.push(...(link ? inspected.ofLink(link.name) : selected ? inspected.ofHub() : []));
-  if (title) details.unshift(title, ...(saved || !selected || (link && !link.up) ? [] : faults.showPreview(selected)));
+  if (title) details.unshift(title, ...(recorded || !selected || (link && !link.up) ? [] : faults.showPreview(selected)));
+  if (shown === "hub") details.push(make("p", ageOf(inspected), "note"));
+  if (treesShown && trees.trees.length > 0) details.push(table(["tree", "state", "CAUs", "top sent lately"], trees.describe()));
+  if (!recorded && model.blades.length > 0 && (!selected || shown === "blade")) details.push(showBlades());
   replace(element("selection", HTMLElement), details);
+  if (shown === "hub" || shown === "blade") schedule();
   replace(element("faults", HTMLElement), faults.showAll());
+}
+
+function showBlades(): HTMLElement {
+  return make("div", [make("span", "Blades:"), ...model.blades.map((name) => {
+    const button = make("button", name);
+    button.setAttribute("aria-pressed", String(shown === "blade" && opened === name));
+    button.addEventListener("click", () => openBlade(name));
+    return button;
+  })], "row");
 }
 
 // What has the focus keeps it: buttons are made anew with every message.
@@ -77,12 +117,14 @@ function showClock(): void {
 
 function showCharts(): void {
   const recent: FabricEvent[] = model.events;
-  drawChart(element("throughput", HTMLCanvasElement), model.samples, recent,
-    [{ name: "", of: (s) => s.bytesPerSecond }], (v) => scaled(v, "B/s"), virtualTime);
-  drawChart(element("latency", HTMLCanvasElement), model.samples, recent,
-    [{ name: "p99 ", of: (s) => s.p99, dashed: true }, { name: "p50 ", of: (s) => s.p50 }], virtualTime, virtualTime);
-  drawChart(element("drops", HTMLCanvasElement), model.samples, recent,
-    [{ name: "", of: (s) => s.dropped }], (v) => `${count(v)} packets`, virtualTime);
+  const samples = timeline?.samples ?? model.samples;
+  const moment = timeline && model.countersAt;
+  drawChart(element("throughput", HTMLCanvasElement), samples, recent,
+    [{ name: "", of: (s) => s.bytesPerSecond }], (v) => scaled(v, "B/s"), virtualTime, moment);
+  drawChart(element("latency", HTMLCanvasElement), samples, recent,
+    [{ name: "p99 ", of: (s) => s.p99, dashed: true }, { name: "p50 ", of: (s) => s.p50 }], virtualTime, virtualTime, moment);
+  drawChart(element("drops", HTMLCanvasElement), samples, recent,
+    [{ name: "", of: (s) => s.dropped }], (v) => `${count(v)} packets`, virtualTime, moment);
 }
 
 function showLegend(): void {
@@ -106,7 +148,14 @@ function showLegend(): void {
   });
 }
 
+function shownEvents(): void {
+  showEvents(element("events", HTMLElement).querySelector("ol") ?? make("ol"), model.events);
+}
+
 function showAll(): void {
+  map.dataset["hubs"] = String(model.hubs.size);
+  map.dataset["links"] = String(model.links.size);
+  map.dataset["virtualTime"] = String(num(model.status["virtual_time"]));
   if (shown === "undecided" && model.hubs.size > 0) setView(model.supernodes > 1 ? "machine" : "supernode");
   showFacts(element("facts", HTMLElement), model);
   showClock();
@@ -115,18 +164,32 @@ function showAll(): void {
   layOut();
 }
 
-function setView(which: "supernode" | "machine", supernode = ring.supernode): void {
+function hubOf(target: Target): string {
+  return target && "hub" in target ? target.hub : "";
+}
+
+function hubSelected(): string {
+  return hubOf(ring.selected) || (model.links.get(linkSelected() ?? "")?.ends[0] ?? "");
+}
+
+function setView(which: View, supernode = ring.supernode): void {
   shown = which;
   ring.supernode = supernode;
   view.textContent = which === "machine" ? `Supernode ${supernode}` : "Machine";
+  treeButton.setAttribute("aria-pressed", String(which === "crossbars"));
+  open.textContent = which === "hub" || which === "blade" ? `Supernode ${supernode}` : "Hub";
   map.dataset["view"] = which;
+  element("legend", HTMLDivElement).hidden = which === "hub" || which === "blade";
+  element("legend", HTMLDivElement).classList.toggle("flat", which === "crossbars");
+  showSide();
   layOut();
 }
 
 function select(target: Target): void {
   ring.selected = target;
+  if (shown === "hub") opened = hubOf(target) || opened;
   faults.forget();
-  if (target && !saved) void faults.look(target);
+  if (target && !recorded) void faults.look(target);
   showSide();
   layOut();
 }
@@ -137,6 +200,15 @@ function showTip(event: MouseEvent): void {
   if (shown === "machine") {
     const cell = matrix.find(x, y);
     if (cell) words = `sn${cell.row}${cell.row === cell.column ? "" : ` / sn${cell.column}`}\n${cell.links} links, ${cell.down} down`;
+  } else if (shown === "hub") {
+    const port = hubView.find(x, y);
+    if (port) words = portTip(port);
+  } else if (shown === "crossbars") {
+    const found = crossbars.find(x, y);
+    const cable = found && "link" in found ? model.links.get(found.link) : undefined;
+    words = cable ? linkTip(cable) : found && "node" in found ? crossbars.tip(found.node) : "";
+  } else if (shown === "blade") {
+    words = "";
   } else {
     const target = ring.find(x, y);
     const link = target && "link" in target ? model.links.get(target.link) : undefined;
@@ -155,6 +227,16 @@ function showTip(event: MouseEvent): void {
 
 function click(event: MouseEvent): void {
   tip.hidden = true;
+  if (shown === "hub") {
+    const link = hubView.find(event.offsetX, event.offsetY)?.link;
+    return select(link ? { link } : { hub: opened });
+  }
+  if (shown === "blade") return;
+  if (shown === "crossbars") {
+    const found = crossbars.find(event.offsetX, event.offsetY);
+    crossbars.selected = found && "link" in found ? found.link : undefined;
+    return select(crossbars.selected ? { link: crossbars.selected } : undefined);
+  }
   if (shown !== "machine") return select(ring.find(event.offsetX, event.offsetY));
   const cell = matrix.find(event.offsetX, event.offsetY);
   if (cell) setView("supernode", cell.row);
@@ -173,9 +255,35 @@ function report(words: string): void {
   trouble.hidden = words === "";
 }
 
-const togglePause = () => void clock(model.state === "paused" ? "Resume" : "Pause");
-const stepOn = () => void clock("StepTime", { by: span.value });
+const togglePause = () => timeline ? timeline.toggle() : void clock(model.state === "paused" ? "Resume" : "Pause");
+const stepOn = () => timeline ? timeline.move(1) : void clock("StepTime", { by: span.value });
 const toggleView = () => setView(shown === "machine" ? "supernode" : "machine");
+
+// Opens the selected hub, or goes back to its supernode.
+function toggleHub(): void {
+  if (shown === "hub" || shown === "blade" || recorded) return setView("supernode");
+  opened = hubSelected();
+  if (opened !== "") setView("hub", parseHub(opened)?.supernode);
+}
+
+function openBlade(name: string): void {
+  ring.selected = undefined;
+  opened = name;
+  setView("blade");
+}
+
+function toggleCrossbars(): void {
+  if (model.hasCrossbars) setView(shown === "crossbars" ? "supernode" : "crossbars");
+}
+
+function toggleTrees(): void {
+  if (recorded) return;
+  treesShown = !treesShown;
+  treesButton.setAttribute("aria-pressed", String(treesShown));
+  if (treesShown && shown !== "supernode") setView("supernode");
+  showSide();
+  layOut();
+}
 
 function toggleTheme(): void {
   const root = document.documentElement;
@@ -204,14 +312,15 @@ function move(key: string): void {
 }
 
 const KEYS: Record<string, (key: string) => void> = {
-  " ": togglePause, s: stepOn, m: toggleView, t: toggleTheme, u: () => faults.endLast(),
+  ",": () => timeline?.move(-1), ".": () => timeline?.move(1),
+  " ": togglePause, s: stepOn, m: toggleView, h: toggleHub, c: toggleTrees, x: toggleCrossbars, t: toggleTheme, u: () => faults.endLast(),
   Escape: () => select(undefined),
   ArrowLeft: move, ArrowRight: move, ArrowUp: move, ArrowDown: move, "[": move, "]": move,
 };
 
 document.addEventListener("keydown", (event) => {
   const act = KEYS[event.key];
-  const typing = event.target instanceof HTMLSelectElement || (event.target instanceof HTMLButtonElement && event.key === " ");
+  const typing = event.target instanceof HTMLSelectElement || event.target instanceof HTMLInputElement || (event.target instanceof HTMLButtonElement && event.key === " ");
   if (!act || typing || event.ctrlKey || event.altKey || event.metaKey) return;
   event.preventDefault();
   act(event.key);
@@ -230,6 +339,9 @@ save.addEventListener("click", () => {
   saveAs(name, model.snapshot()).catch((error: unknown) => report(error instanceof Error ? error.message : "the page cannot be saved"));
 });
 view.addEventListener("click", toggleView);
+open.addEventListener("click", toggleHub);
+treesButton.addEventListener("click", toggleTrees);
+treeButton.addEventListener("click", toggleCrossbars);
 element("theme", HTMLButtonElement).addEventListener("click", toggleTheme);
 window.addEventListener("resize", showAll);
 if (window.matchMedia("(prefers-color-scheme: dark)").matches) document.documentElement.dataset["theme"] = "dark";
@@ -239,23 +351,23 @@ let behind = 0;
 
 function take(kind: string, data: Json): void {
   const added = model.take(kind, data);
-  if (added.length > 0 || kind === "snapshot") {
-    showEvents(element("events", HTMLElement).querySelector("ol") ?? make("ol"), model.events);
-  }
+  if (added.length > 0 || kind === "snapshot") shownEvents();
   if (added.length > 0) behind = 8;
-  if (!saved && faults.unfinished() && (added.length > 0 || behind-- > 0)) void faults.follow();
-  map.dataset["hubs"] = String(model.hubs.size);
-  map.dataset["links"] = String(model.links.size);
-  map.dataset["virtualTime"] = String(num(model.status["virtual_time"]));
+  if (!recorded && faults.unfinished() && (added.length > 0 || behind-- > 0)) void faults.follow();
   showAll();
 }
 
-if (saved) {
-  for (const control of [pause, step, span, save]) control.hidden = true;
-  take("snapshot", saved);
+if (recorded) {
+  for (const control of [pause, step, span, save, open, treesButton]) control.hidden = true;
+  recordedMessages().then((messages) => {
+    timeline = new Timeline(messages, model, () => {
+      shownEvents();
+      showAll();
+    });
+  }).catch((error: unknown) => report(error instanceof Error ? error.message : "the file is damaged"));
 } else {
   void follow({ message: take, connected: () => report(""), lost: report });
 }
 
 // For tests: where a link is, and how many frames were drawn.
-Object.assign(window, { percs: { model, ring, select } });
+Object.assign(window, { percs: { model, ring, hubView, inspected, trees, crossbars, bladeView, openBlade, select, go: (moment: number) => timeline?.go(moment) } });

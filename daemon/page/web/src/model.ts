@@ -1,4 +1,5 @@
 // What is known of the fabric, from the feed.
+import { levelOf } from "./crossbars";
 import { type Json, type JsonObject, list, num, object, text } from "./json";
 
 export interface Way {
@@ -93,6 +94,15 @@ export class Model {
   }
   get supernodes(): number {
     return 1 + Math.max(-1, ...[...this.hubs.values()].map((hub) => hub.supernode));
+  }
+
+  /** As before the first message. */
+  restart(): void {
+    this.run = 0;
+    this.samples = [];
+    this.counters = {};
+    this.countersAt = 0;
+    this.links.clear();
   }
 
   take(kind: string, data: Json): FabricEvent[] {
@@ -197,6 +207,17 @@ export class Model {
     this.samples = samples.map(object).map((s) => ({
       at: num(s["at"]), bytesPerSecond: num(s["bytesPerSecond"]), p50: num(s["p50"]), p99: num(s["p99"]), dropped: num(s["dropped"]),
     }));
+  }
+
+  /** Nodes that are neither hubs nor crossbars. */
+  get blades(): string[] {
+    if (num(this.status["blades"]) === 0) return [];
+    const names = [...this.links.values()].flatMap((link) => link.ends)
+      .filter((name) => parseHub(name) === undefined && levelOf(name) === undefined);
+    return [...new Set(names)].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+  }
+  get hasCrossbars(): boolean {
+    return num(this.status["crossbars"]) > 0;
   }
 
   linksOf(hub: string): Link[] {

@@ -14,6 +14,7 @@ export class Palette {
   readonly accent = colour("accent");
   readonly down = colour("down");
   readonly warn = colour("warn");
+  readonly marks = ["m0", "m1", "m2", "m3"].map(colour); // of trees and ranks
   readonly steps = ["u0", "u1", "u2", "u3", "u4"].map(colour);
 
   utilisation(share: number): string {

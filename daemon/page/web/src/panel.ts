@@ -3,8 +3,10 @@ import { count, percent, scaled, short, virtualTime } from "./format";
 import { list, num, object, text } from "./json";
 import { type FabricEvent, type Link, type Model, dropped } from "./model";
 import { make } from "./paint";
+import { recorded } from "./saved";
 
 const EVENTS_SHOWN = 60;
+const WALL = new Set(["pace", "windows", "daemons"]); // facts of wall time, which a recorded run has not
 const BAD = new Set(["fault_injected", "alert", "plan_refused", "tree_failed", "daemon_lost", "miswired"]);
 
 export function showFacts(place: HTMLElement, model: Model): void {
@@ -22,7 +24,8 @@ export function showFacts(place: HTMLElement, model: Model): void {
     ["delivered", `${count(num(model.counters["packets_delivered"]))} packets`],
     ["dropped", `${count(lost)} packets`],
   ];
-  place.replaceChildren(...facts.map(([name, value]) => {
+  const told = facts.filter(([name]) => !(recorded && WALL.has(name)));
+  place.replaceChildren(...told.map(([name, value]) => {
     const dd = make("dd", value);
     dd.dataset["fact"] = name;
     return make("div", [make("dt", name), dd]);
@@ -78,7 +81,8 @@ export function hubDetails(model: Model, hub: string): HTMLElement[] {
 
 export function machineDetails(model: Model): HTMLElement[] {
   const all = [...model.links.values()];
-  const rows: [string, string[]][] = ["LL", "LR", "D"].map((kind) => {
+  const kinds = ["LL", "LR", "D", ...(model.hasCrossbars ? ["IB"] : [])];
+  const rows = kinds.map((kind): [string, string[]] => {
     const of = all.filter((link) => link.kind === kind);
     return [kind, [count(of.length), count(of.filter((link) => !link.up).length)]];
   });
@@ -87,7 +91,8 @@ export function machineDetails(model: Model): HTMLElement[] {
     table(["", "links", "down"], rows),
     make("p", all.length === 0
       ? "No links are shown: no scenario is applied, or the machine has more than 512 nodes."
-      : "Click a link or a hub to see what a fault there would touch.", "note"),
+      : recorded ? "Click a link or a hub for its counters."
+        : "Click a link or a hub to see what a fault there would touch.", "note"),
   ];
 }
 

@@ -3,6 +3,9 @@
 import { type Hub, type Link, type Model } from "./model";
 import { Palette, calm, fresh } from "./paint";
 
+/** What is drawn over the circle; true if it moves. */
+export type Over = (c: CanvasRenderingContext2D, palette: Palette, now: number) => boolean;
+
 export type Target = { hub: string } | { link: string } | undefined;
 
 interface Point { x: number; y: number }
@@ -39,7 +42,7 @@ export class Ring {
   private palette = new Palette();
   frames = 0;
 
-  constructor(private canvas: HTMLCanvasElement, private model: Model) {}
+  constructor(private canvas: HTMLCanvasElement, private model: Model, private over: Over) {}
 
   hubs(): Hub[] {
     return [...this.model.hubs.values()].filter((hub) => hub.supernode === this.supernode)
@@ -186,7 +189,7 @@ export class Ring {
     ++this.frames;
     c.drawImage(this.base, 0, 0, width, height);
     const palette = this.palette;
-    let moving = false;
+    let moving = this.over(c, palette, now);
     for (const curve of this.curves) {
       const age = now - curve.link.flash;
       if (curve.link.flash === 0 || age > FLASH_MS) continue;
@@ -219,6 +222,11 @@ export class Ring {
       const at = along(curve, (way === backward) === curve.turned ? t : 1 - t);
       c.fillRect(at.x - 1.2, at.y - 1.2, 2.4, 2.4);
     }
+  }
+
+  /** Where a hub is drawn, in CSS pixels. */
+  placeOf(hub: string): Point | undefined {
+    return this.places.get(hub);
   }
 
   find(x: number, y: number): Target {

@@ -39,7 +39,7 @@ export async function follow(feed: Feed): Promise<never> {
       const response = await fetch("/api/events", { headers: { "X-Percs-Token": token } });
       if (!response.ok || response.body === null) throw await refusal(response);
       feed.connected();
-      await readAll(response.body, feed);
+      await readMessages(response.body, (kind, data) => feed.message(kind, data));
       feed.lost("the controller has closed the connection");
     } catch (error) {
       feed.lost(error instanceof ApiError ? error.message : "the controller does not answer");
@@ -48,7 +48,8 @@ export async function follow(feed: Feed): Promise<never> {
   }
 }
 
-async function readAll(body: ReadableStream<Uint8Array>, feed: Feed): Promise<void> {
+/** Messages of the feed, until its end. */
+export async function readMessages(body: ReadableStream<Uint8Array>, take: (kind: string, data: Json) => void): Promise<void> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let rest = "";
@@ -59,7 +60,7 @@ async function readAll(body: ReadableStream<Uint8Array>, feed: Feed): Promise<vo
     rest = parts.pop() ?? "";
     for (const part of parts) {
       const match = /^event: (\w+)\ndata: (.*)$/s.exec(part);
-      if (match) feed.message(match[1] ?? "", parse(match[2] ?? "null"));
+      if (match) take(match[1] ?? "", parse(match[2] ?? "null"));
     }
   }
 }

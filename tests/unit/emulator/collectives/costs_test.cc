@@ -139,6 +139,46 @@ TEST(CauCreditTest, ABroadcastWithOneRootIsPacedByTheRoundTripOfATreeLink) {
   EXPECT_GE(paced(3 * kMicrosecond), 3);
 }
 
+// Four tasks with direct access to each other's memory, on cores with caches of their own.
+TEST(OwnCacheTest, ALoopFindsWhatNobodyWritesInItsOwnCache) {
+  const auto time = [](Operation operation, std::uint64_t own_cache, std::uint64_t bytes) {
+    CollectiveWorkload w = Loop(operation, "smartmap", 1, 4, bytes);
+    w.placement.threads_per_core = 1;
+    w.rotate_root = true;
+    w.host.own_cache = own_cache;
+    return Microseconds(w);
+  };
+  const HostParameters host;
+  const double copy = static_cast<double>(host.copy_per_kib) / kMicrosecond;
+  const double saved = copy - static_cast<double>(host.own_per_kib) / kMicrosecond;
+  // One copy of 64 KiB, and the warm-up has read it.
+  const auto broadcast = [&](std::uint64_t own_cache) {
+    return time(Operation::kBroadcast, own_cache, 64 * kKib);
+  };
+  EXPECT_NEAR(broadcast(0) - broadcast(kMib), 64 * saved, 1);
+  EXPECT_NEAR(broadcast(kKib), broadcast(0) + 64 * saved, 1) << "too small: it misses twice";
+  // Each reduces a quarter, four times; the result is where it was.
+  const auto reduce = [&](std::uint64_t own_cache) {
+    return time(Operation::kReduce, own_cache, 64 * kKib);
+  };
+  EXPECT_NEAR(reduce(0) - reduce(kMib), 64 * saved, 2);
+  // The result of a reduce is written anew before each broadcast, which so misses.
+  const auto allreduce = [&](std::uint64_t own_cache) {
+    return time(Operation::kAllreduce, own_cache, 64 * kKib);
+  };
+  EXPECT_LT(allreduce(0) - allreduce(kMib), 64 * saved);
+}
+
+TEST(OwnCacheTest, TheEndOfARendezvousCostsBothSides) {
+  const auto time = [](Time finish) {
+    CollectiveWorkload w = Loop(Operation::kAlltoall, "p2p", 1, 2, 64);
+    w.host.eager_limit = 0;
+    w.host.local_finish = finish;
+    return Microseconds(w);
+  };
+  EXPECT_GE(time(kMicrosecond), time(0) + 1);
+}
+
 // P7IH-014 against P7IH-018, for every root and not only for task 0.
 TEST(FlatBroadcastTest, EveryFixedRootIsAheadOfARotatingOne) {
   CollectiveWorkload w = Loop(Operation::kBroadcast, "shm:one-buffer", 1, 32, 8);

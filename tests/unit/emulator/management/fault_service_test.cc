@@ -10,6 +10,7 @@
 namespace percs {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -60,6 +61,25 @@ TEST_F(FaultServiceTest, AFaultStaysUntilItIsDeleted) {
   EXPECT_EQ(again.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(again.message()),
               HasSubstr("no fault \"cut\" exists, or it is already deleted; faults: none"));
+}
+
+// The scenario's own are checked before it begins (check_scenario_test).
+TEST_F(FaultServiceTest, AFaultThatWouldLookLikeADeadlockIsRefusedWhileTheFabricRuns) {
+  FaultSpec slow = Down("slow", {0, 0});
+  slow.kind = FaultKind::kLatency;
+  slow.latency = parameters_.stall_limit / 4;
+  ASSERT_TRUE(service_.Create(slow, 0).ok());
+  FaultSpec second = slow;
+  second.id = "second";
+  const absl::Status refused = CreateError(second);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr("with fault second (latency): stall_limit ="),
+                    HasSubstr("would be reported as a deadlock")));
+  slow.latency = parameters_.stall_limit / 2;
+  EXPECT_FALSE(service_.Update(slow, 10 * kUs).ok()) << "nor may one become so";
+  slow.latency = parameters_.stall_limit / 3;
+  EXPECT_TRUE(service_.Update(slow, 10 * kUs).ok()) << "it replaces itself";
 }
 
 TEST_F(FaultServiceTest, ADurationEndsIt) {

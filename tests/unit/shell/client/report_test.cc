@@ -90,7 +90,7 @@ TEST(ReportTest, AFailureShowsItsTimelineAndTheMessagesItCost) {
   EXPECT_THAT(text, HasSubstr("56 sent, 55 delivered, 55 acknowledged, 1 failed"));
   EXPECT_THAT(text, HasSubstr("10 packets resent"));
   EXPECT_THAT(text, HasSubstr("1 MiB verified, 0 wrong"));
-  EXPECT_THAT(text, HasSubstr("1 messages: no_route"));
+  EXPECT_THAT(text, HasSubstr("1 message: no_route"));
   EXPECT_THAT(text,
               HasSubstr("  epoch 2: sn0-d0-h0:LR0 down; tables of 2 hubs changed, 0 pairs "
                         "unreachable\n    raised 5us -> alerted 6us -> planning 6us -> "
@@ -110,12 +110,12 @@ TEST(ReportTest, ViolationsAreShownAndSetTheExitCode) {
   RunReport report = HandMade();
   report.result.violations = {"flits: created 5, delivered 4"};
   EXPECT_THAT(ReportText(report, TwoDrawers()),
-              HasSubstr("checkers: 1 violations\n  flits: created 5"));
+              HasSubstr("checkers: 1 violation\n  flits: created 5"));
   testing::internal::CaptureStdout();
   const Outcome outcome = PrintReport(report, TwoDrawers(), false);
   testing::internal::GetCapturedStdout();
   EXPECT_EQ(outcome.code, ExitCode::kViolation);
-  EXPECT_EQ(outcome.message, "1 checker violations, the first: flits: created 5, delivered 4");
+  EXPECT_EQ(outcome.message, "1 checker violation, the first: flits: created 5, delivered 4");
 }
 
 TEST(ReportTest, ProgramsGetTheFieldsTheyAreDocumented) {

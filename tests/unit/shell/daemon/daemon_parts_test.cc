@@ -7,11 +7,11 @@
 #include <numeric>
 
 #include "daemon/config/address.h"
-#include "daemon/config/version.h"
 #include "daemon/controller/run/pace_keeper.h"
 #include "daemon/sync/placement.h"
 #include "proto/convert/node_result.h"
 #include "proto/process/grpc_status.h"
+#include "proto/process/version.h"
 #include "proto/scenario/trace_codec.h"
 
 namespace percs {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/convert/node_result.h"
-#include "proto/scenario/endpoint_codec.h"
+#include "proto/window/endpoint_codec.h"
 #include "tests/unit/shell/daemon/played_run.h"
 
 namespace percs {

@@ -214,7 +214,7 @@ TEST_F(MissingDaemonTest, ALossThatIsOnlyInTheJournalIsTakenOnce) {
   ASSERT_EQ((*next)->Restore(saved, {}, kept_), absl::OkStatus());
   port_.absent = 0;
   (*next)->TakeUp();
-  EXPECT_TRUE((*next)->master().lost(0));
+  EXPECT_TRUE((*next)->master().IsLost(0));
   EXPECT_TRUE((*next)->DeclaredLost(0, 5));
   EXPECT_FALSE((*next)->DeclaredLost(0, 6)) << "another one in its place";
   EXPECT_FALSE((*next)->Awaits(0));

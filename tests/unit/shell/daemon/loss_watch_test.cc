@@ -101,6 +101,19 @@ TEST_F(LossWatchTest, APauseOfTheControllerCountsAsOneLook) {
   EXPECT_THAT(lost_, ElementsAre(1));
 }
 
+TEST_F(LossWatchTest, WhatArrivedDuringAPauseOfTheControllerIsHeardBeforeItDecides) {
+  places_ = {kAwaited, kAway};
+  Pass(seconds(10));  // one look before the deadline: the first saw the silence begin
+  EXPECT_THAT(lost_, IsEmpty());
+  now_ += seconds(6);
+  watch_.Look(now_, rules_);
+  EXPECT_THAT(lost_, IsEmpty());
+  watch_.Heard(0);
+  places_[0] = kThere;
+  Pass(milliseconds(100));
+  EXPECT_THAT(lost_, ElementsAre(1)) << "only the one that has not come back";
+}
+
 TEST_F(LossWatchTest, WithoutADeadlineOneIsMissingAndNeverLost) {
   rules_.without_answer = rules_.without_connection = std::nullopt;
   places_ = {kAwaited, kAway};

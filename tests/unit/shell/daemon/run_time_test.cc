@@ -61,6 +61,27 @@ class RunTimeTest : public test::PlayedRunTest {
     return events;
   }
 
+  // Follows packets from now on: a command that changes nothing else.
+  void Follow() {
+    run_->Trace({}, [](absl::StatusOr<Time>) {});
+  }
+  void ReportFrom(std::uint32_t process, Time next) {
+    v1::DaemonMessage message;
+    message.mutable_report()->set_next_event(next);
+    message.mutable_report()->set_unfinished(1);
+    run_->OnMessage(process, message);
+  }
+  // A run as `saved` and the journal have it.
+  std::unique_ptr<FabricRun> AnotherController(const v1::SavedRun& saved) {
+    request_.mutable_scenario()->mutable_topology()->set_drawers(1);
+    request_.mutable_scenario()->mutable_topology()->set_hubs(2);
+    auto next = FabricRun::Create(kRun, request_, 2, &lock_, &port_, Events());
+    EXPECT_TRUE(next.ok()) << next.status();
+    EXPECT_EQ((*next)->Restore(saved, run_->manager_log().new_steps(), kept_), absl::OkStatus());
+    (*next)->TakeUp();
+    return *std::move(next);
+  }
+
   static inline ManualClock clock_;
   v1::ApplyRequest request_;
   std::vector<v1::JournalRecord> kept_;
@@ -69,20 +90,59 @@ class RunTimeTest : public test::PlayedRunTest {
 TEST_F(RunTimeTest, TheNextControllerContinuesNoEarlierThanTheLastCommandTookEffect) {
   Begin(10 * kMicrosecond);
   clock_.Pass(std::chrono::seconds(2));
-  run_->Trace({}, [](absl::StatusOr<Time>) {});
+  Follow();
   clock_.Pass(milliseconds(10));
   ASSERT_EQ(kept_.size(), 1u);
   EXPECT_GT(kept_[0].at(), kMicrosecond) << "between two windows";
   v1::SavedRun saved;
   run_->Save(&saved);
   EXPECT_EQ(saved.commands(), 1u);
-  request_.mutable_scenario()->mutable_topology()->set_drawers(1);
-  request_.mutable_scenario()->mutable_topology()->set_hubs(2);
-  auto next = FabricRun::Create(kRun, request_, 2, &lock_, &port_, Events());
-  ASSERT_TRUE(next.ok()) << next.status();
-  ASSERT_EQ((*next)->Restore(saved, run_->manager_log().new_steps(), kept_), absl::OkStatus());
-  (*next)->TakeUp();
-  EXPECT_GE((*next)->virtual_time(), kept_[0].at());
+  EXPECT_GE(AnotherController(saved)->virtual_time(), kept_[0].at());
+}
+
+TEST_F(RunTimeTest, TheNextControllerPausesNoEarlierThanACommandAfterTheWindowItFindsOpen) {
+  Begin(500 * kNanosecond);
+  clock_.Pass(std::chrono::seconds(1));
+  ASSERT_TRUE(run_->master().IsRunning(0));
+  v1::SavedRun saved;
+  run_->Save(&saved);
+  ReportFrom(0, 10 * kMicrosecond);
+  clock_.Pass(std::chrono::seconds(1));
+  Follow();
+  clock_.Pass(milliseconds(10));
+  ASSERT_EQ(kept_.size(), 1u);
+  ASSERT_GT(kept_[0].at(), run_->master().now());
+  EXPECT_GE(AnotherController(saved)->Pause(), kept_[0].at());
+}
+
+TEST_F(RunTimeTest, ACommandThatWaitsWhenAPauseEndsTakesEffectAtThePause) {
+  Begin(10 * kMicrosecond);
+  clock_.Pass(std::chrono::seconds(2));
+  const Time pause = run_->Pause();
+  Follow();
+  clock_.Pass(milliseconds(10));
+  ASSERT_EQ(run_->state(), v1::FABRIC_STATE_PAUSED);
+  Follow();
+  run_->StepBy(3 * kMicrosecond);
+  clock_.Pass(milliseconds(10));
+  ASSERT_EQ(kept_.size(), 2u);
+  EXPECT_EQ(kept_[1].at(), pause);
+}
+
+TEST_F(RunTimeTest, HubsOfADaemonThatIsLostBetweenTwoWindowsDoNothingAfterTheFirst) {
+  Begin(10 * kMicrosecond);
+  clock_.Pass(std::chrono::seconds(2));
+  run_->Lose(0, "d0", 1, "a test");
+  v1::DaemonMessage answer;
+  answer.mutable_peer_lost()->set_process(0);
+  run_->OnMessage(1, answer);
+  clock_.Pass(milliseconds(10));
+  ASSERT_EQ(kept_.size(), 1u);
+  EXPECT_GT(kept_[0].at(), kMicrosecond);
+  const v1::LostDaemon& lost = kept_[0].lose();
+  ASSERT_EQ(lost.severed_size(), 2) << "from the other hub, and from network management";
+  for (const v1::SeveredHubs& severed : lost.severed())
+    EXPECT_EQ(severed.at(), run_->master().now()) << "where the last window ended";
 }
 
 }  // namespace

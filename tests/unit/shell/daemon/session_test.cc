@@ -132,6 +132,16 @@ TEST(SessionTest, AcknowledgingWhatWasNeverSentIsAnError) {
   EXPECT_FALSE(a.session.Attach(&a, 1).ok());
 }
 
+// What waits to be sent has its number already, but the peer means what it heard before.
+TEST(SessionTest, APeerThatHasMoreThanARestoredSessionKnowsIsAnError) {
+  Side a;
+  a.session.Restore(0, 3, {});
+  a.Say(4);
+  EXPECT_EQ(a.session.Attach(&a, 4),
+            absl::DataLossError("the peer acknowledges message 4, but only 3 were sent"));
+  EXPECT_EQ(a.session.Attach(&a, 3), absl::OkStatus());
+}
+
 TEST(SessionTest, SilentReceiversAcknowledgeNowAndThen) {
   Side a, b;
   Mend(&a, &b);

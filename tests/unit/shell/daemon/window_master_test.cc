@@ -122,7 +122,7 @@ TEST(WindowMasterTest, OneThatTakesALostPlaceIsCountedFromThenOn) {
   master.Wake(1, 60'000);
   EXPECT_EQ(master.next(), kNever) << "nobody waits for it, and nothing goes there";
   master.Rejoin(1);
-  EXPECT_FALSE(master.lost(1));
+  EXPECT_FALSE(master.IsLost(1));
   master.Wake(1, 60'000);
   EXPECT_THAT(master.Open(60'000 + kLookahead), ElementsAre(1));
   v1::WindowGrant grant;

@@ -1,6 +1,6 @@
 // Operations and events of windows on the wire. Method: random ones there and back; numbers that no
 // field holds; every status has words of its own.
-#include "proto/scenario/endpoint_codec.h"
+#include "proto/window/endpoint_codec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,10 +3,10 @@
 #include <chrono>
 #include <utility>
 
-#include "client/lib/window_session.h"
+#include "client/endpoint/window_session.h"
 #include "fmt/format.h"
 #include "proto/process/grpc_status.h"
-#include "proto/scenario/endpoint_codec.h"
+#include "proto/window/endpoint_codec.h"
 
 namespace percs::client {
 namespace {

@@ -8,7 +8,6 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "emulator/scenario/window_operation.h"
-#include "emulator/sim/fabric.h"
 #include "percs/v1/control.pb.h"
 #include "percs/v1/endpoint.pb.h"
 
@@ -36,11 +35,6 @@ absl::StatusOr<WindowEvent> EventFromProto(const v1::EndpointEvent& message);
 // What an operation that ended with `status` tells its caller: OK, or a code with the name of the
 // status, what it means and what would be right.
 absl::Status ToStatus(WindowOp op, WindowStatus status);
-
-// All of its operations at `at`, in their order. DATA_LOSS for what is no operation, else as
-// Fabric::Issue.
-absl::Status IssueSubmission(const v1::EndpointSubmission& submission, Fabric& fabric, Time at,
-                             WindowListener* listener);
 
 // The record of a submission with its long data kept by `store`, which returns the name of bytes;
 // and with it again.

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "absl/status/statusor.h"
-#include "client/lib/endpoint.h"
-#include "client/lib/tun_device.h"
+#include "client/endpoint/endpoint.h"
+#include "client/endpoint/tun_device.h"
 
 namespace percs::client {
 

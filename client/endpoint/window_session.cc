@@ -1,4 +1,4 @@
-#include "client/lib/window_session.h"
+#include "client/endpoint/window_session.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <random>
 
 #include "proto/process/grpc_status.h"
-#include "proto/scenario/endpoint_codec.h"
 #include "proto/security/channel.h"
+#include "proto/window/endpoint_codec.h"
 
 namespace percs::client {
 namespace {
@@ -28,6 +28,24 @@ std::string NewToken() {
   std::string token;
   while (token.size() < kTokenBytes) token.push_back(static_cast<char>(device() & 0xff));
   return token;
+}
+
+// REQUIRES: packets travel by `op`, or it changes memory of another window.
+Transfer TransferOf(WindowOp op) {
+  switch (op) {
+    case WindowOp::kImmediateSend:
+      return Transfer::kImmediateSend;
+    case WindowOp::kIpSend:
+      return Transfer::kIpSend;
+    case WindowOp::kRdmaWrite:
+      return Transfer::kRdmaWrite;
+    case WindowOp::kRdmaRead:
+      return Transfer::kRdmaRead;
+    case WindowOp::kAtomic:
+      return Transfer::kAtomic;
+    default:
+      return Transfer::kFifoSend;
+  }
 }
 
 // Whether the same program may be let in if it dials again.
@@ -109,11 +127,12 @@ class WindowSession::Stream final : public grpc::ClientBidiReactor<v1::FromProgr
   v1::FromHub in_;
 };
 
-WindowSession::WindowSession(EndpointOptions options, std::string address)
+WindowSession::WindowSession(EndpointOptions options, std::string address,
+                             const Credentials& credentials)
     : options_(std::move(options)),
       address_(std::move(address)),
       token_(NewToken()),
-      stub_(v1::Endpoint::NewStub(MakeChannel(address_, options_.credentials, Role::kDaemon))),
+      stub_(v1::Endpoint::NewStub(MakeChannel(address_, credentials, Role::kDaemon))),
       thread_([this] { RunThread(); }) {}
 
 WindowSession::~WindowSession() { Close(); }
@@ -294,7 +313,7 @@ void WindowSession::OnEvent(const v1::EndpointEvent& message) {
     case WindowEvent::Kind::kCompletion: {
       Completion completion;
       completion.status = ToStatus(event->op, event->status);
-      completion.window_status = event->status;
+      if (event->status != WindowStatus::kOk) completion.reason = WindowStatusName(event->status);
       completion.at = event->at;
       completion.bytes = event->bytes;
       completion.peer = event->peer;
@@ -304,16 +323,16 @@ void WindowSession::OnEvent(const v1::EndpointEvent& message) {
       return Complete(event->id, std::move(completion));
     }
     case WindowEvent::Kind::kReceived: {
-      Packet packet{event->at,          event->op,     event->peer,
-                    event->peer_window, event->offset, std::move(event->data)};
+      Packet packet{event->at,          TransferOf(event->op), event->peer,
+                    event->peer_window, event->offset,         std::move(event->data)};
       if (!on_packet_) return packets_.push_back(std::move(packet));
       TookPacket();
       return Post(
           [call = on_packet_, packet = std::move(packet)]() mutable { call(std::move(packet)); });
     }
     case WindowEvent::Kind::kNotification: {
-      const Notification notification{event->at, event->op, event->peer, event->peer_window,
-                                      event->bytes};
+      const Notification notification{event->at, TransferOf(event->op), event->peer,
+                                      event->peer_window, event->bytes};
       if (!on_notification_) return notifications_.push_back(notification);
       return Post([call = on_notification_, notification] { call(notification); });
     }
@@ -348,7 +367,7 @@ void WindowSession::FinishPiece(const State& state, std::uint64_t offset, Comple
   Completion& whole = state->completion;
   if (whole.status.ok() && !piece.status.ok()) {
     whole.status = piece.status;
-    whole.window_status = piece.window_status;
+    whole.reason = piece.reason;
   }
   whole.at = std::max(whole.at, piece.at);
   whole.bytes += piece.bytes;

@@ -1,4 +1,4 @@
-#include "client/lib/tun_device.h"
+#include "client/endpoint/tun_device.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

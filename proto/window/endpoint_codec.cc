@@ -1,4 +1,4 @@
-#include "proto/scenario/endpoint_codec.h"
+#include "proto/window/endpoint_codec.h"
 
 #include <limits>
 #include <utility>
@@ -279,19 +279,6 @@ absl::Status ToStatus(WindowOp op, WindowStatus status) {
   const Meaning meaning = MeaningOf(status);
   return absl::Status(meaning.code, fmt::format("{}: {}: {}", WindowOpName(op),
                                                 WindowStatusName(status), meaning.text));
-}
-
-absl::Status IssueSubmission(const v1::EndpointSubmission& submission, Fabric& fabric, Time at,
-                             WindowListener* listener) {
-  for (const Wire& message : submission.operations()) {
-    auto operation = OperationFromProto(message);
-    if (!operation.ok()) return absl::DataLossError(operation.status().message());
-    if (absl::Status status = fabric.Issue(submission.node(), at, *std::move(operation), listener);
-        !status.ok()) {
-      return status;
-    }
-  }
-  return absl::OkStatus();
 }
 
 bool HasLongData(const v1::EndpointSubmission& submission) {

@@ -1,4 +1,4 @@
-#include "client/lib/tun_port.h"
+#include "client/endpoint/tun_port.h"
 
 #include <fmt/format.h>
 
@@ -74,7 +74,7 @@ absl::Status TunPort::Carry(EndpointOptions at,
   if (absl::Status status = device_.Raise(AddressOf(node), kPrefix); !status.ok()) return status;
   attached(AddressText(node));
   (*endpoint)->OnPacket([this](const Packet& packet) {
-    const bool taken = packet.format == WindowOp::kIpSend && device_.Write(packet.data);
+    const bool taken = packet.format == Transfer::kIpSend && device_.Write(packet.data);
     ++(taken ? counts_->received : counts_->dropped);
   });
   absl::Status status;

@@ -23,7 +23,7 @@
 // every run has the same result. A wait that ends at its deadline is a wait, too: virtual time
 // continues until the next event that the program receives.
 //
-// ERRORS. A Completion has a code, and, if the hub judged it, `window_status`:
+// ERRORS. A Completion has a code, and, if the hub judged it, a `reason` like "wrong_key":
 //   RESOURCE_EXHAUSTED   no window free; too many operations or bytes under way; send or receive
 //   FIFO, or immediate
 //                        buffers, full; registered memory of the hub used up; the journal is full
@@ -67,23 +67,60 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "emulator/scenario/window_operation.h"
-#include "proto/security/credentials.h"
 
 namespace percs::client {
 
-using Duration = std::chrono::milliseconds;
+using Duration = std::chrono::milliseconds;  // of wall time
+using Time = std::int64_t;                   // virtual, in picoseconds
+inline constexpr Time kNanosecond = 1'000, kMicrosecond = 1'000'000;
+std::string FormatTime(Time time);  // "1.5us"
+
+using NodeId = std::uint32_t;     // a hub or a multicast group; Endpoint::FindNode has its number
+using WindowId = std::uint16_t;   // of a hub: 0 to 2 x windows_per_hfi - 1
+using JobKey = std::uint16_t;     // whom a window and its memory belong to; in every packet
+using ContextId = std::uint16_t;  // of an address space of a job on a hub
+using Address = std::uint64_t;    // effective address in a context
+inline constexpr WindowId kAnyWindow = 0xffff;
+
 using Bytes = std::vector<std::uint8_t>;
 using ByteSpan = absl::Span<const std::uint8_t>;
 
 enum class Mode { kShared, kExclusive };
 
+// How a packet came, or what was done in memory.
+enum class Transfer : std::uint8_t {
+  kImmediateSend,
+  kFifoSend,
+  kIpSend,
+  kRdmaWrite,
+  kRdmaRead,
+  kAtomic,
+};
+
+enum class AtomicOp : std::uint8_t { kAdd, kAnd, kOr, kXor, kCompareSwap };
+
+struct AtomicUpdate {
+  AtomicOp op = AtomicOp::kAdd;
+  std::uint8_t size = 8;                   // bytes: 1, 2, 4, 8
+  bool fetch = false;                      // the value before comes back
+  Address address = 0;                     // a multiple of size
+  std::uint64_t operand = 0, compare = 0;  // compare: kCompareSwap only
+};
+
+struct MemorySegment {
+  ContextId context = 0;
+  Address address = 0;
+  std::uint32_t bytes = 0;
+};
+
 struct EndpointOptions {
-  std::string controller;   // its address; it knows which percsd has the hub. Or
-  std::string daemon;       // the percsd itself: unix:/path or host:port
-  Credentials credentials;  // of the role endpoint or operator; none: plaintext
-  std::string hub;          // sn0-d0-h0; with `daemon`, none is its first
-  JobKey job = 1;           // 1..65535: only windows of one job reach each other's memory
+  std::string controller;  // its address; it knows which percsd has the hub. Or
+  std::string daemon;      // the percsd itself: unix:/path or host:port
+  // Folder of an identity of the role endpoint or operator, as `percsctl ca` makes it; "":
+  // plaintext.
+  std::string tls;
+  std::string hub;  // sn0-d0-h0; with `daemon`, none is its first
+  JobKey job = 1;   // 1..65535: only windows of one job reach each other's memory
   WindowId window = kAnyWindow;
   std::optional<ContextId> context;  // of its memory on this hub; none: the number of the window
   Mode mode = Mode::kShared;
@@ -111,7 +148,10 @@ struct Peer {
 
 struct Completion {
   absl::Status status;
-  WindowStatus window_status = WindowStatus::kOk;
+  // Why the hub refused it: `wrong_key` and so on, the names of
+  // WindowStatus in percs/v1/windows.proto.
+  // Empty if it was done, or never reached the hub.
+  std::string reason = {};
   Time at = 0;  // virtual; 0 if it never reached the hub
   std::uint64_t bytes = 0;
   NodeId peer = 0;  // ReceiveIp: whose datagram it is
@@ -122,8 +162,7 @@ struct Completion {
 
 struct Packet {
   Time at = 0;
-  WindowOp format =
-      WindowOp::kFifoSend;  // kImmediateSend, kFifoSend, kIpSend, kRdmaWrite, kRdmaRead
+  Transfer format = Transfer::kFifoSend;  // any but kAtomic
   NodeId peer = 0;
   WindowId peer_window = 0;
   std::uint64_t offset = 0;  // of RDMA into the FIFO: where in its operation
@@ -133,7 +172,7 @@ struct Packet {
 // An operation of another window with `notify` was done in memory of this window.
 struct Notification {
   Time at = 0;
-  WindowOp op = WindowOp::kRdmaWrite;
+  Transfer op = Transfer::kRdmaWrite;  // kRdmaWrite, kRdmaRead or kAtomic
   NodeId peer = 0;
   WindowId peer_window = 0;
   std::uint64_t bytes = 0;
@@ -243,10 +282,6 @@ class Endpoint {
 
  private:
   explicit Endpoint(std::shared_ptr<WindowSession> session);
-  WindowOperation Operation(WindowOp op) const;
-  Pending Send(WindowOp op, const Peer& peer, Bytes data);
-  Pending Rdma(WindowOp op, const Peer& peer, Address there, Address here, std::uint64_t bytes,
-               const RdmaOptions& options);
 
   std::shared_ptr<WindowSession> session_;
 };

@@ -1,4 +1,4 @@
-#include "daemon/config/version.h"
+#include "proto/process/version.h"
 
 #include "fmt/format.h"
 

@@ -22,8 +22,10 @@
 #include <utility>
 #include <vector>
 
-#include "client/lib/endpoint.h"
+#include "client/endpoint/endpoint.h"
+#include "emulator/scenario/window_operation.h"
 #include "percs/v1/endpoint.grpc.pb.h"
+#include "proto/security/credentials.h"
 
 namespace percs::client {
 
@@ -37,11 +39,13 @@ struct PendingState {
   int pieces = 1;                        // operations on the wire that it still consists of
 };
 
+// WIDE: one session with a daemon has one lock, and nearly all of these members are what that lock
+// guards: the stream, what waits for an answer, and the window as the program sees it.
 class WindowSession : public std::enable_shared_from_this<WindowSession> {
  public:
   using Clock = std::chrono::steady_clock;
 
-  WindowSession(EndpointOptions options, std::string address);
+  WindowSession(EndpointOptions options, std::string address, const Credentials& credentials);
   ~WindowSession();
   // Ends everything that is under way, and the thread. Who waits for an operation may have a share
   // in the session longer than its Endpoint, so this is not left to the destructor. REQUIRES: not
@@ -70,6 +74,7 @@ class WindowSession : public std::enable_shared_from_this<WindowSession> {
 
   NodeId node() const;
   WindowId window() const;
+  ContextId context() const { return options_.context.value_or(window()); }
   Time now() const;
   absl::Status status() const;
   std::uint64_t reconnects() const;

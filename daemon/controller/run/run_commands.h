@@ -1,0 +1,80 @@
+// The commands of a run: those that wait for the end of the window, those of a journal that is
+// replayed, and those that another controller has journalled and did not live to see take effect.
+//
+// THREAD: calls do not overlap.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "emulator/base/time.h"
+#include "emulator/sim/fabric.h"
+#include "percs/v1/control.pb.h"
+#include "percs/v1/state.pb.h"
+
+namespace percs {
+
+class RunCommands {
+ public:
+  struct Command {
+    v1::JournalRecord record;
+    std::function<void(absl::StatusOr<Time>)> done;  // when it takes effect, or why not
+    // Null: as the record says. Else the same, and it also fills an answer.
+    std::function<absl::Status(Fabric& manager, Time at)> on_manager = nullptr;
+  };
+  // Makes commands durable that take effect now. An error refuses them all.
+  using Journal = std::function<absl::Status(const std::vector<v1::JournalRecord>&)>;
+
+  // Null: they are not kept. `replay`: in the order of their times.
+  RunCommands(std::uint64_t run, Journal journal, std::deque<v1::JournalRecord> replay)
+      : run_(run), journal_(std::move(journal)), replay_(std::move(replay)) {}
+
+  bool durable() const { return journal_ != nullptr; }
+  bool any_waits() const { return !waiting_.empty(); }
+  void Add(Command command) { waiting_.push_back(std::move(command)); }
+  std::list<Command> Take() { return std::exchange(waiting_, {}); }
+  // Those that someone waits for: all but daemons that rejoin.
+  std::list<Command> TakeAsked();
+  void ForgetRejoin(std::uint32_t process);
+  // All that take effect at one time are made durable at once, before they do and are acknowledged.
+  absl::Status Record(const std::list<Command>& commands, Time at);
+  // How many are in the journal.
+  std::uint64_t recorded() const { return recorded_; }
+
+  // --- A replay.
+  bool replay_ended() const { return replay_.empty(); }
+  // REQUIRES: it has not ended.
+  Time next_replay() const { return replay_.front().at(); }
+  v1::JournalRecord TakeReplay();
+
+  // --- A controller that takes over.
+  bool any_retaken() const { return !retaken_.empty(); }
+  std::size_t retaken() const { return retaken_.size(); }
+  bool RetakesLossOf(std::uint32_t process) const;
+  // Until EndRetake, Record has nothing to make durable.
+  std::vector<v1::JournalRecord> BeginRetake();
+  void EndRetake() { retaking_ = false; }
+  bool retaking() const { return retaking_; }
+  // A command that is retaken is not replayed as well.
+  void SkipInReplay(const v1::JournalRecord& retaken);
+  void Save(v1::SavedRun* saved) const;
+  // `journal`: the commands of the run. DATA_LOSS if what was saved is not of this journal.
+  absl::Status CheckSaved(const v1::SavedRun& saved, std::size_t journalled) const;
+  void Restore(const v1::SavedRun& saved, std::vector<v1::JournalRecord> journal);
+
+ private:
+  const std::uint64_t run_;
+  const Journal journal_;
+  std::list<Command> waiting_;
+  std::deque<v1::JournalRecord> replay_;
+  std::uint64_t recorded_ = 0;
+  std::vector<v1::JournalRecord> retaken_;  // journalled, but not in what was saved
+  bool retaking_ = false;
+};
+
+}  // namespace percs

@@ -1,0 +1,69 @@
+#include "daemon/controller/run/virtual_time.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace percs {
+
+void VirtualTime::Start(Clock::time_point now) {
+  started_ = now;
+  pace_.Start(now, master_.now(), master_.windows());
+}
+
+double VirtualTime::WallSeconds(Clock::time_point now) const {
+  if (!started_) return 0;
+  return std::chrono::duration<double>(ended_.value_or(now) - *started_).count();
+}
+
+Time VirtualTime::Standstill(Phase phase, Clock::time_point now) const {
+  // No window was open when virtual time reached the pause.
+  if (phase == Phase::kPaused && pause_at_) return std::max(master_.now(), *pause_at_);
+  if (!started_ || !pace_.paced() || phase == Phase::kEnded) return master_.now();
+  if (faults_hold_at_) return *faults_hold_at_;
+  if (programs_hold_at_) return std::max(master_.now(), *programs_hold_at_);
+  // Between windows nothing happens, so time that has passed in wall terms has passed.
+  return std::max(master_.now(),
+                  std::min({pace_.Allowed(now), master_.next(), pause_at_.value_or(kNever)}));
+}
+
+Time VirtualTime::Now(Phase phase, Clock::time_point now) const {
+  return std::max(Standstill(phase, now), not_before_);
+}
+
+Time VirtualTime::Said(Phase phase, Clock::time_point now) const {
+  return said_ = std::max(said_, Now(phase, now));
+}
+
+void VirtualTime::NotBefore(Time at) { not_before_ = std::max(not_before_, at); }
+
+void VirtualTime::LeavePause(Phase phase, Clock::time_point now) {
+  if (pause_at_) pace_.Resume(now, Said(phase, now));
+  // What waits to take effect does so here, not where the next pause is.
+  if (phase == Phase::kPaused && pause_at_) NotBefore(*pause_at_);
+}
+
+void VirtualTime::HoldForFaults(Phase phase, Clock::time_point now) {
+  if (!faults_hold_at_) faults_hold_at_ = Said(phase, now);
+}
+
+void VirtualTime::ReleaseFaults(Clock::time_point now) {
+  if (faults_hold_at_) pace_.Resume(now, *std::exchange(faults_hold_at_, std::nullopt));
+}
+
+void VirtualTime::HoldForPrograms(bool held, Clock::time_point now) {
+  if (held == programs_hold_at_.has_value()) return;
+  if (held) {
+    // Not by how much of its pace has passed since the last window.
+    programs_hold_at_ = faults_hold_at_.value_or(master_.now());
+    return;
+  }
+  if (started_) pace_.Resume(now, *programs_hold_at_);
+  released_at_ = *std::exchange(programs_hold_at_, std::nullopt);
+}
+
+Time VirtualTime::TakeReleased(Phase phase, Clock::time_point now) {
+  const auto released = std::exchange(released_at_, std::nullopt);
+  return released ? *released : Now(phase, now);
+}
+
+}  // namespace percs

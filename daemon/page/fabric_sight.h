@@ -1,0 +1,87 @@
+// What the page is told of a fabric at one virtual time: made once for all who look, from what hubs
+// count anyway.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "emulator/base/time.h"
+#include "emulator/metrics/node_stats.h"
+#include "emulator/scenario/p7ih.h"
+#include "emulator/topology/topology.h"
+
+namespace percs {
+
+// Of a machine with more nodes the page is told the counters alone.
+inline constexpr std::uint64_t kSeenNodesMax = 512;
+
+// A link as it is named; the same for all of a run.
+struct LinkPlace {
+  std::string name;  // sn0-d0-h0:LR12, of the lower end
+  std::string ends;  // sn0-d0-h0/sn0-d1-h4
+  std::string link_class;
+};
+
+// One direction of a link, as an output, since the run began.
+struct WaySight {
+  std::uint64_t flits = 0, packets = 0, credit_stall_ps = 0, crc_errors = 0, replays = 0,
+                lanes_lost = 0;
+  double busy_ps = 0;  // virtual time in which it was sending
+
+  bool operator==(const WaySight&) const = default;
+};
+
+struct LinkSight {
+  bool up = false;
+  WaySight forward, backward;  // from the lower end, and to it
+
+  bool operator==(const LinkSight&) const = default;
+};
+
+// The links of a machine that the page is told of.
+class SeenLinks {
+ public:
+  // Null for a hub that tells nothing.
+  using SeenStats = absl::FunctionRef<const NodeStats*(NodeId)>;
+  // Whether the link is up as far as this end knows.
+  using SeenUp = absl::FunctionRef<bool(LinkEnd)>;
+
+  explicit SeenLinks(const Topology& topology);
+
+  const std::shared_ptr<const std::vector<LinkPlace>>& places() const { return places_; }
+  // As places(), of the same topology.
+  std::vector<LinkSight> Look(const Topology& topology, const P7ihParameters& parameters,
+                              SeenStats stats, SeenUp up) const;
+
+ private:
+  std::vector<LinkEnd> links_;
+  std::shared_ptr<const std::vector<LinkPlace>> places_;
+};
+
+// Adds `"name":[...]` to the members of an object of JSON: docs/page.md, `link_columns`. What is
+// used is a share, 0 to 1.
+void AddLinkRow(const LinkPlace& place, const LinkSight& link, double used_forward,
+                double used_backward, std::string* rows);
+// `links` of a message.
+std::string LinksJson(Time at, const std::string& rows);
+
+struct FabricSight {
+  std::uint64_t run = 0;
+  Time virtual_time = 0;
+  bool run_ended = false;
+  NodeStats total;
+  std::shared_ptr<const std::vector<LinkPlace>> places;
+  std::vector<LinkSight> links;  // as `places`
+};
+
+// Calls back once, from any thread or before it returns; with an error while there is no run, or
+// its hubs cannot be asked.
+using SightDone = std::function<void(absl::StatusOr<FabricSight>)>;
+using LookAtFabric = std::function<void(SightDone done)>;
+
+}  // namespace percs

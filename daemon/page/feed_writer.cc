@@ -1,0 +1,143 @@
+#include "daemon/page/feed_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fmt/format.h"
+#include "google/protobuf/util/json_util.h"
+#include "proto/convert/counters.h"
+
+namespace percs {
+namespace {
+
+constexpr std::size_t kEventsKept = 256;
+constexpr char kLinkColumns[] =
+    R"(["ends","link_class","up","recent_forward","recent_backward",)"
+    R"("forward.flits","forward.packets","forward.credit_stall_ps","forward.crc_errors",)"
+    R"("forward.replays","forward.lanes_lost",)"
+    R"("backward.flits","backward.packets","backward.credit_stall_ps","backward.crc_errors",)"
+    R"("backward.replays","backward.lanes_lost"])";
+
+std::string JsonOf(const google::protobuf::Message& message, bool with_zeros) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = with_zeros;
+  std::string json;
+  (void)google::protobuf::util::MessageToJsonString(message, &json, options);
+  return json;
+}
+
+void AddPart(const char* name, const std::string& part, std::string* message) {
+  if (part.empty()) return;
+  *message += fmt::format("{}\"{}\":{}", message->empty() ? "" : ",", name, part);
+}
+
+}  // namespace
+
+std::string FeedMessage(std::string_view event, std::string_view data) {
+  return fmt::format("event: {}\ndata: {{{}}}\n\n", event, data);
+}
+
+// Whoever reads is told everything of the new run.
+void FeedWriter::BeginRun(std::uint64_t run) {
+  run_ = run;
+  last_event_ = 0;
+  links_at_ = -1;
+  links_.clear();
+  places_.reset();
+  events_.clear();
+  counters_.clear();
+  changed_ = {};
+}
+
+void FeedWriter::TakeStatus(const v1::StatusReply& reply) {
+  if (reply.run() != run_) BeginRun(reply.run());
+  v1::StatusReply status = reply;
+  status.clear_versions();
+  for (v1::ProcessStatus& process : *status.mutable_processes()) {
+    v1::ProcessStatus kept;
+    kept.set_name(process.name());
+    kept.set_connected(process.connected());
+    kept.set_first_node(process.first_node());
+    kept.set_nodes(process.nodes());
+    process = std::move(kept);
+  }
+  std::string json = JsonOf(status, /*with_zeros=*/true);
+  if (json != status_) changed_.status = status_ = std::move(json);
+}
+
+void FeedWriter::TakeSight(FabricSight sight) {
+  v1::GetCountersReply reply;
+  reply.set_virtual_time(sight.virtual_time);
+  reply.set_run_ended(sight.run_ended);
+  v1::Counters* const counters = reply.add_nodes()->mutable_counters();
+  CountersToProto(sight.total, counters);
+  counters->clear_ports();
+  changed_.counters = counters_ = JsonOf(reply, /*with_zeros=*/false);
+  TakeLinks(std::move(sight));
+}
+
+bool FeedWriter::Update(const LinkSight& sight, double passed, Link* link) const {
+  const Link before = *link;
+  link->seen = sight;
+  if (links_at_ >= 0 && passed > 0) {
+    const auto recent = [passed](const WaySight& now, const WaySight& then) {
+      return std::clamp((now.busy_ps - then.busy_ps) / passed, 0.0, 1.0);
+    };
+    link->recent_forward = recent(sight.forward, before.seen.forward);
+    link->recent_backward = recent(sight.backward, before.seen.backward);
+  }
+  return !(link->seen == before.seen) || link->recent_forward != before.recent_forward ||
+         link->recent_backward != before.recent_backward;
+}
+
+void FeedWriter::AddRow(std::size_t index, std::string* rows) const {
+  const Link& link = links_[index];
+  AddLinkRow((*places_)[index], link.seen, link.recent_forward, link.recent_backward, rows);
+}
+
+void FeedWriter::TakeLinks(FabricSight sight) {
+  const bool first = places_ != sight.places;
+  if (first) {
+    places_ = std::move(sight.places);
+    links_.assign(sight.links.size(), {});
+  }
+  const double passed = static_cast<double>(sight.virtual_time - links_at_);
+  std::string rows;
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    if (Update(sight.links[i], passed, &links_[i]) || first) AddRow(i, &rows);
+  }
+  links_at_ = sight.virtual_time;
+  if (!rows.empty()) changed_.links = LinksJson(links_at_, rows);
+}
+
+void FeedWriter::TakeEvent(const v1::FabricEvent& event) {
+  last_event_ = event.sequence();
+  events_.push_back(JsonOf(event, /*with_zeros=*/true));
+  changed_.events += (changed_.events.empty() ? "" : ",") + events_.back();
+  if (events_.size() > kEventsKept) events_.pop_front();
+}
+
+std::string FeedWriter::Delta() {
+  const Parts parts = std::exchange(changed_, {});
+  std::string message;
+  AddPart("status", parts.status, &message);
+  AddPart("links", parts.links, &message);
+  AddPart("counters", parts.counters, &message);
+  AddPart("events", parts.events.empty() ? "" : "[" + parts.events + "]", &message);
+  return FeedMessage("delta", message);
+}
+
+std::string FeedWriter::Snapshot() const {
+  std::string rows, events, message;
+  for (std::size_t i = 0; i < links_.size(); ++i) AddRow(i, &rows);
+  for (const std::string& event : events_) events += (events.empty() ? "" : ",") + event;
+  AddPart("link_columns", kLinkColumns, &message);
+  AddPart("status", status_, &message);
+  AddPart("links", LinksJson(links_at_, rows), &message);
+  AddPart("counters", counters_, &message);
+  AddPart("events", "[" + events + "]", &message);
+  return FeedMessage("snapshot", message);
+}
+
+}  // namespace percs

@@ -1,0 +1,66 @@
+// The messages of the feed, from what is seen of a fabric: one `snapshot` of all links, counters
+// and recent events, then a `delta` of what changed since the message before. Whoever looks - the
+// controller for browsers, percsctl at a run in process - fills it from time to time.
+//
+// docs/page.md has the format.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/page/fabric_sight.h"
+#include "percs/v1/control.pb.h"
+
+namespace percs {
+
+class FeedWriter {
+ public:
+  std::uint64_t run() const { return run_; }
+  Time seen_at() const { return links_at_; }  // below 0: links have not been seen
+  std::uint64_t last_event() const { return last_event_; }
+
+  // A status of another run begins that run: nothing of the one before is kept.
+  void TakeStatus(const v1::StatusReply& status);
+  void TakeSight(FabricSight sight);
+  void TakeEvent(const v1::FabricEvent& event);
+  // Links have not been looked at for a while: what passed since is no recent utilisation.
+  void ForgetRecent() { links_at_ = -1; }
+
+  // A message with what was taken since the last one.
+  std::string Delta();
+  // A message that stands for all that were made so far.
+  std::string Snapshot() const;
+
+ private:
+  struct Link {
+    LinkSight seen;
+    double recent_forward = 0, recent_backward = 0;  // utilisation since the last look
+  };
+  // Parts of a delta, as JSON; "" if nothing changed.
+  struct Parts {
+    std::string status, links, counters, events;
+  };
+
+  void BeginRun(std::uint64_t run);
+  void TakeLinks(FabricSight sight);
+  // Whether what is told of it changed.
+  bool Update(const LinkSight& sight, double passed, Link* link) const;
+  void AddRow(std::size_t link, std::string* rows) const;
+
+  std::uint64_t run_ = 0, last_event_ = 0;
+  Time links_at_ = -1;
+  std::string status_, counters_;  // as told last
+  std::shared_ptr<const std::vector<LinkPlace>> places_;
+  std::vector<Link> links_;         // as places_
+  std::deque<std::string> events_;  // the last kEventsKept
+  Parts changed_;
+};
+
+// A Server-Sent Event.
+std::string FeedMessage(std::string_view event, std::string_view data);
+
+}  // namespace percs

@@ -1,0 +1,29 @@
+// What the page is told of a fabric that runs in this process: the same as of one over daemons.
+#pragma once
+
+#include <cstdint>
+
+#include "daemon/page/fabric_sight.h"
+#include "emulator/sim/fabric.h"
+#include "percs/v1/control.pb.h"
+
+namespace percs {
+
+// Of one run, between its windows.
+class LocalSight {
+ public:
+  // `number` of the run, from 1.
+  LocalSight(const Topology& topology, std::uint64_t number) : links_(topology), run_(number) {}
+
+  // All hubs at the fabric's virtual time.
+  FabricSight Look(const Fabric& fabric, bool ended) const;
+  // Without what only wall time tells, but with network management's answer to each fault.
+  v1::StatusReply Status(const Fabric& fabric, std::uint64_t windows,
+                         std::uint64_t packets_delivered) const;
+
+ private:
+  const SeenLinks links_;
+  const std::uint64_t run_;
+};
+
+}  // namespace percs

@@ -1,0 +1,138 @@
+// Trees of CAUs: asked for from time to time, and drawn over the circle of a supernode.
+import { type JsonObject, list, num, object, text } from "./json";
+import { type Palette } from "./paint";
+import { call } from "./wire";
+
+export interface Vertex { node: string; parent: number | undefined; participant: boolean }
+
+export interface Tree {
+  id: number;
+  name: string;
+  state: string;
+  generation: number;
+  vertices: Vertex[];
+  sent: number; // packets of the CAU at its top, so far
+  lately: number; // ... since the look before
+}
+
+const EVERY_MS = 1000;
+const SHOWN_MAX = 8;
+const CLEAR = 12; // from the middle of a hub, whose number stays readable
+
+export function treeColour(id: number, palette: Palette): string {
+  return palette.marks[id % palette.marks.length] ?? palette.accent;
+}
+
+/** A hub's name as seen from another one: without the supernode that they share. */
+export function shortName(name: string, from: string): string {
+  const supernode = `${from.split("-")[0] ?? ""}-`;
+  return name.startsWith(supernode) ? name.slice(supernode.length) : name;
+}
+
+export class Trees {
+  trees: Tree[] = [];
+  private asked = -Infinity;
+  private asking = false;
+  private run = 0;
+
+  constructor(private changed: () => void) {}
+
+  of(hub: string): Tree[] {
+    return this.trees.filter((tree) => tree.vertices.some((vertex) => vertex.node === hub));
+  }
+
+  /** Asks anew if it is time. */
+  follow(run: number): void {
+    const now = performance.now();
+    if (run !== this.run) [this.run, this.trees, this.asked] = [run, [], -Infinity];
+    if (this.asking || now - this.asked < EVERY_MS) return;
+    this.asked = now;
+    this.asking = true;
+    void this.ask(run);
+  }
+
+  private async ask(run: number): Promise<void> {
+    try {
+      const all = list((await call("ListTrees"))["trees"]).map(object).filter((tree) => text(tree["state"]) !== "deleted");
+      const trees = await Promise.all(all.slice(0, SHOWN_MAX).map((tree) => this.look(tree)));
+      if (run === this.run) this.trees = trees;
+      this.changed();
+    } catch {
+      this.asked = performance.now() + EVERY_MS; // the run may be over
+    } finally {
+      this.asking = false;
+    }
+  }
+
+  // A tree that is set up anew has another generation: only then its vertices are asked for.
+  private async look(tree: JsonObject): Promise<Tree> {
+    const name = text(tree["name"]);
+    const before = this.trees.find((one) => one.id === num(tree["id"]));
+    const generation = num(tree["generation"]);
+    const vertices = before && before.generation === generation && before.state === text(tree["state"]) ? before.vertices : await this.vertices(name);
+    const top = vertices.find((vertex) => vertex.parent === undefined)?.node;
+    const counters = top ? object(object(list((await call("GetCounters", { node: top }))["nodes"])[0])["counters"]) : {};
+    const sent = num(object(counters["cau"])["packets_sent"]);
+    return { id: num(tree["id"]), name, state: text(tree["state"]), generation, vertices, sent, lately: before ? sent - before.sent : 0 };
+  }
+
+  private async vertices(name: string): Promise<Vertex[]> {
+    const tree = object(list((await call("ListTrees", { name }))["trees"])[0]);
+    return list(tree["vertices"]).map(object).map((vertex) => ({
+      node: text(vertex["node"]), participant: vertex["participant"] === true,
+      parent: vertex["parent"] === undefined ? undefined : num(vertex["parent"]),
+    }));
+  }
+
+  /** The words beside the map. */
+  describe(): [string, string[]][] {
+    return this.trees.map((tree) => [tree.name, [tree.state, String(tree.vertices.length), String(tree.lately)]]);
+  }
+
+  /**
+   * Over the circle: an edge from each hub to the one above it, in the colour of the tree; dots run
+   * upwards where its top has sent since the last look. True if something moves.
+   */
+  draw(c: CanvasRenderingContext2D, palette: Palette, place: (hub: string) => { x: number; y: number } | undefined, now: number, moves: boolean): boolean {
+    let moving = false;
+    this.trees.forEach((tree, index) => {
+      const style = treeColour(tree.id, palette);
+      const busy = moves && tree.lately > 0;
+      moving ||= busy;
+      for (const vertex of tree.vertices) {
+        const from = place(vertex.node);
+        const above = vertex.parent === undefined ? undefined : tree.vertices[vertex.parent];
+        const to = above && place(above.node);
+        if (!from) continue;
+        c.strokeStyle = style;
+        c.fillStyle = style;
+        if (above === undefined) this.ring(c, from, 17 + 4 * index);
+        if (!to) continue;
+        // Trees beside each other, where they share a way.
+        const length = Math.hypot(to.x - from.x, to.y - from.y) || 1;
+        const [dx, dy] = [((to.x - from.x) / length) * CLEAR, ((to.y - from.y) / length) * CLEAR];
+        const shift = { x: (-(to.y - from.y) / length) * 3 * index, y: ((to.x - from.x) / length) * 3 * index };
+        c.lineWidth = tree.state === "ready" ? 2.4 : 1.2;
+        c.setLineDash(tree.state === "ready" ? [] : [6, 4]);
+        c.beginPath();
+        c.moveTo(from.x + dx + shift.x, from.y + dy + shift.y);
+        c.lineTo(to.x - dx + shift.x, to.y - dy + shift.y);
+        c.stroke();
+        c.setLineDash([]);
+        if (!busy) continue;
+        const t = 0.1 + 0.8 * ((now * 0.0008 + from.x * 0.013) % 1);
+        c.beginPath();
+        c.arc(from.x + (to.x - from.x) * t + shift.x, from.y + (to.y - from.y) * t + shift.y, 4, 0, 2 * Math.PI);
+        c.fill();
+      }
+    });
+    return moving;
+  }
+
+  private ring(c: CanvasRenderingContext2D, at: { x: number; y: number }, radius: number): void {
+    c.lineWidth = 2.5;
+    c.beginPath();
+    c.arc(at.x, at.y, radius, 0, 2 * Math.PI);
+    c.stroke();
+  }
+}
