@@ -14,9 +14,13 @@ constexpr std::size_t kMemory = 128 << 20;  // of all frames
 constexpr std::size_t kFramesMin = 16, kFramesMax = 480;
 
 std::size_t FramesFor(const Topology& topology) {
-  const std::size_t links = topology.nodes() > kSeenNodesMax ? 0 : topology.Links().size();
-  return std::clamp(kMemory / (links * sizeof(LinkSight) + sizeof(NodeStats)), kFramesMin,
-                    kFramesMax);
+  const bool large = topology.nodes() > kSeenNodesMax;
+  const std::size_t links = large ? 0 : topology.Links().size();
+  const std::size_t cells =
+      large ? static_cast<std::size_t>(topology.supernodes()) * topology.supernodes() : 0;
+  const std::size_t bytes =
+      links * sizeof(LinkSight) + cells * (sizeof(double) + sizeof(int)) + sizeof(NodeStats);
+  return std::clamp(kMemory / bytes, kFramesMin, kFramesMax);
 }
 
 // Every other one, and the first.

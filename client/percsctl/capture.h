@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "emulator/metrics/rank_log.h"
+#include "emulator/topology/topology.h"
 #include "percs/v1/common.pb.h"
 
 namespace percs {
@@ -26,9 +28,20 @@ class PcapngWriter {
   std::map<std::string, std::uint32_t> interfaces_;
 };
 
+// What a rank did, and on which hub.
+struct NamedRankSlice {
+  std::string node;
+  RankSlice slice;
+};
+// In order of rank and time.
+std::vector<NamedRankSlice> NamedRanks(const std::vector<RankSlice>& slices,
+                                       const Topology& topology);
+
 // For Perfetto: a protobuf trace (perfetto_trace.proto) with tracks for buffers and outputs of
-// nodes by virtual channel. `scale`: virtual picoseconds for each nanosecond of Perfetto's clock; 1
-// keeps every time exact. More rounds down, which keeps the nesting of slices.
-std::string AsPerfetto(const TracedPackets& packets, std::int64_t scale);
+// nodes by virtual channel, and one for each rank. `scale`: virtual picoseconds for each nanosecond
+// of Perfetto's clock; 1 keeps every time exact. More rounds down, which keeps the nesting of
+// slices.
+std::string AsPerfetto(const TracedPackets& packets, const std::vector<NamedRankSlice>& ranks,
+                       std::int64_t scale);
 
 }  // namespace percs

@@ -31,7 +31,8 @@ struct Slice {
 
 class Writer {
  public:
-  Writer(const TracedPackets& packets, std::int64_t scale) : packets_(packets), scale_(scale) {}
+  Writer(const TracedPackets& packets, const std::vector<NamedRankSlice>& ranks, std::int64_t scale)
+      : packets_(packets), ranks_(ranks), scale_(scale) {}
 
   std::string Write() {
     for (int i = 0; i < packets_.size(); ++i)
@@ -42,6 +43,9 @@ class Writer {
     for (int i = 0; i < packets_.size(); ++i)
       AddEnds(packets_[i], static_cast<std::uint64_t>(i) + 1);
     EmitBufferCounters();
+    for (const auto& [node, s] : ranks_)
+      Emit(Track(node, fmt::format("rank {}", s.rank)),
+           {RankStateName(s.state), "rank", s.begin, s.end, 0, {}});
     return Bytes();
   }
 
@@ -66,6 +70,7 @@ class Writer {
   std::string Bytes();
 
   const TracedPackets& packets_;
+  const std::vector<NamedRankSlice>& ranks_;
   const std::int64_t scale_;  // picoseconds for each nanosecond of Perfetto's clock
   std::map<Place, std::vector<Slice>> stays_, outputs_;
   std::map<std::string, std::map<std::int64_t, int>> entered_;  // by node and time: packets more
@@ -297,8 +302,21 @@ std::string Writer::Bytes() {
 
 }  // namespace
 
-std::string AsPerfetto(const TracedPackets& packets, std::int64_t scale) {
-  return Writer(packets, scale).Write();
+std::vector<NamedRankSlice> NamedRanks(const std::vector<RankSlice>& slices,
+                                       const Topology& topology) {
+  std::vector<NamedRankSlice> named;
+  named.reserve(slices.size());
+  for (const RankSlice& slice : slices) named.push_back({topology.NodeName(slice.node), slice});
+  std::stable_sort(
+      named.begin(), named.end(), [](const NamedRankSlice& a, const NamedRankSlice& b) {
+        return std::pair(a.slice.rank, a.slice.begin) < std::pair(b.slice.rank, b.slice.begin);
+      });
+  return named;
+}
+
+std::string AsPerfetto(const TracedPackets& packets, const std::vector<NamedRankSlice>& ranks,
+                       std::int64_t scale) {
+  return Writer(packets, ranks, scale).Write();
 }
 
 }  // namespace percs

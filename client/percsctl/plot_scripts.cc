@@ -326,10 +326,60 @@ absl::StatusOr<std::string> LoadPlot(const PlotInputs& inputs, PlotSize* size) {
              plots);
 }
 
+PlotSize SizeOfRanks(std::size_t ranks) {
+  return {900, std::clamp<std::size_t>(160 + 18 * ranks, 320, 900)};
+}
+
+std::string RanksAxes(std::size_t ranks) {
+  const std::size_t every = (ranks + kRanksLabelled - 1) / kRanksLabelled;
+  return fmt::format(
+      "set ylabel 'rank'\nset ytics {} out nomirror\nset yrange [{}:-0.6]\nset xrange [0:*]\n"
+      "set style fill solid noborder\nset key outside top center horizontal\n",
+      every, static_cast<double>(ranks) - 0.4);
+}
+
+// When each rank did what (Gantt).
+absl::StatusOr<std::string> RankSlicesPlot(const PlotInput& input, const Json& slices,
+                                           PlotSize* size) {
+  static const std::pair<const char*, const char*> kStates[] = {{"computing", "#4477aa"},
+                                                                {"busy", "#4477aa"},
+                                                                {"sending", "#ccbb44"},
+                                                                {"receiving", "#66ccee"},
+                                                                {"waiting", "#ee6677"}};
+  std::map<std::string, std::string> boxes;
+  double ranks = 0;
+  for (const Json& s : slices) {
+    const double rank = Number(s, {"rank"}).value_or(0);
+    ranks = std::max(ranks, rank + 1);
+    boxes[s.value("state", "")] +=
+        fmt::format("{} {} {}\n", rank, Number(s, {"begin_ps"}).value_or(0) * 1e-6,
+                    Number(s, {"end_ps"}).value_or(0) * 1e-6);
+  }
+  std::string data, plots;
+  for (const auto& [state, colour] : kStates) {
+    if (!boxes.contains(state)) continue;
+    data += fmt::format("${} << EOD\n{}EOD\n", state, boxes[state]);
+    plots += fmt::format(
+        "{}${} using 3:1:2:3:($1-0.4):($1+0.4) with boxxyerror linecolor '{}' title '{}'",
+        plots.empty() ? "" : ", ", state, colour, state);
+  }
+  if (plots.empty()) return Nothing(input, "has no slices of ranks");
+  *size = SizeOfRanks(static_cast<std::size_t>(ranks));
+  return data + fmt::format("set title {}\nset xlabel 'virtual time (us)'\n{}plot {}\n",
+                            PlotText("what the ranks did: " + input.title),
+                            RanksAxes(static_cast<std::size_t>(ranks)), plots);
+}
+
 absl::StatusOr<std::string> RanksPlot(const PlotInputs& inputs, PlotSize* size) {
-  const Json* ranks = List(inputs[0].json, "ranks");
   if (inputs.size() > 1) return Nothing(inputs[1], "a plot of ranks is of one result");
-  if (ranks == nullptr) return Nothing(inputs[0], "has no ranks; results of trace replays do");
+  if (const Json* slices = List(inputs[0].json, "rank_slices"))
+    return RankSlicesPlot(inputs[0], *slices, size);
+  const Json* ranks = List(inputs[0].json, "ranks");
+  if (ranks == nullptr) {
+    return Nothing(inputs[0],
+                   "has no ranks; results of trace replays do, and `trace --format "
+                   "json` of trace replays and of collectives");
+  }
   std::string data = "$ranks << EOD\n";
   for (const Json& r : *ranks) {
     const double calc = Number(r, {"calc_ns"}).value_or(0),
@@ -340,24 +390,21 @@ absl::StatusOr<std::string> RanksPlot(const PlotInputs& inputs, PlotSize* size) 
         fmt::format("{} {} {} {} {}\n", Number(r, {"rank"}).value_or(0), calc * 1e-3,
                     (calc + overhead) * 1e-3, (calc + overhead + waiting) * 1e-3, finished * 1e-3);
   }
-  const std::size_t n = ranks->size(), every = (n + kRanksLabelled - 1) / kRanksLabelled;
-  *size = {900, std::clamp<std::size_t>(160 + 18 * n, 320, 900)};
+  *size = SizeOfRanks(ranks->size());
   const auto bars = [](int from, int to, const char* colour, const char* title) {
     return fmt::format(
         "$ranks using {}:1:{}:{}:($1-0.4):($1+0.4) with boxxyerror "
         "linecolor '{}' title {}",
         to, from == 0 ? "(0)" : fmt::format("{}", from), to, colour, PlotText(title));
   };
-  return data +
-         fmt::format(
-             "EOD\nset title {}\nset xlabel 'virtual time (us), sums by state'\nset ylabel 'rank'\n"
-             "set ytics {} out nomirror\nset yrange [{}:-0.6]\nset xrange [0:*]\n"
-             "set style fill solid noborder\nset key outside top center horizontal\n"
-             "plot {}, {}, {}, $ranks using 5:1 with points pointtype 7 pointsize 0.4 linecolor "
-             "'black' title 'finished'\n",
-             PlotText("what each rank did: " + inputs[0].title), every,
-             static_cast<double>(n) - 0.4, bars(0, 2, "#4477aa", "computing"),
-             bars(2, 3, "#ccbb44", "overhead of messages"), bars(3, 4, "#ee6677", "waiting"));
+  return data + fmt::format(
+                    "EOD\nset title {}\nset xlabel 'virtual time (us), sums by state'\n{}plot {}, "
+                    "{}, {}, $ranks using 5:1 with points pointtype 7 pointsize 0.4 linecolor "
+                    "'black' title 'finished'\n",
+                    PlotText("what each rank did: " + inputs[0].title), RanksAxes(ranks->size()),
+                    bars(0, 2, "#4477aa", "computing"),
+                    bars(2, 3, "#ccbb44", "overhead of messages"),
+                    bars(3, 4, "#ee6677", "waiting"));
 }
 
 }  // namespace percs

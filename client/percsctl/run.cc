@@ -12,6 +12,7 @@
 #include "client/lib/executor.h"
 #include "client/lib/interrupt.h"
 #include "client/lib/route_file.h"
+#include "client/lib/run_page.h"
 #include "client/lib/scenario_file.h"
 #include "client/lib/state_digest.h"
 #include "client/percsctl/capture.h"
@@ -43,7 +44,7 @@ struct RunArguments {
   std::string routes;
   bool events = false, progress = false;
   std::string checkpoint, checkpoint_at;
-  std::string perfetto;
+  std::string perfetto, page;
   std::uint64_t perfetto_every = 1;
 };
 
@@ -101,10 +102,10 @@ absl::Status KeepCheckpoint(const RunArguments& a, const Checkpoint& checkpoint)
 }
 
 absl::Status KeepTrace(const RunArguments& a, const Scenario& scenario, const Topology& topology,
-                       std::vector<TraceEvent> events) {
+                       std::vector<TraceEvent> events, const std::vector<RankSlice>& ranks) {
   TracedPackets packets;
   TracedToProto(MergeTrace(scenario.parameters, std::move(events)), topology, &packets);
-  return ReplaceFile(a.perfetto, AsPerfetto(packets, /*scale=*/1));
+  return ReplaceFile(a.perfetto, AsPerfetto(packets, NamedRanks(ranks, topology), /*scale=*/1));
 }
 
 Outcome Run(const RunArguments& a) {
@@ -118,6 +119,13 @@ Outcome Run(const RunArguments& a) {
   InterruptGuard interrupt;
   ThreadPool pool(a.threads);
   const Executor executor = pool.executor();
+  std::unique_ptr<RunPage> page;
+  if (!a.page.empty()) {
+    auto started = RunPage::Start(a.page, *topology);
+    if (!started.ok()) return FromStatus(started.status());
+    page = *std::move(started);
+    fmt::print(stderr, "page: {}\n", page->link());
+  }
   RunProgressLine progress(input->scenario, a.progress);
   // Until the first windows have been run.
   std::optional<WaitingLine> building(std::in_place, "building the machine", a.progress);
@@ -132,6 +140,11 @@ Outcome Run(const RunArguments& a) {
     pacer.Await(p.now);
   };
   options.cancelled = [] { return InterruptGuard::raised(); };
+  if (page) {
+    options.watch = [&page](const Fabric& fabric, std::uint64_t windows, bool ended) {
+      page->Watch(fabric, windows, ended);
+    };
+  }
   RouteFile routes;
   if (!a.routes.empty()) {
     auto file = ReadRouteFile(a.routes);
@@ -146,7 +159,9 @@ Outcome Run(const RunArguments& a) {
       return FromStatus(status);
   }
   std::vector<TraceEvent> traced;
+  std::vector<RankSlice> ranks;
   if (!a.perfetto.empty()) {
+    options.rank_slices = &ranks;
     options.trace.emplace().count = kPerfettoPackets;
     options.trace->every = a.perfetto_every;
     options.traced = &traced;
@@ -160,7 +175,8 @@ Outcome Run(const RunArguments& a) {
     if (auto status = KeepCheckpoint(a, checkpoint); !status.ok()) return FromStatus(status);
   }
   if (!a.perfetto.empty()) {
-    if (auto status = KeepTrace(a, input->scenario, *topology, std::move(traced)); !status.ok())
+    if (auto status = KeepTrace(a, input->scenario, *topology, std::move(traced), ranks);
+        !status.ok())
       return FromStatus(status);
   }
   RunReport report{*std::move(result), wall_seconds,
@@ -198,6 +214,9 @@ CommandBody AddRun(CLI::App& app) {
       ->check(CLI::PositiveNumber)
       ->needs(perfetto)
       ->capture_default_str();
+  app.add_option("--page", a->page,
+                 "HOST:PORT of a page with the run for browsers, as long as it lasts (port 0: any "
+                 "free port)");
   app.add_flag("--events", a->events, "Also print events: faults, alerts, reroutes, trees");
   AddProgressOption(app, a->progress);
   AddFormatOption(app, a->format);

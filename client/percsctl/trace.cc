@@ -42,6 +42,8 @@ struct TraceArguments {
   v1::TraceSelection selection;  // what these say
 };
 
+using RankSlices = std::vector<NamedRankSlice>;
+
 // A capture for another program.
 bool IsCapture(const TraceArguments& a) {
   return a.fabric.format == kPcapng || a.fabric.format == kPerfetto;
@@ -159,11 +161,24 @@ void PrintPacket(const v1::TracedPacket& p) {
   fmt::print("\n");
 }
 
+Json RanksJson(const RankSlices& ranks) {
+  Json list = Json::array();
+  for (const auto& [node, s] : ranks) {
+    list.push_back({{"rank", s.rank},
+                    {"node", node},
+                    {"state", RankStateName(s.state)},
+                    {"begin_ps", s.begin},
+                    {"end_ps", s.end}});
+  }
+  return list;
+}
+
 // The bytes of a capture, to a file or a pipe.
-Outcome WriteCapture(const TracedPackets& packets, const TraceArguments& a) {
+Outcome WriteCapture(const TracedPackets& packets, const RankSlices& ranks,
+                     const TraceArguments& a) {
   const std::string bytes = a.fabric.format == kPcapng
                                 ? PcapngWriter().Add(packets)
-                                : AsPerfetto(packets, a.scale == "ns" ? kScaleNs : kScalePs);
+                                : AsPerfetto(packets, ranks, a.scale == "ns" ? kScaleNs : kScalePs);
   if (a.output.empty()) {
     std::fwrite(bytes.data(), 1, bytes.size(), stdout);
   } else if (const absl::Status status = ReplaceFile(a.output, bytes); !status.ok()) {
@@ -176,13 +191,17 @@ Outcome WriteCapture(const TracedPackets& packets, const TraceArguments& a) {
   return Outcome::Ok();
 }
 
-Outcome Print(const TracedPackets& packets, const TraceArguments& a) {
+// `ranks`: of a run in this process.
+Outcome Print(const TracedPackets& packets, const TraceArguments& a, const RankSlices& ranks = {}) {
   if (IsCapture(a)) {
-    if (Outcome outcome = WriteCapture(packets, a); outcome.code != ExitCode::kOk) return outcome;
+    if (Outcome outcome = WriteCapture(packets, ranks, a); outcome.code != ExitCode::kOk)
+      return outcome;
   } else if (IsJson(a.fabric.format)) {
     Json list = Json::array();
     for (const v1::TracedPacket& p : packets) list.push_back(PacketJson(p));
-    fmt::print("{}\n", Json{{"packets", std::move(list)}}.dump(2));
+    Json trace{{"packets", std::move(list)}};
+    if (!ranks.empty()) trace["rank_slices"] = RanksJson(ranks);
+    fmt::print("{}\n", trace.dump(2));
   } else {
     for (const v1::TracedPacket& p : packets) PrintPacket(p);
   }
@@ -206,11 +225,16 @@ Outcome TraceHere(const TraceArguments& a) {
   RunOptions options;
   options.trace = *selection;
   options.traced = &events;
+  std::vector<RankSlice> ranks;
+  if (IsJson(a.fabric.format) || a.fabric.format == kPerfetto) options.rank_slices = &ranks;
   options.cancelled = [] { return InterruptGuard::raised(); };
   const auto result = RunScenario(input->scenario, options);
+  std::erase_if(ranks, [&](const RankSlice& slice) {
+    return slice.end <= selection->since || slice.begin >= selection->until;
+  });
   TracedPackets packets;
   TracedToProto(MergeTrace(input->scenario.parameters, std::move(events)), *topology, &packets);
-  const Outcome outcome = Print(packets, a);
+  const Outcome outcome = Print(packets, a, NamedRanks(ranks, *topology));
   if (result.ok()) return outcome;
   Outcome failed = FromStatus(result.status());
   if (result.status().code() == absl::StatusCode::kFailedPrecondition) {

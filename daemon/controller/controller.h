@@ -197,6 +197,7 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   std::map<std::string, std::string> metrics_detail_;  // by hub: names last, numbers do not
   FinishedRuns finished_;
   std::unique_ptr<SeenLinks> seen_links_;  // by the page
+  std::unique_ptr<SeenRows> seen_rows_;    // likewise
   std::uint64_t seen_run_ = 0;             // of this run
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<MetricsServer> metrics_;

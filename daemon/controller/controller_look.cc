@@ -1,39 +1,37 @@
 // What the page sees of a run: one snapshot of its hubs, at the end of a window.
-#include <algorithm>
+#include <chrono>
 #include <memory>
 
 #include "daemon/controller/controller.h"
+#include "daemon/page/link_status.h"
 
 namespace percs {
-namespace {
-
-const NodeState* FindState(const std::vector<NodeState>& states, NodeId node) {
-  const auto it = std::lower_bound(states.begin(), states.end(), node,
-                                   [](const NodeState& s, NodeId n) { return s.node < n; });
-  return it != states.end() && it->node == node ? &*it : nullptr;
-}
-
-}  // namespace
-
 FabricSight Controller::SightOfRun(const FabricRun& run, const std::vector<NodeState>& states) {
   if (!seen_links_ || seen_run_ != run.number()) {
     seen_links_ = std::make_unique<SeenLinks>(run.topology());
+    seen_rows_ = std::make_unique<SeenRows>(run.topology());
     seen_run_ = run.number();
   }
   FabricSight sight;
   sight.run = seen_run_;
   for (const NodeState& state : states) sight.total.Add(state.stats);
+  const auto stats = [&states](NodeId node) {
+    const NodeState* const state = FindState(states, node);
+    return state == nullptr ? nullptr : &state->stats;
+  };
+  const auto up = [&states](LinkEnd end) {
+    const NodeState* const state = FindState(states, end.node);
+    return state == nullptr || (state->links_up & PortBit(end.port)) != 0;
+  };
+  const P7ihParameters& parameters = run.scenario().parameters;
   sight.places = seen_links_->places();
-  sight.links = seen_links_->Look(
-      run.topology(), run.scenario().parameters,
-      [&states](NodeId node) {
-        const NodeState* const state = FindState(states, node);
-        return state == nullptr ? nullptr : &state->stats;
-      },
-      [&states](LinkEnd end) {
-        const NodeState* const state = FindState(states, end.node);
-        return state == nullptr || (state->links_up & PortBit(end.port)) != 0;
-      });
+  sight.links = seen_links_->Look(run.topology(), parameters, stats, up);
+  for (const NodeState& state : states)
+    if (!state.ranks.empty() && run.topology().nodes() <= kSeenNodesMax)
+      sight.ranks.push_back({run.topology().NodeName(state.node), state.ranks});
+  sight.outputs = seen_rows_->outputs();
+  for (int row = 0; row < seen_rows_->supernodes(); ++row)
+    sight.rows.push_back(seen_rows_->Look(run.topology(), parameters, row, stats, up));
   return sight;
 }
 
@@ -44,19 +42,23 @@ void Controller::Look(const SightDone& done) {
   struct Moment {
     Time virtual_time = 0;
     bool ended = false;
+    std::chrono::nanoseconds waited{0};
   };
   const auto moment = std::make_shared<Moment>();
+  const auto asked = lock_.clock().Now();
   FabricRun* const run = *active;
   run->Look(
       [this, done, run, moment](const absl::StatusOr<std::vector<NodeState>>& states) {
         if (!states.ok()) return done(states.status());
         FabricSight sight = SightOfRun(*run, *states);
         sight.virtual_time = moment->virtual_time;
+        for (RowSight& row : sight.rows) row.at = sight.virtual_time;
         sight.run_ended = moment->ended;
+        sight.waited = moment->waited;
         done(std::move(sight));
       },
-      [run, moment] {
-        *moment = {run->virtual_time(), run->ended()};
+      [this, run, moment, asked] {
+        *moment = {run->virtual_time(), run->ended(), lock_.clock().Now() - asked};
       });
 }
 

@@ -12,7 +12,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kEvery(250);
-constexpr int kShareOfTime = 12;  // asking takes no more than a 12th of wall time
+constexpr int kShareOfTime = 33;  // asking takes no more than 3 % of wall time
 constexpr std::chrono::seconds kSlowest(5), kCallLimit(3);
 
 }  // namespace
@@ -60,8 +60,8 @@ void FabricFeed::Run() {
     const auto start = Clock::now();
     LookAgain();
     Distribute();
-    const auto pause =
-        std::clamp<Clock::duration>((Clock::now() - start) * kShareOfTime, kEvery, kSlowest);
+    const auto pause = std::clamp<Clock::duration>((Clock::now() - start - waited_) * kShareOfTime,
+                                                   kEvery, kSlowest);
     lock.lock();
     changed_.wait_until(lock, start + pause, [this] { return stopped_; });
   }
@@ -83,6 +83,7 @@ bool FabricFeed::Ask(const Call& call) {
 }
 
 void FabricFeed::LookAgain() {
+  waited_ = {};
   v1::StatusReply status;
   if (!Ask([&](auto* context) { return control_->Status(context, {}, &status); })) return;
   const bool passed = status.run() != writer_.run() || status.virtual_time() != writer_.seen_at();
@@ -90,8 +91,9 @@ void FabricFeed::LookAgain() {
   if (status.run() == 0 || status.state() == v1::FABRIC_STATE_CONFIGURING) return;
   if (!TakeEvents() && !passed) return;
   const auto answer = AskForSight();
-  if (answer && answer->sight.ok() && answer->sight->run == writer_.run())
-    writer_.TakeSight(*std::move(answer->sight));
+  if (!answer || !answer->sight.ok() || answer->sight->run != writer_.run()) return;
+  waited_ = answer->sight->waited;
+  writer_.TakeSight(*std::move(answer->sight));
 }
 
 // A fabric that has not answered is not asked again before it has.

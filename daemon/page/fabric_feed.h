@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -69,8 +70,9 @@ class FabricFeed {
 
   // Of the thread.
   FeedWriter writer_;
-  std::shared_ptr<Answer> asked_;  // none has been taken yet
-  std::thread thread_;             // last
+  std::shared_ptr<Answer> asked_;       // none has been taken yet
+  std::chrono::nanoseconds waited_{0};  // of the last look
+  std::thread thread_;                  // last
 };
 
 }  // namespace percs

@@ -55,6 +55,49 @@ std::vector<LinkSight> SeenLinks::Look(const Topology& topology, const P7ihParam
   return sights;
 }
 
+SeenRows::SeenRows(const Topology& topology) {
+  if (topology.nodes() <= kSeenNodesMax) return;
+  supernodes_ = topology.supernodes();
+  const auto size = static_cast<std::size_t>(supernodes_);
+  std::vector<int> outputs(size * size);
+  behind_.reserve(std::size_t{topology.hubs()} * kLinkPorts);
+  for (NodeId hub = 0; hub < topology.hubs(); ++hub) {
+    const auto row = static_cast<std::size_t>(topology.supernode_of(hub));
+    for (PortId port = 0; port < kLinkPorts; ++port) {
+      const NodeId peer =
+          topology.connected(hub, port) ? topology.Peer(hub, port).node : topology.nodes();
+      const int behind = peer < topology.hubs() ? topology.supernode_of(peer) : -1;
+      behind_.push_back(static_cast<std::int16_t>(behind));
+      if (behind >= 0) ++outputs[row * size + static_cast<std::size_t>(behind)];
+    }
+  }
+  outputs_ = std::make_shared<const std::vector<int>>(std::move(outputs));
+}
+
+RowSight SeenRows::Look(const Topology& topology, const P7ihParameters& parameters, int supernode,
+                        SeenLinks::SeenStats stats, SeenLinks::SeenUp up) const {
+  RowSight row;
+  row.supernode = supernode;
+  row.busy_ps.resize(static_cast<std::size_t>(supernodes_));
+  row.down.resize(row.busy_ps.size());
+  for (int h = 0; h < topology.hubs_per_supernode(); ++h) {
+    const NodeId hub = topology.node(supernode, h);
+    const NodeStats* const of = stats(hub);
+    for (PortId port = 0; port < kLinkPorts; ++port) {
+      const int behind = behind_[std::size_t{hub} * kLinkPorts + port];
+      if (behind < 0) continue;
+      const auto column = static_cast<std::size_t>(behind);
+      const LinkEnd end{hub, port};
+      if (!up(end)) ++row.down[column];
+      if (of == nullptr) continue;
+      const Time flit_time = parameters.link(topology.ClassOfLink(end)).flit_time;
+      row.busy_ps[column] += static_cast<double>(of->ports[port].sum(&VcStats::flits)) *
+                             static_cast<double>(flit_time);
+    }
+  }
+  return row;
+}
+
 void AddLinkRow(const LinkPlace& place, const LinkSight& link, double used_forward,
                 double used_backward, std::string* rows) {
   *rows += fmt::format(R"({}"{}":["{}","{}",{},{:.4f},{:.4f},{},{}])", rows->empty() ? "" : ",",

@@ -2,6 +2,7 @@
 // count anyway.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,12 +13,14 @@
 #include "absl/status/statusor.h"
 #include "emulator/base/time.h"
 #include "emulator/metrics/node_stats.h"
+#include "emulator/metrics/rank_log.h"
 #include "emulator/scenario/p7ih.h"
 #include "emulator/topology/topology.h"
 
 namespace percs {
 
-// Of a machine with more nodes the page is told the counters alone.
+// Of a machine with more nodes the page is told the use of links by supernode (SeenRows), not of
+// each link.
 inline constexpr std::uint64_t kSeenNodesMax = 512;
 
 // A link as it is named; the same for all of a run.
@@ -70,13 +73,53 @@ void AddLinkRow(const LinkPlace& place, const LinkSight& link, double used_forwa
 // `links` of a message.
 std::string LinksJson(Time at, const std::string& rows);
 
+// The links that leave the hubs of one supernode, by the supernode that they lead to; those between
+// its own hubs count for itself.
+struct RowSight {
+  int supernode = 0;
+  Time at = 0;
+  std::vector<double> busy_ps;  // by supernode: virtual time of sending, sum over the outputs
+  std::vector<int> down;        // by supernode: outputs that are down
+};
+
+// The supernodes of a machine with more than kSeenNodesMax nodes; there are none of others.
+class SeenRows {
+ public:
+  explicit SeenRows(const Topology& topology);
+
+  int supernodes() const { return supernodes_; }
+  // Outputs from supernode `a` to `b`, at a * supernodes + b.
+  const std::shared_ptr<const std::vector<int>>& outputs() const { return outputs_; }
+  // REQUIRES: 0 <= supernode < supernodes(); the topology is that of the constructor.
+  RowSight Look(const Topology& topology, const P7ihParameters& parameters, int supernode,
+                SeenLinks::SeenStats stats, SeenLinks::SeenUp up) const;
+
+ private:
+  int supernodes_ = 0;
+  std::vector<std::int16_t> behind_;  // by hub and port: supernode; -1: no link of hubs
+  std::shared_ptr<const std::vector<int>> outputs_;
+};
+
+// The ranks of one hub and what they do.
+struct HubRanks {
+  std::string name;  // of the hub
+  std::vector<RankNow> ranks;
+  bool operator==(const HubRanks&) const = default;
+};
+
 struct FabricSight {
   std::uint64_t run = 0;
   Time virtual_time = 0;
   bool run_ended = false;
+  bool counted = true;  // `total` is of all nodes; else it says nothing
+  // Wall time from the question to the end of the window in which it was asked.
+  std::chrono::nanoseconds waited{0};
   NodeStats total;
   std::shared_ptr<const std::vector<LinkPlace>> places;
-  std::vector<LinkSight> links;  // as `places`
+  std::vector<LinkSight> links;                     // as `places`
+  std::shared_ptr<const std::vector<int>> outputs;  // SeenRows::outputs
+  std::vector<RowSight> rows;                       // those that were looked at
+  std::vector<HubRanks> ranks;  // of hubs that have some; of machines with kSeenNodesMax nodes
 };
 
 // Calls back once, from any thread or before it returns; with an error while there is no run, or

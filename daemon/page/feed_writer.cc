@@ -27,6 +27,49 @@ std::string JsonOf(const google::protobuf::Message& message, bool with_zeros) {
   return json;
 }
 
+// Two digits of base 64 for a share: 0 is "AA", 1 is "//".
+constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr double kShareSteps = 4095;
+
+void AddShare(double share, std::string* cells) {
+  const auto steps = static_cast<unsigned>(std::clamp(share, 0.0, 1.0) * kShareSteps + 0.5);
+  *cells += kDigits[steps >> 6];
+  *cells += kDigits[steps & 63];
+}
+
+// Pairs of a value and how often it follows itself.
+std::string RunsOf(const std::vector<int>& values) {
+  std::string runs;
+  for (std::size_t i = 0, end = 0; i < values.size(); i = end) {
+    while (end < values.size() && values[end] == values[i]) ++end;
+    runs += fmt::format("{}[{},{}]", runs.empty() ? "" : ",", values[i], end - i);
+  }
+  return "[" + runs + "]";
+}
+
+std::string MatrixJson(Time at, const std::string& rows, const std::string& more) {
+  return fmt::format(R"({{"virtual_time":{},{}"rows":{{{}}}}})", at, more, rows);
+}
+
+// One letter for each rank, RankState by RankState.
+constexpr char kRankLetters[] = "icsrbwd";
+static_assert(sizeof(kRankLetters) == kRankStates + 1);
+
+std::string RanksJson(const std::vector<HubRanks>& hubs, const std::vector<HubRanks>& told) {
+  std::string json;
+  for (std::size_t i = 0; i < hubs.size(); ++i) {
+    if (i < told.size() && hubs[i] == told[i]) continue;
+    std::string numbers, states;
+    for (const RankNow& rank : hubs[i].ranks) {
+      numbers += fmt::format("{}{}", numbers.empty() ? "" : ",", rank.rank);
+      states += kRankLetters[static_cast<std::size_t>(rank.state)];
+    }
+    json += fmt::format(R"({}"{}":[[{}],"{}"])", json.empty() ? "" : ",", hubs[i].name, numbers,
+                        states);
+  }
+  return json.empty() ? "" : "{" + json + "}";
+}
+
 void AddPart(const char* name, const std::string& part, std::string* message) {
   if (part.empty()) return;
   *message += fmt::format("{}\"{}\":{}", message->empty() ? "" : ",", name, part);
@@ -45,6 +88,9 @@ void FeedWriter::BeginRun(std::uint64_t run) {
   links_at_ = -1;
   links_.clear();
   places_.reset();
+  rows_.clear();
+  outputs_.reset();
+  ranks_.clear();
   events_.clear();
   counters_.clear();
   changed_ = {};
@@ -66,7 +112,15 @@ void FeedWriter::TakeStatus(const v1::StatusReply& reply) {
   if (json != status_) changed_.status = status_ = std::move(json);
 }
 
+void FeedWriter::ForgetRecent() {
+  links_at_ = -1;
+  for (Row& row : rows_) row.at = -1;
+}
+
 void FeedWriter::TakeSight(FabricSight sight) {
+  TakeRows(sight);
+  TakeRanks(&sight);
+  if (!sight.counted) return TakeLinks(std::move(sight));
   v1::GetCountersReply reply;
   reply.set_virtual_time(sight.virtual_time);
   reply.set_run_ended(sight.run_ended);
@@ -111,6 +165,38 @@ void FeedWriter::TakeLinks(FabricSight sight) {
   if (!rows.empty()) changed_.links = LinksJson(links_at_, rows);
 }
 
+void FeedWriter::TakeRanks(FabricSight* sight) {
+  if (std::string json = RanksJson(sight->ranks, ranks_); !json.empty())
+    changed_.ranks = std::move(json);
+  ranks_ = std::move(sight->ranks);
+}
+
+void FeedWriter::TakeRows(const FabricSight& sight) {
+  if (!sight.outputs) return;
+  outputs_ = sight.outputs;
+  for (const RowSight& seen : sight.rows) {
+    const std::size_t size = seen.busy_ps.size();
+    const auto supernode = static_cast<std::size_t>(seen.supernode);
+    rows_.resize(size);
+    Row& row = rows_[supernode];
+    const double passed = row.at < 0 ? 0 : static_cast<double>(seen.at - row.at);
+    std::string cells, down;
+    for (std::size_t to = 0; to < size; ++to) {
+      const double most = passed * (*outputs_)[supernode * size + to];
+      AddShare(most > 0 ? (seen.busy_ps[to] - row.busy_ps[to]) / most : 0, &cells);
+      if (seen.down[to] > 0)
+        down += fmt::format("{}[{},{}]", down.empty() ? "" : ",", to, seen.down[to]);
+    }
+    std::string told = fmt::format(R"("{}":["{}",[{}]])", seen.supernode, cells, down);
+    row.at = seen.at;
+    row.busy_ps = seen.busy_ps;
+    changed_.rows_at = seen.at;
+    if (told == row.told) continue;
+    row.told = std::move(told);
+    changed_.rows += (changed_.rows.empty() ? "" : ",") + row.told;
+  }
+}
+
 void FeedWriter::TakeEvent(const v1::FabricEvent& event) {
   last_event_ = event.sequence();
   events_.push_back(JsonOf(event, /*with_zeros=*/true));
@@ -123,6 +209,8 @@ std::string FeedWriter::Delta() {
   std::string message;
   AddPart("status", parts.status, &message);
   AddPart("links", parts.links, &message);
+  if (!parts.rows.empty()) AddPart("matrix", MatrixJson(parts.rows_at, parts.rows, ""), &message);
+  AddPart("ranks", parts.ranks, &message);
   AddPart("counters", parts.counters, &message);
   AddPart("events", parts.events.empty() ? "" : "[" + parts.events + "]", &message);
   return FeedMessage("delta", message);
@@ -135,6 +223,16 @@ std::string FeedWriter::Snapshot() const {
   AddPart("link_columns", kLinkColumns, &message);
   AddPart("status", status_, &message);
   AddPart("links", LinksJson(links_at_, rows), &message);
+  if (outputs_) {
+    std::string told;
+    for (const Row& row : rows_) told += (told.empty() || row.told.empty() ? "" : ",") + row.told;
+    AddPart("matrix",
+            MatrixJson(
+                links_at_, told,
+                fmt::format(R"("supernodes":{},"outputs":{},)", rows_.size(), RunsOf(*outputs_))),
+            &message);
+  }
+  AddPart("ranks", RanksJson(ranks_, {}), &message);
   AddPart("counters", counters_, &message);
   AddPart("events", "[" + events + "]", &message);
   return FeedMessage("snapshot", message);

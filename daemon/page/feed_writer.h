@@ -28,7 +28,7 @@ class FeedWriter {
   void TakeSight(FabricSight sight);
   void TakeEvent(const v1::FabricEvent& event);
   // Links have not been looked at for a while: what passed since is no recent utilisation.
-  void ForgetRecent() { links_at_ = -1; }
+  void ForgetRecent();
 
   // A message with what was taken since the last one.
   std::string Delta();
@@ -40,13 +40,24 @@ class FeedWriter {
     LinkSight seen;
     double recent_forward = 0, recent_backward = 0;  // utilisation since the last look
   };
+  // Of the links that leave one supernode.
+  struct Row {
+    Time at = -1;  // below 0: not looked at for a while
+    std::vector<double> busy_ps;
+    std::string told;  // as JSON, "" before the first look
+  };
   // Parts of a delta, as JSON; "" if nothing changed.
   struct Parts {
     std::string status, links, counters, events;
+    std::string ranks;
+    std::string rows;  // of the matrix
+    Time rows_at = 0;
   };
 
   void BeginRun(std::uint64_t run);
   void TakeLinks(FabricSight sight);
+  void TakeRows(const FabricSight& sight);
+  void TakeRanks(FabricSight* sight);
   // Whether what is told of it changed.
   bool Update(const LinkSight& sight, double passed, Link* link) const;
   void AddRow(std::size_t link, std::string* rows) const;
@@ -55,7 +66,10 @@ class FeedWriter {
   Time links_at_ = -1;
   std::string status_, counters_;  // as told last
   std::shared_ptr<const std::vector<LinkPlace>> places_;
-  std::vector<Link> links_;         // as places_
+  std::vector<Link> links_;  // as places_
+  std::shared_ptr<const std::vector<int>> outputs_;
+  std::vector<Row> rows_;  // by supernode, of a large machine
+  std::vector<HubRanks> ranks_;
   std::deque<std::string> events_;  // the last kEventsKept
   Parts changed_;
 };

@@ -1,6 +1,7 @@
 #include "daemon/page/local_sight.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "emulator/management/fault_timeline.h"
@@ -9,14 +10,59 @@
 
 namespace percs {
 
-FabricSight LocalSight::Look(const Fabric& fabric, bool ended) const {
+namespace {
+
+// About 5 ms of a core.
+constexpr NodeId kNodesAtOnce = 1024;
+
+}  // namespace
+
+FabricSight LocalSight::Begin(const Fabric& fabric, bool ended) const {
   FabricSight sight;
   sight.run = run_;
   sight.virtual_time = fabric.now();
   sight.run_ended = ended;
-  const std::vector<NodeId> nodes = fabric.local_nodes();
-  for (const NodeId node : nodes) sight.total.Add(fabric.stats(node));
   sight.places = links_.places();
+  sight.outputs = rows_.outputs();
+  return sight;
+}
+
+RowSight LocalSight::Row(const Fabric& fabric, int supernode) const {
+  RowSight row = rows_.Look(
+      fabric.topology(), fabric.scenario().parameters, supernode,
+      [&](NodeId node) { return &fabric.stats(node); },
+      [&](LinkEnd end) { return fabric.link_up(end); });
+  row.at = fabric.now();
+  return row;
+}
+
+FabricSight LocalSight::LookOn(const Fabric& fabric, bool ended) {
+  const Topology& topology = fabric.topology();
+  if (rows_.supernodes() == 0 || ended) return Look(fabric, ended);
+  FabricSight sight = Begin(fabric, ended);
+  const NodeId end = std::min(next_ + kNodesAtOnce, topology.nodes());
+  for (; next_ < end; ++next_) {
+    passed_.Add(fabric.stats(next_));
+    if (next_ < topology.hubs() && topology.hub_in_supernode(next_) == 0)
+      sight.rows.push_back(Row(fabric, topology.supernode_of(next_)));
+  }
+  sight.counted = next_ == topology.nodes();
+  if (!sight.counted) return sight;
+  sight.total = std::exchange(passed_, {});
+  next_ = 0;
+  return sight;
+}
+
+FabricSight LocalSight::Look(const Fabric& fabric, bool ended) const {
+  FabricSight sight = Begin(fabric, ended);
+  const std::vector<NodeId> nodes = fabric.local_nodes();
+  for (int row = 0; row < rows_.supernodes(); ++row) sight.rows.push_back(Row(fabric, row));
+  for (const NodeId node : nodes) {
+    if (rows_.supernodes() > 0) break;
+    if (auto ranks = fabric.ranks(node); !ranks.empty())
+      sight.ranks.push_back({fabric.topology().NodeName(node), std::move(ranks)});
+  }
+  for (const NodeId node : nodes) sight.total.Add(fabric.stats(node));
   const auto here = [&nodes](NodeId node) {
     return std::binary_search(nodes.begin(), nodes.end(), node);
   };

@@ -13,17 +13,28 @@ namespace percs {
 class LocalSight {
  public:
   // `number` of the run, from 1.
-  LocalSight(const Topology& topology, std::uint64_t number) : links_(topology), run_(number) {}
+  LocalSight(const Topology& topology, std::uint64_t number)
+      : links_(topology), rows_(topology), run_(number) {}
 
   // All hubs at the fabric's virtual time.
   FabricSight Look(const Fabric& fabric, bool ended) const;
+  // Of a machine with more than kSeenNodesMax nodes only the next ones, so that a look takes little
+  // time: after some calls all have been seen, and counted, each at its own time. Of others, and at
+  // the end of the run, as Look.
+  FabricSight LookOn(const Fabric& fabric, bool ended);
   // Without what only wall time tells, but with network management's answer to each fault.
   v1::StatusReply Status(const Fabric& fabric, std::uint64_t windows,
                          std::uint64_t packets_delivered) const;
 
  private:
+  FabricSight Begin(const Fabric& fabric, bool ended) const;
+  RowSight Row(const Fabric& fabric, int supernode) const;
+
   const SeenLinks links_;
+  const SeenRows rows_;
   const std::uint64_t run_;
+  NodeId next_ = 0;   // LookOn
+  NodeStats passed_;  // of the nodes before it
 };
 
 }  // namespace percs

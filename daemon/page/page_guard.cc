@@ -32,11 +32,13 @@ bool IsNumeric(std::string host) {
 
 }  // namespace
 
-PageGuard::PageGuard(const std::string& address, std::string token, std::string authority)
+PageGuard::PageGuard(const std::string& address, std::string token, std::string authority,
+                     Role anybody)
     : address_(address),
       scheme_(authority.empty() ? "http" : "https"),
       token_(std::move(token)),
-      authority_(std::move(authority)) {}
+      authority_(std::move(authority)),
+      anybody_(anybody) {}
 
 bool PageGuard::IsOurs(const std::string& host) const {
   const std::size_t colon = host.rfind(':');
@@ -76,12 +78,17 @@ absl::Status PageGuard::CheckToken(const PageRequest& request) const {
 }
 
 absl::Status PageGuard::CheckRole(const std::string& method, const std::string& certificate) const {
-  if (authority_.empty()) return absl::OkStatus();
-  return CheckCaller("/percs.v1.Control/" + method, certificate, authority_);
+  const std::string called = "/percs.v1.Control/" + method;
+  if (!authority_.empty()) return CheckCaller(called, certificate, authority_);
+  const MethodRoles* const entry = FindMethodRoles(called);
+  if (entry != nullptr && entry->roles.Has(anybody_)) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      fmt::format("{} is for the role {}; who opens this page has the role {}", method,
+                  entry == nullptr ? "of nobody" : entry->roles.ToString(), RoleName(anybody_)));
 }
 
 std::string PageGuard::RoleOf(const std::string& certificate) const {
-  if (authority_.empty()) return RoleName(Role::kOperator);
+  if (authority_.empty()) return RoleName(anybody_);
   const auto role = VerifyCertificate(certificate, authority_);
   return role.ok() ? RoleName(*role) : "";
 }

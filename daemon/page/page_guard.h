@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "proto/security/roles.h"
 
 namespace percs {
 
@@ -23,8 +24,9 @@ class PageGuard {
   static constexpr char kTokenHeader[] = "X-Percs-Token";
 
   // `address` is HOST:PORT as bound. `authority` in PEM signs the certificates of callers; "": no
-  // TLS, and whoever has the token may call everything.
-  PageGuard(const std::string& address, std::string token, std::string authority);
+  // TLS, and whoever has the token may call what `anybody` may.
+  PageGuard(const std::string& address, std::string token, std::string authority,
+            Role anybody = Role::kOperator);
 
   const std::string& token() const { return token_; }
   // PERMISSION_DENIED if the request names another host or comes from another page.
@@ -40,6 +42,7 @@ class PageGuard {
   bool IsOurs(const std::string& host) const;
 
   const std::string address_, scheme_, token_, authority_;
+  const Role anybody_;
 };
 
 // 128 random bits in hexadecimal digits.

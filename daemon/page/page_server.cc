@@ -35,10 +35,11 @@ void KeepProblem(void* text, const char* format, va_list arguments) {
 void PageServer::Stop::operator()(MHD_Daemon* daemon) const { MHD_stop_daemon(daemon); }
 
 PageServer::PageServer(const std::string& address, std::string authority, std::string token,
-                       const std::shared_ptr<grpc::Channel>& control, LookAtFabric look)
+                       Role anybody, const std::shared_ptr<grpc::Channel>& control,
+                       LookAtFabric look)
     : address_(address),
       authority_(std::move(authority)),
-      guard_(address, std::move(token), authority_),
+      guard_(address, std::move(token), authority_, anybody),
       gateway_(control),
       feed_(control, std::move(look)) {}
 
@@ -77,8 +78,9 @@ absl::StatusOr<std::unique_ptr<PageServer>> PageServer::Start(
   const auto socket =
       ListenForHttp(options.address, kPurpose, !options.tls.empty() || options.plaintext_allowed);
   if (!socket.ok()) return socket.status();
-  std::unique_ptr<PageServer> server(new PageServer(
-      socket->address, identity.authority, *std::move(token), std::move(control), std::move(look)));
+  std::unique_ptr<PageServer> server(new PageServer(socket->address, identity.authority,
+                                                    *std::move(token), options.anybody,
+                                                    std::move(control), std::move(look)));
   server->Listen(identity.key + identity.certificate, socket->fd);
   if (server->daemon_) return server;
   return absl::UnavailableError(

@@ -25,6 +25,7 @@ struct PageOptions {
   std::string tls;                 // folder of the controller's identity; "": plain HTTP
   bool plaintext_allowed = false;  // also where other networks reach it
   std::string token_file = {};     // keeps the token of the link; "": a new one at every start
+  Role anybody = Role::kOperator;  // of a caller without TLS
 };
 
 class PageServer {
@@ -45,7 +46,7 @@ class PageServer {
   struct Stop {
     void operator()(MHD_Daemon* daemon) const;
   };
-  PageServer(const std::string& address, std::string authority, std::string token,
+  PageServer(const std::string& address, std::string authority, std::string token, Role anybody,
              const std::shared_ptr<grpc::Channel>& control, LookAtFabric look);
   void Listen(const std::string& identity, int socket);
 

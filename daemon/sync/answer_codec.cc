@@ -28,6 +28,10 @@ void NodeStateToProto(const NodeState& state, v1::NodeSnapshot* message) {
     message->add_rerouted_epochs(epoch);
     message->add_rerouted_times(time);
   }
+  for (const RankNow& rank : state.ranks) {
+    message->add_ranks(rank.rank);
+    message->mutable_rank_states()->push_back(static_cast<char>(rank.state));
+  }
 }
 
 absl::StatusOr<NodeState> NodeStateFromProto(const v1::NodeSnapshot& message) {
@@ -39,6 +43,21 @@ absl::StatusOr<NodeState> NodeStateFromProto(const v1::NodeSnapshot& message) {
   const int rerouted = std::min(message.rerouted_epochs_size(), message.rerouted_times_size());
   for (int i = 0; i < rerouted; ++i)
     state.first_rerouted.emplace_back(message.rerouted_epochs(i), message.rerouted_times(i));
+  const std::string& states = message.rank_states();
+  if (states.size() != static_cast<std::size_t>(message.ranks_size())) {
+    return absl::InvalidArgumentError(fmt::format("node {} has {} ranks and {} states of ranks",
+                                                  message.node(), message.ranks_size(),
+                                                  states.size()));
+  }
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const auto number = static_cast<unsigned char>(states[i]);
+    if (number >= kRankStates) {
+      return absl::InvalidArgumentError(fmt::format("rank {} of node {} has the state {}; 0..{}",
+                                                    message.ranks(static_cast<int>(i)),
+                                                    message.node(), number, kRankStates - 1));
+    }
+    state.ranks.push_back({message.ranks(static_cast<int>(i)), static_cast<RankState>(number)});
+  }
   return state;
 }
 

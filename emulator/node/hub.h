@@ -32,6 +32,7 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
     takes_payload_ = workload_ && workload_->takes_payload();
     checks_payload_ = workload_ && workload_->checks_payload();
   }
+  RankLog* rank_log() const { return workload_ ? workload_->rank_log() : nullptr; }
   void Start();  // the workload's first actions, at time 0
   // Instead of Start: takes the place of a hub that was lost, with tables and no workload, all its
   // links down. The packets of each incarnation have numbers of their own.

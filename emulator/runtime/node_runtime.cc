@@ -21,6 +21,7 @@ NodeRuntime::NodeRuntime(const HostParameters& host, const TaskPlacement& placem
     const int core = placement_.CoreOf(local);
     ranks_.push_back(std::make_unique<Rank>(*this, node_ * placement_.tasks_per_node + local, local,
                                             core, placement_.TasksOnCore(core) - 1));
+    log_.Add(ranks_.back()->number());
   }
   endpoints_.resize(ranks_.size() * kChannels);
 }

@@ -71,6 +71,7 @@ class NodeRuntime : public HubWorkload {
   void WakeStream(Rank& rank, Time at) { hub_.SetTimer(at, 2 * rank.local() + 1); }
   void WakeMemory(Time at) { hub_.SetTimer(at, 2 * kTasksPerNodeMax); }
   void OnProgramEnd(Rank& rank);
+  void NoteState(const Rank& rank, RankState state) { log_.Enter(rank.local(), state, now()); }
   // Something that makes results worthless, and what; the first of a node is kept.
   void Report(absl::Status error);
   const absl::Status& error() const { return error_; }
@@ -85,6 +86,7 @@ class NodeRuntime : public HubWorkload {
   void OnMessage(const DeliveredMessage& message) override { arrived_.push_back(message); }
   void OnMessageDone(NodeId destination, std::uint32_t message, bool delivered) override;
   std::vector<RankResult> ranks() const override;
+  RankLog* rank_log() override { return &log_; }
 
  private:
   struct Partial {
@@ -110,6 +112,7 @@ class NodeRuntime : public HubWorkload {
   std::vector<Partial> partial_;           // messages with content whose packets are coming in
   std::vector<DeliveredMessage> arrived_;  // complete but for the payload of this very packet
   absl::Status error_;
+  RankLog log_;
 };
 
 }  // namespace percs

@@ -84,6 +84,9 @@ void Rank::Advance() {
     finished_ = now();
     node_.OnProgramEnd(*this);
   }
+  node_.NoteState(*this, timed_            ? RankState::kBusy
+                         : program_.done() ? RankState::kDone
+                                           : RankState::kWaiting);
 }
 
 // Runs what can be done of the work queue, oldest first.

@@ -45,7 +45,7 @@ class Rank {
 
   NodeRuntime& node() { return node_; }
   std::uint32_t number() const { return number_; }
-  std::uint32_t local() const { return local_; }
+  std::uint32_t local() const { return local_; }  // from 0, on its node
   int core() const { return core_; }
   int siblings() const { return siblings_; }
   FramePool& frames() { return frames_; }

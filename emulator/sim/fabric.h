@@ -22,6 +22,7 @@
 #include "emulator/management/reroute.h"
 #include "emulator/management/tree_status.h"
 #include "emulator/metrics/node_stats.h"
+#include "emulator/metrics/rank_log.h"
 #include "emulator/node/node_result.h"
 #include "emulator/routing/planner.h"
 #include "emulator/scenario/loop_workload.h"
@@ -103,6 +104,12 @@ class Fabric {
   void Trace(const TraceSelection& selection);
   // What local nodes recorded so far, node by node.
   std::vector<TraceEvent> TraceEvents() const;
+  // Keeps what the ranks of local nodes do from now on, at most so many slices of each node.
+  void KeepRankSlices(std::size_t slices_max);
+  // Those that were kept, node by node, and what goes on now.
+  std::vector<RankSlice> RankSlices() const;
+  // What the ranks of a local node do now; empty if it has none.
+  std::vector<RankNow> ranks(NodeId node) const;
 
   // Earliest local event, kNever if none.
   Time NextEventTime() const;

@@ -54,6 +54,24 @@ std::vector<TraceEvent> Fabric::TraceEvents() const {
   return events;
 }
 
+void Fabric::KeepRankSlices(std::size_t slices_max) {
+  for (Hub* hub : local_)
+    if (RankLog* const log = hub->rank_log()) log->Keep(slices_max);
+}
+
+std::vector<RankSlice> Fabric::RankSlices() const {
+  std::vector<RankSlice> slices;
+  for (Hub* hub : local_)
+    if (const RankLog* const log = hub->rank_log())
+      log->AddSlices(hub->context().node, now_, &slices);
+  return slices;
+}
+
+std::vector<RankNow> Fabric::ranks(NodeId node) const {
+  const RankLog* const log = hubs_[node]->rank_log();
+  return log == nullptr ? std::vector<RankNow>() : log->now();
+}
+
 Time Fabric::NextEventTime() const {
   Time next = ManagementNext();
   for (const Hub* hub : local_) next = std::min(next, hub->next_time());

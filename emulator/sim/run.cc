@@ -88,8 +88,10 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
       options.tables ? *options.tables : Planner(fabric.topology()).Plan(Failures());
   for (NodeId node = 0; node < topology->nodes(); ++node) fabric.InstallTables(node, tables[node]);
   if (options.trace) fabric.Trace(*options.trace);
+  if (options.rank_slices) fabric.KeepRankSlices(kRankSlicesMax);
   const auto save_trace = absl::MakeCleanup([&] {
     if (options.traced) *options.traced = fabric.TraceEvents();
+    if (options.rank_slices) *options.rank_slices = fabric.RankSlices();
   });
   fabric.Start();
   if (options.watch) options.watch(fabric, 0, /*ended=*/false);

@@ -87,7 +87,9 @@ struct RunOptions {
   DeliveryObserver on_delivery;               // every delivery; one thread only
   std::optional<TraceSelection> trace;        // packets to follow
   std::vector<TraceEvent>* traced = nullptr;  // ... and what became of them, also of a deadlock
-  const TableSet* tables = nullptr;           // of epoch 1, proven first; else as planned
+  // What ranks did, at most kRankSlicesMax slices of each node; also of a deadlock.
+  std::vector<RankSlice>* rank_slices = nullptr;
+  const TableSet* tables = nullptr;  // of epoch 1, proven first; else as planned
   // In order of time. What one of them refuses is refused, and the run continues; it ends no sooner
   // than the last.
   std::vector<TimedCommand> commands;

@@ -51,6 +51,7 @@ class Background final : public HubWorkload {
     traffic_->Stop();
   }
   std::vector<RankResult> ranks() const override { return own_->ranks(); }
+  RankLog* rank_log() override { return own_->rank_log(); }
   CollectiveResult collective() const override { return own_->collective(); }
   std::vector<CauTaskResult> cau_tasks() const override { return own_->cau_tasks(); }
   std::vector<std::string> Blocked() const override { return own_->Blocked(); }

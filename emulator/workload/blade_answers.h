@@ -56,6 +56,7 @@ class BladeAnswers : public HubWorkload {
   std::vector<RankResult> ranks() const override {
     return inner_ ? inner_->ranks() : std::vector<RankResult>();
   }
+  RankLog* rank_log() override { return inner_ ? inner_->rank_log() : nullptr; }
   CollectiveResult collective() const override {
     return inner_ ? inner_->collective() : CollectiveResult();
   }

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "emulator/cau/cau_port.h"
 #include "emulator/hfi/message_layer.h"
+#include "emulator/metrics/rank_log.h"
 #include "emulator/scenario/loop_workload.h"
 #include "emulator/scenario/scenario.h"
 #include "emulator/scenario/window_operation.h"
@@ -50,6 +51,7 @@ class HubWorkload {
   virtual void OnBacklogShrunk() {}
   virtual void Stop() {}
   virtual std::vector<RankResult> ranks() const { return {}; }
+  virtual RankLog* rank_log() { return nullptr; }  // null: it has no ranks
   virtual CollectiveResult collective() const { return {}; }
   virtual std::vector<CauTaskResult> cau_tasks() const { return {}; }
   virtual std::vector<WindowProgramResult> window_programs() const { return {}; }

@@ -70,6 +70,7 @@ void TraceReplay::AddRank(std::uint32_t number) {
   rank.first = static_cast<OpId>(operations_.size());
   rank.unfinished = static_cast<std::uint32_t>(ops.size());
   rank.result.rank = number;
+  log_.Add(number);
   rank.result.finished = kNever;
   std::vector<std::uint32_t> cpu_numbers;
   for (const GoalOp& op : ops) cpu_numbers.push_back(op.cpu);
@@ -134,6 +135,7 @@ void TraceReplay::Start(Time now, TraceActions& actions) {
     if (rank.unfinished > 0) continue;
     rank.result.finished = now;
     ++ranks_done_;
+    NoteState(rank);
   }
   for (OpId id = 0; id < operations_.size(); ++id) {
     if (operations_[id].dependencies == 0) released_.push_back(id);  // ascending, so a heap
@@ -158,6 +160,7 @@ void TraceReplay::OnMessage(Time now, std::uint32_t source_rank, std::uint32_t d
   Rank& rank = ranks_[cpus_[operations_[id].cpu].rank];
   CountWaiting(rank);
   --rank.open_receives;
+  NoteState(rank);
   Enqueue(id);
   Advance(now, actions);
 }
@@ -183,6 +186,7 @@ void TraceReplay::Finish(OpId id, TraceActions& actions) {
   Rank& rank = ranks_[cpu.rank];
   CountWaiting(rank);
   --rank.busy_cpus;
+  --rank.busy[static_cast<std::size_t>(op.kind)];
   cpu.running = kNone;
   (op.kind == GoalOp::Kind::kCalc ? rank.result.calc : rank.result.overhead) += now_ - cpu.started;
   Touch(operation.cpu);
@@ -190,9 +194,11 @@ void TraceReplay::Finish(OpId id, TraceActions& actions) {
     actions.SendMessage(rank.result.rank, op.peer, op.tag, op.size);
   }
   Satisfy(rank, op.after_finish);
-  if (--rank.unfinished > 0) return;
-  rank.result.finished = now_;
-  ++ranks_done_;
+  if (--rank.unfinished == 0) {
+    rank.result.finished = now_;
+    ++ranks_done_;
+  }
+  NoteState(rank);
 }
 
 void TraceReplay::ReleaseReady() {
@@ -227,6 +233,8 @@ void TraceReplay::StartOn(Cpu& cpu, TraceActions& actions) {
   Rank& rank = ranks_[cpu.rank];
   CountWaiting(rank);
   ++rank.busy_cpus;
+  ++rank.busy[static_cast<std::size_t>(op.kind)];
+  NoteState(rank);
   cpu.running = id;
   cpu.started = now_;
   const Time end = now_ + std::min(TimeOnCpu(op), kLast - now_);
@@ -247,6 +255,7 @@ void TraceReplay::Post(OpId id) {
   }
   CountWaiting(rank);
   ++rank.open_receives;
+  NoteState(rank);
   if (channel.first == kNone) {
     channel.first = id;
   } else {
@@ -275,6 +284,21 @@ void TraceReplay::Satisfy(const Rank& rank, const std::vector<std::uint32_t>& de
 void TraceReplay::CountWaiting(Rank& rank) {
   if (rank.busy_cpus == 0 && rank.open_receives > 0) rank.result.waiting += now_ - rank.since;
   rank.since = now_;
+}
+
+void TraceReplay::NoteState(const Rank& rank) {
+  constexpr std::pair<GoalOp::Kind, RankState> kStates[] = {
+      {GoalOp::Kind::kCalc, RankState::kComputing},
+      {GoalOp::Kind::kSend, RankState::kSending},
+      {GoalOp::Kind::kRecv, RankState::kReceiving}};
+  RankState state = rank.open_receives > 0 ? RankState::kWaiting : RankState::kIdle;
+  if (rank.unfinished == 0) state = RankState::kDone;
+  for (const auto& [kind, doing] : kStates) {
+    if (rank.busy[static_cast<std::size_t>(kind)] == 0) continue;
+    state = doing;
+    break;
+  }
+  log_.Enter(static_cast<std::size_t>(&rank - ranks_.data()), state, now_);
 }
 
 std::vector<RankResult> TraceReplay::results() const {

@@ -18,12 +18,14 @@
 // Nothing is allocated per operation once the queues have grown to their largest size.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "emulator/base/ids.h"
 #include "emulator/base/time.h"
 #include "emulator/metrics/node_stats.h"
+#include "emulator/metrics/rank_log.h"
 #include "emulator/scenario/scenario.h"
 
 namespace percs {
@@ -72,6 +74,8 @@ class TraceReplay {
   // One per rank here, ascending. `waiting`: all CPUs idle and a receive posted; with one CPU,
   // finished = calc + overhead + waiting. finished is kNever while the rank has not.
   std::vector<RankResult> results() const;
+  // What they do; of a rank with several CPUs, the first of computing, sending and receiving.
+  RankLog& log() { return log_; }
   // What keeps unfinished ranks from continuing, ascending; for the report of a deadlock.
   std::vector<TraceWait> Waits() const;
 
@@ -102,6 +106,7 @@ class TraceReplay {
     OpId first = 0;
     std::uint32_t unfinished = 0;
     std::uint32_t busy_cpus = 0, open_receives = 0;  // posted, no message yet
+    std::array<std::uint32_t, 3> busy{};             // CPUs by GoalOp::Kind
     Time since = 0;                                  // of the last change of these two
     RankResult result;
   };
@@ -129,6 +134,8 @@ class TraceReplay {
   void Satisfy(const Rank& rank, const std::vector<std::uint32_t>& dependents);
   // Before busy_cpus or open_receives change.
   void CountWaiting(Rank& rank);
+  // After they have changed.
+  void NoteState(const Rank& rank);
 
   const TraceWorkload& workload_;
   const Time send_overhead_, receive_overhead_;
@@ -141,6 +148,7 @@ class TraceReplay {
   std::vector<std::uint32_t> touched_;  // CPUs that may have become free or got work
   std::size_t ranks_done_ = 0;
   Time now_ = 0;
+  RankLog log_;
 };
 
 }  // namespace percs

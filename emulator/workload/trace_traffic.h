@@ -18,6 +18,7 @@ class TraceTraffic : public HubWorkload, private TraceActions {
   void OnTimer(std::uint64_t token) override;
   void OnMessage(const DeliveredMessage& message) override;
   std::vector<RankResult> ranks() const override { return replay_.results(); }
+  RankLog* rank_log() override { return &replay_.log(); }
 
  private:
   void SetTimer(Time at, std::uint64_t token) override { hub_.SetTimer(at, token); }

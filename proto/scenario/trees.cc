@@ -11,6 +11,7 @@
 #include "emulator/workload/cau_loop.h"
 #include "fmt/format.h"
 #include "proto/process/printable.h"
+#include "proto/scenario/commands.h"
 #include "proto/scenario/suggest.h"
 
 namespace percs {
@@ -158,6 +159,19 @@ void TreeToProto(const TreeStatus& tree, const Topology& topology, bool vertices
     if (from.parent != kNoVertex) vertex->set_parent(from.parent);
     vertex->set_participant(from.participant);
   }
+}
+
+absl::Status ListTrees(const std::vector<TreeStatus>& trees, const Topology& topology,
+                       const std::string& name,
+                       google::protobuf::RepeatedPtrField<v1::TreeStatus>* list) {
+  if (!name.empty()) {
+    const auto id = FindTree(trees, name);
+    if (!id.ok()) return id.status();
+    TreeToProto(trees[*id], topology, true, list->Add());
+    return absl::OkStatus();
+  }
+  for (const TreeStatus& tree : trees) TreeToProto(tree, topology, false, list->Add());
+  return absl::OkStatus();
 }
 
 }  // namespace percs

@@ -23,5 +23,9 @@ CauWorkload BuildCauLoop(const v1::CauLoop& message, const std::vector<TreeSpec>
 
 void TreeToProto(const TreeStatus& tree, const Topology& topology, bool vertices,
                  v1::TreeStatus* message);
+// All trees, or the one called `name` with its vertices. NOT_FOUND: there is none.
+absl::Status ListTrees(const std::vector<TreeStatus>& trees, const Topology& topology,
+                       const std::string& name,
+                       google::protobuf::RepeatedPtrField<v1::TreeStatus>* list);
 
 }  // namespace percs

@@ -168,6 +168,30 @@ class PerfettoTest(CliTest):
         self.assertLessEqual(max(busy), 100)
         self.assertGreater(max(busy), 10)
 
+    def test_every_rank_has_a_track_with_what_it_did(self):
+        for scenario in ("trace-replay.yaml", "collective.yaml"):
+            with self.subTest(scenario=scenario):
+                slices = self.good_json("trace", SCENARIOS / scenario)["rank_slices"]
+                self.assertLessEqual({"waiting"}, {s["state"] for s in slices})
+                found = self.slices(self.trace(SCENARIOS / scenario)[1])
+                self.assertCountEqual(
+                    [(s["node"], f"rank {s['rank']}", s["begin_ps"], s["end_ps"], s["state"])
+                     for s in slices],
+                    [(node, track, begin, end, name) for (node, track), begin, end, name, _
+                     in found if track.startswith("rank ")])
+                if scenario != "trace-replay.yaml":
+                    continue
+                # What the result says of each rank is the sum of its slices.
+                sums = {}
+                for s in slices:
+                    key = s["rank"], {"sending": "overhead", "receiving": "overhead",
+                                      "computing": "calc"}.get(s["state"], s["state"])
+                    sums[key] = sums.get(key, 0) + s["end_ps"] - s["begin_ps"]
+                for rank in self.good_json("run", SCENARIOS / scenario)["ranks"]:
+                    for what in ("calc", "overhead", "waiting"):
+                        self.assertAlmostEqual(rank[f"{what}_ns"] * 1000,
+                                               sums.get((rank["rank"], what), 0), delta=1)
+
     def test_a_run_writes_the_trace_of_the_same_packets(self):
         scenario = SCENARIOS / "two-hubs.yaml"
         plain = self.good_json("run", scenario)["digest"]

@@ -86,6 +86,9 @@ class PlotTest(CliTest):
         self.result("r.json", SCENARIOS / "trace-replay.yaml")
         self.assertLessEqual({"computing", "waiting", "rank", "0", "31"},
                              self.draw("ranks", "r.json"))
+        self.write("s.json", self.good("trace", SCENARIOS / "trace-replay.yaml", "--format", "json"))
+        self.assertLessEqual({"computing", "sending", "receiving", "waiting", "rank", "0", "31",
+                              "virtual time (us)"}, self.draw("ranks", "s.json"))
 
     def test_links_of_a_fabric_and_of_a_file(self):
         self.good("up", "--daemons", 1)

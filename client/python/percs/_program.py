@@ -13,7 +13,8 @@ import pathlib
 import re
 import shutil
 import subprocess
-from typing import Any, List, Sequence, Type, Union
+import tempfile
+from typing import Any, Callable, List, Sequence, Type, Union
 
 from percs import errors
 
@@ -112,6 +113,23 @@ def percsctl(*arguments: Argument) -> str:
 def run_json(*arguments: Argument) -> Any:
     """Runs percsctl with ``--format json``; returns the document."""
     return json.loads(run(*arguments, "--format", "json"))
+
+
+def run_json_with_page(on_page: Callable[[str], object], *arguments: Argument) -> Any:
+    """The same for a command that prints the link of a page first; ``on_page`` gets the link."""
+    whole = (*arguments, "--format", "json")
+    with tempfile.TemporaryFile("w+") as output, subprocess.Popen(
+            command(whole), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE,
+            text=True) as process:
+        said = ""
+        for line in process.stderr or ():
+            if line.startswith("page: "):
+                on_page(line[len("page: "):].strip())
+            else:
+                said += line
+        code = process.wait()
+        output.seek(0)
+        return json.loads(finish(whole, code, output.read(), said))
 
 
 async def run_json_async(*arguments: Argument) -> Any:

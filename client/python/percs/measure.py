@@ -6,7 +6,7 @@ import json
 import os
 import pathlib
 import tempfile
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 import pandas as pd
 
@@ -34,29 +34,35 @@ def _list(values: Union[None, int, str, Sequence[Union[int, str]]]) -> Optional[
 def run_arguments(scenario: Union[Scenario, Path], threads: int = 1, routes: Optional[Path] = None,
                   events: bool = False, checkpoint: Optional[Path] = None,
                   checkpoint_at: Optional[Time] = None, perfetto: Optional[Path] = None,
-                  perfetto_every: int = 1) -> List[str]:
+                  perfetto_every: int = 1, page: Optional[str] = None) -> List[str]:
     """Of percsctl."""
     chosen = _file(scenario)
     at = None if checkpoint_at is None else f"{_fields.time_ps('checkpoint_at', checkpoint_at)}ps"
     return ["run", str(chosen.path), *chosen.arguments(),
             *_program.options(threads=threads, routes=routes, events=events,
                               checkpoint=checkpoint, checkpoint_at=at, perfetto=perfetto,
-                              perfetto_every=perfetto_every if perfetto else None)]
+                              perfetto_every=perfetto_every if perfetto else None, page=page)]
 
 
 def run(scenario: Union[Scenario, Path], *, threads: int = 1, routes: Optional[Path] = None,
         events: bool = False, checkpoint: Optional[Path] = None,
         checkpoint_at: Optional[Time] = None, perfetto: Optional[Path] = None,
-        perfetto_every: int = 1) -> Result:
+        perfetto_every: int = 1, page: Optional[str] = None,
+        on_page: Optional[Callable[[str], None]] = None) -> Result:
     """Runs a scenario from start to end, as fast as this machine allows.
 
     ``threads`` change how long it takes, never the result. ``routes``: route tables to start with.
     ``events``: the result has events, too. ``checkpoint`` with ``checkpoint_at``: folder and
     virtual time of a checkpoint. ``perfetto``: file for a trace of packets, of every
-    ``perfetto_every``-th. ScenarioError, DeadlockError, ViolationError (with the report).
+    ``perfetto_every``-th. ``page``: HOST:PORT (port 0: any free one) of a page for browsers, which
+    shows the run while it lasts; ``on_page`` is called with its link, else the link is printed.
+    ScenarioError, DeadlockError, ViolationError (with the report).
     """
-    return Result(_program.run_json(*run_arguments(scenario, threads, routes, events, checkpoint,
-                                                   checkpoint_at, perfetto, perfetto_every)))
+    arguments = run_arguments(scenario, threads, routes, events, checkpoint, checkpoint_at,
+                              perfetto, perfetto_every, page)
+    if page is None:
+        return Result(_program.run_json(*arguments))
+    return Result(_program.run_json_with_page(on_page or print, *arguments))
 
 
 def restore(folder: Path, *, threads: int = 1) -> Result:

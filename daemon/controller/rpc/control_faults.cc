@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "daemon/controller/rpc/control_handlers.h"
-#include "daemon/controller/rpc/link_names.h"
+#include "daemon/page/link_status.h"
 #include "emulator/management/fault_timeline.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/fault_methods.h"

@@ -7,7 +7,7 @@
 
 #include "daemon/controller/rpc/control_handlers.h"
 #include "daemon/controller/rpc/event_watch.h"
-#include "daemon/controller/rpc/link_names.h"
+#include "daemon/page/link_status.h"
 #include "proto/convert/run_result.h"
 #include "proto/scenario/faults.h"
 

@@ -5,9 +5,9 @@
 
 #include "daemon/controller/rpc/control_handlers.h"
 #include "daemon/controller/rpc/event_watch.h"
-#include "daemon/controller/rpc/link_names.h"
 #include "daemon/controller/rpc/route_walk.h"
 #include "daemon/controller/rpc/run_watch.h"
+#include "daemon/page/link_status.h"
 #include "fmt/format.h"
 #include "proto/convert/counters.h"
 #include "proto/convert/topology.h"
@@ -28,41 +28,11 @@ constexpr std::size_t kRoutesMax = 64;
 constexpr std::size_t kWatchesMax = 1024;
 constexpr double kWatchIntervalDefault = 0.5, kWatchIntervalMin = 0.02, kWatchIntervalMax = 3600;
 
-// Share of virtual time that an output was busy.
-double Utilisation(const FabricRun& run, LinkEnd end, const PortStats& stats) {
-  const Time now = run.virtual_time();
-  if (now <= 0) return 0;
-  const Time flit = run.scenario().parameters.link(run.topology().ClassOfLink(end)).flit_time;
-  return static_cast<double>(stats.sum().flits) * static_cast<double>(flit) /
-         static_cast<double>(now);
-}
-
 absl::StatusOr<std::vector<NodeId>> NamedNode(const Topology& topology, const std::string& name) {
   if (name.empty()) return std::vector<NodeId>();
   auto node = topology.ParseNode(name);
   if (!node.ok()) return node.status();
   return std::vector<NodeId>{*node};
-}
-
-void FillLink(const FabricRun& run, LinkEnd lower, const NodeState* near,
-              const NodeState* far_state, v1::LinkStatus* message) {
-  const Topology& topology = run.topology();
-  const LinkEnd far = topology.Peer(lower.node, lower.port);
-  message->set_name(topology.LinkName(lower));
-  message->set_ends(EndsOf(topology, lower));
-  message->set_link_class(ClassName(topology.ClassOfLink(lower)));
-  bool up = true;
-  if (near != nullptr) {
-    up = up && (near->links_up & PortBit(lower.port)) != 0;
-    PortToProto(lower.port, near->stats.ports[lower.port], message->mutable_forward());
-    message->set_utilisation_forward(Utilisation(run, lower, near->stats.ports[lower.port]));
-  }
-  if (far_state != nullptr) {
-    up = up && (far_state->links_up & PortBit(far.port)) != 0;
-    PortToProto(far.port, far_state->stats.ports[far.port], message->mutable_backward());
-    message->set_utilisation_backward(Utilisation(run, far, far_state->stats.ports[far.port]));
-  }
-  message->set_up(up);
 }
 
 // Which packets' routes are asked for.
@@ -87,16 +57,6 @@ absl::Status ReadMode(const Topology& topology, const v1::GetRoutesRequest& requ
     asked->middle = static_cast<int>(request.middle_supernode());
   }
   return CheckRouteSetting(setting, topology.supernodes());
-}
-
-// Links of `node`, or all, by their lower ends.
-std::vector<LinkEnd> LinksOf(const Topology& topology, const std::vector<NodeId>& nodes) {
-  if (nodes.empty()) return topology.Links();
-  std::vector<LinkEnd> links;
-  for (PortId port = 0; port < kLinkPorts; ++port) {
-    if (topology.connected(nodes[0], port)) links.push_back(LowerEnd(topology, {nodes[0], port}));
-  }
-  return links;
 }
 
 }  // namespace
@@ -141,34 +101,17 @@ Reactor* ControlService::Handlers::Stop(Context* context, const v1::StopRequest*
 Reactor* ControlService::Handlers::ListLinks(Context* context, const v1::ListLinksRequest* request,
                                              v1::ListLinksReply* reply) {
   return ServeRun(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
-    auto named = NamedNode(run->topology(), request->node());
-    if (!named.ok()) return named.status();
-    const auto links = LinksOf(run->topology(), *named);
+    auto links = LinksAt(run->topology(), request->node());
+    if (!links.ok()) return links.status();
     std::vector<NodeId> nodes;
-    if (!named->empty()) {
-      nodes = *named;
-      for (const LinkEnd& link : links) {
-        nodes.push_back(link.node);
-        nodes.push_back(run->topology().Peer(link.node, link.port).node);
-      }
-      std::sort(nodes.begin(), nodes.end());
-      nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-    }
+    if (!request->node().empty()) nodes = EndsOfAll(run->topology(), *links);
     run->Snapshot(
-        nodes, call->Then<std::vector<NodeState>>([reply, links,
-                                                   run](const std::vector<NodeState>& states) {
-          const auto state_of = [&](NodeId node) -> const NodeState* {
-            const auto it =
-                std::lower_bound(states.begin(), states.end(), node,
-                                 [](const NodeState& s, NodeId n) { return s.node < n; });
-            return it != states.end() && it->node == node ? &*it : nullptr;
-          };
-          reply->set_virtual_time(run->virtual_time());
-          for (const LinkEnd& link : links) {
-            FillLink(*run, link, state_of(link.node),
-                     state_of(run->topology().Peer(link.node, link.port).node), reply->add_links());
-          }
-        }));
+        nodes, call->Then<std::vector<NodeState>>(
+                   [reply, links = *std::move(links), run](const std::vector<NodeState>& states) {
+                     percs::ListLinks(
+                         run->topology(), run->scenario().parameters, run->virtual_time(), links,
+                         [&](NodeId node) { return FindState(states, node); }, reply);
+                   }));
     return absl::OkStatus();
   });
 }
@@ -337,17 +280,7 @@ Reactor* ControlService::Handlers::ListTrees(Context* context, const v1::ListTre
                                              v1::ListTreesReply* reply) {
   return ServeRun(context, [&](FabricRun* run, const CallPtr&) -> absl::Status {
     reply->set_virtual_time(run->virtual_time());
-    const auto& trees = run->trees();
-    if (request->name().empty()) {
-      for (const TreeStatus& tree : trees) {
-        TreeToProto(tree, run->topology(), false, reply->add_trees());
-      }
-      return absl::OkStatus();
-    }
-    const auto id = FindTree(trees, request->name());
-    if (!id.ok()) return id.status();
-    TreeToProto(trees[*id], run->topology(), true, reply->add_trees());
-    return absl::OkStatus();
+    return percs::ListTrees(run->trees(), run->topology(), request->name(), reply->mutable_trees());
   });
 }
 

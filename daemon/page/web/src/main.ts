@@ -3,8 +3,9 @@ import { BladeView } from "./blade";
 import { drawChart } from "./charts";
 import { Crossbars } from "./crossbars";
 import { Details } from "./details";
+import { Drill } from "./drill";
 import { Faults } from "./faults";
-import { count, scaled, virtualTime } from "./format";
+import { count, percent, scaled, virtualTime } from "./format";
 import { type Json, num, text } from "./json";
 import { Matrix } from "./matrix";
 import { HubView, ageOf, portTip } from "./hub";
@@ -27,6 +28,7 @@ const ring: Ring = new Ring(map, model, (c, palette, now) =>
 const hubView = new HubView(map, inspected, trees);
 const bladeView = new BladeView(map, inspected);
 const crossbars = new Crossbars(map, model);
+const drill = new Drill(model, () => showAll());
 const faults = new Faults(model, () => showSide());
 const trouble = element("trouble", HTMLParagraphElement);
 const tip = element("tip", HTMLDivElement);
@@ -44,6 +46,7 @@ let shown: View | "undecided" = "undecided";
 let opened = ""; // the hub or blade that is shown
 let treesShown = false;
 let scheduled = false;
+let ranksInLegend = 0; // hubs with ranks when the legend was drawn
 
 function schedule(): void {
   if (scheduled) return;
@@ -131,6 +134,11 @@ function showLegend(): void {
   const palette = new Palette();
   const rows: [string, string, number, number[]][] = UTILISATION_LEGEND.map((name, i) => [name, palette.steps[i] ?? "", 2.6, []]);
   rows.push(["down", palette.down, 3, [7, 5]], ["short of lanes", palette.warn, 2.6, [3, 2]]);
+  ranksInLegend = model.ranks.size;
+  if (ranksInLegend > 0) {
+    const names: [string, string][] = [["rank: computing, busy", "c"], ["sending", "s"], ["receiving", "r"], ["waiting", "w"]];
+    rows.push(...names.map(([name, state]): [string, string, number, number[]] => [name, palette.rank(state), 4, []]));
+  }
   const legend = element("legend", HTMLDivElement);
   const lines = rows.map(() => document.createElement("canvas"));
   legend.replaceChildren(...rows.flatMap(([name], i) => [lines[i] ?? make("i"), make("span", name)]));
@@ -156,7 +164,9 @@ function showAll(): void {
   map.dataset["hubs"] = String(model.hubs.size);
   map.dataset["links"] = String(model.links.size);
   map.dataset["virtualTime"] = String(num(model.status["virtual_time"]));
-  if (shown === "undecided" && model.hubs.size > 0) setView(model.supernodes > 1 ? "machine" : "supernode");
+  if (shown === "undecided" && (model.hubs.size > 0 || model.cells)) setView(model.supernodes > 1 ? "machine" : "supernode");
+  if (model.cells && !recorded && shown !== "undecided" && shown !== "machine") drill.follow(ring.supernode);
+  if (model.ranks.size !== ranksInLegend) showLegend();
   showFacts(element("facts", HTMLElement), model);
   showClock();
   showSide();
@@ -199,7 +209,7 @@ function showTip(event: MouseEvent): void {
   let words = "";
   if (shown === "machine") {
     const cell = matrix.find(x, y);
-    if (cell) words = `sn${cell.row}${cell.row === cell.column ? "" : ` / sn${cell.column}`}\n${cell.links} links, ${cell.down} down`;
+    if (cell) words = `sn${cell.row}${cell.row === cell.column ? "" : ` to sn${cell.column}`}\n${cell.links} links, ${cell.down} down\n${percent(cell.recent)} used on average`;
   } else if (shown === "hub") {
     const port = hubView.find(x, y);
     if (port) words = portTip(port);
@@ -239,7 +249,7 @@ function click(event: MouseEvent): void {
   }
   if (shown !== "machine") return select(ring.find(event.offsetX, event.offsetY));
   const cell = matrix.find(event.offsetX, event.offsetY);
-  if (cell) setView("supernode", cell.row);
+  if (cell && !(recorded && model.cells)) setView("supernode", cell.row);
 }
 
 async function clock(method: string, request = {}): Promise<void> {
@@ -370,4 +380,4 @@ if (recorded) {
 }
 
 // For tests: where a link is, and how many frames were drawn.
-Object.assign(window, { percs: { model, ring, hubView, inspected, trees, crossbars, bladeView, openBlade, select, go: (moment: number) => timeline?.go(moment) } });
+Object.assign(window, { percs: { model, ring, matrix, hubView, inspected, trees, crossbars, bladeView, openBlade, select, go: (moment: number) => timeline?.go(moment) } });

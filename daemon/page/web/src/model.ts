@@ -1,5 +1,6 @@
 // What is known of the fabric, from the feed.
 import { levelOf } from "./crossbars";
+import { Cells } from "./cells";
 import { type Json, type JsonObject, list, num, object, text } from "./json";
 
 export interface Way {
@@ -46,6 +47,16 @@ export interface Sample {
   dropped: number; // packets since the point before
 }
 
+/** Ranks of a program or trace on one hub; a letter for what each does. */
+export interface Ranks {
+  numbers: number[];
+  states: string;
+}
+
+export const RANK_STATES: Record<string, string> = {
+  i: "idle", c: "computing", s: "sending", r: "receiving", b: "busy", w: "waiting", d: "done",
+};
+
 const SAMPLES = 480;
 const EVENTS = 256;
 
@@ -85,6 +96,9 @@ export class Model {
   events: FabricEvent[] = [];
   samples: Sample[] = [];
   linksAt = 0;
+  ranks = new Map<string, Ranks>();
+  /** Of a machine with so many links that the feed has their use by supernode alone. */
+  cells: Cells | undefined;
 
   get mayChange(): boolean {
     return this.role === "operator";
@@ -93,6 +107,7 @@ export class Model {
     return text(this.status["state"]).replace("FABRIC_STATE_", "").toLowerCase();
   }
   get supernodes(): number {
+    if (this.cells) return this.cells.size;
     return 1 + Math.max(-1, ...[...this.hubs.values()].map((hub) => hub.supernode));
   }
 
@@ -103,6 +118,8 @@ export class Model {
     this.counters = {};
     this.countersAt = 0;
     this.links.clear();
+    this.ranks.clear();
+    this.cells = undefined;
   }
 
   take(kind: string, data: Json): FabricEvent[] {
@@ -114,6 +131,8 @@ export class Model {
     const status = message["status"];
     if (status !== undefined) this.takeStatus(object(status), kind === "snapshot");
     this.takeLinks(object(message["links"]));
+    this.takeRanks(object(message["ranks"]));
+    if (message["matrix"] !== undefined) this.takeCells(object(message["matrix"]));
     if (message["counters"] !== undefined) this.takeCounters(object(message["counters"]));
     if (message["samples"] !== undefined) this.takeSamples(list(message["samples"]));
     return this.takeEvents(list(message["events"]));
@@ -124,6 +143,8 @@ export class Model {
     if (run !== this.run || snapshot) {
       this.links.clear();
       this.hubs.clear();
+      this.ranks.clear();
+      this.cells = undefined;
       this.events = [];
     }
     if (run !== this.run) {
@@ -153,6 +174,49 @@ export class Model {
         if (hub) this.hubs.set(end, hub);
       }
     }
+  }
+
+  private takeRanks(ranks: JsonObject): void {
+    for (const [hub, value] of Object.entries(ranks)) {
+      const [numbers, states] = list(value);
+      this.ranks.set(hub, { numbers: list(numbers).map(num), states: text(states) });
+    }
+  }
+
+  private takeCells(matrix: JsonObject): void {
+    if (matrix["supernodes"] !== undefined) this.cells = new Cells(matrix);
+    this.cells?.take(matrix);
+  }
+
+  /** All links of one supernode, as ListLinks answers: only they are kept, of such a machine. */
+  takeListed(reply: JsonObject): void {
+    const at = num(reply["virtual_time"]);
+    const passed = at - this.linksAt;
+    const known = this.links;
+    this.links = new Map();
+    this.hubs.clear();
+    const rows: JsonObject = {};
+    for (const status of list(reply["links"]).map(object)) {
+      const name = text(status["name"]);
+      const before = known.get(name);
+      const [forward, f] = this.listedWay(status, "forward", before?.forward, passed);
+      const [backward, b] = this.listedWay(status, "backward", before?.backward, passed);
+      rows[name] = [text(status["ends"]), text(status["link_class"]), status["up"] === true ? 1 : 0, f, b, ...forward, ...backward];
+      if (before) this.links.set(name, before); // for what flashes
+    }
+    this.takeLinks({ virtual_time: at, rows });
+  }
+
+  // Counters as in a row of the feed, and the use since `passed` ago: the reply has it since the start.
+  private listedWay(status: JsonObject, way: "forward" | "backward", before: Way | undefined, passed: number): [number[], number] {
+    const port = object(status[way]);
+    const at = (field: string) => num(port[field]);
+    const flits = at("flits");
+    const mean = num(status[`utilisation_${way}`]);
+    const perFlit = flits > 0 ? (mean * (this.linksAt + passed)) / flits : 0;
+    const recent = before && passed > 0 ? ((flits - before.flits) * perFlit) / passed : mean;
+    return [[flits, at("packets"), at("credit_stall_ps"), at("crc_errors"), at("replays"), at("lanes_lost")],
+      Math.min(1, Math.max(0, recent))];
   }
 
   private takeCounters(reply: JsonObject): void {
@@ -196,6 +260,8 @@ export class Model {
     }
     return {
       status: this.status,
+      ranks: Object.fromEntries([...this.ranks].map(([hub, of]) => [hub, [of.numbers, of.states]])),
+      ...(this.cells ? { matrix: this.cells.snapshot() } : {}),
       links: { virtual_time: this.linksAt, rows },
       counters: { virtual_time: this.countersAt, nodes: [{ counters: this.counters }] },
       events: this.events.map((event) => ({ ...event })),
@@ -218,6 +284,15 @@ export class Model {
   }
   get hasCrossbars(): boolean {
     return num(this.status["crossbars"]) > 0;
+  }
+
+  /** How many ranks do what: "2 computing, 1 waiting"; of one hub or of all. */
+  rankWords(hubs: Iterable<string> = this.ranks.keys()): string {
+    const counts = new Map<string, number>();
+    for (const hub of hubs)
+      for (const state of this.ranks.get(hub)?.states ?? "") counts.set(state, (counts.get(state) ?? 0) + 1);
+    return Object.entries(RANK_STATES).filter(([state]) => counts.has(state))
+      .map(([state, name]) => `${counts.get(state) ?? 0} ${name}`).join(", ");
   }
 
   linksOf(hub: string): Link[] {

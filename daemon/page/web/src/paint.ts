@@ -5,6 +5,13 @@ export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
+/** Which of the palette's steps stands for a share. */
+export function utilisationStep(share: number): number {
+  let step = 0;
+  while (step < UTILISATION.length && share >= (UTILISATION[step] ?? 0)) ++step;
+  return step;
+}
+
 export class Palette {
   readonly ground = colour("ground");
   readonly panel = colour("panel");
@@ -17,9 +24,13 @@ export class Palette {
   readonly marks = ["m0", "m1", "m2", "m3"].map(colour); // of trees and ranks
   readonly steps = ["u0", "u1", "u2", "u3", "u4"].map(colour);
 
+  /** Of what a rank does, by its letter in the feed. */
+  rank(state: string): string {
+    return this.marks["scrw".indexOf(state === "b" ? "c" : state)] ?? this.line;
+  }
+
   utilisation(share: number): string {
-    const step = UTILISATION.filter((edge) => share >= edge).length;
-    return this.steps[step] ?? this.line;
+    return this.steps[utilisationStep(share)] ?? this.line;
   }
 }
 

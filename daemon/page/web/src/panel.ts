@@ -1,11 +1,13 @@
 // Text beside the map: facts of the fabric, what is selected, and events.
 import { count, percent, scaled, short, virtualTime } from "./format";
 import { list, num, object, text } from "./json";
-import { type FabricEvent, type Link, type Model, dropped } from "./model";
+import { type Cells } from "./cells";
+import { type FabricEvent, type Link, type Model, RANK_STATES, dropped } from "./model";
 import { make } from "./paint";
 import { recorded } from "./saved";
 
 const EVENTS_SHOWN = 60;
+const RANKS_SHOWN = 12;
 const WALL = new Set(["pace", "windows", "daemons"]); // facts of wall time, which a recorded run has not
 const BAD = new Set(["fault_injected", "alert", "plan_refused", "tree_failed", "daemon_lost", "miswired"]);
 
@@ -13,13 +15,14 @@ export function showFacts(place: HTMLElement, model: Model): void {
   const s = model.status;
   const here = list(s["processes"]).map(object).filter((p) => p["connected"] === true).length;
   const lost = dropped(model.counters);
+  const daemons = num(s["daemons_expected"]); // 0: a run in one process
   const facts: [string, string][] = [
     ["scenario", text(s["scenario"]) || "none"],
     ["state", model.state || "unknown"],
     ["time", `${virtualTime(num(s["virtual_time"]))} (virtual)`],
     ["pace", `${virtualTime(num(s["pace_reached"]))} (virtual) per s (wall)`],
     ["windows", `${scaled(num(s["windows_per_second"]), "").trim()} per s (wall)`],
-    ["daemons", `${here} of ${num(s["daemons_expected"])}`],
+    ...(daemons > 0 ? [["daemons", `${here} of ${daemons}`] as [string, string]] : []),
     ["route epoch", String(num(s["epoch"]))],
     ["delivered", `${count(num(model.counters["packets_delivered"]))} packets`],
     ["dropped", `${count(lost)} packets`],
@@ -41,7 +44,9 @@ export function hubTip(model: Model, hub: string): string {
   const links = model.linksOf(hub);
   const down = links.filter((link) => !link.up).length;
   const busy = links.reduce((sum, link) => sum + link.forward.recent + link.backward.recent, 0);
-  return `${hub}\n${links.length} links, ${down} down\n${percent(busy / Math.max(1, 2 * links.length))} used on average`;
+  const ranks = model.rankWords([hub]);
+  return `${hub}\n${links.length} links, ${down} down\n${percent(busy / Math.max(1, 2 * links.length))} used on average`
+    + (ranks ? `\nranks: ${ranks}` : "");
 }
 
 export function table(head: string[], rows: [string, string[]][]): HTMLElement {
@@ -76,10 +81,30 @@ export function hubDetails(model: Model, hub: string): HTMLElement[] {
       count(of.length), count(of.filter((link) => !link.up).length),
       percent(of.reduce((sum, link) => sum + Math.max(link.forward.recent, link.backward.recent), 0) / of.length),
       count(of.reduce((sum, link) => sum + link.forward.packets + link.backward.packets, 0))]]);
-  return [make("h2", `Hub ${hub}`), table(["", "links", "down", "used", "packets"], rows)];
+  const parts = [make("h2", `Hub ${hub}`), table(["", "links", "down", "used", "packets"], rows)];
+  const ranks = model.ranks.get(hub);
+  if (ranks) {
+    parts.push(table(["rank", "now"], ranks.numbers.slice(0, RANKS_SHOWN).map((rank, i) =>
+      [String(rank), [RANK_STATES[ranks.states[i] ?? ""] ?? ""]])));
+    if (ranks.numbers.length > RANKS_SHOWN) parts.push(make("p", `and ${ranks.numbers.length - RANKS_SHOWN} more: ${model.rankWords([hub])}`, "note"));
+  }
+  return parts;
+}
+
+function cellsDetails(model: Model, cells: Cells): HTMLElement[] {
+  const { outputs, down, used } = cells.sum();
+  return [
+    make("h2", "Machine"),
+    table([], [
+      ["supernodes", [count(cells.size)]], ["nodes", [count(num(model.status["nodes"]))]],
+      ["outputs to links", [count(outputs)]], ["of these down", [count(down)]], ["used lately, mean", [percent(used)]],
+    ]),
+    make("p", "A cell is the links from the supernode of its row to that of its column. Click it to open the supernode of the row.", "note"),
+  ];
 }
 
 export function machineDetails(model: Model): HTMLElement[] {
+  if (model.cells) return cellsDetails(model, model.cells);
   const all = [...model.links.values()];
   const kinds = ["LL", "LR", "D", ...(model.hasCrossbars ? ["IB"] : [])];
   const rows = kinds.map((kind): [string, string[]] => {
@@ -89,9 +114,10 @@ export function machineDetails(model: Model): HTMLElement[] {
   return [
     make("h2", "Machine"),
     table(["", "links", "down"], rows),
+    ...(model.ranks.size > 0 ? [make("p", `Ranks: ${model.rankWords()}.`)] : []),
     make("p", all.length === 0
-      ? "No links are shown: no scenario is applied, or the machine has more than 512 nodes."
-      : recorded ? "Click a link or a hub for its counters."
+      ? "No links are shown: no scenario is applied."
+      : recorded || !model.mayChange ? "Click a link or a hub for its counters."
         : "Click a link or a hub to see what a fault there would touch.", "note"),
   ];
 }

@@ -169,6 +169,7 @@ export class Ring {
       c.fillStyle = cut ? palette.ground : palette.text;
       c.font = `${Math.max(9, this.hubRadius)}px system-ui, "DejaVu Sans", sans-serif`;
       c.fillText(String(hub.hub), place.x, place.y + 0.5);
+      this.drawRanks(c, palette, hub.name, place);
       drawers.set(hub.drawer, [...(drawers.get(hub.drawer) ?? []), place]);
     }
     c.font = '12px system-ui, "DejaVu Sans", sans-serif';
@@ -179,6 +180,20 @@ export class Ring {
       const at = this.at(angle, 1 + 46 / this.radius);
       c.fillText(`d${drawer}`, at.x, at.y);
     }
+  }
+
+  // Around the hub, a piece for each rank.
+  private drawRanks(c: CanvasRenderingContext2D, palette: Palette, hub: string, place: Point): void {
+    const states = this.model.ranks.get(hub)?.states ?? "";
+    const piece = (2 * Math.PI) / states.length;
+    const gap = states.length > 1 ? Math.min(0.12, piece / 6) : 0;
+    c.lineWidth = 4;
+    [...states].forEach((state, i) => {
+      c.strokeStyle = palette.rank(state);
+      c.beginPath();
+      c.arc(place.x, place.y, this.hubRadius + 4, i * piece - Math.PI / 2 + gap, (i + 1) * piece - Math.PI / 2 - gap);
+      c.stroke();
+    });
   }
 
   /** One frame; false if nothing moves. */

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "emulator/base/random.h"
 #include "emulator/workload/goal.h"
@@ -75,6 +76,7 @@ class FakeFabric {
     return last;
   }
   const TraceReplay& replay(NodeId node) const { return hubs_[node]->replay; }
+  RankLog& log(NodeId node) { return hubs_[node]->replay.log(); }
 
  private:
   // Time, kind, hub or destination rank, token or source rank, sequence.
@@ -149,6 +151,54 @@ TEST(TraceReplay, PingPongTakesOverheadsAndLatencies) {
   EXPECT_TRUE(fabric.done());
   ExpectResult(fabric, Nanoseconds(0, 2160, 100, 30, 2030));
   ExpectResult(fabric, Nanoseconds(1, 1140, 0, 30, 1110));
+}
+
+using Slice = std::tuple<std::uint32_t, std::string, Time, Time>;
+
+std::vector<Slice> SlicesOf(const std::vector<RankSlice>& slices) {
+  std::vector<Slice> told;
+  for (const RankSlice& s : slices)
+    told.emplace_back(s.rank, RankStateName(s.state), s.begin / kNanosecond, s.end / kNanosecond);
+  return told;
+}
+
+TEST(TraceReplay, TheLogSaysWhatARankDoesWhen) {
+  const TraceWorkload w = Parsed(
+      "num_ranks 2\nrank 0 {\na: calc 100\nb: send 0b to 1\nb requires a\nc: recv 0b from 1\nc "
+      "requires b\n}\nrank 1 {\na: recv 0b from 0\nb: send 0b to 0\nb requires a\n}");
+  FakeFabric fabric(w, 2, {});
+  fabric.log(0).Keep(100);
+  fabric.log(1).Keep(2);  // which are the first
+  EXPECT_THAT(fabric.log(0).now(), ElementsAre(RankNow{0, RankState::kIdle}));
+  fabric.Run();
+  EXPECT_THAT(fabric.log(0).now(), ElementsAre(RankNow{0, RankState::kDone}));
+  std::vector<RankSlice> slices;
+  fabric.log(0).AddSlices(7, 9999 * kNanosecond, &slices);
+  EXPECT_EQ(7u, slices.at(0).node);
+  EXPECT_THAT(SlicesOf(slices),
+              ElementsAre(Slice(0, "computing", 0, 100), Slice(0, "sending", 100, 110),
+                          Slice(0, "waiting", 110, 2140), Slice(0, "receiving", 2140, 2160)));
+  slices.clear();
+  fabric.log(1).AddSlices(8, 9999 * kNanosecond, &slices);
+  EXPECT_THAT(SlicesOf(slices),
+              ElementsAre(Slice(1, "waiting", 0, 1110), Slice(1, "receiving", 1110, 1130)));
+}
+
+TEST(TraceReplay, WhatGoesOnIsASliceUntilNowAndASecondCpuDoesNotEndIt) {
+  const TraceWorkload w = Parsed("num_ranks 1\nrank 0 {\ncalc 30 cpu 7\ncalc 50 cpu 3\n}");
+  FakeFabric fabric(w, 1, {});
+  fabric.log(0).Keep(100);
+  fabric.Run();
+  std::vector<RankSlice> slices;
+  fabric.log(0).AddSlices(0, 50 * kNanosecond, &slices);
+  EXPECT_THAT(SlicesOf(slices), ElementsAre(Slice(0, "computing", 0, 50)));
+  RankLog log;
+  log.Add(4);
+  log.Keep(100);
+  log.Enter(0, RankState::kWaiting, 10 * kNanosecond);
+  slices.clear();
+  log.AddSlices(0, 25 * kNanosecond, &slices);
+  EXPECT_THAT(SlicesOf(slices), ElementsAre(Slice(4, "waiting", 10, 25)));
 }
 
 TEST(TraceReplay, AnEarlyMessageWaitsForItsReceive) {

@@ -3,10 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "daemon/page/control_gateway.h"
+#include "daemon/page/fabric_sight.h"
 #include "daemon/page/feed_reader.h"
+#include "daemon/page/feed_writer.h"
+#include "daemon/page/link_status.h"
 #include "daemon/page/page_files.h"
 #include "daemon/page/page_guard.h"
 
@@ -14,6 +19,7 @@ namespace percs {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 FeedReader::Text TextOf(const std::string& text) {
   return std::make_shared<const std::string>(text);
@@ -116,6 +122,118 @@ TEST(PageFilesTest, FilesAreFoundByTheirPathsAndNothingElseIs) {
   }
   EXPECT_EQ(nullptr, FindPageFile("/page.js/"));
   EXPECT_EQ(nullptr, FindPageFile(""));
+}
+
+// 17 supernodes of 32 hubs: more nodes than the page has links of.
+Topology LargeMachine() {
+  TopologySpec spec;
+  spec.supernodes = 17;
+  spec.drawers = 4;
+  spec.hubs = 8;
+  return *Topology::Create(spec);
+}
+
+TEST(SeenRowsTest, ARowIsTheUseOfTheLinksThatLeaveASupernode) {
+  const Topology topology = LargeMachine();
+  EXPECT_TRUE(SeenLinks(topology).places()->empty());
+  const SeenRows rows(topology);
+  ASSERT_EQ(17, rows.supernodes());
+  const std::vector<int>& outputs = *rows.outputs();
+  EXPECT_EQ(32 * 31, outputs[3 * 17 + 3]);  // LL and LR, both ways
+  std::size_t within = 0, leaving = 0;
+  for (const LinkEnd link : *LinksAt(topology, "sn3")) {
+    const NodeId far = topology.Peer(link.node, link.port).node;
+    (topology.supernode_of(link.node) == topology.supernode_of(far) ? within : leaving) += 1;
+  }
+  EXPECT_EQ(32u * 31 / 2, within);
+  EXPECT_EQ(leaving,
+            static_cast<std::size_t>(std::accumulate(&outputs[3 * 17], &outputs[4 * 17], 0) -
+                                     outputs[3 * 17 + 3]));
+
+  const P7ihParameters parameters;
+  NodeStats sent, silent;
+  const NodeId hub = topology.node(3, 5);
+  const PortId port = topology.LPort(hub, topology.node(3, 6));
+  sent.ports[port].vc[0].flits = 7;
+  sent.ports[port].vc[1].flits = 2;
+  const RowSight row = rows.Look(
+      topology, parameters, 3,
+      [&](NodeId node) { return node == hub     ? &sent
+                                : node % 2 == 0 ? &silent
+                                                : nullptr; },
+      [&](LinkEnd end) { return end.node != hub || end.port == port; });
+  EXPECT_EQ(9.0 * static_cast<double>(parameters.link(LinkClass::kLl).flit_time), row.busy_ps[3]);
+  EXPECT_EQ(0.0, row.busy_ps[4]);
+  EXPECT_EQ(30, row.down[3]);
+  EXPECT_EQ(
+      1,
+      rows.Look(
+              topology, parameters, 4, [&](NodeId) { return &silent; },
+              [&](LinkEnd end) { return end.node != topology.node(4, 0) || end.port != kDFirst; })
+          .down[static_cast<std::size_t>(topology.SupernodeBehind(topology.node(4, 0), kDFirst))]);
+}
+
+TEST(SeenRowsTest, ASmallMachineHasNone) {
+  const Topology topology = *Topology::Create(TopologySpec{});
+  EXPECT_EQ(0, SeenRows(topology).supernodes());
+  EXPECT_FALSE(SeenRows(topology).outputs());
+}
+
+FabricSight TwoRows(Time at, double busy, int down) {
+  FabricSight sight;
+  sight.run = 1;
+  sight.virtual_time = at;
+  sight.outputs = std::make_shared<const std::vector<int>>(std::vector<int>{4, 2, 2, 4});
+  sight.places = std::make_shared<const std::vector<LinkPlace>>();
+  sight.rows.push_back({1, at, {0, busy}, {0, down}});
+  sight.counted = false;
+  return sight;
+}
+
+TEST(FeedWriterTest, ARowTellsTheUseSinceTheLookBefore) {
+  FeedWriter writer;
+  writer.TakeSight(TwoRows(1000, 400, 0));
+  EXPECT_THAT(writer.Delta(), HasSubstr(R"("rows":{"1":["AAAA",[]]})"));  // nothing before it
+  // Four outputs sent for 2000 of 4 x 1000 ps: one half.
+  writer.TakeSight(TwoRows(2000, 2400, 3));
+  const std::string delta = writer.Delta();
+  EXPECT_THAT(delta, HasSubstr(R"("matrix":{"virtual_time":2000,"rows":{"1":["AAgA",[[1,3]]]}})"));
+  EXPECT_THAT(delta, Not(HasSubstr("counters")));
+  EXPECT_THAT(writer.Snapshot(),
+              HasSubstr(R"("supernodes":2,"outputs":[[4,1],[2,2],[4,1]],"rows":{"1":)"));
+  writer.TakeSight(TwoRows(3000, 4400, 3));
+  EXPECT_THAT(writer.Delta(), Not(HasSubstr("matrix")));  // as before
+}
+
+TEST(FeedWriterTest, RanksAreToldWhereTheyDoSomethingElse) {
+  FeedWriter writer;
+  FabricSight sight = TwoRows(1000, 0, 0);
+  sight.ranks = {{"sn0-d0-h0", {{0, RankState::kComputing}, {2, RankState::kWaiting}}},
+                 {"sn0-d0-h1", {{1, RankState::kBusy}}}};
+  writer.TakeSight(sight);
+  EXPECT_THAT(writer.Delta(),
+              HasSubstr(R"("ranks":{"sn0-d0-h0":[[0,2],"cw"],"sn0-d0-h1":[[1],"b"]})"));
+  sight.ranks[1].ranks[0].state = RankState::kDone;
+  writer.TakeSight(sight);
+  EXPECT_THAT(writer.Delta(), HasSubstr(R"("ranks":{"sn0-d0-h1":[[1],"d"]})"));
+  EXPECT_THAT(writer.Snapshot(), HasSubstr(R"("ranks":{"sn0-d0-h0":[[0,2],"cw"],"sn0-d0-h1")"));
+}
+
+TEST(PageGuardTest, WhoMayOnlyLookIsRefusedTheRest) {
+  const PageGuard guard("127.0.0.1:4711", NewPageToken(), "", Role::kViewer);
+  EXPECT_EQ("viewer", guard.RoleOf(""));
+  EXPECT_TRUE(guard.CheckRole("ListLinks", "").ok());
+  EXPECT_EQ("CreateFault is for the role operator; who opens this page has the role viewer",
+            guard.CheckRole("CreateFault", "").message());
+}
+
+TEST(LinkStatusTest, LinksOfAHubOfASupernodeAndOfAll) {
+  const Topology topology = LargeMachine();
+  EXPECT_EQ(topology.Links().size(), LinksAt(topology, "")->size());
+  EXPECT_EQ(31 + 16u, LinksAt(topology, "sn2-d0-h1")->size());
+  EXPECT_EQ("sn17: the machine has the supernodes sn0 to sn16",
+            LinksAt(topology, "sn17").status().message());
+  EXPECT_FALSE(LinksAt(topology, "sn1x").ok());
 }
 
 }  // namespace
