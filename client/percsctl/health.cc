@@ -140,7 +140,7 @@ std::string HealthText(const v1::HealthReply& h) {
   for (const auto& [reason, packets] : h.packets_dropped()) {
     dropped += fmt::format("{}{} {}", dropped.empty() ? "" : ", ", FormatCount(packets), reason);
   }
-  text += fmt::format("{:<21} {}; {} replayed, {} resent\n", "packets dropped so far",
+  text += fmt::format("{:<21} {}; {} replayed, {} resent\n", "packets dropped",
                       dropped.empty() ? "none" : dropped, Counted(h.replays(), "flit"),
                       Counted(h.packets_resent(), "packet"));
   if (!h.faults().empty()) text += "\n" + FaultsText(h.faults());

@@ -67,7 +67,7 @@ class Top {
 
  private:
   void Take(TopSample sample) {
-    const std::string selected = Selected() ? Selected()->name : "";
+    const std::string selected = ChosenLink();
     state_ = CompareTop(last_ ? &*last_ : nullptr, sample);
     last_ = std::move(sample);
     Sort(selected);
@@ -79,6 +79,8 @@ class Top {
     for (std::size_t i = 0; i < state_.links.size(); ++i)
       if (state_.links[i].name == selected) screen_.selected = i;
   }
+  // Until a key has chosen one, the selection is whatever comes first.
+  std::string ChosenLink() const { return chosen_ && Selected() ? Selected()->name : ""; }
   const TopLink *Selected() const {
     return screen_.selected < state_.links.size() ? &state_.links[screen_.selected] : nullptr;
   }
@@ -95,11 +97,12 @@ class Top {
       return;
     }
     screen_.message.clear();
+    chosen_ |= key.key == Key::kUp || key.key == Key::kDown || key.letter == 'c';
     if (key.key == Key::kUp && screen_.selected > 0) --screen_.selected;
     if (key.key == Key::kDown && screen_.selected + 1 < state_.links.size()) ++screen_.selected;
     if (key.letter == 's') {
       screen_.sort = static_cast<TopSort>((static_cast<int>(screen_.sort) + 1) % kTopSorts);
-      Sort(Selected() ? Selected()->name : "");
+      Sort(ChosenLink());
     }
     if (key.letter == 'p') screen_.message = PauseOrResume();
     if (key.letter == 'c' && Selected() != nullptr) screen_.message = CutOrRestore(*Selected());
@@ -147,7 +150,8 @@ class Top {
   const std::chrono::milliseconds interval_;
   std::optional<TopSample> last_;
   TopState state_;
-  std::string asked_;  // the link that is cut if the next key says so
+  std::string asked_;    // the link that is cut if the next key says so
+  bool chosen_ = false;  // a link, by a key
 };
 
 Outcome RunTop(const TopArguments &a) {
