@@ -108,6 +108,27 @@ absl::Status KeepTrace(const RunArguments& a, const Scenario& scenario, const To
   return ReplaceFile(a.perfetto, AsPerfetto(packets, NamedRanks(ranks, topology), /*scale=*/1));
 }
 
+// Null: none is asked for.
+absl::StatusOr<std::unique_ptr<RunPage>> StartPage(const RunArguments& a, const Topology& topology,
+                                                   RunOptions& options) {
+  if (a.page.empty()) return nullptr;
+  auto page = RunPage::Start(a.page, topology);
+  if (!page.ok()) return page.status();
+  fmt::print(stderr, "page: {}\n", (*page)->link());
+  options.watch = [shown = page->get()](const Fabric& fabric, std::uint64_t windows, bool ended) {
+    shown->Watch(fabric, windows, ended);
+  };
+  return page;
+}
+
+Outcome Report(const RunArguments& a, const Topology& topology, RunReport report) {
+  for (const TreeStatus& tree : report.result.trees)
+    TreeToProto(tree, topology, false, report.trees.Add());
+  for (const FaultStatus& fault : report.result.faults)
+    FaultToProto(fault, report.result, topology, report.faults.Add());
+  return PrintReport(report, topology, IsJson(a.format));
+}
+
 Outcome Run(const RunArguments& a) {
   const auto input = LoadScenario(a.file, a.settings, a.seed);
   if (!input.ok()) return FromStatus(input.status());
@@ -119,18 +140,13 @@ Outcome Run(const RunArguments& a) {
   InterruptGuard interrupt;
   ThreadPool pool(a.threads);
   const Executor executor = pool.executor();
-  std::unique_ptr<RunPage> page;
-  if (!a.page.empty()) {
-    auto started = RunPage::Start(a.page, *topology);
-    if (!started.ok()) return FromStatus(started.status());
-    page = *std::move(started);
-    fmt::print(stderr, "page: {}\n", page->link());
-  }
+  RunOptions options;
+  const auto page = StartPage(a, *topology, options);
+  if (!page.ok()) return FromStatus(page.status());
   RunProgressLine progress(input->scenario, a.progress);
   // Until the first windows have been run.
   std::optional<WaitingLine> building(std::in_place, "building the machine", a.progress);
   const Pacer pacer(PacingOf(input->message));
-  RunOptions options;
   if (pacer.active()) options.progress_every_windows = 1;
   options.threads = pool.threads();
   options.executor = &executor;
@@ -140,11 +156,6 @@ Outcome Run(const RunArguments& a) {
     pacer.Await(p.now);
   };
   options.cancelled = [] { return InterruptGuard::raised(); };
-  if (page) {
-    options.watch = [&page](const Fabric& fabric, std::uint64_t windows, bool ended) {
-      page->Watch(fabric, windows, ended);
-    };
-  }
   RouteFile routes;
   if (!a.routes.empty()) {
     auto file = ReadRouteFile(a.routes);
@@ -181,13 +192,8 @@ Outcome Run(const RunArguments& a) {
   }
   RunReport report{*std::move(result), wall_seconds,
                    Counted(static_cast<std::uint64_t>(pool.threads()), "thread")};
-  for (const TreeStatus& tree : report.result.trees) {
-    TreeToProto(tree, *topology, false, report.trees.Add());
-  }
-  for (const FaultStatus& fault : report.result.faults)
-    FaultToProto(fault, report.result, *topology, report.faults.Add());
   report.show_events = a.events;
-  return PrintReport(report, *topology, IsJson(a.format));
+  return Report(a, *topology, std::move(report));
 }
 
 }  // namespace

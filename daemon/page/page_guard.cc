@@ -82,9 +82,11 @@ absl::Status PageGuard::CheckRole(const std::string& method, const std::string& 
   if (!authority_.empty()) return CheckCaller(called, certificate, authority_);
   const MethodRoles* const entry = FindMethodRoles(called);
   if (entry != nullptr && entry->roles.Has(anybody_)) return absl::OkStatus();
+  if (entry == nullptr)
+    return absl::PermissionDeniedError(fmt::format("no role may call {}", method));
   return absl::PermissionDeniedError(
       fmt::format("{} is for the role {}; who opens this page has the role {}", method,
-                  entry == nullptr ? "of nobody" : entry->roles.ToString(), RoleName(anybody_)));
+                  entry->roles.ToString(), RoleName(anybody_)));
 }
 
 std::string PageGuard::RoleOf(const std::string& certificate) const {

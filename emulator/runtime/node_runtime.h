@@ -71,7 +71,6 @@ class NodeRuntime : public HubWorkload {
   void WakeStream(Rank& rank, Time at) { hub_.SetTimer(at, 2 * rank.local() + 1); }
   void WakeMemory(Time at) { hub_.SetTimer(at, 2 * kTasksPerNodeMax); }
   void OnProgramEnd(Rank& rank);
-  void NoteState(const Rank& rank, RankState state) { log_.Enter(rank.local(), state, now()); }
   // Something that makes results worthless, and what; the first of a node is kept.
   void Report(absl::Status error);
   const absl::Status& error() const { return error_; }

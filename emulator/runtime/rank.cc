@@ -84,9 +84,10 @@ void Rank::Advance() {
     finished_ = now();
     node_.OnProgramEnd(*this);
   }
-  node_.NoteState(*this, timed_            ? RankState::kBusy
-                         : program_.done() ? RankState::kDone
-                                           : RankState::kWaiting);
+  const RankState state = timed_            ? RankState::kBusy
+                          : program_.done() ? RankState::kDone
+                                            : RankState::kWaiting;
+  node_.rank_log()->Enter(local_, state, now());
 }
 
 // Runs what can be done of the work queue, oldest first.

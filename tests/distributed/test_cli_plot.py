@@ -86,7 +86,8 @@ class PlotTest(CliTest):
         self.result("r.json", SCENARIOS / "trace-replay.yaml")
         self.assertLessEqual({"computing", "waiting", "rank", "0", "31"},
                              self.draw("ranks", "r.json"))
-        self.write("s.json", self.good("trace", SCENARIOS / "trace-replay.yaml", "--format", "json"))
+        self.write("s.json", self.good("trace", SCENARIOS / "trace-replay.yaml",
+                                       "--format", "json"))
         self.assertLessEqual({"computing", "sending", "receiving", "waiting", "rank", "0", "31",
                               "virtual time (us)"}, self.draw("ranks", "s.json"))
 

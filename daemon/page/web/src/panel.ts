@@ -22,12 +22,12 @@ export function showFacts(place: HTMLElement, model: Model): void {
     ["time", `${virtualTime(num(s["virtual_time"]))} (virtual)`],
     ["pace", `${virtualTime(num(s["pace_reached"]))} (virtual) per s (wall)`],
     ["windows", `${scaled(num(s["windows_per_second"]), "").trim()} per s (wall)`],
-    ...(daemons > 0 ? [["daemons", `${here} of ${daemons}`] as [string, string]] : []),
+    ["daemons", `${here} of ${daemons}`],
     ["route epoch", String(num(s["epoch"]))],
     ["delivered", `${count(num(model.counters["packets_delivered"]))} packets`],
     ["dropped", `${count(lost)} packets`],
   ];
-  const told = facts.filter(([name]) => !(recorded && WALL.has(name)));
+  const told = facts.filter(([name]) => !(recorded && WALL.has(name)) && !(daemons === 0 && name === "daemons"));
   place.replaceChildren(...told.map(([name, value]) => {
     const dd = make("dd", value);
     dd.dataset["fact"] = name;
