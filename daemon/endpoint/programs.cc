@@ -7,6 +7,7 @@
 #include "fmt/ranges.h"
 #include "proto/process/grpc_status.h"
 #include "proto/process/printable.h"
+#include "proto/scenario/commands.h"
 #include "proto/window/endpoint_codec.h"
 #include "spdlog/spdlog.h"
 
