@@ -51,9 +51,10 @@ nlohmann::json VcCountersJson(const NodeStats& stats);
 // Over the ports of one class, all in the first VC.
 PortStats SumOfClass(const NodeStats& stats, LinkClass c);
 std::uint64_t PacketsDropped(const NodeStats& stats);
-// Bytes per second of each sending hub in the measurement phase; 0 without one.
+// Bytes per second in the measurement phase: of each sending hub, and of the receiving hub that
+// accepted least; 0 without such a phase.
 struct LoadPerHub {
-  double offered = 0, accepted = 0;
+  double offered = 0, accepted = 0, least_accepted = 0;
 };
 LoadPerHub LoadOf(const RunResult& result);
 

@@ -200,6 +200,12 @@ Json WindowProgramsJson(const RunResult& r, const Topology& topology) {
   return json;
 }
 
+// Of a saturated network it would say how long was measured, too.
+Json HalfWidthJson(const Measurement& m) {
+  if (m.saturated || m.latency.half_width_ps < 0) return {};
+  return m.latency.half_width_ps / kNanosecond;
+}
+
 // Adds to the bytes of the measurement phase what they are per second.
 void AddMeasurementJson(const RunResult& r, Json* json) {
   const LoadPerHub load = LoadOf(r);
@@ -209,6 +215,11 @@ void AddMeasurementJson(const RunResult& r, Json* json) {
   measured["offered_bytes_per_second_per_hub"] = load.offered;
   measured["accepted_bytes_per_second_per_hub"] = load.accepted;
   measured["saturated"] = r.measurement.saturated;
+  measured["steady"] = r.measurement.latency.steady;
+  measured["latency_half_width_ns"] = HalfWidthJson(r.measurement);
+  measured["receiving_hubs"] = r.measurement.receivers;
+  measured["least_accepted_bytes_per_second_per_hub"] = load.least_accepted;
+  measured["fairness"] = r.measurement.receivers > 0 ? Json(r.measurement.fairness) : Json();
   (*json)["latency_ns"] = {
       {"packet", LatencyJson(r.total.packet_latency, r.measurement.saturated)},
       {"message", LatencyJson(r.total.message_latency, r.measurement.saturated)}};
@@ -229,8 +240,10 @@ LoadPerHub LoadOf(const RunResult& r) {
   const double seconds =
       Seconds(r.measurement.duration) * static_cast<double>(r.measurement.senders);
   if (seconds == 0) return {};
-  return {static_cast<double>(r.total.measured_bytes_offered) / seconds,
-          static_cast<double>(r.total.measured_bytes_accepted) / seconds};
+  return {
+      static_cast<double>(r.total.measured_bytes_offered) / seconds,
+      static_cast<double>(r.total.measured_bytes_accepted) / seconds,
+      static_cast<double>(r.measurement.least_accepted_bytes) / Seconds(r.measurement.duration)};
 }
 
 PortStats SumOfClass(const NodeStats& stats, LinkClass c) {

@@ -23,6 +23,14 @@ std::string Line(const char* label, const std::string& value) {
   return fmt::format("{:<16} {}\n", label, Hanging(value, kValueIndent));
 }
 
+// Of what the receiving hubs of a measurement accepted.
+std::string Fairness(const Measurement& m, const LoadPerHub& load) {
+  if (m.receivers == 0) return "";
+  return Line("fairness",
+              fmt::format("{:.3f} (Jain), least accepted {} of {}", m.fairness,
+                          FormatRate(load.least_accepted), Counted(m.receivers, "receiving hub")));
+}
+
 std::string RouteModes(const NodeStats& s) {
   std::vector<std::string> parts;
   for (int i = 0; i < kPacketRouteModes; ++i) {
@@ -79,8 +87,21 @@ std::string Summary(const RunReport& report, const Topology& topology) {
                                      FormatRate(load.accepted), FormatRate(load.offered),
                                      Counted(r.measurement.senders, "hub"),
                                      r.measurement.saturated ? ": saturated" : ""));
+    text += Fairness(r.measurement, load);
   }
   return text;
+}
+
+// How well the mean latency is known, under the table of latencies.
+std::string Confidence(const Measurement& m) {
+  if (m.duration == 0 || m.saturated) return "";
+  if (m.latency.half_width_ps < 0)
+    return "the mean has no confidence interval: a tenth of the measurement has no packet\n";
+  return fmt::format("mean of packets +- {} (95 %, ten batches){}\n",
+                     FormatShort(static_cast<Time>(m.latency.half_width_ps)),
+                     m.latency.steady ? ""
+                                      : "; it still changes: not steady, lengthen `warm_up`, or "
+                                        "the load is near saturation");
 }
 
 void AddLatency(Table& table, const char* name, const Histogram& h, bool saturated) {
@@ -93,11 +114,12 @@ void AddLatency(Table& table, const char* name, const Histogram& h, bool saturat
              FormatShort(static_cast<Time>(h.max)), FormatCount(h.count)});
 }
 
-std::string Latency(const NodeStats& s, bool saturated = false) {
+std::string Latency(const NodeStats& s, const Measurement& measurement = {}) {
+  const bool saturated = measurement.saturated;
   Table table({"latency (virtual)", "mean", "p50", "p99", "max", "count"});
   AddLatency(table, "packet", s.packet_latency, saturated);
   if (s.messages_sent > 0) AddLatency(table, "message", s.message_latency, saturated);
-  return "\n" + table.ToString();
+  return "\n" + table.ToString() + Confidence(measurement);
 }
 
 std::string Utilisation(const RunResult& r) {
@@ -413,7 +435,7 @@ std::string EventLine(std::uint64_t sequence, const std::string& kind, Time at,
 
 std::string ReportText(const RunReport& report, const Topology& topology) {
   const RunResult& r = report.result;
-  return Summary(report, topology) + Latency(r.total, r.measurement.saturated) + Utilisation(r) +
+  return Summary(report, topology) + Latency(r.total, r.measurement) + Utilisation(r) +
          DropsText(r.total) + Messages(r.total) + FailedMessages(r, topology) +
          ReroutesText(r, topology) + Ranks(r) + CollectiveText(r.collective) +
          Programs(r, topology) + Group("blades", "blade", r.total) + ClockText(r, topology) +

@@ -42,6 +42,7 @@ Hub::Hub(NodeId node, const Scenario& scenario, const Topology& topology, WorkCo
   if (const PatternWorkload* pattern = scenario.pattern(); pattern && pattern->measure > 0) {
     measure_from_ = pattern->warm_up;
     measure_to_ = pattern->warm_up + pattern->measure;
+    batches_ = std::make_unique<LatencyBatches>();
   }
 }
 
@@ -276,7 +277,10 @@ void Hub::Deliver(const PacketHeader& header) {
   stats.bytes_delivered += header.bytes;
   stats.hops_delivered += header.hops;
   if (header.created >= measure_from_ && header.created < measure_to_) {
-    stats.packet_latency.Add(static_cast<std::uint64_t>(context_.now - header.created));
+    const Time latency = context_.now - header.created;
+    stats.packet_latency.Add(static_cast<std::uint64_t>(latency));
+    if (batches_)
+      batches_->Add(header.created - measure_from_, measure_to_ - measure_from_, latency);
   }
   std::uint64_t payload_hash = 0;
   if (header.payload) {
@@ -458,6 +462,7 @@ NodeResult Hub::Result() {
     result.cau_tasks = workload_->cau_tasks();
     result.window_programs = workload_->window_programs();
   }
+  if (batches_) result.batches = *batches_;
   if (clock_) result.clock = clock_->samples();
   if (tallies_) result.tallies = Tallies();
   result.first_rerouted = isr_.router().first_rerouted();

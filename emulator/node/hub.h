@@ -205,6 +205,7 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   Time anew_since_ = 0, anew_last_ = 0;
   absl::flat_hash_map<NodeId, Time> peers_anew_;
   Time measure_from_ = 0, measure_to_ = kNever;  // packets created then count for latency
+  std::unique_ptr<LatencyBatches> batches_;      // only with a measurement phase
   std::shared_ptr<const HubTables> prepared_;
   Epoch prepared_epoch_ = 0;
   bool prepared_rewrites_ = false;  // they came with the prepare, so every entry is written

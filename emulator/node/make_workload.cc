@@ -6,6 +6,7 @@
 #include "emulator/workload/background.h"
 #include "emulator/workload/blade_answers.h"
 #include "emulator/workload/cau_loop.h"
+#include "emulator/workload/injection.h"
 #include "emulator/workload/pattern_traffic.h"
 #include "emulator/workload/scripted.h"
 #include "emulator/workload/ticks.h"
@@ -94,18 +95,31 @@ constexpr double kTrafficMax = 1e6 * kSecond;
 
 // Messages of a load come with this time between them on average.
 absl::Status CheckGaps(const PatternWorkload& pattern, Time w_flit_time) {
-  if (pattern.load <= 0) return absl::OkStatus();
-  const double flits = static_cast<double>(pattern.message_bytes) / kFlitBytes;
-  const double full = flits * static_cast<double>(w_flit_time), gap = full / pattern.load;
+  if (pattern.load <= 0) {
+    if (pattern.burst_messages <= 1) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "bursts need pauses, and messages of a count without a load have none; write a load, for "
+        "example `load: 0.3`");
+  }
+  if (pattern.burst_messages > 1 && pattern.burst_load <= pattern.load) {
+    return absl::InvalidArgumentError(fmt::format(
+        "burst_load {} leaves no pauses at a load of {}; expected more than the load, at most 1",
+        pattern.burst_load, pattern.load));
+  }
+  const MeanGaps gaps = MeanGapsOf(pattern, w_flit_time);
+  const double gap = std::max(gaps.message_ps, gaps.pause_ps);
+  const double full =
+      gaps.message_ps * (pattern.burst_messages > 1 ? pattern.burst_load : pattern.load);
   const double gap_max =
       std::min(static_cast<double>(kGapMax),
                kTrafficMax / static_cast<double>(std::max<std::uint64_t>(pattern.count, 1)));
   if (gap <= gap_max) return absl::OkStatus();
   return absl::InvalidArgumentError(fmt::format(
-      "a load of {}: a message of {} bytes takes {} at w_rate, so they come every {:.3g} s on "
+      "a load of {}: a message of {} bytes takes {} at w_rate, so {} come every {:.3g} s on "
       "average; write a load of at least {:.2g}{}",
       pattern.load, pattern.message_bytes, FormatTime(static_cast<Time>(full)),
-      gap / static_cast<double>(kSecond), 1.1 * full / gap_max,
+      pattern.burst_messages > 1 ? "bursts" : "they", gap / static_cast<double>(kSecond),
+      1.1 * full * static_cast<double>(pattern.burst_messages) / gap_max,
       pattern.count > 1 ? ", or fewer messages" : ""));
 }
 

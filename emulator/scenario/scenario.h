@@ -32,6 +32,10 @@ enum class Pattern : std::uint8_t {
   kRandperm,
   kSupernodePair,
   kMulticast,
+  kBitrev,
+  kShuffle,
+  kAdversarial,
+  kStencil,
 };
 enum class Schedule : std::uint8_t { kSpread, kLinear };
 enum class PayloadMode : std::uint8_t {
@@ -61,6 +65,10 @@ struct PatternWorkload {
   NodeId hotspot = 0;             // kHotspot
   double hotspot_fraction = 0.2;  // kHotspot: this share goes to `hotspot`, the rest is uniform
   int source_supernode = 0, destination_supernode = 1;  // kSupernodePair
+  int supernode_offset = 1;          // kAdversarial: supernode s sends to s + supernode_offset
+  double uniform_fraction = 0;       // kAdversarial: this share is uniform
+  std::uint64_t burst_messages = 1;  // mean length of a burst; 1: no bursts
+  double burst_load = 1;             // within a burst, of 96 GB/s per hub
 };
 
 // Packets at given times; tests compare the engine with the reference router on these.

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "emulator/sim/run.h"
+#include "emulator/workload/patterns.h"
 #include "fmt/format.h"
 
 namespace percs {
@@ -59,6 +60,38 @@ void Clocks(const Scenario& scenario, const Topology& topology,
   }
 }
 
+// The hubs that some hub sends to. REQUIRES: a pattern that exists on this topology.
+std::vector<bool> Receivers(const Scenario& scenario, const PatternWorkload& workload,
+                            std::size_t hubs) {
+  std::vector<bool> receivers(hubs, false);
+  for (NodeId hub = 0; hub < hubs; ++hub) {
+    const auto pattern =
+        DestinationPattern::Create(workload, scenario.topology, scenario.seed, hub);
+    PERCS_CHECK(pattern.ok());
+    if (pattern->silent()) continue;
+    if (pattern->fixed() == kNoNode) return std::vector<bool>(hubs, true);
+    receivers[pattern->fixed()] = true;
+  }
+  return receivers;
+}
+
+void MeasureFairness(const Scenario& scenario, const PatternWorkload& workload,
+                     const std::vector<NodeResult>& nodes, Measurement* m) {
+  const TopologySpec& t = scenario.topology;
+  const auto receivers =
+      Receivers(scenario, workload, static_cast<std::size_t>(t.supernodes * t.drawers * t.hubs));
+  double sum = 0, squares = 0;
+  for (const NodeResult& node : nodes) {
+    if (node.node >= receivers.size() || !receivers[node.node]) continue;
+    const std::uint64_t bytes = node.stats.measured_bytes_accepted;
+    m->least_accepted_bytes = m->receivers == 0 ? bytes : std::min(m->least_accepted_bytes, bytes);
+    ++m->receivers;
+    sum += static_cast<double>(bytes);
+    squares += static_cast<double>(bytes) * static_cast<double>(bytes);
+  }
+  if (squares > 0) m->fairness = sum * sum / (static_cast<double>(m->receivers) * squares);
+}
+
 Measurement Measured(const Scenario& scenario, const std::vector<NodeResult>& nodes,
                      const NodeStats& total) {
   Measurement m;
@@ -76,6 +109,10 @@ Measurement Measured(const Scenario& scenario, const std::vector<NodeResult>& no
                 static_cast<double>(total.measured_bytes_accepted) +
                         static_cast<double>(dropped) * kFlitBytes <
                     Measurement::kAcceptedShare * static_cast<double>(total.measured_bytes_offered);
+  LatencyBatches batches;
+  for (const NodeResult& node : nodes) batches.Merge(node.batches);
+  m.latency = BatchMeansOf(batches);
+  if (pattern->pattern != Pattern::kMulticast) MeasureFairness(scenario, *pattern, nodes, &m);
   return m;
 }
 

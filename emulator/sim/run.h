@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "emulator/clock/clock_report.h"
+#include "emulator/metrics/latency_batches.h"
 #include "emulator/sim/fabric.h"
 
 namespace percs {
@@ -24,6 +25,14 @@ struct Measurement {
   bool saturated = false;
 
   static constexpr double kAcceptedShare = 0.95;
+
+  // Of the mean latency of packets created in the phase, by batch means.
+  BatchMeans latency;
+  // Bytes that a hub accepted in the phase, over the hubs that some hub sends to: the least, and
+  // Jain's index of fairness, (sum x)^2 / (n sum x^2): 1 if all accepted the same, 1/n if one hub
+  // accepted everything. 0 of no receivers.
+  std::uint64_t receivers = 0, least_accepted_bytes = 0;
+  double fairness = 0;
 };
 
 // Merged over nodes in node order; the same for every placement of the same scenario.

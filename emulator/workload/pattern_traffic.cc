@@ -1,28 +1,8 @@
 #include "emulator/workload/pattern_traffic.h"
 
-#include <algorithm>
-#include <bit>
-
 #include "fmt/format.h"
 
 namespace percs {
-
-double NegativeLog(double u) {
-  // u = m x 2^e with m in [1, 2); ln m by the series of atanh, which converges by 1/9 per term
-  // here.
-  const std::uint64_t bits = std::bit_cast<std::uint64_t>(u);
-  const int e = static_cast<int>((bits >> 52) & 0x7ff) - 1023;
-  const double m = std::bit_cast<double>((bits & 0x000fffffffffffffull) | 0x3ff0000000000000ull);
-  const double z = (m - 1.0) / (m + 1.0), z2 = z * z;
-  // Divided by the compiler: thirteen divisions would cost more than all else here.
-  static constexpr double kTerms[] = {1.0 / 25, 1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17,
-                                      1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9,  1.0 / 7,
-                                      1.0 / 5,  1.0 / 3,  1.0};
-  double sum = 0;
-#pragma GCC unroll 13
-  for (const double term : kTerms) sum = sum * z2 + term;
-  return -(2.0 * z * sum + e * 0.69314718055994530942);
-}
 
 PatternTraffic::PatternTraffic(const PatternWorkload& workload, DestinationPattern pattern,
                                std::uint64_t seed, HubServices& hub, std::uint64_t token)
@@ -36,28 +16,20 @@ PatternTraffic::PatternTraffic(const PatternWorkload& workload, DestinationPatte
     measure_from_ = context_.now + workload.warm_up;
     measure_to_ = measure_from_ + workload.measure;
   }
-  // Load 1.0 is 96 GB/s per hub: one flit per W flit time.
-  const double flits = static_cast<double>(workload.message_bytes) / kFlitBytes;
-  if (workload.load > 0) {
-    mean_gap_ps_ = flits * static_cast<double>(context_.parameters->w_flit_time) / workload.load;
-  }
+  if (workload.load > 0) injection_.emplace(workload, context_.parameters->w_flit_time);
 }
 
 void PatternTraffic::Start() {
   if (pattern_.silent()) return;
   sending_ = true;
   ++context_.work->unfinished;
-  if (mean_gap_ps_ > 0) {
-    next_ = context_.now + Gap();
+  if (injection_) {
+    next_ = context_.now + injection_->Gap(random_);
     hub_.SetTimer(next_, token_);
     DrawAhead();
   } else {
     OnBacklogShrunk();
   }
-}
-
-Time PatternTraffic::Gap() {
-  return std::max<Time>(1, static_cast<Time>(mean_gap_ps_ * NegativeLog(random_.Unit())));
 }
 
 void PatternTraffic::OnTimer(std::uint64_t) {
@@ -77,7 +49,7 @@ void PatternTraffic::OnTimer(std::uint64_t) {
 }
 
 void PatternTraffic::OnBacklogShrunk() {
-  if (!sending_ || mean_gap_ps_ > 0) return;
+  if (!sending_ || injection_) return;
   while (more() && hub_.backlog() < kBacklog) SendOne(pattern_.Draw(random_));
   if (!more()) Finish();
 }

@@ -1,14 +1,14 @@
 // Synthetic traffic of one hub: open loop at a load, or a fixed count.
 #pragma once
 
+#include <optional>
+
 #include "emulator/base/random.h"
 #include "emulator/workload/hub_workload.h"
+#include "emulator/workload/injection.h"
 #include "emulator/workload/patterns.h"
 
 namespace percs {
-
-// -ln(u) for u in (0, 1], from +, * and / only: the same bits on every host, as the digest needs.
-double NegativeLog(double u);
 
 class PatternTraffic final : public HubWorkload {
  public:
@@ -30,11 +30,10 @@ class PatternTraffic final : public HubWorkload {
   void DrawAhead() {
     to_ = pattern_.Draw(random_);
     hub_.Expect(to_, SpreadWindow(sent_, *context_.parameters));
-    gap_ = Gap();
+    gap_ = injection_->Gap(random_);
   }
   bool more() const { return sending_ && (workload_.count == 0 || sent_ < workload_.count); }
   void Finish();
-  Time Gap();
   bool Measuring() const { return context_.now >= measure_from_ && context_.now < measure_to_; }
 
   const PatternWorkload& workload_;
@@ -42,8 +41,8 @@ class PatternTraffic final : public HubWorkload {
   RandomStream random_;
   HubServices& hub_;
   NodeContext& context_;
-  Time measure_from_ = 0, measure_to_ = 0;  // the measurement phase, empty if there is none
-  double mean_gap_ps_ = 0;
+  Time measure_from_ = 0, measure_to_ = 0;     // the measurement phase, empty if there is none
+  std::optional<InjectionProcess> injection_;  // none: as fast as the HFI takes them
   std::uint64_t sent_ = 0;
   Time next_ = 0, gap_ = 0;
   NodeId to_ = kNoNode;

@@ -87,14 +87,62 @@ absl::StatusOr<NodeId> Transpose(const TopologySpec& topology, NodeId nodes, Nod
   return to == node ? kNoNode : to;
 }
 
-absl::StatusOr<NodeId> BitComplement(const TopologySpec& topology, NodeId nodes, NodeId node) {
+// Of patterns that permute the bits of a hub's number.
+absl::StatusOr<NodeId> PermutedBits(Pattern pattern, const TopologySpec& topology, NodeId nodes,
+                                    NodeId node) {
   if (!std::has_single_bit(nodes)) {
-    return absl::InvalidArgumentError(
-        fmt::format("pattern bitcomp needs a number of hubs that is a power of two; this topology "
-                    "has {}, expected {} or {} hubs",
-                    Sizes(topology), std::bit_floor(nodes), std::bit_ceil(nodes)));
+    return absl::InvalidArgumentError(fmt::format(
+        "pattern {} needs a number of hubs that is a power of two; this topology "
+        "has {}, expected {} or {} hubs",
+        PatternName(pattern), Sizes(topology), std::bit_floor(nodes), std::bit_ceil(nodes)));
   }
-  return nodes - 1 - node;
+  if (pattern == Pattern::kBitcomp) return nodes - 1 - node;
+  const int bits = std::countr_zero(nodes);
+  NodeId to = 0;
+  if (pattern == Pattern::kShuffle) {
+    to = (node << 1 | node >> (bits - 1)) & (nodes - 1);
+  } else {
+    for (int bit = 0; bit < bits; ++bit) to |= (node >> bit & 1) << (bits - 1 - bit);
+  }
+  return to == node ? kNoNode : to;
+}
+
+// The neighbours of a hub in a torus of rows x columns.
+std::vector<NodeId> StencilOf(NodeId nodes, NodeId node) {
+  NodeId rows = 1;
+  for (NodeId r = 1; r * r <= nodes; ++r) {
+    if (nodes % r == 0) rows = r;
+  }
+  const NodeId columns = nodes / rows, row = node / columns, column = node % columns;
+  std::vector<NodeId> neighbours;
+  for (const NodeId to :
+       {row * columns + (column + 1) % columns, row * columns + (column + columns - 1) % columns,
+        (row + 1) % rows * columns + column, (row + rows - 1) % rows * columns + column}) {
+    if (to != node && std::find(neighbours.begin(), neighbours.end(), to) == neighbours.end())
+      neighbours.push_back(to);
+  }
+  return neighbours;
+}
+
+// Needs a second supernode, and an offset that does not lead back to the own one.
+absl::Status CheckAdversarial(const PatternWorkload& w, const TopologySpec& topology) {
+  if (topology.supernodes < 2) {
+    return absl::InvalidArgumentError(fmt::format(
+        "pattern adversarial needs two supernodes; this topology has {}; expected at least 2 "
+        "supernodes",
+        Sizes(topology)));
+  }
+  if (w.supernode_offset < 1 || w.supernode_offset >= topology.supernodes) {
+    return absl::InvalidArgumentError(
+        fmt::format("supernode_offset {} leads to no other supernode; this topology has {}; "
+                    "expected 1 to {}",
+                    w.supernode_offset, Sizes(topology), topology.supernodes - 1));
+  }
+  if (!(w.uniform_fraction >= 0 && w.uniform_fraction <= 1)) {
+    return absl::InvalidArgumentError(fmt::format(
+        "uniform_fraction {} is not a share; expected from 0 to 1", w.uniform_fraction));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<NodeId> SupernodePair(const PatternWorkload& w, const TopologySpec& topology,
@@ -172,7 +220,9 @@ absl::StatusOr<NodeId> FixedDestination(const PatternWorkload& workload,
     case Pattern::kTranspose:
       return Transpose(topology, nodes, node);
     case Pattern::kBitcomp:
-      return BitComplement(topology, nodes, node);
+    case Pattern::kBitrev:
+    case Pattern::kShuffle:
+      return PermutedBits(workload.pattern, topology, nodes, node);
     case Pattern::kRandperm:
       return RandomPermutation(seed, nodes, node);
     case Pattern::kSupernodePair:
@@ -180,6 +230,8 @@ absl::StatusOr<NodeId> FixedDestination(const PatternWorkload& workload,
     case Pattern::kUniform:
     case Pattern::kHotspot:
     case Pattern::kMulticast:
+    case Pattern::kAdversarial:
+    case Pattern::kStencil:
       break;
   }
   PERCS_CHECK(false && "not a pattern of fixed destinations");
@@ -189,9 +241,9 @@ absl::StatusOr<NodeId> FixedDestination(const PatternWorkload& workload,
 }  // namespace
 
 const char* PatternName(Pattern pattern) {
-  constexpr const char* kNames[] = {"uniform",  "hotspot",        "neighbor",
-                                    "tornado",  "transpose",      "bitcomp",
-                                    "randperm", "supernode_pair", "multicast"};
+  constexpr const char* kNames[] = {
+      "uniform",        "hotspot",   "neighbor", "tornado", "transpose",   "bitcomp", "randperm",
+      "supernode_pair", "multicast", "bitrev",   "shuffle", "adversarial", "stencil"};
   PERCS_CHECK(static_cast<std::size_t>(pattern) < std::size(kNames));
   return kNames[static_cast<int>(pattern)];
 }
@@ -215,9 +267,20 @@ absl::StatusOr<DestinationPattern> DestinationPattern::Create(const PatternWorkl
   } else if (workload.pattern == Pattern::kMulticast) {
     auto groups = GroupsOf(workload, topology, node);
     if (!groups.ok()) return groups.status();
-    p.groups_ = *std::move(groups);
+    p.in_turn_ = *std::move(groups);
     p.fixed_ = kNoNode;
-    if (!p.groups_.empty()) p.kind_ = Kind::kGroups;
+    if (!p.in_turn_.empty()) p.kind_ = Kind::kInTurn;
+  } else if (workload.pattern == Pattern::kStencil) {
+    p.in_turn_ = StencilOf(nodes, node);
+    p.kind_ = Kind::kInTurn;
+  } else if (workload.pattern == Pattern::kAdversarial) {
+    if (auto s = CheckAdversarial(workload, topology); !s.ok()) return s;
+    p.kind_ = Kind::kAdversarial;
+    const auto supernodes = static_cast<NodeId>(topology.supernodes);
+    p.hubs_ = nodes / supernodes;
+    p.fixed_ =
+        (node / p.hubs_ + static_cast<NodeId>(workload.supernode_offset)) % supernodes * p.hubs_;
+    p.uniform_fraction_ = workload.uniform_fraction;
   } else if (workload.pattern == Pattern::kHotspot) {
     if (auto s = CheckHotspot(workload, topology, nodes); !s.ok()) return s;
     p.kind_ = node == workload.hotspot ? Kind::kUniform : Kind::kHotspot;

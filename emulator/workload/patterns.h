@@ -14,7 +14,16 @@
 //   supernode_pair  hub i of `source_supernode` to hub i of `destination_supernode`, all other hubs
 //                   are silent; S > 1;
 //   multicast       the source of multicast groups to each of them in turn; all other hubs are
-//   silent.
+//                   silent;
+//   bitrev          the hub whose number has the bits of n in reverse order; hubs that are their
+//   own
+//                   are silent; N must be a power of two;
+//   shuffle         the bits of n rotated left by one; likewise;
+//   adversarial     any hub of supernode (s + supernode_offset) mod S, all alike; with probability
+//                   `uniform_fraction` any other hub; S > 1 (ADV+i of the dragonfly literature:
+//                   Kim, Dally, Scott, Abts, ISCA 2008);
+//   stencil         in turn its neighbours in a torus of R x C hubs, row by row: east, west, south,
+//                   north, each once; R is the largest divisor of N that is at most its root.
 #pragma once
 
 #include <cstdint>
@@ -41,25 +50,33 @@ class DestinationPattern {
 
   // This hub never sends: Draw returns kNoNode.
   bool silent() const { return kind_ == Kind::kFixed && fixed_ == kNoNode; }
+  // The only destination, if there is one.
+  NodeId fixed() const { return kind_ == Kind::kFixed ? fixed_ : kNoNode; }
   // The next destination, a hub but never this one, or a multicast group. Draws from `random` only
-  // for uniform (once) and hotspot (once, and again when the uniform share is hit).
+  // for uniform (once), hotspot (once, and again when the uniform share is hit) and adversarial
+  // (once, and before that for a uniform share above 0).
   NodeId Draw(RandomStream& random) {
     if (kind_ == Kind::kFixed) return fixed_;
-    if (kind_ == Kind::kGroups) return groups_[next_group_++ % groups_.size()];
+    if (kind_ == Kind::kInTurn) return in_turn_[next_in_turn_++ % in_turn_.size()];
     if (kind_ == Kind::kHotspot && random.Unit() <= hotspot_fraction_) return fixed_;
+    if (kind_ == Kind::kAdversarial &&
+        (uniform_fraction_ == 0 || random.Unit() > uniform_fraction_)) {
+      return fixed_ + random.Below(hubs_);
+    }
     const NodeId other = random.Below(nodes_ - 1);
     return other < node_ ? other : other + 1;
   }
 
  private:
-  enum class Kind : std::uint8_t { kFixed, kUniform, kHotspot, kGroups };
+  enum class Kind : std::uint8_t { kFixed, kUniform, kHotspot, kInTurn, kAdversarial };
 
   Kind kind_ = Kind::kFixed;
   NodeId node_ = 0, nodes_ = 0;
-  NodeId fixed_ = kNoNode;
-  double hotspot_fraction_ = 0;
-  std::vector<NodeId> groups_;  // of this source
-  std::size_t next_group_ = 0;
+  NodeId fixed_ = kNoNode;  // adversarial: the first hub of the supernode sent to
+  NodeId hubs_ = 0;         // of a supernode
+  double hotspot_fraction_ = 0, uniform_fraction_ = 0;
+  std::vector<NodeId> in_turn_;
+  std::size_t next_in_turn_ = 0;
 };
 
 }  // namespace percs

@@ -29,6 +29,32 @@ absl::StatusOr<std::vector<FaultTally>> UnpackTallies(const PackedTallies& packe
   return tallies;
 }
 
+namespace {
+
+void PackBatches(const LatencyBatches& batches, PackedTallies* packed) {
+  for (std::size_t i = 0; i < LatencyBatches::kBatches; ++i) {
+    packed->Add(batches.count[i]);
+    packed->Add(batches.sum_ps[i]);
+  }
+}
+
+// None of a run without a measurement phase.
+absl::StatusOr<LatencyBatches> UnpackBatches(const PackedTallies& packed) {
+  LatencyBatches batches;
+  if (packed.empty()) return batches;
+  if (packed.size() != 2 * LatencyBatches::kBatches) {
+    return absl::InvalidArgumentError(fmt::format("{} numbers of latency batches; expected {}",
+                                                  packed.size(), 2 * LatencyBatches::kBatches));
+  }
+  for (int i = 0; i < LatencyBatches::kBatches; ++i) {
+    batches.count[static_cast<std::size_t>(i)] = packed[2 * i];
+    batches.sum_ps[static_cast<std::size_t>(i)] = packed[2 * i + 1];
+  }
+  return batches;
+}
+
+}  // namespace
+
 void NodeResultToProto(const NodeResult& result, v1::NodeResult* message) {
   message->set_node(result.node);
   message->set_digest_high(result.digest.high);
@@ -42,6 +68,8 @@ void NodeResultToProto(const NodeResult& result, v1::NodeResult* message) {
   }
   PackSamples(result.clock, message->mutable_clock_samples());
   PackTallies(result.tallies, message->mutable_tallies());
+  if (!(result.batches == LatencyBatches()))
+    PackBatches(result.batches, message->mutable_latency_batches());
   message->set_workload_high(result.workload.high);
   message->set_workload_low(result.workload.low);
   message->set_workload_started(result.workload_started);
@@ -74,6 +102,9 @@ absl::StatusOr<NodeResult> NodeResultFromProto(const v1::NodeResult& message) {
   auto tallies = UnpackTallies(message.tallies());
   if (!tallies.ok()) return tallies.status();
   result.tallies = *std::move(tallies);
+  auto batches = UnpackBatches(message.latency_batches());
+  if (!batches.ok()) return batches.status();
+  result.batches = *batches;
   result.workload = {message.workload_high(), message.workload_low()};
   result.workload_started = message.workload_started();
   result.credits_missing = message.credits_missing();

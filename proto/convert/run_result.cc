@@ -127,8 +127,26 @@ void RunResultToProto(const RunResult& result, const Topology& topology, v1::Run
     m->set_duration(from.duration);
     m->set_senders(from.senders);
     m->set_saturated(from.saturated);
+    if (from.latency.half_width_ps >= 0) m->set_half_width_ps(from.latency.half_width_ps);
+    m->set_steady(from.latency.steady);
+    m->set_receivers(from.receivers);
+    m->set_least_accepted_bytes(from.least_accepted_bytes);
+    m->set_fairness(from.fairness);
   }
   if (result.clock.on) ClockToProto(result.clock, message->mutable_clock());
+}
+
+Measurement MeasurementFromProto(const v1::Measurement& m) {
+  Measurement measurement;
+  measurement.duration = m.duration();
+  measurement.senders = m.senders();
+  measurement.saturated = m.saturated();
+  if (m.has_half_width_ps()) measurement.latency.half_width_ps = m.half_width_ps();
+  measurement.latency.steady = m.steady();
+  measurement.receivers = m.receivers();
+  measurement.least_accepted_bytes = m.least_accepted_bytes();
+  measurement.fairness = m.fairness();
+  return measurement;
 }
 
 absl::StatusOr<RunResult> RunResultFromProto(const v1::RunResult& m, const Topology& topology) {
@@ -158,8 +176,7 @@ absl::StatusOr<RunResult> RunResultFromProto(const v1::RunResult& m, const Topol
     r.reroutes.push_back(*std::move(reroute));
   }
   if (m.has_clock()) r.clock = ClockFromProto(m.clock());
-  r.measurement = {m.measurement().duration(), m.measurement().senders(),
-                   m.measurement().saturated()};
+  if (m.has_measurement()) r.measurement = MeasurementFromProto(m.measurement());
   r.violations.assign(m.violations().begin(), m.violations().end());
   for (const v1::LostHubs& x : m.lost())
     r.lost.push_back({{x.nodes().begin(), x.nodes().end()}, x.who(), 0, x.at()});

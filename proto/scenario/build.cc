@@ -246,7 +246,7 @@ class Builder {
   PatternWorkload BuildPattern(const v1::PatternTraffic& message, const std::string& path) {
     PatternWorkload w;
     static_assert(v1::PATTERN_UNIFORM == static_cast<int>(Pattern::kUniform) + 1 &&
-                  v1::PATTERN_MULTICAST == static_cast<int>(Pattern::kMulticast) + 1);
+                  v1::PATTERN_STENCIL == static_cast<int>(Pattern::kStencil) + 1);
     if (message.pattern() != v1::PATTERN_UNSPECIFIED) {
       w.pattern = static_cast<Pattern>(message.pattern() - 1);
     }
@@ -264,6 +264,11 @@ class Builder {
     if (message.has_source_supernode()) w.source_supernode = message.source_supernode();
     if (message.has_destination_supernode())
       w.destination_supernode = message.destination_supernode();
+    if (message.has_supernode_offset()) w.supernode_offset = message.supernode_offset();
+    if (message.has_uniform_fraction()) w.uniform_fraction = message.uniform_fraction();
+    if (message.has_burst_messages())
+      w.burst_messages = static_cast<std::uint64_t>(message.burst_messages());
+    if (message.has_burst_load()) w.burst_load = message.burst_load();
     CheckPattern(message, w, path);
     return w;
   }

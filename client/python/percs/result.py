@@ -124,6 +124,33 @@ class Result:
         return number(self._measured.get("accepted_bytes_per_second_per_hub"))
 
     @property
+    def steady(self) -> bool:
+        """Whether the latency has no trend over the measurement phase.
+
+        By a t test at 1 % of the batch means of its two halves. False without such a phase.
+        """
+        return bool(self._measured.get("steady", False))
+
+    @property
+    def latency_half_width(self) -> float:
+        """Half the 95 % confidence interval of the mean packet latency, in ns.
+
+        By ten batch means. NaN without a measurement phase, if the network was saturated, or if a
+        tenth of the phase has no packet.
+        """
+        return number(self._measured.get("latency_half_width_ns"))
+
+    @property
+    def fairness(self) -> float:
+        """Jain's index of what receiving hubs accepted, 1/n to 1; NaN without a measurement phase."""
+        return number(self._measured.get("fairness"))
+
+    @property
+    def least_accepted(self) -> float:
+        """Bytes per second of the receiving hub that accepted least; NaN without a measurement phase."""
+        return number(self._measured.get("least_accepted_bytes_per_second_per_hub"))
+
+    @property
     def hops_mean(self) -> float:
         """LL, LR and D links per packet; NaN if no packet arrived."""
         return float(self.raw["hops_mean"]) if self.raw["packets_delivered"] else NAN

@@ -153,7 +153,63 @@ TEST(Patterns, SupernodePairSendsHubToHubAndOthersAreSilent) {
   EXPECT_THAT(FixedMap(w, Spec(3, 1, 2)), ElementsAre(kNoNode, kNoNode, kNoNode, kNoNode, 0, 1));
 }
 
+TEST(Patterns, BitrevReversesTheBitsAndItsOwnReverseIsSilent) {
+  EXPECT_THAT(FixedMap(Of(Pattern::kBitrev), Spec(1, 1, 8)),
+              ElementsAre(kNoNode, 4, kNoNode, 6, 1, kNoNode, 3, kNoNode));
+  EXPECT_THAT(ErrorOf(Of(Pattern::kBitrev), Spec(3, 1, 4)),
+              AllOf(HasSubstr("pattern bitrev"), HasSubstr("power of two")));
+}
+
+TEST(Patterns, ShuffleRotatesTheBitsLeft) {
+  EXPECT_THAT(FixedMap(Of(Pattern::kShuffle), Spec(1, 1, 8)),
+              ElementsAre(kNoNode, 2, 4, 6, 1, 3, 5, kNoNode));
+  EXPECT_THAT(FixedMap(Of(Pattern::kShuffle), Spec(1, 1, 2)), ElementsAre(kNoNode, kNoNode));
+}
+
+TEST(Patterns, AdversarialReachesEveryHubOfOneSupernodeAlike) {
+  PERCS_TRACE_SEED();
+  PatternWorkload w = Of(Pattern::kAdversarial);
+  w.supernode_offset = 2;
+  const std::vector<int> counts = DestinationCounts(w, Spec(3, 1, 4), 5, 40'000);
+  for (NodeId n = 0; n < 4; ++n) EXPECT_NEAR(counts[n], 10'000, 600);  // (1 + 2) mod 3 = 0
+  for (NodeId n = 4; n < 12; ++n) EXPECT_EQ(counts[n], 0);
+}
+
+TEST(Patterns, AdversarialTrafficCanBeMixedWithUniform) {
+  PERCS_TRACE_SEED();
+  PatternWorkload w = Of(Pattern::kAdversarial);
+  w.uniform_fraction = 0.5;
+  const std::vector<int> counts = DestinationCounts(w, Spec(2, 1, 4), 0, 56'000);
+  EXPECT_EQ(counts[0], 0);
+  EXPECT_NEAR(counts[1], 4'000, 500);   // a seventh of the half
+  EXPECT_NEAR(counts[7], 11'000, 700);  // and a quarter of the other
+  w.uniform_fraction = 1;
+  EXPECT_NEAR(DestinationCounts(w, Spec(2, 1, 4), 0, 56'000)[1], 8'000, 600);
+}
+
+TEST(Patterns, StencilSendsToTheNeighboursInATorusInTurn) {
+  const auto in_turn = [](const TopologySpec& t, NodeId node, int draws) {
+    auto p = DestinationPattern::Create(Of(Pattern::kStencil), t, 1, node);
+    EXPECT_TRUE(p.ok()) << p.status();
+    RandomStream unused;
+    std::vector<NodeId> to;
+    for (int i = 0; i < draws; ++i) to.push_back(p->Draw(unused));
+    return to;
+  };
+  // 32 hubs are 4 x 8; hub 8 is the first of row 1.
+  EXPECT_THAT(in_turn(Spec(1, 4, 8), 8, 5), ElementsAre(9, 15, 16, 0, 9));
+  EXPECT_THAT(in_turn(Spec(1, 1, 7), 0, 3), ElementsAre(1, 6, 1));  // a ring
+  EXPECT_THAT(in_turn(Spec(1, 1, 4), 0, 3), ElementsAre(1, 2, 1));  // 2 x 2
+  EXPECT_THAT(in_turn(Spec(1, 1, 2), 1, 2), ElementsAre(0, 0));
+}
+
 TEST(Patterns, ImpossibleParametersSayWhatWouldBeRight) {
+  PatternWorkload a = Of(Pattern::kAdversarial);
+  EXPECT_THAT(ErrorOf(a, Spec(1, 4, 8)), HasSubstr("at least 2 supernodes"));
+  a.supernode_offset = 3;
+  EXPECT_THAT(ErrorOf(a, Spec(3, 1, 2)),
+              AllOf(HasSubstr("supernode_offset 3"), HasSubstr("expected 1 to 2")));
+
   PatternWorkload w = Of(Pattern::kSupernodePair);
   EXPECT_THAT(ErrorOf(w, Spec(1, 4, 8)), HasSubstr("at least 2 supernodes"));
   w.destination_supernode = 3;
@@ -189,6 +245,44 @@ TEST(MeasurementTest, ARunIsSaturatedIfItAcceptsLessThanItOffers) {
   EXPECT_TRUE(busy.measurement.saturated);
   EXPECT_EQ(busy.measurement.duration, 20 * kMicrosecond);
   EXPECT_EQ(busy.measurement.senders, 2u);
+}
+
+TEST(MeasurementTest, AnIdleNetworkIsSteadyAndFairAndItsMeanIsKnown) {
+  const Measurement m = Neighbours(0.05).measurement;
+  EXPECT_TRUE(m.latency.steady);
+  EXPECT_GE(m.latency.half_width_ps, 0);
+  EXPECT_EQ(m.receivers, 2u);
+  EXPECT_GT(m.least_accepted_bytes, 0u);
+  EXPECT_GT(m.fairness, 0.9);
+}
+
+TEST(MeasurementTest, QueuesThatGrowAreNotSteady) {
+  EXPECT_FALSE(Neighbours(0.9).measurement.latency.steady);
+}
+
+TEST(MeasurementTest, WhatHubsOfAHotspotAcceptIsUnfair) {
+  Scenario scenario;
+  scenario.topology = {.supernodes = 1, .drawers = 1, .hubs = 8};
+  PatternWorkload pattern;
+  pattern.pattern = Pattern::kHotspot;
+  pattern.hotspot_fraction = 1;
+  pattern.load = 0.01;
+  pattern.measure = 50 * kMicrosecond;
+  scenario.workload = pattern;
+  const Measurement m = test::Play(scenario).measurement;
+  EXPECT_EQ(m.receivers, 8u);
+  EXPECT_LT(m.fairness, 0.9);
+}
+
+TEST(MeasurementTest, ReceiversAreTheHubsThatSomeHubSendsTo) {
+  Scenario scenario;
+  scenario.topology = {.supernodes = 2, .drawers = 1, .hubs = 4};
+  PatternWorkload pattern;
+  pattern.pattern = Pattern::kSupernodePair;
+  pattern.load = 0.02;
+  pattern.measure = 50 * kMicrosecond;
+  scenario.workload = pattern;
+  EXPECT_EQ(test::Play(scenario).measurement.receivers, 4u);
 }
 
 TEST(MeasurementTest, ItsLengthIsThatOfThePartBeforeTheRunStops) {

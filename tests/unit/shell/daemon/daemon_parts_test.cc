@@ -148,6 +148,7 @@ TEST(NodeResultCodecTest, EveryCounterComesBack) {
   sent.failed.push_back({1, 2, 3, 4, DropReason::kNoRoute, 5});
   sent.ranks.push_back({1, 2, 3, 4, 5});
   sent.first_rerouted.emplace_back(2, 123);
+  for (int i = 0; i < 10; ++i) sent.batches.Add(i, 10, 100 + i);
   sent.credits_missing = 6;
   sent.flits_out_of_order = 7;
   sent.vcs_out_of_place = 8;
@@ -162,10 +163,14 @@ TEST(NodeResultCodecTest, EveryCounterComesBack) {
   EXPECT_EQ(got->failed[0].reason, DropReason::kNoRoute);
   EXPECT_EQ(got->first_rerouted, sent.first_rerouted);
   EXPECT_EQ(got->ranks[0].waiting, 5);
+  EXPECT_EQ(got->batches, sent.batches);
   EXPECT_EQ(got->credits_missing, 6u);
   EXPECT_EQ(got->flits_out_of_order, 7u);
   EXPECT_EQ(got->vcs_out_of_place, 8u);
   EXPECT_EQ(got->flits_without_credit, 9u);
+  message.mutable_latency_batches()->RemoveLast();
+  EXPECT_THAT(std::string(NodeResultFromProto(message).status().message()),
+              HasSubstr("19 numbers of latency batches; expected 20"));
   message.mutable_stats()->RemoveLast();
   EXPECT_THAT(std::string(NodeResultFromProto(message).status().message()), HasSubstr("counters"));
 }

@@ -78,12 +78,14 @@ TEST(Build, PatternDefaultsAreTheOnesInTheTable) {
   ASSERT_TRUE(built.ok()) << built.status();
   const auto& a = std::get<PatternWorkload>(built->workload);
   const PatternWorkload b;
-  EXPECT_TRUE(a.pattern == b.pattern && a.message_bytes == b.message_bytes && a.count == b.count &&
-              a.load == b.load && a.warm_up == b.warm_up && a.measure == b.measure &&
-              a.reliable == b.reliable && a.payload == b.payload && a.hotspot == b.hotspot &&
-              a.hotspot_fraction == b.hotspot_fraction &&
-              a.source_supernode == b.source_supernode &&
-              a.destination_supernode == b.destination_supernode);
+  EXPECT_TRUE(
+      a.pattern == b.pattern && a.message_bytes == b.message_bytes && a.count == b.count &&
+      a.load == b.load && a.warm_up == b.warm_up && a.measure == b.measure &&
+      a.reliable == b.reliable && a.payload == b.payload && a.hotspot == b.hotspot &&
+      a.hotspot_fraction == b.hotspot_fraction && a.source_supernode == b.source_supernode &&
+      a.destination_supernode == b.destination_supernode &&
+      a.supernode_offset == b.supernode_offset && a.uniform_fraction == b.uniform_fraction &&
+      a.burst_messages == b.burst_messages && a.burst_load == b.burst_load);
 }
 
 TEST(Build, EveryPatternHasItsName) {
@@ -93,7 +95,11 @@ TEST(Build, EveryPatternHasItsName) {
                                                        {"tornado", Pattern::kTornado},
                                                        {"bitcomp", Pattern::kBitcomp},
                                                        {"randperm", Pattern::kRandperm},
-                                                       {"supernode_pair", Pattern::kSupernodePair}};
+                                                       {"supernode_pair", Pattern::kSupernodePair},
+                                                       {"bitrev", Pattern::kBitrev},
+                                                       {"shuffle", Pattern::kShuffle},
+                                                       {"adversarial", Pattern::kAdversarial},
+                                                       {"stencil", Pattern::kStencil}};
   for (const auto& [name, pattern] : kPatterns) {
     const auto w = WorkloadOf<PatternWorkload>(
         fmt::format("{}workload: {{pattern: {{pattern: {}}}}}\n", kTwoSupernodes, name));
@@ -118,6 +124,19 @@ workload:
   EXPECT_EQ(w.payload, PayloadMode::kVerified);
   EXPECT_EQ(w.hotspot, 5u);
   EXPECT_EQ(w.hotspot_fraction, 0.5);
+}
+
+TEST(Build, FieldsOfBurstsAndOfAdversarialTrafficArrive) {
+  const auto w = WorkloadOf<PatternWorkload>(R"(
+topology: {supernodes: 4}
+workload:
+  pattern: {pattern: adversarial, supernode_offset: 3, uniform_fraction: 0.25, load: 0.1,
+            burst_messages: 20, burst_load: 0.5}
+)");
+  EXPECT_EQ(w.supernode_offset, 3);
+  EXPECT_EQ(w.uniform_fraction, 0.25);
+  EXPECT_EQ(w.burst_messages, 20u);
+  EXPECT_EQ(w.burst_load, 0.5);
 }
 
 TEST(Build, ACountIsOfferedAsFastAsTheHfiTakesItUnlessALoadIsGiven) {

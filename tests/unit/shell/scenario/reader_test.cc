@@ -188,7 +188,7 @@ const Bad kBadValues[] = {
     {"workload: {pattern: {pattern: unifrom}}\n",
      "bad.yaml:1:31: workload.pattern.pattern: \"unifrom\" is not a choice; did you mean "
      "\"uniform\"?; choices: uniform, hotspot, neighbor, tornado, transpose, bitcomp, randperm, "
-     "supernode_pair, multicast"},
+     "supernode_pair, multicast, bitrev, shuffle, adversarial, stencil"},
     {"workload: {all_to_all: {schedule: SCHEDULE_SPREAD}}\n",
      "bad.yaml:1:35: workload.all_to_all.schedule: \"SCHEDULE_SPREAD\" is not a choice; "
      "choices: spread, linear"},

@@ -1,0 +1,40 @@
+// When a hub under synthetic traffic offers its next message: at random, or in bursts.
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/base/random.h"
+#include "emulator/base/time.h"
+#include "emulator/scenario/scenario.h"
+
+namespace percs {
+
+// -ln(u) for u in (0, 1], from +, * and / only: the same bits on every host, as the digest needs.
+double NegativeLog(double u);
+
+// Gaps between messages are drawn from the exponential distribution, so that a hub is a Poisson
+// source of the pattern's load. With bursts it is a two-state (on-off) source: a burst has a
+// geometric number of messages, `burst_messages` on average, which come at `burst_load`; the pause
+// after it makes the mean load that of the pattern.
+class InjectionProcess {
+ public:
+  // `w_flit_time`: of the HFI; load 1.0 is one flit in it. REQUIRES: load above 0, and with bursts
+  // at most burst_load.
+  InjectionProcess(const PatternWorkload& workload, Time w_flit_time);
+  // To the next message; at least 1 ps. One draw, and at the end of a burst a second one.
+  Time Gap(RandomStream& random);
+
+ private:
+  double gap_ps_ = 0;       // mean, within a burst if there are bursts
+  double pause_ps_ = 0;     // mean, between bursts
+  double per_message_ = 0;  // -ln of the probability that a burst goes on; 0: no bursts
+  std::uint64_t left_ = 0;  // messages of this burst
+};
+
+// Mean time between messages of a load, in ps: inside a burst, and between two bursts (0 without).
+struct MeanGaps {
+  double message_ps = 0, pause_ps = 0;
+};
+MeanGaps MeanGapsOf(const PatternWorkload& workload, Time w_flit_time);
+
+}  // namespace percs
