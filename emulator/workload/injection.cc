@@ -1,6 +1,5 @@
 #include "emulator/workload/injection.h"
 
-#include <algorithm>
 #include <bit>
 
 #include "emulator/base/check.h"
@@ -43,17 +42,9 @@ InjectionProcess::InjectionProcess(const PatternWorkload& workload, Time w_flit_
   PERCS_CHECK(pause_ps_ > 0 && per_message_ > 0);
 }
 
-Time InjectionProcess::Gap(RandomStream& random) {
-  double mean = gap_ps_;
-  if (per_message_ > 0) {
-    if (left_ > 0) {
-      --left_;
-    } else {
-      mean = pause_ps_;
-      left_ = static_cast<std::uint64_t>(NegativeLog(random.Unit()) / per_message_);
-    }
-  }
-  return std::max<Time>(1, static_cast<Time>(mean * NegativeLog(random.Unit())));
+double InjectionProcess::BeginBurst(RandomStream& random) {
+  left_ = static_cast<std::uint64_t>(NegativeLog(random.Unit()) / per_message_);
+  return pause_ps_;
 }
 
 }  // namespace percs

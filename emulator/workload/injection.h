@@ -1,6 +1,7 @@
 // When a hub under synthetic traffic offers its next message: at random, or in bursts.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "emulator/base/random.h"
@@ -21,10 +22,25 @@ class InjectionProcess {
   // `w_flit_time`: of the HFI; load 1.0 is one flit in it. REQUIRES: load above 0, and with bursts
   // at most burst_load.
   InjectionProcess(const PatternWorkload& workload, Time w_flit_time);
-  // To the next message; at least 1 ps. One draw, and at the end of a burst a second one.
-  Time Gap(RandomStream& random);
+  // To the next message; at least 1 ps. One draw, and at the end of a burst one before that.
+  Time Gap(RandomStream& random) {
+    const double mean = NextMean(random);
+    return GapOf(mean, NegativeLog(random.Unit()));
+  }
+  // The same in two steps, so that the logarithms of several gaps are computed side by side.
+  double NextMean(RandomStream& random) {
+    if (per_message_ == 0) return gap_ps_;
+    if (left_ == 0) return BeginBurst(random);
+    --left_;
+    return gap_ps_;
+  }
+  static Time GapOf(double mean, double negative_log) {
+    return std::max<Time>(1, static_cast<Time>(mean * negative_log));
+  }
 
  private:
+  double BeginBurst(RandomStream& random);  // returns the mean pause before it
+
   double gap_ps_ = 0;       // mean, within a burst if there are bursts
   double pause_ps_ = 0;     // mean, between bursts
   double per_message_ = 0;  // -ln of the probability that a burst goes on; 0: no bursts
