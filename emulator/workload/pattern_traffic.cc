@@ -32,20 +32,35 @@ void PatternTraffic::Start() {
   }
 }
 
+// In the order in which one after the other would be drawn.
+void PatternTraffic::DrawAhead() {
+  std::array<double, kDrawnAhead> means, draws;
+  for (std::size_t i = 0; i < kDrawnAhead; ++i) {
+    drawn_[i].to = pattern_.Draw(random_);
+    means[i] = injection_->NextMean(random_);
+    draws[i] = random_.Unit();
+  }
+  for (double& draw : draws) draw = NegativeLog(draw);
+  for (std::size_t i = 0; i < kDrawnAhead; ++i)
+    drawn_[i].gap = InjectionProcess::GapOf(means[i], draws[i]);
+  next_drawn_ = 0;
+}
+
 void PatternTraffic::OnTimer(std::uint64_t) {
   if (!sending_) return;
   if ((measure_to_ > 0 && next_ >= measure_to_) || !more()) {
     Finish();
     return;
   }
-  SendOne(to_);
+  SendOne(Next().to);
   if (!more()) {
     Finish();
     return;
   }
-  next_ += gap_;
+  next_ += Next().gap;
+  if (++next_drawn_ == kDrawnAhead) DrawAhead();
   hub_.SetTimer(next_, token_);
-  DrawAhead();
+  hub_.Expect(Next().to, SpreadWindow(sent_, *context_.parameters));
 }
 
 void PatternTraffic::OnBacklogShrunk() {

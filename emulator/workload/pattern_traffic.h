@@ -1,6 +1,7 @@
 // Synthetic traffic of one hub: open loop at a load, or a fixed count.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "emulator/base/random.h"
@@ -25,13 +26,15 @@ class PatternTraffic final : public HubWorkload {
  private:
   static constexpr std::size_t kBacklog = 128;
   void SendOne(NodeId to);
-  // Destination of the next packet and the gap after it: drawn one packet ahead, so that no event
-  // has to wait for the logarithm.
-  void DrawAhead() {
-    to_ = pattern_.Draw(random_);
-    hub_.Expect(to_, SpreadWindow(sent_, *context_.parameters));
-    gap_ = injection_->Gap(random_);
-  }
+  // Destination of a packet, and the gap after it.
+  struct Drawn {
+    NodeId to = kNoNode;
+    Time gap = 0;
+  };
+  // Several at once, so that the processor works on their logarithms side by side.
+  static constexpr std::size_t kDrawnAhead = 8;
+  void DrawAhead();
+  const Drawn& Next() const { return drawn_[next_drawn_]; }
   bool more() const { return sending_ && (workload_.count == 0 || sent_ < workload_.count); }
   void Finish();
   bool Measuring() const { return context_.now >= measure_from_ && context_.now < measure_to_; }
@@ -44,8 +47,9 @@ class PatternTraffic final : public HubWorkload {
   Time measure_from_ = 0, measure_to_ = 0;     // the measurement phase, empty if there is none
   std::optional<InjectionProcess> injection_;  // none: as fast as the HFI takes them
   std::uint64_t sent_ = 0;
-  Time next_ = 0, gap_ = 0;
-  NodeId to_ = kNoNode;
+  Time next_ = 0;
+  std::array<Drawn, kDrawnAhead> drawn_;
+  std::size_t next_drawn_ = 0;
   bool sending_ = false;
   const std::uint64_t token_;
 };
