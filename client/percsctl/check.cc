@@ -102,7 +102,7 @@ Outcome Check(const CheckArguments& a) {
 CommandBody AddCheck(CLI::App& app) {
   auto a = std::make_shared<CheckArguments>();
   app.add_option("FILE", a->files, "Scenarios: .yaml, .json or .textproto")->required();
-  app.add_option("--for", a->wanted, "What it is checked for: run, apply or both")
+  app.add_option("--for", a->wanted, "Command that must accept the scenario: run, apply or both")
       ->check(CLI::IsMember({kRun, kApply, kEither}))
       ->capture_default_str();
   AddSettingOptions(app, a->settings, a->seed);

@@ -229,7 +229,7 @@ constexpr Command kCommands[] = {
   percsd --controller host:18515 --listen host:0 --tls ./tls/daemon
   percsctl status --controller host:18515 --tls ./tls/operator)",
      AddCa},
-    {"help", kOther, "Show what percsctl or a command of it does",
+    {"help", kOther, "Show the help of percsctl or of a command",
      R"(  percsctl help
   percsctl help run
   percsctl help fault create)",

@@ -126,7 +126,7 @@ CommandBody AddCounters(CLI::App& app) {
       ->needs(node)
       ->excludes(per_node);
   app.add_flag("--list", a->list,
-               "Instead: every counter there is, with unit, metric and meaning; asks no fabric")
+               "List all counters with unit, metric and meaning; no fabric is needed")
       ->excludes(node)
       ->excludes(per_node);
   AddFabricOptions(app, a->fabric);

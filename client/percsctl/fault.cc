@@ -237,21 +237,21 @@ std::shared_ptr<BladeFaultArguments> AddBladeFault(CLI::App& app, const char* na
 
 CommandBody AddFault(CLI::App& app) {
   app.require_subcommand(1);
-  const auto spe = AddBladeFault(app, "spe-down", "Take an SPE of a blade down",
+  const auto spe = AddBladeFault(app, "spe-down", "Take down an SPE of a blade",
                                  "The SPE, like blade0:SPE3", "blade0:SPE3 --at 80us");
-  const auto ring = AddBladeFault(app, "eib-ring-lost", "Take a data ring of a blade's bus down",
+  const auto ring = AddBladeFault(app, "eib-ring-lost", "Take down a data ring of a blade's bus",
                                   "The ring, like blade0:CELL1:RING2", "blade0:CELL1:RING2");
   const auto chip =
-      AddBladeFault(app, "chip-link-degraded", "Slow the link between the Cells of a blade down",
+      AddBladeFault(app, "chip-link-degraded", "Slow down the link between the Cells of a blade",
                     "The blade", "blade0 --share 0.25");
   app.get_subcommand("chip-link-degraded")
       ->add_option("--share", chip->share, "Remaining share of its rate, above 0 and at most 1")
       ->capture_default_str();
-  const auto down = AddLinkFault(app, "link-down", "Take a link down, in both directions");
+  const auto down = AddLinkFault(app, "link-down", "Take down a link, in both directions");
   const auto up = AddLinkFault(app, "link-up", "Bring a link up");
   const auto errors = AddErrors(app);
   const auto lanes =
-      AddImpairment(app, "lanes", "Take lanes of a link down", "sn0-d0-h0:D0 --lost 3");
+      AddImpairment(app, "lanes", "Take down lanes of a link", "sn0-d0-h0:D0 --lost 3");
   app.get_subcommand("lanes")
       ->add_option("--lost", lanes->lost,
                    "Number of lanes lost in total, spares included; 0 repairs the link")

@@ -138,7 +138,7 @@ CommandBody AddGraph(CLI::App& app) {
       "load of its links");
   app.add_option("-o,--output", a->output, "File (.svg, .dot, .mmd); default: standard output");
   app.add_option("--type", a->type,
-                 "Drawing, if the file's name does not say; without either dot. A .svg of more "
+                 "Type of the drawing; default: by the name of the file, or dot. A .svg of more "
                  "than 128 nodes is a matrix")
       ->check(CLI::IsMember({kDot, kMermaid, kSvg, kMatrix}));
   AddSettingOptions(app, a->settings, a->seed);

@@ -216,7 +216,7 @@ CommandBody AddRun(CLI::App& app) {
   auto* perfetto =
       app.add_option("--perfetto", a->perfetto,
                      "Also write packets as a trace for Perfetto, 1,000 of each source");
-  app.add_option("--perfetto-every", a->perfetto_every, "Of the packets of a source, every Nth")
+  app.add_option("--perfetto-every", a->perfetto_every, "Write every Nth packet of a source")
       ->check(CLI::PositiveNumber)
       ->needs(perfetto)
       ->capture_default_str();

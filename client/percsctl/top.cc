@@ -178,9 +178,9 @@ Outcome RunTop(const TopArguments &a) {
 
 CommandBody AddTop(CLI::App &app) {
   auto a = std::make_shared<TopArguments>();
-  app.add_option("--interval", a->interval, "Wall time between two looks, at least wall:100ms")
+  app.add_option("--interval", a->interval, "Wall time between two updates, at least wall:100ms")
       ->capture_default_str();
-  app.add_option("--sort", a->sort, "What is first: load, drops or name")
+  app.add_option("--sort", a->sort, "Order of the hubs and links: load, drops or name")
       ->check(CLI::IsMember({"load", "drops", "name"}))
       ->capture_default_str();
   AddNameOption(app, a->fabric.name);

@@ -381,7 +381,8 @@ CommandBody AddTrace(CLI::App& app) {
   app.add_option("--since", a->since, "Only packets created at this virtual time or later: 40us");
   app.add_option("--until", a->until, "Only packets created before this virtual time");
   app.add_option("--scale", a->scale,
-                 "Of perfetto: virtual time that its nanosecond stands for. ps: times are exact, "
+                 "With --format perfetto: virtual time that its nanosecond stands for. ps: times "
+                 "are exact, "
                  "1000 times as long; ns: rounded down")
       ->check(CLI::IsMember({"ps", "ns"}))
       ->capture_default_str();

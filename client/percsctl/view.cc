@@ -162,15 +162,14 @@ Outcome View(const ViewArguments& a) {
 CommandBody AddView(CLI::App& app) {
   auto a = std::make_shared<ViewArguments>();
   app.add_option("FILE", a->file,
-                 "Scenario (.yaml, .json or .textproto), which is run; or the --state-dir of a "
-                 "controller or a checkpoint, whose run is run again")
+                 "Scenario to run (.yaml, .json or .textproto); or the --state-dir of a controller "
+                 "or a checkpoint, whose run is replayed")
       ->required();
   app.add_option("-o,--output", a->output, "Page to write: an HTML file of at most 2 MB")
       ->required();
-  app.add_option("--run", a->run, "Of a --state-dir, the number of the run; default: the last one");
-  app.add_option(
-      "--result", a->result,
-      "Result of the scenario (--format json of run or result), which has to be the same");
+  app.add_option("--run", a->run, "With a --state-dir: number of the run; default: the last one");
+  app.add_option("--result", a->result,
+                 "Expected result (--format json of run or result); another result is an error");
   app.add_option("--threads", a->threads, "Threads to run on")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
