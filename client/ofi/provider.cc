@@ -16,13 +16,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <string>
 #include <vector>
 
 #include "client/ofi/offer.h"
 #include "client/ofi/rank.h"
+#include "proto/process/mutex.h"
 
 namespace percs::mpi {
 namespace {
@@ -33,24 +33,23 @@ struct Address {
 
 // One of each in a process: they share the link to the fabric.
 struct State {
-  std::recursive_mutex mutex;
-  std::unique_ptr<RankLink> link;
-  std::vector<std::uint64_t> table;  // of an AV of type FI_AV_TABLE
-  bool is_table = false;
+  RecursiveMutex mutex;
+  std::unique_ptr<RankLink> link ABSL_GUARDED_BY(mutex);
+  // Of an AV of type FI_AV_TABLE.
+  std::vector<std::uint64_t> table ABSL_GUARDED_BY(mutex);
+  bool is_table ABSL_GUARDED_BY(mutex) = false;
 };
 State& state() {
   static State* const kState = new State();  // outlives destructors of others
   return *kState;
 }
 
-std::uint64_t PeerOf(fi_addr_t address) {
+std::uint64_t PeerOf(const State& s, fi_addr_t address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(s.mutex) {
   if (address == FI_ADDR_UNSPEC) return kAnyPeer;
-  const State& s = state();
   return s.is_table && address < s.table.size() ? s.table[address] : address;
 }
 
-fi_addr_t AddressOf(std::uint64_t peer) {
-  const State& s = state();
+fi_addr_t AddressOf(const State& s, std::uint64_t peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(s.mutex) {
   if (!s.is_table) return peer;
   for (std::size_t i = 0; i < s.table.size(); ++i) {
     if (s.table[i] == peer) return i;
@@ -84,7 +83,7 @@ bool IsError(const Ended& ended) { return ended.code != EndCode::kOk; }
 
 ssize_t ReadFrom(fid_cq*, void* buffer, std::size_t count, fi_addr_t* source) {
   State& s = state();
-  const std::lock_guard lock(s.mutex);
+  const MutexLock lock(s.mutex);
   if (!s.link) return -FI_EAGAIN;
   const RankLink::Polled polled = s.link->Poll();
   if (polled == RankLink::Polled::kBroken) return -FI_EIO;
@@ -98,7 +97,7 @@ ssize_t ReadFrom(fid_cq*, void* buffer, std::size_t count, fi_addr_t* source) {
     const std::uint64_t flags = FI_TAGGED | (e.received ? FI_RECV : FI_SEND) |
                                 (e.received && e.data != 0 ? FI_REMOTE_CQ_DATA : 0);
     entries[read] = {e.context, flags, e.length, e.buffer, e.data, e.tag};
-    if (source != nullptr) source[read] = e.received ? AddressOf(e.peer) : FI_ADDR_NOTAVAIL;
+    if (source != nullptr) source[read] = e.received ? AddressOf(s, e.peer) : FI_ADDR_NOTAVAIL;
     ended.pop_front();
     ++read;
   }
@@ -125,7 +124,7 @@ int ErrorOf(EndCode code) {
 
 ssize_t ReadError(fid_cq*, fi_cq_err_entry* entry, std::uint64_t) {
   State& s = state();
-  const std::lock_guard lock(s.mutex);
+  const MutexLock lock(s.mutex);
   if (!s.link || s.link->ended().empty() || !IsError(s.link->ended().front())) return -FI_EAGAIN;
   const Ended e = s.link->ended().front();
   s.link->ended().pop_front();
@@ -175,7 +174,7 @@ int OpenQueue(fid_domain*, fi_cq_attr* attributes, fid_cq** made, void* context)
 int Insert(fid_av*, const void* addresses, std::size_t count, fi_addr_t* made, std::uint64_t,
            void*) {
   State& s = state();
-  const std::lock_guard lock(s.mutex);
+  const MutexLock lock(s.mutex);
   for (std::size_t i = 0; i < count; ++i) {
     Address address;
     std::memcpy(&address, static_cast<const char*>(addresses) + i * sizeof(address),
@@ -194,7 +193,9 @@ int NoSymmetric(fid_av*, const char*, std::size_t, const char*, std::size_t, fi_
 }
 int Remove(fid_av*, fi_addr_t*, std::size_t, std::uint64_t) { return 0; }
 int Lookup(fid_av*, fi_addr_t address, void* to, std::size_t* length) {
-  const Address found{PeerOf(address)};
+  State& s = state();
+  const MutexLock lock(s.mutex);
+  const Address found{PeerOf(s, address)};
   std::memcpy(to, &found, std::min(*length, sizeof(found)));
   *length = sizeof(found);
   return 0;
@@ -212,7 +213,9 @@ const char* AddressText(fid_av*, const void* address, char* buffer, std::size_t*
 int OpenAddresses(fid_domain*, fi_av_attr* attributes, fid_av** made, void* context) {
   static fi_ops_av ops = {sizeof(fi_ops_av), Insert, NoService, NoSymmetric, Remove, Lookup,
                           AddressText,       nullptr};
-  state().is_table = attributes->type == FI_AV_TABLE;
+  State& s = state();
+  const MutexLock lock(s.mutex);
+  s.is_table = attributes->type == FI_AV_TABLE;
   auto* av = new fid_av();
   av->fid = {FI_CLASS_AV, context, ObjectOps<fid_av>()};
   av->ops = &ops;
@@ -226,20 +229,20 @@ int OpenAddresses(fid_domain*, fi_av_attr* attributes, fid_av** made, void* cont
 ssize_t PostSend(const iovec* parts, std::size_t count, fi_addr_t to, std::uint64_t tag,
                  std::uint64_t data, bool reports, void* context) {
   State& s = state();
-  const std::lock_guard lock(s.mutex);
+  const MutexLock lock(s.mutex);
   if (!s.link) return -FI_EOPBADSTATE;
-  s.link->Send(PeerOf(to), tag, data, parts, count, reports, context);
+  s.link->Send(PeerOf(s, to), tag, data, parts, count, reports, context);
   return 0;
 }
 
 ssize_t PostReceive(const iovec* parts, std::size_t count, fi_addr_t from, std::uint64_t tag,
                     std::uint64_t ignore, std::uint64_t flags, void* context) {
   State& s = state();
-  const std::lock_guard lock(s.mutex);
+  const MutexLock lock(s.mutex);
   if (!s.link) return -FI_EOPBADSTATE;
   const std::uint32_t kinds = (flags & FI_PEEK ? kPeek : 0) | (flags & FI_CLAIM ? kClaim : 0) |
                               (flags & FI_DISCARD ? kDiscard : 0);
-  s.link->Receive(PeerOf(from), tag, ignore, parts, count, kinds, context);
+  s.link->Receive(PeerOf(s, from), tag, ignore, parts, count, kinds, context);
   return 0;
 }
 
@@ -289,7 +292,7 @@ ssize_t InjectData(fid_ep*, const void* buffer, std::size_t length, std::uint64_
 
 ssize_t Cancel(fid*, void* context) {
   State& s = state();
-  const std::lock_guard lock(s.mutex);
+  const MutexLock lock(s.mutex);
   if (s.link) s.link->Cancel(context);
   return 0;
 }
@@ -302,7 +305,7 @@ ssize_t ContextsLeft(fid_ep*) { return kContextsMax; }
 int SetName(fid*, void*, std::size_t) { return -FI_ENOSYS; }
 int GetName(fid*, void* to, std::size_t* length) {
   State& s = state();
-  const std::lock_guard lock(s.mutex);
+  const MutexLock lock(s.mutex);
   if (!s.link) return -FI_EOPBADSTATE;
   const Address address{s.link->peer()};
   const std::size_t room = *length;
@@ -321,7 +324,7 @@ int NoJoin(fid_ep*, const void*, std::uint64_t, fid_mc**, void*) { return -FI_EN
 
 int CloseEndpoint(fid* object) {
   State& s = state();
-  const std::lock_guard lock(s.mutex);
+  const MutexLock lock(s.mutex);
   s.link = nullptr;
   return CloseObject<fid_ep>(object);
 }
@@ -329,7 +332,7 @@ int CloseEndpoint(fid* object) {
 int Control(fid*, int command, void*) {
   if (command != FI_ENABLE) return -FI_ENOSYS;
   State& s = state();
-  const std::lock_guard lock(s.mutex);
+  const MutexLock lock(s.mutex);
   if (s.link) return -FI_EBUSY;
   std::string why;
   s.link = RankLink::Connect(&why);

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 
 namespace percs {
@@ -19,9 +20,11 @@ void EndWhenOutOfMemory(const char* program);
 absl::Status OutOfMemory(std::string_view what);
 
 // What `act` returns, which is a status or has one; OutOfMemory if it runs out of memory. Whatever
-// it was building is gone then, and its memory is there again.
+// it was building is gone then, and its memory is there again. `act` runs with the locks that the
+// caller holds.
 template <typename Act>
-auto WithinMemory(std::string_view what, Act act) -> decltype(act()) {
+ABSL_NO_THREAD_SAFETY_ANALYSIS auto WithinMemory(std::string_view what, Act act)
+    -> decltype(act()) {
   try {
     return act();
   } catch (const std::bad_alloc&) {

@@ -3,6 +3,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "fmt/format.h"
+#include "proto/process/bytes_of.h"
 
 namespace percs {
 
@@ -29,8 +30,7 @@ absl::StatusOr<TableSet> TablesFromProto(const NodeTablesList& list, NodeId node
     }
     std::shared_ptr<const HubTables> hub = tables.empty() ? nullptr : tables.back();
     if (!entry.tables().empty()) {
-      auto parsed = HubTables::Parse(
-          {reinterpret_cast<const std::uint8_t*>(entry.tables().data()), entry.tables().size()});
+      auto parsed = HubTables::Parse(BytesOf(entry.tables()));
       if (!parsed.ok()) return parsed.status();
       hub = std::make_shared<const HubTables>(*std::move(parsed));
     }

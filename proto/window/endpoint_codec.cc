@@ -17,9 +17,7 @@ static_assert(v1::ATOMIC_OPERATION_ADD + kAtomicOps - 1 == v1::ATOMIC_OPERATION_
 static_assert(v1::EndpointEvent::KIND_NOTIFICATION - 1 ==
               static_cast<int>(WindowEvent::Kind::kNotification));
 
-std::string ToText(const std::vector<std::uint8_t>& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
+std::string ToText(const std::vector<std::uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
 
 std::vector<std::uint8_t> ToBytes(const std::string& text) { return {text.begin(), text.end()}; }
 
