@@ -8,7 +8,7 @@
 // it takes effect; what the hub tells its window is sent when the window of virtual time has been
 // reported.
 //
-// THREAD: everything is called with the process's lock held.
+// THREAD: guarded by the process's lock.
 #pragma once
 
 #include <chrono>

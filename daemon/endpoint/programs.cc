@@ -301,10 +301,9 @@ void Programs::Leave() {
 
 grpc::ServerBidiReactor<v1::FromProgram, v1::FromHub>* Programs::Service::Attach(
     grpc::CallbackServerContext* context) {
-  const absl::Status admitted = programs_->events_.admit(context->peer());
-  const LockGuard guard(programs_->lock_->mutex());
-  auto* stream =
-      new ServerStream<v1::FromHub, v1::FromProgram>(programs_->lock_, context, kAttachPath);
+  const absl::Status admitted = admit_(context->peer());
+  const LockGuard guard(lock_->mutex());
+  auto* stream = new ServerStream<v1::FromHub, v1::FromProgram>(lock_, context, kAttachPath);
   stream->Start(std::make_unique<ProgramListener>(stream, programs_));
   if (!admitted.ok()) stream->Refuse(admitted);
   return stream;
@@ -314,9 +313,9 @@ template <typename Body>
 grpc::ServerUnaryReactor* Programs::Service::Answer(grpc::CallbackServerContext* context,
                                                     Body body) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  absl::Status status = programs_->events_.admit(context->peer());
+  absl::Status status = admit_(context->peer());
   if (status.ok()) {
-    const LockGuard guard(programs_->lock_->mutex());
+    const LockGuard guard(lock_->mutex());
     status = body();
   }
   reactor->Finish(ToGrpc(status));
@@ -326,19 +325,21 @@ grpc::ServerUnaryReactor* Programs::Service::Answer(grpc::CallbackServerContext*
 grpc::ServerUnaryReactor* Programs::Service::ListWindows(grpc::CallbackServerContext* context,
                                                          const v1::ListWindowsRequest*,
                                                          v1::ListWindowsReply* reply) {
-  return Answer(context, [this, reply] { return programs_->List(reply); });
+  return Answer(context, [this, reply]() PERCS_LOCKED { return programs_->List(reply); });
 }
 
 grpc::ServerUnaryReactor* Programs::Service::Detach(grpc::CallbackServerContext* context,
                                                     const v1::DetachRequest* request,
                                                     v1::DetachReply*) {
-  return Answer(context, [this, request] { return programs_->DetachByToken(request->token()); });
+  return Answer(context, [this, request]()
+                             PERCS_LOCKED { return programs_->DetachByToken(request->token()); });
 }
 
 grpc::ServerUnaryReactor* Programs::Service::FindNodes(grpc::CallbackServerContext* context,
                                                        const v1::FindNodesRequest* request,
                                                        v1::FindNodesReply* reply) {
-  return Answer(context, [this, request, reply] { return programs_->FindNodes(*request, reply); });
+  return Answer(context, [this, request, reply]()
+                             PERCS_LOCKED { return programs_->FindNodes(*request, reply); });
 }
 
 absl::Status Programs::List(v1::ListWindowsReply* reply) const {

@@ -4,8 +4,7 @@
 //   program -> Program::Take -> Submit -> controller (journals) -> grant -> Issue -> hub
 //   hub -> OnWindowEvent -> Program::OnEvent -> report to the controller -> TellAll -> program
 //
-// THREAD: everything is called with the process's lock held, but for the service's own methods,
-// which take it.
+// THREAD: guarded by the process's lock, but for the service's own methods, which take it.
 #pragma once
 
 #include <cstdint>
@@ -79,7 +78,8 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
  private:
   class Service final : public v1::Endpoint::CallbackService {
    public:
-    explicit Service(Programs* programs) : programs_(programs) {}
+    Service(ProcessLock* lock, const Events& events, Programs* programs)
+        : lock_(lock), admit_(events.admit), programs_(programs) {}
     grpc::ServerBidiReactor<v1::FromProgram, v1::FromHub>* Attach(
         grpc::CallbackServerContext* context) override;
     grpc::ServerUnaryReactor* ListWindows(grpc::CallbackServerContext* context,
@@ -96,7 +96,9 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
     template <typename Body>
     grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, Body body);
 
-    Programs* programs_;
+    ProcessLock* const lock_;
+    const std::function<absl::Status(const std::string& peer)> admit_;
+    Programs* const programs_ PERCS_PT_GUARDED;
   };
   struct Kept {
     NodeId node = 0;
@@ -116,7 +118,7 @@ class Programs final : public HelloDesk<v1::FromHub, v1::FromProgram>, public Wi
 
   ProcessLock* lock_;
   Events events_;
-  Service service_{this};
+  Service service_{lock_, events_, this};
   Fabric* fabric_ = nullptr;  // null: no hubs
   std::uint64_t run_ = 0;
   absl::Status ended_;                                           // why there are no hubs

@@ -21,10 +21,9 @@ constexpr char kNoAnswer[] = "it answers no attempt to connect";
 
 grpc::ServerBidiReactor<v1::LinkMessage, v1::LinkMessage>* LinkMesh::Service::Exchange(
     grpc::CallbackServerContext* context) {
-  const absl::Status admitted = mesh_->events_.admit(context->peer());
-  const LockGuard guard(mesh_->lock_->mutex());
-  auto* stream =
-      new ServerStream<v1::LinkMessage, v1::LinkMessage>(mesh_->lock_, context, kExchangePath);
+  const absl::Status admitted = admit_(context->peer());
+  const LockGuard guard(lock_->mutex());
+  auto* stream = new ServerStream<v1::LinkMessage, v1::LinkMessage>(lock_, context, kExchangePath);
   stream->Start(std::make_unique<LinkListener>(stream, mesh_));
   if (!admitted.ok()) stream->Refuse(admitted);
   return stream;

@@ -1,6 +1,6 @@
 // All Link streams of a process: the service that peers dial and the peers that we dial.
 //
-// THREAD: everything is called with the process's lock held.
+// THREAD: guarded by the process's lock.
 #pragma once
 
 #include <chrono>
@@ -45,12 +45,15 @@ class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
  private:
   class Service final : public v1::Link::CallbackService {
    public:
-    explicit Service(LinkMesh* mesh) : mesh_(mesh) {}
+    Service(ProcessLock* lock, const LinkEvents& events, LinkMesh* mesh)
+        : lock_(lock), admit_(events.admit), mesh_(mesh) {}
     grpc::ServerBidiReactor<v1::LinkMessage, v1::LinkMessage>* Exchange(
         grpc::CallbackServerContext* context) override;
 
    private:
-    LinkMesh* mesh_;
+    ProcessLock* const lock_;
+    const std::function<absl::Status(const std::string& peer)> admit_;
+    LinkMesh* const mesh_ PERCS_PT_GUARDED;
   };
   struct Waiting {
     LinkListener* listener;
@@ -67,7 +70,7 @@ class LinkMesh final : public HelloDesk<v1::LinkMessage, v1::LinkMessage> {
   ProcessLock* lock_;
   LinkTransport* transport_;
   LinkEvents events_;
-  Service service_{this};
+  Service service_{lock_, events_, this};
   LinkIdentity self_;
   std::map<std::uint32_t, std::shared_ptr<LinkPeer>> peers_;
   std::vector<Waiting> waiting_;  // peers that this process has not been told of yet

@@ -5,6 +5,7 @@
 
 #include "emulator/base/check.h"
 #include "fmt/format.h"
+#include "proto/process/bytes_of.h"
 #include "proto/process/grpc_status.h"
 #include "proto/process/version.h"
 
@@ -81,10 +82,7 @@ std::uint64_t LinkPeer::Send(const Outbox& outbox) {
 }
 
 absl::Status LinkPeer::OnMessage(v1::LinkMessage& message) {
-  const std::string& bytes = message.batch();
-  const auto span =
-      absl::MakeConstSpan(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-  absl::Status status = decoder_.Decode(span, &arrived_.emplace_back());
+  absl::Status status = decoder_.Decode(BytesOf(message.batch()), &arrived_.emplace_back());
   if (!status.ok()) {
     status = absl::InvalidArgumentError(
         fmt::format("from process {}: {}", spec_.process, std::string(status.message())));

@@ -1,7 +1,7 @@
 // One other process that we share links with: the session of batches with it. The process with the
 // lower index dials, and dials again whenever the connection breaks.
 //
-// THREAD: everything is called with the process's lock held.
+// THREAD: guarded by the process's lock.
 #pragma once
 
 #include <cstdint>

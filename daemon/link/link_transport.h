@@ -10,7 +10,7 @@
 
 namespace percs {
 
-// The way to one daemon. THREAD: with the process's lock held.
+// The way to one daemon. THREAD: guarded by the process's lock.
 class LinkLine {
  public:
   using Stream = DialledStream<v1::LinkMessage, v1::LinkMessage>;

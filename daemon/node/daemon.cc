@@ -36,7 +36,7 @@ DaemonCore::Around Daemon::Around() {
   around.reached = [this](bool there) {
     server_->GetHealthCheckService()->SetServingStatus(kReady, there);
   };
-  around.end = [this](const absl::Status& status) { End(status); };
+  around.end = [this](const absl::Status& status) PERCS_LOCKED { End(status); };
   around.tap = options_.tap;
   return around;
 }
@@ -66,8 +66,11 @@ absl::Status Daemon::Listen() {
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   ConfigureServer(&builder);
-  builder.RegisterService(core_.mesh().service());
-  builder.RegisterService(core_.programs().service());
+  {
+    const LockGuard guard(lock_.mutex());
+    builder.RegisterService(core_.mesh().service());
+    builder.RegisterService(core_.programs().service());
+  }
   auto server = StartServer(&builder, security_, &*address);
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
@@ -118,8 +121,8 @@ void Daemon::End(const absl::Status& status) {
 }
 
 absl::Status Daemon::Wait() {
-  std::unique_lock<ProcessMutex> lock(lock_.mutex());
-  ended_.wait(lock, [this] { return has_ended_; });
+  const LockGuard guard(lock_.mutex());
+  while (!has_ended_) ended_.wait(lock_.mutex());
   return outcome_;
 }
 

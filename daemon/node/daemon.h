@@ -53,20 +53,20 @@ class Daemon {
   explicit Daemon(DaemonOptions options);
   absl::Status Listen();
   absl::Status ServeMetrics();
-  void JoinController();
+  void JoinController() PERCS_LOCKED;
   DaemonCore::Around Around();
-  void End(const absl::Status& status);
+  void End(const absl::Status& status) PERCS_LOCKED;
 
   DaemonOptions options_;
   std::string address_;
   std::optional<SocketFolder> folder_;
   ProcessLock lock_;
   std::condition_variable_any ended_;
-  bool has_ended_ = false;
-  absl::Status outcome_;
+  bool has_ended_ PERCS_GUARDED = false;
+  absl::Status outcome_ PERCS_GUARDED;
   TransportSecurity security_;
   RateLimit limit_;
-  DaemonCore core_;
+  DaemonCore core_ PERCS_GUARDED;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<MetricsServer> metrics_;
 };

@@ -1,7 +1,7 @@
 // What a percsd is but for its server and its files: its session with the controller, its links and
 // its hubs. The simulator runs it on a network and a clock of its own.
 //
-// THREAD: everything is called with the process's lock held, but for the services' own methods.
+// THREAD: guarded by the process's lock, but for the services' own methods, which take it.
 #pragma once
 
 #include <chrono>

@@ -10,6 +10,7 @@
 #include "daemon/sync/rejoin_codec.h"
 #include "fmt/format.h"
 #include "proto/convert/node_result.h"
+#include "proto/process/bytes_of.h"
 #include "proto/process/out_of_memory.h"
 #include "proto/scenario/blades.h"
 #include "proto/scenario/build.h"
@@ -20,10 +21,6 @@
 
 namespace percs {
 namespace {
-
-absl::Span<const std::uint8_t> Bytes(const std::string& text) {
-  return absl::MakeConstSpan(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
-}
 
 // Management batches carry no flits, so no packet stays open.
 constexpr std::size_t kNoOpenPackets = 0;
@@ -121,7 +118,7 @@ absl::Status Host::InstallTables(const v1::Configure& message) {
           fmt::format("route tables for node {}, which is not in this process", entry.node()));
     }
     if (!entry.tables().empty()) {
-      auto parsed = HubTables::Parse(Bytes(entry.tables()));
+      auto parsed = HubTables::Parse(BytesOf(entry.tables()));
       if (!parsed.ok()) return parsed.status();
       tables = std::make_shared<const HubTables>(*std::move(parsed));
     }
@@ -227,7 +224,7 @@ absl::Status Host::TakeArrivals() {
   if (grant_.management().empty()) return absl::OkStatus();
   Outbox management;
   OutboxDecoder decoder(kNoOpenPackets);
-  absl::Status status = decoder.Decode(Bytes(grant_.management()), &management);
+  absl::Status status = decoder.Decode(BytesOf(grant_.management()), &management);
   return status.ok() ? fabric_->Accept(std::move(management)) : status;
 }
 

@@ -1,7 +1,7 @@
 // The hubs of one process and the windows of virtual time they are given: takes in what peers sent,
 // runs, sends what crosses, reports.
 //
-// THREAD: everything is called with the process's lock held.
+// THREAD: guarded by the process's lock.
 #pragma once
 
 #include <chrono>

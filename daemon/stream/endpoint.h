@@ -1,7 +1,7 @@
 // One end of a session and the streams that carry it, one after the other. The first message each
 // way is a hello that says who speaks and how much of the session it has.
 //
-// THREAD: everything is called with the process's lock held.
+// THREAD: guarded by the process's lock.
 #pragma once
 
 #include <cstdint>

@@ -7,26 +7,39 @@
 #include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "daemon/stream/wall_clock.h"
+#include "proto/process/mutex.h"
 
 namespace percs {
+
+// The lock as clang's thread-safety analysis knows it. A process has one, so it has one name, and
+// not one for each object that has a pointer to it.
+class ABSL_LOCKABLE ProcessCapability {};
+inline constexpr ProcessCapability kProcess;
+
+// Follows the parameters of a function or of a lambda that runs with the process's lock held.
+#define PERCS_LOCKED ABSL_EXCLUSIVE_LOCKS_REQUIRED(::percs::kProcess)
+// Follows the name of a member that is used only with the process's lock held. If the member is an
+// object with methods, this says it of all of them.
+#define PERCS_GUARDED ABSL_GUARDED_BY(::percs::kProcess)
+// The same of what a pointer points to.
+#define PERCS_PT_GUARDED ABSL_PT_GUARDED_BY(::percs::kProcess)
 
 // A mutex that has a last word each time before it is let go.
 class ProcessMutex {
  public:
-  void lock() { mutex_.lock(); }
-  void unlock() {
+  void lock() ABSL_EXCLUSIVE_LOCK_FUNCTION(kProcess) { mutex_.lock(); }
+  void unlock() ABSL_UNLOCK_FUNCTION(kProcess) {
     if (before_unlock_) before_unlock_();
     mutex_.unlock();
   }
-  // REQUIRES: locked. Called with the lock held; it may not let go of it.
-  void BeforeUnlock(std::function<void()> then) { before_unlock_ = std::move(then); }
+  // `then` may not let go of the lock.
+  void BeforeUnlock(std::function<void()> then) PERCS_LOCKED { before_unlock_ = std::move(then); }
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_;
   std::function<void()> before_unlock_;
 };
 
@@ -37,25 +50,36 @@ class ProcessLock {
 
   WallClock& clock() const { return *clock_; }
   ProcessMutex& mutex() { return mutex_; }
-  // REQUIRES: locked.
-  void Add() { ++outstanding_; }
-  void Remove() {
+  void Add() PERCS_LOCKED { ++outstanding_; }
+  void Remove() PERCS_LOCKED {
     if (--outstanding_ == 0) none_.notify_all();
   }
   // Blocks until nothing is outstanding.
   void WaitForNone() {
-    std::unique_lock<ProcessMutex> lock(mutex_);
-    none_.wait(lock, [this] { return outstanding_ == 0; });
+    mutex_.lock();
+    while (outstanding_ != 0) none_.wait(mutex_);
+    mutex_.unlock();
   }
 
  private:
   WallClock* const clock_;
   ProcessMutex mutex_;
   std::condition_variable_any none_;
-  int outstanding_ = 0;
+  int outstanding_ PERCS_GUARDED = 0;
 };
 
-using LockGuard = std::lock_guard<ProcessMutex>;
+class ABSL_SCOPED_LOCKABLE LockGuard {
+ public:
+  explicit LockGuard(ProcessMutex& mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(kProcess) : mutex_(mutex) {
+    mutex_.lock();
+  }
+  ~LockGuard() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
+  LockGuard(const LockGuard&) = delete;
+  LockGuard& operator=(const LockGuard&) = delete;
+
+ private:
+  ProcessMutex& mutex_;
+};
 
 // Calls back once after a wall time, with the lock held. THREAD: used with the lock held.
 class Timer {

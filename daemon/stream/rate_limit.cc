@@ -47,7 +47,7 @@ RateLimit::Bucket& RateLimit::BucketOf(const std::string& peer, Clock::time_poin
 }
 
 absl::Status RateLimit::Admit(const std::string& peer, Clock::time_point now) {
-  const std::lock_guard<std::mutex> guard(mutex_);
+  const MutexLock guard(mutex_);
   Bucket& bucket = BucketOf(peer, now);
   bucket.tokens = TokensAt(bucket, now);
   bucket.at = now;

@@ -9,11 +9,11 @@
 #include <chrono>
 #include <cstdint>
 #include <iterator>
-#include <mutex>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "proto/process/mutex.h"
 
 namespace percs {
 
@@ -43,14 +43,14 @@ class RateLimit {
     double tokens = 0;
     Clock::time_point at;
   };
-  // With the mutex held.
-  Bucket& BucketOf(const std::string& peer, Clock::time_point now);
+  Bucket& BucketOf(const std::string& peer, Clock::time_point now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   double TokensAt(const Bucket& bucket, Clock::time_point now) const;
 
   const double per_second_;
-  std::mutex mutex_;
-  absl::flat_hash_map<std::string, Bucket>
-      buckets_;  // "": of all those that have none of their own
+  Mutex mutex_;
+  // "": of all those that have none of their own.
+  absl::flat_hash_map<std::string, Bucket> buckets_ ABSL_GUARDED_BY(mutex_);
 };
 
 // "ipv4:127.0.0.1" of "ipv4:127.0.0.1:4711".

@@ -2,7 +2,7 @@
 // numbered, acknowledged cumulatively and sent again after a reconnect, so that each arrives
 // exactly once and in order. Both Link and Sync are made of these.
 //
-// THREAD: everything here is called with the owning process's lock held.
+// THREAD: guarded by the process's lock.
 #pragma once
 
 #include <algorithm>

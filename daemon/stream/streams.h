@@ -85,9 +85,9 @@ class ClientStream final : public grpc::ClientBidiReactor<Out, In>, public Diall
 
  private:
   ProcessLock* lock_;
-  std::unique_ptr<StreamListener<In>> listener_;
+  std::unique_ptr<StreamListener<In>> listener_ PERCS_PT_GUARDED;
   grpc::ClientContext context_;
-  absl::Status error_;
+  absl::Status error_ PERCS_GUARDED;
   In in_;
 };
 
@@ -103,7 +103,7 @@ class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public Strea
     listener_ = std::move(listener);
     this->StartRead(&in_);
   }
-  void Write(const Out& message) override {
+  void Write(const Out& message) PERCS_LOCKED override {
     record_.Sent();
     this->StartWrite(&message);
   }
@@ -130,7 +130,7 @@ class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public Strea
     if (ok) listener_->OnWritten();
   }
   // Ends a stream whose fate is decided outside of OnMessage.
-  void Refuse(const absl::Status& status) {
+  void Refuse(const absl::Status& status) PERCS_LOCKED {
     if (finished_) return;
     listener_->OnBroken();
     End(ToGrpc(status));
@@ -146,7 +146,7 @@ class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public Strea
   }
 
  private:
-  void End(const grpc::Status& status) {
+  void End(const grpc::Status& status) PERCS_LOCKED {
     finished_ = true;
     // A client that disconnected is answered, too, but the answer is lost.
     record_.Ended(status.ok() && context_->IsCancelled() ? grpc::StatusCode::CANCELLED
@@ -156,9 +156,9 @@ class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public Strea
 
   ProcessLock* lock_;
   grpc::CallbackServerContext* context_;
-  CallRecord record_;
-  std::unique_ptr<StreamListener<In>> listener_;
-  bool finished_ = false;
+  CallRecord record_ PERCS_GUARDED;
+  std::unique_ptr<StreamListener<In>> listener_ PERCS_PT_GUARDED;
+  bool finished_ PERCS_GUARDED = false;
   In in_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "absl/types/span.h"
 #include "fmt/format.h"
+#include "proto/process/bytes_of.h"
 #include "proto/scenario/commands.h"
 #include "proto/scenario/faults.h"
 
@@ -24,9 +25,7 @@ void TablesToProto(const RejoinedHubs& rejoined, v1::RejoinCommand* message) {
 absl::StatusOr<std::shared_ptr<const HubTables>> TablesFromProto(
     const v1::NodeTables& entry, std::shared_ptr<const HubTables> before) {
   if (!entry.tables().empty()) {
-    const auto bytes = absl::MakeConstSpan(
-        reinterpret_cast<const std::uint8_t*>(entry.tables().data()), entry.tables().size());
-    auto parsed = HubTables::Parse(bytes);
+    auto parsed = HubTables::Parse(BytesOf(entry.tables()));
     if (!parsed.ok()) return parsed.status();
     before = std::make_shared<const HubTables>(*std::move(parsed));
   }

@@ -1,7 +1,7 @@
 // A daemon's side of Sync: joins the controller and keeps the session with it, over as many
 // connections as it takes, until the controller is gone for good.
 //
-// THREAD: everything is called with the process's lock held.
+// THREAD: guarded by the process's lock.
 #pragma once
 
 #include <chrono>

@@ -25,7 +25,7 @@ class GrpcSyncTransport final : public SyncTransport {
       : lock_(lock),
         stub_(v1::Sync::NewStub(MakeChannel(controller, credentials, Role::kController))) {}
 
-  void Join(const v1::JoinRequest& request, Joined done) override {
+  void Join(const v1::JoinRequest& request, Joined done) PERCS_LOCKED override {
     auto call = std::make_shared<JoinCall>();
     call->request = request;
     call->context.set_deadline(std::chrono::system_clock::now() + kJoinDeadline);

@@ -12,7 +12,7 @@
 
 namespace percs {
 
-// THREAD: with the process's lock held, as are its calls.
+// THREAD: guarded by the process's lock, with which it also calls back.
 class SyncTransport {
  public:
   using Stream = DialledStream<v1::DaemonMessage, v1::ControllerMessage>;

@@ -10,7 +10,7 @@
 
 namespace percs {
 
-// THREAD: with the process's lock held.
+// THREAD: guarded by the process's lock.
 class DaemonPort {
  public:
   virtual ~DaemonPort() = default;

@@ -1,7 +1,7 @@
 // One scenario on the joined daemons, from its configuration to its result: deals out hubs, opens
 // windows, runs network management, passes commands on, collects.
 //
-// THREAD: everything is called with the process's lock held.
+// THREAD: guarded by the process's lock.
 #pragma once
 
 #include <chrono>

@@ -2,16 +2,14 @@
 
 #include <utility>
 
-#include "absl/types/span.h"
 #include "daemon/link/codec.h"
+#include "proto/process/bytes_of.h"
 
 namespace percs {
 
 absl::Status DecodeManagement(const std::string& bytes, Outbox* outbox) {
   OutboxDecoder decoder(0);
-  return decoder.Decode(
-      absl::MakeConstSpan(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()),
-      outbox);
+  return decoder.Decode(BytesOf(bytes), outbox);
 }
 
 absl::Status ManagerLog::Receive(const std::string& bytes) {

@@ -1,7 +1,7 @@
 // Questions to daemons about the nodes that they have: snapshots of counters and traces of packets.
 // A question goes to every daemon that has one of its nodes and is answered when all have answered.
 //
-// THREAD: with the process's lock held; answers are given from within these calls.
+// THREAD: guarded by the process's lock; answers are given from within these calls.
 #pragma once
 
 #include <cstdint>
