@@ -47,7 +47,10 @@ class RunPage::Service final : public v1::Control::Service {
     std::unique_lock lock(mutex_);
     wanted_ = false;
     windows_seen_ = windows;
-    if (!known_) Know(fabric, 0, ended);
+    if (!known_) {
+      begun_ = Clock::now();
+      Know(fabric, 0, ended);
+    }
     for (const auto& visit : std::exchange(visits_, {})) {
       lock.unlock();
       visit(fabric);
@@ -87,6 +90,12 @@ class RunPage::Service final : public v1::Control::Service {
     *reply = status_;
     reply->set_virtual_time(virtual_time_.load(std::memory_order_relaxed));
     reply->set_windows(windows_.load(std::memory_order_relaxed));
+    // Since the run began.
+    const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
+    if (known_ && seconds > 0) {
+      reply->set_pace_reached(static_cast<double>(reply->virtual_time()) / seconds);
+      reply->set_windows_per_second(static_cast<double>(reply->windows()) / seconds);
+    }
     return grpc::Status::OK;
   }
 
@@ -198,6 +207,7 @@ class RunPage::Service final : public v1::Control::Service {
   std::vector<Asked> asked_;
   v1::StatusReply status_;
   std::uint64_t windows_seen_ = 0;
+  Clock::time_point begun_;
   std::deque<v1::FabricEvent> events_;
 
   LocalSight sight_;  // of the run's thread

@@ -122,6 +122,10 @@ class CallsTest(PackageTest):
         result = call("run", percs.run, scenario, threads=2, events=True,
                       checkpoint=self.folder / "at10", checkpoint_at="10us")
         self.assertEqual(result.digest, call("restore", percs.restore, self.folder / "at10").digest)
+        links = []
+        looked_at = percs.run(scenario, page="127.0.0.1:0", on_page=links.append)
+        self.assertRegex("".join(links), r"^http://127\.0\.0\.1:\d+/#[0-9a-f]{32}$")
+        self.assertEqual(percs.run(scenario).digest, looked_at.digest)
         self.assertTrue(call("check", percs.check, sorted(SCENARIOS.glob("*.yaml")))[0]["ok"])
         self.assertIn("definitions", call("schema", percs.schema))
         frame = call("collective", percs.collective, "allreduce", nodes=2, tasks=2,
