@@ -39,18 +39,18 @@ Controller::Controller(ControllerOptions options, MakeControlFront make_front)
 
 Membership::Events Controller::MembershipEvents() {
   Membership::Events events;
-  events.message = [this](std::uint32_t place, v1::DaemonMessage& message) {
+  events.message = [this](std::uint32_t place, v1::DaemonMessage& message) PERCS_LOCKED {
     loss_watch_.Heard(place);
     if (run_) run_->OnMessage(place, message);
     return absl::OkStatus();
   };
-  events.reached = [this] {
+  events.reached = [this]() PERCS_LOCKED {
     if (run_) run_->TakeBack();
   };
-  events.lost = [this](const Member& member, const std::string& why) {
+  events.lost = [this](const Member& member, const std::string& why) PERCS_LOCKED {
     if (run_) run_->Lose(member.place(), member.Describe(), member.incarnation(), why);
   };
-  events.changed = [this](std::uint32_t place) { places_changed_.insert(place); };
+  events.changed = [this](std::uint32_t place) PERCS_LOCKED { places_changed_.insert(place); };
   events.admit = [this](const std::string& peer) { return limit_.Admit(peer); };
   return events;
 }
@@ -117,7 +117,10 @@ absl::Status Controller::Listen() {
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   ConfigureServer(&builder);
-  builder.RegisterService(membership_.service());
+  {
+    const LockGuard guard(lock_.mutex());
+    builder.RegisterService(membership_.service());
+  }
   builder.RegisterService(front_->service());
   auto server = StartServer(&builder, security_, &*address);
   if (!server.ok()) return server.status();
@@ -164,8 +167,8 @@ absl::Status Controller::ServePage() {
 }
 
 void Controller::Wait() {
-  std::unique_lock<ProcessMutex> lock(lock_.mutex());
-  ended_.wait(lock, [this] { return has_ended_; });
+  const LockGuard guard(lock_.mutex());
+  while (!has_ended_) ended_.wait(lock_.mutex());
 }
 
 void Controller::Stop() {
@@ -241,7 +244,7 @@ absl::Status Controller::CheckIdle() const {
 void Controller::Apply(const v1::ApplyRequest& request, ApplyDone done) {
   if (absl::Status status = CheckIdle(); !status.ok()) return done(status);
   applied_at_ = lock_.clock().Now();
-  auto run = WithinMemory("the scenario", [&] {
+  auto run = WithinMemory("the scenario", [&]() PERCS_LOCKED {
     return FabricRun::Create(runs_ + 1, request, membership_.places(), &lock_, this, RunEvents());
   });
   if (!run.ok()) return done(run.status());
@@ -260,10 +263,10 @@ void Controller::Apply(const v1::ApplyRequest& request, ApplyDone done) {
 
 FabricRun::Events Controller::RunEvents() {
   FabricRun::Events events;
-  events.configured = [this](const absl::Status& status) { OnConfigured(status); };
-  events.ended = [this] { OnRunEnded(); };
+  events.configured = [this](const absl::Status& status) PERCS_LOCKED { OnConfigured(status); };
+  events.ended = [this]() PERCS_LOCKED { OnRunEnded(); };
   if (journal_.is_open()) {
-    events.record = [this](const std::vector<v1::JournalRecord>& records) {
+    events.record = [this](const std::vector<v1::JournalRecord>& records) PERCS_LOCKED {
       absl::Status status = AppendCommands(records);
       options_.kill_at.Reached("journalled");
       return status;

@@ -36,10 +36,10 @@ class ControlFront {
  public:
   virtual ~ControlFront() = default;
   virtual grpc::Service* service() = 0;
-  // With the lock held. Whoever watches run `number` has its result.
-  virtual void OnRunEnded(std::uint64_t number) = 0;
-  // With the lock held. Whoever watches is told that the controller ends.
-  virtual void Leave() = 0;
+  // Whoever watches run `number` has its result.
+  virtual void OnRunEnded(std::uint64_t number) PERCS_LOCKED = 0;
+  // Whoever watches is told that the controller ends.
+  virtual void Leave() PERCS_LOCKED = 0;
 };
 using MakeControlFront = std::unique_ptr<ControlFront> (*)(Controller* controller);
 
@@ -92,82 +92,84 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   // With a state directory the fabric waits for the next controller; else it ends with this one.
   void Stop();
 
-  // For the Control service, with the lock held.
+  // For the Control service.
   ProcessLock& lock() { return lock_; }
   RateLimit& limit() { return limit_; }
   using ApplyDone = std::function<void(absl::StatusOr<v1::ApplyReply>)>;
-  void Apply(const v1::ApplyRequest& request, ApplyDone done);
-  v1::FabricState state() const;
-  const Membership& membership() const { return membership_; }
-  Membership& membership() { return membership_; }
-  const LossWatch& loss_watch() const { return loss_watch_; }
+  void Apply(const v1::ApplyRequest& request, ApplyDone done) PERCS_LOCKED;
+  v1::FabricState state() const PERCS_LOCKED;
+  const Membership& membership() const PERCS_LOCKED { return membership_; }
+  Membership& membership() PERCS_LOCKED { return membership_; }
+  const LossWatch& loss_watch() const PERCS_LOCKED { return loss_watch_; }
   // Streams of the daemon that broke and were replaced. REQUIRES: a daemon has the place.
-  std::uint64_t ReconnectsOf(std::uint32_t place) const;
+  std::uint64_t ReconnectsOf(std::uint32_t place) const PERCS_LOCKED;
   // Of the last run that failed; "" if none did.
-  const std::string& last_error() const { return last_error_; }
+  const std::string& last_error() const PERCS_LOCKED { return last_error_; }
   // FAILED_PRECONDITION unless a scenario is applied and its hubs are there.
-  absl::StatusOr<FabricRun*> ActiveRun();
-  FabricRun* run() { return run_.get(); }
-  const FabricRun* run() const { return run_.get(); }
+  absl::StatusOr<FabricRun*> ActiveRun() PERCS_LOCKED;
+  FabricRun* run() PERCS_LOCKED { return run_.get(); }
+  const FabricRun* run() const PERCS_LOCKED { return run_.get(); }
   // OK, or why virtual time is held: decisions cannot be saved.
-  const absl::Status& storage() const { return storage_trouble_; }
+  const absl::Status& storage() const PERCS_LOCKED { return storage_trouble_; }
   // By number; 0: the last one that ended.
-  absl::StatusOr<v1::GetResultReply> Result(std::uint64_t number) const;
-  absl::Status Reset();
+  absl::StatusOr<v1::GetResultReply> Result(std::uint64_t number) const PERCS_LOCKED;
+  absl::Status Reset() PERCS_LOCKED;
   // Where programs attach to this hub. NOT_FOUND, FAILED_PRECONDITION if its daemon is lost, as
   // ActiveRun.
-  absl::StatusOr<v1::FindHubReply> FindHub(const std::string& name);
-  // For the page, without the lock held: one snapshot of all hubs.
+  absl::StatusOr<v1::FindHubReply> FindHub(const std::string& name) PERCS_LOCKED;
+  // For the page: one snapshot of all hubs. Takes the lock.
   void Look(const SightDone& done);
   // NOT_FOUND unless a daemon of this name has joined.
-  absl::Status BreakStreams(const std::string& name, v1::BreakStreamsReply* reply);
+  absl::Status BreakStreams(const std::string& name, v1::BreakStreamsReply* reply) PERCS_LOCKED;
   // INVALID_ARGUMENT and NOT_FOUND say which word it does not know.
-  absl::Status Observe(const v1::ObserveRequest& request);
+  absl::Status Observe(const v1::ObserveRequest& request) PERCS_LOCKED;
   // The fabric ends, with its daemons.
-  void Shutdown();
+  void Shutdown() PERCS_LOCKED;
   // Keeps a table set that is to be loaded, so that the journal can name it.
-  absl::Status KeepRoutes(const v1::LoadRoutesRequest& request, v1::JournalRecord* record);
+  absl::Status KeepRoutes(const v1::LoadRoutesRequest& request,
+                          v1::JournalRecord* record) PERCS_LOCKED;
 
  private:
   Controller(ControllerOptions options, MakeControlFront make_front);
   absl::Status Listen();
   absl::Status ServeMetrics();
   absl::Status ServePage();
-  FabricSight SightOfRun(const FabricRun& run, const std::vector<NodeState>& states);
-  absl::Status CheckIdle() const;
-  void OnRunEnded();
-  void KeepResult();
+  FabricSight SightOfRun(const FabricRun& run, const std::vector<NodeState>& states) PERCS_LOCKED;
+  absl::Status CheckIdle() const PERCS_LOCKED;
+  void OnRunEnded() PERCS_LOCKED;
+  void KeepResult() PERCS_LOCKED;
   // Of what can be kept and found again.
   absl::Status OpenState();
-  absl::Status OpenJournal();
+  absl::Status OpenJournal() PERCS_LOCKED;
   // Leaves the saved state as it is: another controller continues from it.
   void Abandon();
   void HandOver();
   void SayGoodbye();
-  absl::Status CheckNotEnding() const;
-  void End();
-  absl::Status TakeUp(const KeptRun& kept, const std::vector<v1::ManagerStep>& steps);
-  bool HasNews() const;
-  void Keep();  // each time before the lock is let go
-  void PutNews();
-  FabricRun::Events RunEvents();
+  absl::Status CheckNotEnding() const PERCS_LOCKED;
+  void End() PERCS_LOCKED;
+  absl::Status TakeUp(const KeptRun& kept, const std::vector<v1::ManagerStep>& steps) PERCS_LOCKED;
+  bool HasNews() const PERCS_LOCKED;
+  void Keep() PERCS_LOCKED;  // each time before the lock is let go
+  void PutNews() PERCS_LOCKED;
+  FabricRun::Events RunEvents() PERCS_LOCKED;
   Membership::Events MembershipEvents();
-  void WatchForLosses();
-  LossWatch::Rules LossRules() const;
-  LossWatch::Place See(std::uint32_t place) const override;
-  void Ask(std::uint32_t place) override;
-  void Lose(std::uint32_t place, const std::string& why) override;
-  void OnConfigured(const absl::Status& status);
-  absl::Status RecordApply(const v1::ApplyRequest& request);
-  absl::Status AppendCommands(const std::vector<v1::JournalRecord>& records);
-  std::string Transport() const;
+  void WatchForLosses() PERCS_LOCKED;
+  LossWatch::Rules LossRules() const PERCS_LOCKED;
+  LossWatch::Place See(std::uint32_t place) const PERCS_LOCKED override;
+  void Ask(std::uint32_t place) PERCS_LOCKED override;
+  void Lose(std::uint32_t place, const std::string& why) PERCS_LOCKED override;
+  void OnConfigured(const absl::Status& status) PERCS_LOCKED;
+  absl::Status RecordApply(const v1::ApplyRequest& request) PERCS_LOCKED;
+  absl::Status AppendCommands(const std::vector<v1::JournalRecord>& records) PERCS_LOCKED;
+  std::string Transport() const PERCS_LOCKED;
 
-  std::unique_ptr<v1::ControllerMessage> Prepare(std::uint32_t process) override;
-  void Send(std::uint32_t process, std::unique_ptr<v1::ControllerMessage> message) override;
-  void SendMetricsDetail(std::uint32_t process);
-  v1::Peer Describe(std::uint32_t process) const override;
-  bool Present(std::uint32_t process) const override;
-  std::optional<std::string> Missing(std::uint32_t process) const override;
+  std::unique_ptr<v1::ControllerMessage> Prepare(std::uint32_t process) PERCS_LOCKED override;
+  void Send(std::uint32_t process,
+            std::unique_ptr<v1::ControllerMessage> message) PERCS_LOCKED override;
+  void SendMetricsDetail(std::uint32_t process) PERCS_LOCKED;
+  v1::Peer Describe(std::uint32_t process) const PERCS_LOCKED override;
+  bool Present(std::uint32_t process) const PERCS_LOCKED override;
+  std::optional<std::string> Missing(std::uint32_t process) const PERCS_LOCKED override;
 
   ControllerOptions options_;
   std::string address_;
@@ -175,30 +177,33 @@ class Controller final : private DaemonPort, private LossWatch::Port {
   RateLimit limit_;
   ProcessLock lock_{options_.clock};
   std::condition_variable_any ended_;
-  bool has_ended_ = false, shut_down_ = false;
-  JournalFile journal_{options_.disk};
-  StateStore store_{options_.disk};
-  absl::Status storage_trouble_;
-  Timer keep_timer_{&lock_};
-  bool keeping_again_ = false, fabric_kept_ = true;
-  std::set<std::uint32_t> places_changed_;
-  std::optional<v1::ApplyRequest> begun_;  // of a run that is not kept yet
-  std::vector<std::uint64_t> ended_runs_;  // since what was kept last
-  std::uint64_t end_journalled_ = 0;       // a run whose end is in the journal already
-  Membership membership_;
-  LossWatch loss_watch_;
-  Timer loss_timer_{&lock_};
+  bool has_ended_ PERCS_GUARDED = false;
+  bool shut_down_ PERCS_GUARDED = false;
+  JournalFile journal_ PERCS_GUARDED{options_.disk};
+  StateStore store_ PERCS_GUARDED{options_.disk};
+  absl::Status storage_trouble_ PERCS_GUARDED;
+  Timer keep_timer_ PERCS_GUARDED{&lock_};
+  bool keeping_again_ PERCS_GUARDED = false;
+  bool fabric_kept_ PERCS_GUARDED = true;
+  std::set<std::uint32_t> places_changed_ PERCS_GUARDED;
+  std::optional<v1::ApplyRequest> begun_ PERCS_GUARDED;  // of a run that is not kept yet
+  std::vector<std::uint64_t> ended_runs_ PERCS_GUARDED;  // since what was kept last
+  std::uint64_t end_journalled_ PERCS_GUARDED = 0;  // a run whose end is in the journal already
+  Membership membership_ PERCS_GUARDED;
+  LossWatch loss_watch_ PERCS_GUARDED;
+  Timer loss_timer_ PERCS_GUARDED{&lock_};
   std::unique_ptr<ControlFront> front_;
-  std::unique_ptr<FabricRun> run_;
-  ApplyDone apply_done_;
-  WallClock::Point applied_at_;
-  std::uint64_t runs_ = 0;
-  std::string last_error_;
-  std::map<std::string, std::string> metrics_detail_;  // by hub: names last, numbers do not
-  FinishedRuns finished_;
-  std::unique_ptr<SeenLinks> seen_links_;  // by the page
-  std::unique_ptr<SeenRows> seen_rows_;    // likewise
-  std::uint64_t seen_run_ = 0;             // of this run
+  std::unique_ptr<FabricRun> run_ PERCS_GUARDED;
+  ApplyDone apply_done_ PERCS_GUARDED;
+  WallClock::Point applied_at_ PERCS_GUARDED;
+  std::uint64_t runs_ PERCS_GUARDED = 0;
+  std::string last_error_ PERCS_GUARDED;
+  std::map<std::string, std::string> metrics_detail_
+      PERCS_GUARDED;  // by hub: names last, numbers do not
+  FinishedRuns finished_ PERCS_GUARDED;
+  std::unique_ptr<SeenLinks> seen_links_ PERCS_GUARDED;  // by the page
+  std::unique_ptr<SeenRows> seen_rows_ PERCS_GUARDED;    // likewise
+  std::uint64_t seen_run_ PERCS_GUARDED = 0;             // of this run
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<MetricsServer> metrics_;
   std::unique_ptr<PageServer> page_;

@@ -48,7 +48,7 @@ void Controller::Look(const SightDone& done) {
   const auto asked = lock_.clock().Now();
   FabricRun* const run = *active;
   run->Look(
-      [this, done, run, moment](const absl::StatusOr<std::vector<NodeState>>& states) {
+      [this, done, run, moment](const absl::StatusOr<std::vector<NodeState>>& states) PERCS_LOCKED {
         if (!states.ok()) return done(states.status());
         FabricSight sight = SightOfRun(*run, *states);
         sight.virtual_time = moment->virtual_time;

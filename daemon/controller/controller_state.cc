@@ -24,12 +24,12 @@ void KillPoint::Reached(const char* point) {
 
 absl::Status Controller::OpenState() {
   if (options_.state_dir.empty()) return absl::OkStatus();
+  const LockGuard guard(lock_.mutex());
   if (absl::Status s = store_.Open(options_.state_dir); !s.ok())
     return s;  // first: it is ours alone from then on
   if (absl::Status s = OpenJournal(); !s.ok()) return s;
   auto kept = store_.Load();
   if (!kept.ok()) return kept.status();
-  const LockGuard guard(lock_.mutex());
   membership_.HoldBack();
   const bool goes_on = !kept->runs.empty() && kept->runs.back().state == "going_on";
   if (kept->fabric != 0 && (goes_on || !kept->members.empty())) {
@@ -52,7 +52,7 @@ absl::Status Controller::OpenState() {
   if (goes_on) {
     if (absl::Status s = TakeUp(kept->runs.back(), kept->steps); !s.ok()) return s;
   }
-  lock_.mutex().BeforeUnlock([this] { Keep(); });
+  lock_.mutex().BeforeUnlock([this]() PERCS_LOCKED { Keep(); });
   return absl::OkStatus();
 }
 
@@ -150,7 +150,7 @@ void Controller::Keep() {
   storage_trouble_ = status;
   if (!status.ok() && !has_ended_) {
     keeping_again_ = true;
-    keep_timer_.Set(kKeepAgain, [this] { keeping_again_ = false; });
+    keep_timer_.Set(kKeepAgain, [this]() PERCS_LOCKED { keeping_again_ = false; });
     return;
   }
   fabric_kept_ = true;

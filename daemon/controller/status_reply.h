@@ -6,7 +6,6 @@
 
 namespace percs {
 
-// With the lock held.
-void FillStatus(const Controller& controller, v1::StatusReply* reply);
+void FillStatus(const Controller& controller, v1::StatusReply* reply) PERCS_LOCKED;
 
 }  // namespace percs

@@ -89,7 +89,7 @@ void ControlGateway::Call(const std::string& name, const std::string& json, Done
   pending->done = std::move(done);
   pending->context.set_deadline(std::chrono::system_clock::now() + kDeadline);
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     under_way_.insert(&pending->context);
     if (ending_) pending->context.TryCancel();
   }
@@ -103,17 +103,17 @@ void ControlGateway::Call(const std::string& name, const std::string& json, Done
 
 void ControlGateway::Finish(Pending* pending, absl::StatusOr<std::string> json) {
   pending->done(std::move(json));
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   under_way_.erase(&pending->context);
   delete pending;
   none_.notify_all();
 }
 
 void ControlGateway::Cancel() {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   ending_ = true;
   for (grpc::ClientContext* context : under_way_) context->TryCancel();
-  none_.wait(lock, [this] { return under_way_.empty(); });
+  while (!under_way_.empty()) none_.wait(mutex_);
 }
 
 }  // namespace percs

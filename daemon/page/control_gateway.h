@@ -8,13 +8,13 @@
 #include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
+#include "proto/process/mutex.h"
 
 namespace percs {
 
@@ -38,10 +38,10 @@ class ControlGateway {
   void Finish(Pending* pending, absl::StatusOr<std::string> json);
 
   const std::shared_ptr<grpc::Channel> channel_;
-  std::mutex mutex_;
-  std::condition_variable none_;
-  std::set<grpc::ClientContext*> under_way_;
-  bool ending_ = false;
+  Mutex mutex_;
+  std::condition_variable_any none_;
+  std::set<grpc::ClientContext*> under_way_ ABSL_GUARDED_BY(mutex_);
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace percs

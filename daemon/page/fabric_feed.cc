@@ -21,39 +21,44 @@ FabricFeed::FabricFeed(const std::shared_ptr<grpc::Channel>& channel, LookAtFabr
     : control_(v1::Control::NewStub(channel)), look_(std::move(look)), thread_([this] { Run(); }) {}
 
 absl::Status FabricFeed::Add(std::shared_ptr<FeedReader> reader) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(gate_->mutex);
   if (stopped_) return absl::UnavailableError("the controller is shutting down");
   if (readers_.size() >= kReadersMax) {
     return absl::ResourceExhaustedError(
         fmt::format("{} pages are open already, which is the maximum; close one", kReadersMax));
   }
   readers_.push_back(std::move(reader));
-  changed_.notify_all();
+  gate_->changed.notify_all();
   return absl::OkStatus();
 }
 
 void FabricFeed::Remove(const FeedReader* reader) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(gate_->mutex);
   std::erase_if(readers_, [reader](const auto& r) { return r.get() == reader; });
 }
 
 void FabricFeed::Stop() {
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(gate_->mutex);
     stopped_ = true;
     if (under_way_ != nullptr) under_way_->TryCancel();
-    changed_.notify_all();
+    gate_->changed.notify_all();
   }
   if (thread_.joinable()) thread_.join();
-  for (const auto& reader : std::exchange(readers_, {})) reader->End();
+  std::vector<std::shared_ptr<FeedReader>> readers;
+  {
+    const MutexLock guard(gate_->mutex);
+    readers.swap(readers_);
+  }
+  for (const auto& reader : readers) reader->End();
 }
 
 void FabricFeed::Run() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(gate_->mutex);
   while (!stopped_) {
     if (readers_.empty()) {
       writer_.ForgetRecent();
-      changed_.wait(lock);
+      gate_->changed.wait(gate_->mutex);
       continue;
     }
     lock.unlock();
@@ -63,7 +68,8 @@ void FabricFeed::Run() {
     const auto pause = std::clamp<Clock::duration>((Clock::now() - start - waited_) * kShareOfTime,
                                                    kEvery, kSlowest);
     lock.lock();
-    changed_.wait_until(lock, start + pause, [this] { return stopped_; });
+    const auto stopped = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(gate_->mutex) { return stopped_; };
+    gate_->changed.wait_until(gate_->mutex, start + pause, stopped);
   }
 }
 
@@ -72,12 +78,12 @@ bool FabricFeed::Ask(const Call& call) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kCallLimit);
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(gate_->mutex);
     if (stopped_) return false;
     under_way_ = &context;
   }
   const grpc::Status status = call(&context);
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(gate_->mutex);
   under_way_ = nullptr;
   return status.ok();
 }
@@ -99,17 +105,20 @@ void FabricFeed::LookAgain() {
 // A fabric that has not answered is not asked again before it has.
 std::shared_ptr<FabricFeed::Answer> FabricFeed::AskForSight() {
   if (!asked_) {
-    asked_ = std::make_shared<Answer>();
-    look_([gate = gate_, answer = asked_](absl::StatusOr<FabricSight> sight) {
-      const std::lock_guard guard(gate->mutex);
+    asked_ = std::make_shared<Answer>(gate_);
+    look_([answer = asked_](absl::StatusOr<FabricSight> sight) {
+      const MutexLock guard(answer->gate->mutex);
       answer->sight = std::move(sight);
       answer->there = true;
-      gate->changed.notify_all();
+      answer->gate->changed.notify_all();
     });
   }
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, kCallLimit, [this] { return stopped_ || asked_->there; });
-  if (!asked_->there) return nullptr;
+  const MutexLock lock(gate_->mutex);
+  const Clock::time_point until = Clock::now() + kCallLimit;
+  while (!stopped_ && !asked_->Here()) {
+    if (gate_->changed.wait_until(gate_->mutex, until) == std::cv_status::timeout) break;
+  }
+  if (!asked_->Here()) return nullptr;
   return std::exchange(asked_, nullptr);
 }
 
@@ -129,7 +138,7 @@ bool FabricFeed::TakeEvents() {
 void FabricFeed::Distribute() {
   std::vector<std::shared_ptr<FeedReader>> readers;
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(gate_->mutex);
     readers = readers_;
   }
   FeedReader::Text snapshot;

@@ -8,7 +8,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "daemon/page/feed_writer.h"
 #include "grpcpp/channel.h"
 #include "percs/v1/control.grpc.pb.h"
+#include "proto/process/mutex.h"
 
 namespace percs {
 
@@ -35,10 +35,18 @@ class FabricFeed {
   void Stop();
 
  private:
-  // One snapshot that was asked for; whoever answers may do so when nobody waits any more.
+  // One snapshot that was asked for. The answer may come when the feed has gone, so it shares the
+  // mutex.
+  struct Gate {
+    Mutex mutex;
+    std::condition_variable_any changed;
+  };
   struct Answer {
-    bool there = false;
-    absl::StatusOr<FabricSight> sight = absl::UnavailableError("");
+    explicit Answer(std::shared_ptr<Gate> of) : gate(std::move(of)) {}
+    const std::shared_ptr<Gate> gate;
+    bool Here() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(gate->mutex) { return there; }
+    bool there ABSL_GUARDED_BY(gate->mutex) = false;
+    absl::StatusOr<FabricSight> sight ABSL_GUARDED_BY(gate->mutex) = absl::UnavailableError("");
   };
 
   void Run();
@@ -52,21 +60,13 @@ class FabricFeed {
   template <typename Call>
   bool Ask(const Call& call);
 
-  // What an answer may still need when the feed has gone.
-  struct Gate {
-    std::mutex mutex;
-    std::condition_variable changed;
-  };
-
   const std::unique_ptr<v1::Control::Stub> control_;
   const LookAtFabric look_;
 
   const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
-  std::mutex& mutex_ = gate_->mutex;
-  std::condition_variable& changed_ = gate_->changed;
-  std::vector<std::shared_ptr<FeedReader>> readers_;
-  grpc::ClientContext* under_way_ = nullptr;
-  bool stopped_ = false;
+  std::vector<std::shared_ptr<FeedReader>> readers_ ABSL_GUARDED_BY(gate_->mutex);
+  grpc::ClientContext* under_way_ ABSL_GUARDED_BY(gate_->mutex) = nullptr;
+  bool stopped_ ABSL_GUARDED_BY(gate_->mutex) = false;
 
   // Of the thread.
   FeedWriter writer_;

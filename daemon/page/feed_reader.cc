@@ -7,12 +7,12 @@
 namespace percs {
 
 bool FeedReader::WantsSnapshot() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return wants_snapshot_;
 }
 
 void FeedReader::Push(Text delta) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (wants_snapshot_) return;
   if (queue_.size() < kMessagesMax) return Add(std::move(delta));
   queue_.resize(sent_ > 0 ? 1 : 0);  // the one that is on its way has to be completed
@@ -20,14 +20,14 @@ void FeedReader::Push(Text delta) {
 }
 
 void FeedReader::PushSnapshot(Text snapshot) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (queue_.size() >= kMessagesMax) return;
   wants_snapshot_ = false;
   Add(std::move(snapshot));
 }
 
 void FeedReader::End() {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   ended_ = true;
   Wake();
 }
@@ -42,7 +42,7 @@ void FeedReader::Wake() {
 }
 
 std::optional<std::size_t> FeedReader::Take(char* into, std::size_t room) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (ended_) return std::nullopt;
   if (queue_.empty()) {
     asleep_ = true;

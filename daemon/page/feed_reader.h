@@ -8,9 +8,10 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
+
+#include "proto/process/mutex.h"
 
 namespace percs {
 
@@ -34,14 +35,16 @@ class FeedReader {
   std::optional<std::size_t> Take(char* into, std::size_t room);
 
  private:
-  void Add(Text text);
-  void Wake();
+  void Add(Text text) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::function<void()> sleep_, wake_;
-  mutable std::mutex mutex_;
-  std::deque<Text> queue_;
-  std::size_t sent_ = 0;  // bytes of the first one
-  bool wants_snapshot_ = true, asleep_ = false, ended_ = false;
+  mutable Mutex mutex_;
+  std::deque<Text> queue_ ABSL_GUARDED_BY(mutex_);
+  std::size_t sent_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes of the first one
+  bool wants_snapshot_ ABSL_GUARDED_BY(mutex_) = true;
+  bool asleep_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace percs

@@ -91,7 +91,7 @@ Membership::Membership(ProcessLock* lock, std::uint32_t places, std::uint64_t fa
     : lock_(lock), fabric_(fabric), events_(std::move(events)), members_(places) {}
 
 absl::Status Membership::Service::Admit(const std::string& peer) const {
-  const absl::Status status = membership_->events_.admit(peer);
+  const absl::Status status = admit_(peer);
   return status.ok() ? status : absl::UnavailableError(status.message());
 }
 
@@ -103,8 +103,8 @@ grpc::ServerUnaryReactor* Membership::Service::Join(grpc::CallbackServerContext*
     reactor->Finish(ToGrpc(status));
     return reactor;
   }
-  const LockGuard guard(membership_->lock_->mutex());
-  membership_->Join(*request, [=, this](const absl::StatusOr<std::uint32_t>& place) {
+  const LockGuard guard(lock_->mutex());
+  membership_->Join(*request, [=, this](const absl::StatusOr<std::uint32_t>& place) PERCS_LOCKED {
     if (place.ok()) {
       reply->set_process(*place);
       reply->set_fabric(membership_->fabric_);
@@ -118,9 +118,9 @@ grpc::ServerUnaryReactor* Membership::Service::Join(grpc::CallbackServerContext*
 grpc::ServerBidiReactor<v1::DaemonMessage, v1::ControllerMessage>* Membership::Service::Session(
     grpc::CallbackServerContext* context) {
   const absl::Status admitted = Admit(context->peer());
-  const LockGuard guard(membership_->lock_->mutex());
-  auto* stream = new ServerStream<v1::ControllerMessage, v1::DaemonMessage>(membership_->lock_,
-                                                                            context, kSessionPath);
+  const LockGuard guard(lock_->mutex());
+  auto* stream =
+      new ServerStream<v1::ControllerMessage, v1::DaemonMessage>(lock_, context, kSessionPath);
   stream->Start(std::make_unique<SyncListener>(stream, membership_));
   if (!admitted.ok()) stream->Refuse(admitted);
   return stream;

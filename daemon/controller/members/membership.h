@@ -1,7 +1,7 @@
 // Who takes part: gives daemons their places, keeps a session with each, and notices when one is
 // lost.
 //
-// THREAD: everything is called with the process's lock held.
+// THREAD: guarded by the process's lock.
 #pragma once
 
 #include <chrono>
@@ -105,7 +105,8 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
   friend class Member;
   class Service final : public v1::Sync::CallbackService {
    public:
-    explicit Service(Membership* membership) : membership_(membership) {}
+    Service(ProcessLock* lock, const Events& events, Membership* membership)
+        : lock_(lock), admit_(events.admit), membership_(membership) {}
     grpc::ServerUnaryReactor* Join(grpc::CallbackServerContext* context,
                                    const v1::JoinRequest* request, v1::JoinReply* reply) override;
     grpc::ServerBidiReactor<v1::DaemonMessage, v1::ControllerMessage>* Session(
@@ -115,7 +116,9 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
     // A daemon that gets this error tries again.
     absl::Status Admit(const std::string& peer) const;
 
-    Membership* membership_;
+    ProcessLock* const lock_;
+    const std::function<absl::Status(const std::string& peer)> admit_;
+    Membership* const membership_ PERCS_PT_GUARDED;
   };
   absl::Status CheckStays() const;
   void Replace(const v1::JoinRequest& request);
@@ -130,7 +133,7 @@ class Membership final : public HelloDesk<v1::ControllerMessage, v1::DaemonMessa
   std::uint64_t fabric_;
   bool hold_back_ = false;
   Events events_;
-  Service service_{this};
+  Service service_{lock_, events_, this};
   std::vector<std::shared_ptr<Member>> members_;  // by place
   std::multimap<std::uint32_t, Joined> waiting_;  // for their places to be saved
   std::map<std::uint64_t, std::string> refused_;  // why, by incarnation

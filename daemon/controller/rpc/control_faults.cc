@@ -251,7 +251,8 @@ Reactor* ControlService::Handlers::RepeatWorkload(Context* context,
 Reactor* ControlService::Handlers::BreakStreams(Context* context,
                                                 const v1::BreakStreamsRequest* request,
                                                 v1::BreakStreamsReply* reply) {
-  return Serve(context, [&] { return controller_->BreakStreams(request->process(), reply); });
+  return Serve(context,
+               [&]() PERCS_LOCKED { return controller_->BreakStreams(request->process(), reply); });
 }
 
 Reactor* ControlService::Handlers::HoldFault(Context* context, const v1::HoldFaultRequest* request,

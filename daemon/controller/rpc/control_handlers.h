@@ -71,14 +71,14 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
     });
   }
   Reactor* Status(Context* context, const v1::StatusRequest*, v1::StatusReply* reply) override {
-    return Serve(context, [&]() -> absl::Status {
+    return Serve(context, [&]() PERCS_LOCKED -> absl::Status {
       FillStatus(*controller_, reply);
       return absl::OkStatus();
     });
   }
   Reactor* Apply(Context* context, const v1::ApplyRequest* request,
                  v1::ApplyReply* reply) override {
-    return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    return Serve(context, [&](const CallPtr& call) PERCS_LOCKED -> absl::Status {
       controller_->Apply(*request, call->Then<v1::ApplyReply>([reply](v1::ApplyReply answer) {
         *reply = std::move(answer);
       }));
@@ -89,7 +89,7 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
                                                    const v1::WatchRunRequest* request) override;
   Reactor* GetResult(Context* context, const v1::GetResultRequest* request,
                      v1::GetResultReply* reply) override {
-    return Serve(context, [&]() -> absl::Status {
+    return Serve(context, [&]() PERCS_LOCKED -> absl::Status {
       auto result = controller_->Result(request->run());
       if (result.ok()) *reply = *std::move(result);
       return result.status();
@@ -97,22 +97,22 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
   }
   Reactor* Stop(Context* context, const v1::StopRequest*, v1::StopReply* reply) override;
   Reactor* Reset(Context* context, const v1::ResetRequest*, v1::ResetReply*) override {
-    return Serve(context, [&] { return controller_->Reset(); });
+    return Serve(context, [&]() PERCS_LOCKED { return controller_->Reset(); });
   }
   Reactor* Observe(Context* context, const v1::ObserveRequest* request,
                    v1::ObserveReply*) override {
-    return Serve(context, [&] { return controller_->Observe(*request); });
+    return Serve(context, [&]() PERCS_LOCKED { return controller_->Observe(*request); });
   }
   Reactor* FindHub(Context* context, const v1::FindHubRequest* request,
                    v1::FindHubReply* reply) override {
-    return Serve(context, [&]() -> absl::Status {
+    return Serve(context, [&]() PERCS_LOCKED -> absl::Status {
       auto found = controller_->FindHub(request->hub());
       if (found.ok()) *reply = *std::move(found);
       return found.status();
     });
   }
   Reactor* Shutdown(Context* context, const v1::ShutdownRequest*, v1::ShutdownReply*) override {
-    return Serve(context, [&]() -> absl::Status {
+    return Serve(context, [&]() PERCS_LOCKED -> absl::Status {
       spdlog::info("shutdown was requested");
       controller_->Shutdown();
       return absl::OkStatus();
@@ -186,7 +186,7 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
       return reactor;
     }
     const LockGuard guard(mutex());
-    const absl::Status status = WithinMemory("the request", [&]() -> absl::Status {
+    const absl::Status status = WithinMemory("the request", [&]() PERCS_LOCKED -> absl::Status {
       if constexpr (std::is_invocable_v<Act>) {
         return act();
       } else {
@@ -200,7 +200,7 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
   // FAILED_PRECONDITION without one.
   template <typename Act>
   Reactor* ServeRun(Context* context, Act act) {
-    return Serve(context, [&](const CallPtr& call) -> absl::Status {
+    return Serve(context, [&](const CallPtr& call) PERCS_LOCKED -> absl::Status {
       const auto run = controller_->ActiveRun();
       return run.ok() ? act(*run, call) : run.status();
     });
@@ -208,12 +208,12 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
   // The same for commands, which need a run that goes on. Errors as MayCommand.
   template <typename Act>
   Reactor* ServeActive(Context* context, Act act) {
-    return ServeRun(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
+    return ServeRun(context, [&](FabricRun* run, const CallPtr& call) PERCS_LOCKED -> absl::Status {
       const absl::Status may = MayCommand(*run);
       return may.ok() ? act(run, call) : may;
     });
   }
-  absl::Status MayCommand(const FabricRun& run) {
+  absl::Status MayCommand(const FabricRun& run) PERCS_LOCKED {
     // A command would wait for virtual time, which waits for room on the disk.
     if (!controller_->storage().ok()) return controller_->storage();
     if (!run.ended()) return absl::OkStatus();
@@ -223,8 +223,8 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
                     run.number(), FormatTime(run.virtual_time())));
   }
 
-  // Whether one more client may watch. With the lock held.
-  absl::Status MayWatch(Context* context);
+  // Whether one more client may watch.
+  absl::Status MayWatch(Context* context) PERCS_LOCKED;
 
   absl::Status SetFault(FabricRun* run, const CallPtr& call, const v1::Fault& fault,
                         const char* what, FaultCommand command, v1::JournalRecord record,

@@ -159,28 +159,29 @@ Reactor* ControlService::Handlers::DumpRoutes(Context* context,
 Reactor* ControlService::Handlers::LoadRoutes(Context* context,
                                               const v1::LoadRoutesRequest* request,
                                               v1::LoadRoutesReply* reply) {
-  return ServeActive(context, [&](FabricRun* run, const CallPtr& call) -> absl::Status {
-    auto tables = WithinMemory("the route tables", [&] {
-      return TablesFromProto(request->tables(), run->topology().nodes());
-    });
-    if (!tables.ok()) return tables.status();
-    v1::JournalRecord record;
-    if (absl::Status status = controller_->KeepRoutes(*request, &record); !status.ok()) {
-      return status;
-    }
-    const std::uint64_t number = run->number();
-    run->LoadRoutes(*std::move(tables), std::move(record),
-                    call->Then<LoadedRoutes>([reply, number](const LoadedRoutes& loaded) {
-                      reply->set_epoch(loaded.epoch);
-                      reply->set_at(loaded.committed);
-                      reply->set_hubs_changed(loaded.hubs_changed);
-                      reply->set_unreachable_pairs(loaded.unreachable_pairs);
-                      spdlog::info(
-                          "run {}: route tables of epoch {} were loaded, {} hubs switch at {}",
-                          number, loaded.epoch, loaded.hubs_changed, FormatTime(loaded.committed));
-                    }));
-    return absl::OkStatus();
-  });
+  return ServeActive(
+      context, [&](FabricRun* run, const CallPtr& call) PERCS_LOCKED -> absl::Status {
+        auto tables = WithinMemory("the route tables", [&] {
+          return TablesFromProto(request->tables(), run->topology().nodes());
+        });
+        if (!tables.ok()) return tables.status();
+        v1::JournalRecord record;
+        if (absl::Status status = controller_->KeepRoutes(*request, &record); !status.ok()) {
+          return status;
+        }
+        const std::uint64_t number = run->number();
+        run->LoadRoutes(
+            *std::move(tables), std::move(record),
+            call->Then<LoadedRoutes>([reply, number](const LoadedRoutes& loaded) {
+              reply->set_epoch(loaded.epoch);
+              reply->set_at(loaded.committed);
+              reply->set_hubs_changed(loaded.hubs_changed);
+              reply->set_unreachable_pairs(loaded.unreachable_pairs);
+              spdlog::info("run {}: route tables of epoch {} were loaded, {} hubs switch at {}",
+                           number, loaded.epoch, loaded.hubs_changed, FormatTime(loaded.committed));
+            }));
+        return absl::OkStatus();
+      });
 }
 
 Reactor* ControlService::Handlers::GetCounters(Context* context,

@@ -12,16 +12,16 @@
 
 namespace percs {
 
-// One client of a stream. With the lock held.
+// One client of a stream.
 class AnyWatch {
  public:
   virtual ~AnyWatch() = default;
   // Sends what is new, if nothing is under way.
-  virtual void Look() = 0;
+  virtual void Look() PERCS_LOCKED = 0;
   // Ends the stream.
-  virtual void Refuse(const absl::Status& status) = 0;
+  virtual void Refuse(const absl::Status& status) PERCS_LOCKED = 0;
   // The run has ended.
-  virtual void OnRunEnded(std::uint64_t) {}
+  virtual void OnRunEnded(std::uint64_t) PERCS_LOCKED {}
 };
 
 class ControlService final : public ControlFront {
@@ -30,20 +30,19 @@ class ControlService final : public ControlFront {
   ~ControlService() override;
   grpc::Service* service() override;
 
-  // With the lock held.
-  void OnRunEnded(std::uint64_t number) override;
-  void Leave() override;
-  void AddWatch(AnyWatch* watch) { watches_.insert(watch); }
-  void RemoveWatch(AnyWatch* watch) { watches_.erase(watch); }
-  bool leaving() const { return leaving_; }
-  std::size_t watches() const { return watches_.size(); }
+  void OnRunEnded(std::uint64_t number) PERCS_LOCKED override;
+  void Leave() PERCS_LOCKED override;
+  void AddWatch(AnyWatch* watch) PERCS_LOCKED { watches_.insert(watch); }
+  void RemoveWatch(AnyWatch* watch) PERCS_LOCKED { watches_.erase(watch); }
+  bool leaving() const PERCS_LOCKED { return leaving_; }
+  std::size_t watches() const PERCS_LOCKED { return watches_.size(); }
 
  private:
   class Handlers;
   Controller* controller_;
   std::unique_ptr<Handlers> handlers_;
-  std::set<AnyWatch*> watches_;
-  bool leaving_ = false;
+  std::set<AnyWatch*> watches_ PERCS_GUARDED;
+  bool leaving_ PERCS_GUARDED = false;
 };
 
 // A controller with its Control service. Errors as those of Controller::Start.

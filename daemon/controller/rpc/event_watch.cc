@@ -19,7 +19,7 @@ EventWatch::EventWatch(Controller* controller, ControlService* service, std::uin
 
 void EventWatch::Tick() {
   Look();
-  if (!finished_) timer_.Set(kEventsEvery, [this] { Tick(); });
+  if (!finished_) timer_.Set(kEventsEvery, [this]() PERCS_LOCKED { Tick(); });
 }
 
 void EventWatch::Look() {

@@ -9,14 +9,14 @@ namespace percs {
 
 class EventWatch final : public Watch<v1::EventBatch> {
  public:
-  // With the lock held.
-  EventWatch(Controller* controller, ControlService* service, std::uint64_t after, bool follow);
-  void Begin() { Tick(); }
-  void Look() override;
+  EventWatch(Controller* controller, ControlService* service, std::uint64_t after,
+             bool follow) PERCS_LOCKED;
+  void Begin() PERCS_LOCKED { Tick(); }
+  void Look() PERCS_LOCKED override;
 
  private:
-  void Tick();
-  void Fill(const FabricRun& run);
+  void Tick() PERCS_LOCKED;
+  void Fill(const FabricRun& run) PERCS_LOCKED;
 
   const bool follow_;
   std::uint64_t run_ = 0;    // whose events these are; 0: no run yet

@@ -13,7 +13,7 @@ void RunWatch::Tick() {
   if (finished_ || last_sent_) return;
   const FabricRun* run = controller_->run();
   if (!writing_ && run && run->number() == run_) WriteProgress(*run);
-  timer_.Set(interval_, [this] { Tick(); });
+  timer_.Set(interval_, [this]() PERCS_LOCKED { Tick(); });
 }
 
 void RunWatch::Look() {
@@ -22,7 +22,7 @@ void RunWatch::Look() {
   const FabricRun* run = controller_->run();
   if (run && run->number() == run_ && !run->ended()) return;
   event_.Clear();
-  const absl::Status status = WithinMemory("the result", [this] {
+  const absl::Status status = WithinMemory("the result", [this]() PERCS_LOCKED {
     auto reply = controller_->Result(run_);
     if (reply.ok()) *event_.mutable_result() = *std::move(reply);
     return reply.status();

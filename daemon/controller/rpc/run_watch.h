@@ -10,18 +10,17 @@ namespace percs {
 
 class RunWatch final : public Watch<v1::RunEvent> {
  public:
-  // With the lock held.
   RunWatch(Controller* controller, ControlService* service, std::uint64_t run,
-           std::chrono::milliseconds interval);
-  void Begin() { Tick(); }
-  void Look() override;
-  void OnRunEnded(std::uint64_t run) override {
+           std::chrono::milliseconds interval) PERCS_LOCKED;
+  void Begin() PERCS_LOCKED { Tick(); }
+  void Look() PERCS_LOCKED override;
+  void OnRunEnded(std::uint64_t run) PERCS_LOCKED override {
     if (run == run_) Look();
   }
 
  private:
-  void Tick();
-  void WriteProgress(const FabricRun& run);
+  void Tick() PERCS_LOCKED;
+  void WriteProgress(const FabricRun& run) PERCS_LOCKED;
 
   const std::uint64_t run_;
   const std::chrono::milliseconds interval_;

@@ -9,8 +9,8 @@
 
 namespace percs {
 
-// `Event`: the message of the stream. THREAD: with the lock of the process held, except for gRPC's
-// reactions, which take it. Deletes itself when gRPC is done with it.
+// `Event`: the message of the stream. gRPC's reactions take the process's lock. Deletes itself when
+// gRPC is done with it.
 template <typename Event>
 class Watch : public AnyWatch, public grpc::ServerWriteReactor<Event> {
  public:
@@ -21,7 +21,7 @@ class Watch : public AnyWatch, public grpc::ServerWriteReactor<Event> {
   }
 
   // Ends the stream with `status`, once.
-  void Refuse(const absl::Status& status) final {
+  void Refuse(const absl::Status& status) PERCS_LOCKED final {
     if (finished_) return;
     finished_ = true;
     timer_.Cancel();
@@ -48,19 +48,20 @@ class Watch : public AnyWatch, public grpc::ServerWriteReactor<Event> {
 
  protected:
   // Sends `event_`, which stays as it is until OnWriteDone.
-  void Send() {
+  void Send() PERCS_LOCKED {
     writing_ = true;
     this->StartWrite(&event_);
   }
 
   Controller* const controller_;
   ControlService* const service_;
-  Timer timer_;
-  Event event_;
-  bool writing_ = false, finished_ = false;
+  Timer timer_ PERCS_GUARDED;
+  Event event_ PERCS_GUARDED;
+  bool writing_ PERCS_GUARDED = false;
+  bool finished_ PERCS_GUARDED = false;
 
  private:
-  void Gone() { Refuse(absl::CancelledError("the client disconnected")); }
+  void Gone() PERCS_LOCKED { Refuse(absl::CancelledError("the client disconnected")); }
 };
 
 }  // namespace percs
