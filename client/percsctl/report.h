@@ -57,5 +57,9 @@ struct LoadPerHub {
   double offered = 0, accepted = 0, least_accepted = 0;
 };
 LoadPerHub LoadOf(const RunResult& result);
+// One line of a report: what it is, and the value.
+std::string ReportLine(const char* label, const std::string& value);
+std::string MeasuredText(const RunResult& result);  // "" without such a phase
+std::string LatencyText(const NodeStats& stats, const Measurement& measurement = {});
 
 }  // namespace percs

@@ -16,20 +16,7 @@ constexpr std::size_t kFailuresShown = 10;
 constexpr std::size_t kViolationsShown = 20;
 constexpr std::size_t kReroutesShown = 10;
 constexpr std::size_t kRanksShown = 8;
-constexpr std::size_t kValueIndent = 17;  // of Line()
 constexpr std::size_t kEventIndent = 39;  // of EventLine()
-
-std::string Line(const char* label, const std::string& value) {
-  return fmt::format("{:<16} {}\n", label, Hanging(value, kValueIndent));
-}
-
-// Of what the receiving hubs of a measurement accepted.
-std::string Fairness(const Measurement& m, const LoadPerHub& load) {
-  if (m.receivers == 0) return "";
-  return Line("fairness",
-              fmt::format("{:.3f} (Jain), least accepted {} of {}", m.fairness,
-                          FormatRate(load.least_accepted), Counted(m.receivers, "receiving hub")));
-}
 
 std::string RouteModes(const NodeStats& s) {
   std::vector<std::string> parts;
@@ -41,7 +28,7 @@ std::string RouteModes(const NodeStats& s) {
     parts.push_back(
         fmt::format("{} {} ({})", RouteModeName(mode), FormatCount(packets), FormatPercent(share)));
   }
-  return parts.empty() ? "" : Line("route modes", fmt::format("{}", fmt::join(parts, ", ")));
+  return parts.empty() ? "" : ReportLine("route modes", fmt::format("{}", fmt::join(parts, ", ")));
 }
 
 std::string Summary(const RunReport& report, const Topology& topology) {
@@ -49,77 +36,35 @@ std::string Summary(const RunReport& report, const Topology& topology) {
   const NodeStats& s = r.total;
   const double seconds = static_cast<double>(r.virtual_time) / static_cast<double>(kSecond);
   const std::string nodes = FormatNodes(r.nodes, topology.blades(), topology.crossbars());
-  std::string text = Line("scenario", fmt::format("{} ({})", r.scenario, nodes));
-  text += Line("digest", r.digest.ToString());
-  text += Line("virtual time", FormatVirtual(r.virtual_time));
-  text += Line("wall time", fmt::format("{} ({}, {})", FormatWall(report.wall_seconds),
-                                        report.placement, Counted(r.windows, "window")));
-  text +=
-      Line("packets", fmt::format("{} delivered of {} created, {} in payload",
-                                  FormatCount(s.packets_delivered), FormatCount(s.packets_created),
-                                  FormatBytes(s.bytes_delivered)));
+  std::string text = ReportLine("scenario", fmt::format("{} ({})", r.scenario, nodes));
+  text += ReportLine("digest", r.digest.ToString());
+  text += ReportLine("virtual time", FormatVirtual(r.virtual_time));
+  text += ReportLine("wall time", fmt::format("{} ({}, {})", FormatWall(report.wall_seconds),
+                                              report.placement, Counted(r.windows, "window")));
+  text += ReportLine(
+      "packets",
+      fmt::format("{} delivered of {} created, {} in payload", FormatCount(s.packets_delivered),
+                  FormatCount(s.packets_created), FormatBytes(s.bytes_delivered)));
   if (s.packets_replicated > 0) {
-    text += Line("multicast", fmt::format("{} copies of packets made in hubs",
-                                          FormatCount(s.packets_replicated)));
+    text += ReportLine("multicast", fmt::format("{} copies of packets made in hubs",
+                                                FormatCount(s.packets_replicated)));
   }
   if (seconds > 0) {
-    text += Line(
+    text += ReportLine(
         "delivered rate",
         fmt::format("{} virtual", FormatRate(static_cast<double>(s.bytes_delivered) / seconds)));
   }
-  text += Line("flit-hops",
-               fmt::format("{} ({} packet-hops; {} flits into HFI ports)", FormatCount(r.flit_hops),
-                           FormatCount(r.packet_hops), FormatCount(r.hfi_flits)));
+  text += ReportLine("flit-hops", fmt::format("{} ({} packet-hops; {} flits into HFI ports)",
+                                              FormatCount(r.flit_hops), FormatCount(r.packet_hops),
+                                              FormatCount(r.hfi_flits)));
   if (s.packets_delivered > 0) {
-    text += Line("hops", fmt::format("{:.3f} mean", static_cast<double>(s.hops_delivered) /
-                                                        static_cast<double>(s.packets_delivered)));
+    text += ReportLine("hops",
+                       fmt::format("{:.3f} mean", static_cast<double>(s.hops_delivered) /
+                                                      static_cast<double>(s.packets_delivered)));
   }
   text += RouteModes(s);
-  if (s.measured_bytes_offered > 0) {
-    text +=
-        Line("measured",
-             fmt::format("{} accepted of {} offered ({})", FormatBytes(s.measured_bytes_accepted),
-                         FormatBytes(s.measured_bytes_offered),
-                         FormatPercent(static_cast<double>(s.measured_bytes_accepted) /
-                                       static_cast<double>(s.measured_bytes_offered))));
-    const LoadPerHub load = LoadOf(r);
-    text += Line("load", fmt::format("{} accepted of {} offered per sending hub ({}){}",
-                                     FormatRate(load.accepted), FormatRate(load.offered),
-                                     Counted(r.measurement.senders, "hub"),
-                                     r.measurement.saturated ? ": saturated" : ""));
-    text += Fairness(r.measurement, load);
-  }
+  text += MeasuredText(r);
   return text;
-}
-
-// How well the mean latency is known, under the table of latencies.
-std::string Confidence(const Measurement& m) {
-  if (m.duration == 0 || m.saturated) return "";
-  if (m.latency.half_width_ps < 0)
-    return "the mean has no confidence interval: a tenth of the measurement has no packet\n";
-  return fmt::format("mean of packets +- {} (95 %, ten batches){}\n",
-                     FormatShort(static_cast<Time>(m.latency.half_width_ps)),
-                     m.latency.steady ? ""
-                                      : "; it still changes: not steady, lengthen `warm_up`, or "
-                                        "the load is near saturation");
-}
-
-void AddLatency(Table& table, const char* name, const Histogram& h, bool saturated) {
-  if (h.count == 0 || saturated) {
-    return table.Add({name, saturated ? "saturated" : "-", "-", "-", "-", FormatCount(h.count)});
-  }
-  table.Add({name, FormatShort(static_cast<Time>(h.Mean())),
-             FormatShort(static_cast<Time>(h.Quantile(0.5))),
-             FormatShort(static_cast<Time>(h.Quantile(0.99))),
-             FormatShort(static_cast<Time>(h.max)), FormatCount(h.count)});
-}
-
-std::string Latency(const NodeStats& s, const Measurement& measurement = {}) {
-  const bool saturated = measurement.saturated;
-  Table table({"latency (virtual)", "mean", "p50", "p99", "max", "count"});
-  AddLatency(table, "packet", s.packet_latency, saturated);
-  if (s.messages_sent > 0) AddLatency(table, "message", s.message_latency, saturated);
-  return "\n" + table.ToString() + Confidence(measurement);
 }
 
 std::string Utilisation(const RunResult& r) {
@@ -154,16 +99,17 @@ std::string DropsText(const NodeStats& s) {
 std::string Messages(const NodeStats& s) {
   if (s.messages_sent == 0) return "";
   std::string text = "\n";
-  text += Line("messages",
-               fmt::format("{} sent, {} delivered, {} acknowledged, {} failed",
-                           FormatCount(s.messages_sent), FormatCount(s.messages_delivered),
-                           FormatCount(s.messages_acknowledged), FormatCount(s.messages_failed)));
-  text += Line("", fmt::format("{} resent, {} sent", Counted(s.packets_resent, "packet"),
-                               Counted(s.acks_sent, "acknowledgement")));
+  text +=
+      ReportLine("messages",
+                 fmt::format("{} sent, {} delivered, {} acknowledged, {} failed",
+                             FormatCount(s.messages_sent), FormatCount(s.messages_delivered),
+                             FormatCount(s.messages_acknowledged), FormatCount(s.messages_failed)));
+  text += ReportLine("", fmt::format("{} resent, {} sent", Counted(s.packets_resent, "packet"),
+                                     Counted(s.acks_sent, "acknowledgement")));
   if (s.payload_bytes_verified > 0 || s.payload_errors > 0) {
-    text +=
-        Line("payload", fmt::format("{} verified, {} wrong", FormatBytes(s.payload_bytes_verified),
-                                    FormatCount(s.payload_errors)));
+    text += ReportLine("payload",
+                       fmt::format("{} verified, {} wrong", FormatBytes(s.payload_bytes_verified),
+                                   FormatCount(s.payload_errors)));
   }
   return text;
 }
@@ -174,7 +120,7 @@ std::string FailedMessages(const RunResult& r, const Topology& topology) {
   std::map<std::string, std::uint64_t> reasons;
   for (const FailedMessage& f : r.failed) ++reasons[DropReasonName(f.reason)];
   for (const auto& [reason, count] : reasons) {
-    text += Line("failed", fmt::format("{}: {}", Counted(count, "message"), reason));
+    text += ReportLine("failed", fmt::format("{}: {}", Counted(count, "message"), reason));
   }
   Table table({"failed message", "to", "number", "bytes", "reason", "failed at (virtual)"},
               "llrrlr");
@@ -204,6 +150,11 @@ std::string Cause(const Reroute& x, const Topology& topology) {
 }
 
 }  // namespace
+
+std::string ReportLine(const char* label, const std::string& value) {
+  constexpr std::size_t kValueIndent = 17;
+  return fmt::format("{:<16} {}\n", label, Hanging(value, kValueIndent));
+}
 
 std::string ReroutesText(const RunResult& r, const Topology& topology) {
   if (r.reroutes.empty()) return "";
@@ -260,9 +211,10 @@ std::string Ranks(const RunResult& r) {
     AddRank(table, fmt::format("{}{}", x.rank, i == 0 ? " (slowest)" : ""), x.finished, x.calc,
             x.overhead, x.waiting);
   }
-  std::string text = "\n" + Line(r.collective.empty() ? "trace" : "tasks",
-                                 fmt::format("{} ranks, slowest is rank {} at {}", ranks.size(),
-                                             ranks[0].rank, FormatVirtual(ranks[0].finished)));
+  std::string text =
+      "\n" + ReportLine(r.collective.empty() ? "trace" : "tasks",
+                        fmt::format("{} ranks, slowest is rank {} at {}", ranks.size(),
+                                    ranks[0].rank, FormatVirtual(ranks[0].finished)));
   text += table.ToString();
   if (shown < ranks.size()) {
     text += fmt::format("... and {} faster ranks (all with --format json)\n", ranks.size() - shown);
@@ -301,16 +253,16 @@ std::string Service(const NodeStats& s) {
   if (s.service_requests == 0) return "";
   const auto mean = s.service_answers > 0 ? s.service_round_trip_ps / s.service_answers : 0;
   return "\n" +
-         Line("service",
-              fmt::format("{} requests, {} answers after {} (at most {}), {} unanswered",
-                          FormatCount(s.service_requests), FormatCount(s.service_answers),
-                          FormatShort(static_cast<Time>(mean)),
-                          FormatShort(static_cast<Time>(s.service_round_trip_max)),
-                          FormatCount(s.service_unanswered))) +
+         ReportLine("service",
+                    fmt::format("{} requests, {} answers after {} (at most {}), {} unanswered",
+                                FormatCount(s.service_requests), FormatCount(s.service_answers),
+                                FormatShort(static_cast<Time>(mean)),
+                                FormatShort(static_cast<Time>(s.service_round_trip_max)),
+                                FormatCount(s.service_unanswered))) +
          (s.service_wrong_partner == 0
               ? ""
-              : Line("", fmt::format("{} answers from a hub or port other than the wired one",
-                                     FormatCount(s.service_wrong_partner))));
+              : ReportLine("", fmt::format("{} answers from a hub or port other than the wired one",
+                                           FormatCount(s.service_wrong_partner))));
 }
 
 // Of windows and PCI Express ports that were used: one line for each.
@@ -370,18 +322,20 @@ std::string ClockText(const RunResult& r, const Topology& topology) {
   if (!c.on) return "";
   std::vector<std::string> sources;
   for (const NodeId source : c.sources) sources.push_back(topology.NodeName(source));
-  std::string text = "\n" + Line("global clock",
-                                 fmt::format("{} of {} hubs synchronised, every {} from {}, over "
+  std::string text =
+      "\n" +
+      ReportLine("global clock", fmt::format("{} of {} hubs synchronised, every {} from {}, over "
                                              "up to {} links",
                                              c.synchronised, c.hubs, FormatShort(c.settings.period),
                                              fmt::join(sources, ", then "), c.depth_max));
-  text += Line("skew",
-               fmt::format("{} at most, {} mean of {} samples; the bound is {}",
-                           FormatShort(c.skew_max), FormatShort(static_cast<Time>(c.skew_mean_ps)),
-                           FormatCount(c.steady), FormatShort(c.bound)));
+  text += ReportLine(
+      "skew", fmt::format("{} at most, {} mean of {} samples; the bound is {}",
+                          FormatShort(c.skew_max), FormatShort(static_cast<Time>(c.skew_mean_ps)),
+                          FormatCount(c.steady), FormatShort(c.bound)));
   if (c.skew_max_ever > c.skew_max) {
-    text += Line("held over", fmt::format("{} between any two hubs, set up to {} before",
-                                          FormatShort(c.skew_max_ever), FormatShort(c.age_max)));
+    text +=
+        ReportLine("held over", fmt::format("{} between any two hubs, set up to {} before",
+                                            FormatShort(c.skew_max_ever), FormatShort(c.age_max)));
   }
   return text;
 }
@@ -435,7 +389,7 @@ std::string EventLine(std::uint64_t sequence, const std::string& kind, Time at,
 
 std::string ReportText(const RunReport& report, const Topology& topology) {
   const RunResult& r = report.result;
-  return Summary(report, topology) + Latency(r.total, r.measurement) + Utilisation(r) +
+  return Summary(report, topology) + LatencyText(r.total, r.measurement) + Utilisation(r) +
          DropsText(r.total) + Messages(r.total) + FailedMessages(r, topology) +
          ReroutesText(r, topology) + Ranks(r) + CollectiveText(r.collective) +
          Programs(r, topology) + Group("blades", "blade", r.total) + ClockText(r, topology) +
@@ -456,16 +410,16 @@ std::string CountersText(const NodeStats& s) {
                FormatBytes(sum.bytes), FormatShort(static_cast<Time>(port.credit_stall_ps)),
                FormatCount(sum.arbitration_losses), FormatCount(port.replays)});
   }
-  std::string text =
-      Line("packets",
-           fmt::format("{} created, {} delivered, {} in payload", FormatCount(s.packets_created),
-                       FormatCount(s.packets_delivered), FormatBytes(s.bytes_delivered)));
+  std::string text = ReportLine(
+      "packets",
+      fmt::format("{} created, {} delivered, {} in payload", FormatCount(s.packets_created),
+                  FormatCount(s.packets_delivered), FormatBytes(s.bytes_delivered)));
   if (s.alerts_raised + s.tables_installed > 0) {
-    text +=
-        Line("management", fmt::format("{} raised, {} installed", Counted(s.alerts_raised, "alert"),
-                                       Counted(s.tables_installed, "table")));
+    text += ReportLine("management",
+                       fmt::format("{} raised, {} installed", Counted(s.alerts_raised, "alert"),
+                                   Counted(s.tables_installed, "table")));
   }
-  return text + Latency(s) + (table.empty() ? "" : "\n" + table.ToString()) + DropsText(s) +
+  return text + LatencyText(s) + (table.empty() ? "" : "\n" + table.ToString()) + DropsText(s) +
          Messages(s) + Group("blades", "blade", s) + Group("CAUs", "cau", s) + Hfi(s) + Others(s) +
          Service(s);
 }

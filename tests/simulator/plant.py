@@ -49,7 +49,7 @@ BUGS = [Bug(*b) for b in (
      "  if (!BUG && late && !late_) at_this_look.can_decide = false;"),
     ("a state that could not be saved is never saved again",
      "daemon/controller/controller_state.cc",
-     "    keep_timer_.Set(kKeepAgain, [this] { keeping_again_ = false; });",
+     "    keep_timer_.Set(kKeepAgain, [this]() PERCS_LOCKED { keeping_again_ = false; });",
      "    if (!BUG) LINE"),
     ("messages are acknowledged before they are saved",
      "daemon/stream/session.h",

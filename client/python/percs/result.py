@@ -142,12 +142,12 @@ class Result:
 
     @property
     def fairness(self) -> float:
-        """Jain's index of what receiving hubs accepted, 1/n to 1; NaN without a measurement phase."""
+        """Jain's index of what receiving hubs accepted, 1/n to 1; NaN if nothing was measured."""
         return number(self._measured.get("fairness"))
 
     @property
     def least_accepted(self) -> float:
-        """Bytes per second of the receiving hub that accepted least; NaN without a measurement phase."""
+        """Bytes per second of the receiving hub that accepted least; NaN if nothing was measured."""
         return number(self._measured.get("least_accepted_bytes_per_second_per_hub"))
 
     @property

@@ -142,7 +142,8 @@ TEST(SeenRowsTest, ARowIsTheUseOfTheLinksThatLeaveASupernode) {
   const std::vector<int>& outputs = *rows.outputs();
   EXPECT_EQ(32 * 31, outputs[3 * 17 + 3]);  // LL and LR, both ways
   std::size_t within = 0, leaving = 0;
-  for (const LinkEnd link : *LinksAt(topology, "sn3")) {
+  const std::vector<LinkEnd> of_row = *LinksAt(topology, "sn3");
+  for (const LinkEnd link : of_row) {
     const NodeId far = topology.Peer(link.node, link.port).node;
     (topology.supernode_of(link.node) == topology.supernode_of(far) ? within : leaving) += 1;
   }

@@ -392,7 +392,7 @@ TEST(Build, ManyBladesWithManyCollectivesAreReadInTheTimeOfDifferentOnes) {
   for (int entry = 0; entry < 8; ++entry) {
     text += "- count: 1024\n  programs:\n";
     for (int i = 0; i < 8; ++i)
-      text += "  - collective: {operation: reduce, spes: 16, bytes: 16KiB, iterations: 1000000}\n";
+      text += "  - collective: {operation: reduce, spes: 16, bytes: 8KiB, iterations: 1000000}\n";
   }
   const auto scenario = Build(text);
   ASSERT_TRUE(scenario.ok()) << scenario.status();
