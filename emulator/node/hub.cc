@@ -451,8 +451,9 @@ void Hub::Answer(ControlItem answer) {
 }
 
 NodeResult Hub::Result() {
-  // Not filled with zeros first: the statistics are large.
-  NodeResult result{.node = context_.node, .digest = {}, .stats = stats()};
+  NodeResult result;
+  result.node = context_.node;
+  result.stats = stats();
   result.last_event = context_.last_event;
   result.failed = messages_.failed();
   if (workload_) {
