@@ -13,6 +13,7 @@
 #include "emulator/scenario/window_operation.h"
 #include "grpcpp/client_context.h"
 #include "percs/v1/control.grpc.pb.h"
+#include "proto/process/bytes_of.h"
 #include "proto/process/grpc_status.h"
 #include "proto/security/channel.h"
 #include "proto/security/credentials.h"
@@ -125,7 +126,7 @@ Bytes Copy(const std::string& data) { return {data.begin(), data.end()}; }
 std::string FormatTime(Time time) { return percs::FormatTime(time); }
 
 bool Pending::done() const {
-  const std::lock_guard<std::mutex> guard(state_->mutex);
+  const MutexLock guard(state_->mutex);
   return state_->done;
 }
 
@@ -134,7 +135,7 @@ Completion Pending::Wait(std::optional<Duration> deadline) const {
   if (!done()) {
     if (const auto session = state_->session.lock()) status = session->Wait(state_, deadline);
   }
-  const std::lock_guard<std::mutex> guard(state_->mutex);
+  const MutexLock guard(state_->mutex);
   if (state_->done) return state_->completion;
   Completion completion;
   completion.status = status;
@@ -238,7 +239,7 @@ Pending Endpoint::Write(Address address, ByteSpan data) {
 }
 
 Pending Endpoint::Write(Address address, const std::string& data) {
-  return Write(address, ByteSpan(reinterpret_cast<const std::uint8_t*>(data.data()), data.size()));
+  return Write(address, BytesOf(data));
 }
 
 Pending Endpoint::Read(Address address, std::uint64_t bytes) {

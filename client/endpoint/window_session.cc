@@ -143,7 +143,7 @@ void WindowSession::Close() {
     if (std::exchange(closing_, true)) return;
     Fail(absl::CancelledError("the endpoint was closed"));
     if (stream_ != nullptr) stream_->Cancel();
-    changed_.wait(lock, [this] { return streams_ == 0; });
+    while (streams_ != 0) changed_.wait(mutex_);
     work_.notify_all();
   }
   thread_.join();
@@ -362,7 +362,7 @@ void WindowSession::Complete(std::uint64_t id, Completion completion) {
 }
 
 void WindowSession::FinishPiece(const State& state, std::uint64_t offset, Completion piece) {
-  const std::lock_guard<std::mutex> guard(state->mutex);
+  const MutexLock guard(state->mutex);
   if (state->done) return;
   Completion& whole = state->completion;
   if (whole.status.ok() && !piece.status.ok()) {
@@ -390,7 +390,7 @@ void WindowSession::FinishPiece(const State& state, std::uint64_t offset, Comple
 void WindowSession::FinishAll(const State& state, const absl::Status& why) {
   if (!state) return;
   {
-    const std::lock_guard<std::mutex> guard(state->mutex);
+    const MutexLock guard(state->mutex);
     if (state->done) return;
     state->pieces = 1;
     state->completion = {};
@@ -453,9 +453,9 @@ void WindowSession::RunThread() {
     const Clock::time_point never = Clock::time_point::max();
     const Clock::time_point next = std::min(dial_at_.value_or(never), give_up_at_.value_or(never));
     if (next == never) {
-      work_.wait(lock);
+      work_.wait(mutex_);
     } else {
-      work_.wait_until(lock, next);
+      work_.wait_until(mutex_, next);
     }
   }
 }

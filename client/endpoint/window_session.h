@@ -15,28 +15,29 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "client/endpoint/endpoint.h"
 #include "emulator/scenario/window_operation.h"
 #include "percs/v1/endpoint.grpc.pb.h"
+#include "proto/process/mutex.h"
 #include "proto/security/credentials.h"
 
 namespace percs::client {
 
 // What all that wait for one operation share. Its mutex is taken after the session's, or alone.
 struct PendingState {
-  std::mutex mutex;
-  bool done = false;
-  Completion completion;
-  std::function<void(const Completion&)> then;
-  std::weak_ptr<WindowSession> session;  // when it is gone, this is done
-  int pieces = 1;                        // operations on the wire that it still consists of
+  Mutex mutex;
+  bool done ABSL_GUARDED_BY(mutex) = false;
+  Completion completion ABSL_GUARDED_BY(mutex);
+  std::function<void(const Completion&)> then ABSL_GUARDED_BY(mutex);
+  std::weak_ptr<WindowSession> session;   // when it is gone, this is done
+  int pieces ABSL_GUARDED_BY(mutex) = 1;  // operations on the wire that it still consists of
 };
 
 // WIDE: one session with a daemon has one lock, and nearly all of these members are what that lock
@@ -81,7 +82,7 @@ class WindowSession : public std::enable_shared_from_this<WindowSession> {
 
  private:
   class Stream;
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = MutexLock<Mutex>;
   using State = std::shared_ptr<PendingState>;
   struct Waiting {  // to be sent
     v1::EndpointOperation message;
@@ -102,26 +103,26 @@ class WindowSession : public std::enable_shared_from_this<WindowSession> {
     std::uint64_t sequence = 0;
   };
 
-  // With the lock held.
-  void Dial();
-  void Pump();
-  std::shared_ptr<v1::FromProgram> BuildMessage();
+  void Dial() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<v1::FromProgram> BuildMessage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // As messages name it.
   std::string hub() const { return options_.hub.empty() ? "its first hub" : options_.hub; }
-  bool MaySend(const Waiting& next) const;
-  void OnHello(const v1::EndpointHello& hello);
-  void OnMessage(const v1::FromHub& message);
-  void OnEvent(const v1::EndpointEvent& event);
-  void OnStreamEnded(const grpc::Status& status);
-  void Complete(std::uint64_t id, Completion completion);
-  void FinishPiece(const State& state, std::uint64_t offset, Completion completion);
-  void FinishAll(const State& state, const absl::Status& why);
-  void Fail(const absl::Status& why);
-  void TookPacket();
-  void Post(std::function<void()> callback);
+  bool MaySend(const Waiting& next) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnHello(const v1::EndpointHello& hello) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnMessage(const v1::FromHub& message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnEvent(const v1::EndpointEvent& event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnStreamEnded(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Complete(std::uint64_t id, Completion completion) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FinishPiece(const State& state, std::uint64_t offset, Completion completion)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FinishAll(const State& state, const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Fail(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TookPacket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Post(std::function<void()> callback) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Until `there` is true. In a callback: FAILED_PRECONDITION.
-  template <typename There>
-  absl::Status WaitUntil(Lock& lock, std::optional<Clock::time_point> until, There there);
+  absl::Status WaitUntil(std::optional<Clock::time_point> until, absl::FunctionRef<bool()> there)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<Clock::time_point> Until(std::optional<Duration> deadline) const;
   void Withdraw();
   void RunThread();
@@ -131,44 +132,51 @@ class WindowSession : public std::enable_shared_from_this<WindowSession> {
   const std::string token_;
   std::unique_ptr<v1::Endpoint::Stub> stub_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_, work_;
-  Stream* stream_ = nullptr;
-  int streams_ = 0;  // that gRPC still has
-  bool stream_ready_ = false;
-  std::uint64_t dials_ = 0;
-  std::optional<Clock::time_point> dial_at_, give_up_at_;
-  std::string last_trouble_;
+  mutable Mutex mutex_;
+  std::condition_variable_any changed_, work_;
+  Stream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  int streams_ ABSL_GUARDED_BY(mutex_) = 0;  // that gRPC still has
+  bool stream_ready_ ABSL_GUARDED_BY(mutex_) = false;
+  std::uint64_t dials_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<Clock::time_point> dial_at_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Clock::time_point> give_up_at_ ABSL_GUARDED_BY(mutex_);
+  std::string last_trouble_ ABSL_GUARDED_BY(mutex_);
 
-  bool heard_ = false;  // of the hub, which knows the token
-  bool attached_ = false, detaching_ = false, detach_sent_ = false, closing_ = false;
-  std::optional<absl::Status> ended_;  // why the window is not ours any more
-  NodeId node_ = 0;
-  WindowId window_ = kAnyWindow;
-  Time now_ = 0;
+  bool heard_ ABSL_GUARDED_BY(mutex_) = false;  // of the hub, which knows the token
+  bool attached_ ABSL_GUARDED_BY(mutex_) = false;
+  bool detaching_ ABSL_GUARDED_BY(mutex_) = false;
+  bool detach_sent_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<absl::Status> ended_
+      ABSL_GUARDED_BY(mutex_);  // why the window is not ours any more
+  NodeId node_ ABSL_GUARDED_BY(mutex_) = 0;
+  WindowId window_ ABSL_GUARDED_BY(mutex_) = kAnyWindow;
+  Time now_ ABSL_GUARDED_BY(mutex_) = 0;
 
-  std::deque<Waiting> waiting_;
-  std::map<std::uint64_t, UnderWay> under_way_;
-  std::uint32_t counted_ = 0;  // of under_way_, those that count
-  std::uint64_t bytes_under_way_ = 0;
-  std::uint64_t last_id_ = 0;
-  std::deque<Sent> sent_;   // and not acknowledged
-  std::size_t unsent_ = 0;  // of these, the next one on this stream
-  bool writing_ = false;
-  std::uint64_t sequence_ = 0, received_ = 0, acknowledged_ = 0;
+  std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, UnderWay> under_way_ ABSL_GUARDED_BY(mutex_);
+  std::uint32_t counted_ ABSL_GUARDED_BY(mutex_) = 0;  // of under_way_, those that count
+  std::uint64_t bytes_under_way_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::deque<Sent> sent_ ABSL_GUARDED_BY(mutex_);   // and not acknowledged
+  std::size_t unsent_ ABSL_GUARDED_BY(mutex_) = 0;  // of these, the next one on this stream
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  std::uint64_t sequence_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t received_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
 
-  std::uint64_t events_ = 0;       // received
-  std::uint64_t waits_after_ = 0;  // that the hub knows
-  bool wants_to_wait_ = false;
+  std::uint64_t events_ ABSL_GUARDED_BY(mutex_) = 0;       // received
+  std::uint64_t waits_after_ ABSL_GUARDED_BY(mutex_) = 0;  // that the hub knows
+  bool wants_to_wait_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::deque<Packet> packets_;
-  std::deque<Notification> notifications_;
-  std::function<void(Packet)> on_packet_;
-  std::function<void(Notification)> on_notification_;
-  std::uint32_t space_to_return_ = 0;
+  std::deque<Packet> packets_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Notification> notifications_ ABSL_GUARDED_BY(mutex_);
+  std::function<void(Packet)> on_packet_ ABSL_GUARDED_BY(mutex_);
+  std::function<void(Notification)> on_notification_ ABSL_GUARDED_BY(mutex_);
+  std::uint32_t space_to_return_ ABSL_GUARDED_BY(mutex_) = 0;
 
-  std::deque<std::function<void()>> callbacks_;
-  bool in_callback_ = false;
+  std::deque<std::function<void()>> callbacks_ ABSL_GUARDED_BY(mutex_);
+  bool in_callback_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

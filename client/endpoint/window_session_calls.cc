@@ -20,9 +20,8 @@ std::optional<WindowSession::Clock::time_point> WindowSession::Until(
   return Clock::now() + deadline.value_or(options_.deadline);
 }
 
-template <typename There>
-absl::Status WindowSession::WaitUntil(Lock& lock, std::optional<Clock::time_point> until,
-                                      There there) {
+absl::Status WindowSession::WaitUntil(std::optional<Clock::time_point> until,
+                                      absl::FunctionRef<bool()> there) {
   if (!there() && std::this_thread::get_id() == thread_.get_id()) {
     return absl::FailedPreconditionError(
         "a callback may not wait: the result would be delivered only after the callback returns");
@@ -34,8 +33,8 @@ absl::Status WindowSession::WaitUntil(Lock& lock, std::optional<Clock::time_poin
       Pump();
     }
     if (!until) {
-      changed_.wait(lock);
-    } else if (changed_.wait_until(lock, *until) == std::cv_status::timeout && !there()) {
+      changed_.wait(mutex_);
+    } else if (changed_.wait_until(mutex_, *until) == std::cv_status::timeout && !there()) {
       wants_to_wait_ = false;
       return absl::DeadlineExceededError("the deadline passed; the operation continues");
     }
@@ -49,7 +48,8 @@ absl::Status WindowSession::Open(Clock::time_point until) {
   give_up_at_ = until;
   Dial();
   work_.notify_all();
-  const absl::Status status = WaitUntil(lock, until, [this] { return attached_ || ended_; });
+  const absl::Status status = WaitUntil(
+      until, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return attached_ || ended_; });
   if (!status.ok()) {
     lock.unlock();
     Withdraw();
@@ -106,7 +106,7 @@ void WindowSession::Cancel(const State& state) {
 
 void WindowSession::Then(const State& state, std::function<void(const Completion&)> then) {
   const Lock lock(mutex_);
-  const std::lock_guard<std::mutex> guard(state->mutex);
+  const MutexLock guard(state->mutex);
   if (!state->done) {
     state->then = std::move(then);
   } else {
@@ -116,27 +116,29 @@ void WindowSession::Then(const State& state, std::function<void(const Completion
 
 absl::Status WindowSession::Wait(const State& state, std::optional<Duration> deadline) {
   Lock lock(mutex_);
-  return WaitUntil(lock, Until(deadline), [&] {
-    const std::lock_guard<std::mutex> guard(state->mutex);
+  return WaitUntil(Until(deadline), [&] {
+    const MutexLock guard(state->mutex);
     return state->done;
   });
 }
 
 absl::Status WindowSession::WaitAll(std::optional<Duration> deadline) {
   Lock lock(mutex_);
-  const absl::Status status = WaitUntil(lock, Until(deadline), [this] {
-    const auto asked = [](const auto& operation) { return operation.state != nullptr; };
-    return std::none_of(waiting_.begin(), waiting_.end(), asked) &&
-           std::none_of(under_way_.begin(), under_way_.end(),
-                        [&](const auto& entry) { return asked(entry.second); });
-  });
+  const absl::Status status =
+      WaitUntil(Until(deadline), [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        const auto asked = [](const auto& operation) { return operation.state != nullptr; };
+        return std::none_of(waiting_.begin(), waiting_.end(), asked) &&
+               std::none_of(under_way_.begin(), under_way_.end(),
+                            [&](const auto& entry) { return asked(entry.second); });
+      });
   return status.ok() && ended_ ? *ended_ : status;
 }
 
 absl::StatusOr<Packet> WindowSession::Receive(std::optional<Duration> deadline) {
   Lock lock(mutex_);
-  const absl::Status status =
-      WaitUntil(lock, Until(deadline), [this] { return !packets_.empty() || ended_; });
+  const absl::Status status = WaitUntil(
+      Until(deadline),
+      [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !packets_.empty() || ended_; });
   if (!status.ok()) return status;
   if (packets_.empty()) return *ended_;
   Packet packet = std::move(packets_.front());
@@ -148,8 +150,9 @@ absl::StatusOr<Packet> WindowSession::Receive(std::optional<Duration> deadline) 
 
 absl::StatusOr<Notification> WindowSession::WaitNotification(std::optional<Duration> deadline) {
   Lock lock(mutex_);
-  const absl::Status status =
-      WaitUntil(lock, Until(deadline), [this] { return !notifications_.empty() || ended_; });
+  const absl::Status status = WaitUntil(
+      Until(deadline),
+      [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !notifications_.empty() || ended_; });
   if (!status.ok()) return status;
   if (notifications_.empty()) return *ended_;
   const Notification notification = notifications_.front();
@@ -184,7 +187,8 @@ absl::Status WindowSession::Detach(Clock::time_point until) {
     }
     Pump();
   }
-  const absl::Status status = WaitUntil(lock, until, [this] { return ended_.has_value(); });
+  const absl::Status status = WaitUntil(
+      until, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ended_.has_value(); });
   if (!status.ok()) return status;
   return absl::IsAborted(*ended_) ? absl::OkStatus() : *ended_;
 }

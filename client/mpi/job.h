@@ -14,7 +14,6 @@
 #include <future>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <variant>
@@ -24,6 +23,7 @@
 #include "client/mpi/rank_server.h"
 #include "client/mpi/transport.h"
 #include "emulator/sim/run.h"
+#include "proto/process/mutex.h"
 
 namespace percs::mpi {
 
@@ -170,9 +170,9 @@ class Job final : public TransportUser {
   std::atomic<Time> now_{0};
   std::atomic<std::uint64_t> messages_{0};
   std::atomic<std::uint32_t> attached_{0};
-  std::mutex manage_mutex_;
-  std::vector<Managed*> managed_;
-  bool manages_ = true;
+  Mutex manage_mutex_;
+  std::vector<Managed*> managed_ ABSL_GUARDED_BY(manage_mutex_);
+  bool manages_ ABSL_GUARDED_BY(manage_mutex_) = true;
   std::atomic<bool> managed_waits_{false};
   std::thread thread_;
 };

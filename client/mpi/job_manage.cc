@@ -9,7 +9,7 @@ absl::Status Job::Manage(const std::function<absl::Status(Fabric& fabric, Time n
   Managed command{act, {}};
   std::future<absl::Status> done = command.done.get_future();
   {
-    const std::lock_guard lock(manage_mutex_);
+    const MutexLock lock(manage_mutex_);
     if (!manages_) return absl::FailedPreconditionError("the MPI program has ended");
     managed_.push_back(&command);
     managed_waits_ = true;
@@ -22,7 +22,7 @@ void Job::RunManaged() {
   if (!managed_waits_.load(std::memory_order_relaxed)) return;
   std::vector<Managed*> commands;
   {
-    const std::lock_guard lock(manage_mutex_);
+    const MutexLock lock(manage_mutex_);
     commands = std::exchange(managed_, {});
     managed_waits_ = false;
   }
@@ -30,7 +30,7 @@ void Job::RunManaged() {
 }
 
 void Job::RefuseManaged() {
-  const std::lock_guard lock(manage_mutex_);
+  const MutexLock lock(manage_mutex_);
   manages_ = false;
   for (Managed* command : std::exchange(managed_, {}))
     command->done.set_value(absl::FailedPreconditionError("the MPI program has ended"));

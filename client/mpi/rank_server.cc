@@ -225,14 +225,14 @@ void RankServer::Answer(int socket, const Welcome& welcome) {
 
 void RankServer::Report(RankEvent event) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     events_.push_back(event);
   }
   doorbell().to_fabric.Ring();
 }
 
 std::vector<RankEvent> RankServer::TakeEvents() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::exchange(events_, {});
 }
 

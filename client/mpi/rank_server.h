@@ -4,13 +4,13 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/ofi/channel.h"
+#include "proto/process/mutex.h"
 
 namespace percs::mpi {
 
@@ -76,8 +76,8 @@ class RankServer {
   std::string folder_, path_;
   int folder_lock_ = -1, listener_ = -1, stop_[2] = {-1, -1};
   std::vector<Connection> connections_;
-  std::mutex mutex_;
-  std::vector<RankEvent> events_;
+  Mutex mutex_;
+  std::vector<RankEvent> events_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

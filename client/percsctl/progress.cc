@@ -20,7 +20,7 @@ constexpr double kLeastShareForEta = 0.01;
 
 void AddProgressOption(CLI::App& app, bool& always) {
   app.add_flag("--progress", always,
-               "Show progress and an estimate also where standard error is no terminal");
+               "Show progress and an estimate even if standard error is not a terminal");
 }
 
 ProgressLine::ProgressLine(bool always)
@@ -88,7 +88,7 @@ WaitingLine::WaitingLine(std::string what, bool always)
 
 WaitingLine::~WaitingLine() {
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     ended_ = true;
   }
   ended_changed_.notify_one();
@@ -96,8 +96,9 @@ WaitingLine::~WaitingLine() {
 }
 
 void WaitingLine::Tick() {
-  std::unique_lock lock(mutex_);
-  while (!ended_changed_.wait_for(lock, kInterval, [this] { return ended_; })) {
+  const MutexLock lock(mutex_);
+  const auto ended = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ended_; };
+  while (!ended_changed_.wait_for(mutex_, kInterval, ended)) {
     if (line_.Due())
       line_.Write(fmt::format("{}, wall {}", what_, FormatWall(line_.wall_seconds())));
   }

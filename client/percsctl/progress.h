@@ -8,11 +8,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include "emulator/scenario/scenario.h"
+#include "proto/process/mutex.h"
 
 namespace percs {
 
@@ -77,10 +77,10 @@ class WaitingLine {
   void Tick();
 
   const std::string what_;
-  ProgressLine line_;
-  std::mutex mutex_;
-  std::condition_variable ended_changed_;
-  bool ended_ = false;
+  ProgressLine line_;  // of the thread
+  Mutex mutex_;
+  std::condition_variable_any ended_changed_;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

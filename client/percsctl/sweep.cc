@@ -11,7 +11,6 @@
 #include <fstream>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -26,6 +25,7 @@
 #include "client/percsctl/progress.h"
 #include "client/percsctl/screen.h"
 #include "client/percsctl/sweep_slurm.h"
+#include "proto/process/mutex.h"
 #include "proto/process/replace_file.h"
 #include "proto/scenario/build.h"
 
@@ -108,6 +108,7 @@ class Workers {
     for (std::size_t i = 1; i < count; ++i) threads.emplace_back([this] { Work(); });
     if (count > 0) Work();
     for (std::thread& thread : threads) thread.join();
+    const MutexLock guard(mutex_);
     line_.Clear();
     if (status_.ok() && InterruptGuard::raised()) {
       return absl::CancelledError(
@@ -125,7 +126,7 @@ class Workers {
       const std::size_t next = next_++;
       if (next >= left_.size()) return;
       const absl::Status status = RunPoint(*left_[next], pool.threads(), executor);
-      const std::lock_guard guard(mutex_);
+      const MutexLock guard(mutex_);
       if (absl::IsCancelled(status)) return;
       if (!status.ok()) {
         if (status_.ok()) status_ = status;
@@ -146,7 +147,7 @@ class Workers {
     options.executor = &executor;
     options.cancelled = [] { return InterruptGuard::raised(); };
     options.progress = [this](const RunProgress&) {
-      const std::lock_guard guard(mutex_);
+      const MutexLock guard(mutex_);
       Show();
     };
     const auto result = RunScenario(input->scenario, options);
@@ -155,8 +156,8 @@ class Workers {
     return ReplaceFile(point.file, row.dump(1) + "\n");
   }
 
-  // With the lock. The estimate is of the points that this process runs.
-  void Show() {
+  // The estimate is of the points that this process runs.
+  void Show() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!line_.Due()) return;
     const double share = static_cast<double>(done_) / static_cast<double>(left_.size());
     line_.Show(fmt::format("{} of {} points", all_ - left_.size() + done_, all_), share);
@@ -166,10 +167,10 @@ class Workers {
   const std::vector<const GridPoint*> left_;
   const std::size_t all_;
   std::atomic<std::size_t> next_ = 0;
-  std::mutex mutex_;
-  std::size_t done_ = 0;
-  absl::Status status_;
-  ProgressLine line_{/*always=*/true};
+  Mutex mutex_;
+  std::size_t done_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  ProgressLine line_ ABSL_GUARDED_BY(mutex_){/*always=*/true};
 };
 
 Outcome Report(const SweepArguments& a, const Grid& grid, std::size_t computed) {
@@ -351,7 +352,7 @@ CommandBody AddSweep(CLI::App& app) {
       ->expected(1)
       ->allow_extra_args(false);
   app.add_option("-o,--output", a->folder,
-                 "Folder of the results; what it has already is not computed again")
+                 "Folder of the results; points that it already has are not computed again")
       ->required();
   app.add_option("--repeat", a->repeat, "Runs of each combination, with one seed after the other")
       ->check(CLI::Range(1, 1'000'000))
