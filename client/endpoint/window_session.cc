@@ -383,7 +383,9 @@ void WindowSession::FinishPiece(const State& state, std::uint64_t offset, Comple
   whole.values.insert(whole.values.end(), piece.values.begin(), piece.values.end());
   if (--state->pieces > 0) return;
   state->done = true;
-  if (state->then) Post([then = std::move(state->then), whole] { then(whole); });
+  if (state->then) {
+    Post([then = std::move(state->then), done = state->completion] { then(done); });
+  }
   changed_.notify_all();
 }
 

@@ -32,12 +32,15 @@ namespace percs::client {
 
 // What all that wait for one operation share. Its mutex is taken after the session's, or alone.
 struct PendingState {
+  PendingState(std::weak_ptr<WindowSession> of, int of_pieces)
+      : session(std::move(of)), pieces(of_pieces) {}
+
   Mutex mutex;
   bool done ABSL_GUARDED_BY(mutex) = false;
   Completion completion ABSL_GUARDED_BY(mutex);
   std::function<void(const Completion&)> then ABSL_GUARDED_BY(mutex);
-  std::weak_ptr<WindowSession> session;   // when it is gone, this is done
-  int pieces ABSL_GUARDED_BY(mutex) = 1;  // operations on the wire that it still consists of
+  const std::weak_ptr<WindowSession> session;  // when it is gone, this is done
+  int pieces ABSL_GUARDED_BY(mutex) = 1;       // operations on the wire that it still consists of
 };
 
 // WIDE: one session with a daemon has one lock, and nearly all of these members are what that lock

@@ -71,9 +71,8 @@ void WindowSession::Withdraw() {
 }
 
 Pending WindowSession::Ask(std::vector<WindowOperation> operations) {
-  const auto state = std::make_shared<PendingState>();
-  state->session = weak_from_this();
-  state->pieces = static_cast<int>(operations.size());
+  const auto state =
+      std::make_shared<PendingState>(weak_from_this(), static_cast<int>(operations.size()));
   const Lock lock(mutex_);
   if (ended_ || detaching_) {
     FinishAll(state, ended_ ? *ended_ : absl::AbortedError("the window is being detached"));

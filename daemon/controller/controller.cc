@@ -284,9 +284,9 @@ absl::Status Controller::AppendCommands(const std::vector<v1::JournalRecord>& re
   std::vector<v1::JournalRecord> kept = records;
   for (v1::JournalRecord& record : kept) {
     if (!is_long(record)) continue;
-    absl::Status status = StoreData(record.mutable_endpoint(), [this](const std::string& bytes) {
-      return journal_.Store(bytes);
-    });
+    absl::Status status =
+        StoreData(record.mutable_endpoint(),
+                  [this](const std::string& bytes) PERCS_LOCKED { return journal_.Store(bytes); });
     if (!status.ok()) return status;
   }
   return journal_.Append(kept);

@@ -9,7 +9,7 @@ namespace percs {
 void Controller::WatchForLosses() {
   loss_watch_.Look(lock_.clock().Now(), LossRules());
   if (run_) run_->RefuseWaiting();
-  loss_timer_.Set(LossWatch::kLookEvery, [this] { WatchForLosses(); });
+  loss_timer_.Set(LossWatch::kLookEvery, [this]() PERCS_LOCKED { WatchForLosses(); });
 }
 
 LossWatch::Rules Controller::LossRules() const {

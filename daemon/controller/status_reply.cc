@@ -26,7 +26,7 @@ void FillNodes(const FabricRun& run, std::uint64_t first, std::uint64_t here,
 }
 
 void FillProcess(const Controller& controller, std::uint32_t place, const Member& member,
-                 v1::ProcessStatus* process) {
+                 v1::ProcessStatus* process) PERCS_LOCKED {
   process->set_process(place);
   process->set_name(member.name());
   process->set_pid(member.pid());

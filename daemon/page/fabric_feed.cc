@@ -105,20 +105,20 @@ void FabricFeed::LookAgain() {
 // A fabric that has not answered is not asked again before it has.
 std::shared_ptr<FabricFeed::Answer> FabricFeed::AskForSight() {
   if (!asked_) {
-    asked_ = std::make_shared<Answer>(gate_);
-    look_([answer = asked_](absl::StatusOr<FabricSight> sight) {
-      const MutexLock guard(answer->gate->mutex);
+    asked_ = std::make_shared<Answer>();
+    look_([gate = gate_, answer = asked_](absl::StatusOr<FabricSight> sight) {
+      const MutexLock guard(gate->mutex);
       answer->sight = std::move(sight);
       answer->there = true;
-      answer->gate->changed.notify_all();
+      gate->changed.notify_all();
     });
   }
   const MutexLock lock(gate_->mutex);
   const Clock::time_point until = Clock::now() + kCallLimit;
-  while (!stopped_ && !asked_->Here()) {
+  while (!stopped_ && !asked_->there) {
     if (gate_->changed.wait_until(gate_->mutex, until) == std::cv_status::timeout) break;
   }
-  if (!asked_->Here()) return nullptr;
+  if (!asked_->there) return nullptr;
   return std::exchange(asked_, nullptr);
 }
 

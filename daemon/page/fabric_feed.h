@@ -35,18 +35,16 @@ class FabricFeed {
   void Stop();
 
  private:
-  // One snapshot that was asked for. The answer may come when the feed has gone, so it shares the
-  // mutex.
+  // What an answer may still need when the feed has gone.
   struct Gate {
     Mutex mutex;
     std::condition_variable_any changed;
   };
+  // One snapshot that was asked for. Written once, with the gate's mutex held; when it is there,
+  // only the feed's thread has it.
   struct Answer {
-    explicit Answer(std::shared_ptr<Gate> of) : gate(std::move(of)) {}
-    const std::shared_ptr<Gate> gate;
-    bool Here() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(gate->mutex) { return there; }
-    bool there ABSL_GUARDED_BY(gate->mutex) = false;
-    absl::StatusOr<FabricSight> sight ABSL_GUARDED_BY(gate->mutex) = absl::UnavailableError("");
+    bool there = false;
+    absl::StatusOr<FabricSight> sight = absl::UnavailableError("");
   };
 
   void Run();

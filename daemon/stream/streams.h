@@ -49,7 +49,7 @@ class ClientStream final : public grpc::ClientBidiReactor<Out, In>, public Diall
   }
   grpc::ClientContext* context() { return &context_; }
   // After the stub has bound this reactor.
-  void Start(std::unique_ptr<StreamListener<In>> listener) override {
+  void Start(std::unique_ptr<StreamListener<In>> listener) PERCS_LOCKED override {
     listener_ = std::move(listener);
     this->StartRead(&in_);
     this->StartCall();
@@ -85,7 +85,7 @@ class ClientStream final : public grpc::ClientBidiReactor<Out, In>, public Diall
 
  private:
   ProcessLock* lock_;
-  std::unique_ptr<StreamListener<In>> listener_ PERCS_PT_GUARDED;
+  std::unique_ptr<StreamListener<In>> listener_ PERCS_GUARDED;
   grpc::ClientContext context_;
   absl::Status error_ PERCS_GUARDED;
   In in_;
@@ -99,7 +99,7 @@ class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public Strea
     lock_->Add();
   }
   // Owns the listener.
-  void Start(std::unique_ptr<StreamListener<In>> listener) {
+  void Start(std::unique_ptr<StreamListener<In>> listener) PERCS_LOCKED {
     listener_ = std::move(listener);
     this->StartRead(&in_);
   }
@@ -157,7 +157,7 @@ class ServerStream final : public grpc::ServerBidiReactor<In, Out>, public Strea
   ProcessLock* lock_;
   grpc::CallbackServerContext* context_;
   CallRecord record_ PERCS_GUARDED;
-  std::unique_ptr<StreamListener<In>> listener_ PERCS_PT_GUARDED;
+  std::unique_ptr<StreamListener<In>> listener_ PERCS_GUARDED;
   bool finished_ PERCS_GUARDED = false;
   In in_;
 };

@@ -17,7 +17,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("daemon", "client", "proto")
 UNIT = 24
-CHECK = " -fsyntax-only -w -Wthread-safety -Werror=thread-safety "
+CHECK = " -fsyntax-only -Wno-everything -Wthread-safety -Werror=thread-safety "
 
 
 def units(build):
