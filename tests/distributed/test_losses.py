@@ -18,8 +18,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 from tests.support.fabric import BIN, Fabric, FabricTest, percsctl_json  # noqa: E402
 
-# Few tries: messages to a lost hub are given up after 2^tries timeouts, and a fabric that is stopped
-# runs until the last one is.
+# Few tries: messages to a lost hub are given up after 2^tries timeouts, and a fabric that is
+# stopped runs until the last one is.
 SCENARIO = """
 name: losses
 seed: 5
