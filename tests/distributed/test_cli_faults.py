@@ -181,7 +181,7 @@ class FaultCommandsTest(CliTest):
         begun = self.good_json("status")["virtual_ps"]
         self.wait_for("its end", lambda: self.ids() == [])
         listed = self.good("replay", self.folder / "state" / "percs" / "default", "--list")
-        self.assertRegex(listed, r'(?m)^ +\S+ virtual +.*delete_fault: "cut"', "stamped and kept")
+        self.assertRegex(listed, r'(?m)^ *\S+ virtual +.*delete_fault: "cut"', "stamped and kept")
         self.assertGreater(self.good_json("status")["virtual_ps"], begun)
         self.assertRegex(self.good("events"), r"(?m)^ +\d+ +fault_deleted +\S+ +cut: ")
         self.check_replay()
