@@ -72,14 +72,7 @@ SweepRow SweepMeasures(const RunResult& r) {
       OrNull(seconds > 0, static_cast<double>(s.bytes_delivered) / seconds / kGiga);
   row["offered_GB_per_s_per_hub"] = OrNull(measured, load.offered / kGiga);
   row["accepted_GB_per_s_per_hub"] = OrNull(measured, load.accepted / kGiga);
-  const bool judged = measured && r.measurement.receivers > 0;
-  row["least_accepted_GB_per_s_per_hub"] = OrNull(judged, load.least_accepted / kGiga);
-  row["fairness"] = OrNull(judged, r.measurement.fairness);
   AddLatency("packet", s.packet_latency, r.measurement.saturated, row);
-  const double half_width = r.measurement.latency.half_width_ps;
-  row["packet_latency_half_width_ns"] =
-      OrNull(measured && !r.measurement.saturated && half_width >= 0, half_width / kNanosecond);
-  row["steady"] = measured ? SweepRow(r.measurement.latency.steady) : Null();
   AddLatency("message", s.message_latency, r.measurement.saturated, row);
   row["hops_mean"] = OrNull(s.packets_delivered > 0, static_cast<double>(s.hops_delivered) /
                                                          static_cast<double>(s.packets_delivered));
@@ -101,6 +94,13 @@ SweepRow SweepMeasures(const RunResult& r) {
   row["collective_slowest_ns"] = per_call(c.slowest);
   row["reroutes"] = r.reroutes.size();
   row["violations"] = r.violations.size();
+  const double half_width = r.measurement.latency.half_width_ps;
+  row["packet_latency_half_width_ns"] =
+      OrNull(measured && !r.measurement.saturated && half_width >= 0, half_width / kNanosecond);
+  row["steady"] = measured ? SweepRow(r.measurement.latency.steady) : Null();
+  const bool judged = measured && r.measurement.receivers > 0;
+  row["least_accepted_GB_per_s_per_hub"] = OrNull(judged, load.least_accepted / kGiga);
+  row["fairness"] = OrNull(judged, r.measurement.fairness);
   row["error"] = nullptr;
   return row;
 }

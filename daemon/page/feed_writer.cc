@@ -173,6 +173,7 @@ void FeedWriter::TakeRanks(FabricSight* sight) {
 
 void FeedWriter::TakeRows(const FabricSight& sight) {
   if (!sight.outputs) return;
+  if (!outputs_) changed_.outputs = true;
   outputs_ = sight.outputs;
   for (const RowSight& seen : sight.rows) {
     const std::size_t size = seen.busy_ps.size();
@@ -204,12 +205,19 @@ void FeedWriter::TakeEvent(const v1::FabricEvent& event) {
   if (events_.size() > kEventsKept) events_.pop_front();
 }
 
+std::string FeedWriter::OutputsOfMatrix() const {
+  return fmt::format(R"("supernodes":{},"outputs":{},)", rows_.size(), RunsOf(*outputs_));
+}
+
 std::string FeedWriter::Delta() {
   const Parts parts = std::exchange(changed_, {});
   std::string message;
   AddPart("status", parts.status, &message);
   AddPart("links", parts.links, &message);
-  if (!parts.rows.empty()) AddPart("matrix", MatrixJson(parts.rows_at, parts.rows, ""), &message);
+  if (!parts.rows.empty()) {
+    const std::string outputs = parts.outputs ? OutputsOfMatrix() : "";
+    AddPart("matrix", MatrixJson(parts.rows_at, parts.rows, outputs), &message);
+  }
   AddPart("ranks", parts.ranks, &message);
   AddPart("counters", parts.counters, &message);
   AddPart("events", parts.events.empty() ? "" : "[" + parts.events + "]", &message);
@@ -226,11 +234,7 @@ std::string FeedWriter::Snapshot() const {
   if (outputs_) {
     std::string told;
     for (const Row& row : rows_) told += (told.empty() || row.told.empty() ? "" : ",") + row.told;
-    AddPart("matrix",
-            MatrixJson(
-                links_at_, told,
-                fmt::format(R"("supernodes":{},"outputs":{},)", rows_.size(), RunsOf(*outputs_))),
-            &message);
+    AddPart("matrix", MatrixJson(links_at_, told, OutputsOfMatrix()), &message);
   }
   AddPart("ranks", RanksJson(ranks_, {}), &message);
   AddPart("counters", counters_, &message);

@@ -50,7 +50,8 @@ class FeedWriter {
   struct Parts {
     std::string status, links, counters, events;
     std::string ranks;
-    std::string rows;  // of the matrix
+    std::string rows;      // of the matrix
+    bool outputs = false;  // likewise, with the first of them
     Time rows_at = 0;
   };
 
@@ -61,6 +62,7 @@ class FeedWriter {
   // Whether what is told of it changed.
   bool Update(const LinkSight& sight, double passed, Link* link) const;
   void AddRow(std::size_t link, std::string* rows) const;
+  std::string OutputsOfMatrix() const;
 
   std::uint64_t run_ = 0, last_event_ = 0;
   Time links_at_ = -1;

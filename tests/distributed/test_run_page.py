@@ -22,7 +22,7 @@ topology: {supernodes: 17, drawers: 4, hubs: 8}
 workload:
   pattern: {pattern: uniform, load: 0.3, message_bytes: 1KiB}
 faults: [{at: 1ns, link_down: "sn3-d0-h0:LL0"}]
-run: {stop_at: 100ms}
+stop_at: 100ms
 """
 
 
@@ -67,7 +67,7 @@ class RunPageTest(CliTest):
                 if len(rows) == 17 and delivered > 1000 and sum(map(bool, used)) > 200:
                     break
             self.assertEqual(17 * 17, len(outputs))
-            self.assertLess(max(used), 1)
+            self.assertLessEqual(max(used), 1)
             self.assertIn("fault_injected", [event["kind"] for event in events])
             # One link of supernode 3 is down, which is two outputs.
             for name, (_, down) in rows.items():

@@ -200,7 +200,10 @@ FabricSight TwoRows(Time at, double busy, int down) {
 TEST(FeedWriterTest, ARowTellsTheUseSinceTheLookBefore) {
   FeedWriter writer;
   writer.TakeSight(TwoRows(1000, 400, 0));
-  EXPECT_THAT(writer.Delta(), HasSubstr(R"("rows":{"1":["AAAA",[]]})"));  // nothing before it
+  // Nothing before it. Who reads from before the first look on gets what the matrix is, too.
+  EXPECT_THAT(writer.Delta(), HasSubstr(R"("matrix":{"virtual_time":1000,"supernodes":2,)"
+                                        R"("outputs":[[4,1],[2,2],[4,1]],)"
+                                        R"("rows":{"1":["AAAA",[]]}})"));
   // Four outputs sent for 2000 of 4 x 1000 ps: one half.
   writer.TakeSight(TwoRows(2000, 2400, 3));
   const std::string delta = writer.Delta();
