@@ -6,9 +6,10 @@ than any link's share. Where messages come at random, a link then is an M/D/1 qu
 r packets wait r / (2 (1 - r)) times the time of a packet on the link, on average. A link that is
 asked for more than it can do carries exactly its rate.
 
-booksim2.tsv has the same for BookSim2, in the unit of a flit's time on a link; booksim/*.booksim
-are the files it read. Its nodes also wait for the channel from their router (eight or 64 nodes
-share a router), and its routers' allocators waste cycles, so it waits longer.
+booksim2.tsv has the dragonfly's latencies in BookSim2, in the unit of a flit's time on a link;
+booksim/dragonfly.booksim is the file it read, booksim/full_mesh.booksim is the mesh for it. Its
+nodes also wait for the channel from their router (eight or 64 nodes share a router), and its
+routers' allocators waste cycles, so it waits longer.
 """
 
 import csv
