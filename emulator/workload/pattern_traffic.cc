@@ -48,7 +48,7 @@ void PatternTraffic::Start() {
   sending_ = true;
   ++context_.work->unfinished;
   if (mean_gap_ps_ > 0) {
-    next_ = context_.now + Gap();
+    next_ = context_.now + GapOf(NegativeLog(random_.Unit()));
     hub_.SetTimer(next_, token_);
     DrawAhead();
   } else {
@@ -56,8 +56,16 @@ void PatternTraffic::Start() {
   }
 }
 
-Time PatternTraffic::Gap() {
-  return std::max<Time>(1, static_cast<Time>(mean_gap_ps_ * NegativeLog(random_.Unit())));
+// In the order in which one after the other would be drawn.
+void PatternTraffic::DrawAhead() {
+  std::array<double, kDrawnAhead> draws;
+  for (std::size_t i = 0; i < kDrawnAhead; ++i) {
+    drawn_[i].to = pattern_.Draw(random_);
+    draws[i] = random_.Unit();
+  }
+  for (double& draw : draws) draw = NegativeLog(draw);
+  for (std::size_t i = 0; i < kDrawnAhead; ++i) drawn_[i].gap = GapOf(draws[i]);
+  next_drawn_ = 0;
 }
 
 void PatternTraffic::OnTimer(std::uint64_t) {
@@ -66,14 +74,15 @@ void PatternTraffic::OnTimer(std::uint64_t) {
     Finish();
     return;
   }
-  SendOne(to_);
+  SendOne(Next().to);
   if (!more()) {
     Finish();
     return;
   }
-  next_ += gap_;
+  next_ += Next().gap;
+  if (++next_drawn_ == kDrawnAhead) DrawAhead();
   hub_.SetTimer(next_, token_);
-  DrawAhead();
+  hub_.Expect(Next().to, SpreadWindow(sent_, *context_.parameters));
 }
 
 void PatternTraffic::OnBacklogShrunk() {
