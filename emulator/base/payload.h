@@ -1,9 +1,12 @@
 // Payload bytes of one packet: a reference-counted block that is passed along, never copied, while
-// the packet crosses hubs of one process.
+// the packet crosses hubs of one process. It is no larger than it has to be: in an exchange of all
+// with all, millions of short ones are there at once.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <new>
 #include <utility>
 
 namespace percs {
@@ -15,9 +18,11 @@ inline constexpr int kPacketFlitsMax = kPacketBytesMax / kFlitBytes;
 class PayloadRef {
  public:
   PayloadRef() = default;
-  static PayloadRef Make() {
+  // Room for `capacity` bytes, 0 to kPacketBytesMax, rounded up to whole words of eight.
+  static PayloadRef Make(int capacity = kPacketBytesMax) {
     PayloadRef ref;
-    ref.block_ = new Block;
+    const std::size_t room = (static_cast<std::size_t>(capacity) + 7) / 8 * 8;
+    ref.block_ = new (::operator new(sizeof(Block) + room)) Block;
     return ref;
   }
   PayloadRef(const PayloadRef& other) : block_(other.block_) {
@@ -39,16 +44,15 @@ class PayloadRef {
     if (block_) Drop(std::exchange(block_, nullptr));
   }
   explicit operator bool() const { return block_ != nullptr; }
-  std::uint8_t* bytes() { return block_->bytes; }
-  const std::uint8_t* bytes() const { return block_->bytes; }
+  std::uint8_t* bytes() { return reinterpret_cast<std::uint8_t*>(block_ + 1); }
+  const std::uint8_t* bytes() const { return reinterpret_cast<const std::uint8_t*>(block_ + 1); }
 
  private:
-  struct Block {
+  struct alignas(8) Block {  // the bytes are behind it
     std::atomic<std::uint32_t> references{1};
-    std::uint8_t bytes[kPacketBytesMax];
   };
   [[gnu::noinline]] static void Drop(Block* block) {
-    if (block->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete block;
+    if (block->references.fetch_sub(1, std::memory_order_acq_rel) == 1) ::operator delete(block);
   }
   Block* block_ = nullptr;
 };

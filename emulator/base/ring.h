@@ -1,4 +1,4 @@
-// First in, first out, in one block that grows to what it once had to hold.
+// First in, first out, in one block that grows to what it once had to hold: often one.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ class Ring {
 
  private:
   void Grow() {
-    const std::size_t capacity = capacity_ ? 2 * capacity_ : 4;
+    const std::size_t capacity = capacity_ ? 2 * capacity_ : 1;
     auto items = std::make_unique<T[]>(capacity);
     for (std::size_t i = 0; i < size_; ++i) items[i] = std::move((*this)[i]);
     items_ = std::move(items);

@@ -131,7 +131,7 @@ void MessageLayer::FillHeader(const Message& message, const InFlight& packet,
   header->bytes = static_cast<std::uint16_t>(
       std::min<std::uint64_t>(kPacketBytesMax, message.bytes - header->offset));
   if (message.content && header->bytes > 0) {
-    header->payload = PayloadRef::Make();
+    header->payload = PayloadRef::Make(header->bytes);
     std::memcpy(header->payload.bytes(), message.content->data() + header->offset, header->bytes);
   }
 }

@@ -24,7 +24,7 @@ std::uint64_t PatternSeed(NodeId source, NodeId destination, std::uint64_t what)
 }
 
 void FillPayload(PacketHeader& header) {
-  header.payload = PayloadRef::Make();
+  header.payload = PayloadRef::Make(header.bytes);
   const std::uint64_t seed = PayloadSeed(header);
   for (int w = 0; 8 * w < header.bytes; ++w) {
     const std::uint64_t word = PayloadWord(header, seed, w);
