@@ -447,9 +447,8 @@ void Hub::Answer(ControlItem answer) {
 }
 
 NodeResult Hub::Result() {
-  NodeResult result;
-  result.node = context_.node;
-  result.stats = stats();
+  // Not filled with zeros first: the statistics are large.
+  NodeResult result{.node = context_.node, .digest = {}, .stats = stats()};
   result.last_event = context_.last_event;
   result.failed = messages_.failed();
   if (workload_) {

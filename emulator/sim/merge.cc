@@ -160,8 +160,10 @@ void CheckNodes(const Scenario& scenario, const Topology& topology,
 RunResult MergeResults(const Scenario& scenario, const Topology& topology,
                        std::vector<NodeResult> nodes, std::vector<Reroute> reroutes,
                        std::uint64_t windows, const LossRecord& losses) {
-  std::sort(nodes.begin(), nodes.end(),
-            [](const auto& a, const auto& b) { return a.node < b.node; });
+  const auto by_node = [](const NodeResult& a, const NodeResult& b) { return a.node < b.node; };
+  // Results are large, and most often in order.
+  if (!std::is_sorted(nodes.begin(), nodes.end(), by_node))
+    std::sort(nodes.begin(), nodes.end(), by_node);
   RunResult result;
   result.scenario = scenario.name;
   result.nodes = nodes.size();
