@@ -39,7 +39,7 @@ bool Hfi::Send(Packet* p, bool verified, const RouteSetting& route) {
     return false;
   }
   Port& port = ports_[static_cast<std::size_t>(in - kHfiFirst)];
-  isr_->Waiting(in, out).Push(p);
+  isr_->Queue(in, out).waiting.Push(p);
   queued_[out] += p->header.flits;
   port.waiting |= PortBit(out);
   waiting_ports_ |= 1u << (in - kHfiFirst);
@@ -68,32 +68,34 @@ void Hfi::HandOver() {
   const int first = last_port_ + 1;
   for (unsigned rest = std::rotr(static_cast<std::uint8_t>(waiting_ports_), first); rest;
        rest &= rest - 1) {
-    const int index = (first + std::countr_zero(rest)) % kHfiPorts;
+    const int index = (first + std::countr_zero(rest)) & (kHfiPorts - 1);
     Port& port = ports_[static_cast<std::size_t>(index)];
     // A busy port asks again by itself when its packet has entered the ISR.
     if (port.free_at > now) continue;
     const PortId hfi_port = static_cast<PortId>(kHfiFirst + index);
-    const int output = ServedOutput(hfi_port, port);
-    if (output < 0) continue;
+    InputBuffer* const queue = ServedQueue(hfi_port, port);
+    if (!queue) continue;
     last_port_ = index;
-    Start(hfi_port, port, static_cast<PortId>(output));
+    Start(hfi_port, port, *queue);
     return;
   }
 }
 
-int Hfi::ServedOutput(PortId hfi_port, Port& port) {
+InputBuffer* Hfi::ServedQueue(PortId hfi_port, Port& port) {
   const int first = port.last_output + 1;
   for (PortMask rest = std::rotr(port.waiting, first); rest; rest &= rest - 1) {
-    const int output = (first + std::countr_zero(rest)) % 64;
-    if (isr_->QueueHasRoom(hfi_port, static_cast<PortId>(output))) return output;
+    const int output = (first + std::countr_zero(rest)) & 63;
+    InputBuffer& queue = isr_->Queue(hfi_port, static_cast<PortId>(output));
+    if (isr_->HasRoom(queue)) return &queue;
   }
-  return -1;
+  return nullptr;
 }
 
-void Hfi::Start(PortId hfi_port, Port& port, PortId output) {
-  SendQueue& queue = isr_->Waiting(hfi_port, output);
-  Packet* p = queue.Pop();
-  if (!queue.head) {
+void Hfi::Start(PortId hfi_port, Port& port, InputBuffer& queue) {
+  const PortId output = queue.queue_output;
+  Packet* p = queue.waiting.Pop();
+  ++queue.packets;
+  if (!queue.waiting.head) {
     port.waiting &= ~PortBit(output);
     if (port.waiting == 0) waiting_ports_ &= ~(1u << (hfi_port - kHfiFirst));
   }
@@ -104,7 +106,6 @@ void Hfi::Start(PortId hfi_port, Port& port, PortId output) {
   queued_[output] -= static_cast<std::uint32_t>(flits);
   w_in_free_ = now + flits * context_.parameters->w_flit_time;
   port.free_at = now + flits * context_.parameters->hfi.flit_time;
-  isr_->ReserveQueue(hfi_port, output);
   isr_->Fetch(output);
   context_.queue.Push(
       port.free_at,
@@ -112,12 +113,6 @@ void Hfi::Start(PortId hfi_port, Port& port, PortId output) {
       EventData(p));
   if (backlog_ > 0) WakeWhenWIsFree();
   listener_.OnBacklogShrunk();
-}
-
-void Hfi::OnInjected(PortId port, Packet* packet) {
-  if (packet->header.kind != PacketKind::kRaw) listener_.OnEnteredIsr(packet->header);
-  isr_->OnInjected(packet);
-  if (ports_[static_cast<std::size_t>(port - kHfiFirst)].waiting) pending_ = true;
 }
 
 void Hfi::OnEjected(PortId port, Packet* packet, Time arrival) {

@@ -57,7 +57,11 @@ class Hfi final : public IsrListener {
   void NumberAnew(std::uint64_t first = 1) { next_sequence_ = first; }
 
   // --- Events, at context.now.
-  void OnInjected(PortId port, Packet* packet);
+  void OnInjected(PortId port, Packet* packet) {
+    if (packet->header.kind != PacketKind::kRaw) listener_.OnEnteredIsr(packet->header);
+    isr_->OnInjected(packet);
+    if (ports_[static_cast<std::size_t>(port - kHfiFirst)].waiting) pending_ = true;
+  }
   // What waits for W needs no place in the event queue: each direction serves in order. OnW runs at
   // next_time(), before the timers of that instant.
   Time next_time() const { return next_; }
@@ -97,8 +101,8 @@ class Hfi final : public IsrListener {
     }
   };
   [[gnu::cold]] void Trace(Packet* p, PortId out);  // follows it if it is chosen
-  inline int ServedOutput(PortId hfi_port, Port& port);
-  [[gnu::always_inline]] inline void Start(PortId hfi_port, Port& port, PortId output);
+  inline InputBuffer* ServedQueue(PortId hfi_port, Port& port);
+  [[gnu::always_inline]] inline void Start(PortId hfi_port, Port& port, InputBuffer& queue);
   void WakeWhenWIsFree() {
     w_wake_ = w_in_free_;
     next_ = std::min(next_, w_wake_);

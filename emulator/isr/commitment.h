@@ -43,7 +43,8 @@ inline bool Isr::HasCredit(PortId port, OutputPort& out, OutputVc& vc) {
 }
 
 template <bool whole>
-void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count) {
+void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count,
+                 bool queue) {
   const Time f = out.flit_time;
   Time start = context_.now;
   if (out.errors) [[unlikely]]
@@ -59,10 +60,14 @@ void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, i
   out.committed_port = buffer.port;
   out.committed_vc = buffer.vc;
   out.committed_spare = tail && p->spare_slot;
-  if (!buffer.is_queue() && !branch) {
+  if (!queue && !branch) {
     const int slots = count - (out.committed_spare ? 1 : 0);
     buffer.held = static_cast<std::uint16_t>(buffer.held - slots);
-    ReturnCredits(buffer, start + f, f, slots);
+    if (whole) {
+      SendCredits(buffer, start + f, f, slots);
+    } else {
+      ReturnCredits(buffer, start + f, f, slots);
+    }
   }
   if (tail) {
     vc.owner = nullptr;
@@ -74,7 +79,7 @@ void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, i
     }
     if (branch) {
       EndBranch(buffer, *p, out.busy_until);
-    } else if (buffer.is_queue()) {
+    } else if (queue) {
       --buffer.packets;
       buffer.tail_leaves = out.busy_until;
       if (buffer.room_wanted) Wake(buffer, port, out.busy_until);
@@ -83,7 +88,7 @@ void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, i
     vc.owner = out.unfinished = p;
     vc.owner_index = out.unfinished_index = buffer.index();
   }
-  SendRun(port, out, buffer, p, start, sent, count, tail);
+  SendRun(port, out, buffer, p, start, sent, count, tail, queue);
   if (whole) return;
   if (tail) {
     if (Packet* next = buffer.Front(port)) Advance(buffer, next);
@@ -96,7 +101,7 @@ void Isr::Commit(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, i
 }
 
 inline void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, Time start,
-                         int sent, int count, bool tail) {
+                         int sent, int count, bool tail, bool queue) {
   if (p->header.traced) [[unlikely]]
     TraceGrant(port, out, *p, start, sent, count, tail);
   const Time f = out.flit_time;
@@ -108,8 +113,7 @@ inline void Isr::SendRun(PortId port, OutputPort& out, InputBuffer& buffer, Pack
   }
   const Time tail_onward = arrival + (count - 1) * f;
   // (A run of one flit has arrived.)
-  if (tail && count > 1 && !buffer.is_queue() && !p->ended &&
-      p->last_segment().last() > context_.now) {
+  if (tail && count > 1 && !queue && !p->ended && p->last_segment().last() > context_.now) {
     NoteDeparted(buffer, *p, out, tail_onward);
   }
   if (IsHfi(port)) {

@@ -51,6 +51,50 @@ void Isr::ReceiveMark(const PoisonMark& mark) {
       EventData(copy));
 }
 
+void Isr::SendCredits(const InputBuffer& buffer, Time first_free, Time spacing, int count) {
+  OutputPort& back = outputs_[buffer.port];  // credits leave on the reverse direction of the link
+  if (!back.up) return;
+  PERCS_CHECK(count > 0);
+  const Time start = first_free + back.wire + context_.parameters->credit_processing;
+  if (back.local) {
+    back.local->AnnounceCredits(back.peer_port, buffer.vc, start, spacing, count, back.generation);
+  } else {
+    back.outbox->credits.push_back({start, spacing, back.peer, back.peer_port, buffer.vc,
+                                    static_cast<std::uint16_t>(count), back.generation});
+  }
+}
+
+// A new front that may request now wins at once if this instant has no more input (rule 3) and
+// nothing else to arbitrate, and its output is idle and unclaimed: most packets of a network that
+// is not saturated. REQUIRES: the last step of an input event.
+template <bool queue>
+void Isr::RequestOrCommit(InputBuffer& buffer, Packet* p) {
+  const PortId port = p->out;
+  OutputPort& out = outputs_[port];
+  OutputVc& vc = out.vc[p->out_vc];
+  constexpr std::uint64_t kHfiKeys = EventKey(EventClass::kHfi, 0, 0, 0).value;
+  const EventQueue& events = context_.queue;
+  const bool last_input = events.next_time() > context_.now || events.next_key() >= kHfiKeys;
+  if (!last_input || dirty_ != 0 || out.requests > 0 || out.busy_until > context_.now ||
+      out.stall_since >= 0 || vc.owner || !HasCredit(port, out, vc)) {
+    buffer.PushBack(p);
+    Request(buffer, p);
+    return;
+  }
+  out.last_vc = p->out_vc;
+  vc.pointer = buffer.index();
+  int wanted = p->length;
+  if (out.errors) [[unlikely]]
+    wanted = FlitsBeforeError(port, wanted);
+  const int count = vc.credits.TakeCertain(context_.now, out.flit_time, wanted);
+  if (count == p->length) {
+    Commit<true>(port, out, buffer, p, count, queue);
+  } else {
+    buffer.PushBack(p);
+    CommitPart(port, out, buffer, p, count);
+  }
+}
+
 void Isr::OnRun(Packet* run) {
   const PortId port = run->in;
   if (run->run_generation != outputs_[port].generation) {
@@ -117,7 +161,7 @@ void Isr::BeginPacket(InputBuffer& buffer, Packet* p) {
   // Whole, and no slower than the output: it may request at once (B.4), without asking Eligible.
   if (front && p->complete() &&
       (p->announced == 1 || p->segment.spacing <= outputs_[p->out].flit_time)) {
-    RequestOrCommit(buffer, p);
+    RequestOrCommit<false>(buffer, p);
     return;
   }
   buffer.PushBack(p);
@@ -165,7 +209,7 @@ void Isr::OnInjected(Packet* p) {
     TraceEntry(*p);
   const bool up = outputs_[p->out].up;
   if (up && queue.Front(p->out) == nullptr) {
-    RequestOrCommit(queue, p);
+    RequestOrCommit<true>(queue, p);
     return;
   }
   queue.PushBack(p);
@@ -234,36 +278,6 @@ void Isr::Request(InputBuffer& buffer, Packet* p) {
     ScheduleFree(p->out, out);
   } else {
     dirty_ |= PortBit(p->out);
-  }
-}
-
-// A new front that may request now wins at once if this instant has no more input (rule 3) and
-// nothing else to arbitrate, and its output is idle and unclaimed: most packets of a network that
-// is not saturated. REQUIRES: the last step of an input event.
-void Isr::RequestOrCommit(InputBuffer& buffer, Packet* p) {
-  const PortId port = p->out;
-  OutputPort& out = outputs_[port];
-  OutputVc& vc = out.vc[p->out_vc];
-  constexpr std::uint64_t kHfiKeys = EventKey(EventClass::kHfi, 0, 0, 0).value;
-  const EventQueue& queue = context_.queue;
-  const bool last_input = queue.next_time() > context_.now || queue.next_key() >= kHfiKeys;
-  if (!last_input || dirty_ != 0 || out.requests > 0 || out.busy_until > context_.now ||
-      out.stall_since >= 0 || vc.owner || !HasCredit(port, out, vc)) {
-    buffer.PushBack(p);
-    Request(buffer, p);
-    return;
-  }
-  out.last_vc = p->out_vc;
-  vc.pointer = buffer.index();
-  int wanted = p->length;
-  if (out.errors) [[unlikely]]
-    wanted = FlitsBeforeError(port, wanted);
-  const int count = vc.credits.TakeCertain(context_.now, out.flit_time, wanted);
-  if (count == p->length) {
-    Commit<true>(port, out, buffer, p, count);
-  } else {
-    buffer.PushBack(p);
-    CommitPart(port, out, buffer, p, count);
   }
 }
 
@@ -400,20 +414,11 @@ bool Isr::CanContinue(OutputPort& out) {
 }
 
 void Isr::CommitPart(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count) {
-  Commit<false>(port, out, buffer, p, count);
+  Commit<false>(port, out, buffer, p, count, buffer.is_queue());
 }
 
 void Isr::ReturnCredits(InputBuffer& buffer, Time first_free, Time spacing, int count) {
-  OutputPort& back = outputs_[buffer.port];  // credits leave on the reverse direction of the link
-  if (!back.up || count == 0) return;
-  PERCS_CHECK(count > 0);
-  const Time start = first_free + back.wire + context_.parameters->credit_processing;
-  if (back.local) {
-    back.local->AnnounceCredits(back.peer_port, buffer.vc, start, spacing, count, back.generation);
-  } else {
-    back.outbox->credits.push_back({start, spacing, back.peer, back.peer_port, buffer.vc,
-                                    static_cast<std::uint16_t>(count), back.generation});
-  }
+  if (count > 0) SendCredits(buffer, first_free, spacing, count);
 }
 
 // --- HFI side

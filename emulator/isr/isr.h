@@ -105,22 +105,23 @@ class Isr {
   void Arbitrate();  // every output at which something changed (B.5)
 
   // --- HFI side.
-  // Room in the queue of (HFI port, output) for one more packet; if only a departing packet is in
-  // the way, OnQueueRoom is called when it has left.
-  bool QueueHasRoom(PortId hfi_port, PortId output) {
-    InputBuffer& queue = Queue(hfi_port, output);
+  // Packets from an HFI port for one output; those given to the HFI and not handed over yet are in
+  // `waiting`.
+  InputBuffer& Queue(PortId hfi_port, PortId output) {
+    std::vector<InputBuffer>& queues = queues_[static_cast<std::size_t>(hfi_port - kHfiFirst)];
+    if (queues.empty()) MakeQueues(hfi_port);
+    return queues[output];
+  }
+  // Room in a queue for one more packet; if only a departing packet is in the way, OnQueueRoom is
+  // called when it has left.
+  bool HasRoom(InputBuffer& queue) {
     // The packet whose tail was committed last holds its place until the tail has left.
     const bool leaving = queue.tail_leaves > context_.now;
     if (queue.packets + (leaving ? 1 : 0) < context_.parameters->hfi_queue_packets) return true;
-    if (leaving && !queue.room_wanted) Wake(queue, output, queue.tail_leaves);
+    if (leaving && !queue.room_wanted) Wake(queue, queue.queue_output, queue.tail_leaves);
     queue.room_wanted = true;
     return false;
   }
-  // Packets given to the HFI for this queue and not handed over yet: beside it, as both are looked
-  // at together.
-  SendQueue& Waiting(PortId hfi_port, PortId output) { return Queue(hfi_port, output).waiting; }
-  // At the start of a hand-over.
-  void ReserveQueue(PortId hfi_port, PortId output) { ++Queue(hfi_port, output).packets; }
   void ReturnEjectionCredits(PortId port, int flits);  // slots of the HFI's buffer are free (B.6)
 
   // Has what the next event will look at fetched into the cache while this one is handled.
@@ -149,12 +150,8 @@ class Isr {
  private:
   InputBuffer& LinkBuffer(PortId port, VcId vc) { return link_buffers_[port * kMaxVcs + vc]; }
   Departed& DepartedFrom(const InputBuffer& buffer) {
+    if (departed_.empty()) departed_.resize(link_buffers_.size());
     return departed_[buffer.port * kMaxVcs + buffer.vc];
-  }
-  InputBuffer& Queue(PortId hfi_port, PortId output) {
-    std::vector<InputBuffer>& queues = queues_[static_cast<std::size_t>(hfi_port - kHfiFirst)];
-    if (queues.empty()) MakeQueues(hfi_port);
-    return queues[output];
   }
   void MakeQueues(PortId hfi_port);
   int BufferSlots(PortId port) const {
@@ -168,8 +165,9 @@ class Isr {
                Packet* p);                      // p is a front: it requests as soon as it may (B.4)
   inline Time Eligible(const Packet& p) const;  // min(e1, e2) of B.4
   inline void Request(InputBuffer& buffer, Packet* p);
-  inline void RequestOrCommit(InputBuffer& buffer,
-                              Packet* p);  // p is not linked into its buffer yet
+  // p is not linked into its buffer yet. `queue`: the buffer is one.
+  template <bool queue>
+  [[gnu::always_inline]] inline void RequestOrCommit(InputBuffer& buffer, Packet* p);
   void ClearRequest(InputBuffer& buffer, Packet* p);
   void Wake(InputBuffer& buffer, PortId output, Time at);
 
@@ -182,21 +180,24 @@ class Isr {
   inline void CollectEjectionCredits(PortId port, OutputPort& out);
   inline bool HasCredit(PortId port, OutputPort& out, OutputVc& vc);
   // Commits `count` flits. Whole: all of a packet that is not linked into its buffer; then the
-  // compiler leaves out what only a packet in several runs needs.
+  // compiler leaves out what only a packet in several runs needs. `queue`: the buffer is one.
   template <bool whole>
   [[gnu::always_inline]] inline void Commit(PortId port, OutputPort& out, InputBuffer& buffer,
-                                            Packet* p, int count);
+                                            Packet* p, int count, bool queue);
   void CommitPart(PortId port, OutputPort& out, InputBuffer& buffer, Packet* p, int count);
   inline int FlitsInTime(const OutputPort& out, const Packet& p) const;
   inline void CountCommitment(PortId port, OutputPort& out, const Packet& p, int sent, int count,
                               bool tail);
   [[gnu::always_inline]] inline void SendRun(PortId port, OutputPort& out, InputBuffer& buffer,
-                                             Packet* p, Time start, int sent, int count, bool tail);
+                                             Packet* p, Time start, int sent, int count, bool tail,
+                                             bool queue);
   [[gnu::always_inline]] inline void SendLocal(const OutputPort& out, Packet* p, Time arrival,
                                                int sent, int count, bool tail);
   [[gnu::always_inline]] inline void AnnounceCredits(PortId port, VcId vc, Time start, Time spacing,
                                                      int count, std::uint32_t generation);
   void ReturnCredits(InputBuffer& buffer, Time first_free, Time spacing, int count);
+  [[gnu::always_inline]] inline void SendCredits(const InputBuffer& buffer, Time first_free,
+                                                 Time spacing, int count);
   void NoteDeparted(InputBuffer& buffer, const Packet& p, const OutputPort& out, Time tail_onward);
   // Bit v: VC v lacks nothing but a credit, and nothing can be granted.
   void SetStall(PortId port, OutputPort& out, unsigned stalled_vcs) {
@@ -272,7 +273,7 @@ class Isr {
   std::uint64_t dirty_ = 0;  // outputs to arbitrate at this instant
   PortMask watched_ = 0;     // outputs that a traced packet requests
   std::array<InputBuffer, kLinkPorts * kMaxVcs> link_buffers_;
-  std::vector<Departed> departed_;                          // beside each of link_buffers_
+  std::vector<Departed> departed_;  // beside each of link_buffers_, made when first needed
   std::array<std::vector<InputBuffer>, kHfiPorts> queues_;  // made when an HFI port is first used
   std::array<OutputPort, kQueueOutputs> outputs_;           // kReplication's never sends
   std::vector<Replica> replicas_;

@@ -20,8 +20,13 @@ class RequestSet {
   void Set(int index) { words_[index >> 6] |= std::uint64_t{1} << (index & 63); }
   void Clear(int index) { words_[index >> 6] &= ~(std::uint64_t{1} << (index & 63)); }
   bool Has(int index) const { return (words_[index >> 6] >> (index & 63)) & 1; }
+  // One by one: they are few, and not every processor counts bits.
   int Count() const {
-    return std::popcount(words_[0]) + std::popcount(words_[1]) + std::popcount(words_[2]);
+    int count = 0;
+    for (std::uint64_t bits : words_) {
+      for (; bits; bits &= bits - 1) ++count;
+    }
+    return count;
   }
   bool any() const { return (words_[0] | words_[1] | words_[2]) != 0; }
   // First index above `pointer`, cyclically; -1 if the set is empty.

@@ -4,21 +4,12 @@
 
 namespace percs {
 
-void SendQueue::Push(Packet* p) {
-  Packet* before = tail;
-  if (p->header.kind == PacketKind::kAck) before = std::exchange(last_reply, p);
+void SendQueue::PushReply(Packet* p) {
+  Packet* before = std::exchange(last_reply, p);
   Packet*& place = before ? before->next : head;
   p->next = place;
   place = p;
   if (tail == before) tail = p;
-}
-
-Packet* SendQueue::Pop() {
-  Packet* p = head;
-  head = p->next;
-  if (!head) tail = nullptr;
-  if (last_reply == p) last_reply = nullptr;
-  return p;
 }
 
 }  // namespace percs
