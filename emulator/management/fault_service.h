@@ -105,6 +105,8 @@ class FaultService {
   // Resets the round-robin arbiters of all hubs at `now`, after the faults of that time.
   void ResetArbiters(Time now);
 
+  // Whether there ever was a fault, or one is to come.
+  bool used() const { return number_ > 0 || reset_at_ != kNever; }
   Time next_time() const { return std::min(reset_at_, next_transition()); }
   // Everything before `end`, in order.
   void Run(Time end, std::vector<FaultAction>* actions);

@@ -41,7 +41,7 @@ absl::Status Fabric::Build(int threads) {
     shard.to_process.resize(static_cast<std::size_t>(placement_.processes));
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const std::size_t s = i * count / nodes.size();
+    const std::size_t s = ShardOf(i, nodes.size());
     Shard& shard = shards_[s];
     shard_of_[nodes[i]] = s;
     const auto hub = MakeNode(nodes[i], shard);
@@ -50,9 +50,34 @@ absl::Status Fabric::Build(int threads) {
     local_.push_back(*hub);
   }
   for (Hub* hub : local_) Wire(hub);
+  if (HasWholeSupernodes()) supernode_lookahead_ = FindSupernodeLookahead(topology_, scenario_);
   if (placement_.manager_process == placement_.self) MakeManagement();
   if (absl::Status status = SetUpTrees(); !status.ok()) return status;
   return SetUpFaults();
+}
+
+// The thread that gets the node at this place among those that are here. Supernodes stay whole
+// where that leaves threads with about the same number of nodes.
+std::size_t Fabric::ShardOf(std::size_t place, std::size_t nodes) const {
+  constexpr std::size_t kSupernodesPerThread = 8;
+  const std::size_t count = shards_.size();
+  const auto size = static_cast<std::size_t>(topology_.hubs_per_supernode());
+  const std::size_t supernodes = nodes / size;
+  if (supernodes * size != nodes || supernodes < kSupernodesPerThread * count)
+    return place * count / nodes;
+  return place / size * count / supernodes;
+}
+
+// Nothing crosses between supernodes but over D links, and none is divided between threads.
+bool Fabric::HasWholeSupernodes() const {
+  if (placement_.processes > 1 || topology_.supernodes() < 2) return false;
+  if (topology_.nodes() > topology_.hubs() || topology_.spec().clock || scenario_.service.any() ||
+      !scenario_.trees.empty()) {
+    return false;
+  }
+  const auto size = static_cast<std::size_t>(topology_.hubs_per_supernode());
+  return std::all_of(shards_.begin(), shards_.end(),
+                     [size](const Shard& shard) { return shard.hubs.size() % size == 0; });
 }
 
 void Fabric::MakeManagement() {
@@ -142,22 +167,7 @@ void Fabric::RunWindow(Time end, const Executor* executor) {
     faults_->Run(end, &actions_);
     for (const FaultAction& action : actions_) PERCS_CHECK(Inject(action).ok());
   }
-  // A longer window would run past what other partitions may still send into it.
-  const auto fits = [this, end](Time next) { return end - next <= lookahead_.time; };
-  const auto run = [this, end, fits](int s) {
-    for (const auto& hub : shards_[static_cast<std::size_t>(s)].hubs) {
-      const Time next = hub->next_time();
-      if (next >= end) continue;
-      PERCS_CHECK(fits(next));
-      hub->Run(end);
-    }
-    for (const auto& blade : shards_[static_cast<std::size_t>(s)].blades) {
-      const Time next = blade->next_time();
-      if (next >= end) continue;
-      PERCS_CHECK(fits(next));
-      blade->Run(end);
-    }
-  };
+  const auto run = [this, end](int s) { RunShard(shards_[static_cast<std::size_t>(s)], end); };
   if (shards_.size() == 1) {
     run(0);
   } else {
@@ -169,6 +179,42 @@ void Fabric::RunWindow(Time end, const Executor* executor) {
   if (!losses_.any_severed()) [[likely]]
     return;
   for (Shard& shard : shards_) shard.nowhere.Clear();
+}
+
+void Fabric::RunShard(Shard& shard, Time end) {
+  // A longer window would run past what other partitions may still send into it.
+  const Time longest = horizon();
+  const auto run = [end, longest](auto& node) {
+    const Time next = node->next_time();
+    if (next >= end) return;
+    PERCS_CHECK(end - next <= longest);
+    node->Run(end);
+  };
+  if (longest == lookahead_.time) {
+    for (const auto& hub : shard.hubs) run(hub);
+    for (const auto& blade : shard.blades) run(blade);
+    return;
+  }
+  const absl::Span<const std::unique_ptr<Hub>> hubs = shard.hubs;
+  const auto size = static_cast<std::size_t>(topology_.hubs_per_supernode());
+  for (std::size_t first = 0; first < hubs.size(); first += size)
+    RunSupernode(hubs.subspan(first, size), end);
+}
+
+// What other supernodes send meanwhile arrives after `end`.
+void Fabric::RunSupernode(absl::Span<const std::unique_ptr<Hub>> hubs, Time end) {
+  const auto earliest = [hubs] {
+    Time next = kNever;
+    for (const auto& hub : hubs) next = std::min(next, hub->next_time());
+    return next;
+  };
+  for (Time next = earliest(); next < end; next = earliest()) {
+    PERCS_CHECK(end - next <= supernode_lookahead_);
+    const Time inner = std::min(end, next + lookahead_.time);
+    for (const auto& hub : hubs) {
+      if (hub->next_time() < inner) hub->Run(inner);
+    }
+  }
 }
 
 // Hands over what crossed between threads and to and from network management.

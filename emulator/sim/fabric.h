@@ -11,6 +11,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "emulator/base/digest.h"
 #include "emulator/chip/fault_tally.h"
 #include "emulator/chip/node_context.h"
@@ -87,6 +88,11 @@ class Fabric {
   // Smallest crossing delay, and the link that sets it.
   Time lookahead() const { return lookahead_.time; }
   std::string lookahead_source() const { return lookahead_.source; }
+  // The longest window that RunWindow takes next: the lookahead, or, of several supernodes that are
+  // whole in this process, what lies between two of them. Then each runs several windows of the
+  // lookahead, while what it needs is in the cache, before the next one does. Only while nothing
+  // but its own workload happens to the fabric, so that no result depends on where windows end.
+  Time horizon() const;
 
   // Tables of epoch 1, before the first window. A process that owns network management plans them
   // itself and hands them out here too.
@@ -109,7 +115,7 @@ class Fabric {
   // Without background events, which only keep the clock (docs/semantics.md rule 6).
   Time NextForegroundTime() const;
   // Runs all local events before `end`. REQUIRES: everything that arrives before `end` was
-  // accepted.
+  // accepted; no event is further from `end` than horizon().
   void RunWindow(Time end, const Executor* executor = nullptr);
   // What the last windows left for another process; the caller empties it with Clear().
   Outbox& outbox(std::uint32_t process);
@@ -197,6 +203,10 @@ class Fabric {
 
   Fabric(const Scenario& scenario, const Topology& topology, const Placement& placement);
   absl::Status Build(int threads);
+  std::size_t ShardOf(std::size_t place, std::size_t nodes) const;
+  bool HasWholeSupernodes() const;
+  void RunShard(Shard& shard, Time end);
+  void RunSupernode(absl::Span<const std::unique_ptr<Hub>> hubs, Time end);
   Hub* HubAt(NodeId node) const { return node < hubs_.size() ? hubs_[node] : nullptr; }
   EdgeNode* BladeAt(NodeId node) const {
     return topology_.is_blade(node) ? blades_[node - topology_.hubs()] : nullptr;
@@ -220,6 +230,7 @@ class Fabric {
   const Topology topology_;
   const Placement placement_;
   Lookahead lookahead_;
+  Time supernode_lookahead_ = 0;  // 0: there are no whole supernodes to run one after the other
   DeliveryObserver on_delivery_;
   std::vector<Shard> shards_;
   std::vector<Hub*>

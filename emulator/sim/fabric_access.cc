@@ -19,6 +19,12 @@ Time Fabric::ManagementNext() const {
   return manager_ ? std::min(manager_->next_time(), faults_->next_time()) : kNever;
 }
 
+Time Fabric::horizon() const {
+  const bool alone = supernode_lookahead_ > 0 && manager_ && !faults_->used() &&
+                     losses_.lost().empty() && manager_->trees().empty();
+  return alone ? supernode_lookahead_ : lookahead_.time;
+}
+
 void Fabric::InstallTables(NodeId node, std::shared_ptr<const HubTables> tables) {
   if (Hub* hub = HubAt(node)) hub->isr().router().Install(tables, 1);
   if (manager_) manager_->SetTables(node, std::move(tables));

@@ -16,6 +16,10 @@ struct Lookahead {
 
 Lookahead FindLookahead(const Topology& topology, const Scenario& scenario);
 
+// Likewise, but only of what crosses between supernodes, or between hubs and network management:
+// over D links, so it is several times as long. REQUIRES: hubs only, of two supernodes or more.
+Time FindSupernodeLookahead(const Topology& topology, const Scenario& scenario);
+
 // INVALID_ARGUMENT if it is too short for a run over several processes (docs/semantics.md rule 4).
 absl::Status CheckDistributed(const Lookahead& lookahead);
 

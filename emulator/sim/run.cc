@@ -23,13 +23,14 @@ std::uint64_t LinkFlits(const Fabric& fabric) {
   return flits;
 }
 
-Standing StandingOf(const Fabric& fabric, bool commanded) {
+// `next`: its NextEventTime, which looks at every hub.
+Standing StandingOf(const Fabric& fabric, Time next, bool commanded) {
   Standing standing;
-  standing.next = fabric.NextEventTime();
-  standing.next_foreground = fabric.NextForegroundTime();
+  standing.next = next;
   standing.left = fabric.work_left();
   standing.whole = fabric.lost().empty();
   standing.has_clock = fabric.scenario().topology.clock.has_value();
+  standing.next_foreground = standing.has_clock ? fabric.NextForegroundTime() : next;
   standing.commands_to_come = commanded;
   return standing;
 }
@@ -109,7 +110,7 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
       continue;
     }
     const WindowDecision decision =
-        policy.Decide(StandingOf(fabric, commanded), [&] { return LinkFlits(fabric); });
+        policy.Decide(StandingOf(fabric, next, commanded), [&] { return LinkFlits(fabric); });
     if (decision == WindowDecision::kDone && options.again != RunOptions::Again::kNo &&
         !std::exchange(repeated, true)) {
       if (const absl::Status status = Repeat(fabric, options); !status.ok()) return status;
@@ -122,7 +123,7 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     }
     // Neither programs outside nor a run that is kept open exist here.
     PERCS_CHECK(decision == WindowDecision::kOpen);
-    Time end = next + fabric.lookahead();
+    Time end = next + (options.watch ? fabric.lookahead() : fabric.horizon());
     if (scenario.stop_at > 0) end = std::min(end, scenario.stop_at);
     if (commanded) end = std::min(end, command->at);
     fabric.RunWindow(end, options.executor);

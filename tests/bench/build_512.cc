@@ -96,7 +96,7 @@ int Main() {
   while (!(*fabric)->work_left().done()) {
     const Time next = (*fabric)->NextEventTime();
     if (next == kNever) return Fail("the run has no event left, but packets");
-    (*fabric)->RunWindow(next + (*fabric)->lookahead());
+    (*fabric)->RunWindow(next + (*fabric)->horizon());
   }
   const double run = watch.Lap();
   std::uint64_t delivered = 0;
