@@ -83,8 +83,10 @@ class SimulatedSync final : public SyncTransport {
   void Join(const v1::JoinRequest& request, Joined done) override {
     if (!process_->Affects()) return;
     auto answer = std::make_shared<Joined>(std::move(done));
-    const auto reply = [process = process_, answer](const absl::Status& status,
-                                                    const v1::JoinReply& message) {
+    const auto waits = std::make_shared<bool>(true);
+    const auto reply = [process = process_, answer, waits](const absl::Status& status,
+                                                           const v1::JoinReply& message) {
+      *waits = false;
       process->Run([answer, status, message] {
         if (auto once = std::exchange(*answer, nullptr)) once(status, message);
       });
@@ -102,6 +104,8 @@ class SimulatedSync final : public SyncTransport {
                 [node = *there, request, reply, network = network_, from = process_] {
                   node.process->Run([=] { Answer(node, request, network, from, reply); });
                 });
+    // A connection ends with the process at its other end, and with it the calls that it carries.
+    network_->AwaitAnswer(waits, *there, [reply] { reply(Network::NoConnection(), {}); });
   }
 
   Stream* Open() override {
@@ -318,10 +322,10 @@ void Network::Connect(const std::shared_ptr<AnyEnd>& client, const std::string& 
 }
 
 void Network::AwaitAnswer(const std::shared_ptr<bool>& waits, const Node& node,
-                          const std::function<void()>& again) {
+                          const std::function<void()>& dead) {
   if (!*waits) return;
-  if (!node.process->alive()) return again();
-  world_->After(kLookAgain, [=, this] { AwaitAnswer(waits, node, again); });
+  if (!node.process->alive()) return dead();
+  world_->After(kLookAgain, [=, this] { AwaitAnswer(waits, node, dead); });
 }
 
 std::unique_ptr<SyncTransport> Network::SyncTo(const std::string& address,

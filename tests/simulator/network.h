@@ -113,11 +113,11 @@ class Network {
 
   static absl::Status NoConnection();
 
- private:
-  // One that is paused may die before it answers.
+  // Calls `dead` if the process at `node` dies while `waits`, for example after a pause.
   void AwaitAnswer(const std::shared_ptr<bool>& waits, const Node& node,
-                   const std::function<void()>& again);
+                   const std::function<void()>& dead);
 
+ private:
   World* const world_;
   std::map<std::string, Node> nodes_;
   std::vector<std::shared_ptr<AnyEnd>> ends_;  // in the order of their making
