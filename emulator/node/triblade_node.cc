@@ -58,6 +58,11 @@ std::uint64_t WordAt(std::uint64_t iteration, std::uint64_t word) {
   return Mix64(iteration << 32 | word);
 }
 
+const std::vector<BladeProgram>& ProgramsOf(const Scenario& scenario, const Topology& topology,
+                                            NodeId blade) {
+  return scenario.blades[blade - topology.hubs()].programs;
+}
+
 }  // namespace
 
 absl::Status CheckTribladeProgram(const CollectiveProgram& p) {
@@ -72,36 +77,37 @@ absl::Status CheckTribladeProgram(const CollectiveProgram& p) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<TribladeNode>> TribladeNode::Create(
-    NodeId node, const Scenario& scenario, const Topology& topology, WorkCounters* work,
-    const DeliveryObserver* on_delivery) {
+absl::Status CheckTriblades(const Scenario& scenario, const Topology& topology) {
   const std::vector<NodeId> triblades = TribladesOf(scenario, topology);
-  auto made = std::unique_ptr<TribladeNode>(
-      new TribladeNode(node, scenario, topology, work, on_delivery, triblades));
-  const auto programs_of = [&](NodeId n) -> const std::vector<BladeProgram>& {
-    return scenario.blades[n - topology.hubs()].programs;
-  };
-  for (const BladeProgram& program : programs_of(node)) {
+  if (triblades.empty()) return absl::OkStatus();
+  const std::vector<BladeProgram>& first = ProgramsOf(scenario, topology, triblades[0]);
+  for (const BladeProgram& program : first) {
     const auto* collective = std::get_if<CollectiveProgram>(&program);
     if (!collective) return absl::InvalidArgumentError("triblades run only collectives of CML");
     if (absl::Status s = CheckTribladeProgram(*collective); !s.ok()) return s;
-    made->programs_.push_back(*collective);
   }
+  const auto same = [](const BladeProgram& a, const BladeProgram& b) {
+    const auto *p = std::get_if<CollectiveProgram>(&a), *q = std::get_if<CollectiveProgram>(&b);
+    return p && q && p->operation == q->operation && p->bytes == q->bytes &&
+           p->iterations == q->iterations && p->algorithm == q->algorithm && p->spes == q->spes;
+  };
   for (const NodeId other : triblades) {
-    const auto& theirs = programs_of(other);
-    bool same = theirs.size() == made->programs_.size();
-    for (std::size_t i = 0; same && i < theirs.size(); ++i) {
-      const auto* p = std::get_if<CollectiveProgram>(&theirs[i]);
-      const CollectiveProgram& own = made->programs_[i];
-      same = p && p->operation == own.operation && p->bytes == own.bytes &&
-             p->iterations == own.iterations;
-    }
-    if (!same) {
-      return absl::InvalidArgumentError(fmt::format(
-          "{} and {} have different programs; the SPEs of all triblades must run the same one",
-          topology.NodeName(node), topology.NodeName(other)));
-    }
+    const std::vector<BladeProgram>& theirs = ProgramsOf(scenario, topology, other);
+    if (std::equal(first.begin(), first.end(), theirs.begin(), theirs.end(), same)) continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "{} and {} have different programs; the SPEs of all triblades must run the same one",
+        topology.NodeName(triblades[0]), topology.NodeName(other)));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<TribladeNode>> TribladeNode::Create(
+    NodeId node, const Scenario& scenario, const Topology& topology, WorkCounters* work,
+    const DeliveryObserver* on_delivery) {
+  auto made = std::unique_ptr<TribladeNode>(new TribladeNode(
+      node, scenario, topology, work, on_delivery, TribladesOf(scenario, topology)));
+  for (const BladeProgram& program : ProgramsOf(scenario, topology, node))
+    made->programs_.push_back(std::get<CollectiveProgram>(program));
   if (absl::Status s = made->Launch(); !s.ok()) return s;
   return made;
 }

@@ -25,11 +25,13 @@ inline constexpr const char* kTribladeType = "triblade";
 // INVALID_ARGUMENT says what a triblade's program has to be: CML's collectives take all SPEs and
 // choose for themselves.
 absl::Status CheckTribladeProgram(const CollectiveProgram& program);
+// INVALID_ARGUMENT unless all triblades of the scenario have the same programs, which
+// CheckTribladeProgram accepts.
+absl::Status CheckTriblades(const Scenario& scenario, const Topology& topology);
 
 class TribladeNode : public EdgeNode {
  public:
-  // INVALID_ARGUMENT unless all triblades of the scenario have the same programs, which
-  // CheckTribladeProgram accepts.
+  // REQUIRES: CheckTriblades was content.
   static absl::StatusOr<std::unique_ptr<TribladeNode>> Create(NodeId node, const Scenario& scenario,
                                                               const Topology& topology,
                                                               WorkCounters* work,

@@ -7,6 +7,7 @@
 #include "emulator/management/stall_limit.h"
 #include "emulator/node/make_workload.h"
 #include "emulator/node/service_agent.h"
+#include "emulator/node/triblade_node.h"
 #include "emulator/sim/fabric.h"
 #include "emulator/sim/fault_injector.h"
 #include "emulator/sim/infiniband.h"
@@ -47,6 +48,7 @@ absl::Status CheckMachine(const Scenario& scenario, const Topology& topology) {
   absl::Status status = CheckMulticastParameters(topology.groups().size(), scenario.parameters);
   if (!status.ok()) return status;
   if (status = CheckWorkload(scenario, topology); !status.ok()) return status;
+  if (status = CheckTriblades(scenario, topology); !status.ok()) return status;
   if (status = CheckService(scenario.service, topology); !status.ok())
     return absl::InvalidArgumentError(absl::StrCat("service: ", status.message()));
   for (const Cable& cable : scenario.cables) {

@@ -2,6 +2,8 @@
 
 #include <charconv>
 #include <map>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "emulator/base/status_text.h"
@@ -42,11 +44,31 @@ Sites SitesOf(const v1::Scenario& message, ErrorList* errors) {
   return all;
 }
 
+// A check of a collective runs a call of it. An entry may have thousands of blades with the same
+// programs, so each collective is checked once.
+class CollectiveChecks {
+ public:
+  const absl::Status& StatusOf(const CollectiveProgram& program) {
+    const auto [it, fresh] =
+        known_.try_emplace({program.operation, program.algorithm, program.spes, program.bytes});
+    if (fresh) it->second = CheckCollective(program);
+    return it->second;
+  }
+
+ private:
+  std::map<std::tuple<CollectiveOperation, std::string, int, std::uint32_t>, absl::Status> known_;
+};
+
 // Programs of one entry, for one of its blades.
 class ProgramBuilder {
  public:
-  ProgramBuilder(const Topology& topology, NodeId node, std::string path, ErrorList* errors)
-      : topology_(topology), node_(node), path_(std::move(path)), errors_(*errors) {}
+  ProgramBuilder(const Topology& topology, NodeId node, std::string path, CollectiveChecks* checks,
+                 ErrorList* errors)
+      : topology_(topology),
+        node_(node),
+        path_(std::move(path)),
+        checks_(*checks),
+        errors_(*errors) {}
 
   std::vector<BladeProgram> Build(const v1::Blades& blades) {
     triblade_ = blades.type() == kTribladeType;
@@ -104,7 +126,7 @@ class ProgramBuilder {
       program.iterations = static_cast<std::uint64_t>(message.iterations());
     }
     const absl::Status status =
-        triblade_ ? CheckTribladeProgram(program) : CheckCollective(program);
+        triblade_ ? CheckTribladeProgram(program) : checks_.StatusOf(program);
     if (!status.ok()) errors_.Add(at, MessageOf(status));
     return program;
   }
@@ -119,6 +141,7 @@ class ProgramBuilder {
   const Topology& topology_;
   const NodeId node_;
   const std::string path_;
+  CollectiveChecks& checks_;
   ErrorList& errors_;
   bool triblade_ = false;
 };
@@ -205,6 +228,7 @@ std::vector<BladeConfig> BuildBlades(const v1::Scenario& message, const Topology
                                      ErrorList* errors) {
   std::vector<BladeConfig> configs;
   std::vector<std::string> paths;
+  CollectiveChecks checks;
   for (int entry = 0; entry < message.blades_size(); ++entry) {
     const v1::Blades& blades = message.blades(entry);
     const std::string path = fmt::format("blades[{}]", entry);
@@ -217,7 +241,7 @@ std::vector<BladeConfig> BuildBlades(const v1::Scenario& message, const Topology
     for (int i = 0; i < (blades.has_count() ? blades.count() : 1); ++i) {
       if (configs.size() == topology.blades()) return configs;  // a name was wrong
       const NodeId node = topology.hubs() + static_cast<NodeId>(configs.size());
-      config.programs = ProgramBuilder(topology, node, path, errors).Build(blades);
+      config.programs = ProgramBuilder(topology, node, path, &checks, errors).Build(blades);
       configs.push_back(config);
       paths.push_back(path);
     }

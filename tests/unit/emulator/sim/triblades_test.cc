@@ -8,6 +8,7 @@
 
 #include "emulator/node/triblade_node.h"
 #include "emulator/scenario/link_settings.h"
+#include "emulator/sim/check_scenario.h"
 #include "tests/support/play.h"
 #include "tests/support/seed.h"
 #include "tests/support/split_run.h"
@@ -99,6 +100,8 @@ TEST(Triblades, WithOtherProgramsThanCmlsOrThanEachOtherAreRefused) {
   scenario.blades[1].programs.pop_back();
   const auto different = RunScenario(scenario, RunOptions());
   EXPECT_THAT(std::string(different.status().message()), HasSubstr("have different programs"));
+  // The check says what the run says.
+  EXPECT_EQ(CheckScenario(scenario, RunsOn::kProcess), different.status());
   scenario = DrawerAndTriblades(2);
   for (BladeConfig& blade : scenario.blades) blade.programs = {ExchangeProgram{}};
   EXPECT_THAT(std::string(RunScenario(scenario, RunOptions()).status().message()),

@@ -367,6 +367,20 @@ TEST(Build, BladesGetNumbersPlacesAndPrograms) {
             "give both the same exchanges");
 }
 
+// To check a collective is to run one call of it, which takes milliseconds.
+TEST(Build, ManyBladesWithManyCollectivesAreReadInTheTimeOfDifferentOnes) {
+  std::string text = std::string(kDrawer) + "blades:\n";
+  for (int entry = 0; entry < 8; ++entry) {
+    text += "- count: 1024\n  programs:\n";
+    for (int i = 0; i < 8; ++i)
+      text += "  - collective: {operation: reduce, spes: 16, bytes: 16KiB, iterations: 1000000}\n";
+  }
+  const auto scenario = Build(text);
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  EXPECT_EQ(scenario->blades.size(), 8u * 1024);
+  EXPECT_EQ(scenario->blades.back().programs.size(), 8u);
+}
+
 TEST(Build, BladesOfAGoodFileArrive) {
   const auto scenario = Build(std::string(kDrawer) +
                               "blades:\n"
