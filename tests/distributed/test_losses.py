@@ -18,11 +18,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 from tests.support.fabric import BIN, Fabric, FabricTest, percsctl_json  # noqa: E402
 
+# Few tries: messages to a lost hub are given up after 2^tries timeouts, and a fabric that is stopped
+# runs until the last one is.
 SCENARIO = """
 name: losses
 seed: 5
 topology: {drawers: 2, hubs: 4}
-parameters: {detect: 1us, plan: 4us, install: 4us, retransmit_timeout: 10us}
+parameters: {detect: 1us, plan: 4us, install: 4us, retransmit_timeout: 10us, retransmit_tries: 3}
 workload:
   pattern: {pattern: uniform, load: 0.1, reliable: true}
 """
@@ -30,7 +32,7 @@ GATE = """
 name: gate
 seed: 5
 topology: {supernodes: 2, drawers: 1, hubs: 4, d_links_per_pair: 1}
-parameters: {detect: 1us, plan: 4us, install: 4us, retransmit_timeout: 10us}
+parameters: {detect: 1us, plan: 4us, install: 4us, retransmit_timeout: 10us, retransmit_tries: 3}
 workload:
   pattern: {pattern: uniform, load: 0.02, reliable: true}
 """

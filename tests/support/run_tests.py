@@ -341,7 +341,8 @@ def outcomes(options):
         if program.exists():
             yield run_gtest(options, program)
     files = [file for name in options.python for file in python_files(ROOT / name)]
-    with concurrent.futures.ThreadPoolExecutor(options.jobs if options.side_by_side else 1) as pool:
+    slots = options.jobs + 1 if options.side_by_side else 1
+    with concurrent.futures.ThreadPoolExecutor(slots) as pool:
         yield from pool.map(lambda file: run_python(options, file), files)
     targets = sorted((ROOT / options.fuzz).glob("*_fuzz")) if options.fuzz else []
     if targets and not options.filter:
@@ -364,8 +365,8 @@ def parse_arguments():
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--program", nargs="*", default=[])
     parser.add_argument("--python", nargs="*", default=[])
-    parser.add_argument("--side-by-side", action="store_true", help="unittest files run --jobs at "
-                        "a time: for those that mostly wait for processes")
+    parser.add_argument("--side-by-side", action="store_true", help="unittest files run at a "
+                        "time, one more than --jobs: for those that mostly wait for processes")
     parser.add_argument("--fuzz", default="", help="folder of libFuzzer targets")
     parser.add_argument("--corpus", type=pathlib.Path, default=ROOT / "tests" / "fuzz" / "corpus")
     parser.add_argument("--search", type=int, default=0, metavar="SECONDS", help="of each "
