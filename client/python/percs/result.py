@@ -147,7 +147,7 @@ class Result:
 
     @property
     def least_accepted(self) -> float:
-        """Bytes per second of the receiving hub that accepted least; NaN if nothing was measured."""
+        """Bytes per second of the hub that accepted least; NaN if nothing was measured."""
         return number(self._measured.get("least_accepted_bytes_per_second_per_hub"))
 
     @property
