@@ -44,7 +44,7 @@ struct ViewedRun {
   Scenario scenario;
   std::uint64_t number = 1;
   std::vector<v1::JournalRecord> commands;
-  std::string digest;      // "" if nobody knows
+  std::string digest;      // "" if unknown
   bool delivered = false;  // it is that of what was delivered
 };
 

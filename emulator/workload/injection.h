@@ -20,7 +20,7 @@ double NegativeLog(double u);
 class InjectionProcess {
  public:
   // `w_flit_time`: of the HFI; load 1.0 is one flit in it. REQUIRES: load above 0, and with bursts
-  // at most burst_load.
+  // below burst_load.
   InjectionProcess(const PatternWorkload& workload, Time w_flit_time);
   // To the next message; at least 1 ps. One draw, and at the end of a burst one before that.
   Time Gap(RandomStream& random) {

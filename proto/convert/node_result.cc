@@ -68,7 +68,7 @@ void NodeResultToProto(const NodeResult& result, v1::NodeResult* message) {
   }
   PackSamples(result.clock, message->mutable_clock_samples());
   PackTallies(result.tallies, message->mutable_tallies());
-  if (!(result.batches == LatencyBatches()))
+  if (result.batches != LatencyBatches())
     PackBatches(result.batches, message->mutable_latency_batches());
   message->set_workload_high(result.workload.high);
   message->set_workload_low(result.workload.low);
