@@ -35,19 +35,28 @@ class JobControl::Service final : public v1::Control::Service {
 
   grpc::Status CreateFault(grpc::ServerContext*, const v1::CreateFaultRequest* request,
                            v1::FaultReply* reply) override {
-    if (request->lease_wall_ms() == 0) return Set(request->fault(), &FaultService::Create, reply);
+    v1::JournalRecord record;
+    *record.mutable_create_fault() = request->fault();
+    if (request->lease_wall_ms() == 0)
+      return Set(request->fault(), &FaultService::Create, record, reply);
     return ToGrpc(absl::UnimplementedError(
         "the fabric of an MPI program has no leases; give the fault a duration"));
   }
   grpc::Status UpdateFault(grpc::ServerContext*, const v1::UpdateFaultRequest* request,
                            v1::FaultReply* reply) override {
-    return Set(request->fault(), &FaultService::Update, reply);
+    v1::JournalRecord record;
+    *record.mutable_update_fault() = request->fault();
+    return Set(request->fault(), &FaultService::Update, record, reply);
   }
   grpc::Status DeleteFault(grpc::ServerContext*, const v1::DeleteFaultRequest* request,
                            v1::FaultReply* reply) override {
-    return OnFaults([&](FaultService& faults, Time now) {
-      return percs::DeleteFault(faults, request->id(), job_.topology(), now, reply);
-    });
+    v1::JournalRecord record;
+    record.set_delete_fault(request->id());
+    return OnFaults(
+        [&](FaultService& faults, Time now) {
+          return percs::DeleteFault(faults, request->id(), job_.topology(), now, reply);
+        },
+        &record);
   }
   grpc::Status ListFaults(grpc::ServerContext*, const v1::ListFaultsRequest* request,
                           v1::ListFaultsReply* reply) override {
@@ -57,21 +66,29 @@ class JobControl::Service final : public v1::Control::Service {
   }
   grpc::Status ResetFaults(grpc::ServerContext*, const v1::ResetFaultsRequest*,
                            v1::ResetFaultsReply* reply) override {
+    v1::JournalRecord record;
+    record.set_reset_faults(true);
     return OnFaults(
-        [&](FaultService& faults, Time now) { return percs::ResetFaults(faults, now, reply); });
+        [&](FaultService& faults, Time now) { return percs::ResetFaults(faults, now, reply); },
+        &record);
   }
 
  private:
-  grpc::Status OnFaults(const std::function<absl::Status(FaultService&, Time)>& act) {
-    return ToGrpc(
-        job_.Manage([&act](Fabric& fabric, Time now) { return act(*fabric.faults(), now); }));
+  // `command` is what the journal gets; null for what changes nothing.
+  grpc::Status OnFaults(const std::function<absl::Status(FaultService&, Time)>& act,
+                        const v1::JournalRecord* command = nullptr) {
+    return ToGrpc(job_.Manage(
+        [&act](Fabric& fabric, Time now) { return act(*fabric.faults(), now); }, command));
   }
-  grpc::Status Set(const v1::Fault& fault, FaultCommand command, v1::FaultReply* reply) {
+  grpc::Status Set(const v1::Fault& fault, FaultCommand command, const v1::JournalRecord& record,
+                   v1::FaultReply* reply) {
     const auto spec = BuildFaultSpec(fault, job_.topology());
     if (!spec.ok()) return ToGrpc(spec.status());
-    return OnFaults([&](FaultService& faults, Time now) {
-      return percs::SetFault(faults, command, *spec, job_.topology(), now, reply);
-    });
+    return OnFaults(
+        [&](FaultService& faults, Time now) {
+          return percs::SetFault(faults, command, *spec, job_.topology(), now, reply);
+        },
+        &record);
   }
 
   Job& job_;

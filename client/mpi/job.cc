@@ -20,6 +20,7 @@ constexpr std::size_t kNamedMax = 4;
 absl::StatusOr<std::unique_ptr<Job>> Job::Start(JobOptions options) {
   std::unique_ptr<Job> job(new Job(std::move(options)));
   if (absl::Status status = job->Build(); !status.ok()) return status;
+  if (absl::Status status = job->Listen(); !status.ok()) return status;
   job->thread_ = std::thread([raw = job.get()] { raw->Serve(); });
   return job;
 }
@@ -35,7 +36,11 @@ absl::Status Job::Build() {
                     "parameters.windows_per_hfi",
                     place.window, topology->NodeName(place.hub), windows));
   }
-  auto fabric = Fabric::Create(options_.machine, Placement::Single(topology->nodes()));
+  Scenario machine = options_.machine;
+  const TreeSpec world = WorldTree(options_.places);
+  const bool has_world = options_.collective_bytes > 0 && !world.members.empty();
+  if (has_world) machine.trees.insert(machine.trees.begin(), world);
+  auto fabric = Fabric::Create(machine, Placement::Single(topology->nodes()));
   if (!fabric.ok()) return fabric.status();
   fabric_ = *std::move(fabric);
   const TableSet tables = Planner(fabric_->topology()).Plan(Failures());
@@ -43,14 +48,21 @@ absl::Status Job::Build() {
     fabric_->InstallTables(node, tables[node]);
   const TransportParameters& costs = options_.transport;
   transport_ = std::make_unique<Transport>(*fabric_, options_.places, options_.job, costs, *this);
+  if (options_.collective_bytes > 0) {
+    collectives_ = std::make_unique<Collectives>(*fabric_, options_.places, has_world, *transport_,
+                                                 *this, options_.transport.host);
+  }
   cost_min_ = std::min({costs.send_cost, costs.post_cost, costs.poll_cost});
   window_ = std::min(fabric_->lookahead(), cost_min_);
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r)
+    rank_of_peer_[PeerOf(options_.places[r].hub, options_.places[r].window)] = r;
+  return absl::OkStatus();
+}
 
+absl::Status Job::Listen() {
   std::vector<std::uint64_t> peers;
-  for (const RankPlace& place : options_.places) {
-    peers.push_back(PeerOf(place.hub, place.window));
-    rank_of_peer_[peers.back()] = static_cast<std::uint32_t>(peers.size() - 1);
-  }
+  for (const RankPlace& place : options_.places) peers.push_back(PeerOf(place.hub, place.window));
+  const TransportParameters& costs = options_.transport;
   Welcome welcome;
   welcome.ranks = static_cast<std::uint32_t>(peers.size());
   welcome.eager_bytes = costs.eager_bytes;
@@ -60,6 +72,8 @@ absl::Status Job::Build() {
   welcome.poll_cost = costs.poll_cost;
   welcome.copy_per_kib = costs.host.write_per_kib;
   welcome.compute_scale = options_.compute_scale;
+  welcome.collective_bytes = options_.collective_bytes;
+  welcome.looks = peers.size() < std::thread::hardware_concurrency();
   auto server = RankServer::Start(welcome, std::move(peers));
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
@@ -84,9 +98,10 @@ void Job::Serve() {
   fabric_->Start();
   transport_->Open(0);
   Bell& bell = server_->doorbell().to_fabric;
+  int looks = kLooksMin;
   while (!finish_) {
     const std::uint32_t seen = bell.count.load();
-    const bool heard = Listen();
+    const bool heard = Hear();
     bool moved = false;
     RunManaged();
     while (!failed_ && Step()) {
@@ -98,10 +113,32 @@ void Job::Serve() {
       continue;
     }
     CheckDeadlock();
-    bell.Wait(seen, lines_wait_ ? 1 : kListenMilliseconds);
+    bell.Wait(seen, lines_wait_ ? 1 : kListenMilliseconds, &looks);
   }
   RefuseManaged();
-  Listen();
+  Hear();
+  End();
+}
+
+absl::StatusOr<JobResult> Job::Replay(JobOptions options, JobReplay replay) {
+  Job job(std::move(options));
+  if (absl::Status status = job.Build(); !status.ok()) return status;
+  job.replay_ = std::move(replay);
+  for (Rank& rank : job.ranks_) rank.state = State::kAttached;
+  job.fabric_->Start();
+  job.transport_->Open(0);
+  bool moved = true;
+  while (moved && !job.failed_) {
+    moved = job.HearReplayed();
+    moved = job.RunReplayed() || moved;
+    moved = job.Step() || moved;
+  }
+  job.End();
+  return job.Collect();
+}
+
+// No rank calls any more.
+void Job::End() {
   for (Rank& rank : ranks_) rank.state = State::kGone;
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) transport_->Leave(r);
   if (!failed_) Drain();
@@ -122,6 +159,7 @@ bool Job::Step() {
   if (ResumeUntil(std::min(next, earliest))) return true;
   if (next == kNever || next + window_ > earliest) return false;
   RunAt(next);
+  RunWindows(earliest);
   return true;
 }
 
@@ -179,6 +217,27 @@ void Job::RunAt(Time now) {
   ++windows_;
 }
 
+// What Step would do as long as only the fabric has something to do, without looking at every rank
+// for each window.
+void Job::RunWindows(Time earliest) {
+  if (topology().spec().clock) return;
+  Time ranks = kNever;
+  for (const Rank& rank : ranks_) {
+    ranks = std::min(ranks, WakeOf(rank));
+    if (!rank.calls.empty()) ranks = std::min(ranks, rank.calls.front().at);
+  }
+  completed_ = false;
+  while (!completed_ && !failed_ && fabric_->now() < command_at_ &&
+         !managed_waits_.load(std::memory_order_relaxed)) {
+    const Time next = std::max(fabric_->NextEventTime(), fabric_->now());
+    const Time others = std::min(ranks, transport_->next_time());
+    if (next == kNever || next >= others || next + window_ > earliest) return;
+    now_ = next;
+    fabric_->RunWindow(std::min(next + window_, others));
+    ++windows_;
+  }
+}
+
 void Job::IssueCalls(Time now) {
   for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
     std::deque<Call>& calls = ranks_[r].calls;
@@ -186,18 +245,31 @@ void Job::IssueCalls(Time now) {
       Call call = std::move(calls.front());
       calls.pop_front();
       PERCS_CHECK(call.at == now);  // OnCall refuses what is late
-      if (auto* send = std::get_if<SendCall>(&call.what)) {
-        ++messages_;
-        Note(r, now, send->to, send->bytes.size());
-        transport_->Send(r, now, std::move(*send));
-      } else if (const auto* receive = std::get_if<ReceiveCall>(&call.what)) {
-        Note(r, now, receive->from, receive->room);
-        transport_->Receive(r, now, *receive);
-      } else {
-        transport_->Cancel(r, now, std::get<Cancelling>(call.what).id);
-      }
+      IssueCall(r, now, std::move(call));
     }
   }
+}
+
+void Job::IssueCall(std::uint32_t r, Time now, Call&& call) {
+  absl::Status status;
+  if (auto* send = std::get_if<SendCall>(&call.what)) {
+    ++messages_;
+    Note(r, now, send->to, send->bytes.size());
+    transport_->Send(r, now, std::move(*send));
+  } else if (const auto* receive = std::get_if<ReceiveCall>(&call.what)) {
+    Note(r, now, receive->from, receive->room);
+    transport_->Receive(r, now, *receive);
+  } else if (const auto* cancel = std::get_if<Cancelling>(&call.what)) {
+    transport_->Cancel(r, now, cancel->id);
+  } else if (auto* collective = std::get_if<CollectiveCall>(&call.what)) {
+    Note(r, now, collective->group, collective->bytes);
+    status = collectives_->Call(r, now, std::move(*collective));
+  } else if (const auto* join = std::get_if<JoinCall>(&call.what)) {
+    status = collectives_->Join(r, now, *join);
+  } else {
+    status = collectives_->Leave(r, now, std::get<Leaving>(call.what).group);
+  }
+  if (!status.ok()) OnFailure("collectives: " + std::string(status.message()));
 }
 
 void Job::Note(std::uint32_t rank, Time at, std::uint64_t peer, std::uint64_t bytes) {
@@ -275,7 +347,7 @@ JobResult Job::Collect() {
   result.links = BusiestLinks();
   std::vector<NodeResult> nodes;
   for (const NodeId node : fabric_->local_nodes()) nodes.push_back(fabric_->Result(node));
-  result.run = MergeResults(options_.machine, fabric_->topology(), std::move(nodes),
+  result.run = MergeResults(fabric_->scenario(), fabric_->topology(), std::move(nodes),
                             fabric_->reroutes(), windows_, fabric_->losses());
   DigestStream digest;
   digest.Add(result.run.digest);
@@ -292,6 +364,7 @@ JobResult Job::Collect() {
   result.digest = digest.Finish();
   result.failure = failure_;
   result.late_calls = late_calls_;
+  if (collectives_) result.collectives = collectives_->counts();
   if (!failure_.empty()) result.run.violations.clear();  // packets are still under way
   return result;
 }

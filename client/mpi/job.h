@@ -20,21 +20,42 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/mpi/call_log.h"
+#include "client/mpi/collectives.h"
 #include "client/mpi/rank_server.h"
 #include "client/mpi/transport.h"
 #include "emulator/sim/run.h"
 #include "proto/process/mutex.h"
 
+namespace percs::v1 {
+class JournalRecord;
+}  // namespace percs::v1
+
 namespace percs::mpi {
+
+class JobJournal;
 
 struct JobOptions {
   Scenario machine;  // without workload
   std::vector<RankPlace> places;
   JobKey job = 1;
   double compute_scale = 0;  // virtual per CPU time
+  // Of a collective on trees of CAUs, at most kPayloadMax; 0: all of them are messages.
+  std::uint64_t collective_bytes = 0;
   TransportParameters transport;
   // All ranks wait for messages that nobody has sent, for so long of wall time: a deadlock.
   std::chrono::milliseconds deadlock_after{10'000};
+  JobJournal* journal = nullptr;  // or null; outlives the job
+};
+
+// A run as its journal has it.
+struct JobReplay {
+  struct Command {
+    Time at = 0;  // the end of a window
+    std::function<absl::Status(Fabric& fabric, Time at)> act;
+  };
+  std::vector<std::deque<LoggedCall>> calls;  // by rank
+  std::deque<Command> commands;               // in the order of their times
 };
 
 struct RankSummary {
@@ -54,6 +75,7 @@ struct JobResult {
   Digest digest;               // of the run and of the ranks' clocks
   Digest times;                // of calls and completions, their order and times, without bytes
   std::vector<RankSummary> ranks;
+  CollectiveCounts collectives;
   Time virtual_time = 0;  // of the rank that ended last
   std::string failure;    // "": none
   // Ranks that had said to wait and called all the same: from here on times depend on how fast
@@ -61,12 +83,14 @@ struct JobResult {
   std::uint64_t late_calls = 0;
 };
 
-// WIDE: 26 members; the last ones are the machine and what the MPI programs in it share.
+// WIDE: 30 members; the last ones are the machine and what the MPI programs in it share.
 class Job final : public TransportUser {
  public:
   // INVALID_ARGUMENT for a machine that cannot be built, or that has not these windows.
   static absl::StatusOr<std::unique_ptr<Job>> Start(JobOptions options);
   ~Job() override;
+  // All of a run, in this thread, without ranks. INVALID_ARGUMENT as Start.
+  static absl::StatusOr<JobResult> Replay(JobOptions options, JobReplay replay);
 
   // The socket at which ranks attach.
   const std::string& socket() const { return server_->path(); }
@@ -76,8 +100,10 @@ class Job final : public TransportUser {
   std::uint32_t attached() const { return attached_.load(); }
   const Topology& topology() const { return fabric_->topology(); }
   // From any thread: carries this out between two windows, at the time that the first ended, and
-  // waits for it. FAILED_PRECONDITION once the program has ended.
-  absl::Status Manage(const std::function<absl::Status(Fabric& fabric, Time now)>& act);
+  // waits for it. FAILED_PRECONDITION once the program has ended. `command` is what the journal
+  // gets if it succeeds; null for what changes nothing.
+  absl::Status Manage(const std::function<absl::Status(Fabric& fabric, Time now)>& act,
+                      const v1::JournalRecord* command = nullptr);
   // The program has ended, or is to: what is under way is delivered, and the fabric ends.
   JobResult Finish();
 
@@ -89,9 +115,12 @@ class Job final : public TransportUser {
   struct Cancelling {
     std::uint64_t id = 0;
   };
+  struct Leaving {
+    std::uint64_t group = 0;
+  };
   struct Call {
     Time at = 0;
-    std::variant<SendCall, ReceiveCall, Cancelling> what;
+    std::variant<SendCall, ReceiveCall, Cancelling, JoinCall, CollectiveCall, Leaving> what;
   };
   struct Line {  // to the rank, when its ring is full
     Record record;
@@ -114,15 +143,20 @@ class Job final : public TransportUser {
 
   explicit Job(JobOptions options) : options_(std::move(options)), ranks_(options_.places.size()) {}
   absl::Status Build();
+  absl::Status Listen();
   void Serve();
+  void End();
 
   // --- job_manage.cc
   struct Managed {
     const std::function<absl::Status(Fabric&, Time)>& act;
+    const v1::JournalRecord* command = nullptr;
     std::promise<absl::Status> done;
   };
   void RunManaged();
   void RefuseManaged();
+  absl::Status Run(const Managed& command);
+  bool RunReplayed();
 
   // --- job.cc: virtual time.
   // False: a rank has to say something first.
@@ -131,7 +165,9 @@ class Job final : public TransportUser {
   Time NextTime() const;
   bool ResumeUntil(Time horizon);
   void RunAt(Time now);
+  void RunWindows(Time earliest);
   void IssueCalls(Time now);
+  void IssueCall(std::uint32_t rank, Time now, Call&& call);
   void Note(std::uint32_t rank, Time at, std::uint64_t peer, std::uint64_t bytes);
   void CheckDeadlock();
   std::string WhoWaits() const;
@@ -140,12 +176,17 @@ class Job final : public TransportUser {
   JobResult Collect();
 
   // --- job_ranks.cc: rings.
-  bool Listen();
+  bool Hear();
+  // In a replay: what ranks that run call next.
+  bool HearReplayed();
+  void Wake(std::uint32_t rank);
   void OnEvent(const RankEvent& event);
   void Read(std::uint32_t rank);
   // False: the rank broke the protocol.
   bool OnRecord(std::uint32_t rank, const Record& record, Bytes&& bytes);
   bool OnCall(std::uint32_t rank, const Record& record, Bytes&& bytes);
+  bool OnMessageCall(const Record& record, Bytes& bytes, std::uint64_t* missing, Call* call) const;
+  bool OnCollectiveCall(const Record& record, Bytes& bytes, Call* call) const;
   void Resume(std::uint32_t rank, Time at);
   void Deliver(std::uint32_t rank, Completion&& completion);
   void Write(std::uint32_t rank, const Record& record, const std::uint8_t* bytes);
@@ -154,6 +195,7 @@ class Job final : public TransportUser {
   const JobOptions options_;
   std::unique_ptr<Fabric> fabric_;
   std::unique_ptr<Transport> transport_;
+  std::unique_ptr<Collectives> collectives_;  // null: all are messages
   std::unique_ptr<RankServer> server_;
   std::map<std::uint64_t, std::uint32_t> rank_of_peer_;
   std::vector<Rank> ranks_;
@@ -162,10 +204,13 @@ class Job final : public TransportUser {
   DigestStream times_;
   std::uint64_t windows_ = 0, late_calls_ = 0;
   bool started_ = false;
+  bool completed_ = false;  // something, since it was last looked at
   bool lines_wait_ = false;
   std::uint32_t rung_ = 0;  // the doorbell, when it was heard last
   std::chrono::steady_clock::time_point idle_since_{};
   std::string failure_;
+  JobReplay replay_;
+  Time command_at_ = kNever;  // of the replay's next
   std::atomic<bool> failed_{false}, finish_{false};
   std::atomic<Time> now_{0};
   std::atomic<std::uint64_t> messages_{0};

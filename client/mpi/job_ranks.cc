@@ -1,12 +1,14 @@
 // What ranks say and hear: records of the rings become calls, completions become records.
+#include <cstring>
 #include <utility>
 
 #include "client/mpi/job.h"
+#include "client/mpi/job_journal.h"
 #include "fmt/format.h"
 
 namespace percs::mpi {
 
-bool Job::Listen() {
+bool Job::Hear() {
   const std::uint32_t rung = server_->doorbell().to_fabric.count.load();
   const bool heard = std::exchange(rung_, rung) != rung;
   if (heard) {
@@ -39,14 +41,18 @@ void Job::OnEvent(const RankEvent& event) {
 void Job::Read(std::uint32_t rank) {
   Channel& channel = server_->channel(rank);
   Ring& ring = channel.from_rank;
-  const bool full =
-      ring.written.load() - ring.read.load(std::memory_order_relaxed) > kRingBytes / 2;
+  const bool full = ring.HalfFull();
   Record record;
   bool valid = true;
   while (ring.Front(&record, &valid)) {
     Bytes bytes(record.payload);
     if (record.payload > 0) ring.Payload(bytes.data(), record.payload);
     ring.Pop(record);
+    if (options_.journal != nullptr) {
+      if (record.kind == RecordKind::kWake) record.until = fabric_->now();  // it comes any time
+      if (absl::Status status = options_.journal->Add(rank, record, bytes); !status.ok())
+        OnFailure("journal: " + std::string(status.message()));
+    }
     if (!OnRecord(rank, record, std::move(bytes))) valid = false;
     if (!valid) break;
   }
@@ -56,6 +62,25 @@ void Job::Read(std::uint32_t rank) {
         rank));
   }
   if (full) channel.to_rank.Ring();  // there is room
+}
+
+bool Job::HearReplayed() {
+  bool heard = false;
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    std::deque<LoggedCall>& calls = replay_.calls[r];
+    while (!calls.empty() && ranks_[r].state != State::kAway) {
+      const Record& record = calls.front().record;
+      const bool late = record.kind == RecordKind::kWake && fabric_->now() >= record.until;
+      if (ranks_[r].state == State::kWaiting && !late) break;
+      if (!OnRecord(r, record, std::move(calls.front().bytes))) {
+        OnFailure(fmt::format("rank {} calls in the journal what the run has no place for", r));
+        return false;
+      }
+      calls.pop_front();
+      heard = true;
+    }
+  }
+  return heard;
 }
 
 bool Job::OnRecord(std::uint32_t r, const Record& record, Bytes&& bytes) {
@@ -79,7 +104,7 @@ bool Job::OnRecord(std::uint32_t r, const Record& record, Bytes&& bytes) {
       rank.ended = true;
       for (auto& [at, completion] : std::exchange(rank.completions, {}))
         Deliver(r, std::move(completion));
-      server_->channel(r).to_rank.Ring();
+      Wake(r);
       return true;
     case RecordKind::kWait:
       if (rank.state == State::kAway) return true;
@@ -109,34 +134,71 @@ bool Job::OnCall(std::uint32_t r, const Record& record, Bytes&& bytes) {
   if (rank.state != State::kRunning || record.at < rank.earliest) return false;
   Call call;
   call.at = record.at;
+  const bool valid =
+      OnMessageCall(record, bytes, &rank.missing, &call) || OnCollectiveCall(record, bytes, &call);
+  if (!valid) return false;
+  rank.calls_begun.push_back(std::move(call));
+  rank.earliest = std::max(rank.earliest, record.at);
+  rank.clock = std::max(rank.clock, record.at);
+  return true;
+}
+
+bool Job::OnMessageCall(const Record& record, Bytes& bytes, std::uint64_t* missing,
+                        Call* call) const {
+  if (record.kind == RecordKind::kCancel) {
+    call->what = Cancelling{record.id};
+    return true;
+  }
+  const bool sends = record.kind == RecordKind::kSend;
+  if (!sends && record.kind != RecordKind::kReceive) return false;
   std::uint32_t peer = kRankUnknown;
   if (record.peer != kAnyPeer) {
     const auto found = rank_of_peer_.find(record.peer);
     if (found == rank_of_peer_.end()) return false;
     peer = found->second;
   }
-  switch (record.kind) {
-    case RecordKind::kSend:
-      if (peer == kRankUnknown || record.bytes > options_.transport.message_max ||
-          bytes.size() > record.bytes)
-        return false;
-      rank.missing = record.bytes - bytes.size();
-      bytes.reserve(record.bytes);
-      call.what = SendCall{peer, record.id, record.tag, record.data, std::move(bytes)};
-      break;
-    case RecordKind::kReceive:
-      call.what =
-          ReceiveCall{record.id, peer, record.tag, record.ignore, record.bytes, record.flags};
-      break;
-    case RecordKind::kCancel:
-      call.what = Cancelling{record.id};
-      break;
-    default:
-      return false;
+  if (!sends) {
+    call->what =
+        ReceiveCall{record.id, peer, record.tag, record.ignore, record.bytes, record.flags};
+    return true;
   }
-  rank.calls_begun.push_back(std::move(call));
-  rank.earliest = std::max(rank.earliest, record.at);
-  rank.clock = std::max(rank.clock, record.at);
+  if (peer == kRankUnknown || record.bytes > options_.transport.message_max ||
+      bytes.size() > record.bytes)
+    return false;
+  *missing = record.bytes - bytes.size();
+  bytes.reserve(record.bytes);
+  call->what = SendCall{peer, record.id, record.tag, record.data, std::move(bytes)};
+  return true;
+}
+
+bool Job::OnCollectiveCall(const Record& record, Bytes& bytes, Call* call) const {
+  if (!collectives_) return false;
+  if (record.kind == RecordKind::kLeave) {
+    call->what = Leaving{record.tag};
+    return true;
+  }
+  if (record.kind == RecordKind::kJoin) {
+    JoinCall join{record.id, record.data, std::vector<std::uint32_t>(bytes.size() / 4)};
+    if (join.ranks.size() * 4 != bytes.size()) return false;
+    std::memcpy(join.ranks.data(), bytes.data(), bytes.size());
+    call->what = std::move(join);
+    return true;
+  }
+  const std::uint64_t op = record.ignore >> 8, type = record.ignore & 0xff;
+  if (record.kind != RecordKind::kCollective || op >= kReduceOps || type >= kOperandTypes ||
+      record.flags > static_cast<std::uint32_t>(CollectiveKind::kAllreduce) ||
+      record.bytes > options_.collective_bytes || record.peer >= ranks_.size() ||
+      !CheckReduction(static_cast<ReduceOp>(op), static_cast<OperandType>(type)).ok() ||
+      record.bytes % (op == 0 ? 1 : OperandBytes(static_cast<OperandType>(type))) != 0)
+    return false;
+  call->what = CollectiveCall{record.id,
+                              record.tag,
+                              static_cast<CollectiveKind>(record.flags),
+                              static_cast<ReduceOp>(op),
+                              static_cast<OperandType>(type),
+                              static_cast<std::uint32_t>(record.peer),
+                              record.bytes,
+                              std::move(bytes)};
   return true;
 }
 
@@ -146,10 +208,11 @@ bool Job::OnCall(std::uint32_t r, const Record& record, Bytes&& bytes) {
 void Job::OnCompletion(std::uint32_t r, Completion&& completion) {
   Rank& rank = ranks_[r];
   if (rank.state == State::kGone) return;
+  completed_ = true;
   Note(r, completion.at, completion.peer, completion.length);
   if (rank.state == State::kAway) {
     Deliver(r, std::move(completion));
-    return server_->channel(r).to_rank.Ring();
+    return Wake(r);
   }
   const Time at = completion.at;
   rank.completions.emplace(at, std::move(completion));
@@ -169,7 +232,12 @@ void Job::Resume(std::uint32_t r, Time at) {
   record.kind = RecordKind::kResume;
   record.at = at;
   Write(r, record, nullptr);
-  server_->channel(r).to_rank.Ring();
+  Wake(r);
+}
+
+// No rank is there in a replay.
+void Job::Wake(std::uint32_t r) {
+  if (server_) server_->channel(r).to_rank.Ring();
 }
 
 void Job::Deliver(std::uint32_t rank, Completion&& completion) {
@@ -197,6 +265,7 @@ void Job::Deliver(std::uint32_t rank, Completion&& completion) {
 }
 
 void Job::Write(std::uint32_t r, const Record& record, const std::uint8_t* bytes) {
+  if (!server_) return;
   Rank& rank = ranks_[r];
   if (rank.lines.empty() && server_->channel(r).from_fabric.Write(record, bytes)) return;
   rank.lines.push_back({record, Bytes(bytes, bytes + record.payload)});

@@ -20,6 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kComponent = "mca_coll_percs.so";
+
 absl::StatusOr<std::string> FindOnPath(const std::string& program) {
   if (program.find('/') != std::string::npos) {
     if (access(program.c_str(), X_OK) == 0) return program;
@@ -116,6 +118,8 @@ std::vector<std::string> OpenMpiCommand(const LaunchOptions& options) {
   add({"--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "percs"});
   // A rank that waits sleeps in the provider.
   add({"--mca", "btl", "self", "--mca", "mpi_yield_when_idle", "0"});
+  if (options.collectives)
+    add({"--mca", "mca_base_component_path", options.libraries + ":SYS_DEFAULT:USER_DEFAULT"});
   // Two programs have the same name, so each needs a folder for Open MPI's sockets.
   const std::string folder = fs::path(options.socket).parent_path();
   if (!folder.empty()) add({"--mca", "orte_tmpdir_base", folder});
@@ -127,13 +131,19 @@ std::vector<std::string> OpenMpiCommand(const LaunchOptions& options) {
   return command;
 }
 
-absl::StatusOr<std::string> FindRankLibraries() {
+absl::StatusOr<std::string> FindRankLibraries(bool collectives) {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   const fs::path folder = self.parent_path().parent_path() / "lib" / "percs";
   for (const char* name : {"libpercs-fi.so", "libpercs-clock.so"}) {
     if (!fs::exists(folder / name, error))
       return absl::NotFoundError(fmt::format("no {} in {}", name, folder.string()));
+  }
+  if (collectives && !fs::exists(folder / kComponent, error)) {
+    return absl::NotFoundError(
+        fmt::format("no {} in {}: it is built where Open MPI's headers are (libopenmpi-dev); use "
+                    "--collectives p2p",
+                    kComponent, folder.string()));
   }
   return folder.string();
 }

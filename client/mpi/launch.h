@@ -17,6 +17,7 @@ struct LaunchOptions {
   std::vector<std::string> program;    // and its arguments
   std::string socket;                  // of the fabric
   std::string libraries;               // folder of libpercs-fi.so and libpercs-clock.so
+  bool collectives = false;            // on CAUs: Open MPI loads the component
   std::vector<std::string> arguments;  // more, for Open MPI's mpirun
 };
 
@@ -26,8 +27,9 @@ absl::Status CheckOpenMpi();
 // Its mpirun with all options, as an argument list that begins with `env`.
 std::vector<std::string> OpenMpiCommand(const LaunchOptions& options);
 
-// The folder of the libraries that ranks load: lib/percs beside this program's folder. NOT_FOUND.
-absl::StatusOr<std::string> FindRankLibraries();
+// The folder of the libraries that ranks load: lib/percs beside this program's folder. NOT_FOUND if
+// one is missing; that of collectives on CAUs only if they are wanted.
+absl::StatusOr<std::string> FindRankLibraries(bool collectives);
 
 // A program that cannot run this way: NOT_FOUND if there is none, FAILED_PRECONDITION if it is
 // linked statically or with another MPI. Scripts and what loads MPI later pass.

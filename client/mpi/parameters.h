@@ -26,6 +26,9 @@ struct TransportParameters {
   std::uint32_t ack_every = 16;          // choice: packets
   std::size_t flow_packets = 64;         // choice: of a pair of ranks, not acknowledged
   std::size_t reads = 8;                 // choice: RDMA reads of a rank under way
+  // Of a collective on CAUs, bytes. Choice: packets of 64 bytes one after the other; longer
+  // operands are faster as messages (docs/mpi.md).
+  std::uint64_t collective_bytes = 1024, collective_bytes_auto = 128;
   // FIFOs of a window, in slots of 2,048 bytes.
   std::uint32_t send_slots = 64, receive_slots = 512;
   // Registered memory that a rank keeps for the next message, in bytes.

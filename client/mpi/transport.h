@@ -99,6 +99,8 @@ class Transport final : public WindowListener {
   // The rank ended: its packets are still delivered, its completions are not.
   void Leave(std::uint32_t rank);
 
+  // For what else happens at a rank: `act` at `at`, in the order of times and ranks.
+  void Act(std::uint32_t rank, Time at, std::function<void(Time now)> act);
   // What it has to do next; kNever if nothing.
   Time next_time() const { return agenda_.empty() ? kNever : agenda_.top().at; }
   // Does what is due at `now` or before.
@@ -199,7 +201,6 @@ class Transport final : public WindowListener {
   };
 
   // --- transport.cc
-  void Act(std::uint32_t rank, Time at, std::function<void(Time now)> act);
   void Issue(std::uint32_t rank, Time now, WindowOperation operation);
   WindowOperation Operation(const Rank& rank, WindowOp op) const;
   Flow& FlowOf(std::uint32_t rank, std::uint32_t other);

@@ -20,7 +20,7 @@
 namespace percs::mpi {
 
 inline constexpr std::uint32_t kChannelMagic = 0x50455243;  // "PERC"
-inline constexpr std::uint32_t kChannelVersion = 2;
+inline constexpr std::uint32_t kChannelVersion = 3;
 inline constexpr const char* kSocketVariable = "PERCS_MPI_SOCKET";
 inline constexpr std::uint64_t kRingBytes = 256 * 1024;
 inline constexpr std::uint32_t kPayloadMax = 32 * 1024;  // of a record; longer ones continue
@@ -30,15 +30,19 @@ inline constexpr std::uint32_t kRankUnknown = ~std::uint32_t{0};
 
 enum class RecordKind : std::uint32_t {
   // Of a rank.
-  kSend,     // peer, tag, data, bytes; id 0: its end is not reported
-  kReceive,  // peer or kAnyPeer, tag, ignore, bytes: room; flags
-  kCancel,   // id, of a receive
-  kWait,     // until, computed: it calls nothing before, unless it has heard kResume
-  kWake,     // it has to call all the same, and waits for kResume before it does
-  kActive,   // the program communicates from now on: virtual time waits for it
-  kAway,     // it does not: it starts or ends
+  kSend,        // peer, tag, data, bytes; id 0: its end is not reported
+  kReceive,     // peer or kAnyPeer, tag, ignore, bytes: room; flags
+  kCancel,      // id, of a receive
+  kJoin,        // id; data: the communicator's number; bytes: 32 bits for each rank in it
+  kCollective,  // id, tag: the group, flags: a CollectiveKind, ignore: ReductionCode, peer: of the
+                // root, bytes: of the operands, which follow where the rank has some
+  kLeave,       // tag: the group
+  kWait,        // until, computed: it calls nothing before, unless it has heard kResume
+  kWake,        // it has to call all the same, and waits for kResume before it does
+  kActive,      // the program communicates from now on: virtual time waits for it
+  kAway,        // it does not: it starts or ends
   // Of the fabric.
-  kComplete,  // id, code, peer, tag, data, bytes: of the message
+  kComplete,  // id, code, peer, tag, data, bytes: of the message; data: the group, for kJoin
   kResume,    // at: the rank's clock from now on
   kFailed,    // text: the run cannot continue
   // Of both: more bytes of the record before.
@@ -51,6 +55,14 @@ inline constexpr std::uint32_t kPeek = 1, kClaim = 2, kDiscard = 4;
 inline constexpr std::uint32_t kReceived = 1;  // of a receive; the bytes follow
 
 enum class EndCode : std::uint32_t { kOk, kTruncated, kCancelled, kNoMessage, kUnreachable };
+
+// On the tree of CAUs of a group of ranks.
+enum class CollectiveKind : std::uint32_t { kBarrier, kBroadcast, kReduce, kAllreduce };
+// Of operation and operand type, as emulator/base/reduce_op.h numbers them.
+constexpr std::uint64_t ReductionCode(std::uint32_t op, std::uint32_t type) {
+  return std::uint64_t{op} << 8 | type;
+}
+inline constexpr std::uint64_t kNoGroup = 0;  // the answer to kJoin if there is no tree left
 
 struct Record {
   RecordKind kind = RecordKind::kSend;
@@ -80,6 +92,15 @@ inline void FutexWake(std::atomic<std::uint32_t>* word) {
   syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
 }
 
+// Of a bell before one sleeps: about 1 and about 50 microseconds.
+inline constexpr int kLooksMin = 32, kLooksMax = 1024;
+
+inline void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
 // Wakes one side. Who sleeps says so first, so that a call to the kernel is made only then.
 struct Bell {
   std::atomic<std::uint32_t> count{0};
@@ -89,8 +110,18 @@ struct Bell {
     count.fetch_add(1);
     if (asleep.load() != 0) FutexWake(&count);
   }
-  // Until the count is not `seen`, at most for this long.
-  void Wait(std::uint32_t seen, long milliseconds) {
+  // Until the count is not `seen`, at most for this long. Looks some times before it sleeps,
+  // because to be woken takes longer than most answers take: as often as `looks` says, which is
+  // halved where that was in vain, because others need the core, or the answer takes long.
+  void Wait(std::uint32_t seen, long milliseconds, int* looks = nullptr) {
+    for (int left = looks != nullptr ? *looks : 0; left > 0; --left) {
+      if (count.load() != seen) {
+        *looks = std::min(2 * *looks, kLooksMax);
+        return;
+      }
+      Pause();
+    }
+    if (looks != nullptr) *looks = std::max(*looks / 2, kLooksMin);
     asleep.fetch_add(1);
     if (count.load() == seen) FutexWait(&count, seen, milliseconds);
     asleep.fetch_sub(1);
@@ -118,6 +149,7 @@ struct Ring {
     std::memcpy(to, bytes + begin, first);
     std::memcpy(static_cast<std::uint8_t*>(to) + first, bytes, count - first);
   }
+  bool HalfFull() const { return written.load() - read.load() > kRingBytes / 2; }
   // False: no room. REQUIRES: record.payload <= kPayloadMax.
   bool Write(const Record& record, const void* payload) {
     const std::uint64_t at = written.load(std::memory_order_relaxed);
@@ -150,8 +182,8 @@ struct Ring {
   }
 };
 
-// What a rank and the fabric share. `to_rank` and `to_fabric` are rung after a record was written,
-// and when a full ring has room again.
+// What a rank and the fabric share. The bell of the other side is rung when it has to do something:
+// of the fabric when a rank waits, of a rank when it is resumed, of both for the room of a ring.
 struct Channel {
   std::uint32_t magic = kChannelMagic, version = kChannelVersion;
   Bell to_rank;
@@ -174,15 +206,17 @@ struct Hello {
 struct Welcome {
   std::uint32_t magic = kChannelMagic, version = kChannelVersion;
   std::uint32_t rank = 0, ranks = 0;
-  std::uint64_t peer = 0;         // of this rank
-  std::uint64_t eager_bytes = 0;  // longer messages go by rendezvous
-  std::uint64_t message_max = 0;  // bytes
-  std::int64_t send_cost = 0;     // picoseconds of the rank's clock, of every send,
-  std::int64_t post_cost = 0;     // ... of posting a receive,
-  std::int64_t poll_cost = 0;     // ... of a test that finds nothing,
-  std::int64_t copy_per_kib = 0;  // ... and of copying what is sent eagerly
-  double compute_scale = 0;       // virtual per CPU time; 0: computing takes no time
-  char refused[256] = {};         // why
+  std::uint64_t peer = 0;              // of this rank
+  std::uint64_t eager_bytes = 0;       // longer messages go by rendezvous
+  std::uint64_t message_max = 0;       // bytes
+  std::int64_t send_cost = 0;          // picoseconds of the rank's clock, of every send,
+  std::int64_t post_cost = 0;          // ... of posting a receive,
+  std::int64_t poll_cost = 0;          // ... of a test that finds nothing,
+  std::int64_t copy_per_kib = 0;       // ... and of copying what is sent eagerly
+  double compute_scale = 0;            // virtual per CPU time; 0: computing takes no time
+  std::uint64_t collective_bytes = 0;  // of a collective on CAUs, at most; 0: there are none
+  bool looks = false;      // ranks look before they sleep: there are cores for all of them
+  char refused[256] = {};  // why
 };
 
 }  // namespace percs::mpi

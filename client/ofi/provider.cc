@@ -450,3 +450,16 @@ fi_provider provider = {FI_VERSION(0, 1), FI_VERSION(1, 17), {},     kName,
 extern "C" __attribute__((visibility("default"))) fi_provider* fi_prov_ini(void) {
   return &percs::mpi::provider;
 }
+
+extern "C" __attribute__((visibility("default"))) std::uint64_t percs_collective_bytes() {
+  percs::mpi::State& s = percs::mpi::state();
+  const std::lock_guard lock(s.mutex);
+  return s.link ? s.link->collective_bytes() : 0;
+}
+
+extern "C" __attribute__((visibility("default"))) int percs_collective_begin(
+    percs::mpi::CollectiveRequest* request) {
+  percs::mpi::State& s = percs::mpi::state();
+  const std::lock_guard lock(s.mutex);
+  return s.link && s.link->Begin(request) ? 0 : -1;
+}

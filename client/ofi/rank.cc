@@ -130,10 +130,11 @@ void RankLink::Write(const Record& record, const void* bytes) {
   while (!broken_ && !channel_->from_rank.Write(record, bytes)) {
     const std::uint32_t seen = channel_->to_rank.count.load();
     doorbell_->to_fabric.Ring();
-    if (channel_->from_rank.Write(record, bytes)) return;
+    if (channel_->from_rank.Write(record, bytes)) break;
     channel_->to_rank.Wait(seen, kRoomMilliseconds);
     broken_ = !FabricIsThere();
   }
+  if (channel_->from_rank.HalfFull()) doorbell_->to_fabric.Ring();
 }
 
 void RankLink::Enter(bool communicates) {
@@ -204,7 +205,6 @@ void RankLink::Send(std::uint64_t to, std::uint64_t tag, std::uint64_t data, con
     bytes -= record.payload;
     record.kind = RecordKind::kMore;
   } while (bytes > 0);
-  doorbell_->to_fabric.Ring();
   if (eager && reports) ended_.push_back({context, EndCode::kOk, false});
   Acted();
   Leave();
@@ -237,7 +237,6 @@ void RankLink::Receive(std::uint64_t from, std::uint64_t tag, std::uint64_t igno
   pending.claims = peeks && (flags & kClaim);
   record.bytes = pending.room;
   Write(record, nullptr);
-  doorbell_->to_fabric.Ring();
   Acted();
   Leave();
 }
@@ -252,11 +251,36 @@ void RankLink::Cancel(void* context) {
     Record record = At(RecordKind::kCancel);
     record.id = id;
     Write(record, nullptr);
-    doorbell_->to_fabric.Ring();
     break;
   }
   Acted();
   Leave();
+}
+
+bool RankLink::Begin(CollectiveRequest* request) {
+  Enter(true);
+  if (!active_) return false;
+  Withdraw();
+  idle_polls_ = 0;
+  clock_->now += welcome_.post_cost;
+  Record record = At(request->record);
+  record.flags = static_cast<std::uint32_t>(request->kind);
+  record.tag = record.data = request->group;
+  record.ignore = request->reduction;
+  record.peer = request->root;
+  record.bytes = request->bytes;
+  record.payload = static_cast<std::uint32_t>(request->operand_bytes);
+  if (request->record != RecordKind::kLeave) {
+    record.id = NewId(nullptr);
+    Pending& pending = pending_[record.id - 1];
+    pending.collective = request;
+    if (request->result != nullptr) pending.parts = {{request->result, request->bytes}};
+    pending.room = request->bytes;
+  }
+  Write(record, request->operand);
+  Acted();
+  Leave();
+  return true;
 }
 
 // --- Completions
@@ -301,7 +325,7 @@ bool RankLink::MayWait() {
 }
 
 bool RankLink::AwaitBell(std::uint32_t seen) {
-  channel_->to_rank.Wait(seen, kPatienceMilliseconds);
+  channel_->to_rank.Wait(seen, kPatienceMilliseconds, welcome_.looks ? &looks_ : nullptr);
   if (channel_->to_rank.count.load() != seen) return true;
   if (FabricIsThere()) return false;
   std::fprintf(stderr, "percs: rank %u: the fabric is gone\n", welcome_.rank);
@@ -346,7 +370,7 @@ RankLink::Polled RankLink::Await() {
 
 bool RankLink::Hear() {
   Ring& ring = channel_->from_fabric;
-  const bool full = ring.written.load() - ring.read.load() > kRingBytes / 2;
+  const bool full = ring.HalfFull();
   Record record;
   bool valid = true, resumed = false;
   while (!resumed && ring.Front(&record, &valid)) {
@@ -399,7 +423,15 @@ void RankLink::TakeBytes(const Record& record) {
   if (coming_left_ == 0) EndReceive();
 }
 
+void RankLink::EndCollective() {
+  CollectiveRequest& request = *pending_[coming_.id - 1].collective;
+  request.answer = coming_.data;
+  request.done = coming_.code == EndCode::kOk ? 1 : -1;
+  FreeId(coming_.id);
+}
+
 void RankLink::EndReceive() {
+  if (pending_[coming_.id - 1].collective != nullptr) return EndCollective();
   const Pending& pending = pending_[coming_.id - 1];
   Ended ended{pending.context, coming_.code, (coming_.flags & kReceived) != 0};
   ended.buffer = pending.parts.empty() ? nullptr : pending.parts.front().iov_base;

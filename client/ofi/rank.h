@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "client/ofi/channel.h"
+#include "client/ofi/collective.h"
 #include "client/ofi/virtual_clock.h"
 
 namespace percs::mpi {
@@ -43,6 +44,9 @@ class RankLink {
   void Receive(std::uint64_t from, std::uint64_t tag, std::uint64_t ignore, const iovec* parts,
                std::size_t count, std::uint32_t flags, void* context);
   void Cancel(void* context);
+  std::uint64_t collective_bytes() const { return welcome_.collective_bytes; }
+  // False: the program does not communicate any more.
+  bool Begin(CollectiveRequest* request);
 
   enum class Polled : std::uint8_t { kSome, kNothing, kBroken };
   // Waits in virtual time until something has ended; in a test, no longer than that takes. It does
@@ -57,6 +61,7 @@ class RankLink {
     std::vector<iovec> parts;
     std::uint64_t room = 0;
     bool used = false, claims = false;
+    CollectiveRequest* collective = nullptr;  // or null: a message
   };
   RankLink() = default;
   bool Greet(const char* path, std::string* why);
@@ -73,6 +78,7 @@ class RankLink {
   void OnComplete(const Record& record);
   void TakeBytes(const Record& record);
   void EndReceive();
+  void EndCollective();
   bool FabricIsThere();
   // The rank called, or something came: what it does next is open.
   void Acted();
@@ -95,6 +101,7 @@ class RankLink {
   bool watched_ = false;    // Open MPI's passes are
   bool free_poll_ = false;  // reads until there is nothing end with a poll of nothing
   unsigned idle_polls_ = 0;
+  int looks_ = kLooksMin;
   std::vector<Pending> pending_;  // by id - 1
   std::vector<std::uint64_t> free_ids_;
   std::unordered_map<void*, std::uint64_t> claims_;

@@ -18,12 +18,14 @@
 #include "client/lib/scenario_file.h"
 #include "client/mpi/control.h"
 #include "client/mpi/job.h"
+#include "client/mpi/job_journal.h"
 #include "client/mpi/launch.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/fault.h"
 #include "client/percsctl/format.h"
 #include "client/percsctl/report.h"
 #include "proto/scenario/faults.h"
+#include "proto/scenario/reader.h"
 
 extern char** environ;
 
@@ -37,20 +39,24 @@ constexpr auto kChildPoll = std::chrono::milliseconds(5);
 constexpr auto kProgressEvery = std::chrono::milliseconds(1000);
 constexpr auto kGrace = std::chrono::seconds(5);  // from a failure to SIGTERM, and to SIGKILL
 constexpr std::size_t kRankRows = 16;
+constexpr const char* kDefaultMachine =
+    "name: mpirun\ntopology: {supernodes: 1, drawers: 4, hubs: 8}\n";
 
 struct MpirunArguments {
   std::uint32_t ranks = 1;
-  std::string scenario, map_by, compute = "zero", report, control;
+  std::string scenario, map_by, compute = "zero", collectives = "p2p", report, control, journal;
   std::vector<std::string> program, settings, open_mpi;
   bool dry_run = false;
 };
 
 // The scenario's machine and the program, both from what stands on the command line.
 struct Plan {
+  v1::Scenario message;
   Scenario machine;
   std::vector<std::string> program;
   std::vector<mpi::RankPlace> places;
   double compute_scale = 0;
+  std::uint64_t collective_bytes = 0;
 };
 
 bool IsScenario(const std::string& word) {
@@ -69,26 +75,36 @@ absl::StatusOr<double> ComputeScale(const std::string& compute) {
       "--compute {}: zero, cpu, or cpu:SCALE with a scale of more than 0, at most 1000", compute));
 }
 
+// Of those on CAUs, at most.
+absl::StatusOr<std::uint64_t> CollectiveBytes(const std::string& collectives) {
+  const mpi::TransportParameters parameters;
+  if (collectives == "p2p") return 0;
+  if (collectives == "cau") return parameters.collective_bytes;
+  if (collectives == "auto") return parameters.collective_bytes_auto;
+  return absl::InvalidArgumentError(fmt::format("--collectives {}: p2p, cau or auto", collectives));
+}
+
 absl::StatusOr<Plan> MakePlan(const MpirunArguments& a) {
   Plan plan;
   plan.program = a.program;
-  plan.machine.topology.supernodes = 1;
-  plan.machine.topology.drawers = 4;
-  plan.machine.topology.hubs = 8;
   if (IsScenario(a.scenario)) {
     auto input = LoadScenario(a.scenario, a.settings, std::nullopt);
     if (!input.ok()) return input.status();
-    plan.machine = std::move(input->scenario);
-    plan.machine.workload = std::monostate();
-    plan.machine.background = std::nullopt;
-    plan.machine.stop_at = 0;
+    plan.message = std::move(input->message);
   } else {
     if (!a.settings.empty())
       return absl::InvalidArgumentError(
           "--set changes a scenario; name its file before the program");
     // There is none, and the program comes first.
     if (!a.scenario.empty()) plan.program.insert(plan.program.begin(), a.scenario);
+    auto loaded = LoadScenarioText(kDefaultMachine, "default machine", ScenarioFormat::kYaml);
+    if (!loaded.ok()) return loaded.status();
+    plan.message = std::move(loaded->scenario);
   }
+  plan.message.clear_workload();
+  auto machine = mpi::MachineOf(plan.message);
+  if (!machine.ok()) return machine.status();
+  plan.machine = *std::move(machine);
   if (plan.program.empty())
     return absl::InvalidArgumentError("no program; write it last: percsctl mpirun -n 2 -- PROGRAM");
   const auto topology = Topology::Create(plan.machine.topology);
@@ -105,6 +121,9 @@ absl::StatusOr<Plan> MakePlan(const MpirunArguments& a) {
   const auto scale = ComputeScale(a.compute);
   if (!scale.ok()) return scale.status();
   plan.compute_scale = *scale;
+  const auto bytes = CollectiveBytes(a.collectives);
+  if (!bytes.ok()) return bytes.status();
+  plan.collective_bytes = *bytes;
   return plan;
 }
 
@@ -226,6 +245,16 @@ std::string RankTable(const mpi::JobResult& result, const Plan& plan, const Topo
   return text;
 }
 
+std::string CollectivesText(const mpi::CollectiveCounts& c) {
+  std::string text = fmt::format(
+      "on CAUs    {} barriers, {} broadcasts, {} reduces, {} allreduces; communicators: {} with a "
+      "tree, {} without",
+      FormatCount(c.calls[0]), FormatCount(c.calls[1]), FormatCount(c.calls[2]),
+      FormatCount(c.calls[3]), c.groups, c.refused);
+  if (c.repairs > 0) text += fmt::format("; {} repairs", c.repairs);
+  return text + "\n";
+}
+
 // To standard error, so that the program's output can be piped.
 void PrintJob(const mpi::JobResult& result, const Plan& plan, const Topology& topology,
               double wall_seconds) {
@@ -246,6 +275,7 @@ void PrintJob(const mpi::JobResult& result, const Plan& plan, const Topology& to
   fmt::print(stderr, "by size    {}\n", sizes.empty() ? "none" : sizes);
   fmt::print(stderr, "packets    {}, {} sent again, {} acknowledgements\n",
              FormatCount(sum.packets), FormatCount(sum.resent), FormatCount(sum.acknowledgements));
+  if (plan.collective_bytes > 0) fmt::print(stderr, "{}", CollectivesText(result.collectives));
   for (const mpi::LinkUse& link : result.links)
     fmt::print(stderr, "link       {}: {} flits\n", link.name, FormatCount(link.flits));
   const FaultList faults = FaultsOf(result, topology);
@@ -307,6 +337,14 @@ absl::Status WriteJob(const std::string& file, const mpi::JobResult& result, con
                        {"sizes", std::move(sizes)},
                        {"links", std::move(links)},
                        {"faults", FaultsJson(FaultsOf(result, topology))},
+                       {"collectives",
+                        {{"barriers", result.collectives.calls[0]},
+                         {"broadcasts", result.collectives.calls[1]},
+                         {"reduces", result.collectives.calls[2]},
+                         {"allreduces", result.collectives.calls[3]},
+                         {"communicators", result.collectives.groups},
+                         {"refused", result.collectives.refused},
+                         {"repairs", result.collectives.repairs}}},
                        {"reroutes", result.run.reroutes.size()},
                        {"lost_to_faults", LostToFaults(result)},
                        {"ranks", std::move(ranks)}};
@@ -341,14 +379,30 @@ std::string ShellWords(const std::vector<std::string>& words) {
   return text;
 }
 
+// Null without --journal.
+absl::StatusOr<std::unique_ptr<mpi::JobJournal>> OpenJournal(const MpirunArguments& a,
+                                                             const Plan& plan) {
+  if (a.journal.empty()) return nullptr;
+  v1::MpiJob program;
+  for (const std::string& word : plan.program) program.add_program(word);
+  for (const mpi::RankPlace& place : plan.places) {
+    program.add_hubs(place.hub);
+    program.add_windows(place.window);
+  }
+  program.set_compute_scale(plan.compute_scale);
+  program.set_collective_bytes(plan.collective_bytes);
+  return mpi::JobJournal::Open(a.journal, plan.message, program);
+}
+
 Outcome Mpirun(const MpirunArguments& a) {
   const auto plan = MakePlan(a);
   if (!plan.ok()) return FromStatus(plan.status());
   if (auto status = mpi::CheckProgram(plan->program.front()); !status.ok())
     return FromStatus(status);
-  const auto libraries = mpi::FindRankLibraries();
+  const bool collectives = plan->collective_bytes > 0;
+  const auto libraries = mpi::FindRankLibraries(collectives);
   if (!libraries.ok()) return FromStatus(libraries.status());
-  mpi::LaunchOptions launch{a.ranks, plan->program, "SOCKET", *libraries, a.open_mpi};
+  mpi::LaunchOptions launch{a.ranks, plan->program, "SOCKET", *libraries, collectives, a.open_mpi};
   if (a.dry_run) {
     fmt::print("{}\n", ShellWords(mpi::OpenMpiCommand(launch)));
     return Outcome::Ok();
@@ -360,6 +414,10 @@ Outcome Mpirun(const MpirunArguments& a) {
   options.machine = plan->machine;
   options.places = plan->places;
   options.compute_scale = plan->compute_scale;
+  options.collective_bytes = plan->collective_bytes;
+  const auto journal = OpenJournal(a, *plan);
+  if (!journal.ok()) return FromStatus(journal.status());
+  options.journal = journal->get();
   auto job = mpi::Job::Start(std::move(options));
   if (!job.ok()) return FromStatus(job.status());
   std::unique_ptr<mpi::JobControl> control;
@@ -377,6 +435,13 @@ Outcome Mpirun(const MpirunArguments& a) {
   const double wall = std::chrono::duration<double>(Clock::now() - start).count();
   std::fflush(stdout);
   PrintJob(result, *plan, *topology, wall);
+  if (*journal) {
+    if (auto ended = (*journal)->End(result); !ended.ok()) return FromStatus(ended);
+    const std::uint64_t bytes = (*journal)->bytes(), messages = SumTraffic(result).messages;
+    fmt::print(stderr, "journal    {} of calls, {} a message; percsctl replay {}\n",
+               FormatBytes(bytes), FormatBytes(bytes / std::max<std::uint64_t>(1, messages)),
+               a.journal);
+  }
   if (!a.report.empty()) {
     if (auto written = WriteJob(a.report, result, *plan, *topology, wall); !written.ok())
       return FromStatus(written);
@@ -402,6 +467,10 @@ CommandBody AddMpirun(CLI::App& app) {
                  "Virtual time of what ranks compute: zero, or cpu:SCALE, their CPU time times "
                  "SCALE")
       ->capture_default_str();
+  app.add_option("--collectives", a->collectives,
+                 "Short Barrier, Bcast, Reduce and Allreduce: p2p, as messages; cau, on trees of "
+                 "CAUs; auto, on CAUs up to 128 bytes")
+      ->capture_default_str();
   app.add_option("--set", a->settings, "Change a field of the scenario: path=value (repeatable)")
       ->take_all()
       ->expected(1)
@@ -415,6 +484,9 @@ CommandBody AddMpirun(CLI::App& app) {
       "--control", a->control,
       "unix:PATH at which `percsctl fault ... --controller unix:PATH` changes the faults "
       "of the machine while the program runs");
+  app.add_option("--journal", a->journal,
+                 "Folder of a journal: `percsctl replay` runs from it what the program did, "
+                 "without the program");
   app.add_option("--report", a->report, "Also write the report to this file, as JSON");
   app.add_flag("--dry-run", a->dry_run, "Print the command that would be started, and do nothing");
   return [a] { return Mpirun(*a); };

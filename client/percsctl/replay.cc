@@ -8,6 +8,7 @@
 #include "client/lib/executor.h"
 #include "client/lib/interrupt.h"
 #include "client/lib/journalled_run.h"
+#include "client/mpi/job_journal.h"
 #include "client/percsctl/command.h"
 #include "client/percsctl/fabric_options.h"
 #include "client/percsctl/format.h"
@@ -33,6 +34,7 @@ struct ReplayArguments {
 // Tables and operations have more bytes than anybody reads.
 std::string TextOf(const v1::JournalRecord& record, const std::string& name) {
   if (record.has_routes()) return name;
+  if (record.has_mpi_calls()) return fmt::format("{} {} bytes", name, record.mpi_calls().size());
   if (!record.has_endpoint()) return record.ShortDebugString();
   const v1::EndpointSubmission& submission = record.endpoint();
   std::string text = fmt::format("{} node: {}", name, submission.node());
@@ -57,6 +59,12 @@ void List(const JournalledRun& run, bool json) {
 }
 
 absl::StatusOr<std::string> ReplayHere(const JournalledRun& run, const ReplayArguments& a) {
+  if (run.apply.has_mpi()) {
+    const auto result = mpi::ReplayJob(run.scenario, run.apply.mpi(), run.commands);
+    if (!result.ok()) return result.status();
+    if (!result->failure.empty()) return absl::InternalError(result->failure);
+    return result->digest.ToString();
+  }
   const auto scenario = BuildScenario(run.scenario, "");
   if (!scenario.ok()) return scenario.status();
   ThreadPool pool(a.threads);
@@ -80,6 +88,9 @@ absl::StatusOr<std::string> ReplayHere(const JournalledRun& run, const ReplayArg
 
 absl::StatusOr<std::string> ReplayThere(const JournalledRun& run, const ReplayArguments& a,
                                         FabricClient& client) {
+  if (run.apply.has_mpi())
+    return absl::FailedPreconditionError(
+        "the run of an MPI program is replayed in this process; leave --distributed out");
   const auto scenario = BuildScenario(run.scenario, "");
   if (!scenario.ok()) return scenario.status();
   v1::ApplyRequest request;

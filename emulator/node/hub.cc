@@ -343,6 +343,16 @@ void Hub::Issue(Time at, WindowOperation operation, WindowListener* listener) {
   OutsideOperation* outside = outside_.Take();
   outside->operation = std::move(operation);
   outside->listener = listener;
+  PushOutside(at, outside);
+}
+
+void Hub::UseCau(Time at, std::function<void(CauPort& cau)> use) {
+  OutsideOperation* outside = outside_.Take();
+  outside->use = std::move(use);
+  PushOutside(at, outside);
+}
+
+void Hub::PushOutside(Time at, OutsideOperation* outside) {
   ++context_.work->unfinished;  // until it begins
   context_.queue.Push(at, EventKey(EventClass::kCommand, kOutside, 0, outside_count_++),
                       EventData(outside));
@@ -352,7 +362,9 @@ void Hub::OnOutside(OutsideOperation* outside) {
   --context_.work->unfinished;
   WindowOperation operation = std::move(outside->operation);
   WindowListener* const listener = outside->listener;
+  const std::function<void(CauPort&)> use = std::exchange(outside->use, nullptr);
   outside_.Give(outside);
+  if (use) return use(cau_);
   windows()->Issue(std::move(operation), listener);
 }
 

@@ -2,6 +2,7 @@
 // workload, driven by one event queue. Run() states the order of an instant.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -81,6 +82,8 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   // A command of a program outside for the windows of this hub, at `at`, which is not before the
   // next event; those of one instant in the order of the calls. REQUIRES: a hub, not a blade.
   void Issue(Time at, WindowOperation operation, WindowListener* listener);
+  // Likewise for its CAU. REQUIRES: it has one.
+  void UseCau(Time at, std::function<void(CauPort& cau)> use);
   // Where control items of this hub go.
   void SetControlOutbox(std::function<void(ControlItem&&)> send) {
     send_control_ = std::move(send);
@@ -132,11 +135,13 @@ class Hub final : public HfiListener, public MessageListener, public HubServices
   Time next_instant() const {
     return std::min({context_.queue.next_time(), hfi_.next_time(), timer_at_});
   }
-  // Of a program outside, until its time has come.
+  // Of a program outside, until its time has come: of a window, or of the CAU.
   struct OutsideOperation {
     WindowOperation operation;
     WindowListener* listener = nullptr;
+    std::function<void(CauPort& cau)> use;
   };
+  void PushOutside(Time at, OutsideOperation* outside);
   void RunForeground(Time end);
   void RunClock(Time end);
   [[gnu::always_inline]] inline void Dispatch(const Event& event);

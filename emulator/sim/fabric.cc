@@ -228,6 +228,17 @@ absl::Status Fabric::Issue(NodeId node, Time at, WindowOperation operation,
   return absl::OkStatus();
 }
 
+absl::Status Fabric::UseCau(NodeId node, Time at, std::function<void(CauPort& cau)> use) {
+  if (absl::Status status = arrivals_.CheckOperation(node, at, now_); !status.ok()) return status;
+  if (std::find(local_.begin(), local_.end(), hubs_[node]) == local_.end()) return absl::OkStatus();
+  if (hubs_[node]->cau() == nullptr)
+    return absl::FailedPreconditionError(topology_.NodeName(node) + " has no CAU");
+  hubs_[node]->UseCau(at, std::move(use));
+  return absl::OkStatus();
+}
+
+Time Fabric::event_time(NodeId node) const { return hubs_[node]->context().now; }
+
 void Fabric::Apply(Outbox& box) {
   for (FlitRun& run : box.flits) hubs_[run.node]->isr().ReceiveFlits(std::move(run));
   for (const CreditRun& run : box.credits) hubs_[run.node]->isr().ReceiveCredits(run);

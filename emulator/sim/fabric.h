@@ -35,6 +35,7 @@
 
 namespace percs {
 
+class CauPort;
 class EdgeNode;
 class Hub;
 class Isr;
@@ -171,6 +172,12 @@ class Fabric {
   // instant, operations are issued in the order of the calls. INVALID_ARGUMENT for a node that is
   // no hub, and a time that has passed.
   absl::Status Issue(NodeId node, Time at, WindowOperation operation, WindowListener* listener);
+  // A program outside uses the CAU of `node` at `at`: `use` is called in an event of that time,
+  // within RunWindow, if the hub lives here and is not lost. FAILED_PRECONDITION if the node has no
+  // CAU; else as Issue.
+  absl::Status UseCau(NodeId node, Time at, std::function<void(CauPort& cau)> use);
+  // Of the event in which a local node is, or was last: for who hears from within RunWindow.
+  Time event_time(NodeId node) const;
   // Ends workloads that run until stopped.
   void StopWorkload(Time at);
 

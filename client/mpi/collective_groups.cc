@@ -1,0 +1,244 @@
+// Communicators and their trees: set up, repaired, given back.
+#include <algorithm>
+#include <utility>
+
+#include "client/mpi/collectives.h"
+#include "emulator/management/tree_status.h"
+#include "fmt/format.h"
+
+namespace percs::mpi {
+namespace {
+
+// How often the software of a communicator asks whether its tree is there.
+constexpr Time kAskEvery = kMicrosecond;
+
+std::vector<NodeId> HubsOf(const std::vector<RankPlace>& places,
+                           const std::vector<std::uint32_t>& ranks) {
+  std::vector<NodeId> hubs;
+  for (const std::uint32_t rank : ranks) hubs.push_back(places[rank].hub);
+  std::sort(hubs.begin(), hubs.end());
+  hubs.erase(std::unique(hubs.begin(), hubs.end()), hubs.end());
+  return hubs;
+}
+
+std::vector<std::uint32_t> AllRanks(std::size_t count) {
+  std::vector<std::uint32_t> ranks(count);
+  for (std::uint32_t r = 0; r < ranks.size(); ++r) ranks[r] = r;
+  return ranks;
+}
+
+}  // namespace
+
+TreeSpec WorldTree(const std::vector<RankPlace>& places) {
+  TreeSpec tree;
+  tree.name = "MPI_COMM_WORLD";
+  tree.members = HubsOf(places, AllRanks(places.size()));
+  if (tree.members.size() < 2) tree.members.clear();
+  return tree;
+}
+
+Collectives::Collectives(Fabric& fabric, const std::vector<RankPlace>& places, bool has_world,
+                         Transport& transport, TransportUser& user, const HostParameters& host)
+    : fabric_(fabric),
+      places_(places),
+      has_world_(has_world),
+      transport_(transport),
+      user_(user),
+      host_(host) {}
+
+Collectives::~Collectives() = default;
+
+void Collectives::Fail(const std::string& reason) { user_.OnFailure("collectives: " + reason); }
+
+Collectives::Group& Collectives::GroupFor(const JoinCall& call, std::uint32_t rank) {
+  for (const auto& group : groups_) {
+    if (group->state == State::kJoining && group->communicator == call.communicator &&
+        group->ranks == call.ranks && !group->members.at(rank).joined)
+      return *group;
+  }
+  groups_.push_back(std::make_unique<Group>());
+  Group& group = *groups_.back();
+  group.number = groups_.size();
+  group.communicator = call.communicator;
+  group.ranks = call.ranks;
+  const std::vector<NodeId> hubs = HubsOf(places_, call.ranks);
+  for (const NodeId node : hubs) {
+    group.hubs.push_back(std::make_unique<Part>(*this, group, group.hubs.size()));
+    group.hubs.back()->node = node;
+  }
+  for (const std::uint32_t member : call.ranks) {
+    const auto hub = static_cast<std::size_t>(
+        std::lower_bound(hubs.begin(), hubs.end(), places_[member].hub) - hubs.begin());
+    group.members[member] = {hub, group.hubs[hub]->members.size()};
+    group.hubs[hub]->members.push_back(member);
+  }
+  return group;
+}
+
+absl::Status Collectives::Join(std::uint32_t rank, Time at, const JoinCall& call) {
+  const bool known = std::all_of(call.ranks.begin(), call.ranks.end(),
+                                 [this](std::uint32_t r) { return r < places_.size(); });
+  std::vector<std::uint32_t> once = call.ranks;
+  std::sort(once.begin(), once.end());
+  if (!known || !std::binary_search(once.begin(), once.end(), rank) ||
+      std::adjacent_find(once.begin(), once.end()) != once.end())
+    return absl::InvalidArgumentError(
+        fmt::format("rank {} joins a communicator of ranks that are not its own", rank));
+  Group& group = GroupFor(call, rank);
+  group.members.at(rank).joined = true;
+  group.joins.emplace_back(rank, call.id);
+  if (group.joins.size() == group.ranks.size()) SetUp(group, at);
+  return absl::OkStatus();
+}
+
+// The last rank has asked.
+void Collectives::SetUp(Group& group, Time now) {
+  if (group.hubs.size() == 1) {
+    group.state = State::kUp;
+    return Answer(group, now);
+  }
+  if (has_world_ && group.ranks == AllRanks(places_.size())) {
+    has_world_ = false;
+    group.tree = 0;
+    return Attach(group, now);
+  }
+  TreeSpec tree;
+  tree.name = fmt::format("communicator-{}", group.number);
+  for (const auto& part : group.hubs) tree.members.push_back(part->node);
+  const auto made = fabric_.CreateTree(tree, now);
+  if (!made.ok()) {
+    group.state = State::kOver;
+    return Answer(group, now);
+  }
+  group.tree = *made;
+  group.state = State::kSettingUp;
+  AwaitTree(group, now + kAskEvery);
+}
+
+void Collectives::AwaitTree(Group& group, Time at) {
+  transport_.Act(group.ranks[0], at, [this, &group](Time now) {
+    const TreeState state = fabric_.trees()[group.tree].state;
+    if (state == TreeState::kSettingUp) return AwaitTree(group, now + kAskEvery);
+    if (state == TreeState::kReady) return Attach(group, now);
+    group.state = State::kOver;
+    Answer(group, now);
+  });
+}
+
+void Collectives::Attach(Group& group, Time now) {
+  group.state = State::kUp;
+  for (const auto& made : group.hubs) {
+    Part* const part = made.get();
+    const absl::Status status = fabric_.UseCau(part->node, now, [this, part, &group](CauPort& cau) {
+      if (absl::Status attached = cau.Attach(group.tree, part); !attached.ok())
+        Fail(std::string(attached.message()));
+    });
+    if (!status.ok()) return Fail(std::string(status.message()));
+  }
+  Answer(group, now);
+}
+
+void Collectives::Answer(Group& group, Time now) {
+  const bool up = group.state == State::kUp;
+  ++(up ? counts_.groups : counts_.refused);
+  for (const auto& [rank, id] : std::exchange(group.joins, {})) {
+    Completion completion;
+    completion.at = now;
+    completion.id = id;
+    completion.peer = rank;
+    completion.data = up ? group.number : kNoGroup;
+    user_.OnCompletion(rank, std::move(completion));
+  }
+}
+
+absl::Status Collectives::Leave(std::uint32_t rank, Time at, std::uint64_t number) {
+  if (number == kNoGroup || number > groups_.size())
+    return absl::InvalidArgumentError(fmt::format("rank {} leaves group {}", rank, number));
+  Group& group = *groups_[number - 1];
+  const auto found = group.members.find(rank);
+  if (found == group.members.end() || std::exchange(found->second.left, true))
+    return absl::InvalidArgumentError(
+        fmt::format("rank {} is not in group {} that it leaves", rank, number));
+  if (++group.left < group.ranks.size()) return absl::OkStatus();
+  group.state = State::kOver;
+  if (group.hubs.size() == 1) return absl::OkStatus();
+  for (const auto& part : group.hubs) {
+    if (absl::Status status =
+            fabric_.UseCau(part->node, at, [tree = group.tree](CauPort& cau) { cau.Detach(tree); });
+        !status.ok())
+      return status;
+  }
+  return fabric_.DeleteTree(group.tree, at + kAskEvery);
+}
+
+// --- Trees that break
+// -----------------------------------------------------------------------------------
+
+void Collectives::Part::OnCauTaken(CauTreeId) {
+  holds = false;
+  if (out.empty()) return;
+  // The leader went back to its work, and comes again.
+  const Time at = owner.fabric_.event_time(node) + owner.host_.shared_step;
+  owner.transport_.Act(members[0], at, [this](Time now) { owner.Pump(group, index, now); });
+}
+
+void Collectives::Part::OnCauTreeDown(CauTreeId, const absl::Status& why) {
+  owner.OnDown(group);
+  if (absl::IsUnavailable(why)) return;
+  owner.Fail(fmt::format("the tree of communicator {} has no place for {} any more: {}",
+                         group.communicator, owner.fabric_.topology().NodeName(node),
+                         std::string(why.message())));
+}
+
+void Collectives::OnDown(Group& group) {
+  if (group.state != State::kUp) return;
+  group.state = State::kDown;
+  for (const auto& part : group.hubs) {
+    part->out.clear();
+    part->holds = false;
+  }
+}
+
+// Each hub hears it, at one instant.
+void Collectives::OnUp(Group& group, const std::vector<NodeId>& participants) {
+  if (group.state == State::kOver || std::exchange(group.repairing, true)) return;
+  for (const auto& part : group.hubs) {
+    if (std::binary_search(participants.begin(), participants.end(), part->node)) continue;
+    return Fail(fmt::format("the tree of communicator {} continues without {}", group.communicator,
+                            fabric_.topology().NodeName(part->node)));
+  }
+  ++counts_.repairs;
+  transport_.Act(group.ranks[0], fabric_.event_time(group.hubs[0]->node) + kAskEvery,
+                 [this, &group](Time now) { GiveAgain(group, now); });
+}
+
+// Sequences of the tree begin at 0 again. What its leaders still wait for is given another time.
+// Choice: that they agree on what that is takes no messages here (emulator/runtime/cau_window.h).
+void Collectives::GiveAgain(Group& group, Time now) {
+  group.repairing = false;
+  group.state = State::kUp;
+  ++group.generation;
+  for (const auto& part : group.hubs) part->out.clear(), part->holds = false;
+  std::fill(std::begin(group.next), std::end(group.next), 0u);
+  for (Operation& operation : group.operations) {
+    for (std::uint32_t& sequence : operation.sequence) {
+      std::uint32_t& next = group.next[&sequence - operation.sequence];
+      sequence = std::exchange(next, next + static_cast<std::uint32_t>(operation.chunks));
+    }
+    if (!operation.reduced) operation.chunks_reduced = 0;
+    for (OfHub& hub : operation.hubs) hub.chunks = 0;
+    for (std::size_t i = 0; i < group.hubs.size(); ++i) {
+      const OfHub& hub = operation.hubs[i];
+      if (i == operation.root_hub) {
+        const bool has_total =
+            operation.kind == CollectiveKind::kBroadcast ? hub.has_result : operation.reduced;
+        if (has_total && operation.kind != CollectiveKind::kReduce)
+          Send(group, i, CauOperation::kMulticast, operation.number, now);
+      } else if (hub.ready && !operation.reduced) {
+        Send(group, i, CauOperation::kReduce, operation.number, now);
+      }
+    }
+  }
+}
+
+}  // namespace percs::mpi
