@@ -6,6 +6,6 @@
 
 namespace percs {
 
-inline constexpr std::uint32_t kModelVersion = 11;
+inline constexpr std::uint32_t kModelVersion = 12;
 
 }  // namespace percs

@@ -1,7 +1,7 @@
 // Hierarchical collectives of paper 002 section V-C: on the nodes by direct access to each other's
 // memory or, to compare, by messages through shared memory; between nodes by messages of one leader
-// each. The leader of a node is the task with the root's number on its node, so the root leads its
-// own.
+// each. Messages go as Open MPI's `tuned` component has them. The leader of a node is the task with
+// the root's number on its node, so the root leads its own.
 #include <memory>
 #include <utility>
 
@@ -21,8 +21,8 @@ std::unique_ptr<Collective> OnNode(Rank& rank, NodeLayer layer, Operation operat
     return std::make_unique<SmartmapCollective>(rank, LocalGroup(rank), operation, number,
                                                 SmartmapReduce::kAuto, SmartmapSource::kReceived);
   }
-  return std::make_unique<P2pCollective>(rank, LocalGroup(rank), *FindP2pAlgorithm(operation, ""),
-                                         number);
+  return std::make_unique<P2pCollective>(rank, LocalGroup(rank),
+                                         *FindP2pAlgorithm(operation, "openmpi"), number);
 }
 
 // Of all tasks with this one's number on their node; those that do not lead leave it out.
@@ -30,7 +30,8 @@ std::unique_ptr<Collective> AmongLeaders(Rank& rank, Operation operation) {
   const TaskPlacement& placement = rank.node().placement();
   return std::make_unique<P2pCollective>(
       rank, TaskGroup{rank.local(), placement.tasks_per_node, placement.nodes},
-      *FindP2pAlgorithm(operation, ""), kAmongLeadersChannel);
+      *FindP2pAlgorithm(operation, "openmpi"), kAmongLeadersChannel,
+      rank.node().host().leader_eager_limit);
 }
 
 bool AtLocalRoot(const TaskPlacement& placement, CollectiveCall& call) {

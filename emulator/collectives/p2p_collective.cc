@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "emulator/base/check.h"
 #include "emulator/runtime/node_runtime.h"
@@ -51,7 +52,8 @@ void P2pCollective::Reset(const CollectiveCall& call) {
   schedule_.bytes = call.bytes;
   algorithm_.plan(schedule_);
   if (HasData()) scratch_.resize(schedule_.scratch);
-  phase_ = 0;
+  opened_ = waiting_ = 0;
+  receiving_.assign(schedule_.phases.size(), false);
 }
 
 void P2pCollective::Start() {
@@ -64,23 +66,37 @@ void P2pCollective::Start() {
 
 void P2pCollective::Begin(std::uint64_t) { Enter(); }
 
+Envelope P2pCollective::EnvelopeOf(std::size_t phase) const {
+  return {channel_, static_cast<std::uint16_t>(sequence_ % kSequences),
+          static_cast<std::uint16_t>(phase)};
+}
+
 void P2pCollective::Enter() {
-  for (; phase_ < schedule_.phases.size(); ++phase_) {
-    const Phase& phase = schedule_.phases[phase_];
-    sending_ = phase.to != Phase::kNobody;
-    receiving_ = phase.from != Phase::kNobody;
-    if (!sending_ && !receiving_) continue;
-    PERCS_CHECK(phase_ < kPhases);
-    const Envelope envelope{channel_, static_cast<std::uint16_t>(sequence_ % kSequences),
-                            static_cast<std::uint16_t>(phase_)};
-    if (sending_) {
-      rank_.node().port().Send(rank_, group_.task(static_cast<std::uint32_t>(phase.to)), envelope,
-                               phase.send.bytes, eager_limit_, Pack(phase.send), this);
+  const std::size_t phases = schedule_.phases.size();
+  while (waiting_ == 0) {
+    if (opened_ == phases) {
+      rank_.Do<&P2pCollective::Finish>(Move(schedule_.after), this);
+      return;
     }
-    if (receiving_) TakeEarly(envelope);
-    if (sending_ || receiving_) return;
+    const std::size_t first = std::exchange(opened_, schedule_.at_once ? phases : opened_ + 1);
+    for (std::size_t i = first; i < opened_; ++i) {
+      const Phase& phase = schedule_.phases[i];
+      receiving_[i] = phase.from != Phase::kNobody;
+      waiting_ += (phase.to != Phase::kNobody) + (phase.from != Phase::kNobody);
+    }
+    for (std::size_t i = first; i < opened_; ++i) Open(i);
   }
-  rank_.Do<&P2pCollective::Finish>(Move(schedule_.after), this);
+}
+
+void P2pCollective::Open(std::size_t number) {
+  PERCS_CHECK(number < kPhases);
+  const Phase& phase = schedule_.phases[number];
+  if (phase.to != Phase::kNobody) {
+    rank_.node().port().Send(rank_, group_.task(static_cast<std::uint32_t>(phase.to)),
+                             EnvelopeOf(number), phase.send.bytes, eager_limit_, Pack(phase.send),
+                             this);
+  }
+  if (receiving_[number]) TakeEarly(EnvelopeOf(number));
 }
 
 void P2pCollective::TakeEarly(const Envelope& envelope) {
@@ -92,20 +108,23 @@ void P2pCollective::TakeEarly(const Envelope& envelope) {
   Take(message);
 }
 
+bool P2pCollective::Receiving(const Incoming& message) const {
+  return state_ == State::kRunning && sequence_ % kSequences == message.envelope.sequence &&
+         message.envelope.phase < opened_ && receiving_[message.envelope.phase];
+}
+
 void P2pCollective::OnMessage(const Incoming& message) {
-  const bool expected = state_ == State::kRunning && receiving_ &&
-                        phase_ == message.envelope.phase &&
-                        sequence_ % kSequences == message.envelope.sequence;
-  if (expected) {
-    Take(message);
-    StepDone();
-  } else {
+  if (!Receiving(message)) {
     early_.push_back(message);
+    return;
   }
+  Take(message);
+  Enter();
 }
 
 void P2pCollective::Take(const Incoming& message) {
-  const Phase& phase = schedule_.phases[phase_];
+  const std::size_t number = message.envelope.phase;
+  const Phase& phase = schedule_.phases[number];
   const std::uint32_t from = group_.task(static_cast<std::uint32_t>(phase.from));
   if (message.source != from) {
     return Refuse(message,
@@ -116,18 +135,25 @@ void P2pCollective::Take(const Incoming& message) {
                   fmt::format("it expects {} bytes: the counts disagree", phase.receive.bytes));
   }
   if (message.request) return rank_.node().port().Accept(rank_, message);
-  receiving_ = false;
   if (message.content) Unpack(phase.receive, *message.content, phase.take);
+  const bool combines = phase.take != Phase::Take::kCopy;
+  const Time time = combines ? rank_.node().host().CombineTime(message.bytes) : 0;
+  if (time == 0) return Received(number);
+  rank_.Do<&P2pCollective::Combined>(rank_.Shared(time), this, number);
+}
+
+void P2pCollective::Combined(std::uint64_t phase) {
+  Received(phase);
+  Enter();
+}
+
+void P2pCollective::Received(std::size_t phase) {
+  receiving_[phase] = false;
+  --waiting_;
 }
 
 void P2pCollective::OnSent(const Envelope&) {
-  sending_ = false;
-  StepDone();
-}
-
-void P2pCollective::StepDone() {
-  if (sending_ || receiving_) return;
-  ++phase_;
+  --waiting_;
   Enter();
 }
 
@@ -144,7 +170,6 @@ void P2pCollective::Finish(std::uint64_t) {
 
 // The operation stays where it is, so the run ends and says why.
 void P2pCollective::Refuse(const Incoming& message, const std::string& why) {
-  receiving_ = true;
   rank_.node().Report(absl::FailedPreconditionError(
       fmt::format("{} {} of operation {}: task {} got {} bytes from task {} in phase {}, but {}",
                   algorithm_.name, OperationName(algorithm_.operation), sequence_, rank_.number(),
@@ -153,14 +178,18 @@ void P2pCollective::Refuse(const Incoming& message, const std::string& why) {
 
 std::string P2pCollective::Waits() const {
   if (state_ != State::kRunning) return "";
-  if (phase_ == schedule_.phases.size())
-    return fmt::format("task {} ends an operation", rank_.number());
-  const Phase& phase = schedule_.phases[phase_];
+  if (waiting_ == 0) return fmt::format("task {} ends an operation", rank_.number());
+  std::size_t phase = opened_ - 1;
+  for (std::size_t i = 0; i < opened_; ++i) {
+    if (receiving_[i]) phase = std::min(phase, i);
+  }
   return fmt::format(
-      "task {} waits in phase {} of {} {} number {} for {}", rank_.number(), phase_,
-      algorithm_.name, OperationName(algorithm_.operation), sequence_,
-      receiving_ ? fmt::format("task {}", group_.task(static_cast<std::uint32_t>(phase.from)))
-                 : "its own message to leave");
+      "task {} waits in phase {} of {} {} number {} for {}", rank_.number(), phase, algorithm_.name,
+      OperationName(algorithm_.operation), sequence_,
+      receiving_[phase]
+          ? fmt::format("task {}",
+                        group_.task(static_cast<std::uint32_t>(schedule_.phases[phase].from)))
+          : "its own message to leave");
 }
 
 std::uint8_t* P2pCollective::At(Buffer buffer) {

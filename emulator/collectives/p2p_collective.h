@@ -1,6 +1,7 @@
 // The state machine of a collective made of active messages (paper 003 section 3.3): one per
 // instance and task. Each phase sends and receives at most one message; when both are done the next
-// begins. Nothing blocks: every step is a callback of the task's thread.
+// begins, unless the schedule has them all open at once. Nothing blocks: every step is a callback
+// of the task's thread.
 #pragma once
 
 #include <string>
@@ -33,10 +34,14 @@ class P2pCollective final : public Collective, public Endpoint {
  private:
   enum class State : std::uint8_t { kIdle, kReset, kRunning };
   void Begin(std::uint64_t);
-  void Enter();                              // the phase, and those after it that need not wait
-  void TakeEarly(const Envelope& envelope);  // what has come before its phase, if it has
+  void Enter();  // the next phases, as long as those that are open are done
+  void Open(std::size_t phase);
+  bool Receiving(const Incoming& message) const;  // what it is waits for
+  void TakeEarly(const Envelope& envelope);       // what has come before its phase, if it has
   void Take(const Incoming& message);
-  void StepDone();
+  void Combined(std::uint64_t phase);
+  void Received(std::size_t phase);
+  Envelope EnvelopeOf(std::size_t phase) const;
   void Finish(std::uint64_t);
   void Refuse(const Incoming& message, const std::string& why);
 
@@ -56,8 +61,9 @@ class P2pCollective final : public Collective, public Endpoint {
   PhaseSchedule schedule_;
   std::vector<std::uint8_t> scratch_;
   std::uint32_t sequence_ = 0;
-  std::size_t phase_ = 0;
-  bool sending_ = false, receiving_ = false;
+  std::size_t opened_ = 0;       // phases that have begun
+  std::size_t waiting_ = 0;      // messages, out and in, that they wait for
+  std::vector<bool> receiving_;  // by phase: its message is not here yet
   std::vector<Incoming> early_;  // of later phases and operations
 };
 

@@ -45,6 +45,7 @@ struct PhaseSchedule {
   std::vector<Phase> phases;
   std::vector<LocalCopy> before, after;
   std::uint64_t scratch = 0;
+  bool at_once = false;  // no phase waits for the one before
 
   bool at_root() const { return me == root; }
   std::uint32_t relative() const { return (me + size - root) % size; }
@@ -56,6 +57,7 @@ struct PhaseSchedule {
     before.clear();
     after.clear();
     scratch = 0;
+    at_once = false;
   }
 };
 

@@ -1,7 +1,7 @@
 // Collectives as Open MPI's `tuned` component has them: which algorithm, and which segments, for
-// which size of message and number of tasks. From its public source of 2008
+// which size of message and number of tasks. From its public source of 2008, release 1.3
 // (ompi/mca/coll/tuned: coll_tuned_decision_fixed.c, coll_tuned_bcast.c, coll_tuned_reduce.c,
-// coll_tuned_allreduce.c, coll_tuned_topo.c), the baseline of paper 002.
+// coll_tuned_allreduce.c, coll_tuned_alltoall.c, coll_tuned_topo.c), the baseline of paper 002.
 //
 // A message's phase is the same number at both of its ends: its step through the tree or chain.
 #include <algorithm>
@@ -135,6 +135,36 @@ void PlanChainReduce(PhaseSchedule& s, std::uint64_t segment) {
   }
 }
 
+// Segments up a tree of fan-out 2. Counted from the leaves, segment i leaves level l in phase
+// 2 (l + i), or one later if it is a second child's.
+void PlanBinaryReduce(PhaseSchedule& s, std::uint64_t segment) {
+  const std::uint32_t me = s.relative();
+  const auto phase_of = [top = TreeLevel(s.size - 1)](std::uint32_t child, std::uint64_t i) {
+    const bool second = child != TreeChild(TreeParent(child), 0);
+    return 2 * (static_cast<std::uint64_t>(top - TreeLevel(child)) + i) + second;
+  };
+  const bool leaf = TreeChild(me, 0) >= s.size;
+  if (!s.at_root() && !leaf) s.scratch = s.bytes;
+  const Half all{0, s.bytes};
+  for (std::uint64_t i = 0; i < all.segments(segment); ++i) {
+    Piece part = all.Segment(i, segment);
+    for (std::uint32_t k = 0; k < 2; ++k) {
+      const std::uint32_t child = TreeChild(me, k);
+      if (child >= s.size) continue;
+      Phase& phase = PhaseAt(s, phase_of(child, i));
+      phase.from = s.Absolute(child);
+      phase.receive = part;
+      phase.receive.buffer = SumOf(s);
+      phase.take = k == 0 ? Phase::Take::kCombineWithInput : Phase::Take::kCombine;
+    }
+    if (me == 0) continue;
+    Phase& phase = PhaseAt(s, phase_of(me, i));
+    phase.to = s.Absolute(TreeParent(me));
+    part.buffer = leaf ? Buffer::kInput : SumOf(s);
+    phase.send = part;
+  }
+}
+
 void PlanWholeBinomialReduce(PhaseSchedule& s) {
   const std::uint32_t me = s.relative();
   bool came = false;
@@ -202,21 +232,19 @@ void PlanOpenMpiBroadcast(PhaseSchedule& s) {
   PlanChainBroadcast(s, size < 3.2118e-6 * bytes + 8.7936 ? 16 * 1024 : 8 * 1024);
 }
 
-// The branch of its source that is called a binary tree with segments of 32 KB takes the chain. For
-// more than seven tasks it takes binary trees below 2 KB, here binomial ones.
+// Its binomial tree for more than seven tasks has segments of 1 KB, here whole messages.
 void PlanOpenMpiReduce(PhaseSchedule& s) {
   const double kib = static_cast<double>(s.bytes) / 1024, size = s.size;
   if (s.size == 1) {
     s.before.push_back({{Buffer::kInput, 0, s.bytes}, {Buffer::kOutput, 0, s.bytes}});
     return;
   }
-  if ((s.size < 20 && s.bytes < 512) || (s.size < 10 && s.bytes <= 1024))
-    return PlanLinearReduce(s);
+  if (s.size < 8 && s.bytes < 512) return PlanLinearReduce(s);
   if ((s.size < 8 && s.bytes < 20'480) || s.bytes < 2048 || size > 0.6016 * kib + 1.3496)
     return PlanWholeBinomialReduce(s);
   if (size > 0.0410 * kib + 9.7128) return PlanChainReduce(s, 1024);
-  const bool short_segments = size > 0.0422 * kib + 1.1614 || size > 0.0033 * kib + 1.6761;
-  PlanChainReduce(s, short_segments ? 32 * 1024 : 64 * 1024);
+  if (size > 0.0422 * kib + 1.1614) return PlanBinaryReduce(s, 32 * 1024);
+  PlanChainReduce(s, size > 0.0033 * kib + 1.6761 ? 32 * 1024 : 64 * 1024);
 }
 
 void PlanOpenMpiAllreduce(PhaseSchedule& s) {
@@ -224,10 +252,11 @@ void PlanOpenMpiAllreduce(PhaseSchedule& s) {
   PlanRingAllreduce(s);
 }
 
-// Below 3,000 bytes it posts all messages at once; eager ones leave without waiting here too.
+// Below 3,000 bytes it posts all messages at once.
 void PlanOpenMpiAlltoall(PhaseSchedule& s) {
   if (s.bytes < 200 && s.size > 12) return PlanBruckAlltoall(s);
   PlanPairwiseAlltoall(s);
+  s.at_once = s.bytes < 3000;
 }
 
 }  // namespace percs

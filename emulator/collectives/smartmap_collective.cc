@@ -52,34 +52,47 @@ bool SmartmapCollective::AtLeast(SharedLine& line, std::uint64_t wanted, Time* r
   return false;
 }
 
-Time SmartmapCollective::Pass(std::uint32_t from, CoreCaches::Role role, std::uint32_t from_number,
-                              std::uint32_t to, std::uint32_t to_number, std::uint64_t bytes) {
+Time SmartmapCollective::PassPart(Pass pass, std::uint32_t from, CoreCaches::Role role,
+                                  std::uint32_t from_number, std::uint32_t to,
+                                  std::uint32_t to_number, std::uint64_t bytes) {
   const HostParameters& host = rank_.node().host();
   CoreCaches& caches = rank_.node().caches();
   const bool read = caches.Read(rank_.core(), {from, role, from_number}, bytes);
   const bool written =
       caches.Write(rank_.core(), {to, CoreCaches::Role::kReceived, to_number}, bytes);
   const Time miss = host.copy_per_kib - host.own_per_kib;
-  const Time per_kib = host.own_per_kib + (read ? 0 : miss) + (written ? 0 : miss);
+  const Time own =
+      pass == Pass::kCombine ? std::max(host.own_per_kib, host.combine_per_kib) : host.own_per_kib;
+  const Time per_kib = own + (read ? 0 : miss) + (written ? 0 : miss);
   return static_cast<Time>(bytes) * per_kib / 1024;
 }
 
-Time SmartmapCollective::PassAll(std::uint32_t from, CoreCaches::Role role, std::uint32_t to) {
-  if (!caches_kept()) return rank_.node().host().CopyTime(call_.bytes);
+Time SmartmapCollective::PassAll(Pass pass, std::uint32_t from, CoreCaches::Role role,
+                                 std::uint32_t to) {
+  const HostParameters& host = rank_.node().host();
+  if (!caches_kept()) {
+    const Time combine = pass == Pass::kCombine ? host.CombineTime(call_.bytes) : 0;
+    return host.CopyTime(call_.bytes) + combine;
+  }
   Time time = 0;
   for (std::uint32_t i = 0; i < size_; ++i) {
     const std::uint64_t end = i + 1 < size_ ? ChunkFrom(i + 1) : call_.bytes;
-    time += Pass(from, role, i, to, i, end - ChunkFrom(i));
+    time += PassPart(pass, from, role, i, to, i, end - ChunkFrom(i));
   }
   return time;
 }
 
 Time SmartmapCollective::PassOfEach(std::uint64_t bytes, std::uint32_t to) {
-  if (!caches_kept()) return rank_.node().host().CopyTime(size_ * bytes);
+  const HostParameters& host = rank_.node().host();
+  const bool copies = kind_ == Kind::kAlltoall;
+  if (!caches_kept()) {
+    const Time combine = copies ? 0 : host.CombineTime((size_ - 1) * bytes);
+    return host.CopyTime(size_ * bytes) + combine;
+  }
   Time time = 0;
   for (std::uint32_t i = 0; i < size_; ++i) {
-    const std::uint32_t number = kind_ == Kind::kAlltoall ? i : me_;
-    time += Pass(i, CoreCaches::Role::kSent, me_, to, number, bytes);
+    const Pass pass = copies || i == 0 ? Pass::kCopy : Pass::kCombine;
+    time += PassPart(pass, i, CoreCaches::Role::kSent, me_, to, copies ? i : me_, bytes);
   }
   return time;
 }
@@ -143,7 +156,8 @@ bool SmartmapCollective::CheckBroadcast(Time* ready_at) {
   if (!AtLeast(root().entered, base.entered + 1, ready_at)) return false;
   const bool kept = source_ == SmartmapSource::kKept;
   Spend(rank_,
-        PassAll(call_.root, kept ? CoreCaches::Role::kSent : CoreCaches::Role::kReceived, me_),
+        PassAll(Pass::kCopy, call_.root,
+                kept ? CoreCaches::Role::kSent : CoreCaches::Role::kReceived, me_),
         ready_at);
   return true;
 }
@@ -165,11 +179,11 @@ bool SmartmapCollective::CheckSerial(Time* ready_at) {
   if (!at_root()) {
     if (!AtLeast(root().entered, base.entered + 1, ready_at)) return false;
     if (!AtLeast(root().turn, base.turn + me_, ready_at)) return false;
-    Spend(rank_, PassAll(me_, CoreCaches::Role::kSent, call_.root), ready_at);
+    Spend(rank_, PassAll(Pass::kCombine, me_, CoreCaches::Role::kSent, call_.root), ready_at);
     return true;
   }
   if (step_ == 0) {
-    Spend(rank_, PassAll(me_, CoreCaches::Role::kSent, me_), ready_at);
+    Spend(rank_, PassAll(Pass::kCopy, me_, CoreCaches::Role::kSent, me_), ready_at);
     return true;
   }
   return AtLeast(root().turn, base.turn + (step_ == 1 ? me_ : size_), ready_at);

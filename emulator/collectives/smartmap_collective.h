@@ -60,12 +60,13 @@ class SmartmapCollective final : public Collective, private Work {
   Info& info(std::uint32_t index) { return area_.infos[index]; }
   Info& root() { return info(call_.root); }
   bool AtLeast(SharedLine& line, std::uint64_t wanted, Time* ready_at);
+  enum class Pass : std::uint8_t { kCopy, kCombine };
   // Copies or combines part `number` of a buffer into one of another; its time.
-  Time Pass(std::uint32_t from, CoreCaches::Role role, std::uint32_t from_number, std::uint32_t to,
-            std::uint32_t to_number, std::uint64_t bytes);
+  Time PassPart(Pass pass, std::uint32_t from, CoreCaches::Role role, std::uint32_t from_number,
+                std::uint32_t to, std::uint32_t to_number, std::uint64_t bytes);
   // The same of a whole buffer, whose parts are those of a parallel reduce.
-  Time PassAll(std::uint32_t from, CoreCaches::Role role, std::uint32_t to);
-  // Part `me_` of every task's buffer into `to`'s: into one place, or each into its own
+  Time PassAll(Pass pass, std::uint32_t from, CoreCaches::Role role, std::uint32_t to);
+  // Part `me_` of every task's buffer into `to`'s: combined in one place, or each into its own
   // (all-to-all).
   Time PassOfEach(std::uint64_t bytes, std::uint32_t to);
   bool caches_kept() const { return rank_.node().host().own_cache > 0; }

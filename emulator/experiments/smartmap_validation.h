@@ -9,10 +9,15 @@
 #include "absl/status/statusor.h"
 #include "emulator/base/share_observer.h"
 #include "emulator/experiments/row.h"
+#include "emulator/scenario/host_parameters.h"
 
 namespace percs {
 
-absl::StatusOr<std::vector<ValidationRow>> ValidateSmartmap(const std::string& only = "",
-                                                            const ShareObserver& progress = {});
+// What software costs on the machine measured, with its baseline of two copies.
+HostParameters OpteronHost();
+
+absl::StatusOr<std::vector<ValidationRow>> ValidateSmartmap(
+    const std::string& only = "", const ShareObserver& progress = {},
+    const HostParameters& host = OpteronHost());
 
 }  // namespace percs

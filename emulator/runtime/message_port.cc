@@ -13,6 +13,8 @@ namespace {
 constexpr std::uint64_t kSegmentBytes = 16384;
 // Of one message in the send FIFO: one that the HFI streams and one that the thread fills.
 constexpr std::uint64_t kSegmentsAhead = 2;
+// Of one message in shared memory (send_pipeline_depth of ompi/mca/pml/ob1).
+constexpr std::uint64_t kFragmentsAhead = 3;
 
 std::uint64_t NextPart(std::uint64_t bytes) { return std::min(kSegmentBytes, bytes); }
 
@@ -35,6 +37,7 @@ Time MessagePort::CopyTime(std::uint64_t bytes) const { return node_.host().Copy
 
 Time MessagePort::Register(bool local) {
   const HostParameters& host = node_.host();
+  if (local && host.local_fragment > 0) return 0;  // shared memory is known
   registered_ =
       std::max(registered_, node_.now()) + (local ? host.registration : host.network_registration);
   return registered_ - node_.now();
@@ -51,11 +54,21 @@ void MessagePort::Send(Rank& from, std::uint32_t to, const Envelope& envelope, s
                        std::uint64_t eager_limit, Content content, Endpoint* sender) {
   const HostParameters& host = node_.host();
   Transfer* t = Take();
-  *t = {&from, to, from.number(),      envelope, bytes,
-        0,     0,  std::move(content), sender,   bytes > eager_limit};
+  t->from = &from;
+  t->to = to;
+  t->source = from.number();
+  t->envelope = envelope;
+  t->bytes = bytes;
+  t->content = std::move(content);
+  t->sender = sender;
+  t->rendezvous = bytes > eager_limit;
   const bool local = node_.IsLocal(to);
   const Time overhead = local ? host.local_send : node_.hub().context().parameters->send_overhead;
-  const Time data = t->rendezvous ? 0 : host.WriteTime(local ? bytes : NextPart(bytes));
+  Time data = t->rendezvous ? 0 : host.WriteTime(local ? bytes : NextPart(bytes));
+  if (InFragments(*t)) {  // what its request carries
+    t->copied = t->read = t->streamed = eager_limit;
+    data = host.WriteTime(eager_limit);
+  }
   from.Do<&MessagePort::OnSendDone>(from.Shared(overhead) + data, this, Handle(t));
 }
 
@@ -97,6 +110,72 @@ void MessagePort::CopiedOut(std::uint64_t transfer) {
   if (t.copied < t.bytes) return CopyOut(t);
   t.sender->OnSent(t.envelope);
 }
+
+// --- Fragments
+// --------------------------------------------------------------------------------------
+
+bool MessagePort::InFragments(const Transfer& t) const {
+  return t.rendezvous && node_.IsLocal(t.to) && node_.host().local_fragment > 0;
+}
+
+std::uint64_t MessagePort::FragmentAfter(const Transfer& t, std::uint64_t done) const {
+  return std::min(node_.host().local_fragment, t.bytes - done);
+}
+
+void MessagePort::ReturnTo(Rank& from, const Rank& at) {
+  if (node_.host().local_fragment == 0) return;
+  from.Do<&MessagePort::Spent>(node_.LineLatency(at.core(), from.core()), this);
+}
+
+// The receiver has a buffer, and has copied what came with the request.
+void MessagePort::Granted(std::uint64_t transfer) {
+  Transfer& t = *reinterpret_cast<Transfer*>(transfer);
+  const Rank& at = node_.rank(t.to);
+  ReturnTo(*t.from, at);
+  const Time overhead =
+      node_.LineLatency(at.core(), t.from->core()) + t.from->Shared(node_.host().local_receive);
+  t.from->Do<&MessagePort::Answered>(overhead, this, transfer);
+}
+
+void MessagePort::NextFragment(Transfer& t) {
+  t.stalled = t.copied - t.streamed >= kFragmentsAhead * node_.host().local_fragment;
+  if (t.stalled || t.copied == t.bytes) return;
+  const Time write = node_.host().WriteTime(FragmentAfter(t, t.copied));
+  t.from->Do<&MessagePort::FragmentFilled>(t.from->Shared(node_.host().local_send) + write, this,
+                                           Handle(&t));
+}
+
+void MessagePort::FragmentFilled(std::uint64_t transfer) {
+  Transfer& t = *reinterpret_cast<Transfer*>(transfer);
+  const std::uint64_t bytes = FragmentAfter(t, t.copied);
+  t.copied += bytes;
+  Rank& at = node_.rank(t.to);
+  const Time overhead =
+      node_.LineLatency(t.from->core(), at.core()) + at.Shared(node_.host().local_receive);
+  at.Copy<&MessagePort::FragmentRead>(overhead, CopyTime(bytes), bytes, this, transfer);
+  NextFragment(t);
+}
+
+void MessagePort::FragmentRead(std::uint64_t transfer) {
+  Transfer& t = *reinterpret_cast<Transfer*>(transfer);
+  Rank& at = node_.rank(t.to);
+  t.read += FragmentAfter(t, t.read);
+  t.from->Do<&MessagePort::FragmentReturned>(node_.LineLatency(at.core(), t.from->core()), this,
+                                             transfer);
+  if (t.read < t.bytes) return;
+  const Incoming message{t.source, t.envelope, t.bytes, t.content, false};
+  EndpointOf(at, message.envelope).OnMessage(message);
+}
+
+void MessagePort::FragmentReturned(std::uint64_t transfer) {
+  Transfer& t = *reinterpret_cast<Transfer*>(transfer);
+  t.streamed += FragmentAfter(t, t.streamed);
+  if (t.streamed == t.bytes) return Released(transfer);
+  if (t.stalled) NextFragment(t);
+}
+
+// --- Rendezvous
+// -------------------------------------------------------------------------------------
 
 void MessagePort::Ask(std::uint64_t transfer) {
   Transfer& t = *reinterpret_cast<Transfer*>(transfer);
@@ -169,6 +248,7 @@ void MessagePort::OnStreamTimer(Rank& rank) {
 
 void MessagePort::Answered(std::uint64_t transfer) {
   Transfer& t = *reinterpret_cast<Transfer*>(transfer);
+  if (InFragments(t)) return NextFragment(t);
   Stream(t);
   NextSegment(*t.from);
 }
@@ -188,6 +268,7 @@ void MessagePort::Received(std::uint64_t transfer) {
   Transfer* t = reinterpret_cast<Transfer*>(transfer);
   const Incoming message{t->source, t->envelope, t->bytes, std::move(t->content), false};
   Rank& at = node_.rank(t->to);
+  if (t->from) ReturnTo(*t->from, at);  // of this node
   Give(t);
   EndpointOf(at, message.envelope).OnMessage(message);
 }
@@ -224,7 +305,12 @@ void MessagePort::Accept(Rank& at, const Incoming& request) {
 
 void MessagePort::Registered(std::uint64_t transfer) {
   const Transfer& t = *reinterpret_cast<Transfer*>(transfer);
-  node_.rank(t.to).Copy<&MessagePort::Pulled>(0, CopyTime(t.bytes), t.bytes, this, transfer);
+  Rank& at = node_.rank(t.to);
+  if (InFragments(t)) {
+    const Time overhead = at.Shared(node_.host().local_send);
+    return at.Copy<&MessagePort::Granted>(overhead, CopyTime(t.copied), t.copied, this, transfer);
+  }
+  at.Copy<&MessagePort::Pulled>(0, CopyTime(t.bytes), t.bytes, this, transfer);
 }
 
 void MessagePort::SendAnswer(std::uint64_t transfer) {
@@ -239,10 +325,7 @@ void MessagePort::Pulled(std::uint64_t transfer) {
   const Incoming message{t->source, t->envelope, t->bytes, t->content, false};
   Rank& at = node_.rank(t->to);
   Rank& from = *t->from;
-  const Time finish = node_.host().local_finish;
-  if (finish > 0) at.Do<&MessagePort::CopiedIn>(finish, this);
-  from.Do<&MessagePort::Released>(node_.LineLatency(at.core(), from.core()) + finish, this,
-                                  transfer);
+  from.Do<&MessagePort::Released>(node_.LineLatency(at.core(), from.core()), this, transfer);
   EndpointOf(at, message.envelope).OnMessage(message);
 }
 
@@ -295,7 +378,7 @@ void MessagePort::OnMessage(const DeliveredMessage& message, Content content) {
   // Out of the receive FIFO, which is in the cache of its core (paper 000 section IV-B).
   const Time copy = inbound && inbound->rendezvous ? 0 : node_.host().WriteTime(message.bytes);
   if (kind == Kind::kSegment) {
-    if (copy > 0) at.Do<&MessagePort::CopiedIn>(copy, this);
+    if (copy > 0) at.Do<&MessagePort::Spent>(copy, this);
     return Give(t);
   }
   if (inbound) {

@@ -9,6 +9,12 @@
 // thread) between nodes; both buffers are registered with the kernel first. Which messages are long
 // depends on the kind of channel: the caller says. A task's stream is slower than any link, so
 // messages enter the network in segments at its rate.
+//
+// With `local_fragment`, long messages on a node are copied twice, as Open MPI's `sm` component
+// does (ompi/mca/btl/sm, ompi/mca/pml/ob1 of 2008): the request carries as much as a short message
+// does; after the answer the rest follows in fragments of shared memory, a few at a time. The
+// receiver gives each back, also that of a short message, and the sender's thread reads that it
+// did.
 #pragma once
 
 #include <cstdint>
@@ -72,11 +78,12 @@ class MessagePort {
     std::uint32_t to = 0, source = 0;
     Envelope envelope;
     std::uint64_t bytes = 0, streamed = 0;
-    std::uint64_t copied = 0;  // into the send FIFO
+    std::uint64_t copied = 0;  // into the send FIFO, or into fragments
     Content content;
     Endpoint* sender = nullptr;
     bool rendezvous = false;
-    bool stalled = false;  // the send FIFO has all the segments it takes of it
+    bool stalled = false;    // the send FIFO, or shared memory, has all that it takes of it
+    std::uint64_t read = 0;  // out of fragments; `streamed` counts those that came back
   };
   // Of one task, into its window.
   struct Outflow {
@@ -104,9 +111,18 @@ class MessagePort {
   void Answered(std::uint64_t transfer);
   void SendAnswer(std::uint64_t transfer);
 
+  bool InFragments(const Transfer& transfer) const;
+  void Granted(std::uint64_t transfer);
+  void NextFragment(Transfer& transfer);
+  void FragmentFilled(std::uint64_t transfer);
+  void FragmentRead(std::uint64_t transfer);
+  void FragmentReturned(std::uint64_t transfer);
+  void ReturnTo(Rank& from, const Rank& at);
+  std::uint64_t FragmentAfter(const Transfer& transfer, std::uint64_t done) const;
+
   void CopyOut(Transfer& transfer);
   void CopiedOut(std::uint64_t transfer);
-  void CopiedIn(std::uint64_t) {}  // its thread has spent the time
+  void Spent(std::uint64_t) {}  // its thread has taken the time
   void Stream(Transfer& transfer);
   void NextSegment(Rank& rank);
   void ToNetwork(Rank& from, std::uint32_t to, Kind kind, const Envelope& envelope,

@@ -10,7 +10,7 @@ HostParameters::HostParameters() {
   local_receive = 510 * kNanosecond;
   eager_limit = 32768;
   leader_eager_limit = std::uint64_t{1} << 30;
-  local_finish = 0;
+  local_fragment = 0;
   registration = 3 * kMicrosecond;
   network_registration = 24 * kMicrosecond;
   rdma_per_kib = 200 * kNanosecond;
@@ -22,12 +22,13 @@ HostParameters::HostParameters() {
   cached = 1536 * 1024;
   own_cache = 0;
   own_per_kib = 136 * kNanosecond;
+  combine_per_kib = 0;
   line_same_core = 10 * kNanosecond;
-  line_same_chip = 185 * kNanosecond;
-  line_other_chip = 320 * kNanosecond;
-  line_repeat = 50 * kNanosecond;
-  shared_entry = 50 * kNanosecond;
-  shared_step = 260 * kNanosecond;
+  line_same_chip = 165 * kNanosecond;
+  line_other_chip = 355 * kNanosecond;
+  line_repeat = 48 * kNanosecond;
+  shared_entry = 90 * kNanosecond;
+  shared_step = 250 * kNanosecond;
   node_per_kib = 16 * kNanosecond;
   shared_memory_per_kib = 646 * kNanosecond;
   spin_polls = 500;

@@ -26,7 +26,9 @@ struct HostParameters {
   Time local_receive;
   std::uint64_t eager_limit;         // bytes; longer messages go by rendezvous
   std::uint64_t leader_eager_limit;  // the same among the leaders of a hybrid
-  Time local_finish;  // what each side of a rendezvous on a node spends on the note that ends it
+  // A rendezvous on a node: the receiver's thread copies the message once (0), or both copy it in
+  // fragments of this many bytes, which go back to the sender, through shared memory.
+  std::uint64_t local_fragment;
   Time registration;  // of one buffer of such a message; the kernel of a node serves one after the
                       // other
   Time network_registration;  // the same for a message to or from another node: the HFI has to know
@@ -44,6 +46,7 @@ struct HostParameters {
   // which misses nowhere. 0 bytes: every such copy costs copy_per_kib, which misses once.
   std::uint64_t own_cache;
   Time own_per_kib;
+  Time combine_per_kib;  // a reduction's arithmetic on operands in the own cache
 
   // --- The node's memory, which all its copies share.
   Time node_per_kib;  // at its rate
@@ -74,6 +77,9 @@ struct HostParameters {
   Time CopyTime(std::uint64_t bytes) const { return Part(0, bytes, copy_per_kib, memory_per_kib); }
   Time WriteTime(std::uint64_t bytes) const {
     return static_cast<Time>(bytes) * write_per_kib / 1024;
+  }
+  Time CombineTime(std::uint64_t bytes) const {
+    return static_cast<Time>(bytes) * combine_per_kib / 1024;
   }
   Time SharedCopyTime(std::uint64_t offset, std::uint64_t bytes) const {
     return Part(offset, bytes, copy_per_kib, shared_memory_per_kib);

@@ -58,7 +58,7 @@ HostParameters BuildHostParameters(const v1::HostParameters& message) {
   PERCS_COPY(local_receive);
   PERCS_COPY(eager_limit);
   PERCS_COPY(leader_eager_limit);
-  PERCS_COPY(local_finish);
+  PERCS_COPY(local_fragment);
   PERCS_COPY(registration);
   PERCS_COPY(network_registration);
   PERCS_COPY(rdma_per_kib);
@@ -70,6 +70,7 @@ HostParameters BuildHostParameters(const v1::HostParameters& message) {
   PERCS_COPY(cached);
   PERCS_COPY(own_cache);
   PERCS_COPY(own_per_kib);
+  PERCS_COPY(combine_per_kib);
   PERCS_COPY(line_same_core);
   PERCS_COPY(line_same_chip);
   PERCS_COPY(line_other_chip);

@@ -15,7 +15,9 @@
 
 #include "emulator/experiments/cell_validation.h"
 #include "emulator/experiments/judge.h"
+#include "emulator/experiments/p7ih_validation.h"
 #include "emulator/experiments/roadrunner_validation.h"
+#include "emulator/experiments/smartmap_validation.h"
 
 namespace percs {
 namespace {
@@ -95,6 +97,7 @@ TEST(OneRow, NoParameterOfTheBladeMovesOneRow) {
       own("atomic_service", &P::atomic_service),
       own("software_partner", &P::software_partner),
       own("combine_vector", &P::combine_vector),
+      own("combine_call", &P::combine_call),
       link("line_time", &cell::ChipLinkParameters::line_time),
       link("single_line_time", &cell::ChipLinkParameters::single_line_time),
       link("latency", &cell::ChipLinkParameters::latency)};
@@ -133,6 +136,79 @@ TEST(OneRow, NoParameterOfTheTribladesMovesOneRow) {
   ExpectNoneMovesOneRow<P>(roadrunner::DefaultParameters(), fields, [](const P& p) {
     return JudgedValues(
         {roadrunner::ValidateRoadrunner("RR-03", p), roadrunner::ValidateRoadrunner("RR-043", p)});
+  });
+}
+
+template <typename P>
+void AddHostFields(HostParameters& (*owner)(P&), std::vector<Field<P>>& fields) {
+  const auto add = [&](const char* name, auto member) {
+    fields.push_back(FieldOf<P, HostParameters>(name, owner, member));
+  };
+#define PERCS_FIELD(name) add(#name, &HostParameters::name)
+  PERCS_FIELD(smt);
+  PERCS_FIELD(collective_entry);
+  PERCS_FIELD(local_send);
+  PERCS_FIELD(local_receive);
+  PERCS_FIELD(eager_limit);
+  PERCS_FIELD(local_fragment);
+  PERCS_FIELD(registration);
+  PERCS_FIELD(network_registration);
+  PERCS_FIELD(rdma_per_kib);
+  PERCS_FIELD(fifo_per_kib);
+  PERCS_FIELD(fifo_latency);
+  PERCS_FIELD(write_per_kib);
+  PERCS_FIELD(copy_per_kib);
+  PERCS_FIELD(memory_per_kib);
+  PERCS_FIELD(cached);
+  PERCS_FIELD(own_cache);
+  PERCS_FIELD(own_per_kib);
+  PERCS_FIELD(combine_per_kib);
+  PERCS_FIELD(node_per_kib);
+  PERCS_FIELD(line_same_core);
+  PERCS_FIELD(line_same_chip);
+  PERCS_FIELD(line_other_chip);
+  PERCS_FIELD(line_repeat);
+  PERCS_FIELD(shared_entry);
+  PERCS_FIELD(shared_step);
+  PERCS_FIELD(shared_memory_per_kib);
+  PERCS_FIELD(shared_piece);
+  PERCS_FIELD(two_buffers_from);
+  PERCS_FIELD(poll);
+  PERCS_FIELD(cau_send);
+  PERCS_FIELD(cau_receive);
+#undef PERCS_FIELD
+}
+
+TEST(OneRow, NoParameterOfTheOpteronMovesOneRow) {
+  std::vector<Field<HostParameters>> fields;
+  AddHostFields<HostParameters>(Itself<HostParameters>, fields);
+  ExpectNoneMovesOneRow<HostParameters>(OpteronHost(), fields, [](const HostParameters& host) {
+    return JudgedValues({ValidateSmartmap("", {}, host)});
+  });
+}
+
+TEST(OneRow, NoParameterOfThePower7MovesOneRow) {
+  using P = P7ihMachine;
+  std::vector<Field<P>> fields;
+  AddHostFields<P>([](P& p) -> HostParameters& { return p.host; }, fields);
+  const auto hub = [](const char* name, Time P7ihParameters::*member) {
+    return FieldOf<P, P7ihParameters, Time>(
+        name, [](P& p) -> P7ihParameters& { return p.parameters; }, member);
+  };
+  fields.push_back(hub("send_overhead", &P7ihParameters::send_overhead));
+  fields.push_back(hub("receive_overhead", &P7ihParameters::receive_overhead));
+  fields.push_back(hub("cau_pass_through", &P7ihParameters::cau_pass_through));
+  fields.push_back(hub("cau_port_time", &P7ihParameters::cau_port_time));
+  ExpectNoneMovesOneRow<P>({}, fields, [](const P& p) {
+    std::vector<absl::StatusOr<std::vector<ValidationRow>>> parts;
+    for (const char* only :
+         {"P7IH-01", "P7IH-02", "fig13.p2p.1KB.32", "fig13.p2p.1KB.64", "fig13.p2p.64KB.64",
+          "fig13.p2p.128KB.32", "fig13.p2p.128KB.64", "fig13.p2p.4MB.32", "fig13.hybrid.1KB.32",
+          "fig13.hybrid.64KB.32", "fig13.hybrid.64KB.64", "fig13.hybrid.128KB.32",
+          "fig13.hybrid.1MB.64", "fig13.hybrid.4MB.32"}) {
+      parts.push_back(ValidateP7ih(only, {}, p));
+    }
+    return JudgedValues(parts);
   });
 }
 

@@ -57,7 +57,8 @@ Task<> Collectives::Combine(Vector v, int slot) {
   } else {
     CombineInto<float>(own, other, v.elements, v.op);
   }
-  spe_.Compute(spe_.parameters().combine_vector * ((v.elements + 3) / 4));
+  const BladeParameters& p = spe_.parameters();
+  spe_.Compute(p.combine_call + p.combine_vector * ((v.elements + 3) / 4));
 }
 
 Task<> Collectives::PhasedReduce(Vector v) {

@@ -169,14 +169,48 @@ TEST(OwnCacheTest, ALoopFindsWhatNobodyWritesInItsOwnCache) {
   EXPECT_LT(allreduce(0) - allreduce(kMib), 64 * saved);
 }
 
-TEST(OwnCacheTest, TheEndOfARendezvousCostsBothSides) {
-  const auto time = [](Time finish) {
-    CollectiveWorkload w = Loop(Operation::kAlltoall, "p2p", 1, 2, 64);
-    w.host.eager_limit = 0;
-    w.host.local_finish = finish;
+// Two tasks; the times are added up by hand, in microseconds.
+TEST(FragmentTest, CopiesOfLongMessagesOverlapInFragmentsOfSharedMemory) {
+  const auto time = [](std::uint64_t bytes, std::uint64_t fragment) {
+    CollectiveWorkload w = Loop(Operation::kBroadcast, "p2p:binomial-only", 1, 2, bytes);
+    w.placement.threads_per_core = 1;
+    w.rotate_root = true;  // so that no call begins before the last one has ended
+    w.host = {};
+    w.host.eager_limit = 4 * kKib;
+    w.host.local_fragment = fragment;
+    w.host.write_per_kib = w.host.copy_per_kib = 400 * kNanosecond;
+    w.host.node_per_kib = 0;
     return Microseconds(w);
   };
-  EXPECT_GE(time(kMicrosecond), time(0) + 1);
+  const HostParameters host;
+  const double line = static_cast<double>(host.line_same_chip) / kMicrosecond;
+  const double ends = static_cast<double>(host.local_send + host.local_receive) / kMicrosecond;
+  const double entry = static_cast<double>(host.collective_entry) / kMicrosecond;
+  const double message = ends + line;
+  // Request with 4 KiB, answer, and 16 KiB, each copied twice, one copy after the other.
+  EXPECT_NEAR(time(20 * kKib, 16 * kKib), entry + 3 * message + 20 * 0.8, 0.3);
+  // Four times as much: while the receiver reads a fragment the sender fills the next one.
+  const double more = time(84 * kKib, 16 * kKib) - time(20 * kKib, 16 * kKib);
+  EXPECT_NEAR(more, 64 * 0.4 + 4 * ends, 3);
+  // As one fragment they do not overlap.
+  EXPECT_NEAR(time(84 * kKib, 128 * kKib), entry + 3 * message + 84 * 0.8, 0.3);
+  // A short message is not affected, but for what the sender reads of its return.
+  EXPECT_NEAR(time(4 * kKib, 16 * kKib), time(4 * kKib, 0) + line, line);
+}
+
+TEST(CombineTest, AReductionsArithmeticTakesItsTimeInMessagesAndInDirectAccess) {
+  const auto time = [](const char* algorithm, Time combine) {
+    CollectiveWorkload w = Loop(Operation::kReduce, algorithm, 1, 4, 64 * kKib);
+    w.placement.threads_per_core = 1;
+    w.host.combine_per_kib = combine;
+    return Microseconds(w);
+  };
+  const auto dearer = [&](const char* algorithm) {
+    return time(algorithm, kMicrosecond) - time(algorithm, 0);
+  };
+  EXPECT_NEAR(dearer("p2p:binomial"), 2 * 64, 8);       // the root's two children, one by one
+  EXPECT_NEAR(dearer("smartmap:serial"), 3 * 64, 1);    // one task after the other
+  EXPECT_NEAR(dearer("smartmap:parallel"), 3 * 16, 1);  // of a quarter of the data
 }
 
 // P7IH-014 against P7IH-018, for every root and not only for task 0.

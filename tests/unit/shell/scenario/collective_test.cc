@@ -154,22 +154,23 @@ std::vector<std::int64_t> Numbers(const HostParameters& p) {
     (all.push_back(static_cast<std::int64_t>(values)), ...);
   };
   add(p.smt, p.collective_entry, p.local_send, p.local_receive, p.eager_limit, p.leader_eager_limit,
-      p.local_finish, p.registration, p.network_registration, p.rdma_per_kib, p.fifo_per_kib,
+      p.local_fragment, p.registration, p.network_registration, p.rdma_per_kib, p.fifo_per_kib,
       p.fifo_latency, p.write_per_kib, p.copy_per_kib, p.memory_per_kib, p.cached, p.own_cache,
-      p.own_per_kib, p.line_same_core, p.line_same_chip, p.line_other_chip, p.line_repeat,
-      p.shared_entry, p.shared_step, p.node_per_kib, p.shared_memory_per_kib, p.spin_polls, p.poll,
-      p.shared_record, p.shared_chunk, p.shared_piece, p.two_buffers_from, p.cau_send,
-      p.cau_receive);
+      p.own_per_kib, p.combine_per_kib, p.line_same_core, p.line_same_chip, p.line_other_chip,
+      p.line_repeat, p.shared_entry, p.shared_step, p.node_per_kib, p.shared_memory_per_kib,
+      p.spin_polls, p.poll, p.shared_record, p.shared_chunk, p.shared_piece, p.two_buffers_from,
+      p.cau_send, p.cau_receive);
   return all;
 }
 struct SameFieldsAsHostParameters {
   int smt;
   Time messages_first[3];
   std::uint64_t eager_limits[2];
-  Time registrations[3];
+  std::uint64_t local_fragment;
+  Time registrations[2];
   Time copies[6];
   std::uint64_t cached[2];
-  Time shared[9];
+  Time shared[10];
   int spin_polls;
   Time poll;
   std::uint64_t sizes[4];
