@@ -42,8 +42,8 @@ struct PhaseSchedule {
   std::uint32_t size = 1, me = 0, root = 0;
   std::uint64_t bytes = 0;
   // To be filled in:
-  std::vector<Phase> phases;
-  std::vector<LocalCopy> before, after;
+  std::vector<Phase> phases = {};
+  std::vector<LocalCopy> before = {}, after = {};
   std::uint64_t scratch = 0;
   bool at_once = false;  // no phase waits for the one before
 

@@ -79,7 +79,7 @@ class MessagePort {
     Envelope envelope;
     std::uint64_t bytes = 0, streamed = 0;
     std::uint64_t copied = 0;  // into the send FIFO, or into fragments
-    Content content;
+    Content content = {};
     Endpoint* sender = nullptr;
     bool rendezvous = false;
     bool stalled = false;    // the send FIFO, or shared memory, has all that it takes of it

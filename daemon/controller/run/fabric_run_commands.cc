@@ -58,6 +58,7 @@ FabricRun::CommandRow FabricRun::RowOf(v1::JournalRecord::EventCase event) {
       return {&FabricRun::TakeSubmission, nullptr};
     case v1::JournalRecord::kApply:
     case v1::JournalRecord::kEnd:
+    case v1::JournalRecord::kMpiCalls:  // of a run in one process, which no controller replays
     case v1::JournalRecord::EVENT_NOT_SET:
       return {};
   }
