@@ -136,7 +136,9 @@ bool Controller::HasNews() const {
 void Controller::Keep() {
   if (!store_.is_open() || keeping_again_ || !HasNews()) return;
   const bool stepped = run_ && !run_->manager_log().new_steps().empty();
-  store_.Begin();
+  // Clients and daemons were told of these, or will be; the progress of a run is what daemons know.
+  const bool told = !fabric_kept_ || !places_changed_.empty() || begun_ || !ended_runs_.empty();
+  store_.Begin(told ? Survives::kMachine : Survives::kProcess);
   PutNews();
   const absl::Status status = store_.Commit();
   if (status.ok() != storage_trouble_.ok()) {

@@ -76,11 +76,6 @@ void Client::Look(Controller& controller) {
   if (run != nullptr && run->number() == run_ && !run->ended()) return;
   auto result = controller.Result(run_);
   if (absl::IsNotFound(result.status())) {
-    if (fabric_->lost_power()) {  // the database may be older then, and whole
-      done_ = true;
-      result_ = result.status();
-      return;
-    }
     if (acknowledged_run_) return Fail(fmt::format("run {} was acknowledged and is gone", run_));
     run_ = 0;  // it had not begun for good
     return;

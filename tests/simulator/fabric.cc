@@ -89,8 +89,7 @@ void SimulatedFabric::StartDaemon(std::uint32_t index) {
   around.reached = [](bool) {};
   around.end = [this, process](const absl::Status& why) {
     world_->Log(fmt::format("{} ends: {}", process->name(), why.ToString()));
-    // After a loss of power another fabric may be there, which this daemon has not joined.
-    if (absl::IsFailedPrecondition(why) && !lost_power_ && stray_.empty())
+    if (absl::IsFailedPrecondition(why) && stray_.empty())
       stray_ = fmt::format("{} ends: {}", process->name(), std::string(why.message()));
     process->Kill();
   };

@@ -118,8 +118,9 @@ absl::Status StateStore::Open(const std::string& folder) {
   absl::Status status = Check(code, "opening it");
   if (status.ok()) {
     sqlite3_busy_timeout(database_, kBusyMilliseconds);
+    survives_ = Survives::kMachine;
     status =
-        Run("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
+        Run("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;");
   }
   if (status.ok()) {
     Statement check(database_, "PRAGMA quick_check(1)");
@@ -134,7 +135,7 @@ absl::Status StateStore::Open(const std::string& folder) {
 absl::Status StateStore::CreateTables() {
   if (absl::Status status = Run(kTables); !status.ok()) return status;
   if (absl::Status status = CheckVersions(); !status.ok()) return status;
-  Begin();
+  Begin(Survives::kMachine);
   PutMeta("format", fmt::format("{}", kStateFormat));
   PutMeta("wire", fmt::format("{}", kWireVersion));
   PutMeta("model", fmt::format("{}", kModelVersion));
@@ -219,7 +220,16 @@ absl::Status StateStore::LoadRuns(KeptState* state) {
   return Check(runs.code(), "reading runs");
 }
 
-void StateStore::Begin() {
+void StateStore::Begin(Survives survives) {
+  trouble_ = absl::OkStatus();
+  if (survives != survives_) {
+    // NORMAL writes to the log without a sync, FULL syncs it at the end of each transaction.
+    const char* sql =
+        survives == Survives::kMachine ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL";
+    trouble_ = Check(sqlite3_exec(database_, sql, nullptr, nullptr, nullptr), "writing");
+    if (!trouble_.ok()) return;
+    survives_ = survives;
+  }
   trouble_ =
       Check(sqlite3_exec(database_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), "writing");
 }

@@ -3,8 +3,9 @@
 // What is put there between Begin and Commit is there as a whole or not at all, also if the process
 // is killed in the middle.
 //
-// A commit is on its way to the disk when it returns, and safe from the end of this process, not
-// from that of the machine: after that the database is a little older, but whole.
+// A commit says what it survives. To sync each window's progress would make windows as slow as the
+// disk, so most commits survive the end of this process only: after a failure of the machine the
+// database is a little older, but whole.
 //
 // THREAD: one at a time.
 #pragma once
@@ -47,6 +48,10 @@ struct KeptState {
   std::vector<v1::ManagerStep> steps;  // of the run in progress
 };
 
+// What a commit is safe from when it returns. One that survives the machine is synced, and with it
+// every commit before it.
+enum class Survives { kProcess, kMachine };
+
 class StateStore {
  public:
   // The disk lives as long as this.
@@ -66,7 +71,7 @@ class StateStore {
   // Everything that is put until Commit; errors come from there: RESOURCE_EXHAUSTED when the disk
   // is full, UNAVAILABLE for other trouble. After an error nothing was kept, and the same may be
   // tried again.
-  void Begin();
+  void Begin(Survives survives);
   void PutFabric(std::uint64_t fabric, std::uint32_t places);
   void PutMember(std::uint32_t place, const v1::SavedMember& member);
   void RemoveMember(std::uint32_t place);
@@ -92,6 +97,7 @@ class StateStore {
   std::string path_;
   sqlite3* database_ = nullptr;
   absl::Status trouble_;  // of the transaction
+  Survives survives_ = Survives::kMachine;
 };
 
 }  // namespace percs

@@ -14,6 +14,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/simulator/disk.h"
+#include "tests/simulator/world.h"
 #include "tests/support/source_dir.h"
 
 namespace percs {
@@ -40,7 +42,7 @@ class StateStoreTest : public ::testing::Test {
   void Write() {
     StateStore store;
     ASSERT_TRUE(store.Open(folder_).ok());
-    store.Begin();
+    store.Begin(Survives::kProcess);
     store.PutFabric(17, 2);
     v1::SavedMember member;
     member.set_sent(4);
@@ -83,7 +85,7 @@ TEST_F(StateStoreTest, WhatWasCommittedIsFoundAgainAndWhatWasNotIsNot) {
   {
     StateStore store;
     ASSERT_TRUE(store.Open(folder_).ok());
-    store.Begin();
+    store.Begin(Survives::kProcess);
     store.RemoveMember(1);
     store.PutFabric(18, 5);
   }
@@ -104,7 +106,7 @@ TEST_F(StateStoreTest, ARunThatEndedKeepsItsResultOrItsError) {
   Write();
   StateStore store;
   ASSERT_TRUE(store.Open(folder_).ok());
-  store.Begin();
+  store.Begin(Survives::kProcess);
   store.EndRun(3, absl::UnavailableError("gone"));
   v1::GetResultReply reply;
   reply.set_run(4);
@@ -167,7 +169,7 @@ TEST_F(StateStoreTest, DatabasesOfEarlierFormatsAreRead) {
   ASSERT_EQ(state->runs.size(), 1u);
   EXPECT_EQ(state->runs[0].state, "finished");
   EXPECT_EQ(state->runs[0].result.result().digest(), "dfaa1434113142086343052d643f6f22");
-  store.Begin();
+  store.Begin(Survives::kProcess);
   v1::ApplyRequest request;
   request.set_hold(true);
   store.PutRun(2, "next", request);
@@ -189,7 +191,7 @@ TEST_F(StateStoreTest, AFullDiskKeepsNothingAndTheSameCanBeTriedAgain) {
   v1::ApplyRequest large;
   large.mutable_scenario()->set_name(std::string(4 << 20, 'x'));
   const auto put = [&] {
-    store.Begin();
+    store.Begin(Survives::kProcess);
     store.PutFabric(19, 2);
     store.PutRun(9, "large", large);
     return store.Commit();
@@ -211,6 +213,64 @@ TEST_F(StateStoreTest, AFullDiskKeepsNothingAndTheSameCanBeTriedAgain) {
   EXPECT_TRUE(put().ok());
   EXPECT_EQ(store.Load()->fabric, 19u);
 }
+
+// On the simulated disk, which forgets at a loss of power what was not synced, or parts of it.
+class StateStorePowerTest : public ::testing::TestWithParam<std::uint64_t> {
+ protected:
+  StateStorePowerTest()
+      : world_(GetParam()), disk_(&world_), process_(std::make_shared<sim::Process>(&world_, "c")) {
+    disk_.Mount(process_);
+  }
+  static void Put(StateStore& store, Survives survives, std::uint64_t run, std::uint64_t steps) {
+    store.Begin(survives);
+    store.PutFabric(17, 2);
+    store.PutRun(run, "name", v1::ApplyRequest());
+    v1::SavedRun saved;
+    saved.set_number(run);
+    saved.set_steps(steps);
+    for (std::uint64_t i = 0; i < steps; ++i) store.PutStep(run, i, v1::ManagerStep());
+    store.PutSaved(saved);
+    ASSERT_TRUE(store.Commit().ok());
+  }
+
+  sim::World world_;
+  sim::SimulatedDisk disk_;
+  std::shared_ptr<sim::Process> process_;
+};
+
+TEST_P(StateStorePowerTest, WhatSurvivesTheMachineIsThereAndTheRestIsWhole) {
+  {
+    StateStore store(&disk_);
+    ASSERT_TRUE(store.Open("/state").ok());
+    Put(store, Survives::kProcess, 1, 1);
+    Put(store, Survives::kMachine, 1, 2);  // and with it the one before
+    for (std::uint64_t steps = 3; steps <= 40; ++steps) Put(store, Survives::kProcess, 1, steps);
+    disk_.LosePower();
+  }
+  StateStore store(&disk_);
+  ASSERT_TRUE(store.Open("/state").ok());
+  const auto kept = store.Load();
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_EQ(kept->fabric, 17u);
+  ASSERT_EQ(kept->runs.size(), 1u);
+  EXPECT_GE(kept->steps.size(), 2u);
+  EXPECT_EQ(kept->steps.size(), kept->runs[0].saved.steps());
+}
+
+TEST_P(StateStorePowerTest, ACommitThatSurvivesTheMachineIsSyncedAfterManyThatDoNot) {
+  {
+    StateStore store(&disk_);
+    ASSERT_TRUE(store.Open("/state").ok());
+    for (std::uint64_t steps = 1; steps <= 20; ++steps) Put(store, Survives::kProcess, 1, steps);
+    Put(store, Survives::kMachine, 1, 21);
+    disk_.LosePower();
+  }
+  StateStore store(&disk_);
+  ASSERT_TRUE(store.Open("/state").ok());
+  EXPECT_EQ(store.Load()->steps.size(), 21u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, StateStorePowerTest, ::testing::Range<std::uint64_t>(1, 21));
 
 }  // namespace
 }  // namespace percs
