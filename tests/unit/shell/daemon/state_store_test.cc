@@ -217,9 +217,17 @@ TEST_F(StateStoreTest, AFullDiskKeepsNothingAndTheSameCanBeTriedAgain) {
 // On the simulated disk, which forgets at a loss of power what was not synced, or parts of it.
 class StateStorePowerTest : public ::testing::TestWithParam<std::uint64_t> {
  protected:
-  StateStorePowerTest()
-      : world_(GetParam()), disk_(&world_), process_(std::make_shared<sim::Process>(&world_, "c")) {
+  StateStorePowerTest() : world_(GetParam()), disk_(&world_) { StartProcess(); }
+  void StartProcess() {
+    process_ = std::make_shared<sim::Process>(&world_, "c");
     disk_.Mount(process_);
+  }
+  // The process dies first: it would write into what is left when it closes the database.
+  void LosePower(std::unique_ptr<StateStore> store) {
+    process_->Die();
+    disk_.LosePower();
+    store.reset();
+    StartProcess();
   }
   static void Put(StateStore& store, Survives survives, std::uint64_t run, std::uint64_t steps) {
     store.Begin(survives);
@@ -239,14 +247,12 @@ class StateStorePowerTest : public ::testing::TestWithParam<std::uint64_t> {
 };
 
 TEST_P(StateStorePowerTest, WhatSurvivesTheMachineIsThereAndTheRestIsWhole) {
-  {
-    StateStore store(&disk_);
-    ASSERT_TRUE(store.Open("/state").ok());
-    Put(store, Survives::kProcess, 1, 1);
-    Put(store, Survives::kMachine, 1, 2);  // and with it the one before
-    for (std::uint64_t steps = 3; steps <= 40; ++steps) Put(store, Survives::kProcess, 1, steps);
-    disk_.LosePower();
-  }
+  auto before = std::make_unique<StateStore>(&disk_);
+  ASSERT_TRUE(before->Open("/state").ok());
+  Put(*before, Survives::kProcess, 1, 1);
+  Put(*before, Survives::kMachine, 1, 2);  // and with it the one before
+  for (std::uint64_t steps = 3; steps <= 40; ++steps) Put(*before, Survives::kProcess, 1, steps);
+  LosePower(std::move(before));
   StateStore store(&disk_);
   ASSERT_TRUE(store.Open("/state").ok());
   const auto kept = store.Load();
@@ -258,13 +264,11 @@ TEST_P(StateStorePowerTest, WhatSurvivesTheMachineIsThereAndTheRestIsWhole) {
 }
 
 TEST_P(StateStorePowerTest, ACommitThatSurvivesTheMachineIsSyncedAfterManyThatDoNot) {
-  {
-    StateStore store(&disk_);
-    ASSERT_TRUE(store.Open("/state").ok());
-    for (std::uint64_t steps = 1; steps <= 20; ++steps) Put(store, Survives::kProcess, 1, steps);
-    Put(store, Survives::kMachine, 1, 21);
-    disk_.LosePower();
-  }
+  auto before = std::make_unique<StateStore>(&disk_);
+  ASSERT_TRUE(before->Open("/state").ok());
+  for (std::uint64_t steps = 1; steps <= 20; ++steps) Put(*before, Survives::kProcess, 1, steps);
+  Put(*before, Survives::kMachine, 1, 21);
+  LosePower(std::move(before));
   StateStore store(&disk_);
   ASSERT_TRUE(store.Open("/state").ok());
   EXPECT_EQ(store.Load()->steps.size(), 21u);
