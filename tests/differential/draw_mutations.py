@@ -49,7 +49,7 @@ PARTS = {
     "sessions": Part("daemon/stream/session.h", "shell_test", "Session*"),
     "matching": Part("client/mpi/matching.cc client/mpi/flows.cc", "mpi_test", "*"),
 }
-COPIED = ["CMakeLists.txt", "emulator", "proto", "daemon", "client", "deploy", "tests"]
+COPIED = ["CMakeLists.txt", "CMakePresets.json", "emulator", "proto", "daemon", "client", "deploy", "tests"]
 
 # One line of a file, changed.
 Drawn = collections.namedtuple("Drawn", "operator file line old new")
@@ -107,11 +107,14 @@ OPERATORS = {
 }
 
 
+def paths_of(root, files):
+    return [path for pattern in files.split() for path in sorted(root.glob(pattern))]
+
+
 def sites_of(root, files):
     """Every mutation there is, by operator, in the order of the sources."""
     found = {operator: [] for operator in OPERATORS}
-    paths = [path for pattern in files.split() for path in sorted(root.glob(pattern))]
-    for path in paths:
+    for path in paths_of(root, files):
         for number, line in enumerate(path.read_text().splitlines(), 1):
             code = line.split("//")[0].rstrip()
             if not code.strip() or TEXT.search(code):
@@ -207,7 +210,10 @@ def score(verdicts):
 
 
 def prepare(part, scratch, jobs):
-    """A copy of the sources in `scratch`, built and shown to pass."""
+    """A copy of the sources in `scratch`, built and shown to pass.
+
+    What is to be changed is compiled by itself, the rest in units of many files.
+    """
     for name in COPIED:
         source, target = mutate.ROOT / name, scratch / name
         if source.is_dir():
@@ -216,8 +222,10 @@ def prepare(part, scratch, jobs):
             shutil.copyfile(source, target)
     trial = Trial(scratch, ["cmake", "--build", "build", "-j", str(jobs), "--target", part.target],
                   [f"build/bin/{part.target}", f"--gtest_filter={part.tests}", "--gtest_fail_fast"])
-    code, text = trial.execute(["cmake", "-S", ".", "-B", "build", "-G", "Ninja",
-                                "-DPERCS_BENCH=OFF", "-DCMAKE_UNITY_BUILD=OFF"])
+    alone = [str(path.relative_to(mutate.ROOT)) for each in PARTS.values()
+             for path in paths_of(mutate.ROOT, each.files) if path.suffix == ".cc"]
+    code, text = trial.execute(["cmake", "--preset", "release", "-B", "build", "-DPERCS_BENCH=OFF",
+                                "-DPERCS_ALONE=" + ";".join(sorted(alone))])
     if code != 0:
         raise RuntimeError(text[-4000:])
     trial.unchanged()
