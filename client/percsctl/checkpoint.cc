@@ -117,15 +117,14 @@ Outcome CompareDigests(const Checkpoint& checkpoint, const std::string& digest) 
 // there. `found` becomes the digest at the checkpoint; with another one than that of the checkpoint
 // the run ends there, with DATA_LOSS.
 absl::StatusOr<RunResult> RestoreHere(const RestoreArguments& a, const Checkpoint& checkpoint,
-                                      const Scenario& scenario, std::string* found) {
+                                      const Scenario& scenario, NodeId nodes, std::string* found) {
   ThreadPool pool(a.threads);
   const Executor executor = pool.executor();
   RunOptions options;
   InterruptGuard interrupt;
-  RunProgressLine progress(scenario, a.progress);
+  LocalRunProgress progress(scenario, nodes, a.progress, options);
   options.threads = pool.threads();
   options.executor = &executor;
-  options.progress = [&](const RunProgress& p) { progress.Show(p.now, p.packets_delivered); };
   options.cancelled = [] { return InterruptGuard::raised(); };
   const bool stopped =
       std::any_of(checkpoint.commands.begin(), checkpoint.commands.end(),
@@ -195,7 +194,7 @@ Outcome Restore(const RestoreArguments& a) {
   if (!topology.ok()) return FromStatus(topology.status());
   std::string digest = checkpoint->digest;
   const auto start = std::chrono::steady_clock::now();
-  auto result = RestoreHere(a, *checkpoint, *scenario, &digest);
+  auto result = RestoreHere(a, *checkpoint, *scenario, topology->nodes(), &digest);
   const double wall_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (Outcome outcome = CompareDigests(*checkpoint, digest); outcome.code != ExitCode::kOk)

@@ -58,6 +58,10 @@ bool LooksLikeOption(const std::string& word) {
 // What this command did not know of the words it got; "" if it knew all.
 std::string Unknown(const CLI::App& app, const CLI::App& used) {
   const std::vector<std::string> words = app.remaining();
+  const bool wants_command = &app == &used && app.get_require_subcommand_min() > 0;
+  // Options behind it belong to the command that was meant.
+  if (wants_command && !words.empty() && !LooksLikeOption(words[0]))
+    return fmt::format("no command \"{}\"{}", words[0], DidYouMean(words[0], SubcommandNames(app)));
   for (const std::string& word : words) {
     if (word == "--") break;
     if (!LooksLikeOption(word)) continue;
@@ -68,9 +72,7 @@ std::string Unknown(const CLI::App& app, const CLI::App& used) {
     }
     return fmt::format("no option {}{}", name, DidYouMean(name, OptionNames(app)));
   }
-  const bool wants_command = &app == &used && app.get_require_subcommand_min() > 0;
-  if (!wants_command || words.empty()) return "";
-  return fmt::format("no command \"{}\"{}", words[0], DidYouMean(words[0], SubcommandNames(app)));
+  return "";
 }
 
 }  // namespace

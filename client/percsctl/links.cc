@@ -36,11 +36,17 @@ std::string State(const v1::LinkStatus& link) {
                                  : fmt::format("{} -{}/-{} lanes", state, forward, backward);
 }
 
-std::string LinksText(const v1::ListLinksReply& reply) {
+// "6 links, 1 down", or of those that are down alone "1 link down".
+std::string Heading(std::uint64_t links, std::uint64_t down, bool only_down) {
+  if (!only_down) return fmt::format("{}, {} down", Counted(links, "link"), down);
+  return down == 0 ? "no link is down" : fmt::format("{} down", Counted(down, "link"));
+}
+
+std::string LinksText(const v1::ListLinksReply& reply, bool only_down) {
   Table table({"link", "ends", "class", "state", "flits ->", "load ->", "replays ->", "flits <-",
                "load <-", "replays <-"},
               "llllr");
-  int down = 0;
+  std::uint64_t down = 0;
   for (const v1::LinkStatus& l : reply.links()) {
     down += l.up() ? 0 : 1;
     table.Add({l.name(), l.ends(), l.link_class(), State(l), FormatCount(l.forward().flits()),
@@ -48,8 +54,8 @@ std::string LinksText(const v1::ListLinksReply& reply) {
                FormatCount(l.backward().flits()), FormatPercent(l.utilisation_backward()),
                FormatCount(l.backward().replays())});
   }
-  return fmt::format("{}, {} down, at {}\n{}",
-                     Counted(static_cast<std::uint64_t>(reply.links_size()), "link"), down,
+  return fmt::format("{}, at {}\n{}",
+                     Heading(static_cast<std::uint64_t>(reply.links_size()), down, only_down),
                      FormatVirtual(reply.virtual_time()), table.empty() ? "" : table.ToString());
 }
 
@@ -63,8 +69,8 @@ Outcome Links(const LinksArguments& a) {
           std::remove_if(links->begin(), links->end(), [](const auto& l) { return l.up(); }),
           links->end());
     }
-    fmt::print("{}",
-               IsJson(a.fabric.format) ? LinksJson(*reply).dump(2) + "\n" : LinksText(*reply));
+    fmt::print("{}", IsJson(a.fabric.format) ? LinksJson(*reply).dump(2) + "\n"
+                                             : LinksText(*reply, a.only_down));
     return Outcome::Ok();
   });
 }

@@ -15,6 +15,9 @@ namespace {
 constexpr auto kInterval = std::chrono::milliseconds(200);
 constexpr auto kLineInterval = std::chrono::seconds(2);
 constexpr double kLeastShareForEta = 0.01;
+// Between two looks at a run: a look reads one counter of each node.
+constexpr std::uint64_t kNodeWindows = 8'192;
+constexpr std::uint64_t kWindowsMax = 256;
 
 }  // namespace
 
@@ -102,6 +105,26 @@ void WaitingLine::Tick() {
     if (line_.Due())
       line_.Write(fmt::format("{}, wall {}", what_, FormatWall(line_.wall_seconds())));
   }
+}
+
+LocalRunProgress::LocalRunProgress(const Scenario& scenario, NodeId nodes, bool always,
+                                   RunOptions& options)
+    : line_(scenario, always), building_(std::in_place, "building the machine", always) {
+  options.progress_every_windows = EveryWindows(nodes);
+  options.progress = [this](const RunProgress& p) {
+    building_.reset();
+    line_.Show(p.now, p.packets_delivered);
+  };
+}
+
+void LocalRunProgress::Clear() {
+  building_.reset();
+  line_.Clear();
+}
+
+std::uint64_t LocalRunProgress::EveryWindows(NodeId nodes) {
+  return std::clamp<std::uint64_t>(kNodeWindows / std::max<std::uint64_t>(nodes, 1), 1,
+                                   kWindowsMax);
 }
 
 }  // namespace percs

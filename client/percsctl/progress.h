@@ -8,10 +8,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "emulator/scenario/scenario.h"
+#include "emulator/sim/run.h"
 #include "proto/process/mutex.h"
 
 namespace percs {
@@ -82,6 +84,24 @@ class WaitingLine {
   std::condition_variable_any ended_changed_;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
+};
+
+// Of a run in this process: that the machine is built, then how far the run is. Must outlive the
+// run of `options`, of which it sets `progress` and `progress_every_windows`.
+class LocalRunProgress {
+ public:
+  // `nodes`: of the whole machine.
+  LocalRunProgress(const Scenario& scenario, NodeId nodes, bool always, RunOptions& options);
+  void Clear();
+  double wall_seconds() const { return line_.wall_seconds(); }
+
+  // Windows of large machines take long: with more nodes it looks more often, and so does the run
+  // for whether it is cancelled. 1 to 256.
+  static std::uint64_t EveryWindows(NodeId nodes);
+
+ private:
+  RunProgressLine line_;
+  std::optional<WaitingLine> building_;  // until the first windows have been run
 };
 
 }  // namespace percs

@@ -60,6 +60,7 @@ void List(const JournalledRun& run, bool json) {
 
 absl::StatusOr<std::string> ReplayHere(const JournalledRun& run, const ReplayArguments& a) {
   if (run.apply.has_mpi()) {
+    const WaitingLine line("the calls of the program run again", a.progress);
     const auto result = mpi::ReplayJob(run.scenario, run.apply.mpi(), run.commands);
     if (!result.ok()) return result.status();
     if (!result->failure.empty()) return absl::InternalError(result->failure);
@@ -67,12 +68,13 @@ absl::StatusOr<std::string> ReplayHere(const JournalledRun& run, const ReplayArg
   }
   const auto scenario = BuildScenario(run.scenario, "");
   if (!scenario.ok()) return scenario.status();
+  const auto topology = Topology::Create(scenario->topology);
+  if (!topology.ok()) return topology.status();
   ThreadPool pool(a.threads);
   const Executor executor = pool.executor();
   RunOptions options;
   InterruptGuard interrupt;
-  RunProgressLine progress(*scenario, a.progress);
-  options.progress = [&](const RunProgress& p) { progress.Show(p.now, p.packets_delivered); };
+  LocalRunProgress progress(*scenario, topology->nodes(), a.progress, options);
   options.cancelled = [] { return InterruptGuard::raised(); };
   options.threads = pool.threads();
   options.executor = &executor;

@@ -38,7 +38,7 @@ std::string Summary(const RunReport& report, const Topology& topology) {
   const std::string nodes = FormatNodes(r.nodes, topology.blades(), topology.crossbars());
   std::string text = ReportLine("scenario", fmt::format("{} ({})", r.scenario, nodes));
   text += ReportLine("digest", r.digest.ToString());
-  text += ReportLine("virtual time", FormatVirtual(r.virtual_time));
+  text += ReportLine("virtual time", FormatShort(r.virtual_time));
   text += ReportLine("wall time", fmt::format("{} ({}, {})", FormatWall(report.wall_seconds),
                                               report.placement, Counted(r.windows, "window")));
   text += ReportLine(

@@ -14,6 +14,7 @@
 #include "client/percsctl/format.h"
 #include "proto/convert/topology.h"
 #include "proto/scenario/route_tables_codec.h"
+#include "proto/scenario/suggest.h"
 
 namespace percs {
 namespace {
@@ -108,7 +109,9 @@ std::string RoutesText(const v1::GetRoutesReply& reply, const std::set<std::stri
 
 Outcome Routes(const RoutesArguments& a) {
   if (a.source.empty() || a.destination.empty()) {
-    return Outcome::Fail(ExitCode::kUsage, "two hubs are needed, SRC and DST; see --help");
+    const std::string command = DidYouMean(a.source, {"dump", "load", "diff"});
+    return Outcome::Fail(ExitCode::kUsage, fmt::format("two hubs are needed, SRC and DST{}",
+                                                       command.empty() ? "; see --help" : command));
   }
   v1::GetRoutesRequest request;
   request.set_source(a.source);

@@ -143,18 +143,17 @@ Outcome Run(const RunArguments& a) {
   RunOptions options;
   const auto page = StartPage(a, *topology, options);
   if (!page.ok()) return FromStatus(page.status());
-  RunProgressLine progress(input->scenario, a.progress);
-  // Until the first windows have been run.
-  std::optional<WaitingLine> building(std::in_place, "building the machine", a.progress);
+  LocalRunProgress progress(input->scenario, topology->nodes(), a.progress, options);
   const Pacer pacer(PacingOf(input->message));
-  if (pacer.active()) options.progress_every_windows = 1;
+  if (pacer.active()) {
+    options.progress_every_windows = 1;
+    options.progress = [&pacer, show = std::move(options.progress)](const RunProgress& p) {
+      show(p);
+      pacer.Await(p.now);
+    };
+  }
   options.threads = pool.threads();
   options.executor = &executor;
-  options.progress = [&](const RunProgress& p) {
-    building.reset();
-    progress.Show(p.now, p.packets_delivered);
-    pacer.Await(p.now);
-  };
   options.cancelled = [] { return InterruptGuard::raised(); };
   RouteFile routes;
   if (!a.routes.empty()) {
@@ -179,7 +178,6 @@ Outcome Run(const RunArguments& a) {
   }
   auto result = RunScenario(input->scenario, options);
   const double wall_seconds = progress.wall_seconds();
-  building.reset();
   progress.Clear();
   if (!result.ok()) return RunFailed(result.status());
   if (!a.checkpoint.empty()) {

@@ -101,7 +101,7 @@ std::string ScenarioText(const v1::StatusReply& s) {
   if (s.scenario().empty()) return "scenario      none; `percsctl apply FILE` starts one\n";
   std::string text = fmt::format("scenario      {} (run {}, {})\n", s.scenario(), s.run(),
                                  FormatNodes(s.nodes(), s.blades(), s.crossbars()));
-  text += fmt::format("virtual time  {} after {} of wall time\n", FormatVirtual(s.virtual_time()),
+  text += fmt::format("virtual time  {} after {} of wall time\n", FormatShort(s.virtual_time()),
                       FormatWall(s.wall_seconds()));
   text += fmt::format("windows       {} ({:.0f} per second)\n", FormatCount(s.windows()),
                       s.windows_per_second());

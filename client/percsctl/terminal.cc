@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -62,8 +63,14 @@ std::size_t Terminal::height() const { return static_cast<std::size_t>(getmaxy(s
 void Terminal::Draw(const std::vector<TopLine> &lines) {
   werase(stdscr);
   for (std::size_t y = 0; y < lines.size(); ++y) {
-    wattrset(stdscr, static_cast<int>(AttributesOf(lines[y])));
-    mvwaddnstr(stdscr, static_cast<int>(y), 0, lines[y].text.c_str(), static_cast<int>(width()));
+    const TopLine &line = lines[y];
+    const std::size_t size = std::min(line.text.size(), width());
+    const std::size_t left = std::min(line.left, size);
+    wmove(stdscr, static_cast<int>(y), 0);
+    wattrset(stdscr, static_cast<int>(AttributesOf({"", line.left_style})));
+    waddnstr(stdscr, line.text.c_str(), static_cast<int>(left));
+    wattrset(stdscr, static_cast<int>(AttributesOf(line)));
+    waddnstr(stdscr, line.text.c_str() + left, static_cast<int>(size - left));
   }
   wattrset(stdscr, A_NORMAL);
   wrefresh(stdscr);

@@ -179,9 +179,8 @@ std::vector<TopLine> Beside(std::vector<TopLine> left, std::vector<TopLine> righ
   right.resize(height);
   std::vector<TopLine> lines;
   for (std::size_t i = 0; i < height; ++i) {
-    const Style style = std::max(left[i].style, right[i].style);
     lines.push_back({Fill(left[i].text, kHubColumns) + std::string(kBetween, ' ') + right[i].text,
-                     i == 0 ? Style::kHeader : style, right[i].selected});
+                     right[i].style, right[i].selected, kHubColumns + kBetween, left[i].style});
   }
   return lines;
 }

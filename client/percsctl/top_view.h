@@ -54,6 +54,9 @@ struct TopLine {
   std::string text;
   Style style = Style::kNone;
   bool selected = false;
+  // Columns of another list to the left of it, which have a style of their own.
+  std::size_t left = 0;
+  Style left_style = Style::kNone;
 };
 struct TopScreen {
   std::size_t width = 80, height = 24;

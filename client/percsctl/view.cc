@@ -120,12 +120,11 @@ Outcome View(const ViewArguments& a) {
   ThreadPool pool(a.threads);
   const Executor executor = pool.executor();
   InterruptGuard interrupt;
-  RunProgressLine progress(run->scenario, a.progress);
   std::string delivered;
   RunOptions options;
+  LocalRunProgress progress(run->scenario, topology->nodes(), a.progress, options);
   options.threads = pool.threads();
   options.executor = &executor;
-  options.progress = [&](const RunProgress& p) { progress.Show(p.now, p.packets_delivered); };
   options.cancelled = [] { return InterruptGuard::raised(); };
   options.watch = [&](const Fabric& fabric, std::uint64_t windows, bool ended) {
     recorder.Watch(fabric, windows, ended);

@@ -54,6 +54,10 @@ class FirstHourTest(CliTest):
             self.bad(USAGE, wrong, "run", *words)
         self.bad(USAGE, 'percsctl fault: no command "creat"; did you mean "create"?\n'
                  "See `percsctl fault --help`.", "fault", "creat")
+        self.bad(USAGE, 'percsctl fault: no command "link-dwn"; did you mean "link-down"?\n'
+                 "See `percsctl fault --help`.", "fault", "link-dwn", "x", "--name", "lab")
+        self.bad(USAGE, 'percsctl routes: two hubs are needed, SRC and DST; did you mean "dump"?',
+                 "routes", "dmp", "--name", "lab")
         self.bad(USAGE, "percsctl status: --name is an option of `status`; write it after that "
                  "word\nSee `percsctl status --help`.", "--name", "lab", "status")
         for path, right in (("tinny.yaml", "tiny.yaml"), ("tiny", "tiny.yaml")):
@@ -180,8 +184,10 @@ class GraphTest(CliTest):
     def test_a_fabric_is_drawn_with_what_is_down(self):
         self.good("up", "--daemons", 2)
         self.good("apply", self.write("endless.yaml", ENDLESS))
+        self.assertRegex(self.good("links", "--down"), r"^no link is down, at \S+ virtual\n$")
         self.good("fault", "link-down", "sn0-d0-h0/sn0-d0-h1")
-        self.wait_for("the link to be down", lambda: "1 down" in self.good("links", "--down"))
+        self.wait_for("the link to be down",
+                      lambda: self.good("links", "--down").startswith("1 link down, at "))
         root = self.drawing()
         title = self.elements(root, "text")[0].text
         self.assertRegex(title, r"^default at [\d.,]+ ?[nmu]?s")

@@ -31,6 +31,7 @@ from percs.local import (Process, ca, contexts, delete_context, down_all, export
 from percs.measure import (capture, collective, collective_roots, journal, mpirun, perf, picture,
                            ping, replay, restore, run, sweep, sweep3d, trace, validate,
                            validation_page, version, view)
+from percs.parquet import to_parquet
 from percs.result import Latency, Result
 from percs._run import Progress, Run
 from percs.scenario import Scenario, check, fields, schema
@@ -47,4 +48,4 @@ __all__ = [
     "counter_list", "delete_context", "diff_routes", "down_all", "dump_routes", "export_context",
     "fabrics", "fields", "graph", "import_context", "journal", "mpirun", "percsctl", "perf",
     "picture", "ping", "plot", "print_time", "replay", "restore", "run", "schema", "sweep",
-    "sweep3d", "trace", "validate", "validation_page", "version", "view"]
+    "sweep3d", "to_parquet", "trace", "validate", "validation_page", "version", "view"]

@@ -218,21 +218,24 @@ def _machine(scenario: Union[None, Scenario, Path]) -> List[str]:
 
 def mpirun(program: Sequence[Union[str, Path]], *, ranks: int,
            scenario: Union[None, Scenario, Path] = None, map_by: Optional[str] = None,
-           compute: str = "zero", open_mpi: Sequence[str] = (), report: Optional[Path] = None,
-           control: Optional[str] = None, dry_run: bool = False) -> Any:
+           compute: str = "zero", collectives: Optional[str] = None,
+           open_mpi: Sequence[str] = (), report: Optional[Path] = None,
+           control: Optional[str] = None, journal: Optional[Path] = None,
+           dry_run: bool = False) -> Any:
     """Runs an unmodified MPI program on an emulated machine (docs/mpi.md).
 
     ``program``: with its arguments. Returns the report as a dict, with what the program printed as
     ``output``; with ``dry_run`` the command that would be started. ``report``: a file that keeps
     the report, too. ``control``: ``unix:PATH`` where faults of the machine are changed meanwhile.
-    Errors as of run.
+    ``collectives``: p2p, cau or auto. ``journal``: a folder from which ``replay`` runs again what
+    the program did. Errors as of run.
     """
     chosen = [] if scenario is None else [str(_file(scenario).path), *_file(scenario).arguments()]
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "report.json" if report is None else pathlib.Path(report)
         output = _program.run("mpirun", *_program.options(
-            ranks=ranks, map_by=map_by, compute=compute, report=file, control=control,
-            dry_run=dry_run),
+            ranks=ranks, map_by=map_by, compute=compute, collectives=collectives, report=file,
+            control=control, journal=journal, dry_run=dry_run),
             *(f"--open-mpi={one}" for one in open_mpi), *chosen, "--", *program)
         if dry_run:
             return output.strip()

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "emulator/base/time.h"
 
 namespace percs {
@@ -109,6 +111,16 @@ TEST(TopViewTest, FillsTheScreenAndNoMore) {
             "\n"
             "\n"
             "q quit  s sort: load  up/down select  c cut/restore link  p pause/resume\n");
+  // Beside each other, a selected link that is down marks no hub.
+  screen.width = 120;
+  const std::vector<TopLine> wide = TopLines(state, screen);
+  const auto down =
+      std::find_if(wide.begin(), wide.end(), [](const TopLine& line) { return line.selected; });
+  ASSERT_NE(down, wide.end());
+  EXPECT_EQ(down->left_style, Style::kWarning) << "packets were dropped in this hub just now";
+  EXPECT_EQ(down->style, Style::kBad);
+  EXPECT_THAT(down->text.substr(0, down->left), testing::HasSubstr("sn0-d0-h1"));
+  EXPECT_THAT(down->text.substr(down->left), testing::StartsWith("sn0-d0-h0:LR0 "));
 }
 
 }  // namespace
