@@ -44,9 +44,9 @@ def _binary(value: bytes) -> bytes:
 
 
 def _list(kind: int, values: Sequence[bytes]) -> bytes:
-    short = bytes([len(values) << 4 | kind])
-    return (short if len(values) < 15 else bytes([0xF0 | kind]) + _varint(len(values))) + b"".join(
-        values)
+    few = len(values) < 15
+    head = bytes([len(values) << 4 | kind]) if few else bytes([0xF0 | kind]) + _varint(len(values))
+    return head + b"".join(values)
 
 
 def _struct(*fields: Tuple[int, int, bytes]) -> bytes:
