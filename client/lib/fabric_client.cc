@@ -183,6 +183,12 @@ absl::StatusOr<v1::PauseReply> FabricClient::StepTime(std::int64_t by) {
   return Call(&v1::Control::Stub::StepTime, request, deadline_);
 }
 
+absl::StatusOr<v1::PauseReply> FabricClient::SetPace(std::int64_t pace) {
+  v1::SetPaceRequest request;
+  request.set_pace(pace);
+  return Call(&v1::Control::Stub::SetPace, request, deadline_);
+}
+
 absl::StatusOr<v1::FaultReply> FabricClient::UpdateFault(const v1::Fault& fault) {
   v1::UpdateFaultRequest request;
   *request.mutable_fault() = fault;

@@ -52,6 +52,8 @@ class FabricClient {
   absl::StatusOr<v1::PauseReply> Pause();
   absl::StatusOr<v1::PauseReply> Resume();
   absl::StatusOr<v1::PauseReply> StepTime(std::int64_t by);
+  // `pace` in virtual picoseconds per wall second; 0: no limit.
+  absl::StatusOr<v1::PauseReply> SetPace(std::int64_t pace);
   absl::StatusOr<v1::FaultReply> UpdateFault(const v1::Fault& fault);
   absl::StatusOr<v1::FaultReply> DeleteFault(const std::string& id);
   // "": all.

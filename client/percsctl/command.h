@@ -60,6 +60,7 @@ CommandBody AddFabric(CLI::App& app);
 CommandBody AddFault(CLI::App& app);
 CommandBody AddPause(CLI::App& app);
 CommandBody AddResume(CLI::App& app);
+CommandBody AddPace(CLI::App& app);
 CommandBody AddStep(CLI::App& app);
 CommandBody AddReplay(CLI::App& app);
 CommandBody AddCheckpoint(CLI::App& app);

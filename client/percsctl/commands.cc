@@ -158,6 +158,10 @@ constexpr Command kCommands[] = {
     {"pause", kControl, "Pause virtual time; commands are still accepted", "  percsctl pause",
      AddPause},
     {"resume", kControl, "Resume virtual time", "  percsctl resume", AddResume},
+    {"pace", kControl, "Set how fast virtual time passes; `max`: without limit",
+     R"(  percsctl pace 20us/s
+  percsctl pace max)",
+     AddPace},
     {"step", kControl, "Advance virtual time by an amount, then pause", "  percsctl step 10us",
      AddStep},
     {"replay", kControl, "Run a journal again and compare the digest",

@@ -1,5 +1,5 @@
 // percsctl events: what happened to a running fabric. percsctl health: what is not as it should be.
-// percsctl pause, resume, step: its virtual time.
+// percsctl pause, resume, step, pace: its virtual time.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,11 +16,17 @@
 #include "client/percsctl/format.h"
 #include "client/percsctl/progress.h"
 #include "client/percsctl/report.h"
+#include "proto/scenario/units.h"
 
 namespace percs {
 namespace {
 
 using Json = nlohmann::json;
+
+struct PaceArguments {
+  FabricOptions fabric;
+  std::string pace;
+};
 
 struct TimeArguments {
   FabricOptions fabric;
@@ -215,6 +221,21 @@ Outcome StepTime(const TimeArguments& a) {
   });
 }
 
+Outcome SetPace(const PaceArguments& a) {
+  std::int64_t pace = 0;
+  if (a.pace != "max") {
+    const auto read = ParseQuantity(Quantity::kPace, a.pace);
+    if (!read.ok()) return Outcome::Fail(ExitCode::kUsage, "PACE: " + Text(read.status()));
+    pace = *read;
+  }
+  const std::string told =
+      pace == 0 ? "no pace limits virtual time from"
+                : fmt::format("a pace of {} from", PrintQuantity(Quantity::kPace, pace));
+  return WithFabric(a.fabric, [&](FabricClient& client) {
+    return PrintPause(a.fabric, told.c_str(), client.SetPace(pace));
+  });
+}
+
 }  // namespace
 
 CommandBody AddPause(CLI::App& app) {
@@ -233,6 +254,14 @@ CommandBody AddResume(CLI::App& app) {
     return WithFabric(
         *a, [&](FabricClient& client) { return PrintPause(*a, "resumes at", client.Resume()); });
   };
+}
+
+CommandBody AddPace(CLI::App& app) {
+  auto a = std::make_shared<PaceArguments>();
+  app.add_option("PACE", a->pace, "Virtual time per wall second, like 20us/s; max: no limit")
+      ->required();
+  AddFabricOptions(app, a->fabric);
+  return [a] { return SetPace(*a); };
 }
 
 CommandBody AddStep(CLI::App& app) {

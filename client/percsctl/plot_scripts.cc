@@ -188,7 +188,9 @@ std::string CurvePanelScript(const CurvePanel& panel, const PlotInputs& inputs) 
     if (x && at->is_number()) curve[*x * 1e-9] = at->get<double>() * panel.scale;
   }
   std::string data = "$curves << EOD\n", plots;
+  bool empty = true;
   for (std::size_t i = 0; i < order.size(); ++i) {
+    empty = empty && curves[order[i]].empty();
     for (const auto& [x, y] : curves[order[i]]) data += fmt::format("{} {}\n", x, y);
     data += "\n\n";
     if (curves[order[i]].empty()) data += "NaN NaN\n\n\n";
@@ -197,7 +199,12 @@ std::string CurvePanelScript(const CurvePanel& panel, const PlotInputs& inputs) 
         "linecolor {} title {}",
         plots.empty() ? "plot " : ", ", i, i + 1, PlotText(order[i]));
   }
-  return data + fmt::format("EOD\nset title {}\n{}\n", PlotText(panel.title), plots);
+  // gnuplot finds no range without a point.
+  return data + fmt::format("EOD\nset title {}\n{}\n{}\n", PlotText(panel.title),
+                            empty ? "set yrange [0:1]\nset label 1 'every point is saturated' at "
+                                    "graph 0.5, graph 0.5 center"
+                                  : "set yrange [0:*]\nunset label 1",
+                            plots);
 }
 
 // --- Load over time
@@ -287,10 +294,14 @@ absl::StatusOr<std::string> CurvesPlot(const PlotInputs& inputs, PlotSize* size)
       return Nothing(input, "measured no offered load; only runs of traffic patterns do");
   }
   *size = {1320, 400};
-  std::string script = std::string(kGrid) +
-                       "set key bottom right\nset yrange [0:*]\nset xlabel 'offered load (GB/s per "
-                       "hub)'\nset offsets graph 0.02, graph 0.02, graph 0.05, 0\n"
-                       "set multiplot layout 1,3 title 'latency of saturated points is left out'\n";
+  double most = 0;  // of all panels, also where latency is left out
+  for (const PlotInput& input : inputs)
+    most = std::max(most, *Number(input.json, {"measured", "offered_bytes_per_second_per_hub"}));
+  std::string script = fmt::format(
+      "{}set key bottom right\nset xrange [0:{}]\nset xlabel 'offered load (GB/s per hub)'\n"
+      "set offsets 0, graph 0.02, graph 0.05, 0\n"
+      "set multiplot layout 1,3 title 'latency of saturated points is left out'\n",
+      kGrid, most > 0 ? most * 1.02e-9 : 1);
   for (const CurvePanel& panel : kCurvePanels) script += CurvePanelScript(panel, inputs);
   return script + "unset multiplot\n";
 }

@@ -25,6 +25,8 @@ FabricSight Controller::SightOfRun(const FabricRun& run, const std::vector<NodeS
   };
   const P7ihParameters& parameters = run.scenario().parameters;
   sight.places = seen_links_->places();
+  sight.hub_names = seen_links_->hubs();
+  sight.hubs = seen_links_->LookAtHubs(stats);
   sight.links = seen_links_->Look(run.topology(), parameters, stats, up);
   for (const NodeState& state : states)
     if (!state.ranks.empty() && run.topology().nodes() <= kSeenNodesMax)

@@ -36,6 +36,21 @@ SeenLinks::SeenLinks(const Topology& topology) {
                       ClassName(topology.ClassOfLink(link))});
   }
   places_ = std::make_shared<const std::vector<LinkPlace>>(std::move(places));
+  std::vector<std::string> hubs;
+  for (NodeId hub = 0; topology.nodes() <= kSeenNodesMax && hub < topology.hubs(); ++hub)
+    hubs.push_back(topology.NodeName(hub));
+  hubs_ = std::make_shared<const std::vector<std::string>>(std::move(hubs));
+}
+
+std::vector<HubSight> SeenLinks::LookAtHubs(SeenStats stats) const {
+  std::vector<HubSight> hubs(hubs_->size());
+  for (std::size_t i = 0; i < hubs.size(); ++i) {
+    const NodeStats* const of = stats(static_cast<NodeId>(i));
+    if (of == nullptr) continue;
+    for (const std::uint64_t packets : of->packets_dropped) hubs[i].packets_dropped += packets;
+    hubs[i].tables_installed = of->tables_installed;
+  }
+  return hubs;
 }
 
 std::vector<LinkSight> SeenLinks::Look(const Topology& topology, const P7ihParameters& parameters,

@@ -46,7 +46,15 @@ struct LinkSight {
   bool operator==(const LinkSight&) const = default;
 };
 
-// The links of a machine that the page is told of.
+// What a hub has counted since the run began.
+struct HubSight {
+  std::uint64_t packets_dropped = 0, tables_installed = 0;
+
+  bool operator==(const HubSight&) const = default;
+};
+
+// The links and hubs of a machine that the page is told of: none of one with more nodes than
+// kSeenNodesMax.
 class SeenLinks {
  public:
   // Null for a hub that tells nothing.
@@ -60,10 +68,15 @@ class SeenLinks {
   // As places(), of the same topology.
   std::vector<LinkSight> Look(const Topology& topology, const P7ihParameters& parameters,
                               SeenStats stats, SeenUp up) const;
+  // Names, by hub.
+  const std::shared_ptr<const std::vector<std::string>>& hubs() const { return hubs_; }
+  // As hubs().
+  std::vector<HubSight> LookAtHubs(SeenStats stats) const;
 
  private:
   std::vector<LinkEnd> links_;
   std::shared_ptr<const std::vector<LinkPlace>> places_;
+  std::shared_ptr<const std::vector<std::string>> hubs_;
 };
 
 // Adds `"name":[...]` to the members of an object of JSON: docs/page.md, `link_columns`. What is
@@ -116,7 +129,9 @@ struct FabricSight {
   std::chrono::nanoseconds waited{0};
   NodeStats total;
   std::shared_ptr<const std::vector<LinkPlace>> places;
-  std::vector<LinkSight> links;                     // as `places`
+  std::vector<LinkSight> links;  // as `places`
+  std::shared_ptr<const std::vector<std::string>> hub_names;
+  std::vector<HubSight> hubs;                       // as `hub_names`
   std::shared_ptr<const std::vector<int>> outputs;  // SeenRows::outputs
   std::vector<RowSight> rows;                       // those that were looked at
   std::vector<HubRanks> ranks;  // of hubs that have some; of machines with kSeenNodesMax nodes

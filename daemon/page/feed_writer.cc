@@ -70,6 +70,18 @@ std::string RanksJson(const std::vector<HubRanks>& hubs, const std::vector<HubRa
   return json.empty() ? "" : "{" + json + "}";
 }
 
+// Those that are not as they were told.
+std::string HubsJson(const std::vector<std::string>& names, const std::vector<HubSight>& hubs,
+                     const std::vector<HubSight>& told) {
+  std::string json;
+  for (std::size_t i = 0; i < hubs.size(); ++i) {
+    if (hubs[i] == (i < told.size() ? told[i] : HubSight{})) continue;
+    json += fmt::format(R"({}"{}":[{},{}])", json.empty() ? "" : ",", names[i],
+                        hubs[i].packets_dropped, hubs[i].tables_installed);
+  }
+  return json.empty() ? "" : "{" + json + "}";
+}
+
 void AddPart(const char* name, const std::string& part, std::string* message) {
   if (part.empty()) return;
   *message += fmt::format("{}\"{}\":{}", message->empty() ? "" : ",", name, part);
@@ -91,6 +103,8 @@ void FeedWriter::BeginRun(std::uint64_t run) {
   rows_.clear();
   outputs_.reset();
   ranks_.clear();
+  hub_names_.reset();
+  hubs_.clear();
   events_.clear();
   counters_.clear();
   changed_ = {};
@@ -120,6 +134,7 @@ void FeedWriter::ForgetRecent() {
 void FeedWriter::TakeSight(FabricSight sight) {
   TakeRows(sight);
   TakeRanks(&sight);
+  TakeHubs(&sight);
   if (!sight.counted) return TakeLinks(std::move(sight));
   v1::GetCountersReply reply;
   reply.set_virtual_time(sight.virtual_time);
@@ -171,6 +186,14 @@ void FeedWriter::TakeRanks(FabricSight* sight) {
   ranks_ = std::move(sight->ranks);
 }
 
+void FeedWriter::TakeHubs(FabricSight* sight) {
+  if (!sight->hub_names) return;
+  hub_names_ = std::move(sight->hub_names);
+  if (std::string json = HubsJson(*hub_names_, sight->hubs, hubs_); !json.empty())
+    changed_.hubs = std::move(json);
+  hubs_ = std::move(sight->hubs);
+}
+
 void FeedWriter::TakeRows(const FabricSight& sight) {
   if (!sight.outputs) return;
   if (!outputs_) changed_.outputs = true;
@@ -219,6 +242,7 @@ std::string FeedWriter::Delta() {
     AddPart("matrix", MatrixJson(parts.rows_at, parts.rows, outputs), &message);
   }
   AddPart("ranks", parts.ranks, &message);
+  AddPart("hubs", parts.hubs, &message);
   AddPart("counters", parts.counters, &message);
   AddPart("events", parts.events.empty() ? "" : "[" + parts.events + "]", &message);
   return FeedMessage("delta", message);
@@ -237,6 +261,7 @@ std::string FeedWriter::Snapshot() const {
     AddPart("matrix", MatrixJson(links_at_, told, OutputsOfMatrix()), &message);
   }
   AddPart("ranks", RanksJson(ranks_, {}), &message);
+  if (hub_names_) AddPart("hubs", HubsJson(*hub_names_, hubs_, {}), &message);
   AddPart("counters", counters_, &message);
   AddPart("events", "[" + events + "]", &message);
   return FeedMessage("snapshot", message);

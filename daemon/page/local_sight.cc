@@ -66,10 +66,11 @@ FabricSight LocalSight::Look(const Fabric& fabric, bool ended) const {
   const auto here = [&nodes](NodeId node) {
     return std::binary_search(nodes.begin(), nodes.end(), node);
   };
-  sight.links = links_.Look(
-      fabric.topology(), fabric.scenario().parameters,
-      [&](NodeId node) { return here(node) ? &fabric.stats(node) : nullptr; },
-      [&](LinkEnd end) { return !here(end.node) || fabric.link_up(end); });
+  const auto stats = [&](NodeId node) { return here(node) ? &fabric.stats(node) : nullptr; };
+  sight.hub_names = links_.hubs();
+  sight.hubs = links_.LookAtHubs(stats);
+  sight.links = links_.Look(fabric.topology(), fabric.scenario().parameters, stats,
+                            [&](LinkEnd end) { return !here(end.node) || fabric.link_up(end); });
   return sight;
 }
 

@@ -46,6 +46,7 @@ constexpr MethodRoles kMethods[] = {
     {"/percs.v1.Control/Pause", kChange},
     {"/percs.v1.Control/Resume", kChange},
     {"/percs.v1.Control/StepTime", kChange},
+    {"/percs.v1.Control/SetPace", kChange},
     {"/percs.v1.Control/WatchEvents", kLook},
     {"/percs.v1.Control/GetHealth", kLook},
     {"/percs.v1.Control/PreviewFault", kLook},

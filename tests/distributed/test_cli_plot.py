@@ -78,6 +78,12 @@ class PlotTest(CliTest):
                 files.append(f"{mode}={name}")
         self.assertLessEqual({"hw_direct", "sw_indirect", "accepted load (GB/s per hub)"},
                              self.draw("curves", *files))
+        # One point that is not saturated, then none: axes are those of all points.
+        for load in (0.6, 0.9):
+            self.result(f"high-{load}.json", self.write("c.yaml", PATTERN.format(name="c", load=load)))
+        saturated = [f"h=high-{load}.json" for load in (0.6, 0.9)]
+        self.draw("curves", "h=hw_direct-0.05.json", *saturated)
+        self.assertIn("every point is saturated", self.draw("curves", *saturated))
 
     def test_load_over_time_and_ranks(self):
         self.write("t.json", self.good("trace", SCENARIOS / "supernode-alltoall.yaml",

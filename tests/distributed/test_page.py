@@ -31,7 +31,6 @@ workload:
 run: {clock: live, pace: 20us/s}
 """
 LINK = "sn0-d0-h0:LL0"
-SLOW, READERS = 200, 1000
 GROWTH_BYTES_MAX = 32 << 20
 FULL = unittest.skipUnless(os.environ.get("PERCS_FULL") == "1", "takes long: --full")
 
@@ -135,6 +134,10 @@ class FeedTest(PageTest):
         columns = fed["link_columns"]
         listed = {link["name"]: link for link in self.good_json("links")["links"]}
         self.assertEqual(set(listed), set(fed["links"]["rows"]))
+        hubs = {hub["node"]: hub for hub in self.good_json("counters", "--per-node")["nodes"]}
+        counts = {name: [sum(hub["drops"].values()), hub["tables_installed"]]
+                  for name, hub in hubs.items()}
+        self.assertEqual({name: of for name, of in counts.items() if any(of)}, fed.get("hubs", {}))
         for name, row in fed["links"]["rows"].items():
             seen = dict(zip(columns, row))
             self.assertEqual(len(columns), len(row))
@@ -203,9 +206,16 @@ class FeedTest(PageTest):
         at = int(self.page.call("Pause")["at"])
         self.wait_for("pause", lambda: self.good_json("status")["state"] == "paused")
         self.assertEqual(at + 5_000_000, int(self.page.call("StepTime", by=5_000_000)["at"]))
+        self.assertEqual("7000000", self.page.call("SetPace", pace=7_000_000)["pace"])
+        self.assertEqual("paused", self.good_json("status")["state"])
+        self.refused(400, "a pace of -1ps/s", "POST", "/api/SetPace", '{"pace": -1}')
         self.page.call("Resume")
         self.wait_for("time to pass",
                       lambda: self.good_json("status")["virtual_ps"] > at + 5_000_000)
+        self.assertEqual(7_000_000, self.good_json("status")["pace_ps_per_wall_second"])
+        self.assertIn("a pace of 30us/s from ", self.good("pace", "30us/s"))
+        self.assertIn("no pace limits virtual time from ", self.good("pace", "max"))
+        self.assertEqual(0, self.good_json("status")["pace_ps_per_wall_second"])
 
     def test_a_controller_that_continues_has_the_same_link(self):
         page = self.up()
@@ -308,9 +318,15 @@ class GuardTest(PageTest):
         self.wait_for("room for a reader",
                       lambda: self.page.ask("HEAD", "/")[0] == 200 and self.reads())
 
-    @FULL
     def test_an_attack_costs_no_memory_and_no_answers(self):
-        """200 who do not read, 1,000 who want the feed, and requests that are none, all at once."""
+        self.attack(slow=80, readers=100)
+
+    @FULL
+    def test_a_large_attack_costs_no_memory_and_no_answers(self):
+        self.attack(slow=200, readers=1000)
+
+    def attack(self, slow, readers):
+        """By those who do not read, who want the feed, and whose requests are none, all at once."""
         self.up()
         self.apply()
         (pid,) = [process["pid"] for process in self.record["processes"]
@@ -321,9 +337,9 @@ class GuardTest(PageTest):
                 f"X-Percs-Token: {self.page.token}\r\n\r\n").encode()
         kept, answers = [], collections.Counter()
         self.addCleanup(lambda: [one.close() for one in kept])
-        for i in range(SLOW + READERS):
+        for i in range(slow + readers):
             one = self.send(head)
-            if i < SLOW:
+            if i < slow:
                 kept.append(one)  # and is never read
             else:
                 answers[self.first_line(one)] += 1

@@ -221,6 +221,7 @@ class CallsTest(PackageTest):
             run = call("apply", f.apply, percs.Scenario.from_text(ENDLESS), hold=True)
             self.assertEqual(8, run.nodes)
             at = call("pause", f.pause)
+            self.assertGreaterEqual(call("pace", f.pace, "50us/s"), at)
             self.assertGreater(call("step", f.step, "5us"), at)
             self.assertTrue(call("health", f.health).healthy)
             self.assertEqual(percsctl_json("links", "--controller", f.address)["links"][0]["name"],

@@ -6,16 +6,19 @@ python3-selenium (deploy/install --browser), and runs under --full. PERCS_SCREEN
 pictures of every view.
 """
 
+import http.server
 import json
 import os
 import pathlib
 import re
 import sys
+import threading
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "distributed")]
 from test_cli import SCENARIOS, CliTest  # noqa: E402
+import test_run_page  # noqa: E402
 
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -77,6 +80,7 @@ blades:
 run: {clock: live, pace: 20us/s}
 """
 LINK = "sn0-d0-h0:LL3"
+LINK_ENDS = ("sn0-d0-h0", "sn0-d0-h4")
 HUB = "sn0-d0-h0"
 
 
@@ -104,8 +108,23 @@ class BrowserTest(CliTest):
         return self.js("document.querySelector(arguments[0])?.textContent ?? ''", css)
 
     def shoot(self, name):
-        if folder := os.environ.get("PERCS_SCREENSHOTS"):
-            self.browser.save_screenshot(str(pathlib.Path(folder) / f"{name}.png"))
+        """As it is, and the other theme on a wide screen."""
+        if not (folder := os.environ.get("PERCS_SCREENSHOTS")):
+            return
+        self.browser.save_screenshot(str(pathlib.Path(folder) / f"{name}.png"))
+        size = self.browser.get_window_size()
+        self.browser.set_window_size(1920, 1080)
+        self.click("#theme")
+        self.browser.save_screenshot(str(pathlib.Path(folder) / f"{name}_wide.png"))
+        self.click("#theme")
+        self.browser.set_window_size(size["width"], size["height"])
+
+    def watch_a_run(self, file, *flags):
+        """A browser with the page of `percsctl run`."""
+        run = test_run_page.RunPageTest.running(self, file, *flags)
+        page = run.__enter__()
+        self.addCleanup(run.__exit__, None, None, None)
+        return self.start(f"http://{page.host}:{page.port}/#{page.token}")
 
     def fact(self, name):
         return self.text(f"[data-fact='{name}']")
@@ -120,13 +139,16 @@ class BrowserTest(CliTest):
     def click_link(self, name):
         self.click_at(self.js("percs.ring.middleOf(arguments[0])", name))
 
-    def click_at(self, at):
-        """With the mouse, in the middle of where something is drawn."""
+    def move_to(self, at):
+        """The mouse, to where something is drawn on the map; performs nothing yet."""
         from selenium.webdriver.common.action_chains import ActionChains
         canvas = self.browser.find_element("id", "map")
         size = canvas.rect
-        ActionChains(self.browser).move_to_element_with_offset(
-            canvas, at["x"] - size["width"] / 2, at["y"] - size["height"] / 2).click().perform()
+        return ActionChains(self.browser).move_to_element_with_offset(
+            canvas, at["x"] - size["width"] / 2, at["y"] - size["height"] / 2)
+
+    def click_at(self, at):
+        self.move_to(at).click().perform()
 
     def test_a_click_previews_cuts_shows_the_reroute_and_restores(self):
         self.open(SUPERNODE, 4)
@@ -148,6 +170,8 @@ class BrowserTest(CliTest):
         (fault,) = self.good_json("fault", "list")["faults"]
         self.assertEqual([LINK], fault["targets"])
         self.assertFalse(self.js("percs.model.links.get(arguments[0]).up", LINK))
+        self.wait_for("hubs that got new tables", lambda: set(LINK_ENDS) <= set(self.js(
+            "[...percs.model.hubCounts].filter(([, of]) => of.rerouted > 0).map(([hub]) => hub)")))
         self.shoot("cut")
         shown = self.js("percs.model.events.map(e => [e.sequence, e.at, e.kind])")
         listed = {e["sequence"]: e for e in map(json.loads, self.good(
@@ -165,6 +189,11 @@ class BrowserTest(CliTest):
         total = self.good_json("counters")["nodes"][0]
         self.wait_for("the last numbers", lambda: self.js(
             "Number(percs.model.counters.packets_delivered)") == total["packets_delivered"])
+        dropped = {hub["node"]: sum(hub["drops"].values())
+                   for hub in self.good_json("counters", "--per-node")["nodes"]}
+        self.assertEqual({hub: packets for hub, packets in dropped.items() if packets}, dict(self.js(
+            "[...percs.model.hubCounts].filter(([, of]) => of.dropped > 0)"
+            ".map(([hub, of]) => [hub, of.dropped])")))
         self.click("#theme")
         self.shoot("dark")
         self.browser.execute_cdp_cmd("Browser.setDownloadBehavior", {
@@ -192,6 +221,79 @@ class BrowserTest(CliTest):
         self.click("#view")
         self.assertEqual("supernode", self.js("document.querySelector('#map').dataset.view"))
         self.shoot("drilled")
+
+    def test_a_large_machine_opens_down_to_a_hub(self):
+        self.watch_a_run(self.write("large.yaml", test_run_page.LARGE))
+        self.wait_for("the matrix", lambda: self.js("percs.model.cells?.size") == 17)
+        self.wait_for("use of all rows", lambda: self.js(
+            "percs.model.cells.used.filter(share => share > 0).length") > 200)
+        self.shoot("large")
+        self.click_at(self.js("percs.matrix.placeOf(3, 5)"))
+        self.assertEqual("supernode", self.js("document.querySelector('#map').dataset.view"))
+        self.wait_for_hubs(32)
+        self.js("percs.select({hub: 'sn3-d0-h0'})")
+        self.assertEqual("", self.text("#cut"), "there is no fault to be made")
+        self.click("#open")
+        self.wait_for("ports", lambda: self.js("percs.hubView.boxes.length") == 56)
+        self.assertEqual("sn3-d0-h0", self.js("percs.inspected.hub"))
+
+    def test_ranks_are_on_their_hubs_and_nothing_moves_for_those_who_want_that(self):
+        self.watch_a_run(SCENARIOS / "trace-replay.yaml", "--set", "run.clock=live",
+                         "--set", "run.pace=20us/s")
+        self.wait_for_hubs(32)
+        self.wait_for("ranks", lambda: self.js("percs.model.ranks.size") == 32)
+        self.wait_for("some that wait", lambda: "waiting" in self.text("#selection"))
+        frames = self.js("percs.ring.frames")
+        self.wait_for("frames", lambda: self.js("percs.ring.frames") > frames + 20)
+        self.js("percs.select({hub: 'sn0-d1-h2'})")
+        self.assertIn("10", self.text("#selection"))
+        self.shoot("ranks")
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {
+            "features": [{"name": "prefers-reduced-motion", "value": "reduce"}]})
+        messages = self.js("percs.messages")
+        self.wait_for("more of the feed", lambda: self.js("percs.messages") > messages + 4)
+        frames, messages = self.js("[percs.ring.frames, percs.messages]")
+        self.wait_for("more of the feed", lambda: self.js("percs.messages") > messages + 4)
+        after, messages_after = self.js("[percs.ring.frames, percs.messages]")
+        self.assertLessEqual(after - frames, messages_after - messages + 1, "one for each message")
+
+    def test_the_pace_is_set_and_the_tip_has_what_virtual_channels_count(self):
+        self.open(SUPERNODE, 2)
+        self.wait_for_hubs(32)
+        self.assertEqual("5000000", self.js("document.querySelector('#pace').value"))
+        self.js("(pace => { pace.value = '20000000'; pace.dispatchEvent(new Event('change')); })("
+                "document.querySelector('#pace'))")
+        self.wait_for("the pace", lambda: self.good_json("status")["pace_ps_per_wall_second"] == 20_000_000)
+        self.js("document.dispatchEvent(new KeyboardEvent('keydown', {key: '-'}))")
+        self.wait_for("half of it", lambda: self.good_json("status")["pace_ps_per_wall_second"] == 10_000_000)
+        self.good("pace", "max")
+        self.wait_for("none", lambda: self.js("document.querySelector('#pace').value") == "0")
+        self.good("pause")
+        self.move_to(self.js("percs.ring.middleOf(arguments[0])", LINK)).perform()
+        self.wait_for("virtual channels in the tip", lambda: "VC 0 forward" in self.text("#tip"))
+        (counters,) = self.good_json("counters", HUB, "--vc")["nodes"]
+        (vc,) = (vc for vc in counters["vcs"] if (vc["port"], vc["vc"]) == ("LL3", 0))
+        self.wait_for("the numbers of percsctl", lambda: (
+            f"VC 0 forward: {vc['packets']:,} packets," in self.text("#tip")
+            and f"buffer at most {vc['most_held']} flits" in self.text("#tip")))
+
+    def test_another_page_may_not_act(self):
+        """As a page of another site that knows the address and even the token."""
+        self.open(SUPERNODE, 2)
+        page = self.record["page"].split("/#")
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        self.browser.get(f"http://127.0.0.1:{server.server_port}/none")
+        for mode, headers in (("cors", {"X-Percs-Token": page[1]}), ("no-cors", {})):
+            told = self.browser.execute_async_script(
+                "const [url, mode, headers, done] = arguments;"
+                "fetch(url, {method: 'POST', mode, headers, body: '{}'}).then("
+                "answer => done(answer.type), error => done(String(error)))",
+                f"{page[0]}/api/Pause", mode, headers)
+            self.assertIn(told, ("opaque", "TypeError: Failed to fetch"), mode)
+        self.assertEqual("running", self.good_json("status")["state"])
 
     def channels_shown(self):
         """Packets that the virtual channels of all ports have sent, by the page."""

@@ -242,6 +242,15 @@ class Fabric(Injections, Machine):
         """Lets virtual time continue; returns from where, in ps."""
         return self.call("Resume", control_pb2.ResumeRequest(), control_pb2.PauseReply).at
 
+    def pace(self, pace: Optional[str]) -> int:
+        """Sets how much virtual time may pass per wall second, like ``"20us/s"``; None: no limit.
+
+        Returns the virtual time from which on it holds, in ps.
+        """
+        request = control_pb2.SetPaceRequest(pace=0 if pace is None else _fields.quantity(
+            "pace", pace, _fields.Rules.PACE))
+        return self.call("SetPace", request, control_pb2.PauseReply).at
+
     def step(self, by: Time, wait: bool = True, seconds: Optional[float] = None) -> int:
         """Advances virtual time by ``"50us"`` or a number of ps, then pauses; returns where, in ps.
 

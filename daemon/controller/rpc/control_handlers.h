@@ -154,6 +154,8 @@ class ControlService::Handlers final : public v1::Control::CallbackService {
   // control_health.cc
   Reactor* Pause(Context* context, const v1::PauseRequest*, v1::PauseReply* reply) override;
   Reactor* Resume(Context* context, const v1::ResumeRequest*, v1::PauseReply* reply) override;
+  Reactor* SetPace(Context* context, const v1::SetPaceRequest* request,
+                   v1::PauseReply* reply) override;
   Reactor* StepTime(Context* context, const v1::StepTimeRequest* request,
                     v1::PauseReply* reply) override;
   grpc::ServerWriteReactor<v1::EventBatch>* WatchEvents(

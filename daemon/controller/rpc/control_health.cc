@@ -136,4 +136,15 @@ Reactor* ControlService::Handlers::StepTime(Context* context, const v1::StepTime
   });
 }
 
+Reactor* ControlService::Handlers::SetPace(Context* context, const v1::SetPaceRequest* request,
+                                           v1::PauseReply* reply) {
+  return ServeActive(context, [&](FabricRun* run, const CallPtr&) -> absl::Status {
+    const auto at = run->SetPace(request->pace());
+    if (!at.ok()) return at.status();
+    reply->set_at(*at);
+    reply->set_pace(run->pace().Expected());
+    return absl::OkStatus();
+  });
+}
+
 }  // namespace percs

@@ -140,6 +140,9 @@ class FabricRun {
   Time Pause();
   Time StepBy(Time by);
   Time Resume();
+  // How fast virtual time may pass from now on, in picoseconds per wall second; 0: no limit.
+  // Returns where it is. INVALID_ARGUMENT below 0; FAILED_PRECONDITION if the clock is batch.
+  absl::StatusOr<Time> SetPace(Time pace);
   // Fault `number` of this name is deleted when its lease is not renewed for `span` of wall time.
   // Hold returns the span.
   void Lease(const std::string& id, std::uint32_t number, std::chrono::milliseconds span);

@@ -35,6 +35,7 @@ void FabricRun::Save(v1::SavedRun* saved) const {
   for (const std::uint32_t process : ready_) saved->add_ready(process);
   saved->set_hold(hold_);
   if (time_.pause_at()) saved->set_pause_at(*time_.pause_at());
+  saved->set_pace(time_.pace().pacing().pace);
   commands_.Save(saved);
   for (std::uint32_t p = 0; p < setup_.daemons(); ++p) *saved->add_pending() = Pending(p);
   manager_log_.Save(saved);
@@ -64,6 +65,7 @@ absl::Status FabricRun::Restore(const v1::SavedRun& saved,
   ready_.insert(saved.ready().begin(), saved.ready().end());
   hold_ = saved.hold();
   if (saved.has_pause_at()) time_.PauseAt(saved.pause_at());
+  if (saved.has_pace()) time_.pace().Set(saved.pace(), clock_.Now(), master_.now());
   leases_.Restore(saved, clock_.Now());
   losses_.Restore(saved);
   streams_.batches.Restore(saved);

@@ -59,6 +59,21 @@ Time FabricRun::Resume() {
   return from;
 }
 
+absl::StatusOr<Time> FabricRun::SetPace(Time pace) {
+  if (pace < 0) {
+    return absl::InvalidArgumentError(
+        fmt::format("a pace of {}ps/s; write one of at least 0, where 0 is without limit", pace));
+  }
+  if (!time_.pace().pacing().live) {
+    return absl::FailedPreconditionError(
+        "run.clock is batch, which has no pace; apply the scenario with run.clock: live");
+  }
+  const Time at = time_.SetPace(pace, TimePhase(), clock_.Now());
+  recovery_.touched = true;
+  Step();
+  return at;
+}
+
 void FabricRun::Lease(const std::string& id, std::uint32_t number, std::chrono::milliseconds span) {
   leases_.Set(id, number, span, clock_.Now() + span);
   recovery_.touched = true;

@@ -15,6 +15,11 @@ void PaceKeeper::Start(Clock::time_point now, Time virtual_time, std::uint64_t w
   first_window_ = sampled_windows_ = windows;
 }
 
+void PaceKeeper::Set(Time pace, Clock::time_point now, Time virtual_time) {
+  pacing_.pace = pace;
+  Resume(now, virtual_time);
+}
+
 void PaceKeeper::Resume(Clock::time_point now, Time virtual_time) {
   if (!paced()) return;
   const std::chrono::duration<double> passed(static_cast<double>(virtual_time) /

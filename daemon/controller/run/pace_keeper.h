@@ -19,6 +19,9 @@ class PaceKeeper {
   bool paced() const { return pacing_.live && pacing_.pace > 0; }
   // Rates are those of what comes after `virtual_time` and this many windows.
   void Start(Clock::time_point now, Time virtual_time = 0, std::uint64_t windows = 0);
+  // Another pace, in virtual picoseconds per wall second, from `virtual_time` on; 0: no limit.
+  // REQUIRES: pace >= 0.
+  void Set(Time pace, Clock::time_point now, Time virtual_time);
   // Continues from `virtual_time` after a pause.
   void Resume(Clock::time_point now, Time virtual_time);
   // Virtual time may not be beyond this now; kNever when not paced.
@@ -38,7 +41,7 @@ class PaceKeeper {
   double BehindSeconds(Clock::time_point now, Time virtual_time) const;
 
  private:
-  const Pacing pacing_;
+  Pacing pacing_;
   Clock::time_point start_, sampled_;
   Time first_virtual_ = 0, sampled_virtual_ = 0;
   std::uint64_t first_window_ = 0, sampled_windows_ = 0;

@@ -42,6 +42,13 @@ void VirtualTime::LeavePause(Phase phase, Clock::time_point now) {
   if (phase == Phase::kPaused && pause_at_) NotBefore(*pause_at_);
 }
 
+Time VirtualTime::SetPace(Time pace, Phase phase, Clock::time_point now) {
+  const Time at = Said(phase, now);
+  NotBefore(at);  // without a pace it would be at the last window again
+  pace_.Set(pace, now, at);
+  return at;
+}
+
 void VirtualTime::HoldForFaults(Phase phase, Clock::time_point now) {
   if (!faults_hold_at_) faults_hold_at_ = Said(phase, now);
 }

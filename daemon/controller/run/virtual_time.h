@@ -48,6 +48,9 @@ class VirtualTime {
   // Continues from where it paused, if it did.
   void LeavePause(Phase phase, Clock::time_point now);
 
+  // Another pace from where it is, which it returns. REQUIRES: pace >= 0.
+  Time SetPace(Time pace, Phase phase, Clock::time_point now);
+
   // Nothing is left but faults to come, and no time passes for those alone.
   void HoldForFaults(Phase phase, Clock::time_point now);
   void ReleaseFaults(Clock::time_point now);

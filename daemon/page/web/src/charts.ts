@@ -49,24 +49,22 @@ export function drawChart(
   c.lineTo(width - RIGHT, y(0));
   c.stroke();
   c.fillText(`${moment === undefined ? "last " : ""}${time(last.at - first.at)} (virtual), at most ${show(highest)}`, LEFT, height - 2);
-  c.strokeStyle = palette.down;
-  c.globalAlpha = 0.7;
+  const mark = (at: number, style: string, dash: number[]) => {
+    c.strokeStyle = style;
+    c.setLineDash(dash);
+    c.beginPath();
+    c.moveTo(x(at), 2);
+    c.lineTo(x(at), y(0));
+    c.stroke();
+    c.setLineDash([]);
+  };
   for (const event of events) {
-    if (event.at < first.at || event.at > last.at || event.kind !== "fault_injected") continue;
-    c.beginPath();
-    c.moveTo(x(event.at), 2);
-    c.lineTo(x(event.at), y(0));
-    c.stroke();
+    if (event.at < first.at || event.at > last.at) continue;
+    if (event.kind === "fault_injected") mark(event.at, palette.down, []);
+    if (event.kind === "fault_recovered") mark(event.at, palette.dim, [1, 3]);
+    if (event.kind === "reroute") mark(event.at, palette.accent, [4, 3]);
   }
-  c.globalAlpha = 1;
-  if (moment !== undefined) {
-    c.strokeStyle = palette.dim;
-    c.lineWidth = 1;
-    c.beginPath();
-    c.moveTo(x(Math.max(moment, first.at)), 2);
-    c.lineTo(x(Math.max(moment, first.at)), y(0));
-    c.stroke();
-  }
+  if (moment !== undefined) mark(Math.max(moment, first.at), palette.dim, []);
   const now = samples.findLast((sample) => moment === undefined || sample.at <= moment) ?? first;
   const lines = [...series].sort((a, b) => b.of(now) - a.of(now));
   const places = labelPlaces(lines.map((line) => y(line.of(now)) + 4), 11, height - BOTTOM - 2);

@@ -1,6 +1,6 @@
 // What one hub counts, asked for while it or one of its links is selected: ports and virtual
 // channels, windows of programs, the CAU.
-import { count, virtualTime } from "./format";
+import { count, counted, virtualTime } from "./format";
 import { type Json, type JsonObject, list, num, object, text } from "./json";
 import { type Link } from "./model";
 import { table } from "./panel";
@@ -62,6 +62,20 @@ export class Details {
       const vcs = list(object(status[way])["vcs"]).map(object);
       return vcs.length === 0 ? [] : [this.vcs(way, vcs)];
     });
+  }
+
+  /** What is known of a link's virtual channels, for the tip. */
+  linesOfLink(name: string): string[] {
+    const status = this.links.find((link) => text(link["name"]) === name);
+    return (["forward", "backward"] as const).flatMap((way) => list(object(status?.[way])["vcs"]).map(object).map((vc) =>
+      `VC ${num(vc["vc"])} ${way}: ${counted(num(vc["packets"]), "packet")}, ${virtualTime(num(vc["credit_stall_ps"]))} without credit, buffer at most ${counted(num(vc["most_held"]), "flit")}`));
+  }
+
+  /** ... and of a hub's packets. */
+  linesOfHub(name: string): string[] {
+    const c = this.counters;
+    if (name !== this.hub || Object.keys(c).length === 0) return [];
+    return [`${counted(num(c["packets_created"]), "packet")} created, ${count(num(c["packets_delivered"]))} delivered, ${count(num(c["packets_resent"]))} sent again`];
   }
 
   private vcs(way: string, vcs: JsonObject[]): HTMLElement {

@@ -107,6 +107,11 @@ export class Faults {
     this.changed();
   }
 
+  /** Whether the fabric takes faults from a page: not a recorded run, nor one in a process of its own. */
+  get possible(): boolean {
+    return !recorded && num(this.model.status["daemons_expected"]) > 0;
+  }
+
   private active(): JsonObject[] {
     return list(this.model.status["faults"]).map(object);
   }
@@ -162,7 +167,7 @@ export class Faults {
     undo.addEventListener("click", () => void this.end(id));
     const targets = list(fault["targets"]).map(text);
     const name = make("strong", `${text(fault["kind"])} ${targets.slice(0, 2).join(", ")}${targets.length > 2 ? " ..." : ""}`);
-    const title = make("div", recorded ? [name] : [name, undo], "row");
+    const title = make("div", this.possible ? [name, undo] : [name], "row");
     const made = make("div", [title, this.timeline(known)], "fault");
     made.dataset["fault"] = id;
     return made;
@@ -174,8 +179,7 @@ export class Faults {
       make("td", value === undefined ? "" : delta ? `+${virtualTime(num(value) - start)}` : virtualTime(num(value)));
     const rows = STEPS.map(([field, name]) => {
       const there = has(fault, field);
-      return make("tr", [make("th", name), make("td", there ? "" : "-"), cell(fault[field], false),
-        cell(fault[field], true)].filter((_, i) => there || i < 2));
+      return make("tr", [make("th", name), there ? cell(fault[field], false) : make("td", "-"), cell(fault[field], true)]);
     });
     const table = make("table", rows);
     table.setAttribute("aria-label", "virtual times");

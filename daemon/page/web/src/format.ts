@@ -18,6 +18,11 @@ export function count(value: number): string {
   return Math.round(value).toLocaleString("en");
 }
 
+/** "1 packet", "2,345 packets". */
+export function counted(value: number, unit: string): string {
+  return `${count(value)} ${unit}${Math.round(value) === 1 ? "" : "s"}`;
+}
+
 export function scaled(value: number, unit: string): string {
   const steps: [number, string][] = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
   const [size, prefix] = steps.find(([s]) => Math.abs(value) >= s) ?? [1, ""];

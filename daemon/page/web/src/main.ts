@@ -2,13 +2,15 @@
 import { BladeView } from "./blade";
 import { drawChart } from "./charts";
 import { Crossbars } from "./crossbars";
+import { type Point } from "./curve";
 import { Details } from "./details";
 import { Drill } from "./drill";
 import { Faults } from "./faults";
-import { count, percent, scaled, virtualTime } from "./format";
+import { counted, percent, scaled, virtualTime } from "./format";
 import { type Json, num, text } from "./json";
 import { Matrix } from "./matrix";
 import { HubView, ageOf, portTip } from "./hub";
+import { Pace } from "./pace";
 import { type FabricEvent, Model, parseHub } from "./model";
 import { Palette, UTILISATION_LEGEND, calm, element, fresh, make } from "./paint";
 import { hubDetails, hubTip, linkDetails, linkTip, machineDetails, showEvents, showFacts, table } from "./panel";
@@ -22,13 +24,15 @@ const model = new Model();
 const map = element("map", HTMLCanvasElement);
 const matrix = new Matrix(map, model);
 const inspected = new Details(() => showSide());
+const hovered = new Details(() => showTip());
 const trees = new Trees(() => showSide());
 const ring: Ring = new Ring(map, model, (c, palette, now) =>
-  treesShown && trees.draw(c, palette, (hub) => ring.placeOf(hub), now, !calm.matches && model.state === "running"));
+  treesShown && trees.draw(c, palette, (hub) => ring.placeOf(hub), ring.middle, now, !calm.matches && model.state === "running"));
 const hubView = new HubView(map, inspected, trees);
 const bladeView = new BladeView(map, inspected);
 const crossbars = new Crossbars(map, model);
 const drill = new Drill(model, () => showAll());
+const pace = new Pace(model, (to) => void clock("SetPace", { pace: to }));
 const faults = new Faults(model, () => showSide());
 const trouble = element("trouble", HTMLParagraphElement);
 const tip = element("tip", HTMLDivElement);
@@ -46,6 +50,9 @@ let shown: View | "undecided" = "undecided";
 let opened = ""; // the hub or blade that is shown
 let treesShown = false;
 let scheduled = false;
+let pointer: Point | undefined; // over the map
+let resting = 0; // when it came to what it is over, in wall milliseconds
+const REST_MS = 200;
 let ranksInLegend = 0; // hubs with ranks when the legend was drawn
 
 function schedule(): void {
@@ -82,7 +89,7 @@ function showSide(): void {
   treeButton.hidden = !model.hasCrossbars;
   open.disabled = recorded || (shown !== "hub" && shown !== "blade" && hubSelected() === "");
   details.push(...(link ? inspected.ofLink(link.name) : selected ? inspected.ofHub() : []));
-  if (title) details.unshift(title, ...(recorded || !selected || (link && !link.up) ? [] : faults.showPreview(selected)));
+  if (title) details.unshift(title, ...(!faults.possible || !selected || (link && !link.up) ? [] : faults.showPreview(selected)));
   if (shown === "hub") details.push(make("p", ageOf(inspected), "note"));
   if (treesShown && trees.trees.length > 0) details.push(table(["tree", "state", "CAUs", "top sent lately"], trees.describe()));
   if (!recorded && model.blades.length > 0 && (!selected || shown === "blade")) details.push(showBlades());
@@ -116,6 +123,7 @@ function showClock(): void {
   pause.textContent = paused ? "Resume" : "Pause";
   const can = model.mayChange && ["running", "paused", "idle"].includes(model.state);
   for (const button of [pause, step]) button.disabled = !can;
+  pace.show();
 }
 
 function showCharts(): void {
@@ -127,7 +135,7 @@ function showCharts(): void {
   drawChart(element("latency", HTMLCanvasElement), samples, recent,
     [{ name: "p99 ", of: (s) => s.p99, dashed: true }, { name: "p50 ", of: (s) => s.p50 }], virtualTime, virtualTime, moment);
   drawChart(element("drops", HTMLCanvasElement), samples, recent,
-    [{ name: "", of: (s) => s.dropped }], (v) => `${count(v)} packets`, virtualTime, moment);
+    [{ name: "", of: (s) => s.dropped }], (v) => counted(v, "packet"), virtualTime, moment);
 }
 
 function showLegend(): void {
@@ -172,6 +180,7 @@ function showAll(): void {
   showSide();
   showCharts();
   layOut();
+  showTip();
 }
 
 function hubOf(target: Target): string {
@@ -199,13 +208,29 @@ function select(target: Target): void {
   ring.selected = target;
   if (shown === "hub") opened = hubOf(target) || opened;
   faults.forget();
-  if (target && !recorded) void faults.look(target);
+  if (target && faults.possible) void faults.look(target);
   showSide();
   layOut();
 }
 
-function showTip(event: MouseEvent): void {
-  const { offsetX: x, offsetY: y } = event;
+// With the counters of the hub that the pointer rests on, or of whose link it does.
+function tipOf(target: Target): string {
+  const link = target && "link" in target ? model.links.get(target.link) : undefined;
+  const same = JSON.stringify(target) === JSON.stringify(ring.hovered);
+  if (!target) resting = 0;
+  else if (!same) resting = performance.now();
+  if (!same) {
+    ring.hovered = target;
+    layOut();
+  }
+  if (!recorded && target && performance.now() - resting > REST_MS) hovered.follow(target, link, "");
+  if (link) return [linkTip(link), ...hovered.linesOfLink(link.name)].join("\n");
+  return target && "hub" in target ? [hubTip(model, target.hub), ...hovered.linesOfHub(target.hub)].join("\n") : "";
+}
+
+function showTip(): void {
+  if (!pointer) return;
+  const { x, y } = pointer;
   let words = "";
   if (shown === "machine") {
     const cell = matrix.find(x, y);
@@ -220,13 +245,7 @@ function showTip(event: MouseEvent): void {
   } else if (shown === "blade") {
     words = "";
   } else {
-    const target = ring.find(x, y);
-    const link = target && "link" in target ? model.links.get(target.link) : undefined;
-    words = link ? linkTip(link) : target && "hub" in target ? hubTip(model, target.hub) : "";
-    if (JSON.stringify(target) !== JSON.stringify(ring.hovered)) {
-      ring.hovered = target;
-      layOut();
-    }
+    words = tipOf(ring.find(x, y));
   }
   tip.hidden = words === "";
   tip.textContent = words;
@@ -237,6 +256,7 @@ function showTip(event: MouseEvent): void {
 
 function click(event: MouseEvent): void {
   tip.hidden = true;
+  pointer = undefined; // until it moves
   if (shown === "hub") {
     const link = hubView.find(event.offsetX, event.offsetY)?.link;
     return select(link ? { link } : { hub: opened });
@@ -324,20 +344,25 @@ function move(key: string): void {
 const KEYS: Record<string, (key: string) => void> = {
   ",": () => timeline?.move(-1), ".": () => timeline?.move(1),
   " ": togglePause, s: stepOn, m: toggleView, h: toggleHub, c: toggleTrees, x: toggleCrossbars, t: toggleTheme, u: () => faults.endLast(),
-  Escape: () => select(undefined),
+  Escape: () => select(undefined), Enter: () => document.getElementById("cut")?.focus(),
+  "+": () => pace.scale(2), "-": () => pace.scale(0.5),
   ArrowLeft: move, ArrowRight: move, ArrowUp: move, ArrowDown: move, "[": move, "]": move,
 };
 
 document.addEventListener("keydown", (event) => {
   const act = KEYS[event.key];
-  const typing = event.target instanceof HTMLSelectElement || event.target instanceof HTMLInputElement || (event.target instanceof HTMLButtonElement && event.key === " ");
+  const typing = event.target instanceof HTMLSelectElement || event.target instanceof HTMLInputElement || (event.target instanceof HTMLButtonElement && [" ", "Enter"].includes(event.key));
   if (!act || typing || event.ctrlKey || event.altKey || event.metaKey) return;
   event.preventDefault();
   act(event.key);
 });
-map.addEventListener("mousemove", showTip);
+map.addEventListener("mousemove", (event) => {
+  pointer = { x: event.offsetX, y: event.offsetY };
+  showTip();
+});
 map.addEventListener("mouseleave", () => {
   tip.hidden = true;
+  pointer = undefined;
   ring.hovered = undefined;
   layOut();
 });
@@ -358,17 +383,19 @@ if (window.matchMedia("(prefers-color-scheme: dark)").matches) document.document
 showLegend();
 
 let behind = 0;
+let messages = 0;
 
 function take(kind: string, data: Json): void {
+  ++messages;
   const added = model.take(kind, data);
   if (added.length > 0 || kind === "snapshot") shownEvents();
   if (added.length > 0) behind = 8;
-  if (!recorded && faults.unfinished() && (added.length > 0 || behind-- > 0)) void faults.follow();
+  if (faults.possible && faults.unfinished() && (added.length > 0 || behind-- > 0)) void faults.follow();
   showAll();
 }
 
 if (recorded) {
-  for (const control of [pause, step, span, save, open, treesButton]) control.hidden = true;
+  for (const control of [pause, step, span, element("pace", HTMLSelectElement), save, open, treesButton]) control.hidden = true;
   recordedMessages().then((messages) => {
     timeline = new Timeline(messages, model, () => {
       shownEvents();
@@ -380,4 +407,4 @@ if (recorded) {
 }
 
 // For tests: where a link is, and how many frames were drawn.
-Object.assign(window, { percs: { model, ring, matrix, hubView, inspected, trees, crossbars, bladeView, openBlade, select, go: (moment: number) => timeline?.go(moment) } });
+Object.assign(window, { percs: { get messages() { return messages; }, model, ring, matrix, hubView, inspected, trees, crossbars, bladeView, openBlade, select, go: (moment: number) => timeline?.go(moment) } });

@@ -47,6 +47,14 @@ export interface Sample {
   dropped: number; // packets since the point before
 }
 
+/** What a hub has counted, and when that grew last, in wall milliseconds; 0: not since it is known. */
+export interface HubCounts {
+  dropped: number; // packets
+  tables: number; // route tables installed
+  lost: number;
+  rerouted: number;
+}
+
 /** Ranks of a program or trace on one hub; a letter for what each does. */
 export interface Ranks {
   numbers: number[];
@@ -97,6 +105,8 @@ export class Model {
   samples: Sample[] = [];
   linksAt = 0;
   ranks = new Map<string, Ranks>();
+  /** By hub, of those that have dropped packets or got tables. */
+  hubCounts = new Map<string, HubCounts>();
   /** Of a machine with so many links that the feed has their use by supernode alone. */
   cells: Cells | undefined;
 
@@ -119,7 +129,13 @@ export class Model {
     this.countersAt = 0;
     this.links.clear();
     this.ranks.clear();
+    this.hubCounts.clear();
     this.cells = undefined;
+  }
+
+  forgetFlashes(): void {
+    for (const link of this.links.values()) link.flash = 0;
+    for (const hub of this.hubCounts.values()) hub.lost = hub.rerouted = 0;
   }
 
   take(kind: string, data: Json): FabricEvent[] {
@@ -132,6 +148,7 @@ export class Model {
     if (status !== undefined) this.takeStatus(object(status), kind === "snapshot");
     this.takeLinks(object(message["links"]));
     this.takeRanks(object(message["ranks"]));
+    this.takeHubs(object(message["hubs"]), kind === "snapshot");
     if (message["matrix"] !== undefined) this.takeCells(object(message["matrix"]));
     if (message["counters"] !== undefined) this.takeCounters(object(message["counters"]));
     if (message["samples"] !== undefined) this.takeSamples(list(message["samples"]));
@@ -148,6 +165,7 @@ export class Model {
       this.events = [];
     }
     if (run !== this.run) {
+      this.hubCounts.clear();
       this.samples = [];
       this.counters = {};
     }
@@ -173,6 +191,19 @@ export class Model {
         const hub = parseHub(end);
         if (hub) this.hubs.set(end, hub);
       }
+    }
+  }
+
+  // A delta has the hubs whose counts grew; in a snapshot they may have grown long ago.
+  private takeHubs(hubs: JsonObject, snapshot: boolean): void {
+    const now = snapshot ? 0 : performance.now();
+    for (const [hub, value] of Object.entries(hubs)) {
+      const [dropped = 0, tables = 0] = list(value).map(num);
+      const before = this.hubCounts.get(hub) ?? { dropped: 0, tables: 0, lost: 0, rerouted: 0 };
+      this.hubCounts.set(hub, {
+        dropped, tables, lost: dropped > before.dropped ? now : before.lost,
+        rerouted: tables > before.tables ? now : before.rerouted,
+      });
     }
   }
 
@@ -261,6 +292,7 @@ export class Model {
     return {
       status: this.status,
       ranks: Object.fromEntries([...this.ranks].map(([hub, of]) => [hub, [of.numbers, of.states]])),
+      hubs: Object.fromEntries([...this.hubCounts].map(([hub, of]) => [hub, [of.dropped, of.tables]])),
       ...(this.cells ? { matrix: this.cells.snapshot() } : {}),
       links: { virtual_time: this.linksAt, rows },
       counters: { virtual_time: this.countersAt, nodes: [{ counters: this.counters }] },

@@ -1,8 +1,8 @@
 // Text beside the map: facts of the fabric, what is selected, and events.
-import { count, percent, scaled, short, virtualTime } from "./format";
+import { count, counted, percent, scaled, short, virtualTime } from "./format";
 import { list, num, object, text } from "./json";
 import { type Cells } from "./cells";
-import { type FabricEvent, type Link, type Model, RANK_STATES, dropped } from "./model";
+import { type FabricEvent, type Link, type Model, RANK_STATES, type Way, dropped } from "./model";
 import { make } from "./paint";
 import { recorded } from "./saved";
 
@@ -24,8 +24,8 @@ export function showFacts(place: HTMLElement, model: Model): void {
     ["windows", `${scaled(num(s["windows_per_second"]), "").trim()} per s (wall)`],
     ["daemons", `${here} of ${daemons}`],
     ["route epoch", String(num(s["epoch"]))],
-    ["delivered", `${count(num(model.counters["packets_delivered"]))} packets`],
-    ["dropped", `${count(lost)} packets`],
+    ["delivered", counted(num(model.counters["packets_delivered"]), "packet")],
+    ["dropped", counted(lost, "packet")],
   ];
   const told = facts.filter(([name]) => !(recorded && WALL.has(name)) && !(daemons === 0 && name === "daemons"));
   place.replaceChildren(...told.map(([name, value]) => {
@@ -37,7 +37,10 @@ export function showFacts(place: HTMLElement, model: Model): void {
 
 export function linkTip(link: Link): string {
   const worst = Math.max(link.forward.recent, link.backward.recent);
-  return `${link.name}  ${link.kind}  ${link.up ? percent(worst) + " used" : "DOWN"}\n${link.ends.join(" / ")}`;
+  const way = (name: string, of: Way) =>
+    `${name}: ${counted(of.packets, "packet")}, ${counted(of.flits, "flit")}, ${virtualTime(of.stall)} without credit`;
+  return `${link.name}  ${link.kind}  ${link.up ? percent(worst) + " used" : "DOWN"}\n${link.ends.join(" / ")}\n`
+    + `${way("forward", link.forward)}\n${way("backward", link.backward)}`;
 }
 
 export function hubTip(model: Model, hub: string): string {
@@ -45,8 +48,10 @@ export function hubTip(model: Model, hub: string): string {
   const down = links.filter((link) => !link.up).length;
   const busy = links.reduce((sum, link) => sum + link.forward.recent + link.backward.recent, 0);
   const ranks = model.rankWords([hub]);
+  const counts = model.hubCounts.get(hub);
   return `${hub}\n${links.length} links, ${down} down\n${percent(busy / Math.max(1, 2 * links.length))} used on average`
-    + (ranks ? `\nranks: ${ranks}` : "");
+    + (ranks ? `\nranks: ${ranks}` : "")
+    + (counts ? `\n${counted(counts.dropped, "packet")} dropped here, ${counted(counts.tables, "route table")} installed` : "");
 }
 
 export function table(head: string[], rows: [string, string[]][]): HTMLElement {
@@ -117,7 +122,7 @@ export function machineDetails(model: Model): HTMLElement[] {
     ...(model.ranks.size > 0 ? [make("p", `Ranks: ${model.rankWords()}.`)] : []),
     make("p", all.length === 0
       ? "No links are shown: no scenario is applied."
-      : recorded || !model.mayChange ? "Click a link or a hub for its counters."
+      : recorded || !model.mayChange || num(model.status["daemons_expected"]) === 0 ? "Click a link or a hub for its counters."
         : "Click a link or a hub to see what a fault there would touch.", "note"),
   ];
 }

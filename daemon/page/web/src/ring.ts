@@ -1,5 +1,6 @@
 // One supernode: its hubs in a circle, drawer by drawer, and the links between them. Links to other
 // supernodes are short spokes outwards.
+import { type Curve, type Point, along } from "./curve";
 import { type Hub, type Link, type Model } from "./model";
 import { Palette, calm, fresh } from "./paint";
 
@@ -8,21 +9,14 @@ export type Over = (c: CanvasRenderingContext2D, palette: Palette, now: number) 
 
 export type Target = { hub: string } | { link: string } | undefined;
 
-interface Point { x: number; y: number }
 // `turned`: it begins at the far end of the link.
-interface Curve { link: Link; from: Point; bend: Point; to: Point; turned: boolean }
+interface Drawn extends Curve { link: Link; turned: boolean }
 
 // By the bandwidth of the class: LL 24, D 10, LR 5 GB/s.
 const WIDTH: Record<string, number> = { LL: 2.6, D: 1.8, LR: 1.1 };
 const FLASH_MS = 2500;
 const NEAR = 6;
 const DOTS = 160;
-
-function along(curve: Curve, t: number): Point {
-  const s = 1 - t;
-  const at = (a: number, b: number, c: number) => s * s * a + 2 * s * t * b + t * t * c;
-  return { x: at(curve.from.x, curve.bend.x, curve.to.x), y: at(curve.from.y, curve.bend.y, curve.to.y) };
-}
 
 function distance(a: Point, b: Point): number {
   return Math.hypot(a.x - b.x, a.y - b.y);
@@ -33,8 +27,8 @@ export class Ring {
   selected: Target;
   hovered: Target;
   private places = new Map<string, Point>();
-  private curves: Curve[] = [];
-  private dots: Curve[] = [];
+  private curves: Drawn[] = [];
+  private dots: Drawn[] = [];
   private base = document.createElement("canvas");
   private centre: Point = { x: 0, y: 0 };
   private radius = 0;
@@ -89,7 +83,7 @@ export class Ring {
     return { x: middle.x + (this.centre.x - middle.x) * share, y: middle.y + (this.centre.y - middle.y) * share };
   }
 
-  private spoke(link: Link, hub: string, spokes: Map<string, number>): Curve {
+  private spoke(link: Link, hub: string, spokes: Map<string, number>): Drawn {
     const from = this.places.get(hub) ?? this.centre;
     const index = spokes.get(hub) ?? 0;
     spokes.set(hub, index + 1);
@@ -120,7 +114,7 @@ export class Ring {
     this.drawHubs(c, palette);
   }
 
-  private stroke(c: CanvasRenderingContext2D, curve: Curve, palette: Palette, alpha: number): void {
+  private stroke(c: CanvasRenderingContext2D, curve: Drawn, palette: Palette, alpha: number): void {
     const { link } = curve;
     const short = link.forward.lanesLost + link.backward.lanesLost > 0;
     const chosen = this.selected !== undefined && "link" in this.selected && this.selected.link === link.name;
@@ -205,18 +199,12 @@ export class Ring {
     c.drawImage(this.base, 0, 0, width, height);
     const palette = this.palette;
     let moving = this.over(c, palette, now);
-    for (const curve of this.curves) {
-      const age = now - curve.link.flash;
-      if (curve.link.flash === 0 || age > FLASH_MS) continue;
-      moving = true;
-      const at = along(curve, 0.5);
-      c.globalAlpha = calm.matches ? 1 : 1 - age / FLASH_MS;
-      c.strokeStyle = palette.down;
-      c.lineWidth = 3;
-      c.beginPath();
-      c.arc(at.x, at.y, calm.matches ? 14 : 8 + age / 120, 0, 2 * Math.PI);
-      c.stroke();
-      c.globalAlpha = 1;
+    for (const curve of this.curves) moving = this.flash(c, along(curve, 0.5), curve.link.flash, now, palette.down, 8, []) || moving;
+    for (const [name, hub] of this.model.hubCounts) {
+      const at = this.places.get(name);
+      if (!at) continue;
+      moving = this.flash(c, at, hub.rerouted, now, palette.accent, this.hubRadius + 9, [6, 4]) || moving;
+      moving = this.flash(c, at, hub.lost, now, palette.down, this.hubRadius + 4, []) || moving;
     }
     if (calm.matches || this.model.state !== "running") return moving;
     c.fillStyle = palette.text;
@@ -226,8 +214,24 @@ export class Ring {
     return moving || this.dots.length > 0;
   }
 
+  // A circle that grows and fades since `began`, in wall milliseconds; false if it is over.
+  private flash(c: CanvasRenderingContext2D, at: Point, began: number, now: number, style: string, radius: number, dash: number[]): boolean {
+    const age = Math.max(0, now - began);
+    if (began === 0 || age > FLASH_MS) return false;
+    c.globalAlpha = calm.matches ? 1 : 1 - age / FLASH_MS;
+    c.strokeStyle = style;
+    c.lineWidth = 3;
+    c.setLineDash(dash);
+    c.beginPath();
+    c.arc(at.x, at.y, radius + (calm.matches ? 6 : age / 120), 0, 2 * Math.PI);
+    c.stroke();
+    c.setLineDash([]);
+    c.globalAlpha = 1;
+    return true;
+  }
+
   // A dot for each way: faster where more of the link is used.
-  private drawDots(c: CanvasRenderingContext2D, curve: Curve, now: number): void {
+  private drawDots(c: CanvasRenderingContext2D, curve: Drawn, now: number): void {
     const speed = (share: number) => 0.00025 + 0.0009 * share;
     const phase = (curve.from.x * 7 + curve.to.y * 13) % 1;
     const { forward, backward } = curve.link;
@@ -242,6 +246,10 @@ export class Ring {
   /** Where a hub is drawn, in CSS pixels. */
   placeOf(hub: string): Point | undefined {
     return this.places.get(hub);
+  }
+
+  get middle(): Point {
+    return this.centre;
   }
 
   find(x: number, y: number): Target {

@@ -53,7 +53,7 @@ export class Timeline {
       const message = this.messages[++this.at];
       if (message) this.model.take(...message);
     }
-    if (jump) for (const link of this.model.links.values()) link.flash = 0;
+    if (jump) this.model.forgetFlashes();
     const time = `${virtualTime(num(this.model.status["virtual_time"]))} (virtual)`;
     this.slider.value = String(to);
     this.slider.setAttribute("aria-valuetext", time);

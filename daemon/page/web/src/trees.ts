@@ -1,6 +1,7 @@
 // Trees of CAUs: asked for from time to time, and drawn over the circle of a supernode.
 import { type JsonObject, list, num, object, text } from "./json";
 import { type Palette } from "./paint";
+import { type Curve, type Point, along } from "./curve";
 import { call } from "./wire";
 
 export interface Vertex { node: string; parent: number | undefined; participant: boolean }
@@ -17,10 +18,23 @@ export interface Tree {
 
 const EVERY_MS = 1000;
 const SHOWN_MAX = 8;
-const CLEAR = 12; // from the middle of a hub, whose number stays readable
+const CLEAR = 15; // from the middle of a hub, whose number stays readable
 
 export function treeColour(id: number, palette: Palette): string {
   return palette.marks[id % palette.marks.length] ?? palette.accent;
+}
+
+// From hub to hub, at the edge of both, `aside` pixels nearer to the middle than the tree before.
+function bent(from: Point, to: Point, middle: Point, aside: number): Curve {
+  const half = { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 };
+  const inwards = Math.hypot(middle.x - half.x, middle.y - half.y) || 1;
+  const depth = 0.4 * Math.min(inwards, Math.hypot(to.x - from.x, to.y - from.y)) + aside;
+  const bend = { x: half.x + ((middle.x - half.x) / inwards) * depth, y: half.y + ((middle.y - half.y) / inwards) * depth };
+  const clear = (hub: Point): Point => {
+    const length = Math.hypot(bend.x - hub.x, bend.y - hub.y) || 1;
+    return { x: hub.x + ((bend.x - hub.x) / length) * CLEAR, y: hub.y + ((bend.y - hub.y) / length) * CLEAR };
+  };
+  return { from: clear(from), bend, to: clear(to) };
 }
 
 /** A hub's name as seen from another one: without the supernode that they share. */
@@ -90,10 +104,11 @@ export class Trees {
   }
 
   /**
-   * Over the circle: an edge from each hub to the one above it, in the colour of the tree; dots run
-   * upwards where its top has sent since the last look. True if something moves.
+   * Over the circle around `middle`: an edge from each hub to the one above it, in the colour of the
+   * tree, bent inwards past the hubs between them; dots run upwards where its top has sent since the
+   * last look. True if something moves.
    */
-  draw(c: CanvasRenderingContext2D, palette: Palette, place: (hub: string) => { x: number; y: number } | undefined, now: number, moves: boolean): boolean {
+  draw(c: CanvasRenderingContext2D, palette: Palette, place: (hub: string) => Point | undefined, middle: Point, now: number, moves: boolean): boolean {
     let moving = false;
     this.trees.forEach((tree, index) => {
       const style = treeColour(tree.id, palette);
@@ -108,28 +123,25 @@ export class Trees {
         c.fillStyle = style;
         if (above === undefined) this.ring(c, from, 17 + 4 * index);
         if (!to) continue;
-        // Trees beside each other, where they share a way.
-        const length = Math.hypot(to.x - from.x, to.y - from.y) || 1;
-        const [dx, dy] = [((to.x - from.x) / length) * CLEAR, ((to.y - from.y) / length) * CLEAR];
-        const shift = { x: (-(to.y - from.y) / length) * 3 * index, y: ((to.x - from.x) / length) * 3 * index };
+        const edge = bent(from, to, middle, 5 * index);
         c.lineWidth = tree.state === "ready" ? 2.4 : 1.2;
         c.setLineDash(tree.state === "ready" ? [] : [6, 4]);
         c.beginPath();
-        c.moveTo(from.x + dx + shift.x, from.y + dy + shift.y);
-        c.lineTo(to.x - dx + shift.x, to.y - dy + shift.y);
+        c.moveTo(edge.from.x, edge.from.y);
+        c.quadraticCurveTo(edge.bend.x, edge.bend.y, edge.to.x, edge.to.y);
         c.stroke();
         c.setLineDash([]);
         if (!busy) continue;
-        const t = 0.1 + 0.8 * ((now * 0.0008 + from.x * 0.013) % 1);
+        const dot = along(edge, 0.1 + 0.8 * ((now * 0.0008 + from.x * 0.013) % 1));
         c.beginPath();
-        c.arc(from.x + (to.x - from.x) * t + shift.x, from.y + (to.y - from.y) * t + shift.y, 4, 0, 2 * Math.PI);
+        c.arc(dot.x, dot.y, 4, 0, 2 * Math.PI);
         c.fill();
       }
     });
     return moving;
   }
 
-  private ring(c: CanvasRenderingContext2D, at: { x: number; y: number }, radius: number): void {
+  private ring(c: CanvasRenderingContext2D, at: Point, radius: number): void {
     c.lineWidth = 2.5;
     c.beginPath();
     c.arc(at.x, at.y, radius, 0, 2 * Math.PI);

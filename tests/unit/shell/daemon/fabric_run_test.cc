@@ -33,6 +33,16 @@ TEST_F(PausedRunTest, VirtualTimeOfAPausedRunIsThatOfThePauseAlsoWhenNothingHapp
   EXPECT_EQ(run_->virtual_time(), until + kMicrosecond);
 }
 
+TEST_F(PausedRunTest, ABatchRunHasNoPaceAndNoPaceIsBelowZero) {
+  Apply({}, {[](const absl::Status&) {}, [] {}}, 1, kNanosecond);
+  const absl::Status batch = run_->SetPace(kMicrosecond).status();
+  EXPECT_EQ(batch.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(batch.message(), HasSubstr("run.clock: live"));
+  const absl::Status negative = run_->SetPace(-5).status();
+  EXPECT_EQ(negative.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(negative.message(), HasSubstr("-5ps/s"));
+}
+
 // Nothing to do: one message from the daemon, and it collects results.
 class FinishedRunTest : public test::PlayedRunTest {
  protected:

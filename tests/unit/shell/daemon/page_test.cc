@@ -229,6 +229,38 @@ TEST(FeedWriterTest, RanksAreToldWhereTheyDoSomethingElse) {
   EXPECT_THAT(writer.Snapshot(), HasSubstr(R"("ranks":{"sn0-d0-h0":[[0,2],"cw"],"sn0-d0-h1")"));
 }
 
+TEST(SeenLinksTest, OfEachHubWhatItDroppedAndHowOftenItsTablesChanged) {
+  const Topology topology =
+      *Topology::Create(TopologySpec{.supernodes = 1, .drawers = 1, .hubs = 3});
+  NodeStats busy;
+  busy.packets_dropped[0] = 2;
+  busy.packets_dropped[1] = 5;
+  busy.tables_installed = 3;
+  const SeenLinks links(topology);
+  const auto hubs = links.LookAtHubs([&](NodeId node) { return node == 1 ? &busy : nullptr; });
+  ASSERT_EQ(3u, hubs.size());
+  EXPECT_EQ((HubSight{7, 3}), hubs[1]);
+  EXPECT_EQ(HubSight{}, hubs[2]);
+  EXPECT_EQ("sn0-d0-h1", (*links.hubs())[1]);
+  EXPECT_TRUE(SeenLinks(LargeMachine()).hubs()->empty());
+}
+
+TEST(FeedWriterTest, HubsAreToldWhereTheyDroppedOrGotTables) {
+  FeedWriter writer;
+  FabricSight sight = TwoRows(1000, 0, 0);
+  sight.hub_names =
+      std::make_shared<const std::vector<std::string>>(std::vector<std::string>{"a", "b"});
+  sight.hubs = {{0, 0}, {4, 1}};
+  writer.TakeSight(sight);
+  EXPECT_THAT(writer.Delta(), HasSubstr(R"("hubs":{"b":[4,1]})"));
+  writer.TakeSight(sight);
+  EXPECT_THAT(writer.Delta(), Not(HasSubstr("hubs")));
+  sight.hubs[0].packets_dropped = 1;
+  writer.TakeSight(sight);
+  EXPECT_THAT(writer.Delta(), HasSubstr(R"("hubs":{"a":[1,0]})"));
+  EXPECT_THAT(writer.Snapshot(), HasSubstr(R"("hubs":{"a":[1,0],"b":[4,1]})"));
+}
+
 TEST(PageGuardTest, WhoMayOnlyLookIsRefusedTheRest) {
   const PageGuard guard("127.0.0.1:4711", NewPageToken(), "", Role::kViewer);
   EXPECT_EQ("viewer", guard.RoleOf(""));

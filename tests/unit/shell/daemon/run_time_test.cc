@@ -115,6 +115,22 @@ TEST_F(RunTimeTest, TheNextControllerPausesNoEarlierThanACommandAfterTheWindowIt
   EXPECT_GE(AnotherController(saved)->Pause(), kept_[0].at());
 }
 
+TEST_F(RunTimeTest, APaceThatIsSetHoldsAlsoForTheNextController) {
+  Begin(100 * kMicrosecond);
+  clock_.Pass(std::chrono::seconds(2));
+  const auto at = run_->SetPace(5 * kMicrosecond);
+  ASSERT_TRUE(at.ok()) << at.status();
+  EXPECT_EQ(*at, 2 * kMicrosecond);
+  clock_.Pass(std::chrono::seconds(1));
+  EXPECT_EQ(run_->virtual_time(), 7 * kMicrosecond);
+  v1::SavedRun saved;
+  run_->Save(&saved);
+  const auto next = AnotherController(saved);
+  const Time from = next->virtual_time();
+  clock_.Pass(std::chrono::seconds(1));
+  EXPECT_EQ(next->virtual_time(), from + 5 * kMicrosecond);
+}
+
 TEST_F(RunTimeTest, ACommandThatWaitsWhenAPauseEndsTakesEffectAtThePause) {
   Begin(10 * kMicrosecond);
   clock_.Pass(std::chrono::seconds(2));

@@ -76,6 +76,20 @@ TEST(VirtualTimeTest, AfterAPauseThePaceContinuesFromThePause) {
   EXPECT_EQ(time.Now(TimePhase::kMoving, kWallBegin + microseconds(1'050)), 150);
 }
 
+TEST(VirtualTimeTest, AnotherPaceHoldsFromWhereItIs) {
+  WindowMaster master(1, kVirtualTimeLookahead);
+  VirtualTime time(PacedByMicroseconds(), master);
+  time.Start(kWallBegin);
+  Report(master, 5'000);
+  EXPECT_EQ(time.SetPace(3'000'000, TimePhase::kMoving, kWallBegin + microseconds(100)), 100);
+  EXPECT_EQ(time.Now(TimePhase::kMoving, kWallBegin + microseconds(110)), 130);
+  EXPECT_EQ(time.SetPace(0, TimePhase::kMoving, kWallBegin + microseconds(120)), 160);
+  EXPECT_EQ(time.Now(TimePhase::kMoving, kWallBegin + microseconds(900)), 160)
+      << "without a pace windows alone move it";
+  EXPECT_EQ(time.SetPace(2'000'000, TimePhase::kMoving, kWallBegin + microseconds(1'000)), 160);
+  EXPECT_EQ(time.Now(TimePhase::kMoving, kWallBegin + microseconds(1'100)), 360);
+}
+
 TEST(VirtualTimeTest, FaultsThatAreAllThatIsLeftHoldItUntilTheyAreReleased) {
   WindowMaster master(1, kVirtualTimeLookahead);
   VirtualTime time(PacedByMicroseconds(), master);
