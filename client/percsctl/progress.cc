@@ -111,10 +111,17 @@ LocalRunProgress::LocalRunProgress(const Scenario& scenario, NodeId nodes, bool 
                                    RunOptions& options)
     : line_(scenario, always), building_(std::in_place, "building the machine", always) {
   options.progress_every_windows = EveryWindows(nodes);
-  options.progress = [this](const RunProgress& p) {
-    building_.reset();
-    line_.Show(p.now, p.packets_delivered);
-  };
+  options.progress = [this](const RunProgress& p) { Show(p.now, p.packets_delivered); };
+}
+
+bool LocalRunProgress::Due() {
+  building_.reset();
+  return line_.Due();
+}
+
+void LocalRunProgress::Show(Time now, std::uint64_t packets_delivered) {
+  building_.reset();
+  line_.Show(now, packets_delivered);
 }
 
 void LocalRunProgress::Clear() {

@@ -52,6 +52,8 @@ class ProgressLine {
 class RunProgressLine {
  public:
   RunProgressLine(const Scenario& scenario, bool always);
+  // Whether it is time to show something again.
+  bool Due() const { return line_.Due(); }
   void Show(Time now, std::uint64_t packets_delivered);
   void Clear() { line_.Clear(); }
   double wall_seconds() const { return line_.wall_seconds(); }
@@ -92,11 +94,13 @@ class LocalRunProgress {
  public:
   // `nodes`: of the whole machine.
   LocalRunProgress(const Scenario& scenario, NodeId nodes, bool always, RunOptions& options);
+  // Whether it is time to show something again. The machine is built, as its windows run.
+  bool Due();
+  void Show(Time now, std::uint64_t packets_delivered);
   void Clear();
   double wall_seconds() const { return line_.wall_seconds(); }
 
-  // Windows of large machines take long: with more nodes it looks more often, and so does the run
-  // for whether it is cancelled. 1 to 256.
+  // Windows of large machines take long: with more nodes it looks more often. 1 to 256.
   static std::uint64_t EveryWindows(NodeId nodes);
 
  private:

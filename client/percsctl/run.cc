@@ -72,6 +72,12 @@ class Pacer {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+std::uint64_t PacketsDelivered(const Fabric& fabric) {
+  std::uint64_t packets = 0;
+  for (const NodeId node : fabric.local_nodes()) packets += fabric.stats(node).packets_delivered;
+  return packets;
+}
+
 // Where the run is at a virtual time that it passes.
 absl::Status PrepareCheckpoint(const RunArguments& a, const ScenarioInput& input,
                                Checkpoint& checkpoint, RunOptions& options) {
@@ -109,6 +115,17 @@ absl::Status KeepTrace(const RunArguments& a, const Scenario& scenario, const To
 }
 
 // Null: none is asked for.
+// Windows are few: none may wait for a number of them, nor count for nobody.
+void FollowPace(const Pacer& pacer, LocalRunProgress& progress, RunOptions& options) {
+  options.progress = nullptr;
+  options.watch = [&, watch = std::move(options.watch)](const Fabric& fabric, std::uint64_t windows,
+                                                        bool ended) {
+    if (watch) watch(fabric, windows, ended);
+    if (progress.Due()) progress.Show(fabric.now(), PacketsDelivered(fabric));
+    if (!ended) pacer.Await(fabric.now());
+  };
+}
+
 absl::StatusOr<std::unique_ptr<RunPage>> StartPage(const RunArguments& a, const Topology& topology,
                                                    RunOptions& options) {
   if (a.page.empty()) return nullptr;
@@ -145,15 +162,9 @@ Outcome Run(const RunArguments& a) {
   if (!page.ok()) return FromStatus(page.status());
   LocalRunProgress progress(input->scenario, topology->nodes(), a.progress, options);
   const Pacer pacer(PacingOf(input->message));
-  if (pacer.active()) {
-    options.progress_every_windows = 1;
-    options.progress = [&pacer, show = std::move(options.progress)](const RunProgress& p) {
-      show(p);
-      pacer.Await(p.now);
-    };
-  }
   options.threads = pool.threads();
   options.executor = &executor;
+  if (pacer.active()) FollowPace(pacer, progress, options);
   options.cancelled = [] { return InterruptGuard::raised(); };
   RouteFile routes;
   if (!a.routes.empty()) {

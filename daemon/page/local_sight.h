@@ -28,13 +28,14 @@ class LocalSight {
 
  private:
   FabricSight Begin(const Fabric& fabric, bool ended) const;
-  RowSight Row(const Fabric& fabric, int supernode) const;
+  RowSight Row(const Fabric& fabric, int supernode, SeenLinks::SeenStats stats) const;
 
   const SeenLinks links_;
   const SeenRows rows_;
   const std::uint64_t run_;
   NodeId next_ = 0;   // LookOn
   NodeStats passed_;  // of the nodes before it
+  Epoch epoch_ = 0;   // the highest that they had
 };
 
 }  // namespace percs

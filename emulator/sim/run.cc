@@ -130,10 +130,9 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     fabric.RunWindow(end, options.executor);
     ++windows;
     if (options.watch) options.watch(fabric, windows, /*ended=*/false);
-    if (windows % options.progress_every_windows != 0) continue;
     if (options.cancelled && options.cancelled())
       return absl::CancelledError("the run was cancelled");
-    if (options.progress) {
+    if (options.progress && windows % options.progress_every_windows == 0) {
       std::uint64_t delivered = 0;
       for (NodeId node : fabric.local_nodes()) delivered += fabric.stats(node).packets_delivered;
       options.progress({fabric.now(), windows, delivered});

@@ -1,5 +1,5 @@
-"""Clients of a running fabric whose cost tests/bench/headline measures: who scrapes its metrics, who has
-its page open, and who attacks the page."""
+"""Clients of a running fabric whose cost tests/bench/headline measures: who scrapes its metrics, who
+has its page open, and who attacks the page."""
 
 import collections
 import contextlib
@@ -114,16 +114,18 @@ class Viewer:
 
 
 class Attacker:
-    """Holds connections that ask for the feed of the page and never read it, opens them again when they
-    are closed, and sends requests that are refused or malformed, so many in a second."""
+    """Holds connections that ask for the feed of the page and never read it, opens others in their
+    place, and sends requests that are refused or malformed, so many in a second."""
 
     SLOW, PER_SECOND = 200, 100
-    BODY = b"POST /api/Status HTTP/1.1\r\nHost: %s\r\nX-Percs-Token: %s\r\nContent-Length: %d\r\n\r\n"
+    BODY = (b"POST /api/Status HTTP/1.1\r\nHost: %s\r\nX-Percs-Token: %s\r\n"
+            b"Content-Length: %d\r\n\r\n")
 
     def __init__(self, link):
         at = urllib.parse.urlsplit(link)
         self.place, host, token = (at.hostname, at.port), at.netloc.encode(), at.fragment.encode()
-        self.feed = b"GET /api/events HTTP/1.1\r\nHost: %s\r\nX-Percs-Token: %s\r\n\r\n" % (host, token)
+        self.feed = (b"GET /api/events HTTP/1.1\r\nHost: %s\r\nX-Percs-Token: %s\r\n\r\n"
+                     % (host, token))
         self.requests = [
             self.feed,
             b"GET /../../etc/passwd HTTP/1.1\r\nHost: %s\r\n\r\n" % host,

@@ -80,7 +80,8 @@ class PlotTest(CliTest):
                              self.draw("curves", *files))
         # One point that is not saturated, then none: axes are those of all points.
         for load in (0.6, 0.9):
-            self.result(f"high-{load}.json", self.write("c.yaml", PATTERN.format(name="c", load=load)))
+            scenario = self.write("c.yaml", PATTERN.format(name="c", load=load))
+            self.result(f"high-{load}.json", scenario)
         saturated = [f"h=high-{load}.json" for load in (0.6, 0.9)]
         self.draw("curves", "h=hw_direct-0.05.json", *saturated)
         self.assertIn("every point is saturated", self.draw("curves", *saturated))

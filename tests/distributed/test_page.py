@@ -207,7 +207,7 @@ class FeedTest(PageTest):
         self.wait_for("pause", lambda: self.good_json("status")["state"] == "paused")
         self.assertEqual(at + 5_000_000, int(self.page.call("StepTime", by=5_000_000)["at"]))
         self.assertEqual("7000000", self.page.call("SetPace", pace=7_000_000)["pace"])
-        self.assertEqual("paused", self.good_json("status")["state"])
+        self.wait_for("the step to end", lambda: self.good_json("status")["state"] == "paused")
         self.refused(400, "a pace of -1ps/s", "POST", "/api/SetPace", '{"pace": -1}')
         self.page.call("Resume")
         self.wait_for("time to pass",

@@ -113,11 +113,18 @@ class BrowserTest(CliTest):
             return
         self.browser.save_screenshot(str(pathlib.Path(folder) / f"{name}.png"))
         size = self.browser.get_window_size()
-        self.browser.set_window_size(1920, 1080)
+        self.resize(1920, 1080)
         self.click("#theme")
         self.browser.save_screenshot(str(pathlib.Path(folder) / f"{name}_wide.png"))
         self.click("#theme")
-        self.browser.set_window_size(size["width"], size["height"])
+        self.resize(size["width"], size["height"])
+
+    def resize(self, width, height):
+        """Returns when the page is laid out anew."""
+        self.browser.set_window_size(width, height)
+        self.browser.execute_async_script(
+            "const [done] = arguments;"
+            "requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def watch_a_run(self, file, *flags):
         """A browser with the page of `percsctl run`."""
@@ -191,9 +198,9 @@ class BrowserTest(CliTest):
             "Number(percs.model.counters.packets_delivered)") == total["packets_delivered"])
         dropped = {hub["node"]: sum(hub["drops"].values())
                    for hub in self.good_json("counters", "--per-node")["nodes"]}
-        self.assertEqual({hub: packets for hub, packets in dropped.items() if packets}, dict(self.js(
-            "[...percs.model.hubCounts].filter(([, of]) => of.dropped > 0)"
-            ".map(([hub, of]) => [hub, of.dropped])")))
+        shown_drops = dict(self.js("[...percs.model.hubCounts].filter(([, of]) => of.dropped > 0)"
+                                   ".map(([hub, of]) => [hub, of.dropped])"))
+        self.assertEqual({hub: packets for hub, packets in dropped.items() if packets}, shown_drops)
         self.click("#theme")
         self.shoot("dark")
         self.browser.execute_cdp_cmd("Browser.setDownloadBehavior", {
@@ -230,7 +237,8 @@ class BrowserTest(CliTest):
         self.shoot("large")
         self.click_at(self.js("percs.matrix.placeOf(3, 5)"))
         self.assertEqual("supernode", self.js("document.querySelector('#map').dataset.view"))
-        self.wait_for_hubs(32)
+        self.wait_for("its hubs", lambda: self.js("percs.ring.hubs().map(hub => hub.name)") == [
+            f"sn3-d{i // 8}-h{i % 8}" for i in range(32)])
         self.js("percs.select({hub: 'sn3-d0-h0'})")
         self.assertEqual("", self.text("#cut"), "there is no fault to be made")
         self.click("#open")
@@ -257,15 +265,20 @@ class BrowserTest(CliTest):
         after, messages_after = self.js("[percs.ring.frames, percs.messages]")
         self.assertLessEqual(after - frames, messages_after - messages + 1, "one for each message")
 
+    def pace(self):
+        return self.good_json("status")["pace_ps_per_wall_second"]
+
     def test_the_pace_is_set_and_the_tip_has_what_virtual_channels_count(self):
         self.open(SUPERNODE, 2)
         self.wait_for_hubs(32)
         self.assertEqual("5000000", self.js("document.querySelector('#pace').value"))
         self.js("(pace => { pace.value = '20000000'; pace.dispatchEvent(new Event('change')); })("
                 "document.querySelector('#pace'))")
-        self.wait_for("the pace", lambda: self.good_json("status")["pace_ps_per_wall_second"] == 20_000_000)
+        self.wait_for("the pace", lambda: self.pace() == 20_000_000)
+        self.wait_for("it on the page",
+                      lambda: self.js("document.querySelector('#pace').value") == "20000000")
         self.js("document.dispatchEvent(new KeyboardEvent('keydown', {key: '-'}))")
-        self.wait_for("half of it", lambda: self.good_json("status")["pace_ps_per_wall_second"] == 10_000_000)
+        self.wait_for("half of it", lambda: self.pace() == 10_000_000)
         self.good("pace", "max")
         self.wait_for("none", lambda: self.js("document.querySelector('#pace').value") == "0")
         self.good("pause")
@@ -281,7 +294,8 @@ class BrowserTest(CliTest):
         """As a page of another site that knows the address and even the token."""
         self.open(SUPERNODE, 2)
         page = self.record["page"].split("/#")
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0),
+                                                 http.server.SimpleHTTPRequestHandler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)

@@ -1,8 +1,8 @@
 """Colours of the page: those that mean different things are apart for every kind of sight.
 
-Method: colours are changed as people without one kind of cone see them (Machado, Oliveira, Fernandes,
-"A physiologically-based model for simulation of color vision deficiency", 2009, severity 1.0), and
-compared as distances in CIE L*a*b* (D65), where about 2.3 can just be told apart.
+Method: colours are changed as people without one kind of cone see them (Machado, Oliveira,
+Fernandes, "A physiologically-based model for simulation of color vision deficiency", 2009, severity
+1.0), and compared as distances in CIE L*a*b* (D65), where about 2.3 can just be told apart.
 """
 
 import itertools

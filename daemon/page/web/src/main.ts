@@ -200,6 +200,7 @@ function setView(which: View, supernode = ring.supernode): void {
   map.dataset["view"] = which;
   element("legend", HTMLDivElement).hidden = which === "hub" || which === "blade";
   element("legend", HTMLDivElement).classList.toggle("flat", which === "crossbars");
+  showLegend(); // while it is hidden nothing can be drawn
   showSide();
   layOut();
 }

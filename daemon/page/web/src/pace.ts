@@ -19,7 +19,10 @@ export class Pace {
 
   /** `set`: the pace that was chosen, in virtual picoseconds per wall second. */
   constructor(private model: Model, private set: (pace: number) => void) {
-    this.select.addEventListener("change", () => set(Number(this.select.value)));
+    this.select.addEventListener("change", () => {
+      this.select.blur(); // keys are the page's again, and it shows what holds
+      set(Number(this.select.value));
+    });
   }
 
   private get now(): number {
