@@ -221,10 +221,12 @@ void Collectives::GiveAgain(Group& group, Time now) {
   for (const auto& part : group.hubs) part->out.clear(), part->holds = false;
   std::fill(std::begin(group.next), std::end(group.next), 0u);
   for (Operation& operation : group.operations) {
-    for (std::uint32_t& sequence : operation.sequence) {
-      std::uint32_t& next = group.next[&sequence - operation.sequence];
-      sequence = std::exchange(next, next + static_cast<std::uint32_t>(operation.chunks));
-    }
+    // What has been heard everywhere is not given, and takes no sequence.
+    if (operation.reduced) operation.packets[0] = 0;
+    if (std::all_of(operation.hubs.begin(), operation.hubs.end(),
+                    [](const OfHub& hub) { return hub.has_result; }))
+      operation.packets[1] = 0;
+    TakeSequences(group, operation);
     if (!operation.reduced) operation.chunks_reduced = 0;
     for (OfHub& hub : operation.hubs) hub.chunks = 0;
     for (std::size_t i = 0; i < group.hubs.size(); ++i) {
@@ -232,7 +234,7 @@ void Collectives::GiveAgain(Group& group, Time now) {
       if (i == operation.root_hub) {
         const bool has_total =
             operation.kind == CollectiveKind::kBroadcast ? hub.has_result : operation.reduced;
-        if (has_total && operation.kind != CollectiveKind::kReduce)
+        if (has_total && operation.packets[1] > 0)
           Send(group, i, CauOperation::kMulticast, operation.number, now);
       } else if (hub.ready && !operation.reduced) {
         Send(group, i, CauOperation::kReduce, operation.number, now);

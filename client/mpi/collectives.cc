@@ -60,11 +60,10 @@ Collectives::Operation& Collectives::OperationFor(Group& group, std::uint64_t nu
   made.bytes = call.bytes;
   made.chunks = std::max<std::size_t>(1, (call.bytes + kCauPayloadMax - 1) / kCauPayloadMax);
   made.reduced = call.kind == CollectiveKind::kBroadcast;
-  for (std::uint32_t& sequence : made.sequence) {
-    const auto kind = static_cast<std::size_t>(&sequence - made.sequence);
-    sequence = group.next[kind];
-    group.next[kind] += static_cast<std::uint32_t>(made.chunks);
-  }
+  made.packets[0] = made.reduced ? 0 : static_cast<std::uint32_t>(made.chunks);
+  made.packets[1] =
+      call.kind == CollectiveKind::kReduce ? 0 : static_cast<std::uint32_t>(made.chunks);
+  TakeSequences(group, made);
   for (const auto& part : group.hubs) {
     OfHub& hub = made.hubs.emplace_back();
     hub.operands.resize(part->members.size());
@@ -76,6 +75,13 @@ Collectives::Operation& Collectives::OperationFor(Group& group, std::uint64_t nu
   return made;
 }
 
+void Collectives::TakeSequences(Group& group, Operation& operation) {
+  for (std::size_t kind = 0; kind < std::size(operation.sequence); ++kind) {
+    operation.sequence[kind] = group.next[kind];
+    group.next[kind] += operation.packets[kind];
+  }
+}
+
 Collectives::Operation* Collectives::Find(Group& group, std::uint64_t number) {
   if (number < group.first || number >= group.first + group.operations.size()) return nullptr;
   return &group.operations[number - group.first];
@@ -84,7 +90,8 @@ Collectives::Operation* Collectives::Find(Group& group, std::uint64_t number) {
 Collectives::Operation* Collectives::FindBySequence(Group& group, CauOperation operation,
                                                     std::uint32_t sequence) {
   for (Operation& open : group.operations) {
-    if (sequence - open.sequence[static_cast<int>(operation)] < open.chunks) return &open;
+    const auto kind = static_cast<std::size_t>(operation);
+    if (sequence - open.sequence[kind] < open.packets[kind]) return &open;
   }
   return nullptr;  // it has ended, and came again after a repair
 }
@@ -110,6 +117,9 @@ absl::Status Collectives::Call(std::uint32_t rank, Time at, CollectiveCall call)
   hub.ids[member.local] = call.id;
   hub.called[member.local] = at;
   ++hub.arrived;
+  // Who is neither the root nor operates the CAU has nothing to wait for.
+  if (operation.kind == CollectiveKind::kReduce && rank != operation.root && member.local != 0)
+    EndMember(group, operation, member.hub, member.local, at);
   if (!broadcast) {
     if (hub.arrived == hub.ids.size()) Contribute(group, operation, member.hub);
   } else if (rank == operation.root) {
@@ -140,13 +150,8 @@ void Collectives::Contribute(Group& group, Operation& operation, std::size_t ind
   }
   hub.ready = true;
   const bool at_root = index == operation.root_hub;
-  if (operation.kind == CollectiveKind::kReduce) {
-    // Who is not the root has nothing to wait for.
-    for (std::size_t local = 0; local < hub.ids.size(); ++local) {
-      if (group.hubs[index]->members[local] != operation.root)
-        EndMember(group, operation, index, local, SeenAt(hub.called[local], local));
-    }
-  }
+  if (operation.kind == CollectiveKind::kReduce && group.hubs[index]->members[0] != operation.root)
+    EndMember(group, operation, index, 0, hub.ready_at);
   if (!at_root) return Send(group, index, CauOperation::kReduce, operation.number, hub.ready_at);
   if (group.hubs.size() == 1 || operation.chunks_reduced == operation.chunks) {
     const std::uint32_t leader = group.hubs[index]->members[0];

@@ -122,9 +122,11 @@ class Collectives {
     std::uint32_t root = 0;
     std::size_t root_hub = 0;
     std::uint64_t bytes = 0;
-    std::size_t chunks = 1;          // packets
-    std::uint32_t sequence[2] = {};  // of the first packet, by CauOperation
-    bool reduced = false;            // the root has the total, or it is a broadcast
+    std::size_t chunks = 1;  // packets
+    // By CauOperation: the first packet's, and how many packets there are. A reduce without a
+    // broadcast has none of the other kind, so it takes no sequence there.
+    std::uint32_t sequence[2] = {}, packets[2] = {};
+    bool reduced = false;  // the root has the total, or it is a broadcast
     std::size_t chunks_reduced = 0;
     Bytes total;  // at the root
     std::vector<OfHub> hubs;
@@ -166,6 +168,7 @@ class Collectives {
   absl::Status Agrees(const Group& group, const Operation& first, std::uint32_t rank,
                       const CollectiveCall& call) const;
   Operation& OperationFor(Group& group, std::uint64_t number, const CollectiveCall& call);
+  void TakeSequences(Group& group, Operation& operation);
   Operation* Find(Group& group, std::uint64_t number);
   Operation* FindBySequence(Group& group, CauOperation operation, std::uint32_t sequence);
   void Contribute(Group& group, Operation& operation, std::size_t hub);

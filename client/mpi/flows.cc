@@ -63,7 +63,7 @@ bool Transport::SendNext(std::uint32_t rank, std::uint32_t to, Time now, Time* r
   flow.sent.push_back(std::move(packet));
   flow.waiting.pop_front();
   SendPacket(rank, to, now, flow.sent.back());
-  if (flow.timer_at == kNever) SetTimer(rank, to, now);
+  if (flow.resend.at == kNever) ResendLater(rank, to, now);
   return true;
 }
 
@@ -71,7 +71,7 @@ void Transport::SendPacket(std::uint32_t rank, std::uint32_t to, Time now, OutPa
   Rank& r = ranks_[rank];
   Flow& flow = FlowOf(rank, to);
   flow.told = flow.expected;
-  flow.ack_at = kNever;
+  flow.acknowledge.at = kNever;
   Header::SetNumbers(packet.sequence, flow.expected, &packet.bytes);
   WindowOperation operation =
       Operation(r, packet.bytes.size() <= kImmediateBytesMax ? WindowOp::kImmediateSend
@@ -86,18 +86,31 @@ void Transport::SendPacket(std::uint32_t rank, std::uint32_t to, Time now, OutPa
   Issue(rank, now, std::move(operation));
 }
 
-void Transport::SetTimer(std::uint32_t rank, std::uint32_t to, Time now) {
-  Flow& flow = FlowOf(rank, to);
-  flow.timer_at = now + (parameters_.retransmit << flow.tries);
-  const Time at = flow.timer_at;
-  Act(rank, at, [this, rank, to, at](Time then) {
-    if (FlowOf(rank, to).timer_at == at) OnTimer(rank, to, then);
-  });
+void Transport::SetAt(std::uint32_t rank, std::uint32_t other, Timer Flow::*timer, Time at) {
+  Timer& set = FlowOf(rank, other).*timer;
+  set.at = at;
+  if (at >= set.armed) return;
+  set.armed = at;
+  Act(rank, at, [this, rank, other, timer, at](Time now) { OnDue(rank, other, timer, at, now); });
 }
 
-void Transport::OnTimer(std::uint32_t rank, std::uint32_t to, Time now) {
+void Transport::OnDue(std::uint32_t rank, std::uint32_t other, Timer Flow::*timer, Time armed,
+                      Time now) {
+  Timer& due = FlowOf(rank, other).*timer;
+  if (due.armed != armed) return;  // an earlier action took its place
+  due.armed = kNever;
+  if (due.at == kNever) return;
+  if (due.at > now) return SetAt(rank, other, timer, due.at);
+  due.at = kNever;
+  timer == &Flow::resend ? Resend(rank, other, now) : SendAcknowledgement(rank, other, now);
+}
+
+void Transport::ResendLater(std::uint32_t rank, std::uint32_t to, Time now) {
+  SetAt(rank, to, &Flow::resend, now + (parameters_.retransmit << FlowOf(rank, to).tries));
+}
+
+void Transport::Resend(std::uint32_t rank, std::uint32_t to, Time now) {
   Flow& flow = FlowOf(rank, to);
-  flow.timer_at = kNever;
   if (flow.sent.empty()) return;
   if (++flow.tries > parameters_.tries) {
     return Fail(fmt::format("{} gives no answer to {}: {} packets were sent {} times", Name(to),
@@ -109,7 +122,7 @@ void Transport::OnTimer(std::uint32_t rank, std::uint32_t to, Time now) {
     flow.sent.pop_back();
   }
   if (!std::exchange(flow.listed, true)) ranks_[rank].ready.push_back(to);
-  SetTimer(rank, to, now);
+  ResendLater(rank, to, now);
   PumpAt(rank, now);
 }
 
@@ -118,11 +131,7 @@ void Transport::AcknowledgeLater(std::uint32_t rank, std::uint32_t from, Time no
   Flow& flow = FlowOf(rank, from);
   const bool many = flow.expected - flow.told >= parameters_.ack_every;
   const Time at = many ? now : now + parameters_.ack_delay;
-  if (at >= flow.ack_at) return;
-  flow.ack_at = at;
-  Act(rank, at, [this, rank, from, at](Time then) {
-    if (FlowOf(rank, from).ack_at == at) SendAcknowledgement(rank, from, then);
-  });
+  if (at < flow.acknowledge.at) SetAt(rank, from, &Flow::acknowledge, at);
 }
 
 void Transport::SendAcknowledgement(std::uint32_t rank, std::uint32_t to, Time now) {
@@ -147,8 +156,8 @@ void Transport::OnAcknowledged(std::uint32_t rank, std::uint32_t from, std::uint
     });
     unacknowledged_ -= before - packets->size();
   }
-  flow.timer_at = kNever;
-  if (!flow.sent.empty()) SetTimer(rank, from, now);
+  flow.resend.at = kNever;
+  if (!flow.sent.empty()) ResendLater(rank, from, now);
   if (!flow.waiting.empty()) PumpAt(rank, now);
 }
 

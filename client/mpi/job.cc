@@ -179,7 +179,7 @@ Time Job::NextTime() const {
     wakes = wakes || WakeOf(rank) < kNever;
   }
   // What only keeps the clock of the fabric is done while there is more to come.
-  if (wakes || next < kNever || fabric_->NextForegroundTime() < kNever)
+  if (wakes || next < kNever || !topology().spec().clock || fabric_->NextForegroundTime() < kNever)
     next = std::min(next, fabric_->NextEventTime());
   return next == kNever ? kNever : std::max(next, fabric_->now());
 }

@@ -150,15 +150,20 @@ class Transport final : public WindowListener {
     Time matched_at = 0;
   };
   using MessageRef = std::shared_ptr<Message>;
+  // Set again and again, mostly before it was due: one action of the agenda serves it.
+  struct Timer {
+    Time at = kNever;     // when it is due
+    Time armed = kNever;  // when the agenda looks next
+  };
   struct Flow {                                // with one other rank, both ways
     std::uint32_t next = 0, acknowledged = 0;  // sequence numbers; what is below has been received
     std::deque<OutPacket> waiting, sent;
-    Time timer_at = kNever;
+    Timer resend;
     int tries = 0;
     bool listed = false;                   // in Rank::ready
     std::uint32_t expected = 0, told = 0;  // of the other's packets; what it knows that we have
     std::map<std::uint32_t, Bytes> early;
-    Time ack_at = kNever;
+    Timer acknowledge;
     MessageRef partial;
   };
   struct Region {
@@ -220,8 +225,10 @@ class Transport final : public WindowListener {
   // False: nothing of this flow can leave now.
   bool SendNext(std::uint32_t rank, std::uint32_t to, Time now, Time* ready_at);
   void SendPacket(std::uint32_t rank, std::uint32_t to, Time now, OutPacket& packet);
-  void SetTimer(std::uint32_t rank, std::uint32_t to, Time now);
-  void OnTimer(std::uint32_t rank, std::uint32_t to, Time now);
+  void SetAt(std::uint32_t rank, std::uint32_t other, Timer Flow::*timer, Time at);
+  void OnDue(std::uint32_t rank, std::uint32_t other, Timer Flow::*timer, Time armed, Time now);
+  void ResendLater(std::uint32_t rank, std::uint32_t to, Time now);
+  void Resend(std::uint32_t rank, std::uint32_t to, Time now);
   void AcknowledgeLater(std::uint32_t rank, std::uint32_t from, Time now);
   void SendAcknowledgement(std::uint32_t rank, std::uint32_t to, Time now);
   void OnAcknowledged(std::uint32_t rank, std::uint32_t from, std::uint32_t ack, Time now);

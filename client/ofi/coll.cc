@@ -52,12 +52,15 @@ const Provider& provider() {
   return kProvider;
 }
 
+}  // namespace
+
 template <typename Function>
 struct Previous {
   Function function = nullptr;
   mca_coll_base_module_t* module = nullptr;
 };
 
+// Of a communicator.
 struct Calls {
   bool joined = false;
   std::uint64_t group = kNoGroup;
@@ -67,7 +70,6 @@ struct Calls {
   Previous<mca_coll_base_module_allreduce_fn_t> allreduce;
 };
 
-}  // namespace
 }  // namespace percs::mpi
 
 // Of C's object system: begins with what all modules have.

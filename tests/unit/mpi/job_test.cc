@@ -381,6 +381,33 @@ TEST(MpiCollectives, AreRightOnEveryPlacementAndEveryRunHasOneDigest) {
   }
 }
 
+// Ranks of one hub call a reduce at different times, and who has given its operand goes on: no time
+// that has passed comes again.
+TEST(MpiCollectives, AReduceEndsForARankThatIsNotTheRootWithoutTheOthers) {
+  const auto part = [](std::uint32_t r) {
+    return [r](Program& rank) {
+      const std::uint64_t group = rank.Join({0, 1, 2, 3});
+      std::vector<std::int64_t> values = {r + 1};
+      if (r < 2) {  // each of hub 0 is late once; messages are for the first rank of hub 1
+        for (std::uint32_t late : {0, 1}) {
+          for (int i = 0; r == late && i < 50; ++i) rank.Send(1, Pattern(8, 1)), rank.Next();
+          EXPECT_TRUE(rank.Sum(group, 3, &values, CollectiveKind::kReduce, false));
+          rank.Send(1, Pattern(8, 2)), rank.Next();
+        }
+        return;
+      }
+      for (int i = 0; i < 2; ++i) {
+        values = {r + 1};
+        EXPECT_TRUE(rank.Sum(group, 3, &values, CollectiveKind::kReduce, r == 3));
+        EXPECT_EQ(r == 3 ? 10 : r + 1, values[0]);
+      }
+    };
+  };
+  const auto job = StartJob(4, 2, OnCaus());
+  const JobResult result = RunProgram(*job, {part(0), part(1), part(2), part(3)});
+  EXPECT_EQ("", result.failure);
+}
+
 TEST(MpiCollectives, ATreeThatIsSetUpAgainLosesNothing) {
   FaultSpec cut = Fault(FaultKind::kLinkDown);
   cut.select.link = LinkEnd{0, 0};
