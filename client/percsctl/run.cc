@@ -114,7 +114,6 @@ absl::Status KeepTrace(const RunArguments& a, const Scenario& scenario, const To
   return ReplaceFile(a.perfetto, AsPerfetto(packets, NamedRanks(ranks, topology), /*scale=*/1));
 }
 
-// Null: none is asked for.
 // Windows are few: none may wait for a number of them, nor count for nobody.
 void FollowPace(const Pacer& pacer, LocalRunProgress& progress, RunOptions& options) {
   options.progress = nullptr;
@@ -126,6 +125,7 @@ void FollowPace(const Pacer& pacer, LocalRunProgress& progress, RunOptions& opti
   };
 }
 
+// Null: none is asked for.
 absl::StatusOr<std::unique_ptr<RunPage>> StartPage(const RunArguments& a, const Topology& topology,
                                                    RunOptions& options) {
   if (a.page.empty()) return nullptr;
