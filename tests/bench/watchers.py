@@ -1,5 +1,5 @@
-"""Clients of a running fabric whose cost tests/bench/headline measures: who scrapes its metrics, who
-has its page open, and who attacks the page."""
+"""Clients of a running fabric whose cost tests/bench/headline measures: who scrapes its metrics,
+who has its page open, and who attacks the page."""
 
 import collections
 import contextlib
