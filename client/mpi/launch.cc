@@ -141,8 +141,8 @@ absl::StatusOr<std::string> FindRankLibraries(bool collectives) {
   }
   if (collectives && !fs::exists(folder / kComponent, error)) {
     return absl::NotFoundError(
-        fmt::format("no {} in {}: it is built where Open MPI's headers are (libopenmpi-dev); use "
-                    "--collectives p2p",
+        fmt::format("no {} in {}: install the package percs-mpi, or build where Open MPI's headers "
+                    "are (libopenmpi-dev); or use --collectives p2p",
                     kComponent, folder.string()));
   }
   return folder.string();

@@ -7,6 +7,7 @@ debootstrap (needs root). Its units run under the systemd of such a root, in sys
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -26,6 +27,8 @@ percsctl up --name lab --daemons 2
 percsctl apply /usr/share/percs/scenarios/live.yaml --name lab
 percsctl fault link-down sn0-d0-h0/sn0-d1-h0 --name lab
 percsctl links --down --name lab
+echo q | TERM=xterm script -qec "percsctl top --name lab" /tmp/top.log >/tmp/top.out
+grep -q "sn0-d.-h" /tmp/top.log
 percsctl stop --wait --name lab
 percsctl result --name lab --format json >/tmp/result.json
 percsctl down --name lab
@@ -142,6 +145,7 @@ class PackagesTest(unittest.TestCase):
         debs = packages.build()
         cls.deb, cls.dev, cls.python = (debs[name] for name in
                                         ("percs", "libpercs-dev", "python3-percs"))
+        cls.mpi = debs.get("percs-mpi")  # where Open MPI's headers are
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="percs-packages-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         for deb in (cls.deb, cls.dev, cls.python):
@@ -163,9 +167,9 @@ class PackagesTest(unittest.TestCase):
                                               for line in commands}, pages)
 
     def test_lintian_finds_no_error(self):
-        done = subprocess.run(["lintian", "--allow-root", "--fail-on", "error", self.deb,
-                               self.dev, self.python], text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT)
+        debs = [deb for deb in (self.deb, self.dev, self.python, self.mpi) if deb]
+        done = subprocess.run(["lintian", "--allow-root", "--fail-on", "error", *debs], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.assertEqual(0, done.returncode, done.stdout)
 
     def test_every_man_page_is_formatted_without_a_warning(self):
@@ -188,6 +192,18 @@ class PackagesTest(unittest.TestCase):
                    "compopt() { :; }; COMP_LINE='percsctl run --thr' COMP_POINT=18; _percsctl; "
                    'echo "${COMPREPLY[@]}"', env=env)
         self.assertEqual("--threads\n", bash)
+
+    def test_headers_include_nothing_of_the_inside(self):
+        (header,) = [path for path in self.usr.glob("include/**/*") if path.is_file()]
+        includes = re.findall(r'#include ([<"]\S+)', header.read_text())
+        self.assertEqual([], [name for name in includes
+                              if not re.match(r"<[a-z_]+>|\"absl/", name)])
+
+    def test_the_package_for_mpi_has_the_component_of_open_mpi(self):
+        if not self.mpi:
+            self.skipTest("no headers of Open MPI here; deploy/install --mpi installs them")
+        self.assertIn("./usr/lib/percs/mca_coll_percs.so\n", run("dpkg-deb", "-c", self.mpi))
+        self.assertRegex(run("dpkg-deb", "-f", self.mpi, "Depends"), r"\bpercs \(= .*openmpi-bin")
 
     def files_of(self, root):
         """Without what apt and dpkg write about themselves."""
