@@ -52,7 +52,7 @@ void P2pCollective::Reset(const CollectiveCall& call) {
   schedule_.bytes = call.bytes;
   algorithm_.plan(schedule_);
   if (HasData()) scratch_.resize(schedule_.scratch);
-  opened_ = waiting_ = 0;
+  opened_ = waiting_ = posted_ = 0;
   receiving_.assign(schedule_.phases.size(), false);
 }
 
@@ -85,7 +85,23 @@ void P2pCollective::Enter() {
       waiting_ += (phase.to != Phase::kNobody) + (phase.from != Phase::kNobody);
     }
     for (std::size_t i = first; i < opened_; ++i) Open(i);
+    PostNext();
   }
+}
+
+void P2pCollective::PostNext() {
+  std::size_t next = opened_;
+  while (next < schedule_.phases.size() && schedule_.phases[next].from == Phase::kNobody) ++next;
+  if (next == schedule_.phases.size() || !schedule_.phases[next].posted_early) return;
+  posted_ = next;
+  const Envelope envelope = EnvelopeOf(next);
+  const auto it = std::find_if(early_.begin(), early_.end(), [&](const Incoming& m) {
+    return m.request && m.envelope == envelope;
+  });
+  if (it == early_.end()) return;
+  const Incoming request = *it;
+  early_.erase(it);
+  Take(request);
 }
 
 void P2pCollective::Open(std::size_t number) {
@@ -108,13 +124,19 @@ void P2pCollective::TakeEarly(const Envelope& envelope) {
   Take(message);
 }
 
+bool P2pCollective::IsOf(const Incoming& message) const {
+  return state_ == State::kRunning && sequence_ % kSequences == message.envelope.sequence;
+}
+
 bool P2pCollective::Receiving(const Incoming& message) const {
-  return state_ == State::kRunning && sequence_ % kSequences == message.envelope.sequence &&
-         message.envelope.phase < opened_ && receiving_[message.envelope.phase];
+  return IsOf(message) && message.envelope.phase < opened_ && receiving_[message.envelope.phase];
 }
 
 void P2pCollective::OnMessage(const Incoming& message) {
   if (!Receiving(message)) {
+    const bool posted = message.request && IsOf(message) && message.envelope.phase == posted_ &&
+                        posted_ >= opened_ && opened_ > 0;
+    if (posted) return Take(message);
     early_.push_back(message);
     return;
   }

@@ -38,6 +38,8 @@ class P2pCollective final : public Collective, public Endpoint {
   void Open(std::size_t phase);
   bool Receiving(const Incoming& message) const;  // what it is waits for
   void TakeEarly(const Envelope& envelope);       // what has come before its phase, if it has
+  void PostNext();                                // the next receive, if that is to be early
+  bool IsOf(const Incoming& message) const;       // of the operation that is running
   void Take(const Incoming& message);
   void Combined(std::uint64_t phase);
   void Received(std::size_t phase);
@@ -63,6 +65,7 @@ class P2pCollective final : public Collective, public Endpoint {
   std::uint32_t sequence_ = 0;
   std::size_t opened_ = 0;       // phases that have begun
   std::size_t waiting_ = 0;      // messages, out and in, that they wait for
+  std::size_t posted_ = 0;       // a later phase whose rendezvous may begin, if it is one
   std::vector<bool> receiving_;  // by phase: its message is not here yet
   std::vector<Incoming> early_;  // of later phases and operations
 };

@@ -30,6 +30,7 @@ struct Phase {
   std::int32_t to = kNobody, from = kNobody;  // index in the group
   Piece send, receive;
   Take take = Take::kCopy;
+  bool posted_early = false;  // its receive: with the phase before it, so that a rendezvous begins
 };
 
 // Moved within a task's own memory, before the first phase or after the last.

@@ -4,6 +4,8 @@
 // coll_tuned_allreduce.c, coll_tuned_alltoall.c, coll_tuned_topo.c), the baseline of paper 002.
 //
 // A message's phase is the same number at both of its ends: its step through the tree or chain.
+// What goes in segments, and reductions from several tasks, post the next receive before they wait
+// for the one before.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -67,6 +69,7 @@ void PlanSplitBinaryBroadcast(PhaseSchedule& s, std::uint64_t segment) {
       Phase& phase = PhaseAt(s, phase_of(me, i));
       phase.from = s.Absolute(TreeParent(me));
       phase.receive = half.Segment(i, segment);
+      phase.posted_early = true;
     }
   }
   Phase& exchange =
@@ -103,6 +106,7 @@ void PlanChainBroadcast(PhaseSchedule& s, std::uint64_t segment) {
       Phase& phase = PhaseAt(s, me - 1 + i);
       phase.from = s.Absolute(me - 1);
       phase.receive = all.Segment(i, segment);
+      phase.posted_early = true;
     }
   }
 }
@@ -131,6 +135,7 @@ void PlanChainReduce(PhaseSchedule& s, std::uint64_t segment) {
       phase.from = s.Absolute(me + 1);
       phase.receive = piece(i, SumOf(s));
       phase.take = Phase::Take::kCombineWithInput;
+      phase.posted_early = true;
     }
   }
 }
@@ -156,6 +161,7 @@ void PlanBinaryReduce(PhaseSchedule& s, std::uint64_t segment) {
       phase.receive = part;
       phase.receive.buffer = SumOf(s);
       phase.take = k == 0 ? Phase::Take::kCombineWithInput : Phase::Take::kCombine;
+      phase.posted_early = true;
     }
     if (me == 0) continue;
     Phase& phase = PhaseAt(s, phase_of(me, i));
@@ -176,6 +182,7 @@ void PlanWholeBinomialReduce(PhaseSchedule& s) {
     phase.send = {came ? SumOf(s) : Buffer::kInput, 0, s.bytes};
     phase.receive = {SumOf(s), 0, s.bytes};
     phase.take = came ? Phase::Take::kCombine : Phase::Take::kCombineWithInput;
+    phase.posted_early = true;
     if (phase.to != Phase::kNobody) break;  // its part is done
     came = came || phase.from != Phase::kNobody;
   }
@@ -210,7 +217,7 @@ void PlanRingAllreduce(PhaseSchedule& s) {
   const std::int32_t from = Number((s.me + s.size - 1) % s.size);
   for (std::uint32_t i = 0; i + 1 < s.size; ++i) {
     s.phases.push_back({to, from, block(s.me + s.size - i), block(s.me + 2 * s.size - i - 1),
-                        Phase::Take::kCombine});
+                        Phase::Take::kCombine, true});
   }
   for (std::uint32_t i = 0; i + 1 < s.size; ++i) {
     s.phases.push_back(

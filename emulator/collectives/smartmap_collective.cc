@@ -97,6 +97,12 @@ Time SmartmapCollective::PassOfEach(std::uint64_t bytes, std::uint32_t to) {
   return time;
 }
 
+Time SmartmapCollective::ClaimFinishedOfAll() {
+  Time time = 0;
+  for (std::uint32_t i = 0; i < size_; ++i) time += info(i).finished.ClaimTime(rank_);
+  return time;
+}
+
 bool SmartmapCollective::Check(Rank&, Time* ready_at) {
   switch (kind_) {
     case Kind::kBroadcast:
@@ -155,10 +161,9 @@ bool SmartmapCollective::CheckBroadcast(Time* ready_at) {
   if (at_root()) return step_ == 0 || AtLeast(root().finished, base.finished + size_ - 1, ready_at);
   if (!AtLeast(root().entered, base.entered + 1, ready_at)) return false;
   const bool kept = source_ == SmartmapSource::kKept;
-  Spend(rank_,
-        PassAll(Pass::kCopy, call_.root,
-                kept ? CoreCaches::Role::kSent : CoreCaches::Role::kReceived, me_),
-        ready_at);
+  const Time copy = PassAll(Pass::kCopy, call_.root,
+                            kept ? CoreCaches::Role::kSent : CoreCaches::Role::kReceived, me_);
+  Spend(rank_, copy + root().finished.ClaimTime(rank_), ready_at);
   return true;
 }
 
@@ -179,14 +184,19 @@ bool SmartmapCollective::CheckSerial(Time* ready_at) {
   if (!at_root()) {
     if (!AtLeast(root().entered, base.entered + 1, ready_at)) return false;
     if (!AtLeast(root().turn, base.turn + me_, ready_at)) return false;
-    Spend(rank_, PassAll(Pass::kCombine, me_, CoreCaches::Role::kSent, call_.root), ready_at);
+    Spend(rank_,
+          PassAll(Pass::kCombine, me_, CoreCaches::Role::kSent, call_.root) +
+              root().turn.ClaimTime(rank_),
+          ready_at);
     return true;
   }
   if (step_ == 0) {
     Spend(rank_, PassAll(Pass::kCopy, me_, CoreCaches::Role::kSent, me_), ready_at);
     return true;
   }
-  return AtLeast(root().turn, base.turn + (step_ == 1 ? me_ : size_), ready_at);
+  if (!AtLeast(root().turn, base.turn + (step_ == 1 ? me_ : size_), ready_at)) return false;
+  if (step_ == 1) Spend(rank_, root().turn.ClaimTime(rank_), ready_at);
+  return true;
 }
 
 void SmartmapCollective::RunSerial() {
@@ -210,13 +220,17 @@ std::uint64_t SmartmapCollective::ChunkFrom(std::uint32_t index) const {
 }
 
 bool SmartmapCollective::CheckParallel(Time* ready_at) {
-  if (step_ == 0) return true;
+  if (step_ == 0) {
+    Spend(rank_, root().turn.ClaimTime(rank_), ready_at);
+    return true;
+  }
   if (step_ == 2) return AtLeast(info(me_).finished, base_[me_].finished + size_, ready_at);
   if (!AtLeast(root().turn, base_[call_.root].turn + size_, ready_at)) return false;
   for (; seen_ < size_; ++seen_) {
     if (!AtLeast(info(seen_).entered, base_[seen_].entered + 1, ready_at)) return false;
   }
-  Spend(rank_, PassOfEach(ChunkFrom(me_ + 1) - ChunkFrom(me_), call_.root), ready_at);
+  Spend(rank_, PassOfEach(ChunkFrom(me_ + 1) - ChunkFrom(me_), call_.root) + ClaimFinishedOfAll(),
+        ready_at);
   return true;
 }
 
@@ -252,7 +266,7 @@ bool SmartmapCollective::CheckAlltoall(Time* ready_at) {
   for (; seen_ < size_; ++seen_) {
     if (!AtLeast(info(seen_).entered, base_[seen_].entered + 1, ready_at)) return false;
   }
-  Spend(rank_, PassOfEach(call_.bytes, me_), ready_at);
+  Spend(rank_, PassOfEach(call_.bytes, me_) + ClaimFinishedOfAll(), ready_at);
   return true;
 }
 

@@ -70,6 +70,9 @@ class SmartmapCollective final : public Collective, private Work {
   // (all-to-all).
   Time PassOfEach(std::uint64_t bytes, std::uint32_t to);
   bool caches_kept() const { return rank_.node().host().own_cache > 0; }
+  // Atomic increments of counters that others increment, too (paper 002 section IV), one after the
+  // other.
+  Time ClaimFinishedOfAll();
   static void Spend(Rank& rank, Time time, Time* ready_at) {
     *ready_at = std::max(*ready_at, rank.now()) + time;
   }

@@ -325,7 +325,12 @@ void MessagePort::Pulled(std::uint64_t transfer) {
   const Incoming message{t->source, t->envelope, t->bytes, t->content, false};
   Rank& at = node_.rank(t->to);
   Rank& from = *t->from;
-  from.Do<&MessagePort::Released>(node_.LineLatency(at.core(), from.core()), this, transfer);
+  // A flag in its request tells the sender, whose software completes it; registration includes
+  // that.
+  const HostParameters& host = node_.host();
+  const Time complete = host.registration == 0 ? from.Shared(host.local_receive) : 0;
+  from.Do<&MessagePort::Released>(node_.LineLatency(at.core(), from.core()) + complete, this,
+                                  transfer);
   EndpointOf(at, message.envelope).OnMessage(message);
 }
 

@@ -16,6 +16,11 @@ void SharedLine::Read(Rank& rank, Time* ready_at) {
   *ready_at = std::max(*ready_at, issued + rank.node().LineLatency(core_, rank.core()));
 }
 
+Time SharedLine::ClaimTime(Rank& rank) const {
+  if (!written_ || (copies_[rank.local()] && copies_.count() == 1)) return 0;
+  return rank.node().LineLatency(core_, rank.core());
+}
+
 void SharedLine::Advance(Rank& rank) {
   ++counter_;
   core_ = rank.core();

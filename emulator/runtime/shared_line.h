@@ -24,6 +24,8 @@ class SharedLine {
   void Read(Rank& rank, Time* ready_at);
   // `rank` has written record and counter, now.
   void Advance(Rank& rank);
+  // What an atomic operation of `rank` waits for: the line, unless its own core alone has it.
+  Time ClaimTime(Rank& rank) const;
   // Wakes `rank` at the next write.
   void Watch(Rank& rank) {
     if (!watching_[rank.local()]) watchers_.push_back(&rank);
