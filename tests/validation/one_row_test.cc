@@ -203,11 +203,11 @@ TEST(OneRow, NoParameterOfThePower7MovesOneRow) {
   fields.push_back(hub("cau_port_time", &P7ihParameters::cau_port_time));
   ExpectNoneMovesOneRow<P>({}, fields, [](const P& p) {
     std::vector<absl::StatusOr<std::vector<ValidationRow>>> parts;
-    for (const char* only :
-         {"P7IH-01", "P7IH-02", "fig13.p2p.1KB.32", "fig13.p2p.1KB.64", "fig13.p2p.64KB.64",
-          "fig13.p2p.128KB.32", "fig13.p2p.128KB.64", "fig13.p2p.4MB.32", "fig13.hybrid.1KB.32",
-          "fig13.hybrid.64KB.32", "fig13.hybrid.64KB.64", "fig13.hybrid.128KB.32",
-          "fig13.hybrid.1MB.64", "fig13.hybrid.4MB.32"}) {
+    for (const char* only : {"P7IH-01", "P7IH-02", "fig13.p2p.1KB.32", "fig13.p2p.1KB.64",
+                             "fig13.p2p.64KB.64", "fig13.p2p.128KB.32", "fig13.p2p.128KB.64",
+                             "fig13.p2p.4MB.32", "fig13.hybrid.1KB.32", "fig13.hybrid.64KB.32",
+                             "fig13.hybrid.64KB.64", "fig13.hybrid.128KB.32", "fig13.hybrid.1MB.64",
+                             "fig13.hybrid.4MB.32", "fig13.p2p.8MB.32", "fig13.hybrid.8MB.32"}) {
       parts.push_back(ValidateP7ih(only, {}, p));
     }
     return JudgedValues(parts);
