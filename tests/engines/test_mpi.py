@@ -164,9 +164,8 @@ class MpiTest(unittest.TestCase):
         return float(printed.split()[-2])
 
     def test_an_allreduce_takes_what_paper_003_measured(self):
-        # Fig. 9, one task per node: 1.83 us and 3.78 us on two nodes. At 128 nodes, where the CAU is
-        # faster, docs/mpi.md has the curve.
-        self.assertAlmostEqual(1.83, self.allreduce_us(2), delta=0.2)
+        # Fig. 9, one task per node: 1.83 us and 3.78 us on two nodes. docs/mpi.md has the curve.
+        self.assertAlmostEqual(1.83, self.allreduce_us(2), delta=0.25)
         self.assertAlmostEqual(3.78, self.allreduce_us(2, "--collectives", "cau"), delta=0.4)
 
     def test_a_fault_in_a_tree_changes_no_sum(self):
@@ -282,7 +281,7 @@ class MpiTest(unittest.TestCase):
                 (["-n", "40", "--map-by", "node:1", "--", "true"], 3, "40 hubs"),
                 (["-n", "2", "--compute", "much", "--", "true"], 3, "cpu:SCALE"),
                 (["-n", "2", "--collectives", "all", "--", "true"], 3, "p2p, cau or auto"),
-                (["-n", "2", "--journal", "/nothing/there", "--", "true"], 4, "/nothing/there"),
+                (["-n", "2", "--journal", "/dev/null/there", "--", "true"], 1, "/dev/null/there"),
                 (["-n", "2"], 3, "no program")):
             with self.subTest(words=words):
                 self.assertIn(words, self.run_program(*arguments, code=code).stderr)
