@@ -276,7 +276,7 @@ class BrowserTest(CliTest):
                 "document.querySelector('#pace'))")
         self.wait_for("the pace", lambda: self.pace() == 20_000_000)
         self.wait_for("it on the page",
-                      lambda: self.js("document.querySelector('#pace').value") == "20000000")
+                      lambda: self.js("percs.model.status.pace") == "20000000")
         self.js("document.dispatchEvent(new KeyboardEvent('keydown', {key: '-'}))")
         self.wait_for("half of it", lambda: self.pace() == 10_000_000)
         self.good("pace", "max")
