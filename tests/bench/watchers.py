@@ -155,12 +155,15 @@ class Attacker:
 
     def work(self):
         held = []
+        for _ in range(self.SLOW):
+            with contextlib.suppress(OSError):
+                held.append(self.ask(self.feed))
         begun = time.monotonic()
         for i in itertools.count():
             if self.over.wait(max(0, begun + i / self.PER_SECOND - time.monotonic())):
                 break
             with contextlib.suppress(OSError):
-                if len(held) < self.SLOW or i % 4 == 0:
+                if i % 4 == 0:
                     held.append(self.ask(self.feed))
                     continue
                 with self.ask(self.requests[i % len(self.requests)]) as one:
