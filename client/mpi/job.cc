@@ -170,8 +170,19 @@ Time Job::WakeOf(const Rank& rank) {
   return std::max(rank.clock, std::min(first, rank.until));
 }
 
+Time Job::NextInFabric() {
+  if (!std::exchange(knows_next_, true)) next_in_fabric_ = fabric_->NextEventTime();
+  return next_in_fabric_;
+}
+
+void Job::RunWindow(Time end) {
+  knows_next_ = false;
+  fabric_->RunWindow(end);
+  ++windows_;
+}
+
 // What is to happen next, apart from ranks that continue.
-Time Job::NextTime() const {
+Time Job::NextTime() {
   Time next = transport_->next_time();
   bool wakes = false;
   for (const Rank& rank : ranks_) {
@@ -180,7 +191,7 @@ Time Job::NextTime() const {
   }
   // What only keeps the clock of the fabric is done while there is more to come.
   if (wakes || next < kNever || !topology().spec().clock || fabric_->NextForegroundTime() < kNever)
-    next = std::min(next, fabric_->NextEventTime());
+    next = std::min(next, NextInFabric());
   return next == kNever ? kNever : std::max(next, fabric_->now());
 }
 
@@ -203,18 +214,17 @@ bool Job::ResumeUntil(Time horizon) {
 // Everything at `now`, and a window of the fabric from there that ends before the next call.
 void Job::RunAt(Time now) {
   now_ = now;
+  knows_next_ = false;
   do {
     transport_->Run(now);
     IssueCalls(now);
   } while (transport_->next_time() <= now);
-  const Time first = fabric_->NextEventTime();
+  const Time first = NextInFabric();
   Time end = std::min(now + window_, transport_->next_time());
   for (const Rank& rank : ranks_) {
     if (!rank.calls.empty()) end = std::min(end, rank.calls.front().at);
   }
-  if (first >= end) return;
-  fabric_->RunWindow(end);
-  ++windows_;
+  if (first < end) RunWindow(end);
 }
 
 // What Step would do as long as only the fabric has something to do, without looking at every rank
@@ -229,12 +239,11 @@ void Job::RunWindows(Time earliest) {
   completed_ = false;
   while (!completed_ && !failed_ && fabric_->now() < command_at_ &&
          !managed_waits_.load(std::memory_order_relaxed)) {
-    const Time next = std::max(fabric_->NextEventTime(), fabric_->now());
+    const Time next = std::max(NextInFabric(), fabric_->now());
     const Time others = std::min(ranks, transport_->next_time());
     if (next == kNever || next >= others || next + window_ > earliest) return;
     now_ = next;
-    fabric_->RunWindow(std::min(next + window_, others));
-    ++windows_;
+    RunWindow(std::min(next + window_, others));
   }
 }
 
@@ -317,8 +326,12 @@ std::string Job::WhoWaits() const {
 // All that is under way arrives, and the windows are given back.
 void Job::Drain() {
   fabric_->faults()->EndRepeating(fabric_->now());
+  knows_next_ = false;
   for (const bool closed : {false, true}) {
-    if (closed) transport_->Close(fabric_->now());
+    if (closed) {
+      transport_->Close(fabric_->now());
+      knows_next_ = false;
+    }
     while (!failed_) {
       const Time next = NextTime();
       if (next == kNever) break;

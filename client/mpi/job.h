@@ -162,7 +162,10 @@ class Job final : public TransportUser {
   // False: a rank has to say something first.
   bool Step();
   static Time WakeOf(const Rank& rank);
-  Time NextTime() const;
+  // The fabric's next event, which is looked for at every hub, once until something may change it.
+  Time NextInFabric();
+  Time NextTime();
+  void RunWindow(Time end);
   bool ResumeUntil(Time horizon);
   void RunAt(Time now);
   void RunWindows(Time earliest);
@@ -202,6 +205,8 @@ class Job final : public TransportUser {
   Time cost_min_ = 0;  // of a call
   Time window_ = 0;    // no longer than that, so that who hears in a window calls after it
   DigestStream times_;
+  Time next_in_fabric_ = 0;
+  bool knows_next_ = false;
   std::uint64_t windows_ = 0, late_calls_ = 0;
   bool started_ = false;
   bool completed_ = false;  // something, since it was last looked at

@@ -33,6 +33,7 @@ void Job::RunManaged() {
 
 absl::Status Job::Run(const Managed& command) {
   const Time now = fabric_->now();
+  knows_next_ = false;
   absl::Status status = command.act(*fabric_, now);
   if (!status.ok() || command.command == nullptr || options_.journal == nullptr) return status;
   v1::JournalRecord record = *command.command;
@@ -49,6 +50,7 @@ bool Job::RunReplayed() {
     const absl::Status status = replay_.commands.front().act(*fabric_, replay_.commands.front().at);
     if (!status.ok()) OnFailure("a command of the journal: " + std::string(status.message()));
     replay_.commands.pop_front();
+    knows_next_ = false;
     ran = true;
   }
   command_at_ = replay_.commands.empty() ? kNever : replay_.commands.front().at;

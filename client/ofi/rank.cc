@@ -138,7 +138,11 @@ void RankLink::Write(const Record& record, const void* bytes) {
 }
 
 void RankLink::Enter(bool communicates) {
-  ChargeComputing(*clock_);
+  if (waiting_) {
+    ComputeFromNow(*clock_);  // it looks around in vain, and its waiting is counted already
+  } else {
+    ChargeComputing(*clock_);
+  }
   clock_->reads = 0;
   const int state =
       mpi_state_ != nullptr ? *static_cast<const volatile int*>(mpi_state_) : kInitCompleted;
