@@ -204,7 +204,7 @@ absl::Status ActOnFabric(const v1::JournalRecord& record, Fabric& fabric, Time a
       return absl::OkStatus();
     case v1::JournalRecord::kApply:
     case v1::JournalRecord::kEnd:
-    case v1::JournalRecord::kMpiCalls:  // a replay of client/mpi takes them
+    case v1::JournalRecord::kMpiCalls:    // a replay of client/mpi takes them
     case v1::JournalRecord::kLoadRoutes:  // the name of a payload; kRoutes has the tables
     case v1::JournalRecord::EVENT_NOT_SET:
       break;

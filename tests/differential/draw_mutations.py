@@ -49,7 +49,8 @@ PARTS = {
     "sessions": Part("daemon/stream/session.h", "shell_test", "Session*"),
     "matching": Part("client/mpi/matching.cc client/mpi/flows.cc", "mpi_test", "*"),
 }
-COPIED = ["CMakeLists.txt", "CMakePresets.json", "emulator", "proto", "daemon", "client", "deploy", "tests"]
+COPIED = ["CMakeLists.txt", "CMakePresets.json", "emulator", "proto", "daemon", "client", "deploy",
+          "tests"]
 
 # One line of a file, changed.
 Drawn = collections.namedtuple("Drawn", "operator file line old new")

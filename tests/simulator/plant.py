@@ -41,7 +41,7 @@ BUGS = [Bug(*b) for b in (
      "      absl::Status status = BUG ? absl::OkStatus() : AppendCommands(records);"),
     ("messages leave before they are saved",
      "daemon/controller/controller_state.cc",
-     "  store_.Begin();",
+     "  store_.Begin(told ? Survives::kMachine : Survives::kProcess);",
      "  if (BUG) membership_.Release(); LINE"),
     ("what arrived during a pause of the controller is not heard before it decides",
      "daemon/controller/members/loss_watch.cc",
