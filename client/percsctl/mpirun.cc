@@ -437,10 +437,13 @@ Outcome Mpirun(const MpirunArguments& a) {
   PrintJob(result, *plan, *topology, wall);
   if (*journal) {
     if (auto ended = (*journal)->End(result); !ended.ok()) return FromStatus(ended);
-    const std::uint64_t bytes = (*journal)->bytes(), messages = SumTraffic(result).messages;
-    fmt::print(stderr, "journal    {} of calls, {} a message; percsctl replay {}\n",
-               FormatBytes(bytes), FormatBytes(bytes / std::max<std::uint64_t>(1, messages)),
-               a.journal);
+    const std::uint64_t bytes = (*journal)->bytes();
+    const mpi::TrafficCounts sum = SumTraffic(result);
+    const std::uint64_t beside =
+        (bytes - std::min(bytes, sum.bytes)) / std::max<std::uint64_t>(1, sum.messages);
+    fmt::print(stderr,
+               "journal    {} of calls: {} a message, beside what is in it; percsctl replay {}\n",
+               FormatBytes(bytes), FormatBytes(beside), a.journal);
   }
   if (!a.report.empty()) {
     if (auto written = WriteJob(a.report, result, *plan, *topology, wall); !written.ok())
