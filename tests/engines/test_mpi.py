@@ -164,9 +164,11 @@ class MpiTest(unittest.TestCase):
         return float(printed.split()[-2])
 
     def test_an_allreduce_takes_what_paper_003_measured(self):
-        # Fig. 9, one task per node: 1.83 us and 3.78 us on two nodes. docs/mpi.md has the curve.
-        self.assertAlmostEqual(1.83, self.allreduce_us(2), delta=0.25)
-        self.assertAlmostEqual(3.78, self.allreduce_us(2, "--collectives", "cau"), delta=0.4)
+        # Fig. 9, one task per node, on two nodes. Judged as predicted rows are (docs/fidelity.md);
+        # docs/mpi.md has the curve.
+        for published, arguments in ((1.83, ()), (3.78, ("--collectives", "cau"))):
+            emulated = self.allreduce_us(2, *arguments)
+            self.assertAlmostEqual(published, emulated, delta=0.15 * published)
 
     def test_a_fault_in_a_tree_changes_no_sum(self):
         scenario = self.path / "tree.yaml"
