@@ -1,10 +1,16 @@
 #include "client/mpi/call_log.h"
 
-#include <cstring>
+#include <google/protobuf/io/coded_stream.h>
+
 #include <utility>
+
+#include "emulator/base/zigzag.h"
 
 namespace percs::mpi {
 namespace {
+
+using google::protobuf::io::CodedInputStream;
+using google::protobuf::io::CodedOutputStream;
 
 // Of a record, beside its kind: which of its fields follow. The end of waiting without a time is a
 // flag, because it is the most frequent one.
@@ -24,47 +30,35 @@ enum Field : std::uint32_t {
 };
 
 void PutNumber(std::uint64_t value, std::string* to) {
-  while (value >= 0x80) {
-    to->push_back(static_cast<char>(value | 0x80));
-    value >>= 7;
-  }
-  to->push_back(static_cast<char>(value));
-}
-
-// Small numbers of either sign are short.
-std::uint64_t Folded(std::int64_t value) {
-  return static_cast<std::uint64_t>(value) << 1 ^ static_cast<std::uint64_t>(value >> 63);
-}
-std::int64_t Unfolded(std::uint64_t value) {
-  return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
+  std::uint8_t bytes[10];
+  std::uint8_t* const end = CodedOutputStream::WriteVarint64ToArray(value, bytes);
+  to->append(bytes, end);
 }
 
 class Reader {
  public:
-  explicit Reader(const std::string& text) : at_(text.data()), end_(at_ + text.size()) {}
-  bool more() const { return ok_ && at_ < end_; }
+  explicit Reader(const std::string& text)
+      : size_(static_cast<int>(text.size())),
+        in_(reinterpret_cast<const std::uint8_t*>(text.data()), size_) {}
+  bool more() const { return ok_ && left() > 0; }
   bool ok() const { return ok_; }
   std::uint64_t Number() {
     std::uint64_t value = 0;
-    for (int shift = 0; at_ < end_ && shift < 64; shift += 7) {
-      const auto byte = static_cast<std::uint8_t>(*at_++);
-      value |= std::uint64_t{byte & 0x7fu} << shift;
-      if ((byte & 0x80) == 0) return value;
-    }
-    ok_ = false;
-    return 0;
+    ok_ = in_.ReadVarint64(&value) && ok_;
+    return ok_ ? value : 0;
   }
   Bytes Take(std::uint64_t count) {
-    ok_ = ok_ && count <= static_cast<std::uint64_t>(end_ - at_);
-    if (!ok_) return {};
-    Bytes bytes(at_, at_ + count);
-    at_ += count;
+    ok_ = ok_ && count <= static_cast<std::uint64_t>(left());
+    Bytes bytes(ok_ ? count : 0);
+    in_.ReadRaw(bytes.data(), static_cast<int>(bytes.size()));
     return bytes;
   }
 
  private:
-  const char* at_;
-  const char* end_;
+  int left() const { return size_ - in_.CurrentPosition(); }
+
+  const int size_;
+  CodedInputStream in_;
   bool ok_ = true;
 };
 
@@ -85,9 +79,9 @@ void CallLog::Add(std::uint32_t rank, const Record& record, const Bytes& bytes) 
   if (record.until == kForever) {
     mask |= kUntilForever;
   } else {
-    put(kUntil, Folded(record.until));
+    put(kUntil, ZigZag(record.until));
   }
-  put(kComputed, Folded(record.computed - last.computed));
+  put(kComputed, ZigZag(record.computed - last.computed));
   put(kId, record.id);
   put(kPeer, record.peer + 1);  // kAnyPeer is 0
   put(kTag, record.tag);
@@ -97,7 +91,7 @@ void CallLog::Add(std::uint32_t rank, const Record& record, const Bytes& bytes) 
   PutNumber(static_cast<std::uint64_t>(record.kind), &text_);
   PutNumber(rank, &text_);
   PutNumber(mask, &text_);
-  PutNumber(Folded(record.at - last.at), &text_);
+  PutNumber(ZigZag(record.at - last.at), &text_);
   text_ += fields;
   text_.append(bytes.begin(), bytes.end());
   last = {record.at, record.computed};
@@ -120,12 +114,12 @@ absl::StatusOr<std::vector<std::deque<LoggedCall>>> ReadCalls(
         return absl::DataLossError("the calls of an MPI program in the journal are damaged");
       const auto get = [&](Field field) { return (mask & field) != 0 ? in.Number() : 0; };
       r.kind = static_cast<RecordKind>(kind);
-      r.at = last[rank].first += Unfolded(in.Number());
+      r.at = last[rank].first += UnZigZag(in.Number());
       r.flags = static_cast<std::uint32_t>(get(kFlags));
       r.code = static_cast<EndCode>(get(kCode));
       r.payload = static_cast<std::uint32_t>(get(kPayload));
-      r.until = (mask & kUntilForever) != 0 ? kForever : Unfolded(get(kUntil));
-      r.computed = last[rank].second += Unfolded(get(kComputed));
+      r.until = (mask & kUntilForever) != 0 ? kForever : UnZigZag(get(kUntil));
+      r.computed = last[rank].second += UnZigZag(get(kComputed));
       r.id = get(kId);
       r.peer = get(kPeer) - 1;
       r.tag = get(kTag);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "emulator/base/check.h"
+#include "emulator/base/zigzag.h"
 #include "fmt/format.h"
 
 namespace percs {
@@ -15,13 +16,6 @@ constexpr std::uint64_t kTail = 1, kPoisoned = 2, kHead = 4, kPayload = 8, kMess
 constexpr std::uint64_t kRunFlags = 127;
 // Tables of a control item.
 constexpr std::uint64_t kNoTables = 0, kInlineTables = 1, kSameTables = 2;
-
-constexpr std::uint64_t ZigZag(std::int64_t v) {
-  return (static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63);
-}
-constexpr std::int64_t UnZigZag(std::uint64_t v) {
-  return static_cast<std::int64_t>(v >> 1) ^ -static_cast<std::int64_t>(v & 1);
-}
 
 // Bytes of payload that flits [first, first + count) of a packet carry.
 struct Slice {
