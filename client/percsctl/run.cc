@@ -72,12 +72,6 @@ class Pacer {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-std::uint64_t PacketsDelivered(const Fabric& fabric) {
-  std::uint64_t packets = 0;
-  for (const NodeId node : fabric.local_nodes()) packets += fabric.stats(node).packets_delivered;
-  return packets;
-}
-
 // Where the run is at a virtual time that it passes.
 absl::Status PrepareCheckpoint(const RunArguments& a, const ScenarioInput& input,
                                Checkpoint& checkpoint, RunOptions& options) {
@@ -114,7 +108,8 @@ absl::Status KeepTrace(const RunArguments& a, const Scenario& scenario, const To
   return ReplaceFile(a.perfetto, AsPerfetto(packets, NamedRanks(ranks, topology), /*scale=*/1));
 }
 
-// Windows are few: none may wait for a number of them, nor count for nobody.
+// A paced run has few windows per second. So the progress line is shown by wall time, not by a
+// number of windows, and packets are counted only when it is shown.
 void FollowPace(const Pacer& pacer, LocalRunProgress& progress, RunOptions& options) {
   options.progress = nullptr;
   options.watch = [&, watch = std::move(options.watch)](const Fabric& fabric, std::uint64_t windows,

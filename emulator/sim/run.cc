@@ -72,6 +72,12 @@ RunResult Collect(const Scenario& scenario, const RunOptions& options, Fabric& f
 
 }  // namespace
 
+std::uint64_t PacketsDelivered(const Fabric& fabric) {
+  std::uint64_t packets = 0;
+  for (const NodeId node : fabric.local_nodes()) packets += fabric.stats(node).packets_delivered;
+  return packets;
+}
+
 absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions& options) {
   auto topology = Topology::Create(scenario.topology);
   if (!topology.ok()) return topology.status();
@@ -133,9 +139,7 @@ absl::StatusOr<RunResult> RunScenario(const Scenario& scenario, const RunOptions
     if (options.cancelled && options.cancelled())
       return absl::CancelledError("the run was cancelled");
     if (options.progress && windows % options.progress_every_windows == 0) {
-      std::uint64_t delivered = 0;
-      for (NodeId node : fabric.local_nodes()) delivered += fabric.stats(node).packets_delivered;
-      options.progress({fabric.now(), windows, delivered});
+      options.progress({fabric.now(), windows, PacketsDelivered(fabric)});
     }
   }
   if (options.watch) options.watch(fabric, windows, /*ended=*/true);
