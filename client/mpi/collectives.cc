@@ -141,9 +141,9 @@ absl::Status Collectives::Call(std::uint32_t rank, Time at, CollectiveCall call)
 void Collectives::Contribute(Group& group, Operation& operation, std::size_t index) {
   OfHub& hub = operation.hubs[index];
   hub.value = hub.operands[0];
-  hub.ready_at = hub.called[0];
+  Time ready_at = hub.called[0];
   for (std::size_t local = 1; local < hub.ids.size(); ++local) {
-    hub.ready_at = std::max(hub.ready_at, SeenAt(hub.called[local], local));
+    ready_at = std::max(ready_at, SeenAt(hub.called[local], local));
     if (operation.bytes > 0)
       Combine(operation.op, operation.type, operation.bytes / OperandBytes(operation.type),
               hub.operands[local].data(), hub.value.data());
@@ -151,11 +151,11 @@ void Collectives::Contribute(Group& group, Operation& operation, std::size_t ind
   hub.ready = true;
   const bool at_root = index == operation.root_hub;
   if (operation.kind == CollectiveKind::kReduce && group.hubs[index]->members[0] != operation.root)
-    EndMember(group, operation, index, 0, hub.ready_at);
-  if (!at_root) return Send(group, index, CauOperation::kReduce, operation.number, hub.ready_at);
+    EndMember(group, operation, index, 0, ready_at);
+  if (!at_root) return Send(group, index, CauOperation::kReduce, operation.number, ready_at);
   if (group.hubs.size() == 1 || operation.chunks_reduced == operation.chunks) {
     const std::uint32_t leader = group.hubs[index]->members[0];
-    transport_.Act(leader, hub.ready_at, [this, &group, number = operation.number](Time now) {
+    transport_.Act(leader, ready_at, [this, &group, number = operation.number](Time now) {
       HaveTotal(group, number, now);
     });
   }
@@ -183,7 +183,7 @@ void Collectives::Pump(Group& group, std::size_t index, Time now) {
   const Packet packet = part.out.front();
   part.out.pop_front();
   const Operation* const operation = Find(group, packet.number);
-  PERCS_CHECK(operation != nullptr);  // nobody has its result before
+  PERCS_CHECK(operation != nullptr);  // no rank has its result before
   const bool reduce = packet.operation == CauOperation::kReduce;
   const std::uint32_t sequence = operation->sequence[static_cast<int>(packet.operation)] +
                                  static_cast<std::uint32_t>(packet.chunk);

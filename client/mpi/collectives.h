@@ -105,9 +105,8 @@ class Collectives {
     std::vector<Bytes> operands;     // by member
     std::vector<std::uint64_t> ids;  // 0: has not called, or has ended
     std::vector<Time> called;
-    std::size_t arrived = 0, ended = 0;
-    Bytes value;        // of all its members
-    Time ready_at = 0;  // ... since then
+    std::size_t arrived = 0;
+    Bytes value;  // of all its members
     bool ready = false;
     std::size_t chunks = 0;  // of the result that have come
     Bytes result;
@@ -187,7 +186,7 @@ class Collectives {
 
   Fabric& fabric_;
   const std::vector<RankPlace>& places_;
-  bool has_world_;  // and nobody uses it yet
+  bool has_world_;  // and no communicator uses it yet
   Transport& transport_;
   TransportUser& user_;
   const HostParameters& host_;

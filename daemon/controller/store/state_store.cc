@@ -221,7 +221,6 @@ absl::Status StateStore::LoadRuns(KeptState* state) {
 }
 
 void StateStore::Begin(Survives survives) {
-  trouble_ = absl::OkStatus();
   if (survives != survives_) {
     // NORMAL writes to the log without a sync, FULL syncs it at the end of each transaction.
     const char* sql =
