@@ -17,7 +17,23 @@ class Failure(Exception):
     pass
 
 
-class Scraper:
+class Client:
+    """Does `work` in a thread until `over`, or until it has a `failure`."""
+
+    def __enter__(self):
+        self.over, self.failure = threading.Event(), None
+        self.thread = threading.Thread(target=self.work)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.over.set()
+        self.thread.join()
+        if self.failure:
+            raise self.failure
+
+
+class Scraper(Client):
     """Asks every process for its metrics each second, over connections that stay open, at times
     spread over the second: as Prometheus does, but with next to no work of its own."""
 
@@ -42,18 +58,6 @@ class Scraper:
                 end = head.end() + int(length[1])
         return len(answer)
 
-    def __enter__(self):
-        self.over, self.failure = threading.Event(), None
-        self.thread = threading.Thread(target=self.work)
-        self.thread.start()
-        return self
-
-    def __exit__(self, *error):
-        self.over.set()
-        self.thread.join()
-        if self.failure:
-            raise self.failure
-
     def work(self):
         with contextlib.ExitStack() as stack:
             connections = []
@@ -75,7 +79,7 @@ class Scraper:
                 self.failure = Failure(f"scraping: {failure}")
 
 
-class Viewer:
+class Viewer(Client):
     """Reads the feed of the page, as a browser that shows it, without drawing anything."""
 
     def __init__(self, link):
@@ -86,18 +90,15 @@ class Viewer:
         self.socket = socket.create_connection((self.at.hostname, self.at.port), timeout=10)
         self.socket.sendall(f"GET /api/events HTTP/1.1\r\nHost: {self.at.netloc}\r\n"
                             f"X-Percs-Token: {self.at.fragment}\r\n\r\n".encode())
-        self.failure = None
-        self.thread = threading.Thread(target=self.work)
-        self.thread.start()
-        return self
+        return super().__enter__()
 
     def __exit__(self, *error):
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
-        self.thread.join()
-        self.socket.close()
-        if self.failure:
-            raise self.failure
+        try:
+            super().__exit__(*error)
+        finally:
+            self.socket.close()
 
     def work(self):
         head = b""
@@ -113,7 +114,7 @@ class Viewer:
             self.failure = Failure(f"the feed of the page: {error}")
 
 
-class Attacker:
+class Attacker(Client):
     """Holds connections that ask for the feed of the page and never read it, opens others in their
     place, and sends requests that are refused or malformed, so many in a second."""
 
@@ -136,16 +137,6 @@ class Attacker:
             b"\0" * 4096 + b"\r\n\r\n",
         ]
         self.answers = collections.Counter()
-
-    def __enter__(self):
-        self.over = threading.Event()
-        self.thread = threading.Thread(target=self.work)
-        self.thread.start()
-        return self
-
-    def __exit__(self, *error):
-        self.over.set()
-        self.thread.join()
 
     def ask(self, text):
         one = socket.create_connection(self.place, timeout=10)
